@@ -1,0 +1,46 @@
+"""Every message a user can meet, in one place.
+
+A message names the file, column, row count or YAML key, says what was expected and how to mend it. It never
+repeats cell values beyond what the mend needs.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class BDTError(ValueError):
+    """Something the user can mend; command lines print its text and no traceback."""
+
+
+class SpecError(BDTError):
+    """The audit specification is wrong: an unknown key, a value out of range."""
+
+
+class SourceError(BDTError):
+    """The table cannot be read."""
+
+
+class DataError(BDTError):
+    """The table was read, but cannot be audited as the specification wants."""
+
+
+class OutputError(BDTError):
+    """The results cannot be written."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Suggest the nearest known name, or list the known ones when nothing is near.
+
+    Examples
+    --------
+    >>> did_you_mean("prediciton", ["label", "prediction"])
+    'Did you mean "prediction"?'
+    """
+    names = [str(one) for one in known]
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    if near:
+        return f'Did you mean "{near[0]}"?'
+    shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
+    return f"Known names: {shown}."
