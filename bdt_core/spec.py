@@ -41,7 +41,10 @@ class Source(_Section):
         description="A .csv, .tsv or .parquet file, a folder of Parquet files, or demo:compas, demo:adult."
     )
     separator: str | None = Field(
-        None, description="Column separator of a text file; detected when left out.", min_length=1, max_length=1
+        None,
+        description="Column separator of a text file; detected when left out.",
+        min_length=1,
+        max_length=1,
     )
     encoding: str | None = Field(
         None, description="Encoding of a text file, such as utf-8; detected when left out."
@@ -66,7 +69,9 @@ class BiasVariable(_Section):
         None,
         description="The value (or values) of label and prediction that count as positive; 1 or true by default.",
     )
-    better: Better = Field("lower", description="Whether people are better off with a lower or a higher value.")
+    better: Better = Field(
+        "lower", description="Whether people are better off with a lower or a higher value."
+    )
 
     @model_validator(mode="after")
     def _column_or_derived(self) -> BiasVariable:
@@ -100,7 +105,9 @@ class Split(_Section):
     """How rows are divided: clusters are found on the train rows and tested on the test rows."""
 
     test_size: float = Field(0.2, gt=0, lt=1, description="Share of the rows kept for testing.")
-    stratify: bool = Field(True, description="Keep the distribution of the bias variable equal in both parts.")
+    stratify: bool = Field(
+        True, description="Keep the distribution of the bias variable equal in both parts."
+    )
     random_state: int = Field(42, ge=0, description="Seed of everything random in the audit.")
 
 
@@ -257,7 +264,9 @@ def load_spec(path: str | Path) -> AuditSpec:
         data = data["attributes"]  # a Dagster component file holds the same specification
     spec = parse_spec(data, str(file))
     return spec.model_copy(
-        update={"source": spec.source.model_copy(update={"path": resolve_path(spec.source.path, file.parent)})}
+        update={
+            "source": spec.source.model_copy(update={"path": resolve_path(spec.source.path, file.parent)})
+        }
     )
 
 

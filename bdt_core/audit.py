@@ -1,0 +1,177 @@
+"""The whole audit: the stages in order, nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import pandas as pd
+
+from bdt_core.clustering.clusters import Clusters, find_clusters
+from bdt_core.differences import FeatureDifferences, compare_features
+from bdt_core.report.document import build_document
+from bdt_core.significance import ClusterSignificance, compare_clusters
+from bdt_core.spec import AuditSpec, load_spec, parse_spec
+from bdt_core.table.audit_table import AuditTable
+from bdt_core.table.sources import read_table
+from bdt_core.table.split import split_rows
+from bdt_core.table.validate import validate
+from bdt_core.verdict import Verdict
+
+STAGES = (
+    "read the table",
+    "validate it",
+    "split train and test rows",
+    "find clusters",
+    "test the clusters",
+    "compare features",
+    "write the report",
+)
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class AuditResult:
+    """What an audit found.
+
+    Attributes
+    ----------
+    table, train, test : AuditTable
+    clusters : Clusters
+    significance : ClusterSignificance
+    differences : FeatureDifferences
+    document : dict
+        The report as data.
+    """
+
+    table: AuditTable
+    train: AuditTable
+    test: AuditTable
+    clusters: Clusters
+    significance: ClusterSignificance
+    differences: FeatureDifferences
+    document: dict[str, Any]
+
+    @property
+    def verdict(self) -> Verdict:
+        """pass, fail, inconclusive or not_testable."""
+        return cast(Verdict, self.document["verdict"]["verdict"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as JSON-able data."""
+        return self.document
+
+    def write(self, folder: str | Path) -> dict[str, Path]:
+        """Write report.json, report.html, report.pdf and report.md.
+
+        Raises
+        ------
+        OutputError
+            When the folder cannot be written or holds a report already.
+        """
+        from bdt_core.report.write import write_reports
+
+        return write_reports(self.document, folder)
+
+    def _repr_html_(self) -> str:
+        from bdt_core.report.html import render_html
+
+        return render_html(self.document)
+
+    def __repr__(self) -> str:
+        return (
+            f"AuditResult({self.document['name']!r}, {self.verdict}: {self.document['summary']['headline']})"
+        )
+
+
+def audit(
+    data: pd.DataFrame | str | Path | None,
+    spec: AuditSpec | dict[str, Any] | str | Path,
+    *,
+    progress: Progress | None = None,
+) -> AuditResult:
+    """Audit a table.
+
+    Parameters
+    ----------
+    data : DataFrame, path or None
+        The table; None reads the specification's own source.
+    spec : AuditSpec, dict or path of a YAML file
+    progress : callable, optional
+        Called with (stage, steps done, steps of the stage).
+
+    Returns
+    -------
+    AuditResult
+
+    Raises
+    ------
+    SpecError, SourceError, DataError
+        What is wrong and how to mend it.
+
+    Examples
+    --------
+    >>> result = audit(
+    ...     "demo:compas",
+    ...     {
+    ...         "name": "compas",
+    ...         "source": {"path": "demo:compas"},
+    ...         "bias_variable": {
+    ...             "derive": "false_positive_rate", "label": "two_year_recid", "prediction": "high_risk"
+    ...         },
+    ...         "features": {"include": ["age", "priors_count", "c_charge_degree"]},
+    ...         "protected": ["race", "sex"],
+    ...     },
+    ... )
+    >>> result.verdict
+    'fail'
+    """
+    settled = _settled(spec, data)
+    say = _Announcer(progress)
+    say(0)
+    frame = data if isinstance(data, pd.DataFrame) else read_table(settled.source)
+    say(1)
+    table = validate(frame, settled)
+    say(2)
+    train, test = split_rows(table, settled.split)
+    say(3)
+    clusters = find_clusters(train, settled.clustering, progress=say.steps(3))
+    say(4)
+    significance = compare_clusters(clusters, test, settled.significance)
+    say(5)
+    differences = compare_features(clusters, test, settled.significance)
+    say(6)
+    document = build_document(test, clusters, significance, differences, settled.gate)
+    return AuditResult(table, train, test, clusters, significance, differences, document)
+
+
+def _settled(
+    spec: AuditSpec | dict[str, Any] | str | Path, data: pd.DataFrame | str | Path | None
+) -> AuditSpec:
+    """The specification as a model; a path in ``data`` takes the place of its source."""
+    if isinstance(spec, str | Path):
+        spec = load_spec(spec)
+    if not isinstance(data, str | Path):
+        return (
+            spec if isinstance(spec, AuditSpec) else parse_spec({"source": {"path": "(DataFrame)"}, **spec})
+        )
+    if isinstance(spec, AuditSpec):
+        return spec.model_copy(update={"source": spec.source.model_copy(update={"path": str(data)})})
+    return parse_spec({**spec, "source": {**spec.get("source", {}), "path": str(data)}})
+
+
+class _Announcer:
+    """Tells the caller which stage runs and how far it is."""
+
+    def __init__(self, progress: Progress | None) -> None:
+        self._progress = progress
+
+    def __call__(self, stage: int) -> None:
+        if self._progress is not None:
+            self._progress(STAGES[stage], 0, 1)
+
+    def steps(self, stage: int) -> Callable[[int, int], None] | None:
+        progress = self._progress
+        return None if progress is None else lambda done, total: progress(STAGES[stage], done, total)

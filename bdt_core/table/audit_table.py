@@ -1,0 +1,141 @@
+"""The table as it walks through the audit: typed columns, roles and what was left out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bdt_core.spec import AuditSpec, Kind
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+BIAS_VARIABLE = "(bias variable)"
+Role = Literal["feature", "protected", "label", "prediction", "bias_variable", "unused"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of the source and the part it plays."""
+
+    name: str
+    role: Role
+    kind: Kind | None
+    missing: int
+    distinct: int
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Rows that are not audited, and why."""
+
+    reason: str
+    rows: int
+
+
+@dataclass(frozen=True)
+class AuditTable:
+    """Validated rows.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        Features, protected columns, label and prediction with settled types (float64 or text), and the bias
+        variable in the column ``(bias variable)``: NaN where a row is outside its denominator.
+    columns : tuple of Column
+        Every column of the source.
+    spec : AuditSpec
+        The specification so far.
+    rows : int
+        Rows of the source.
+    left_out : tuple of LeftOut
+        Rows of the source that are not audited.
+    fingerprint : str
+        Content hash of the used columns; the same for the same rows in any order.
+    warnings : tuple of str
+        What a person should know.
+    part : str
+        ``all``, ``train`` or ``test``.
+    """
+
+    frame: pd.DataFrame = field(repr=False)
+    columns: tuple[Column, ...]
+    spec: AuditSpec
+    rows: int
+    left_out: tuple[LeftOut, ...]
+    fingerprint: str
+    warnings: tuple[str, ...] = ()
+    part: Literal["all", "train", "test"] = "all"
+
+    def names(self, role: Role) -> list[str]:
+        """Names of the columns that play a role."""
+        return [one.name for one in self.columns if one.role == role]
+
+    @property
+    def audited(self) -> pd.DataFrame:
+        """The rows that have a bias variable."""
+        return self.frame[self.frame[BIAS_VARIABLE].notna()].reset_index(drop=True)
+
+    @property
+    def X(self) -> pd.DataFrame:
+        """Features of the audited rows."""
+        return self.audited[self.names("feature")]
+
+    @property
+    def y(self) -> NDArray[np.float64]:
+        """Bias variable of the audited rows."""
+        values = self.frame[BIAS_VARIABLE].to_numpy(dtype=np.float64)
+        return values[~np.isnan(values)]
+
+    def to_arrow(self) -> pa.Table:
+        """As an Arrow table; what is not a row stands in the schema's metadata."""
+        import pyarrow as pa
+
+        facts = {
+            "columns": [asdict(one) for one in self.columns],
+            "spec": self.spec.to_dict(),
+            "rows": self.rows,
+            "left_out": [asdict(one) for one in self.left_out],
+            "fingerprint": self.fingerprint,
+            "warnings": list(self.warnings),
+            "part": self.part,
+        }
+        table = pa.Table.from_pandas(self.frame, preserve_index=False)
+        return table.replace_schema_metadata(
+            {**(table.schema.metadata or {}), b"bdt": json.dumps(facts).encode()}
+        )
+
+    @classmethod
+    def from_arrow(cls, table: pa.Table) -> AuditTable:
+        """Undo :meth:`to_arrow`."""
+        facts: dict[str, Any] = json.loads(table.schema.metadata[b"bdt"])
+        return cls(
+            frame=table.to_pandas(),
+            columns=tuple(Column(**one) for one in facts["columns"]),
+            spec=AuditSpec.model_validate(facts["spec"]),
+            rows=facts["rows"],
+            left_out=tuple(LeftOut(**one) for one in facts["left_out"]),
+            fingerprint=facts["fingerprint"],
+            warnings=tuple(facts["warnings"]),
+            part=facts["part"],
+        )
+
+    def with_rows(self, frame: pd.DataFrame, part: Literal["train", "test"], spec: AuditSpec) -> AuditTable:
+        """The same table with some of its rows."""
+        return replace(self, frame=frame.reset_index(drop=True), part=part, spec=spec)
+
+
+def row_hashes(frame: pd.DataFrame) -> NDArray[np.uint64]:
+    """Content hash of every row; it depends on neither the order of rows nor of columns."""
+    return pd.util.hash_pandas_object(frame[sorted(frame.columns)], index=False).to_numpy(dtype=np.uint64)
+
+
+def fingerprint(frame: pd.DataFrame) -> str:
+    """Content hash of a table; the same for the same rows in any order."""
+    return "sha256:" + hashlib.sha256(np.sort(row_hashes(frame)).astype("<u8").tobytes()).hexdigest()

@@ -1,0 +1,136 @@
+"""Which part each column plays, and whether it holds numbers or categories."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import pandas as pd
+
+from bdt_core.errors import DataError, did_you_mean
+from bdt_core.spec import AuditSpec, Kind
+from bdt_core.table.audit_table import Role
+
+MAX_LEVELS = 65_000
+_FEW_LEVELS = 50
+
+
+def assign_roles(frame: pd.DataFrame, spec: AuditSpec) -> dict[str, Role]:
+    """Part that each column of the source plays.
+
+    Features are, by default, all columns that are not used elsewhere.
+
+    Raises
+    ------
+    DataError
+        For a name that is no column, or that is claimed for two parts that exclude each other.
+    """
+    bias = spec.bias_variable
+    named = {
+        "bias_variable.column": [bias.column] if bias.column else [],
+        "bias_variable.label": [bias.label] if bias.label else [],
+        "bias_variable.prediction": [bias.prediction] if bias.prediction else [],
+        "protected": spec.protected,
+        "features.include": spec.features.include or [],
+        "features.exclude": spec.features.exclude,
+        "features.kinds": list(spec.features.kinds),
+    }
+    for key, names in named.items():
+        _refuse_unknown(names, frame.columns, key)
+    included = set(spec.features.include or [])
+    for name in sorted(included & set(spec.protected)):
+        raise DataError(
+            f'Column "{name}" stands in both "protected" and "features.include". Keep it in one of them.'
+        )
+    if bias.column in included:
+        raise DataError(f'Column "{bias.column}" is the bias variable; it cannot be a feature too.')
+    roles: dict[str, Role] = {}
+    for name in map(str, frame.columns):
+        if name == bias.column:
+            roles[name] = "bias_variable"
+        elif name in spec.protected:
+            roles[name] = "protected"
+        elif name in included:
+            roles[name] = "feature"
+        elif name == bias.label:
+            roles[name] = "label"
+        elif name == bias.prediction:
+            roles[name] = "prediction"
+        elif spec.features.include is None and name not in spec.features.exclude:
+            roles[name] = "feature"
+        else:
+            roles[name] = "unused"
+    return roles
+
+
+def kind_of(column: pd.Series, wanted: Kind | None) -> Kind:
+    """Numbers or categories: what the specification says, else the column's type; never guessed from values."""
+    if wanted is not None:
+        return wanted
+    if pd.api.types.is_datetime64_any_dtype(column.dtype):
+        raise DataError(
+            f'Column "{column.name}" holds dates. Turn it into a number (such as an age in years) or add it to '
+            '"features.exclude".'
+        )
+    if pd.api.types.is_bool_dtype(column.dtype) or not pd.api.types.is_numeric_dtype(column.dtype):
+        return "categorical"
+    return "numeric"
+
+
+def settle_type(column: pd.Series, kind: Kind) -> pd.Series:
+    """The column as float64 or as categories of text; missing stays missing.
+
+    Raises
+    ------
+    DataError
+        For text or infinite values in a numeric column, and for a categorical one that looks like an identifier.
+    """
+    return _as_numbers(column) if kind == "numeric" else _as_categories(column)
+
+
+def looks_like_identifier(levels: int, rows: int) -> bool:
+    """Whether a categorical column has too many levels to describe a group."""
+    return levels > MAX_LEVELS or levels > max(_FEW_LEVELS, rows / 2)
+
+
+def _as_numbers(column: pd.Series) -> pd.Series:
+    numbers = pd.to_numeric(column, errors="coerce").astype(np.float64)
+    bad = int((numbers.isna() & column.notna()).sum())
+    if bad:
+        raise DataError(
+            f'Column "{column.name}" is said to be numeric, but {bad:,} of {len(column):,} values are not numbers. '
+            f'Set "features.kinds.{column.name}" to categorical, or clean the column.'
+        )
+    infinite = int(np.isinf(numbers).sum())
+    if infinite:
+        raise DataError(
+            f'Column "{column.name}" holds {infinite:,} infinite values. Replace them, or add the column to '
+            '"features.exclude".'
+        )
+    return numbers
+
+
+def _as_categories(column: pd.Series) -> pd.Series:
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        column = column.astype(column.cat.categories.dtype)
+    present = column[column.notna()]
+    if pd.api.types.is_float_dtype(present.dtype) and (present == present.round()).all():
+        present = present.astype(np.int64)  # 1012.0, a whole number made float by a missing value, is 1012
+    texts = present.astype(str).reindex(column.index)
+    categories = texts.astype("category")
+    levels = len(categories.cat.categories)
+    if looks_like_identifier(levels, len(column)):
+        raise DataError(
+            f'Column "{column.name}" has {levels:,} different values in {len(column):,} rows: it looks like an '
+            'identifier. Add it to "features.exclude" (or group its values).'
+        )
+    return categories
+
+
+def _refuse_unknown(names: Iterable[str], columns: Iterable[str], key: str) -> None:
+    known = [str(one) for one in columns]
+    for name in names:
+        if name not in known:
+            raise DataError(
+                f'"{key}" names the column "{name}", which the table does not have. {did_you_mean(name, known)}'
+            )

@@ -1,0 +1,164 @@
+"""Pass, fail, inconclusive or not testable: from the tested clusters and the limits.
+
+A limit is a tolerance. The interval of the difference inside it passes, outside it fails; an interval that holds
+the limit cannot tell. One function gives the verdict to the command line, the Python API, the Dagster check and
+the report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from bdt_core.report import text
+from bdt_core.result import Result
+from bdt_core.significance import ClusterSignificance, TestedCluster
+from bdt_core.spec import Limit
+from bdt_core.table.bias_variable import wording
+
+Verdict = Literal["pass", "fail", "inconclusive", "not_testable"]
+SEVEREST_FIRST: tuple[Verdict, ...] = ("fail", "inconclusive", "not_testable", "pass")
+DEFAULT_LIMIT_TWO_VALUED = 0.05
+DEFAULT_LIMIT_IN_SD = 0.2  # a small effect in Cohen's words
+
+NO_CLUSTERS = (
+    "the search found no way to divide the train rows, so there is no cluster to test; "
+    "bring more rows or features, or lower clustering.min_cluster_size"
+)
+
+
+@dataclass(frozen=True)
+class LimitResult(Result):
+    """What one limit says.
+
+    ``difference``, ``low`` and ``high`` count harm as positive, whichever way the bias variable points.
+    ``smallest_visible`` is the smallest difference that this data would have shown with 80 % power.
+    """
+
+    check: str
+    cluster: int | None
+    limit: float
+    verdict: Verdict
+    blocks: bool
+    inconclusive: Literal["warn", "block"]
+    sentence: str
+    difference: float | None
+    low: float | None
+    high: float | None
+    p_value: float | None
+    smallest_visible: float | None
+
+
+def judge(limit: Limit, tested: ClusterSignificance) -> LimitResult:
+    """Hold the tested clusters against one limit.
+
+    Parameters
+    ----------
+    limit : Limit
+        ``worst_cluster`` judges cluster 0 by its own interval. ``any_cluster`` judges the cluster with the largest
+        lower bound, by intervals that hold for all clusters at once.
+    tested : ClusterSignificance
+
+    Returns
+    -------
+    LimitResult
+    """
+    most = _limit(limit, tested)
+    if tested.primary is None:
+        return _result(limit, most, "not_testable", f"Not testable: {NO_CLUSTERS}.", None, None, tested)
+    if limit.check == "worst_cluster":
+        candidates = [tested.primary]
+    else:
+        candidates = [one for one in tested.clusters if one.comparison.status == "tested"]
+    intervals = [(one, _harm(one, limit, tested)) for one in candidates]
+    known = [(one, harm) for one, harm in intervals if harm is not None]
+    if not known:
+        reason = tested.primary.comparison.reason or "too few test rows"
+        return _result(limit, most, "not_testable", f"Not testable: {reason}", tested.primary, None, tested)
+    worst, harm = max(known, key=lambda pair: pair[1][1])
+    if harm[1] > most:
+        verdict: Verdict = "fail"
+    elif all(high <= most for _, (_, _, high) in known):
+        verdict = "pass"
+    else:
+        verdict = "inconclusive"
+        worst, harm = max(known, key=lambda pair: pair[1][2])
+    return _result(limit, most, verdict, _sentence(verdict, worst, harm, most, tested), worst, harm, tested)
+
+
+def overall(results: Sequence[LimitResult]) -> Verdict:
+    """The severest verdict; without any limit everything passes."""
+    return min((one.verdict for one in results), key=SEVEREST_FIRST.index, default="pass")
+
+
+def _limit(limit: Limit, tested: ClusterSignificance) -> float:
+    if limit.max_difference is not None:
+        return limit.max_difference
+    return DEFAULT_LIMIT_TWO_VALUED if tested.two_valued else DEFAULT_LIMIT_IN_SD * tested.test_sd
+
+
+def _harm(one: TestedCluster, limit: Limit, tested: ClusterSignificance) -> tuple[float, float, float] | None:
+    """Difference and interval with harm counted as positive."""
+    difference = one.comparison.difference
+    low, high = one.comparison.low, one.comparison.high
+    if limit.check == "any_cluster" and one.simultaneous is not None:
+        low, high = one.simultaneous
+    if difference is None or low is None or high is None:
+        return None
+    if tested.spec.bias_variable.better == "higher":
+        return -difference, -high, -low
+    return difference, low, high
+
+
+def _result(
+    limit: Limit,
+    most: float,
+    verdict: Verdict,
+    sentence: str,
+    cluster: TestedCluster | None,
+    harm: tuple[float, float, float] | None,
+    tested: ClusterSignificance,
+) -> LimitResult:
+    difference, low, high = harm or (None, None, None)
+    return LimitResult(
+        check=limit.check,
+        cluster=cluster.found.label if cluster else None,
+        limit=most,
+        verdict=verdict,
+        blocks=verdict == "fail" or (verdict != "pass" and limit.inconclusive == "block"),
+        inconclusive=limit.inconclusive,
+        sentence=sentence,
+        difference=difference,
+        low=low,
+        high=high,
+        p_value=cluster.comparison.p_value if cluster else None,
+        smallest_visible=cluster.comparison.minimum_detectable_difference if cluster else None,
+    )
+
+
+def _sentence(
+    verdict: Verdict,
+    one: TestedCluster,
+    harm: tuple[float, float, float],
+    most: float,
+    tested: ClusterSignificance,
+) -> str:
+    unit = text.unit(tested.two_valued)
+    name = wording(tested.spec.bias_variable).name
+    where = f"cluster {one.found.label}"
+    direction = "higher" if tested.spec.bias_variable.better == "lower" else "lower"
+    size = text.difference(*harm, confidence=one.comparison.confidence, unit=unit)
+    told = f"The {name} of {where} is {size} {direction} (worse) than everybody else's"
+    allowed = text.size(most, unit)
+    match verdict:
+        case "fail":
+            return f"{told}; at most {allowed} is allowed, and the whole interval is above it."
+        case "pass":
+            return f"{told}; at most {allowed} is allowed, and the whole interval is below it."
+        case _:
+            visible = text.size(one.comparison.minimum_detectable_difference, unit)
+            return (
+                f"{told}; at most {allowed} is allowed, and the interval lies on both sides of it. "
+                f"With these rows a difference of {visible} would have shown (80 % power)."
+            )

@@ -1,0 +1,90 @@
+"""The bias variable against the confusion table."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import confusion_matrix, mean_absolute_error, mean_squared_error
+
+from bdt_core.errors import DataError
+from bdt_core.spec import BiasVariable
+from bdt_core.table.bias_variable import bias_variable
+
+RNG = np.random.default_rng(5)
+FRAME = pd.DataFrame(
+    {
+        "y": RNG.integers(0, 2, 300),
+        "p": RNG.integers(0, 2, 300),
+        "s": RNG.normal(size=300),
+        "t": RNG.normal(size=300),
+    }
+)
+
+
+def rate(derive, **more):
+    y, _ = bias_variable(FRAME, BiasVariable(derive=derive, label="y", prediction="p", **more))
+    return np.nanmean(y)
+
+
+def test_every_derivation_is_its_rate_of_the_confusion_table():
+    tn, fp, fn, tp = confusion_matrix(FRAME["y"], FRAME["p"]).ravel()
+    n = len(FRAME)
+    assert rate("error") == pytest.approx((fp + fn) / n)
+    assert rate("false_positive") == pytest.approx(fp / n)
+    assert rate("false_negative") == pytest.approx(fn / n)
+    assert rate("false_positive_rate") == pytest.approx(fp / (fp + tn))
+    assert rate("false_negative_rate") == pytest.approx(fn / (fn + tp))
+    assert rate("positive_prediction") == pytest.approx((tp + fp) / n)
+
+
+def test_errors_of_numbers():
+    absolute, _ = bias_variable(FRAME, BiasVariable(derive="absolute_error", label="s", prediction="t"))
+    squared, _ = bias_variable(FRAME, BiasVariable(derive="squared_error", label="s", prediction="t"))
+    assert absolute.mean() == pytest.approx(mean_absolute_error(FRAME["s"], FRAME["t"]))
+    assert squared.mean() == pytest.approx(mean_squared_error(FRAME["s"], FRAME["t"]))
+
+
+def test_rows_outside_the_denominator_are_counted():
+    y, left_out = bias_variable(FRAME, BiasVariable(derive="false_positive_rate", label="y", prediction="p"))
+    assert np.isnan(y).sum() == (FRAME["y"] == 1).sum() == left_out[0].rows
+
+
+def test_named_positive_values_take_the_place_of_one():
+    named = FRAME.assign(y=FRAME["y"].map({0: "no", 1: "yes"}), p=FRAME["p"].map({0: "Low", 1: "High"}))
+    settings = BiasVariable(derive="error", label="y", prediction="p", positive=["yes", "High"])
+    assert np.array_equal(
+        bias_variable(named, settings)[0],
+        bias_variable(FRAME, BiasVariable(derive="error", label="y", prediction="p"))[0],
+    )
+
+
+def test_missing_labels_are_left_out_and_counted():
+    holes = FRAME.astype({"y": float})
+    holes.loc[:9, "y"] = np.nan
+    y, left_out = bias_variable(holes, BiasVariable(derive="error", label="y", prediction="p"))
+    assert np.isnan(y[:10]).all()
+    assert not np.isnan(y[10:]).any()
+    assert left_out[-1].rows == 10
+
+
+@pytest.mark.parametrize(
+    ("column", "words"),
+    [
+        (pd.Series(["a", "b", "3"] * 100), "must be numeric, but 200 of 300"),
+        (pd.Series([1.0] * 300), "is constant"),
+        (pd.Series([np.nan] * 300), "is missing in all 300 rows"),
+        (pd.Series([1.0, np.inf, 2.0] * 100), "100 infinite values"),
+    ],
+)
+def test_a_useless_column_is_refused(column, words):
+    with pytest.raises(DataError, match=words):
+        bias_variable(FRAME.assign(b=column), BiasVariable(column="b"))
+
+
+def test_a_label_with_three_values_is_refused_unless_the_positive_one_is_named():
+    three = FRAME.assign(y=[0, 1, 2] * 100)
+    with pytest.raises(DataError, match=r'Column "y" .* has 3 values \(0, 1, 2\) where two are needed'):
+        bias_variable(three, BiasVariable(derive="error", label="y", prediction="p"))
+    y, _ = bias_variable(three, BiasVariable(derive="positive_prediction", prediction="y", positive=2))
+    assert y.mean() == pytest.approx(1 / 3)
+    with pytest.raises(DataError, match="never has the positive value"):
+        bias_variable(three, BiasVariable(derive="positive_prediction", prediction="y", positive=7))

@@ -1,0 +1,174 @@
+"""Roles, types, warnings and the split."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bdt_core.errors import DataError
+from bdt_core.spec import AuditSpec, Split, parse_spec
+from bdt_core.table.audit_table import AuditTable
+from bdt_core.table.split import split_rows
+from bdt_core.table.validate import validate
+
+N = 600
+
+
+def table(seed: int = 0, n: int = N) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "age": rng.integers(18, 90, n),
+            "city": rng.choice(["Riga", "Oslo", "Bern"], n),
+            "member": rng.random(n) < 0.5,
+            "sex": rng.choice(["f", "m"], n),
+            "label": rng.integers(0, 2, n),
+            "said": rng.integers(0, 2, n),
+        }
+    )
+
+
+def spec(**change) -> AuditSpec:
+    base = {
+        "name": "t",
+        "source": {"path": "x.csv"},
+        "bias_variable": {"derive": "error", "label": "label", "prediction": "said"},
+        "protected": ["sex"],
+    }
+    return parse_spec({**base, **change})
+
+
+def test_features_are_all_columns_that_are_not_used_elsewhere():
+    checked = validate(table(), spec())
+    assert checked.names("feature") == ["age", "city", "member"]
+    assert checked.names("protected") == ["sex"]
+    assert {one.name: one.kind for one in checked.columns if one.kind} == {
+        "age": "numeric",
+        "city": "categorical",
+        "member": "categorical",
+        "sex": "categorical",
+    }
+
+
+def test_the_kind_is_what_the_specification_says():
+    checked = validate(
+        table().assign(zip_code=np.arange(N) % 7 + 1010),
+        spec(features={"kinds": {"zip_code": "categorical"}}),
+    )
+    assert checked.X["zip_code"].cat.categories.tolist() == [str(1010 + i) for i in range(7)]
+
+
+def test_whole_numbers_made_float_by_a_hole_keep_their_names():
+    holes = table().assign(zip_code=(np.arange(N) % 7 + 1010).astype(float))
+    holes.loc[0, "zip_code"] = np.nan
+    checked = validate(holes, spec(features={"kinds": {"zip_code": "categorical"}}))
+    assert "1010" in checked.X["zip_code"].cat.categories
+
+
+BAD = {
+    "unknown column": ({}, {"protected": ["sexe"]}, 'Did you mean "sex"'),
+    "unknown label": (
+        {},
+        {"bias_variable": {"derive": "error", "label": "lable", "prediction": "said"}},
+        'Did you mean "label"',
+    ),
+    "both parts": ({}, {"features": {"include": ["sex", "age"]}}, "stands in both"),
+    "identifier": ({"case": [f"c{i}" for i in range(N)]}, {}, "looks like an identifier"),
+    "dates": ({"born": pd.date_range("1950-01-01", periods=N)}, {}, "holds dates"),
+    "text in a number": (
+        {"x": ["1", "two"] * (N // 2)},
+        {"features": {"kinds": {"x": "numeric"}}},
+        f"{N // 2} of {N} values",
+    ),
+    "infinite": ({"x": [np.inf, 1.0] * (N // 2)}, {}, f"holds {N // 2} infinite"),
+    "missing forbidden": ({"x": [np.nan, 1.0, 2.0] * (N // 3)}, {"missing": "error"}, f'"x" \\({N // 3}\\)'),
+    "nothing left": ({}, {"features": {"exclude": ["age", "city", "member"]}}, "No feature is left"),
+    "huge clusters": ({}, {"clustering": {"min_cluster_size": 400}}, "over half of the 480 train rows"),
+    "all missing": ({"x": [np.nan] * N}, {"features": {"include": ["x"]}}, "has no value in any row"),
+    "reserved": ({"(bias variable)": [1] * N}, {}, "reserved column name"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_table_that_cannot_be_audited_is_refused(case):
+    columns, change, words = BAD[case]
+    with pytest.raises(DataError, match=words):
+        validate(table().assign(**columns), spec(**change))
+
+
+def test_too_few_rows_say_how_many_are_enough():
+    with pytest.raises(DataError, match="50 can be audited.*at least 300 rows"):
+        validate(table(n=50), spec())
+
+
+def test_all_rows_dropped_for_missing_values():
+    with pytest.raises(DataError, match="Too few rows: 0 can be audited"):
+        validate(
+            table().assign(x=[np.nan] * (N - 1) + [1.0]).assign(z=[1.0] + [np.nan] * (N - 1)),
+            spec(missing="drop"),
+        )
+
+
+def test_dropped_rows_are_counted():
+    checked = validate(table().assign(x=[np.nan, 1.0, 2.0] * (N // 3)), spec(missing="drop"))
+    assert len(checked.y) == N - N // 3
+    assert [one.rows for one in checked.left_out] == [N // 3]
+
+
+def test_leaks_and_useless_columns_are_warned_of_by_name():
+    rows = table()
+    rows["verdict"] = (rows["label"] != rows["said"]).map({True: "wrong", False: "right"})
+    rows["row_number"] = np.arange(N)
+    rows["country"] = "NL"
+    warnings = validate(rows, spec()).warnings
+    assert any('"verdict" determines the bias variable' in one for one in warnings)
+    assert any('"row_number" numbers the rows' in one for one in warnings)
+    assert any('"country" has the same value' in one for one in warnings)
+    asked = validate(rows, spec(features={"include": ["age", "said"]})).warnings
+    assert any('"said" defines the bias variable' in one for one in asked)
+
+
+def test_arrow_brings_back_the_same_table():
+    checked = validate(table(), spec())
+    back = AuditTable.from_arrow(checked.to_arrow())
+    pd.testing.assert_frame_equal(back.frame, checked.frame)
+    assert (back.columns, back.spec, back.left_out, back.warnings) == (
+        checked.columns,
+        checked.spec,
+        checked.left_out,
+        checked.warnings,
+    )
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10_000), st.integers(0, 10_000))
+def test_the_order_of_rows_and_columns_does_not_matter(seed, shuffle):
+    rows = table(seed)
+    shuffled = rows.sample(frac=1, random_state=shuffle)[sorted(rows.columns, reverse=True)]
+    one, other = validate(rows, spec()), validate(shuffled, spec())
+    assert one.fingerprint == other.fingerprint
+    for a, b in zip(split_rows(one, Split()), split_rows(other, Split()), strict=True):
+        pd.testing.assert_frame_equal(a.frame, b.frame[a.frame.columns])
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.floats(0.1, 0.6), st.integers(0, 100))
+def test_the_split_keeps_every_row_once_and_the_shares(test_size, seed):
+    checked = validate(table(), spec(split={"test_size": test_size}, significance={"min_rows": 5}))
+    train, test = split_rows(checked, Split(test_size=test_size, random_state=seed))
+    both = pd.concat([train.frame, test.frame])
+    assert sorted(both.itertuples(index=False)) == sorted(checked.frame.itertuples(index=False))
+    assert len(test.y) == pytest.approx(test_size * len(checked.y), abs=2)
+    assert abs(test.y.mean() - train.y.mean()) < 0.02
+
+
+def test_rows_outside_the_denominator_are_divided_too():
+    checked = validate(
+        table(n=2000),
+        spec(bias_variable={"derive": "false_positive_rate", "label": "label", "prediction": "said"}),
+    )
+    train, test = split_rows(checked, Split())
+    assert len(train.frame) + len(test.frame) == 2000
+    assert len(test.frame) == pytest.approx(400, abs=2)
+    assert (test.frame["label"] == 1).mean() == pytest.approx((train.frame["label"] == 1).mean(), abs=0.01)

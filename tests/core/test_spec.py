@@ -1,0 +1,102 @@
+"""The specification: its defaults, its schema and its messages."""
+
+import json
+
+import jsonschema
+import pytest
+import yaml
+
+from bdt_core.errors import SpecError
+from bdt_core.spec import AuditSpec, json_schema, load_spec, parse_spec
+
+SMALLEST = {"name": "loans", "source": {"path": "loans.csv"}, "bias_variable": {"column": "error"}}
+
+
+def test_three_keys_are_enough_and_defaults_are_those_of_the_method():
+    spec = parse_spec(SMALLEST)
+    assert spec.clustering.max_iter == 10
+    assert spec.clustering.min_cluster_size == 0.01
+    assert spec.split.test_size == 0.2
+    assert spec.significance.correction == "holm"
+    assert [limit.check for limit in spec.gate] == ["worst_cluster"]
+
+
+def test_written_out_it_reads_back_the_same():
+    spec = parse_spec(SMALLEST)
+    assert parse_spec(json.loads(json.dumps(spec.to_dict()))) == spec
+
+
+@pytest.mark.parametrize(
+    ("change", "path", "advice"),
+    [
+        ({"clusterng": {}}, "clusterng", 'did you mean "clustering"'),
+        ({"clustering": {"max_itr": 3}}, "clustering.max_itr", 'did you mean "max_iter"'),
+        ({"gate": [{"chek": "worst_cluster"}]}, "gate.0.chek", 'did you mean "check"'),
+        ({"clustering": {"method": "dbscan"}}, "clustering.method", "kprototypes"),
+        ({"clustering": {"max_iter": 0}}, "clustering.max_iter", "greater than or equal to 1"),
+        ({"split": {"test_size": 1.0}}, "split.test_size", "less than 1"),
+        ({"name": "my audit"}, "name", "letters, digits and _"),
+        ({"bias_variable": {}}, "bias_variable", '"column"'),
+        ({"bias_variable": {"derive": "error", "label": "y"}}, "bias_variable", 'needs "prediction"'),
+        ({"bias_variable": {"derive": "error", "prediction": "y"}}, "bias_variable", 'needs "label"'),
+        ({"bias_variable": {"column": "e", "label": "y"}}, "bias_variable", 'go with "derive"'),
+    ],
+)
+def test_a_wrong_key_or_value_is_named_with_its_path(change, path, advice):
+    with pytest.raises(SpecError) as caught:
+        parse_spec({**SMALLEST, **change}, "audit.yaml")
+    assert "audit.yaml" in str(caught.value)
+    assert f"  {path}:" in str(caught.value)
+    assert advice in str(caught.value)
+
+
+def test_a_missing_key_is_named():
+    with pytest.raises(SpecError, match="source: required key is missing"):
+        parse_spec({"name": "x", "bias_variable": {"column": "y"}})
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"), [("", "mapping"), ("- a\n", "a list"), ("a: [1\n", "valid YAML in line")]
+)
+def test_a_file_that_is_no_specification_is_refused(tmp_path, text, advice):
+    file = tmp_path / "audit.yaml"
+    file.write_text(text)
+    with pytest.raises(SpecError, match=advice):
+        load_spec(file)
+
+
+def test_a_missing_file_is_refused(tmp_path):
+    with pytest.raises(SpecError, match="does not exist"):
+        load_spec(tmp_path / "none.yaml")
+
+
+def test_a_relative_source_is_looked_up_beside_the_file(tmp_path):
+    (tmp_path / "loans.csv").write_text("a,b\n1,2\n")
+    file = tmp_path / "audit.yaml"
+    file.write_text(yaml.safe_dump(SMALLEST))
+    assert load_spec(file).source.path == str(tmp_path / "loans.csv")
+
+
+def test_a_component_file_is_read_too(tmp_path):
+    file = tmp_path / "defs.yaml"
+    file.write_text(yaml.safe_dump({"type": "bdt_pipeline.BiasAudit", "attributes": SMALLEST}))
+    assert load_spec(file) == parse_spec(SMALLEST)
+
+
+def test_the_schema_accepts_what_the_model_accepts():
+    validator = jsonschema.Draft202012Validator(json_schema())
+    validator.check_schema(json_schema())
+    validator.validate(AuditSpec.model_validate(SMALLEST).to_dict())
+    with pytest.raises(jsonschema.ValidationError):
+        validator.validate({**SMALLEST, "clusterng": {}})
+
+
+def test_every_setting_of_the_schema_is_described():
+    def undescribed(schema, where=""):
+        for name, part in schema.get("properties", {}).items():
+            if "description" not in part and "$ref" not in part:
+                yield f"{where}.{name}"
+
+    full = json_schema()
+    parts = {"": full, **full["$defs"]}
+    assert [one for where, part in parts.items() for one in undescribed(part, where)] == []
