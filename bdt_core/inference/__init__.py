@@ -1,0 +1,42 @@
+"""Two-sample tests, intervals, corrections and power: arrays and numbers in, plain results out."""
+
+from bdt_core.inference.auc import AUC, area_under_curve
+from bdt_core.inference.categories import CategoricalComparison, compare_categories, compare_category_counts
+from bdt_core.inference.comparison import Comparison, compare_count_arrays, compare_counts, compare_samples
+from bdt_core.inference.exact import mid_p_value
+from bdt_core.inference.means import mean_interval, welch_interval
+from bdt_core.inference.multiplicity import adjust_p_values, combine_repeated_splits
+from bdt_core.inference.permutation import studentised_permutation_test
+from bdt_core.inference.power import minimum_detectable_difference, required_rows
+from bdt_core.inference.proportions import (
+    jeffreys_interval,
+    koopman_interval,
+    newcombe_interval,
+    rate_interval,
+    wilson_interval,
+)
+
+__all__ = [
+    "AUC",
+    "CategoricalComparison",
+    "Comparison",
+    "adjust_p_values",
+    "area_under_curve",
+    "combine_repeated_splits",
+    "compare_categories",
+    "compare_category_counts",
+    "compare_count_arrays",
+    "compare_counts",
+    "compare_samples",
+    "jeffreys_interval",
+    "koopman_interval",
+    "mean_interval",
+    "mid_p_value",
+    "minimum_detectable_difference",
+    "newcombe_interval",
+    "rate_interval",
+    "required_rows",
+    "studentised_permutation_test",
+    "welch_interval",
+    "wilson_interval",
+]

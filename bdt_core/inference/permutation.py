@@ -1,0 +1,200 @@
+"""The studentised permutation test of two means."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+PERMUTATIONS = 9_999
+FEWEST_ROWS = 30
+SKEW_LIMIT = 0.05
+LARGEST_DRAW = 10_000
+MOST_VALUES = 2_000
+SHUFFLE_UP_TO = 1_000
+
+_TIE = 1e-9
+_NO_VARIANCE = 1e-13
+_CELLS_AT_ONCE = 2_000_000
+
+
+class PermutationResult(NamedTuple):
+    """Two-sided p-value, and the values of t that leave alpha / 2 below and above under permutation."""
+
+    p_value: float
+    low_t: float
+    high_t: float
+
+
+def needs_permutation(a: NDArray[np.float64], b: NDArray[np.float64]) -> bool:
+    """Whether Welch's t cannot be relied on for these two samples, both sorted.
+
+    It cannot when a side has fewer than 30 rows or no variance, or when the difference of means is still
+    skewed. Its skewness, for two samples of one distribution with skewness g, is g (1/n_a^2 - 1/n_b^2) /
+    (1/n_a + 1/n_b)^1.5. By Edgeworth's expansion each one-sided error of the t test shifts by about
+    (2 z^2 + 1) phi(z) / 6 times that: .004 of .025 at z = 1.96 and the limit of .05 used here. g is measured
+    around the group means in both groups together. Groups of equal size cancel each other's skewness and
+    stay with Welch, whatever g is.
+
+    With more than 10,000 rows on the smaller side and more than 2,000 distinct values Welch is kept, because
+    drawing would take too long: the limit is then only passed by a skewness above 5.
+    """
+    if min(a.size, b.size) < FEWEST_ROWS or a[0] == a[-1] or b[0] == b[-1]:
+        return True
+    if skewness_of_difference(a, b) <= SKEW_LIMIT:
+        return False
+    return min(a.size, b.size) <= LARGEST_DRAW or np.unique(np.concatenate([a, b])).size <= MOST_VALUES
+
+
+def skewness_of_difference(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
+    """Absolute skewness of mean(a) - mean(b) for two samples of one distribution; see `needs_permutation`."""
+    residual_a, residual_b = a - a.mean(), b - b.mean()
+    scale = max(np.abs(residual_a).max(), np.abs(residual_b).max())
+    residual_a, residual_b = residual_a / scale, residual_b / scale
+    rows = a.size + b.size
+    squared_a, squared_b = residual_a * residual_a, residual_b * residual_b
+    second = float(squared_a.sum() + squared_b.sum()) / rows
+    third = float((squared_a * residual_a).sum() + (squared_b * residual_b).sum()) / rows
+    over_a, over_b = 1.0 / a.size, 1.0 / b.size
+    imbalance = abs(over_a**2 - over_b**2) / (over_a + over_b) ** 1.5
+    return float(abs(third) / second**1.5 * imbalance)
+
+
+def studentised_permutation_test(
+    a: NDArray[np.float64], b: NDArray[np.float64], *, alpha: float = 0.05, random_state: int = 0
+) -> PermutationResult:
+    """Permutation test of equal means with Welch's t as its statistic.
+
+    Exact when both samples come from one distribution, and valid for large samples when only the means agree
+    (that is what the studentising is for).
+
+    Parameters
+    ----------
+    a, b : ndarray of float64, shapes (n_a,) and (n_b,)
+        The two samples; at least 2 rows each and not all values equal.
+    alpha : float, default 0.05
+        Level of the critical value.
+    random_state : int, default 0
+        Seed of the 9,999 permutations.
+
+    Returns
+    -------
+    PermutationResult
+        p_value is twice the smaller of the two tails, each (1 + permutations at least as extreme) / (permutations
+        + 1), so that each direction has half of the error; never below 2e-4. The interval from difference -
+        high_t * standard error to difference - low_t * standard error excludes 0 exactly when p_value <= alpha.
+
+    Notes
+    -----
+    The pooled values are sorted and counted first, so that the order of the rows does not matter. With few
+    distinct values a permutation is one multivariate hypergeometric draw of their counts, at a cost that does
+    not grow with the rows.
+
+    References
+    ----------
+    Janssen, A. (1997). Studentized permutation tests for non-i.i.d. hypotheses and the generalized
+    Behrens-Fisher problem. Statistics & Probability Letters 36, 9-21. Phipson, B., Smyth, G. K. (2010).
+    Permutation p-values should never be zero. SAGMB 9(1), 39.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> a, b = np.array([1.0, 2, 3, 4, 5]), np.array([11.0, 12, 13, 14, 15])
+    >>> round(studentised_permutation_test(a, b).p_value, 3)  # 2 of the 252 ways to choose 5 of 10 rows
+    0.008
+    """
+    values, counts = np.unique(np.concatenate([a, b]), return_counts=True)
+    centred = values - (values * counts).sum() / counts.sum()
+    centred /= np.abs(centred).max()
+    squared = centred**2
+    smaller, larger = sorted((a.size, b.size))
+    totals = float((counts * centred).sum()), float((counts * squared).sum())
+
+    in_a = np.diff(np.searchsorted(np.sort(a), values, side="right"), prepend=0)
+    drawn = in_a if a.size <= b.size else counts - in_a
+    rng = np.random.default_rng(random_state)
+    sums, squares = (
+        _draw_counts(centred, counts, smaller, rng)
+        if _counting_is_cheaper(values.size, smaller, smaller + larger)
+        else _draw_rows(np.repeat(centred, counts), smaller, rng)
+    )
+    # The observed split comes first; it is one of the permutations.
+    sums, squares = np.r_[(drawn * centred).sum(), sums], np.r_[(drawn * squared).sum(), squares]
+    t = _welch_t(sums, squares, smaller, larger, totals)
+    if a.size > b.size:
+        t = -t
+    if a.size == b.size:  # the other half of every split is as likely, and makes a and b exchangeable
+        t = np.concatenate([t, -t])
+
+    observed = float(t[0])
+    tie = _TIE * abs(observed) if np.isfinite(observed) else 0.0
+    tail = min(int((t >= observed - tie).sum()), int((t <= observed + tie).sum()))
+    # 2 tail / size <= alpha exactly when the tail holds at most this many.
+    allowed = int(np.floor(0.5 * alpha * t.size + 1e-9))
+    if allowed == 0:
+        low_t, high_t = -np.inf, np.inf
+    else:
+        ordered = np.partition(t, [allowed, t.size - 1 - allowed])
+        low_t, high_t = min(0.0, ordered[allowed]), max(0.0, ordered[t.size - 1 - allowed])
+    widen = 1.0 + _TIE
+    return PermutationResult(min(1.0, 2.0 * tail / t.size), float(low_t * widen), float(high_t * widen))
+
+
+def _counting_is_cheaper(distinct: int, smaller: int, rows: int) -> bool:
+    # One hypergeometric draw per distinct value takes about as long as moving seven rows.
+    moves = rows if rows <= SHUFFLE_UP_TO else 1_500 + 1.5 * smaller
+    return 7 * distinct <= moves
+
+
+def _draw_counts(
+    values: NDArray[np.float64], counts: NDArray[Any], size: int, rng: np.random.Generator
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Sum and sum of squares of `size` rows drawn without replacement, from the counts of distinct values."""
+    # Sums, not matrix products: those may depend on the number of threads in their last digit.
+    sums, squares = np.empty(PERMUTATIONS), np.empty(PERMUTATIONS)
+    at_once = max(1, _CELLS_AT_ONCE // values.size)
+    for done in range(0, PERMUTATIONS, at_once):
+        draws = min(at_once, PERMUTATIONS - done)
+        drawn = rng.multivariate_hypergeometric(counts, size, size=draws, method="marginals")
+        sums[done : done + draws] = (drawn * values).sum(axis=1)
+        squares[done : done + draws] = (drawn * values**2).sum(axis=1)
+    return sums, squares
+
+
+def _draw_rows(
+    rows: NDArray[np.float64], size: int, rng: np.random.Generator
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Sum and sum of squares of `size` rows drawn without replacement, row by row."""
+    sums, squares = np.empty(PERMUTATIONS), np.empty(PERMUTATIONS)
+    if rows.size > SHUFFLE_UP_TO:
+        for i in range(PERMUTATIONS):
+            drawn = rows[rng.choice(rows.size, size, replace=False, shuffle=False)]
+            sums[i], squares[i] = drawn.sum(), np.square(drawn).sum()
+        return sums, squares
+    at_once = max(1, _CELLS_AT_ONCE // rows.size)
+    for done in range(0, PERMUTATIONS, at_once):
+        block = np.tile(rows, (min(at_once, PERMUTATIONS - done), 1))
+        shuffled = rng.permuted(block, axis=1, out=block)[:, :size]
+        sums[done : done + len(block)] = shuffled.sum(axis=1)
+        squares[done : done + len(block)] = np.square(shuffled).sum(axis=1)
+    return sums, squares
+
+
+def _welch_t(
+    sums: NDArray[np.float64],
+    squares: NDArray[np.float64],
+    size: int,
+    rest: int,
+    totals: tuple[float, float],
+) -> NDArray[np.float64]:
+    """Welch's t of `size` drawn rows against the `rest` others, from sums and sums of squares."""
+    other_sums, other_squares = totals[0] - sums, totals[1] - squares
+    gap = sums / size - other_sums / rest
+    variance = (squares - sums**2 / size) / (size - 1) / size
+    variance += (other_squares - other_sums**2 / rest) / (rest - 1) / rest
+    # Values lie in [-1, 1]: what is left of two constant groups is rounding.
+    error = np.sqrt(np.where(variance * size < _NO_VARIANCE, 0.0, variance))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t: NDArray[np.float64] = np.where(np.abs(gap) <= _TIE * error, 0.0, gap / error)
+    return np.where(np.isnan(t), 0.0, t)
