@@ -57,7 +57,7 @@ class AuditResult:
     @property
     def verdict(self) -> Verdict:
         """pass, fail, inconclusive or not_testable."""
-        return cast(Verdict, self.document["verdict"]["verdict"])
+        return cast("Verdict", self.document["verdict"]["verdict"])
 
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON-able data."""
@@ -81,9 +81,7 @@ class AuditResult:
         return render_html(self.document)
 
     def __repr__(self) -> str:
-        return (
-            f"AuditResult({self.document['name']!r}, {self.verdict}: {self.document['summary']['headline']})"
-        )
+        return f"AuditResult({self.document['name']!r}, {self.verdict}: {self.document['summary']['headline']})"
 
 
 def audit(
@@ -147,16 +145,12 @@ def audit(
     return AuditResult(table, train, test, clusters, significance, differences, document)
 
 
-def _settled(
-    spec: AuditSpec | dict[str, Any] | str | Path, data: pd.DataFrame | str | Path | None
-) -> AuditSpec:
+def _settled(spec: AuditSpec | dict[str, Any] | str | Path, data: pd.DataFrame | str | Path | None) -> AuditSpec:
     """The specification as a model; a path in ``data`` takes the place of its source."""
     if isinstance(spec, str | Path):
         spec = load_spec(spec)
     if not isinstance(data, str | Path):
-        return (
-            spec if isinstance(spec, AuditSpec) else parse_spec({"source": {"path": "(DataFrame)"}, **spec})
-        )
+        return spec if isinstance(spec, AuditSpec) else parse_spec({"source": {"path": "(DataFrame)"}, **spec})
     if isinstance(spec, AuditSpec):
         return spec.model_copy(update={"source": spec.source.model_copy(update={"path": str(data)})})
     return parse_spec({**spec, "source": {**spec.get("source", {}), "path": str(data)}})

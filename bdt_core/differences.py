@@ -58,7 +58,7 @@ class ColumnDifference:
         Hedges' g (Cohen's h for a two-valued number) or Cramer's V; sorts the columns.
     numeric : Comparison or None
     table : CategoricalComparison or None
-        The whole table; its own ``levels`` are left to ``levels`` here.
+        The test over all levels.
     levels : tuple of LevelDifference
         Most frequent first.
     """
@@ -81,7 +81,8 @@ class ColumnDifference:
 class FeatureDifferences(Result):
     """All columns, strongest difference first.
 
-    ``tests`` is the number of tests that the correction counts: one per number and one per level.
+    ``tests`` is the number of tests that the correction counts: one per number and one per level; of two levels
+    only one, for both are the same test.
     """
 
     spec: AuditSpec
@@ -118,9 +119,7 @@ def compare_features(clusters: Clusters, test: AuditTable, settings: Significanc
             if column.kind == "numeric":
                 found.append(_numeric(series, inside, column.role, settings, clusters.spec))
                 if series.isna().any():
-                    missing = (
-                        series.isna().map({True: "yes", False: "no"}).rename(f"{column.name} is missing")
-                    )
+                    missing = series.isna().map({True: "yes", False: "no"}).rename(f"{column.name} is missing")
                     found.append(_categorical(missing, inside, column.role, settings, clusters.spec))
             else:
                 found.append(_categorical(series, inside, column.role, settings, clusters.spec))
@@ -203,9 +202,9 @@ def _categorical(
         kind="categorical",
         status=whole.status,
         reason=whole.reason,
-        effect=whole.cramers_v,
-        effect_name="Cramér's V",
-        table=replace(whole, levels=()),
+        effect=whole.effect_size,
+        effect_name=whole.effect_name,
+        table=replace(whole, levels=(), comparisons=()),
         levels=shown,
     )
 
@@ -225,7 +224,7 @@ def _rare_together(
 
 
 def _corrected(columns: list[ColumnDifference], settings: Significance) -> tuple[list[ColumnDifference], int]:
-    """Correct over all tests made: one per number and one per level."""
+    """Correct over all tests made."""
     p_values = [p for one in columns for p in _p_values(one)]
     adjusted = iter(adjust_p_values(p_values, settings.correction))
 
@@ -239,17 +238,16 @@ def _corrected(columns: list[ColumnDifference], settings: Significance) -> tuple
             p, significant = verdict()
             result.append(replace(one, p_adjusted=p, significant=significant))
             continue
-        levels = []
-        for level in one.levels:
-            p, significant = verdict()
-            levels.append(replace(level, p_adjusted=p, significant=significant))
+        verdicts = [verdict() for _ in _p_values(one)]
+        levels = [
+            replace(level, p_adjusted=p, significant=significant)
+            for level, (p, significant) in zip(one.levels, verdicts * (2 if len(verdicts) == 1 else 1), strict=False)
+        ]
         result.append(
             replace(
                 one,
                 levels=tuple(levels),
-                p_adjusted=min(
-                    (level.p_adjusted for level in levels if level.p_adjusted is not None), default=None
-                ),
+                p_adjusted=min((level.p_adjusted for level in levels if level.p_adjusted is not None), default=None),
                 significant=any(level.significant for level in levels) if one.status == "tested" else None,
             )
         )
@@ -259,4 +257,5 @@ def _corrected(columns: list[ColumnDifference], settings: Significance) -> tuple
 def _p_values(column: ColumnDifference) -> list[float | None]:
     if column.kind == "numeric":
         return [column.numeric.p_value if column.numeric else None]
-    return [level.comparison.p_value for level in column.levels]
+    levels = column.levels[:1] if len(column.levels) == 2 else column.levels
+    return [level.comparison.p_value for level in levels]

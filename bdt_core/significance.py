@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from bdt_core.table.audit_table import AuditTable
 
 
 @dataclass(frozen=True)
-class TestedCluster:
+class ComparedCluster:
     """One cluster against everybody else, on the test rows.
 
     Attributes
@@ -58,14 +59,15 @@ class ClusterSignificance(Result):
     """
 
     spec: AuditSpec
-    clusters: tuple[TestedCluster, ...]
+    clusters: tuple[ComparedCluster, ...]
     test_rows: int
     test_mean: float
     test_sd: float
     two_valued: bool
+    unit: Literal["rate", "value"]
 
     @property
-    def primary(self) -> TestedCluster | None:
+    def primary(self) -> ComparedCluster | None:
         """Cluster 0 against everybody else; None when the search made no split."""
         return self.clusters[0] if len(self.clusters) > 1 else None
 
@@ -84,6 +86,7 @@ def compare_clusters(clusters: Clusters, test: AuditTable, settings: Significanc
     ClusterSignificance
     """
     y = test.y
+    values = np.unique(y)
     labels = clusters.predict(test)
     tested = len(clusters.train) if len(clusters.train) > 1 else 0
 
@@ -110,7 +113,7 @@ def compare_clusters(clusters: Clusters, test: AuditTable, settings: Significanc
         if harm is not None and clusters.spec.bias_variable.better == "higher":
             harm = -harm
         results.append(
-            TestedCluster(
+            ComparedCluster(
                 found=found,
                 test_rows=int(inside.sum()),
                 comparison=comparison,
@@ -128,5 +131,6 @@ def compare_clusters(clusters: Clusters, test: AuditTable, settings: Significanc
         test_rows=len(y),
         test_mean=float(y.mean()),
         test_sd=float(y.std()),
-        two_valued=len(np.unique(y)) <= 2,
+        two_valued=len(values) <= 2,
+        unit="rate" if set(values) <= {0.0, 1.0} else "value",
     )

@@ -46,9 +46,7 @@ class Source(_Section):
         min_length=1,
         max_length=1,
     )
-    encoding: str | None = Field(
-        None, description="Encoding of a text file, such as utf-8; detected when left out."
-    )
+    encoding: str | None = Field(None, description="Encoding of a text file, such as utf-8; detected when left out.")
 
 
 class BiasVariable(_Section):
@@ -69,16 +67,12 @@ class BiasVariable(_Section):
         None,
         description="The value (or values) of label and prediction that count as positive; 1 or true by default.",
     )
-    better: Better = Field(
-        "lower", description="Whether people are better off with a lower or a higher value."
-    )
+    better: Better = Field("lower", description="Whether people are better off with a lower or a higher value.")
 
     @model_validator(mode="after")
     def _column_or_derived(self) -> BiasVariable:
         if (self.column is None) == (self.derive is None):
-            raise ValueError(
-                'give either "column" (a numeric column) or "derive" (made from label and prediction)'
-            )
+            raise ValueError('give either "column" (a numeric column) or "derive" (made from label and prediction)')
         if self.column is not None and (self.label is not None or self.prediction is not None):
             raise ValueError('"label" and "prediction" go with "derive", not with "column"')
         if self.derive is not None:
@@ -105,9 +99,7 @@ class Split(_Section):
     """How rows are divided: clusters are found on the train rows and tested on the test rows."""
 
     test_size: float = Field(0.2, gt=0, lt=1, description="Share of the rows kept for testing.")
-    stratify: bool = Field(
-        True, description="Keep the distribution of the bias variable equal in both parts."
-    )
+    stratify: bool = Field(True, description="Keep the distribution of the bias variable equal in both parts.")
     random_state: int = Field(42, ge=0, description="Seed of everything random in the audit.")
 
 
@@ -118,13 +110,15 @@ class Clustering(_Section):
         "auto", description="kmeans for numbers, kmodes for categories, kprototypes for both; auto looks."
     )
     max_iter: int = Field(10, ge=1, description="Number of splits tried.")
-    min_cluster_size: Annotated[float, Field(gt=0)] = Field(
-        0.01, description="Smallest cluster: a share of the train rows below 1, else a number of rows."
+    min_cluster_size: Annotated[float, Field(gt=0)] | None = Field(
+        None,
+        description=(
+            "Smallest cluster: a share of the train rows below 1, else a number of rows. Default: 1 % of the train "
+            "rows, and enough that the test part will hold significance.min_rows of the cluster."
+        ),
     )
     n_init: int = Field(10, ge=1, description="Starts per split; the best one counts.")
-    margin: float = Field(
-        0.0, ge=0, description="A split must worsen a child's gap by this many standard deviations."
-    )
+    margin: float = Field(0.0, ge=0, description="A split must worsen a child's gap by this many standard deviations.")
     scale: bool = Field(True, description="Standardise numeric columns, so that units do not matter.")
     engine: Literal["bdt", "reference"] = Field(
         "bdt", description="reference runs scikit-learn and kmodes as the original tool did."
@@ -264,9 +258,7 @@ def load_spec(path: str | Path) -> AuditSpec:
         data = data["attributes"]  # a Dagster component file holds the same specification
     spec = parse_spec(data, str(file))
     return spec.model_copy(
-        update={
-            "source": spec.source.model_copy(update={"path": resolve_path(spec.source.path, file.parent)})
-        }
+        update={"source": spec.source.model_copy(update={"path": resolve_path(spec.source.path, file.parent)})}
     )
 
 

@@ -13,7 +13,7 @@ from typing import Literal
 
 from bdt_core.report import text
 from bdt_core.result import Result
-from bdt_core.significance import ClusterSignificance, TestedCluster
+from bdt_core.significance import ClusterSignificance, ComparedCluster
 from bdt_core.spec import Limit
 from bdt_core.table.bias_variable import wording
 
@@ -66,7 +66,7 @@ def judge(limit: Limit, tested: ClusterSignificance) -> LimitResult:
     """
     most = _limit(limit, tested)
     if tested.primary is None:
-        return _result(limit, most, "not_testable", f"Not testable: {NO_CLUSTERS}.", None, None, tested)
+        return _result(limit, most, "not_testable", f"Not testable: {NO_CLUSTERS}.", None, None)
     if limit.check == "worst_cluster":
         candidates = [tested.primary]
     else:
@@ -75,7 +75,7 @@ def judge(limit: Limit, tested: ClusterSignificance) -> LimitResult:
     known = [(one, harm) for one, harm in intervals if harm is not None]
     if not known:
         reason = tested.primary.comparison.reason or "too few test rows"
-        return _result(limit, most, "not_testable", f"Not testable: {reason}", tested.primary, None, tested)
+        return _result(limit, most, "not_testable", f"Not testable: {reason}", tested.primary, None)
     worst, harm = max(known, key=lambda pair: pair[1][1])
     if harm[1] > most:
         verdict: Verdict = "fail"
@@ -84,7 +84,7 @@ def judge(limit: Limit, tested: ClusterSignificance) -> LimitResult:
     else:
         verdict = "inconclusive"
         worst, harm = max(known, key=lambda pair: pair[1][2])
-    return _result(limit, most, verdict, _sentence(verdict, worst, harm, most, tested), worst, harm, tested)
+    return _result(limit, most, verdict, _sentence(verdict, worst, harm, most, tested), worst, harm)
 
 
 def overall(results: Sequence[LimitResult]) -> Verdict:
@@ -98,7 +98,7 @@ def _limit(limit: Limit, tested: ClusterSignificance) -> float:
     return DEFAULT_LIMIT_TWO_VALUED if tested.two_valued else DEFAULT_LIMIT_IN_SD * tested.test_sd
 
 
-def _harm(one: TestedCluster, limit: Limit, tested: ClusterSignificance) -> tuple[float, float, float] | None:
+def _harm(one: ComparedCluster, limit: Limit, tested: ClusterSignificance) -> tuple[float, float, float] | None:
     """Difference and interval with harm counted as positive."""
     difference = one.comparison.difference
     low, high = one.comparison.low, one.comparison.high
@@ -116,9 +116,8 @@ def _result(
     most: float,
     verdict: Verdict,
     sentence: str,
-    cluster: TestedCluster | None,
+    cluster: ComparedCluster | None,
     harm: tuple[float, float, float] | None,
-    tested: ClusterSignificance,
 ) -> LimitResult:
     difference, low, high = harm or (None, None, None)
     return LimitResult(
@@ -139,12 +138,12 @@ def _result(
 
 def _sentence(
     verdict: Verdict,
-    one: TestedCluster,
+    one: ComparedCluster,
     harm: tuple[float, float, float],
     most: float,
     tested: ClusterSignificance,
 ) -> str:
-    unit = text.unit(tested.two_valued)
+    unit = tested.unit
     name = wording(tested.spec.bias_variable).name
     where = f"cluster {one.found.label}"
     direction = "higher" if tested.spec.bias_variable.better == "lower" else "lower"

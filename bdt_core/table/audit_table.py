@@ -107,9 +107,7 @@ class AuditTable:
             "part": self.part,
         }
         table = pa.Table.from_pandas(self.frame, preserve_index=False)
-        return table.replace_schema_metadata(
-            {**(table.schema.metadata or {}), b"bdt": json.dumps(facts).encode()}
-        )
+        return table.replace_schema_metadata({**(table.schema.metadata or {}), b"bdt": json.dumps(facts).encode()})
 
     @classmethod
     def from_arrow(cls, table: pa.Table) -> AuditTable:

@@ -58,7 +58,8 @@ def bias_variable(frame: pd.DataFrame, settings: BiasVariable) -> tuple[NDArray[
     if settings.column is not None:
         y = _numbers(frame, settings.column, "bias_variable.column")
     elif settings.derive in _NUMERIC_DERIVATIONS:
-        assert settings.label is not None and settings.prediction is not None  # the specification checked it
+        assert settings.label is not None  # the specification checked it
+        assert settings.prediction is not None
         error = _numbers(frame, settings.prediction, "bias_variable.prediction") - _numbers(
             frame, settings.label, "bias_variable.label"
         )
@@ -79,9 +80,7 @@ def wording(settings: BiasVariable) -> Wording:
         case None:
             return Wording(str(settings.column), str(settings.column), f"mean of {settings.column}")
         case "error":
-            return Wording(
-                "error rate", "error rate", f"share of people for whom {prediction} differs from {label}"
-            )
+            return Wording("error rate", "error rate", f"share of people for whom {prediction} differs from {label}")
         case "false_positive":
             return Wording(
                 "false positives",
@@ -107,17 +106,11 @@ def wording(settings: BiasVariable) -> Wording:
                 f"share of people with a positive {label} for whom {prediction} is negative",
             )
         case "positive_prediction":
-            return Wording(
-                "selection rate", "selection rate", f"share of people for whom {prediction} is positive"
-            )
+            return Wording("selection rate", "selection rate", f"share of people for whom {prediction} is positive")
         case "absolute_error":
-            return Wording(
-                "absolute error", "abs. error", f"mean absolute difference of {prediction} and {label}"
-            )
+            return Wording("absolute error", "abs. error", f"mean absolute difference of {prediction} and {label}")
         case "squared_error":
-            return Wording(
-                "squared error", "sq. error", f"mean squared difference of {prediction} and {label}"
-            )
+            return Wording("squared error", "sq. error", f"mean squared difference of {prediction} and {label}")
 
 
 def _from_confusion(frame: pd.DataFrame, settings: BiasVariable) -> tuple[NDArray[np.float64], list[LeftOut]]:
@@ -139,14 +132,10 @@ def _from_confusion(frame: pd.DataFrame, settings: BiasVariable) -> tuple[NDArra
             wrong = (predicted == 0) & (observed == 1)
     if settings.derive == "false_positive_rate":
         outside = known & (observed == 1)
-        left_out = [
-            LeftOut(f"{settings.label} is positive: outside the false positive rate", int(outside.sum()))
-        ]
+        left_out = [LeftOut(f"{settings.label} is positive: outside the false positive rate", int(outside.sum()))]
     elif settings.derive == "false_negative_rate":
         outside = known & (observed == 0)
-        left_out = [
-            LeftOut(f"{settings.label} is negative: outside the false negative rate", int(outside.sum()))
-        ]
+        left_out = [LeftOut(f"{settings.label} is negative: outside the false negative rate", int(outside.sum()))]
     return np.where(known & ~outside, wrong.astype(np.float64), np.nan), [one for one in left_out if one.rows]
 
 
@@ -194,9 +183,7 @@ def _numbers(frame: pd.DataFrame, name: str, key: str) -> NDArray[np.float64]:
         values = converted.to_numpy(dtype=np.float64)
     infinite = int(np.isinf(values).sum())
     if infinite:
-        raise DataError(
-            f'Column "{name}" ({key}) holds {infinite:,} infinite values. Replace or remove them.'
-        )
+        raise DataError(f'Column "{name}" ({key}) holds {infinite:,} infinite values. Replace or remove them.')
     return values
 
 
@@ -204,9 +191,7 @@ def _refuse_useless(y: NDArray[np.float64], settings: BiasVariable) -> None:
     known = y[~np.isnan(y)]
     name = wording(settings).name
     if known.size == 0:
-        raise DataError(
-            f"The bias variable ({name}) is missing in all {len(y):,} rows. There is nothing to audit."
-        )
+        raise DataError(f"The bias variable ({name}) is missing in all {len(y):,} rows. There is nothing to audit.")
     if known.min() == known.max():
         raise DataError(
             f"The bias variable ({name}) is constant: all {known.size:,} rows have the same value, so no group can be "

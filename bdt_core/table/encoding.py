@@ -229,8 +229,7 @@ class Encoder:
         return {
             "names": list(self.names),
             "numeric": [
-                {"name": one.name, "mean": one.mean, "std": one.std, "missing": one.missing}
-                for one in self.numeric
+                {"name": one.name, "mean": one.mean, "std": one.std, "missing": one.missing} for one in self.numeric
             ],
             "categorical": [{"name": one.name, "levels": list(one.levels)} for one in self.categorical],
             "rows": self.rows,
@@ -245,9 +244,7 @@ class Encoder:
         return cls(
             names=tuple(data["names"]),
             numeric=tuple(NumericColumn(**one) for one in data["numeric"]),
-            categorical=tuple(
-                CategoricalColumn(one["name"], tuple(one["levels"])) for one in data["categorical"]
-            ),
+            categorical=tuple(CategoricalColumn(one["name"], tuple(one["levels"])) for one in data["categorical"]),
             rows=int(data["rows"]),
             scale=bool(data["scale"]),
             dtype=str(data["dtype"]),
@@ -341,9 +338,7 @@ def column_kind(column: pd.Series[Any]) -> Kind:
     if isinstance(dtype, pd.CategoricalDtype) or pd.api.types.is_bool_dtype(dtype):
         return "categorical"
     if pd.api.types.is_complex_dtype(dtype):
-        raise DataError(
-            f'Complex data not supported: column "{column.name}". Use its real and imaginary parts.'
-        )
+        raise DataError(f'Complex data not supported: column "{column.name}". Use its real and imaginary parts.')
     if pd.api.types.is_numeric_dtype(dtype):
         return "numeric"
     if pd.api.types.is_object_dtype(dtype) or pd.api.types.is_string_dtype(dtype):

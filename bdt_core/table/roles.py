@@ -39,9 +39,7 @@ def assign_roles(frame: pd.DataFrame, spec: AuditSpec) -> dict[str, Role]:
         _refuse_unknown(names, frame.columns, key)
     included = set(spec.features.include or [])
     for name in sorted(included & set(spec.protected)):
-        raise DataError(
-            f'Column "{name}" stands in both "protected" and "features.include". Keep it in one of them.'
-        )
+        raise DataError(f'Column "{name}" stands in both "protected" and "features.include". Keep it in one of them.')
     if bias.column in included:
         raise DataError(f'Column "{bias.column}" is the bias variable; it cannot be a feature too.')
     roles: dict[str, Role] = {}

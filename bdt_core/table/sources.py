@@ -57,18 +57,12 @@ def _locate(path: str) -> Path:
     if path.startswith("demo:"):
         name = path.removeprefix("demo:")
         if name not in DEMO_FILES:
-            raise SourceError(
-                f'There is no demonstration data named "{name}". {did_you_mean(name, DEMO_FILES)}'
-            )
+            raise SourceError(f'There is no demonstration data named "{name}". {did_you_mean(name, DEMO_FILES)}')
         return Path(str(resources.files("bdt_core"))) / "data" / DEMO_FILES[name]
     file = Path(path).expanduser()
     if not file.exists():
         siblings = [one.name for one in file.parent.iterdir()] if file.parent.is_dir() else []
-        hint = (
-            did_you_mean(file.name, siblings)
-            if siblings
-            else f"The folder {file.parent} does not exist either."
-        )
+        hint = did_you_mean(file.name, siblings) if siblings else f"The folder {file.parent} does not exist either."
         raise SourceError(f"{path} does not exist. {hint}")
     if file.is_file() and file.stat().st_size == 0:
         raise SourceError(f"{path} is empty (0 bytes). Expected a table with a header line.")
@@ -78,9 +72,7 @@ def _locate(path: str) -> Path:
 def _is_parquet(path: Path) -> bool:
     if path.is_dir():
         if not any(path.rglob("*.parquet")):
-            raise SourceError(
-                f"The folder {path} holds no .parquet file. Name a .csv, .tsv or .parquet file."
-            )
+            raise SourceError(f"The folder {path} holds no .parquet file. Name a .csv, .tsv or .parquet file.")
         return True
     return path.suffix.lower() in {".parquet", ".pq"}
 
@@ -105,9 +97,7 @@ def _read_text(path: Path, source: Source) -> pd.DataFrame:
     except OSError as error:
         raise SourceError(f"{path} cannot be read: {error.strerror}.") from None
     if b"\0" in raw[:_SNIFFED_BYTES] and not raw.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise SourceError(
-            f"{path} is not a text table (it holds zero bytes). Expected .csv, .tsv or .parquet."
-        )
+        raise SourceError(f"{path} is not a text table (it holds zero bytes). Expected .csv, .tsv or .parquet.")
     encoding = source.encoding or _detect_encoding(raw, path)
     try:
         text = raw.decode(encoding).removeprefix("\ufeff")
@@ -207,8 +197,7 @@ def _detect_separator(text: str) -> str:
 def _has_decimal_commas(frame: pd.DataFrame) -> bool:
     texts = frame.select_dtypes(exclude="number")
     return any(
-        (filled := texts[name].dropna().astype(str)).size > 0
-        and filled.str.fullmatch(r"-?\d+,\d+|-?\d+").all()
+        (filled := texts[name].dropna().astype(str)).size > 0 and filled.str.fullmatch(r"-?\d+,\d+|-?\d+").all()
         for name in texts.columns
     )
 
@@ -225,4 +214,5 @@ def _repeated(names: list[str]) -> list[str]:
 
 
 def _repeated_message(path: Path, repeated: list[str]) -> str:
-    return f"{path}: column names must differ, but {', '.join(map(repr, repeated[:5]))} stand there more than once. Rename them."
+    names = ", ".join(map(repr, repeated[:5]))
+    return f"{path}: column names must differ, but {names} stand there more than once. Rename them."

@@ -53,7 +53,7 @@ def validate(frame: pd.DataFrame, spec: AuditSpec) -> AuditTable:
     left_out += dropped
     audited = result[result[BIAS_VARIABLE].notna()]
     _refuse_too_few(len(audited), left_out, spec)
-    warnings += _leaks(audited, features, roles, spec)
+    warnings += find_leaks(audited, features, spec).values()
     warnings += _duplicates(audited, features)
     return AuditTable(
         frame=result.reset_index(drop=True),
@@ -104,9 +104,7 @@ def _settled_columns(
                         '"features.exclude".'
                     )
         elif role in ("label", "prediction"):
-            typed[name] = (
-                series if pd.api.types.is_numeric_dtype(series.dtype) else settle_type(series, "categorical")
-            )
+            typed[name] = series if pd.api.types.is_numeric_dtype(series.dtype) else settle_type(series, "categorical")
         columns.append(Column(name, role, kind, missing, distinct))
     return typed, columns, warnings
 
@@ -119,9 +117,7 @@ def _counts_the_rows(series: pd.Series, distinct: int) -> bool:
     )
 
 
-def _without_missing(
-    frame: pd.DataFrame, features: list[str], spec: AuditSpec
-) -> tuple[pd.DataFrame, list[LeftOut]]:
+def _without_missing(frame: pd.DataFrame, features: list[str], spec: AuditSpec) -> tuple[pd.DataFrame, list[LeftOut]]:
     """Apply the rule for missing feature values."""
     counts = frame[features].isna().sum()
     if spec.missing == "keep" or counts.sum() == 0:
@@ -129,7 +125,8 @@ def _without_missing(
     if spec.missing == "error":
         listed = ", ".join(f'"{name}" ({int(count):,})' for name, count in counts[counts > 0].items())
         raise DataError(
-            f'Missing values in {listed}, and "missing: error" forbids them. Fill them, or set "missing" to keep or drop.'
+            f'Missing values in {listed}, and "missing: error" forbids them. '
+            'Fill them, or set "missing" to keep or drop.'
         )
     complete = frame[features].notna().all(axis="columns")
     lost = int((~complete & frame[BIAS_VARIABLE].notna()).sum())
@@ -150,6 +147,8 @@ def _refuse_too_few(rows: int, left_out: list[LeftOut], spec: AuditSpec) -> None
             '"significance.min_rows".'
         )
     size = spec.clustering.min_cluster_size
+    if size is None:
+        return
     smallest = size * train_rows if size < 1 else size
     if 2 * smallest > train_rows:
         raise DataError(
@@ -158,22 +157,28 @@ def _refuse_too_few(rows: int, left_out: list[LeftOut], spec: AuditSpec) -> None
         )
 
 
-def _leaks(audited: pd.DataFrame, features: list[str], roles: dict[str, Role], spec: AuditSpec) -> list[str]:
-    """Features that define or determine the bias variable: clustering on them finds only their definition."""
+def find_leaks(audited: pd.DataFrame, features: list[str], spec: AuditSpec) -> dict[str, str]:
+    """Features that define or determine the bias variable: clustering on them finds only their definition.
+
+    Returns
+    -------
+    dict
+        A sentence by column.
+    """
     y = audited[BIAS_VARIABLE].to_numpy(dtype=np.float64)
-    warnings = []
+    leaks = {}
     for name in features:
         if name in (spec.bias_variable.label, spec.bias_variable.prediction):
-            warnings.append(
+            leaks[name] = (
                 f'Column "{name}" defines the bias variable and is also a feature: clusters will follow from that '
                 'definition. Take it out of "features.include".'
             )
         elif _explained(audited[name], y) >= _DETERMINED:
-            warnings.append(
+            leaks[name] = (
                 f'Column "{name}" determines the bias variable (almost) completely: it may be a leak. If so, add it '
                 'to "features.exclude".'
             )
-    return warnings
+    return leaks
 
 
 def _explained(column: pd.Series, y: NDArray[np.float64]) -> float:

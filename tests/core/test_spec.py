@@ -15,7 +15,7 @@ SMALLEST = {"name": "loans", "source": {"path": "loans.csv"}, "bias_variable": {
 def test_three_keys_are_enough_and_defaults_are_those_of_the_method():
     spec = parse_spec(SMALLEST)
     assert spec.clustering.max_iter == 10
-    assert spec.clustering.min_cluster_size == 0.01
+    assert spec.clustering.n_init == 10
     assert spec.split.test_size == 0.2
     assert spec.significance.correction == "holm"
     assert [limit.check for limit in spec.gate] == ["worst_cluster"]
@@ -55,9 +55,7 @@ def test_a_missing_key_is_named():
         parse_spec({"name": "x", "bias_variable": {"column": "y"}})
 
 
-@pytest.mark.parametrize(
-    ("text", "advice"), [("", "mapping"), ("- a\n", "a list"), ("a: [1\n", "valid YAML in line")]
-)
+@pytest.mark.parametrize(("text", "advice"), [("", "mapping"), ("- a\n", "a list"), ("a: [1\n", "valid YAML in line")])
 def test_a_file_that_is_no_specification_is_refused(tmp_path, text, advice):
     file = tmp_path / "audit.yaml"
     file.write_text(text)

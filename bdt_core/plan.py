@@ -1,0 +1,133 @@
+"""Before the audit: how small a group, and how small a difference, can so many rows show?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bdt_core.errors import SpecError
+from bdt_core.inference import minimum_detectable_difference, required_rows
+from bdt_core.result import Result
+
+_SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+
+
+@dataclass(frozen=True)
+class PlanRow:
+    """One size of group.
+
+    ``share`` of all rows, ``test_rows`` of the group in the test part, ``detectable`` difference there at the
+    wanted power (None when none is), and the ``rows_needed`` in the whole table for the wanted difference.
+    """
+
+    share: float
+    test_rows: int
+    detectable: float | None
+    rows_needed: int
+
+
+@dataclass(frozen=True)
+class Plan(Result):
+    """What a table of a given size can show.
+
+    Attributes
+    ----------
+    rows, test_rows : int
+    base_rate, difference, alpha, power : float
+    min_cluster_share : float or None
+        Smallest group, as a share of the rows, in which the wanted difference shows; None when no group does.
+    min_cluster_rows : int or None
+        The same in train rows: a value for ``clustering.min_cluster_size``.
+    by_share : tuple of PlanRow
+    """
+
+    rows: int
+    test_rows: int
+    base_rate: float
+    difference: float
+    alpha: float
+    power: float
+    min_cluster_share: float | None
+    min_cluster_rows: int | None
+    by_share: tuple[PlanRow, ...]
+
+
+def plan(
+    rows: int,
+    *,
+    base_rate: float,
+    difference: float,
+    test_size: float = 0.2,
+    alpha: float = 0.05,
+    power: float = 0.8,
+) -> Plan:
+    """Plan an audit of a rate.
+
+    Parameters
+    ----------
+    rows : int
+        Rows of the table that can be audited.
+    base_rate : float
+        Rate among everybody else, in (0, 1).
+    difference : float
+        Difference that must not be missed, e.g. 0.1 for ten points.
+    test_size : float
+        Share of the rows kept for testing; only they show a difference.
+    alpha, power : float
+        Two-sided level of the test and the chance wanted of finding the difference.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    SpecError
+        For a number out of range.
+
+    Examples
+    --------
+    >>> found = plan(10_000, base_rate=0.2, difference=0.1)
+    >>> found.min_cluster_share, found.min_cluster_rows
+    (0.0795, 636)
+    """
+    for name, value in {"base_rate": base_rate, "difference": difference, "test_size": test_size}.items():
+        if not 0 < value < 1:
+            raise SpecError(f"{name} must lie between 0 and 1, as in 0.2; found {value:g}.")
+    test_rows = round(rows * test_size)
+    if test_rows < 2:
+        raise SpecError(f"{rows:,} rows leave {test_rows} for testing. Expected at least {math.ceil(2 / test_size)}.")
+
+    def detectable(group: int) -> float:
+        return minimum_detectable_difference(group, test_rows - group, base_rate=base_rate, alpha=alpha, power=power)
+
+    def row(share: float) -> PlanRow:
+        group = round(share * test_rows)
+        shown = detectable(group) if 0 < group < test_rows else math.inf
+        needed = required_rows(difference, base_rate=base_rate, share=share, alpha=alpha, power=power)
+        return PlanRow(share, group, None if math.isinf(shown) else shown, math.ceil(needed / share / test_size))
+
+    smallest = _first(lambda group: detectable(group) <= difference, 1, test_rows // 2)
+    share = None if smallest is None else smallest / test_rows
+    return Plan(
+        rows=rows,
+        test_rows=test_rows,
+        base_rate=base_rate,
+        difference=difference,
+        alpha=alpha,
+        power=power,
+        min_cluster_share=share,
+        min_cluster_rows=None if share is None else math.ceil(share * (rows - test_rows)),
+        by_share=tuple(row(one) for one in _SHARES),
+    )
+
+
+def _first(holds: Callable[[int], bool], low: int, high: int) -> int | None:
+    """The least number from low to high for which a condition holds that stays true once it is."""
+    if high < low or not holds(high):
+        return None
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle + 1, high)
+    return low

@@ -1,0 +1,295 @@
+"""The report as data: one JSON document from which every printed form is drawn."""
+
+from __future__ import annotations
+
+import math
+import platform
+from importlib import metadata
+from typing import Any
+
+from bdt_core.clustering.clusters import Clusters
+from bdt_core.clustering.tree import ClusterTree
+from bdt_core.differences import ColumnDifference, FeatureDifferences
+from bdt_core.inference import CategoricalComparison, Comparison
+from bdt_core.report import text
+from bdt_core.significance import ClusterSignificance, ComparedCluster
+from bdt_core.spec import Limit
+from bdt_core.table.audit_table import AuditTable
+from bdt_core.table.bias_variable import wording
+from bdt_core.verdict import NO_CLUSTERS, judge, overall
+
+SCHEMA_VERSION = 1
+_PACKAGES = ("numpy", "pandas", "scipy", "scikit-learn", "numba", "kmodes")
+_SET_APART = 5
+
+
+def build_document(
+    test: AuditTable,
+    clusters: Clusters,
+    significance: ClusterSignificance,
+    differences: FeatureDifferences,
+    gate: list[Limit],
+) -> dict[str, Any]:
+    """Put what the stages found, and the gate's verdict, into one JSON-able document.
+
+    Parameters
+    ----------
+    test : AuditTable
+        The test rows, with the facts of the whole table.
+    clusters, significance, differences
+        Results of the stages.
+    gate : list of Limit
+
+    Returns
+    -------
+    dict
+        Version 1 of the schema in ``schema_v1.json``. Rates of clusters that were too small to test are null.
+    """
+    spec = significance.spec.model_copy(update={"gate": gate})
+    judged = [judge(limit, significance) for limit in gate]
+    verdict = overall(judged)
+    document = {
+        "schema_version": SCHEMA_VERSION,
+        "name": spec.name,
+        "software": _software(),
+        "spec": spec.to_dict(),
+        "data": _data(test),
+        "bias_variable": _bias_variable(clusters, significance),
+        "split": {
+            "train_rows": clusters.train_rows,
+            "test_rows": significance.test_rows,
+            "test_size": spec.split.test_size,
+            "stratified": spec.split.stratify,
+            "random_state": spec.split.random_state,
+        },
+        "verdict": {
+            "verdict": verdict,
+            "blocks": any(one.blocks for one in judged),
+            "sentence": next((one.sentence for one in judged if one.verdict == verdict), "No limit is set."),
+        },
+        "summary": _summary(significance, differences),
+        "gate": [one.to_dict() for one in judged],
+        "search": {
+            "method": clusters.method,
+            "engine": clusters.spec.clustering.engine,
+            "min_cluster_rows": clusters.min_cluster_rows,
+        },
+        "clusters": [_cluster(one) for one in significance.clusters],
+        "tree": {"nodes": _nodes(clusters.model.tree_)},
+        "primary_test": _primary(significance),
+        "differences": _differences(significance, differences),
+        "warnings": [*test.warnings, *_warnings(significance)],
+    }
+    return _plain(document)
+
+
+def _software() -> dict[str, str]:
+    versions = {"bdt": metadata.version("bdt-pipeline"), "python": platform.python_version()}
+    return versions | {name: metadata.version(name) for name in _PACKAGES}
+
+
+def _data(test: AuditTable) -> dict[str, Any]:
+    return {
+        "source": test.spec.source.path,
+        "fingerprint": test.fingerprint,
+        "rows": test.rows,
+        "rows_audited": test.rows - sum(one.rows for one in test.left_out),
+        "rows_left_out": [vars(one) for one in test.left_out],
+        "columns": [vars(one) for one in test.columns],
+    }
+
+
+def _bias_variable(clusters: Clusters, significance: ClusterSignificance) -> dict[str, Any]:
+    settings = clusters.spec.bias_variable
+    return {
+        **vars(wording(settings)),
+        "kind": "binary" if significance.two_valued else "continuous",
+        "better": settings.better,
+        "train_mean": clusters.train_mean,
+        "test_mean": significance.test_mean,
+        "unit": significance.unit,
+    }
+
+
+def _cluster(one: ComparedCluster) -> dict[str, Any]:
+    return {
+        "cluster": one.found.label,
+        "train_rows": one.found.rows,
+        "train_mean": one.found.mean,
+        "train_gap": one.found.gap,
+        "test_rows": one.test_rows,
+        "test_mean": one.comparison.mean_a,
+        "description": str(one.found.rule),
+        "rule": {"text": str(one.found.rule), "precision": one.rule_precision, "recall": one.rule_recall},
+        "path": list(one.found.path),
+        "profile": one.found.profile,
+        "comparison": _comparison(one.comparison),
+        "p_adjusted": one.p_adjusted,
+        "significant": one.significant,
+        "worse": one.worse,
+    }
+
+
+def _nodes(tree: ClusterTree) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": node.id,
+            "parent": node.parent,
+            "children": list(node.children or ()),
+            "label": node.label,
+            "rows": node.rows,
+            "mean": node.mean,
+            "std": node.std,
+            "gap": node.gap,
+            "step": tree.step(node) or None,
+        }
+        for node in tree.nodes
+    ]
+
+
+def _primary(significance: ClusterSignificance) -> dict[str, Any]:
+    primary = significance.primary
+    return {
+        "what": "cluster 0, the most deviating on the train rows, against everybody else, on the test rows",
+        "comparison": _comparison(primary.comparison) if primary else None,
+        "reason": primary.comparison.reason if primary else NO_CLUSTERS,
+    }
+
+
+def _differences(significance: ClusterSignificance, differences: FeatureDifferences) -> dict[str, Any]:
+    primary = significance.primary
+    return {
+        "cluster": differences.cluster,
+        "rows_cluster": differences.rows_cluster,
+        "rows_rest": differences.rows_rest,
+        "correction": differences.spec.significance.correction,
+        "tests": differences.tests,
+        "bias_difference_significant": _is_significant(primary, significance) if primary else None,
+        "features": [_column(one) for one in differences.columns],
+    }
+
+
+def _column(one: ColumnDifference) -> dict[str, Any]:
+    shared = {
+        "column": one.column,
+        "role": one.role,
+        "kind": one.kind,
+        "status": one.status,
+        "reason": one.reason,
+        "effect": one.effect,
+        "effect_name": one.effect_name,
+        "p_adjusted": one.p_adjusted,
+        "significant": one.significant,
+    }
+    if one.numeric is not None:
+        return shared | {
+            "mean_cluster": one.numeric.mean_a,
+            "mean_rest": one.numeric.mean_b,
+            "comparison": _comparison(one.numeric),
+        }
+    return shared | {
+        "table": _table(one.table) if one.table else None,
+        "levels": [
+            {
+                "level": level.level,
+                "rows": level.rows,
+                "share_cluster": level.comparison.mean_a,
+                "share_rest": level.comparison.mean_b,
+                "comparison": _comparison(level.comparison),
+                "p_adjusted": level.p_adjusted,
+                "significant": level.significant,
+            }
+            for level in one.levels
+        ],
+    }
+
+
+def _table(table: CategoricalComparison) -> dict[str, Any]:
+    return {
+        "method": table.test,
+        "chi2": table.statistic,
+        "dof": table.dof,
+        "p_value": table.p_value,
+        "cramers_v": table.effect_size,
+        "pearson_chi2": table.statistic,
+        "pearson_p_value": table.chi_squared_p_value,
+    }
+
+
+def _summary(significance: ClusterSignificance, differences: FeatureDifferences) -> dict[str, Any]:
+    primary = significance.primary
+    if primary is None:
+        return {"headline": f"No cluster deviates: {NO_CLUSTERS}.", "what_sets_apart": []}
+    unit = significance.unit
+    told = wording(significance.spec.bias_variable)
+    who = f"{str(primary.found.rule)[:1].upper()}{str(primary.found.rule)[1:]}"
+    comparison = primary.comparison
+    if comparison.status != "tested":
+        return {
+            "headline": f"{who} ({primary.test_rows:,} test rows): not testable, {comparison.reason}",
+            "what_sets_apart": [],
+        }
+    size = text.difference(
+        comparison.difference, comparison.low, comparison.high, confidence=comparison.confidence, unit=unit
+    )
+    headline = (
+        f"{who} ({primary.test_rows:,} test rows): {told.short} {text.value(comparison.mean_a, unit)} against "
+        f"{text.value(comparison.mean_b, unit)} for everybody else, difference {size}, "
+        f"{text.p_value(comparison.p_value)}."
+    )
+    apart = [line for one in differences.columns if (line := _what_differs(one)) is not None]
+    return {"headline": headline, "what_sets_apart": apart[:_SET_APART]}
+
+
+def _what_differs(one: ColumnDifference) -> str | None:
+    """One line on a column that differs significantly; None otherwise."""
+    if not one.significant:
+        return None
+    aside = " (protected, kept out of the clustering)" if one.role == "protected" else ""
+    if one.numeric is not None:
+        return (
+            f"{one.column}{aside}: mean {text.number(one.numeric.mean_a)} against {text.number(one.numeric.mean_b)} "
+            f"({one.effect_name} {text.number(one.effect)})"
+        )
+    strongest = max(
+        (level for level in one.levels if level.significant),
+        key=lambda level: (abs(level.comparison.difference or 0.0), level.level),
+    )
+    return (
+        f"{one.column}{aside}: {strongest.level} {text.percent(strongest.comparison.mean_a)} against "
+        f"{text.percent(strongest.comparison.mean_b)} ({one.effect_name} {text.number(one.effect)})"
+    )
+
+
+def _warnings(significance: ClusterSignificance) -> list[str]:
+    small = [str(one.found.label) for one in significance.clusters if one.comparison.status != "tested"]
+    if significance.primary is None or not small:
+        return []
+    return [
+        (
+            f"Not tested, for too few test rows: cluster {', '.join(small)}. Their rates are not printed; that is "
+            "not a sign that they do not deviate."
+        )
+    ]
+
+
+def _is_significant(primary: ComparedCluster, significance: ClusterSignificance) -> bool | None:
+    p = primary.comparison.p_value
+    return None if p is None else p <= significance.spec.significance.alpha
+
+
+def _comparison(comparison: Comparison) -> dict[str, Any]:
+    return comparison.to_dict()
+
+
+def _plain(value: Any) -> Any:
+    """Plain JSON data: no NumPy scalars, infinities as words, no NaN."""
+    if isinstance(value, dict):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    if hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
+    return value

@@ -1,0 +1,57 @@
+"""False alarms and power of the whole audit, by simulation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import simulated
+from scipy import stats
+
+RUNS = 300
+POWER_RUNS = 100
+ALPHA = 0.05
+
+
+def at_most(hits: int, runs: int, rate: float) -> bool:
+    """Whether so many hits are believable (p > .001) when the true rate is at most ``rate``."""
+    return bool(stats.binom.sf(hits - 1, runs, rate) > 0.001)
+
+
+@pytest.mark.parametrize("kind", ["binary .1", "binary .3"])
+def test_without_any_difference_the_audit_accuses_nobody(kind):
+    primary = anyone = gate = tested = 0
+    for seed in range(RUNS):
+        rng = np.random.default_rng([seed, len(kind), ord(kind[-1])])
+        frame = simulated.features(rng, 1000).assign(y=simulated.outcome(rng, 1000, kind))
+        result = simulated.run(frame, seed, gate=[{"check": "worst_cluster", "max_difference": 0}])
+        first = result.significance.primary
+        tested += first is not None and first.comparison.p_value is not None
+        primary += bool(first and first.comparison.p_value is not None and first.comparison.p_value <= ALPHA)
+        anyone += any(one.significant for one in result.significance.clusters)
+        gate += result.verdict == "fail"
+    assert tested > 0.9 * RUNS  # else the study says nothing
+    assert at_most(primary, RUNS, ALPHA), primary
+    assert at_most(anyone, RUNS, ALPHA), anyone
+    assert at_most(gate, RUNS, ALPHA / 2), gate
+
+
+def test_a_planted_group_is_found_and_proven():
+    """5 % of 5,000 people have a rate 20 points above the others' 20 %."""
+    found = 0
+    for seed in range(POWER_RUNS):
+        rng = np.random.default_rng([7, seed])
+        n = 5000
+        frame = simulated.features(rng, n)
+        planted = rng.random(n) < 0.05
+        frame.loc[planted, ["x0", "x1"]] += 4.0
+        frame.loc[planted, "c0"] = "d"
+        frame["y"] = (rng.random(n) < np.where(planted, 0.4, 0.2)).astype(float)
+        result = simulated.run(frame, seed)
+        first = result.significance.primary
+        if first is None or first.comparison.p_value is None or first.comparison.p_value > ALPHA:
+            continue
+        inside = result.clusters.predict(result.test) == 0
+        truly = result.test.X["x0"].to_numpy() > 2.2
+        overlap = (inside & truly).sum() / (inside | truly).sum()
+        found += bool(first.worse and overlap > 0.5)
+    assert found >= 0.8 * POWER_RUNS, found
