@@ -90,7 +90,7 @@ class AuditTable:
     @property
     def y(self) -> NDArray[np.float64]:
         """Bias variable of the audited rows."""
-        values = self.frame[BIAS_VARIABLE].to_numpy(dtype=np.float64)
+        values: NDArray[np.float64] = self.frame[BIAS_VARIABLE].to_numpy(dtype=np.float64)
         return values[~np.isnan(values)]
 
     def to_arrow(self) -> pa.Table:
@@ -131,7 +131,8 @@ class AuditTable:
 
 def row_hashes(frame: pd.DataFrame) -> NDArray[np.uint64]:
     """Content hash of every row; it depends on neither the order of rows nor of columns."""
-    return pd.util.hash_pandas_object(frame[sorted(frame.columns)], index=False).to_numpy(dtype=np.uint64)
+    hashes = pd.util.hash_pandas_object(frame[sorted(frame.columns)], index=False)
+    return hashes.to_numpy().astype(np.uint64, copy=False)
 
 
 def fingerprint(frame: pd.DataFrame) -> str:

@@ -7,7 +7,7 @@ sums, columns are kept in the order of their names, and categories are numbered 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -25,6 +25,8 @@ MAX_LEVELS = 65_535
 
 _LARGEST = 1e140
 """Numbers beyond this cannot be squared in float64."""
+
+_PART = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -196,7 +198,8 @@ class Encoder:
         for number in self.numeric:
             values = _numbers(frame[number.name])
             absent = np.isnan(values)
-            numeric[row] = self._standardise(number, values, absent)
+            for part in _parts(len(frame)):
+                numeric[row, part] = self._standardise(number, values[part], absent[part])
             row += 1
             if number.missing is not None:
                 spread = math.sqrt(number.missing * (1.0 - number.missing))
@@ -367,22 +370,40 @@ def mean_and_std(values: npt.NDArray[np.float64]) -> tuple[float, float]:
     low, high = float(values.min()), float(values.max())
     if low == high:
         return low, 0.0
-    above = values - low
-    mean = exact_sum(above) / len(values)
-    return low + mean, math.sqrt(exact_sum((above - mean) ** 2) / len(values))
+    size = len(values)
+    mean = _exact_total(values, lambda part: part - low, high - low) / size
+    farthest = max(mean, high - low - mean)
+    squares = _exact_total(values, lambda part: (part - low - mean) ** 2, farthest**2)
+    return low + mean, math.sqrt(squares / size)
 
 
 def exact_sum(values: npt.NDArray[np.float64]) -> float:
     """Sum that does not depend on the order of the values.
 
-    Values are rounded to a common power of two, about n 2**-62 of the largest, and added as integers.
+    Values are rounded to a common power of two, about n 2**-61 of the largest, and added as integers.
     """
-    largest = float(np.abs(values).max(initial=0.0))
+    largest = float(max(values.max(initial=0.0), -values.min(initial=0.0)))
+    return _exact_total(values, lambda part: part, largest)
+
+
+def _exact_total(
+    values: npt.NDArray[np.float64],
+    function: Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]],
+    largest: float,
+) -> float:
+    """Order-free sum of a function of the values, none of which exceeds ``largest`` (but for rounding)."""
     if largest == 0.0:
         return 0.0
-    exponent = math.frexp(largest)[1] + math.frexp(len(values))[1] - 62
-    total = np.rint(np.ldexp(values, -exponent)).astype(np.int64).sum()
+    exponent = math.frexp(largest)[1] + math.frexp(len(values))[1] - 61
+    total = 0
+    for part in _parts(len(values)):
+        total += int(np.rint(np.ldexp(function(values[part]), -exponent)).astype(np.int64).sum())
     return math.ldexp(float(total), exponent)
+
+
+def _parts(rows: int) -> Iterator[slice]:
+    """Slices of rows short enough that temporary copies of them do not matter."""
+    return (slice(start, start + _PART) for start in range(0, rows, _PART))
 
 
 def _frame(table: Any) -> tuple[pd.DataFrame, bool]:
@@ -402,7 +423,7 @@ def _frame(table: Any) -> tuple[pd.DataFrame, bool]:
                 f"Expected a table (2-d array), got a {array.ndim}-d array instead. Reshape your data: "
                 "array.reshape(-1, 1) if it has one column, array.reshape(1, -1) if it is one row."
             )
-        frame = pd.DataFrame(array, columns=[f"x{index}" for index in range(array.shape[1])])
+        frame = pd.DataFrame(array, columns=[f"x{index}" for index in range(array.shape[1])], copy=False)
         if array.dtype == object:
             frame = frame.infer_objects()
         return frame, False

@@ -88,7 +88,8 @@ def _read_parquet(path: Path) -> pd.DataFrame:
     repeated = _repeated(table.column_names)
     if repeated:
         raise SourceError(_repeated_message(path, repeated))
-    return table.to_pandas(types_mapper=None)
+    frame: pd.DataFrame = table.to_pandas()
+    return frame
 
 
 def _read_text(path: Path, source: Source) -> pd.DataFrame:
@@ -133,6 +134,7 @@ def _parse(text: str, separator: str, path: Path) -> pd.DataFrame:
         "low_memory": False,
         "index_col": False,
     }
+    frame: pd.DataFrame
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 
 from bdt_core.errors import DataError
 from bdt_core.table.encoding import Encoder, as_frame, column_kind, exact_sum, level_name, mean_and_std
@@ -198,8 +199,6 @@ def test_what_changed_since_training_is_named():
     with pytest.raises(DataError, match='no column "m"'):
         Encoder.fit(FRAME, kinds={"m": "numeric"})
     with pytest.raises(TypeError, match="Sparse"):
-        from scipy import sparse
-
         Encoder.fit(sparse.csr_matrix(np.eye(2)))
 
 

@@ -1,0 +1,141 @@
+"""The stage that finds clusters on the train rows and says who is in them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bdt_core.clustering.hbac import HBAC
+from bdt_core.clustering.rule import Rule, find_rule
+from bdt_core.result import Result
+from bdt_core.spec import AuditSpec, Clustering
+from bdt_core.table.audit_table import AuditTable
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class TrainCluster:
+    """A cluster as it was found on the train rows.
+
+    Attributes
+    ----------
+    label : int
+        0 is the most deviating cluster.
+    rows : int
+    mean : float
+        Mean of the bias variable.
+    gap : float
+        Mean inside minus mean of all other train rows, turned so that higher is worse. It is too large on
+        average, because the search looked for large gaps; the test rows tell the truth.
+    rule : Rule
+        Who is in it, nearly.
+    path : tuple of str
+        The splits that made it, in words.
+    profile : dict
+        Mean or most frequent level per feature.
+    """
+
+    label: int
+    rows: int
+    mean: float
+    gap: float
+    rule: Rule
+    path: tuple[str, ...]
+    profile: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Clusters(Result):
+    """What the search found on the train rows; it can place any further row."""
+
+    spec: AuditSpec
+    model_state: dict[str, Any]
+    train: tuple[TrainCluster, ...]
+    train_rows: int
+    train_mean: float
+    min_cluster_rows: int
+    method: str
+
+    @cached_property
+    def model(self) -> HBAC:
+        """The fitted clustering."""
+        return HBAC.from_dict(self.model_state)
+
+    def predict(self, table: AuditTable) -> NDArray[np.int64]:
+        """Cluster of each audited row of a table."""
+        return np.asarray(self.model.predict(table.X), dtype=np.int64)
+
+
+def find_clusters(train: AuditTable, settings: Clustering, progress: Progress | None = None) -> Clusters:
+    """Find clusters of train rows whose bias variable deviates.
+
+    Parameters
+    ----------
+    train : AuditTable
+        Only its features are clustered on; protected columns are kept out.
+    settings : Clustering
+    progress : callable, optional
+        Called with (splits tried, splits allowed).
+
+    Returns
+    -------
+    Clusters
+    """
+    X, y = train.X, train.y
+    smallest = min_cluster_rows(settings, len(y), train.spec)
+    model = HBAC(
+        method=settings.method,
+        max_iter=settings.max_iter,
+        min_cluster_size=smallest,
+        n_init=settings.n_init,
+        better=train.spec.bias_variable.better,
+        margin=settings.margin,
+        scale=settings.scale,
+        engine=settings.engine,
+        random_state=train.spec.split.random_state,
+    )
+    model.fit(X, y, progress=progress)
+    return Clusters(
+        spec=train.spec.model_copy(update={"clustering": settings}),
+        model_state=model.to_dict(),
+        train=tuple(_describe(model, label, X, y) for label in range(model.n_clusters_)),
+        train_rows=len(y),
+        train_mean=float(y.mean()),
+        min_cluster_rows=smallest,
+        method=model.method_,
+    )
+
+
+def min_cluster_rows(settings: Clustering, train_rows: int, spec: AuditSpec) -> int:
+    """Fewest train rows of a cluster.
+
+    Unless the settings say it: 1 % of the train rows, and so many that a cluster can also be tested: its test rows,
+    about n (test share / train share) with a standard deviation of about their square root, should reach
+    ``significance.min_rows`` two standard deviations below what is expected.
+    """
+    size = settings.min_cluster_size
+    if size is not None:
+        return math.ceil(size * train_rows) if size < 1 else int(size)
+    wanted = spec.significance.min_rows
+    testable = (wanted + 2 * math.sqrt(wanted)) * (1 - spec.split.test_size) / spec.split.test_size
+    return max(math.ceil(0.01 * train_rows), min(math.ceil(testable), train_rows // 4))
+
+
+def _describe(model: HBAC, label: int, X: Any, y: NDArray[np.float64]) -> TrainCluster:
+    inside = model.labels_ == label
+    return TrainCluster(
+        label=label,
+        rows=int(inside.sum()),
+        mean=float(y[inside].mean()),
+        gap=float(model.gaps_[label]),
+        rule=find_rule(X, inside),
+        path=tuple(model.tree_.path(label)),
+        profile=model.tree_.leaf(label).prototype,
+    )

@@ -1,0 +1,159 @@
+"""Growing the tree: which leaf is split next, and which splits are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from bdt_core.clustering import kernels
+from bdt_core.clustering.outcome import Moments
+from bdt_core.clustering.split import Prototypes, Splits
+
+Progress = Callable[[int, int], object]
+
+
+@dataclass
+class Grown:
+    """A node while the tree grows; its rows are the range from start to stop of the splitter's order.
+
+    Attributes
+    ----------
+    position : int
+        1 for the root, 2 k and 2 k + 1 for the children of k: where the node stands, whatever else was split.
+    label : int
+        Numbered by creation; the first child keeps its parent's.
+    """
+
+    id: int
+    parent: int | None
+    position: int
+    start: int
+    stop: int
+    moments: Moments
+    gap: Fraction
+    label: int
+    centre: Prototypes
+    children: tuple[int, int] | None = None
+    split: Splits | None = None
+    accepted: bool | None = None
+    memory: Any = field(default=None, repr=False)
+
+    @property
+    def rows(self) -> int:
+        """Number of training rows."""
+        return self.stop - self.start
+
+
+@dataclass(frozen=True)
+class Halves:
+    """A proposed split of a node's rows: who goes to side b, and each side's centre."""
+
+    split: Splits
+    sides: npt.NDArray[np.bool_]
+    centre_a: Prototypes
+    centre_b: Prototypes
+    memory_a: Any = None
+    memory_b: Any = None
+
+
+class Splitter(Protocol):
+    """Holds the rows of the table in an order in which every node is a range."""
+
+    def centre(self) -> tuple[Prototypes, Any]:
+        """Centre of all rows, and what the splitter wants to remember of the root."""
+
+    def propose(self, node: Grown) -> Halves | None:
+        """Split the node's rows; None when they cannot be told apart."""
+
+    def partition(self, node: Grown, sides: npt.NDArray[np.bool_]) -> None:
+        """Move the node's rows on side a to the front of its range and those on side b to the back."""
+
+
+def grow(
+    splitter: Splitter,
+    y: npt.NDArray[np.int32],
+    *,
+    max_iter: int,
+    min_rows: int,
+    margin: float,
+    count_hopeless: bool = False,
+    progress: Progress | None = None,
+) -> list[Grown]:
+    """Hierarchical bias-aware clustering (Misztal-Radecka & Indurkhya 2021).
+
+    Repeatedly take the leaf with the largest standard deviation of y that was not tried before, and split it in
+    two; keep the split when both parts have at least ``min_rows`` rows and one of them has a gap that is at
+    least its parent's plus ``margin`` standard deviations of y.
+
+    Parameters
+    ----------
+    splitter : Splitter
+    y : int32 ndarray of shape (n,)
+        The bias variable, higher is worse; reordered in place along with the splitter's rows.
+    max_iter : int
+        Number of splits tried.
+    min_rows : int
+    margin : float
+    count_hopeless : bool
+        Let a leaf of fewer than twice ``min_rows`` rows use up an attempt, as the original tool does.
+    progress : callable, optional
+        Called with the number of splits tried and ``max_iter``.
+
+    Returns
+    -------
+    list of Grown
+        Root first, children after their parent.
+    """
+    whole = Moments.of(y)
+    centre, memory = splitter.centre()
+    nodes = [Grown(0, None, 1, 0, len(y), whole, Fraction(0), 0, centre, memory=memory)]
+    step = Fraction(margin * whole.std)
+    labels = 1
+    for attempt in range(max_iter):
+        smallest = 2 if count_hopeless else max(2 * min_rows, 2)
+        waiting = [node for node in nodes if node.accepted is None and node.moments.std > 0.0 and node.rows >= smallest]
+        if not waiting:
+            break
+        node = max(waiting, key=lambda one: (one.moments.std, -one.label))
+        node.accepted = False
+        halves = splitter.propose(node)
+        if halves is not None:
+            size_b = int(np.count_nonzero(halves.sides))
+            if min(size_b, node.rows - size_b) >= min_rows:
+                values = y[node.start : node.stop]
+                b = Moments.of(values[halves.sides])
+                a = Moments(node.rows - size_b, node.moments.total - b.total, node.moments.squares - b.squares)
+                if max(a.gap(whole), b.gap(whole)) >= node.gap + step:
+                    splitter.partition(node, halves.sides)
+                    kernels.partition(values.view(np.uint32), halves.sides)
+                    _adopt(nodes, node, halves, a, b, whole, labels)
+                    labels += 1
+        if progress is not None:
+            progress(attempt + 1, max_iter)
+    if progress is not None:
+        progress(max_iter, max_iter)
+    return nodes
+
+
+def _adopt(
+    nodes: list[Grown], node: Grown, halves: Halves, a: Moments, b: Moments, whole: Moments, new_label: int
+) -> None:
+    middle = node.start + a.rows
+    first = Grown(
+        len(nodes), node.id, 2 * node.position, node.start, middle, a, a.gap(whole), node.label,
+        halves.centre_a, memory=halves.memory_a,
+    )  # fmt: skip
+    second = Grown(
+        len(nodes) + 1, node.id, 2 * node.position + 1, middle, node.stop, b, b.gap(whole), new_label,
+        halves.centre_b, memory=halves.memory_b,
+    )  # fmt: skip
+    node.accepted = True
+    node.children = (first.id, second.id)
+    node.split = halves.split
+    node.memory = None
+    nodes += [first, second]

@@ -1,0 +1,364 @@
+"""HBAC, the estimator."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from numbers import Integral
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.exceptions import NotFittedError
+
+from bdt_core.clustering.checks import bias_variable, checked_settings, settled_method
+from bdt_core.clustering.grow import Grown, grow
+from bdt_core.clustering.outcome import whole_numbers
+from bdt_core.clustering.split import Layout, MapBlocks
+from bdt_core.clustering.splitters import CompiledSplitter, ReferenceSplitter
+from bdt_core.clustering.tree import ClusterTree, Node, in_own_units
+from bdt_core.errors import DataError, SpecError
+from bdt_core.table.encoding import Encoded, Encoder, Kind, as_frame, column_kind, mean_and_std
+
+FORMAT = "bdt.hbac/1"
+
+THREADED_CELLS = 1_000_000
+"""Smaller tables are not worth a second thread."""
+
+
+class HBAC(ClusterMixin, BaseEstimator):  # type: ignore[misc]
+    """Hierarchical bias-aware clustering.
+
+    Finds groups of similar rows among which a bias variable (an error, a false positive, a denied loan) differs
+    most from the rest. Starting with all rows as one cluster, it repeatedly takes the cluster in which the bias
+    variable varies most, splits it in two by the features, and keeps the split when one of the two parts
+    deviates at least as much as the whole did.
+
+    Parameters
+    ----------
+    method : {"auto", "kmeans", "kmodes", "kprototypes"}
+        How clusters are split: k-means for numbers, k-modes for categories (numbers are then taken as
+        categories, too), k-prototypes for both. ``auto`` looks at the columns.
+    max_iter : int
+        Number of splits tried, whether kept or not.
+    min_cluster_size : float or int
+        Smallest cluster: a share of the rows below 1, else a number of rows.
+    n_init : int
+        Starts per split; the one of least cost counts.
+    better : {"lower", "higher"}
+        Whether a lower or a higher value of the bias variable is the better treatment.
+    margin : float
+        A split is kept only if a part's gap exceeds its parent's by this many standard deviations of the bias
+        variable.
+    scale : bool
+        Standardise numeric columns on the training rows, so that their units do not matter.
+    engine : {"bdt", "reference"}
+        ``reference`` runs scikit-learn's KMeans on unscaled numbers, or the package kmodes, to reproduce the
+        results of unsupervised-bias-detection 0.2.6. Two things differ from that package: clusters in which the
+        bias variable is constant are not split further, and rows are routed by this tree in `predict`.
+    dtype : {"float32", "float64"}
+        Of encoded numbers. ``float64`` takes twice the time and memory.
+    random_state : int, RandomState or None
+        Seed of the starts. The same seed, settings and rows give the same clusters for any order of the rows
+        and any number of threads. None draws a new one.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n,), int64
+        Cluster of each training row. Clusters are numbered by falling gap: 0 is the worst treated.
+    n_clusters_ : int
+    gaps_ : ndarray of shape (n_clusters_,)
+        Mean of the bias variable inside the cluster minus its mean in all other training rows, in its own
+        units, turned so that positive is worse.
+    tree_ : ClusterTree
+        The splits, with every node's size, mean, gap and prototype.
+    encoder_ : Encoder
+        How columns became numbers and codes.
+    method_ : str
+        What ``auto`` came to.
+    n_iter_ : int
+        Number of splits tried.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only when the training table had named columns.
+
+    Notes
+    -----
+    With N rows, a cluster c of n_c rows and means y_c and y, the gap is N (y_c - y) / (N - n_c). Categories
+    count with the weight gamma against squared distances of numbers: half of the mean standard deviation of the
+    numeric columns, 0.5 after standardisation, as Huang (1998) suggests; 1 when there are no numbers.
+
+    References
+    ----------
+    J. Misztal-Radecka, B. Indurkhya, "Bias-Aware Hierarchical Clustering for detecting the discriminated groups
+    of users in recommendation systems", Information Processing & Management 58(3), 2021.
+
+    Z. Huang, "Extensions to the k-means algorithm for clustering large data sets with categorical values", Data
+    Mining and Knowledge Discovery 2, 1998.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"age": [21, 22, 23, 61, 62, 63] * 20, "sex": list("mfmmfm") * 20})
+    >>> wrong = (frame["age"] > 60).astype(float)
+    >>> model = HBAC(min_cluster_size=0.1).fit(frame, wrong)
+    >>> model.n_clusters_, model.gaps_.tolist()
+    (2, [1.0, -1.0])
+    >>> model.predict(pd.DataFrame({"age": [70, 20], "sex": ["m", "m"]})).tolist()
+    [0, 1]
+    >>> model.tree_.path(0)
+    ['age higher: mean 62 against 22']
+    """
+
+    def __init__(
+        self,
+        method: Literal["auto", "kmeans", "kmodes", "kprototypes"] = "auto",
+        *,
+        max_iter: int = 10,
+        min_cluster_size: float = 0.01,
+        n_init: int = 10,
+        better: Literal["lower", "higher"] = "lower",
+        margin: float = 0.0,
+        scale: bool = True,
+        engine: Literal["bdt", "reference"] = "bdt",
+        dtype: Literal["float32", "float64"] = "float32",
+        random_state: int | np.random.RandomState | None = 0,
+    ) -> None:
+        self.method = method
+        self.max_iter = max_iter
+        self.min_cluster_size = min_cluster_size
+        self.n_init = n_init
+        self.better = better
+        self.margin = margin
+        self.scale = scale
+        self.engine = engine
+        self.dtype = dtype
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, *, progress: Callable[[int, int], object] | None = None) -> Self:
+        """Find the clusters.
+
+        Parameters
+        ----------
+        X : DataFrame, Arrow-compatible table (polars, pyarrow) or 2-d array of shape (n, p)
+            The features. Numbers may be missing, not infinite.
+        y : array of shape (n,)
+            The bias variable, a finite number for each row.
+        progress : callable, optional
+            Called as ``progress(done, total)`` after each split tried.
+
+        Returns
+        -------
+        HBAC
+            Itself.
+
+        Raises
+        ------
+        SpecError
+            When a setting is not what it can be.
+        DataError
+            When X or y cannot be clustered; the message names the column and what to do.
+        """
+        settings = checked_settings(self)
+        frame = as_frame(X)
+        names = [str(name) for name in frame.columns]
+        outcome = bias_variable(y, len(frame))
+        method = settled_method(self.method, {name: column_kind(frame[name]) for name in names}, self.engine)
+        kinds: dict[str, Kind] = dict.fromkeys(names, "categorical") if method == "kmodes" else {}
+        encoder = Encoder.fit(
+            frame,
+            kinds=kinds,
+            scale=self.scale,
+            dtype="float64" if self.engine == "reference" else self.dtype,
+            centre=self.engine == "bdt",
+        )
+        table = encoder.transform(frame)
+        layout = _layout(encoder)
+        whole = whole_numbers(outcome, self.better)
+        with _threads(table) as map_blocks:
+            splitter: CompiledSplitter | ReferenceSplitter
+            if self.engine == "bdt":
+                splitter = CompiledSplitter(
+                    table, layout, n_init=self.n_init, seed=settings.seed, map_blocks=map_blocks
+                )
+            else:
+                splitter = ReferenceSplitter(
+                    table, encoder, layout, method=method, n_init=self.n_init, seed=settings.seed
+                )
+            grown = grow(
+                splitter,
+                whole,
+                max_iter=self.max_iter,
+                min_rows=settings.min_rows(len(frame)),
+                margin=float(self.margin),
+                count_hopeless=self.engine == "reference",
+                progress=progress,
+            )
+        order = splitter.order
+        del table, splitter, frame  # as large as the data: not needed any more
+        self.tree_, self.labels_ = _finish(grown, order, outcome, self.better, encoder, layout)
+        self.encoder_ = encoder
+        self.method_ = method
+        self._set_shape(named=_has_names(X))
+        return self
+
+    def fit_predict(self, X: Any, y: Any, **fit_params: Any) -> npt.NDArray[np.int64]:
+        """Find the clusters and return the label of each training row."""
+        return self.fit(X, y, **fit_params).labels_
+
+    def predict(self, X: Any, route: Literal["tree", "centroid"] = "tree") -> npt.NDArray[np.int64]:
+        """Cluster of each row.
+
+        Parameters
+        ----------
+        X : table like the one in `fit`
+            Columns with names may come in any order.
+        route : {"tree", "centroid"}
+            ``tree`` sends a row down the tree, at each split to the nearer side; it gives training rows their
+            label. ``centroid`` takes the leaf whose centre is nearest, which can be another one.
+
+        Returns
+        -------
+        ndarray of shape (n,), int64
+            A row's label does not depend on the rows around it.
+        """
+        if not hasattr(self, "tree_"):
+            raise NotFittedError(
+                "This HBAC instance is not fitted yet. Call fit with appropriate arguments before predict."
+            )
+        if route not in ("tree", "centroid"):
+            raise SpecError(f'route must be "tree" or "centroid", not {route!r}.')
+        table = self.encoder_.transform(X)
+        return self.tree_.route(table) if route == "tree" else self.tree_.nearest(table)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fitted model as plain JSON-able data, without the labels of the training rows.
+
+        `from_dict` makes a model of it that predicts the same to the bit.
+        """
+        if not hasattr(self, "tree_"):
+            raise NotFittedError("This HBAC instance is not fitted yet: there is nothing to write.")
+        params = self.get_params()
+        if not isinstance(params["random_state"], Integral):
+            params["random_state"] = None
+        return {
+            "format": FORMAT,
+            "params": {key: getattr(value, "item", lambda value=value: value)() for key, value in params.items()},
+            "method": self.method_,
+            "named": hasattr(self, "feature_names_in_"),
+            "encoder": self.encoder_.to_dict(),
+            "tree": self.tree_.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Read what `to_dict` wrote.
+
+        Raises
+        ------
+        DataError
+            When it was not written by this version's `to_dict`.
+        """
+        if data.get("format") != FORMAT:
+            raise DataError(f'Not a stored clustering: expected "format": "{FORMAT}", got {data.get("format")!r}.')
+        model = cls(**data["params"])
+        model.encoder_ = Encoder.from_dict(data["encoder"])
+        model.tree_ = ClusterTree.from_dict(data["tree"], model.encoder_.dtype)
+        model.method_ = data["method"]
+        model._set_shape(named=bool(data["named"]))
+        return model
+
+    def _set_shape(self, named: bool) -> None:
+        self.n_clusters_ = self.tree_.n_leaves
+        self.gaps_ = np.array([self.tree_.leaf(label).gap for label in range(self.n_clusters_)])
+        self.n_iter_ = sum(node.accepted is not None for node in self.tree_.nodes)
+        self.n_features_in_ = len(self.encoder_.names)
+        if named:
+            self.feature_names_in_ = np.array(self.encoder_.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+
+def _layout(encoder: Encoder) -> Layout:
+    """Sizes of the columns, and Huang's weight of a category: half of the numbers' mean standard deviation."""
+    spreads = []
+    for column, is_flag in encoder.fields:
+        share = column.missing or 0.0
+        own = math.sqrt(share * (1.0 - share)) if is_flag else column.std
+        if own > 0.0:
+            spreads.append(1.0 if encoder.scale else own)
+    gamma = 0.5 * sum(spreads) / len(spreads) if spreads else 1.0
+    variance = sum(one * one for one in spreads) / len(spreads) if spreads else 1.0
+    return Layout(len(encoder.fields), encoder.levels, gamma, variance)
+
+
+def _finish(
+    grown: list[Grown],
+    order: npt.NDArray[Any],
+    y: npt.NDArray[np.float64],
+    better: str,
+    encoder: Encoder,
+    layout: Layout,
+) -> tuple[ClusterTree, npt.NDArray[np.int64]]:
+    """Number the leaves by falling gap, and say everything in the units of the table."""
+    leaves = sorted((node for node in grown if node.children is None), key=lambda one: (-one.gap, one.id))
+    label_of = {node.id: label for label, node in enumerate(leaves)}
+    labels = np.empty(len(y), dtype=np.int64)
+    nodes = []
+    mean_of_all, _ = mean_and_std(y)
+    for node in grown:
+        rows = order[node.start : node.stop]
+        mean, std = mean_and_std(y[rows])
+        others = len(y) - node.rows
+        gap = len(y) * (mean - mean_of_all) / others if others else 0.0
+        label = label_of.get(node.id)
+        if label is not None:
+            labels[rows] = label
+        prototype, missing = in_own_units(node.centre, encoder)
+        nodes.append(
+            Node(
+                id=node.id,
+                parent=node.parent,
+                children=node.children,
+                label=label,
+                rows=node.rows,
+                mean=mean,
+                std=std,
+                gap=(-gap if better == "higher" else gap) + 0.0,
+                accepted=node.accepted,
+                prototype=prototype,
+                missing=missing,
+                centre=node.centre,
+                split=node.split,
+            )
+        )
+    fields = tuple((column.name, flag) for column, flag in encoder.fields)
+    names = tuple(column.name for column in encoder.categorical)
+    return ClusterTree(tuple(nodes), layout.gamma, fields, names), labels
+
+
+@contextmanager
+def _threads(table: Encoded) -> Iterator[MapBlocks]:
+    """``map`` for small tables, a thread pool's for large ones."""
+    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if cpus == 1 or table.rows * (len(table.numeric) + len(table.codes)) < THREADED_CELLS:
+        yield map
+        return
+    with ThreadPoolExecutor(cpus) as pool:
+        yield pool.map
+
+
+def _has_names(table: Any) -> bool:
+    return hasattr(table, "columns") or hasattr(table, "__arrow_c_stream__")

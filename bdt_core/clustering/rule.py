@@ -1,0 +1,221 @@
+"""Say in a few words who is in a cluster: a short rule."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+_MAX_COLUMNS = 3
+_MAX_BOUNDS = 5
+_LEAST_GAIN = 0.01
+_SAMPLE_ROWS = 20_000
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One condition on one column: a range ``above < x <= up_to`` of a number, or (not) a level.
+
+    A missing value meets no range; ``level=None`` stands for missing.
+    """
+
+    column: str
+    above: float | None = None
+    up_to: float | None = None
+    whole: bool = False
+    level: str | None = None
+    negated: bool = False
+
+    @property
+    def is_range(self) -> bool:
+        return self.above is not None or self.up_to is not None
+
+    def holds(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
+        """Whether each row meets the condition."""
+        column = frame[self.column]
+        if not self.is_range:
+            equal = column.isna() if self.level is None else column.astype("object").eq(self.level)
+            return np.asarray(equal.to_numpy(dtype=bool, na_value=False) != self.negated)
+        x = column.to_numpy(dtype=np.float64, na_value=np.nan)
+        with np.errstate(invalid="ignore"):
+            return (x > (-np.inf if self.above is None else self.above)) & (
+                x <= (np.inf if self.up_to is None else self.up_to)
+            )
+
+    def __str__(self) -> str:
+        if not self.is_range:
+            level = "missing" if self.level is None else self.level
+            return f"{self.column} is {'not ' if self.negated else ''}{level}"
+        low, high = self.above, self.up_to
+        if self.whole:  # thresholds lie between whole numbers
+            first = None if low is None else int(np.floor(low)) + 1
+            last = None if high is None else int(np.floor(high))
+            if first is None:
+                return f"{self.column} up to {last}"
+            if last is None:
+                return f"{self.column} from {first}"
+            return f"{self.column} {first}" if first == last else f"{self.column} {first} to {last}"
+        if low is None:
+            return f"{self.column} up to {high:.4g}"
+        return f"{self.column} above {low:.4g}" + ("" if high is None else f" and up to {high:.4g}")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Conditions that must all hold; none at all means everybody."""
+
+    conditions: tuple[Condition, ...]
+
+    def holds(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
+        """Whether each row meets all conditions."""
+        met = np.ones(len(frame), dtype=bool)
+        for one in self.conditions:
+            met &= one.holds(frame)
+        return met
+
+    def precision_and_recall(self, frame: pd.DataFrame, inside: NDArray[np.bool_]) -> tuple[float | None, float | None]:
+        """Share of the rule's rows that are in the cluster, and share of the cluster's rows that the rule meets."""
+        met = self.holds(frame)
+        both = int((met & inside).sum())
+        return (
+            both / int(met.sum()) if met.any() else None,
+            both / int(inside.sum()) if inside.any() else None,
+        )
+
+    def __str__(self) -> str:
+        return " and ".join(map(str, self.conditions)) or "everybody"
+
+
+def find_rule(X: pd.DataFrame, inside: NDArray[np.bool_]) -> Rule:
+    """Find a conjunction of conditions on at most three columns that comes near to a cluster.
+
+    Each step adds the condition (a bound on a number, a level, or all but a level) that most raises the F1 score
+    of the rule as a description of the cluster, then chooses the earlier ones anew; it stops when a further one
+    gains less than a hundredth.
+
+    Parameters
+    ----------
+    X : DataFrame of shape (n_rows, n_features)
+        Float and categorical columns; the order of rows must not depend on the source's.
+    inside : ndarray of bool, shape (n_rows,)
+        Whether the row is in the cluster.
+
+    Returns
+    -------
+    Rule
+
+    Examples
+    --------
+    >>> X = pd.DataFrame({"age": [20.0, 21.0, 22.0, 50.0, 51.0, 52.0]})
+    >>> str(find_rule(X, X["age"].to_numpy() < 30))
+    'age up to 22'
+    """
+    X, inside = X.iloc[:_SAMPLE_ROWS], inside[:_SAMPLE_ROWS]
+    if inside.all() or not inside.any():
+        return Rule(())
+    score = _f1(len(X), inside.sum(), inside.sum())
+    chosen: list[Condition] = []
+    while len(chosen) < _MAX_BOUNDS:
+        grown, better = _improve(X, inside, [*chosen, None], score)
+        if better < score + _LEAST_GAIN or len({one.column for one in grown}) > _MAX_COLUMNS:
+            break
+        chosen, score = grown, better
+    return _merged(chosen, X)
+
+
+def _improve(
+    X: pd.DataFrame, inside: NDArray[np.bool_], slots: Sequence[Condition | None], score: float
+) -> tuple[list[Condition], float]:
+    """Fill the empty slot, then choose each condition anew given the others, until none gets better."""
+    order = [*range(len(slots))][::-1]
+    improved = True
+    while improved:
+        improved = False
+        for slot in order:
+            others = [one for i, one in enumerate(slots) if i != slot and one is not None]
+            met = Rule(tuple(others)).holds(X)
+            best, condition = max(
+                (_best_condition(X[name], inside, met) for name in X.columns), key=lambda pair: pair[0]
+            )
+            if condition is not None and best > score + 1e-12:
+                slots = [condition if i == slot else one for i, one in enumerate(slots)]
+                score, improved = best, True
+    return [one for one in slots if one is not None], score
+
+
+def _best_condition(
+    column: pd.Series, inside: NDArray[np.bool_], met: NDArray[np.bool_]
+) -> tuple[float, Condition | None]:
+    """The condition on one column that makes the best rule together with those already met, and its F1 score."""
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        return _best_bound(column, inside, met)
+    return _best_level(column, inside, met)
+
+
+def _best_bound(column: pd.Series, inside: NDArray[np.bool_], met: NDArray[np.bool_]) -> tuple[float, Condition | None]:
+    x = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    usable = met & ~np.isnan(x)
+    values, codes = np.unique(x[usable], return_inverse=True)
+    if len(values) < 2:
+        return 0.0, None
+    rows = np.cumsum(np.bincount(codes))
+    hits = np.cumsum(np.bincount(codes, weights=inside[usable]))
+    up_to = _f1(rows[:-1], hits[:-1], inside.sum())
+    above = _f1(rows[-1] - rows[:-1], hits[-1] - hits[:-1], inside.sum())
+    whole = bool((values == np.round(values)).all())
+    if up_to.max() >= above.max():
+        at = int(up_to.argmax())
+        return float(up_to[at]), Condition(str(column.name), up_to=float(values[at]), whole=whole)
+    at = int(above.argmax())
+    return float(above[at]), Condition(str(column.name), above=float(values[at]), whole=whole)
+
+
+def _best_level(column: pd.Series, inside: NDArray[np.bool_], met: NDArray[np.bool_]) -> tuple[float, Condition | None]:
+    categories = column.astype("category").cat
+    codes = categories.codes.to_numpy()[met] + 1  # 0 is missing
+    size = len(categories.categories) + 1
+    rows = np.bincount(codes, minlength=size)
+    hits = np.bincount(codes, weights=inside[met], minlength=size)
+    levels = [None, *map(str, categories.categories)]
+    is_level = _f1(rows, hits, inside.sum())
+    is_not = _f1(rows.sum() - rows, hits.sum() - hits, inside.sum())
+    negated = bool(is_not.max() > is_level.max())
+    scores = is_not if negated else is_level
+    at = int(scores.argmax())
+    return float(scores[at]), Condition(str(column.name), level=levels[at], negated=negated)
+
+
+def _merged(conditions: list[Condition], X: pd.DataFrame) -> Rule:
+    """Join bounds on the same column; a level that is required makes excluded ones superfluous."""
+    merged: dict[tuple[str, Any], Condition] = {}
+    for one in conditions:
+        if not one.is_range:
+            merged[(one.column, (one.level, one.negated))] = one
+            continue
+        old = merged.get((one.column, "range"), Condition(one.column))
+        merged[(one.column, "range")] = Condition(
+            one.column,
+            above=max((bound for bound in (old.above, one.above) if bound is not None), default=None),
+            up_to=min((bound for bound in (old.up_to, one.up_to) if bound is not None), default=None),
+            whole=old.whole or one.whole,
+        )
+    required = {one.column for one in merged.values() if not one.is_range and not one.negated}
+    kept = [one for one in merged.values() if one.is_range or not one.negated or one.column not in required]
+    return Rule(tuple(_positively(one, X) for one in kept))
+
+
+def _positively(condition: Condition, X: pd.DataFrame) -> Condition:
+    """Of two levels, "is not F" is "is M"."""
+    if condition.is_range or not condition.negated or X[condition.column].isna().any():
+        return condition
+    others = [level for level in X[condition.column].astype("object").unique() if level != condition.level]
+    return Condition(condition.column, level=str(others[0])) if len(others) == 1 else condition
+
+
+def _f1(rows: Any, hits: Any, wanted: Any) -> Any:
+    """F1 score of a rule that holds for ``rows`` rows, ``hits`` of them among the ``wanted``."""
+    return 2 * hits / (rows + wanted)

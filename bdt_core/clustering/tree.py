@@ -1,0 +1,281 @@
+"""The tree of clusters: what was split, into what, and how to say it in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bdt_core.clustering.split import Prototypes, Splits, assign
+from bdt_core.table.encoding import Encoded, Encoder
+
+NAMED_FEATURES = 3
+"""A step of a path names at most so many features ..."""
+
+NAMED_SHARE = 0.05
+"""... and none that makes up less than this share of the distance between the two sides."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """One group of training rows.
+
+    Attributes
+    ----------
+    id : int
+        0 for the root; children come after their parent.
+    parent : int or None
+    children : (int, int) or None
+        Side a and side b of the split.
+    label : int or None
+        Label of the cluster when the node is a leaf.
+    rows : int
+    mean, std : float
+        Of the bias variable, in its own units and direction (ddof 0).
+    gap : float
+        Mean of the bias variable in the node minus its mean in all other training rows, turned so that
+        positive is worse; 0 for the root.
+    accepted : bool or None
+        Whether a split of the node was kept; None when none was tried.
+    prototype : dict
+        Mean of each number among the rows that have it, in its own units (None when none has), and most
+        frequent level of each category (None when that is "missing").
+    missing : dict
+        Share of rows without a value, for numbers with missing values.
+    centre : Prototypes
+        The same in encoded units.
+    split : Splits or None
+        The rule that sends rows to the children.
+    """
+
+    id: int
+    parent: int | None
+    children: tuple[int, int] | None
+    label: int | None
+    rows: int
+    mean: float
+    std: float
+    gap: float
+    accepted: bool | None
+    prototype: dict[str, float | str | None]
+    missing: dict[str, float]
+    centre: Prototypes
+    split: Splits | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON-able data."""
+        return {
+            "id": self.id,
+            "parent": self.parent,
+            "children": list(self.children) if self.children else None,
+            "label": self.label,
+            "rows": self.rows,
+            "mean": self.mean,
+            "std": self.std,
+            "gap": self.gap,
+            "accepted": self.accepted,
+            "prototype": self.prototype,
+            "missing": self.missing,
+            "centre": {"means": self.centre.means[0].tolist(), "modes": self.centre.modes[0].tolist()},
+            "split": self.split.to_dict() if self.split else None,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], dtype: Any) -> Node:
+        """Read what `to_dict` wrote."""
+        centre = Prototypes(
+            np.array([data["centre"]["means"]], dtype=np.float64),
+            np.array([data["centre"]["modes"]], dtype=np.int64),
+        )
+        plain = {key: value for key, value in data.items() if key not in ("centre", "split", "children")}
+        return cls(
+            **plain,
+            children=tuple(data["children"]) if data["children"] else None,
+            centre=centre,
+            split=Splits.from_dict(data["split"], dtype) if data["split"] else None,
+        )
+
+
+@dataclass(frozen=True)
+class ClusterTree:
+    """The hierarchy that the clustering made.
+
+    Attributes
+    ----------
+    nodes : tuple of Node
+        In the order of their ids.
+    gamma : float
+        Weight of a categorical mismatch.
+    numeric : tuple of (str, bool)
+        Of each encoded number its column, and whether it is the flag of missing values.
+    categorical : tuple of str
+        The columns of the codes.
+    """
+
+    nodes: tuple[Node, ...]
+    gamma: float
+    numeric: tuple[tuple[str, bool], ...]
+    categorical: tuple[str, ...]
+
+    def leaf(self, label: int) -> Node:
+        """The leaf of a cluster."""
+        for node in self.nodes:
+            if node.label == label:
+                return node
+        raise KeyError(f"There is no cluster {label}; there are {self.n_leaves}, numbered from 0.")
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of clusters."""
+        return sum(node.label is not None for node in self.nodes)
+
+    def path(self, label: int) -> list[str]:
+        """What separates a cluster from the rest, one step per split from the root down.
+
+        Each step names the features that make up most of the distance between the branch that the cluster is
+        in and the other branch.
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd
+        >>> from bdt_core.clustering import HBAC
+        >>> frame = pd.DataFrame({"age": [20, 21, 22, 60, 61, 62], "sex": list("fmffmf")})
+        >>> model = HBAC(min_cluster_size=2, max_iter=1).fit(frame, np.array([1, 1, 0, 0, 0, 0]))
+        >>> model.tree_.path(0)
+        ['age lower: mean 21 against 61']
+        """
+        steps = []
+        node = self.leaf(label)
+        while node.parent is not None:
+            steps.append(self.step(node))
+            node = self.nodes[node.parent]
+        return steps[::-1]
+
+    def step(self, node: Node) -> str:
+        """What separates a node from its sibling, in words; empty for the root."""
+        if node.parent is None:
+            return ""
+        first, second = self.nodes[node.parent].children or (node.id, node.id)
+        return self._step(node, self.nodes[second if node.id == first else first])
+
+    def route(self, table: Encoded) -> npt.NDArray[np.intp]:
+        """Label of each row: down the tree, to the nearer of two siblings at each node."""
+        at = np.zeros(table.rows, dtype=np.intp)
+        for node in self.nodes:
+            if node.children is None or node.split is None:
+                continue
+            here = np.flatnonzero(at == node.id)
+            if len(here) < table.rows:
+                part = Encoded(np.ascontiguousarray(table.numeric[:, here]), np.ascontiguousarray(table.codes[:, here]))
+            else:
+                part = table
+            at[here] = np.where(assign(part, 0, part.rows, node.split), node.children[1], node.children[0])
+        labels = np.array([-1 if node.label is None else node.label for node in self.nodes], dtype=np.intp)
+        return labels[at]
+
+    def nearest(self, table: Encoded) -> npt.NDArray[np.intp]:
+        """Label of each row: the leaf with the nearest centre, the lower label when two are equally near."""
+        best = np.full(table.rows, np.inf)
+        labels = np.zeros(table.rows, dtype=np.intp)
+        for label in range(self.n_leaves):
+            centre = self.leaf(label).centre
+            distance = np.zeros(table.rows)
+            for column, mean in zip(table.numeric, centre.means[0], strict=True):
+                distance += (column.astype(np.float64) - mean) ** 2
+            for code, mode in zip(table.codes, centre.modes[0], strict=True):
+                distance += self.gamma * (code != mode)
+            closer = distance < best
+            labels[closer] = label
+            best[closer] = distance[closer]
+        return labels
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON-able data: ``nodes``, each with the fields of `Node`, and the attributes above."""
+        return {
+            "gamma": self.gamma,
+            "numeric": [list(one) for one in self.numeric],
+            "categorical": list(self.categorical),
+            "nodes": [node.to_dict() for node in self.nodes],
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], dtype: Any = "float32") -> ClusterTree:
+        """Read what `to_dict` wrote."""
+        return cls(
+            nodes=tuple(Node.from_dict(one, dtype) for one in data["nodes"]),
+            gamma=float(data["gamma"]),
+            numeric=tuple((str(name), bool(flag)) for name, flag in data["numeric"]),
+            categorical=tuple(data["categorical"]),
+        )
+
+    def _step(self, here: Node, there: Node) -> str:
+        """What sets one branch apart from its sibling, the largest part of their distance first."""
+        apart: list[tuple[float, str]] = []
+        both = zip(here.centre.means[0].tolist(), there.centre.means[0].tolist(), strict=True)
+        for (name, is_flag), (ours, theirs) in zip(self.numeric, both, strict=True):
+            words = _shares(name, here, there) if is_flag else _means(name, here, there)
+            apart.append(((ours - theirs) ** 2, words))
+        for name, ours, theirs in zip(self.categorical, here.centre.modes[0], there.centre.modes[0], strict=True):
+            if ours != theirs:
+                levels = _level(here.prototype[name]), _level(there.prototype[name])
+                apart.append((self.gamma, f"{name} is mostly {levels[0]} rather than {levels[1]}"))
+        total = sum(share for share, _ in apart)
+        ranked = sorted(apart, key=lambda one: -one[0])[:NAMED_FEATURES]
+        return "; ".join(words for share, words in ranked if share > 0.0 and share >= NAMED_SHARE * total)
+
+
+def _means(name: str, here: Node, there: Node) -> str:
+    ours, theirs = here.prototype[name], there.prototype[name]
+    if not isinstance(ours, float) or not isinstance(theirs, float):
+        return f"{name} always missing" if ours is None else f"{name} not always missing"
+    more = "higher" if ours > theirs else "lower"
+    return f"{name} {more}: mean {number_in_words(ours)} against {number_in_words(theirs)}"
+
+
+def _shares(name: str, here: Node, there: Node) -> str:
+    ours, theirs = here.missing[name], there.missing[name]
+    more = "more" if ours > theirs else "less"
+    return f"{name} missing {more} often: {100 * ours:.0f} % against {100 * theirs:.0f} %"
+
+
+def _level(level: float | str | None) -> str:
+    return "missing" if level is None else f"'{level}'"
+
+
+def in_own_units(centre: Prototypes, encoder: Encoder) -> tuple[dict[str, float | str | None], dict[str, float]]:
+    """A centre as means and level names, and the share of missing values of numbers that have any."""
+    values: dict[str, float | str | None] = {}
+    missing: dict[str, float] = {}
+    encoded = iter(centre.means[0].tolist())
+    for column in encoder.numeric:
+        distance = next(encoded)  # from the mean, with missing values counted as 0
+        divisor = column.std if encoder.scale and encoder.centre else 1.0
+        if column.missing is None:
+            values[column.name] = column.mean + distance * divisor
+            continue
+        spread = (column.missing * (1.0 - column.missing)) ** 0.5 if encoder.scale else 1.0
+        absent = min(max(column.missing + next(encoded) * spread, 0.0), 1.0)
+        missing[column.name] = absent
+        known = absent < 1.0 - 1e-9
+        values[column.name] = column.mean + distance * divisor / (1.0 - absent) if known else None
+    for category, mode in zip(encoder.categorical, centre.modes[0].tolist(), strict=True):
+        values[category.name] = category.levels[mode] if mode < len(category.levels) else None
+    return {name: values[name] for name in encoder.names}, missing
+
+
+def number_in_words(value: float) -> str:
+    """Three significant digits without an exponent where that is readable.
+
+    Examples
+    --------
+    >>> number_in_words(0.71234), number_in_words(61.0), number_in_words(1234567.0), number_in_words(1e-9)
+    ('0.712', '61', '1,234,567', '1e-09')
+    """
+    if value != 0.0 and not 1e-4 <= abs(value) < 1e12:
+        return f"{value:.3g}"
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{float(f'{value:.3g}'):g}"

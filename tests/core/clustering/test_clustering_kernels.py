@@ -1,0 +1,147 @@
+"""Each compiled loop equals its NumPy twin to the bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bdt_core.clustering import kernels
+from bdt_core.clustering.split import Block, Layout, Splits, assign, block_statistics
+from bdt_core.table.encoding import Encoded
+
+
+def random_table(generator, rows, fields, columns, dtype, code_dtype):
+    """Numbers on a grid, as the encoder makes them, and codes of up to 6 levels."""
+    numeric = (np.rint(generator.normal(size=(fields, rows)) * 2**20) / 2**20).astype(dtype)
+    codes = generator.integers(0, 6, size=(columns, rows)).astype(code_dtype)
+    return Encoded(np.ascontiguousarray(numeric), np.ascontiguousarray(codes))
+
+
+def random_splits(generator, size, fields, columns, dtype, gamma):
+    return Splits(
+        generator.normal(size=(size, fields)).astype(dtype),
+        (0.2 * generator.normal(size=size)).astype(dtype),
+        generator.integers(0, 6, size=(size, columns)),
+        generator.integers(0, 6, size=(size, columns)),
+        gamma,
+    )
+
+
+def sides_twin(table, splits, which):
+    score = np.zeros(table.rows, table.numeric.dtype)
+    for column, weight in zip(table.numeric, splits.linear[which], strict=True):
+        score = score + weight * column
+    match = np.zeros(table.rows, np.int64)
+    for code, a, b in zip(table.codes, splits.modes_a[which], splits.modes_b[which], strict=True):
+        match += (code == b).astype(np.int64) - (code == a)
+    if len(table.codes):
+        score = score + table.numeric.dtype.type(splits.gamma) * match.astype(table.numeric.dtype)
+    return score > splits.thresholds[which]
+
+
+def statistics_twin(table, weights, start, stop, splits, which, offsets):
+    side = sides_twin(table, splits, which)[start:stop]
+    weight = (weights if len(weights) else np.ones(table.rows))[start:stop] * side
+    counts = np.zeros(offsets[-1])
+    for code, offset in zip(table.codes, offsets[:-1], strict=True):
+        np.add.at(counts, offset + code[start:stop].astype(np.int64), weight)
+    return weight.sum(), (table.numeric[:, start:stop].astype(np.float64) * weight).sum(axis=1), counts
+
+
+SHAPES = [
+    # rows, fields, columns, dtype, codes: numbers, categories, both; over and under one chunk; both widths
+    (5000, 3, 0, "float32", "uint8"),
+    (5000, 0, 4, "float32", "uint8"),
+    (3000, 2, 3, "float32", "uint16"),
+    (1024, 2, 2, "float64", "uint8"),
+    (1, 1, 1, "float32", "uint8"),
+]
+
+
+@pytest.mark.parametrize(("rows", "fields", "columns", "dtype", "code_dtype"), SHAPES)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_split_statistics(rows, fields, columns, dtype, code_dtype, weighted):
+    generator = np.random.default_rng(rows + fields)
+    table = random_table(generator, rows, fields, columns, dtype, code_dtype)
+    splits = random_splits(generator, 3, fields, columns, dtype, 0.5)
+    layout = Layout(fields, (7,) * columns, 0.5)
+    weights = generator.integers(1, 9, rows).astype(np.float64) if weighted else np.empty(0)
+    start, stop = rows // 7, rows - rows // 9
+    result = block_statistics(Block(table, start, stop, weights), splits, layout)
+    for which in range(3):
+        n, sums, counts = statistics_twin(table, weights, start, stop, splits, which, layout.offsets)
+        assert result.rows[which] == n
+        assert result.sums[which].tobytes() == sums.tobytes()
+        assert result.counts[which].tobytes() == counts.tobytes()
+    if rows > 1:
+        assert 0 < result.rows[0] < max(weights.sum(), stop - start)  # the test tells the sides apart
+
+
+@pytest.mark.parametrize(("rows", "fields", "columns", "dtype", "code_dtype"), SHAPES)
+def test_assign(rows, fields, columns, dtype, code_dtype):
+    generator = np.random.default_rng(rows)
+    table = random_table(generator, rows, fields, columns, dtype, code_dtype)
+    splits = random_splits(generator, 1, fields, columns, dtype, 0.3)
+    for start in (0, rows // 3):
+        sides = assign(table, start, rows, splits, block_rows=777)
+        assert sides.tobytes() == sides_twin(table, splits, 0)[start:].tobytes()
+
+
+def test_equally_near_rows_go_to_a():
+    table = Encoded(np.array([[-1.0, 0.0, 1.0]], np.float32), np.empty((0, 3), np.uint8))
+    nothing = np.empty((1, 0), np.int64)
+    splits = Splits(np.ones((1, 1), np.float32), np.zeros(1, np.float32), nothing, nothing, 1.0)
+    assert assign(table, 0, 3, splits).tolist() == [False, False, True]
+
+
+def mixed_twin(value):
+    value = value.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return value ^ (value >> np.uint64(31))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_hash_rows(dtype):
+    table = random_table(np.random.default_rng(0), 500, 2, 2, dtype, "uint8")
+    bits = table.numeric.view(np.uint32 if dtype == "float32" else np.uint64)
+    expected = np.zeros(500, np.uint64)
+    for column in (*bits, *table.codes):
+        expected = mixed_twin(expected + column.astype(np.uint64))
+    hashes = np.zeros(500, np.uint64)
+    kernels.hash_rows(bits, table.codes, 0, 200, hashes)
+    kernels.hash_rows(bits, table.codes, 200, 500, hashes)
+    assert hashes.tobytes() == expected.tobytes()
+    assert len(np.unique(hashes)) == 500
+
+
+def test_rows_below():
+    hashes = np.random.default_rng(0).integers(0, 2**64, 1000, dtype=np.uint64)
+    key, limit = np.uint64(12345), np.uint64(2**62)
+    where, values = kernels.rows_below(hashes, key, limit)
+    seeded = mixed_twin(hashes ^ key)
+    assert where.tolist() == np.flatnonzero(seeded <= limit).tolist()
+    assert values.tolist() == seeded[seeded <= limit].tolist()
+    assert 200 < len(where) < 300
+    everything, _ = kernels.rows_below(hashes, key, np.uint64(2**64 - 1))
+    assert len(everything) == 1000
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32, np.uint64])
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_partition(dtype, share):
+    generator = np.random.default_rng(1)
+    column = generator.integers(0, 200, 999).astype(dtype)
+    sides = generator.random(999) < share
+    expected = np.concatenate([column[~sides], column[sides]])
+    kernels.partition(column, sides)
+    assert column.tobytes() == expected.tobytes()
+
+
+def test_moments_at_the_ends_of_the_range():
+    values = np.random.default_rng(2).integers(-(2**31) + 1, 2**31 - 1, 10_000).astype(np.int32)
+    values[:3000] = 2**31 - 1
+    total, high, low = kernels.moments(values)
+    exact = [int(value) for value in values]
+    assert int(total) == sum(exact)
+    assert (int(high) << 31) + int(low) == sum(value * value for value in exact)

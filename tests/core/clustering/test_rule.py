@@ -1,0 +1,102 @@
+"""Rules in words: what they say must hold on the rows."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bdt_core.clustering.rule import Condition, Rule, find_rule
+
+
+def people(seed: int = 0, n: int = 800) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "age": rng.integers(18, 80, n).astype(float),
+            "income": rng.normal(30, 8, n),
+            "city": pd.Categorical(rng.choice(["Riga", "Oslo", "Bern"], n)),
+            "sex": pd.Categorical(rng.choice(["f", "m"], n)),
+        }
+    )
+
+
+def test_a_planted_conjunction_is_named_exactly():
+    X = people()
+    inside = ((X["age"] > 60) & (X["city"] == "Oslo")).to_numpy()
+    rule = find_rule(X, inside)
+    assert rule.precision_and_recall(X, inside) == (1.0, 1.0)
+    assert sorted(map(str, rule.conditions)) == ["age from 61", "city is Oslo"]
+
+
+def test_of_two_levels_the_one_meant_is_named():
+    X = people()
+    assert str(find_rule(X, (X["sex"] != "f").to_numpy())) == "sex is m"
+
+
+def test_a_range_is_one_condition():
+    X = people()
+    inside = X["age"].between(30, 40).to_numpy()
+    assert str(find_rule(X, inside)) == "age 30 to 40"
+
+
+def test_missing_is_a_level():
+    X = people()
+    X.loc[X.index[:200], "city"] = None
+    assert str(find_rule(X, X["city"].isna().to_numpy())) == "city is missing"
+
+
+def test_everybody_needs_no_condition():
+    X = people()
+    assert str(find_rule(X, np.ones(len(X), bool))) == "everybody"
+
+
+@pytest.mark.parametrize(
+    ("condition", "words"),
+    [
+        (Condition("age", up_to=25.0, whole=True), "age up to 25"),
+        (Condition("age", above=25.0, whole=True), "age from 26"),
+        (Condition("age", above=2.0, up_to=3.0, whole=True), "age 3"),
+        (Condition("income", above=10.25), "income above 10.25"),
+        (Condition("city", level="Oslo", negated=True), "city is not Oslo"),
+        (Condition("city"), "city is missing"),
+    ],
+)
+def test_words(condition, words):
+    assert str(condition) == words
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 1000), st.integers(0, 1000))
+def test_words_and_rows_agree_whatever_the_cluster(seed, other):
+    X = people(seed, 300)
+    rng = np.random.default_rng(other)
+    centre = rng.normal(size=2)
+    z = X[["age", "income"]].to_numpy()
+    inside = ((z - z.mean(0)) / z.std(0)) @ centre > 0.5
+    rule = find_rule(X, inside)
+    precision, recall = rule.precision_and_recall(X, inside)
+    met = rule.holds(X)
+    by_hand = np.ones(len(X), bool)
+    for one in rule.conditions:
+        by_hand &= np.array([_by_hand(one, row) for row in X.to_dict("records")])
+    assert np.array_equal(met, by_hand)
+    if inside.any() and met.any():
+        assert precision == pytest.approx(inside[met].mean())
+        assert recall == pytest.approx(met[inside].mean())
+
+
+def _by_hand(condition: Condition, row: dict) -> bool:
+    x = row[condition.column]
+    if condition.is_range:
+        return (condition.above is None or x > condition.above) and (condition.up_to is None or x <= condition.up_to)
+    return (x == condition.level) != condition.negated
+
+
+def test_it_comes_back_from_plain_data():
+    from pydantic import TypeAdapter
+
+    X = people()
+    rule = find_rule(X, (X["age"] > 60).to_numpy())
+    adapter = TypeAdapter(Rule)
+    assert adapter.validate_json(adapter.dump_json(rule)) == rule
