@@ -146,9 +146,10 @@ def _sentence(
     unit = tested.unit
     name = wording(tested.spec.bias_variable).name
     where = f"cluster {one.found.label}"
-    direction = "higher" if tested.spec.bias_variable.better == "lower" else "lower"
-    size = text.difference(*harm, confidence=one.comparison.confidence, unit=unit)
-    told = f"The {name} of {where} is {size} {direction} (worse) than everybody else's"
+    up, down = ("higher", "lower") if tested.spec.bias_variable.better == "lower" else ("lower", "higher")
+    direction = f"{up} (worse)" if harm[0] >= 0 else f"{down} (better)"
+    interval = text.interval(harm[1], harm[2], confidence=one.comparison.confidence, unit=unit)
+    told = f"The {name} of {where} is {text.size(harm[0], unit)} {direction} than everybody else's {interval}"
     allowed = text.size(most, unit)
     match verdict:
         case "fail":

@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pandas as pd
 from numpy.random import Generator
 
-from bdt_core.audit import AuditResult, audit
+from bdt_core.clustering.clusters import Clusters, find_clusters
+from bdt_core.significance import ClusterSignificance, compare_clusters
+from bdt_core.spec import parse_spec
+from bdt_core.table.audit_table import AuditTable
+from bdt_core.table.split import split_rows
+from bdt_core.table.validate import validate
+from bdt_core.verdict import Verdict, judge, overall
 
 SPEC = {
     "name": "simulated",
     "source": {"path": "(simulated)"},
     "bias_variable": {"column": "y"},
 }
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the stages found."""
+
+    test: AuditTable
+    clusters: Clusters
+    significance: ClusterSignificance
+    verdict: Verdict
 
 
 def features(rng: Generator, n: int, kind: str = "mixed") -> pd.DataFrame:
@@ -41,6 +59,10 @@ def outcome(rng: Generator, n: int, kind: str) -> np.ndarray:
     raise ValueError(kind)
 
 
-def run(frame: pd.DataFrame, seed: int, **change: object) -> AuditResult:
-    """One whole audit."""
-    return audit(frame, {**SPEC, "split": {"random_state": seed}, **change})
+def run(frame: pd.DataFrame, seed: int, **change: object) -> Found:
+    """The stages of an audit that lead to its verdict."""
+    spec = parse_spec({**SPEC, "split": {"random_state": seed}, **change})
+    train, test = split_rows(validate(frame, spec), spec.split)
+    clusters = find_clusters(train, spec.clustering)
+    significance = compare_clusters(clusters, test, spec.significance)
+    return Found(test, clusters, significance, overall([judge(limit, significance) for limit in spec.gate]))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bdt_core.clustering.hbac import HBAC
-from bdt_core.clustering.rule import Rule, find_rule
+from bdt_core.clustering.rule import Rule, find_rules
 from bdt_core.result import Result
 from bdt_core.spec import AuditSpec, Clustering
 from bdt_core.table.audit_table import AuditTable
@@ -102,10 +102,11 @@ def find_clusters(train: AuditTable, settings: Clustering, progress: Progress | 
         random_state=train.spec.split.random_state,
     )
     model.fit(X, y, progress=progress)
+    rules = find_rules(X, model.labels_, model.n_clusters_)
     return Clusters(
         spec=train.spec.model_copy(update={"clustering": settings}),
         model_state=model.to_dict(),
-        train=tuple(_describe(model, label, X, y) for label in range(model.n_clusters_)),
+        train=tuple(_describe(model, label, rule, y) for label, rule in enumerate(rules)),
         train_rows=len(y),
         train_mean=float(y.mean()),
         min_cluster_rows=smallest,
@@ -128,14 +129,14 @@ def min_cluster_rows(settings: Clustering, train_rows: int, spec: AuditSpec) -> 
     return max(math.ceil(0.01 * train_rows), min(math.ceil(testable), train_rows // 4))
 
 
-def _describe(model: HBAC, label: int, X: Any, y: NDArray[np.float64]) -> TrainCluster:
+def _describe(model: HBAC, label: int, rule: Rule, y: NDArray[np.float64]) -> TrainCluster:
     inside = model.labels_ == label
     return TrainCluster(
         label=label,
         rows=int(inside.sum()),
         mean=float(y[inside].mean()),
         gap=float(model.gaps_[label]),
-        rule=find_rule(X, inside),
+        rule=rule,
         path=tuple(model.tree_.path(label)),
         profile=model.tree_.leaf(label).prototype,
     )

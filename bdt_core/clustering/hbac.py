@@ -179,11 +179,17 @@ class HBAC(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         table = encoder.transform(frame)
         layout = _layout(encoder)
         whole = whole_numbers(outcome, self.better)
+        min_rows = settings.min_rows(len(frame))
         with _threads(table) as map_blocks:
             splitter: CompiledSplitter | ReferenceSplitter
             if self.engine == "bdt":
                 splitter = CompiledSplitter(
-                    table, layout, n_init=self.n_init, seed=settings.seed, map_blocks=map_blocks
+                    table,
+                    layout,
+                    n_init=self.n_init,
+                    seed=settings.seed,
+                    min_rows=min_rows,
+                    map_blocks=map_blocks,
                 )
             else:
                 splitter = ReferenceSplitter(
@@ -193,7 +199,7 @@ class HBAC(ClusterMixin, BaseEstimator):  # type: ignore[misc]
                 splitter,
                 whole,
                 max_iter=self.max_iter,
-                min_rows=settings.min_rows(len(frame)),
+                min_rows=min_rows,
                 margin=float(self.margin),
                 count_hopeless=self.engine == "reference",
                 progress=progress,

@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+Counts = NDArray[np.int64]
+
 _MAX_COLUMNS = 3
 _MAX_BOUNDS = 5
 _LEAST_GAIN = 0.01
@@ -114,82 +116,116 @@ def find_rule(X: pd.DataFrame, inside: NDArray[np.bool_]) -> Rule:
     >>> str(find_rule(X, X["age"].to_numpy() < 30))
     'age up to 22'
     """
-    X, inside = X.iloc[:_SAMPLE_ROWS], inside[:_SAMPLE_ROWS]
+    return find_rules(X, np.where(inside, 0, -1), 1)[0]
+
+
+def find_rules(X: pd.DataFrame, labels: NDArray[np.int64], n_clusters: int) -> list[Rule]:
+    """The rule of every cluster; see :func:`find_rule`. Only the first 20,000 rows are looked at."""
+    X, labels = X.iloc[:_SAMPLE_ROWS], labels[:_SAMPLE_ROWS]
+    columns = [_Column.of(X[name]) for name in X.columns]
+    return [_rule(columns, labels == label) for label in range(n_clusters)]
+
+
+@dataclass(frozen=True)
+class _Column:
+    """One column in codes: positions in the sorted values of a number, or levels, of which the first is missing."""
+
+    name: str
+    codes: NDArray[np.intp]
+    values: NDArray[np.float64] | None
+    levels: tuple[str | None, ...]
+
+    @classmethod
+    def of(cls, column: pd.Series) -> _Column:
+        if not pd.api.types.is_numeric_dtype(column.dtype):
+            categories = column.astype("category").cat
+            codes = categories.codes.to_numpy().astype(np.intp) + 1
+            return cls(str(column.name), codes, None, (None, *map(str, categories.categories)))
+        x = column.to_numpy(dtype=np.float64, na_value=np.nan)
+        values, codes = np.unique(x, return_inverse=True)  # a missing number comes last
+        return cls(str(column.name), codes, values[~np.isnan(values)], ())
+
+    @property
+    def is_whole(self) -> bool:
+        return self.values is not None and bool((self.values == np.round(self.values)).all())
+
+    def conditions(self) -> int:
+        return len(self.levels) if self.values is None else len(self.values)
+
+    def holds(self, condition: Condition) -> NDArray[np.bool_]:
+        """Whether each row meets a condition on this column."""
+        if self.values is None:
+            return (self.codes == self.levels.index(condition.level)) != condition.negated
+        low = 0 if condition.above is None else np.searchsorted(self.values, condition.above, side="right")
+        high = len(self.values) if condition.up_to is None else np.searchsorted(self.values, condition.up_to, "right")
+        return (self.codes >= low) & (self.codes < high)
+
+    def best(self, inside: NDArray[np.bool_], met: NDArray[np.bool_]) -> tuple[float, Condition | None]:
+        """The condition that makes the best rule together with those already met, and its F1 score."""
+        size = max(self.conditions(), int(self.codes.max(initial=0)) + 1)
+        rows = np.bincount(self.codes[met], minlength=size)
+        hits = np.bincount(self.codes[met & inside], minlength=size)
+        wanted = int(inside.sum())
+        if self.values is None:
+            return self._best_level(rows, hits, wanted)
+        return self._best_bound(rows[: len(self.values)], hits[: len(self.values)], wanted)
+
+    def _best_bound(self, rows: Counts, hits: Counts, wanted: int) -> tuple[float, Condition | None]:
+        assert self.values is not None
+        if np.count_nonzero(rows) < 2:
+            return 0.0, None
+        rows, hits = np.cumsum(rows), np.cumsum(hits)
+        up_to = _f1(rows[:-1], hits[:-1], wanted)
+        above = _f1(rows[-1] - rows[:-1], hits[-1] - hits[:-1], wanted)
+        if up_to.max() >= above.max():
+            at = int(up_to.argmax())
+            return float(up_to[at]), Condition(self.name, up_to=float(self.values[at]), whole=self.is_whole)
+        at = int(above.argmax())
+        return float(above[at]), Condition(self.name, above=float(self.values[at]), whole=self.is_whole)
+
+    def _best_level(self, rows: Counts, hits: Counts, wanted: int) -> tuple[float, Condition | None]:
+        is_level = _f1(rows, hits, wanted)
+        is_not = _f1(rows.sum() - rows, hits.sum() - hits, wanted)
+        negated = bool(is_not.max() > is_level.max())
+        scores = is_not if negated else is_level
+        at = int(scores.argmax())
+        return float(scores[at]), Condition(self.name, level=self.levels[at], negated=negated)
+
+
+def _rule(columns: list[_Column], inside: NDArray[np.bool_]) -> Rule:
     if inside.all() or not inside.any():
         return Rule(())
-    score = _f1(len(X), inside.sum(), inside.sum())
+    score = float(_f1(len(inside), inside.sum(), inside.sum()))
     chosen: list[Condition] = []
     while len(chosen) < _MAX_BOUNDS:
-        grown, better = _improve(X, inside, [*chosen, None], score)
+        grown, better = _improve(columns, inside, [*chosen, None], score)
         if better < score + _LEAST_GAIN or len({one.column for one in grown}) > _MAX_COLUMNS:
             break
         chosen, score = grown, better
-    return _merged(chosen, X)
+    return _merged(chosen, columns)
 
 
 def _improve(
-    X: pd.DataFrame, inside: NDArray[np.bool_], slots: Sequence[Condition | None], score: float
+    columns: list[_Column], inside: NDArray[np.bool_], slots: Sequence[Condition | None], score: float
 ) -> tuple[list[Condition], float]:
     """Fill the empty slot, then choose each condition anew given the others, until none gets better."""
-    order = [*range(len(slots))][::-1]
+    by_name = {one.name: one for one in columns}
     improved = True
     while improved:
         improved = False
-        for slot in order:
-            others = [one for i, one in enumerate(slots) if i != slot and one is not None]
-            met = Rule(tuple(others)).holds(X)
-            best, condition = max(
-                (_best_condition(X[name], inside, met) for name in X.columns), key=lambda pair: pair[0]
-            )
+        for slot in reversed(range(len(slots))):
+            met = np.ones(len(inside), dtype=bool)
+            for i, one in enumerate(slots):
+                if i != slot and one is not None:
+                    met &= by_name[one.column].holds(one)
+            best, condition = max((column.best(inside, met) for column in columns), key=lambda pair: pair[0])
             if condition is not None and best > score + 1e-12:
                 slots = [condition if i == slot else one for i, one in enumerate(slots)]
                 score, improved = best, True
     return [one for one in slots if one is not None], score
 
 
-def _best_condition(
-    column: pd.Series, inside: NDArray[np.bool_], met: NDArray[np.bool_]
-) -> tuple[float, Condition | None]:
-    """The condition on one column that makes the best rule together with those already met, and its F1 score."""
-    if pd.api.types.is_numeric_dtype(column.dtype):
-        return _best_bound(column, inside, met)
-    return _best_level(column, inside, met)
-
-
-def _best_bound(column: pd.Series, inside: NDArray[np.bool_], met: NDArray[np.bool_]) -> tuple[float, Condition | None]:
-    x = column.to_numpy(dtype=np.float64, na_value=np.nan)
-    usable = met & ~np.isnan(x)
-    values, codes = np.unique(x[usable], return_inverse=True)
-    if len(values) < 2:
-        return 0.0, None
-    rows = np.cumsum(np.bincount(codes))
-    hits = np.cumsum(np.bincount(codes, weights=inside[usable]))
-    up_to = _f1(rows[:-1], hits[:-1], inside.sum())
-    above = _f1(rows[-1] - rows[:-1], hits[-1] - hits[:-1], inside.sum())
-    whole = bool((values == np.round(values)).all())
-    if up_to.max() >= above.max():
-        at = int(up_to.argmax())
-        return float(up_to[at]), Condition(str(column.name), up_to=float(values[at]), whole=whole)
-    at = int(above.argmax())
-    return float(above[at]), Condition(str(column.name), above=float(values[at]), whole=whole)
-
-
-def _best_level(column: pd.Series, inside: NDArray[np.bool_], met: NDArray[np.bool_]) -> tuple[float, Condition | None]:
-    categories = column.astype("category").cat
-    codes = categories.codes.to_numpy()[met] + 1  # 0 is missing
-    size = len(categories.categories) + 1
-    rows = np.bincount(codes, minlength=size)
-    hits = np.bincount(codes, weights=inside[met], minlength=size)
-    levels = [None, *map(str, categories.categories)]
-    is_level = _f1(rows, hits, inside.sum())
-    is_not = _f1(rows.sum() - rows, hits.sum() - hits, inside.sum())
-    negated = bool(is_not.max() > is_level.max())
-    scores = is_not if negated else is_level
-    at = int(scores.argmax())
-    return float(scores[at]), Condition(str(column.name), level=levels[at], negated=negated)
-
-
-def _merged(conditions: list[Condition], X: pd.DataFrame) -> Rule:
+def _merged(conditions: list[Condition], columns: list[_Column]) -> Rule:
     """Join bounds on the same column; a level that is required makes excluded ones superfluous."""
     merged: dict[tuple[str, Any], Condition] = {}
     for one in conditions:
@@ -205,15 +241,17 @@ def _merged(conditions: list[Condition], X: pd.DataFrame) -> Rule:
         )
     required = {one.column for one in merged.values() if not one.is_range and not one.negated}
     kept = [one for one in merged.values() if one.is_range or not one.negated or one.column not in required]
-    return Rule(tuple(_positively(one, X) for one in kept))
+    by_name = {one.name: one for one in columns}
+    return Rule(tuple(_positively(one, by_name[one.column]) for one in kept))
 
 
-def _positively(condition: Condition, X: pd.DataFrame) -> Condition:
+def _positively(condition: Condition, column: _Column) -> Condition:
     """Of two levels, "is not F" is "is M"."""
-    if condition.is_range or not condition.negated or X[condition.column].isna().any():
+    present = {column.levels[code] for code in np.unique(column.codes)} if column.levels else set()
+    others = present - {condition.level}
+    if not condition.negated or condition.is_range or len(others) != 1 or None in others:
         return condition
-    others = [level for level in X[condition.column].astype("object").unique() if level != condition.level]
-    return Condition(condition.column, level=str(others[0])) if len(others) == 1 else condition
+    return Condition(condition.column, level=others.pop())
 
 
 def _f1(rows: Any, hits: Any, wanted: Any) -> Any:

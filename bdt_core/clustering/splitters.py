@@ -36,6 +36,7 @@ class CompiledSplitter:
     layout : Layout
     n_init : int
     seed : int
+    min_rows : int
     map_blocks : map or the like
     block_rows : int
     """
@@ -47,6 +48,7 @@ class CompiledSplitter:
         *,
         n_init: int,
         seed: int,
+        min_rows: int = 1,
         map_blocks: MapBlocks = map,
         block_rows: int = BLOCK_ROWS,
     ) -> None:
@@ -54,6 +56,7 @@ class CompiledSplitter:
         self.layout = layout
         self.n_init = n_init
         self.seed = seed
+        self.min_rows = min_rows
         self.map_blocks = map_blocks
         self.block_rows = block_rows
         self.order = np.arange(table.rows, dtype=np.uint32 if table.rows < 2**32 else np.uint64)
@@ -77,6 +80,7 @@ class CompiledSplitter:
             self.layout,
             (self.seed, node.position),
             self.n_init,
+            self.min_rows,
             self.map_blocks,
             self.block_rows,
         )

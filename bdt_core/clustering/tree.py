@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -254,16 +255,23 @@ def in_own_units(centre: Prototypes, encoder: Encoder) -> tuple[dict[str, float 
         distance = next(encoded)  # from the mean, with missing values counted as 0
         divisor = column.std if encoder.scale and encoder.centre else 1.0
         if column.missing is None:
-            values[column.name] = column.mean + distance * divisor
+            values[column.name] = _as_precise(column.mean + distance * divisor, column.std, encoder.dtype)
             continue
         spread = (column.missing * (1.0 - column.missing)) ** 0.5 if encoder.scale else 1.0
         absent = min(max(column.missing + next(encoded) * spread, 0.0), 1.0)
         missing[column.name] = absent
         known = absent < 1.0 - 1e-9
-        values[column.name] = column.mean + distance * divisor / (1.0 - absent) if known else None
+        mean = column.mean + distance * divisor / (1.0 - absent) if known else None
+        values[column.name] = None if mean is None else _as_precise(mean, column.std, encoder.dtype)
     for category, mode in zip(encoder.categorical, centre.modes[0].tolist(), strict=True):
         values[category.name] = category.levels[mode] if mode < len(category.levels) else None
     return {name: values[name] for name in encoder.names}, missing
+
+
+def _as_precise(value: float, std: float, dtype: str) -> float:
+    """The value without the digits that encoded rows do not have: 0 and not -1e-9."""
+    digits = 6 if dtype == "float32" else 13
+    return value if std <= 0.0 else round(value, digits - math.floor(math.log10(std))) + 0.0
 
 
 def number_in_words(value: float) -> str:

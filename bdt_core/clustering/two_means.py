@@ -84,10 +84,15 @@ def best_split(
     layout: Layout,
     seed: Sequence[int],
     n_init: int,
+    min_rows: int = 1,
     map_blocks: MapBlocks = map,
     block_rows: int = BLOCK_ROWS,
 ) -> Found | None:
     """Split the rows from start to stop in two.
+
+    Of the splits that the starts lead to, the cheapest with at least ``min_rows`` rows on either side; where there
+    is none, the cheapest. Without that preference a few outliers, the cheapest split of many a skewed table,
+    would keep a leaf from ever being divided.
 
     Parameters
     ----------
@@ -101,6 +106,8 @@ def best_split(
         Everything random follows from it and from the content of the rows.
     n_init : int
         Number of starts.
+    min_rows : int
+        Fewest rows wanted on either side.
 
     Returns
     -------
@@ -115,6 +122,7 @@ def best_split(
     all_of_it = Block(sample.table, 0, sample.table.rows, sample.weights)
     everything = Splits.all_to_b(layout, table.numeric.dtype)
     total = whole if sample.complete else statistics([all_of_it], everything, layout)
+    share = min_rows / (stop - start)
     a, b = starts(sample, layout, generator, n_init)
     tolerance = TOLERANCE * layout.variance
     found = refine([all_of_it], a, b, total, layout, 0.0 if sample.complete else tolerance)
@@ -124,18 +132,18 @@ def best_split(
         width = len(layout.levels)
         if not layout.fields and 2 * width * width * sample.table.rows <= POLISHED_CELLS:
             found = polish([all_of_it], found, total, layout)
-        return found[0]
-    a, b = _promising(found, total, layout)
+        return _large_enough_first(found, total, share)[0]
+    a, b = _promising(_large_enough_first(found, total, share), total, layout)
     if stop - start > 4 * LARGER_SAMPLE_ROWS:
         sample = draw_sample(table, start, stop, hashes, key, LARGER_SAMPLE_ROWS)
         all_of_it = Block(sample.table, 0, sample.table.rows, sample.weights)
         total = statistics([all_of_it], everything, layout)
         found = refine([all_of_it], a, b, total, layout, tolerance)
         if found:
-            a, b = _promising(found[:1], total, layout)
+            a, b = _promising(_large_enough_first(found, total, share)[:1], total, layout)
     nothing = np.empty(0)
     blocks = [Block(table, *bounds, nothing) for bounds in bounds_of_blocks(start, stop, block_rows)]
-    found = refine(blocks, a, b, whole, layout, tolerance, map_blocks)
+    found = _large_enough_first(refine(blocks, a, b, whole, layout, tolerance, map_blocks), whole, share)
     return found[0] if found else None
 
 
@@ -301,6 +309,17 @@ def _draw(weights: Floats, uniform: Floats) -> npt.NDArray[np.intp]:
     total = np.cumsum(weights)
     drawn: npt.NDArray[np.intp] = np.searchsorted(total, uniform * total[-1], side="right")
     return np.minimum(drawn, len(weights) - 1)
+
+
+def _large_enough_first(found: list[Found], total: Statistics, share: float) -> list[Found]:
+    """Splits with at least that share of the rows on either side, then the others, each by rising cost."""
+    wanted = share * float(total.rows[0]) * (1.0 - 1e-12)
+
+    def too_small(one: Found) -> bool:
+        size_b = float(one.side_b.rows[0])
+        return min(size_b, float(total.rows[0]) - size_b) < wanted
+
+    return sorted(found, key=too_small)
 
 
 def _promising(found: list[Found], total: Statistics, layout: Layout) -> tuple[Prototypes, Prototypes]:

@@ -80,7 +80,8 @@ def build_document(
         "differences": _differences(significance, differences),
         "warnings": [*test.warnings, *_warnings(significance)],
     }
-    return _plain(document)
+    plain: dict[str, Any] = _plain(document)
+    return plain
 
 
 def _software() -> dict[str, str]:
@@ -222,7 +223,7 @@ def _summary(significance: ClusterSignificance, differences: FeatureDifferences)
         return {"headline": f"No cluster deviates: {NO_CLUSTERS}.", "what_sets_apart": []}
     unit = significance.unit
     told = wording(significance.spec.bias_variable)
-    who = f"{str(primary.found.rule)[:1].upper()}{str(primary.found.rule)[1:]}"
+    who = f'Cluster 0, best described by "{primary.found.rule}"'
     comparison = primary.comparison
     if comparison.status != "tested":
         return {

@@ -81,6 +81,17 @@ def signed(x: Number, unit: Unit) -> str:
     return f"{sign}{abs(x) * 100:.1f}" if unit == "rate" else f"{sign}{number(abs(x))}"
 
 
+def interval(low: Number, high: Number, *, confidence: float, unit: Unit) -> str:
+    """The interval of a difference, in the difference's unit.
+
+    Examples
+    --------
+    >>> interval(0.091, 0.253, confidence=0.95, unit="rate")
+    '[95 % CI +9.1 to +25.3]'
+    """
+    return f"[{confidence * 100:.4g} % CI {signed(low, unit)} to {signed(high, unit)}]"
+
+
 def difference(x: Number, low: Number, high: Number, *, confidence: float, unit: Unit) -> str:
     """A difference with its interval.
 
@@ -92,5 +103,4 @@ def difference(x: Number, low: Number, high: Number, *, confidence: float, unit:
     if x is None:
         return NOTHING
     points = " points" if unit == "rate" else ""
-    level = f"{confidence * 100:.4g} % CI"
-    return f"{signed(x, unit)}{points} [{level} {signed(low, unit)} to {signed(high, unit)}]"
+    return f"{signed(x, unit)}{points} {interval(low, high, confidence=confidence, unit=unit)}"

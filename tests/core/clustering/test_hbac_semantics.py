@@ -31,7 +31,7 @@ class SlowHBAC:
                 break
             leaf = max(open_, key=lambda one: y[one].std())
             tried.append(leaf)
-            b = self.best_split(leaf)
+            b = self.best_split(leaf, min_rows)
             if b is None:
                 continue
             parts = [leaf[~b], leaf[b]]
@@ -55,8 +55,9 @@ class SlowHBAC:
         modes = [np.bincount(column).argmax() for column in self.categories[rows].T]
         return self.numbers[rows].mean(0), np.array(modes, int)
 
-    def best_split(self, rows):
-        best, best_cost = None, math.inf
+    def best_split(self, rows, min_rows):
+        """The cheapest split with enough rows on either side; without any such, the cheapest."""
+        best, best_cost = None, (True, math.inf)
         for i, j in itertools.combinations(rows, 2):
             a, b = (self.numbers[i], self.categories[i]), (self.numbers[j], self.categories[j])
             side, before = None, math.inf
@@ -67,8 +68,9 @@ class SlowHBAC:
                 a, b = self.centre(rows[~side]), self.centre(rows[side])
                 cost = self.distance(rows[~side], *a).sum() + self.distance(rows[side], *b).sum()
                 if cost >= before - 1e-12:
-                    if cost < best_cost - 1e-9:
-                        best, best_cost = side, cost
+                    too_small = min(side.sum(), (~side).sum()) < min_rows
+                    if (too_small, cost + 1e-9) < best_cost:
+                        best, best_cost = side, (too_small, cost)
                     break
                 before = cost
         return best

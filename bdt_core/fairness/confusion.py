@@ -1,0 +1,152 @@
+"""Confusion counts per group, and the contrasts between groups, from a count table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bdt_core.fairness.coding import Level, Threshold, Value, values_of
+from bdt_core.fairness.counts import FIXED_POINT, CountTable
+from bdt_core.fairness.count_rows import MAX_WEIGHT
+
+Positive = Value | Iterable[Value] | Threshold
+"""The favourable value, several of them, or a threshold that favourable values exceed."""
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """True and false positives and negatives, one entry per group; positive means favourable.
+
+    Without a label every row counts as a negative one, without a prediction every row as predicted negative: then
+    only rates that do not need the missing column are meaningful.
+    """
+
+    tp: Floats
+    fp: Floats
+    fn: Floats
+    tn: Floats
+
+    @property
+    def n(self) -> Floats:
+        """Rows."""
+        return self.tp + self.fp + self.fn + self.tn
+
+    @property
+    def positives(self) -> Floats:
+        """Rows with a positive label."""
+        return self.tp + self.fn
+
+    @property
+    def negatives(self) -> Floats:
+        """Rows with a negative label."""
+        return self.fp + self.tn
+
+    @property
+    def predicted_positives(self) -> Floats:
+        """Rows with a positive prediction."""
+        return self.tp + self.fp
+
+    @property
+    def predicted_negatives(self) -> Floats:
+        """Rows with a negative prediction."""
+        return self.fn + self.tn
+
+    def combined(self, members: NDArray[Any]) -> Confusion:
+        """Sum over groups: one new group per row of `members`, shape (new, groups)."""
+        return Confusion(*(members @ one for one in (self.tp, self.fp, self.fn, self.tn)))
+
+    def __sub__(self, other: Confusion) -> Confusion:
+        return Confusion(self.tp - other.tp, self.fp - other.fp, self.fn - other.fn, self.tn - other.tn)
+
+    def __getitem__(self, which: Any) -> Confusion:
+        return Confusion(self.tp[which], self.fp[which], self.fn[which], self.tn[which])
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Rows, weights and squared weights of some groups; without weights all three are the rows.
+
+    A rate's estimate is a ratio of weights; its interval takes Kish's effective number of rows,
+    (sum of weights)^2 / (sum of squared weights).
+    """
+
+    rows: Confusion
+    weights: Confusion
+    squares: Confusion
+
+    @property
+    def weighted(self) -> bool:
+        """Whether rows differ in weight."""
+        return self.weights is not self.rows
+
+    def combined(self, members: NDArray[Any]) -> Cells:
+        """Sum over groups, as `Confusion.combined` does."""
+        return self._each(lambda one: one.combined(members))
+
+    def total(self) -> Cells:
+        """All groups as one."""
+        return self.combined(np.ones((1, self.rows.tp.size)))
+
+    def __sub__(self, other: Cells) -> Cells:
+        rows = self.rows - other.rows
+        if not self.weighted:
+            return Cells(rows, rows, rows)
+        return Cells(rows, self.weights - other.weights, self.squares - other.squares)
+
+    def __getitem__(self, which: Any) -> Cells:
+        return self._each(lambda one: one[which])
+
+    def _each(self, change: Any) -> Cells:
+        rows = change(self.rows)
+        return Cells(rows, change(self.weights), change(self.squares)) if self.weighted else Cells(rows, rows, rows)
+
+
+def confusion_cells(table: CountTable, positive: Positive, positive_prediction: Positive | None = None) -> Cells:
+    """Reduce a count table to confusion counts per group.
+
+    Parameters
+    ----------
+    table : CountTable
+        Of known rows; see `CountTable.known`.
+    positive : value, values or Threshold
+        Label values that are favourable.
+    positive_prediction : optional
+        The same for predictions, where they are written differently.
+
+    Returns
+    -------
+    Cells
+        One entry per group of the table.
+    """
+    labels = favourable(table.labels, positive)
+    predictions = favourable(table.predictions, positive if positive_prediction is None else positive_prediction)
+
+    def reduced(array: NDArray[np.int64], unit: float) -> Confusion:
+        by_outcome = array.sum(axis=(1, 4)) / unit if unit != 1.0 else array.sum(axis=(1, 4)).astype(np.float64)
+        rows = np.stack([by_outcome[:, ~labels].sum(axis=1), by_outcome[:, labels].sum(axis=1)], axis=1)
+        two = np.stack([rows[:, :, ~predictions].sum(axis=2), rows[:, :, predictions].sum(axis=2)], axis=2)
+        return Confusion(tp=two[:, 1, 1], fp=two[:, 0, 1], fn=two[:, 1, 0], tn=two[:, 0, 0])
+
+    rows = reduced(table.counts, 1.0)
+    if table.weights is None or table.squared_weights is None:
+        return Cells(rows, rows, rows)
+    return Cells(
+        rows, reduced(table.weights, FIXED_POINT), reduced(table.squared_weights, FIXED_POINT / MAX_WEIGHT)
+    )
+
+
+def favourable(levels: tuple[Level, ...], positive: Positive) -> NDArray[np.bool_]:
+    """Which levels are favourable.
+
+    Examples
+    --------
+    >>> favourable((0, 1, "yes"), [1, "yes"]).tolist(), favourable(("<= 5", "> 5"), Threshold(5)).tolist()
+    ([False, True, True], [False, True])
+    """
+    wanted = (positive.above,) if isinstance(positive, Threshold) else values_of(positive)
+    return np.array([level is not None and level in wanted for level in levels], dtype=bool)

@@ -1,0 +1,146 @@
+"""Clarify's metrics of the data before training: CI, DPL, KL, JS, LP, TVD, KS (CDDL is in `conditional`).
+
+d are the rows of a facet value, a all others with a known one. Pd and Pa are their distributions over labels.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import special
+
+from bdt_core.fairness.confusion import Cells, Floats
+from bdt_core.fairness.measured import Measured, first, measured, reasons
+from bdt_core.fairness.rates import RATES, RateDefinition, evaluate
+from bdt_core.fairness.simultaneous import contrasts_critical_value, difference_limits, wilson_limits
+from bdt_core.inference import newcombe_interval, wilson_interval
+
+
+def pre_training_metrics(d: Cells, a: Cells, labels_d: Floats, labels_a: Floats, alpha: float) -> dict[str, Measured]:
+    """Compute the metrics for k pairs of d and a.
+
+    Parameters
+    ----------
+    d, a : Cells
+        Confusion counts, k entries each.
+    labels_d, labels_a : ndarray of shape (k, labels)
+        (Weighted) rows per label.
+    alpha : float
+        Intervals have confidence 1 - alpha.
+
+    Returns
+    -------
+    dict of Measured
+        CI in [-1, 1] is positive when d is the smaller side; DPL in [-1, 1] is positive when d has fewer positive
+        labels; the others are distances, 0 when labels are spread alike. KL is infinite when a label is absent in d.
+
+    Notes
+    -----
+    CI's interval is Wilson's for the share of d, DPL's is Newcombe's. LP, TVD and KS take Newcombe's intervals of
+    all labels at once (exact for two labels, conservative for more). KL and JS take the delta method with their
+    first-order bias; their interval starts at 0 unless the chi-squared test of equal distributions rejects.
+    """
+    n_d, n_a = d.weights.n, a.weights.n
+    empty = reasons(d.rows.n == 0, a.rows.n == 0, "no rows")
+    no_d = reasons(d.rows.n == 0, np.zeros_like(n_d, dtype=bool), "no rows")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p_d, p_a = (one / one.sum(axis=1, keepdims=True) for one in (labels_d, labels_a))
+        imbalance = (n_a - n_d) / (n_a + n_d)
+    effective_d, effective_a = effective_rows(d), effective_rows(a)
+    low, high = wilson_interval(effective_d, effective_d + effective_a, 1.0 - alpha)
+    out = {
+        "CI": measured(imbalance, (1.0 - 2.0 * high, 1.0 - 2.0 * low), no_d, d.rows.n + a.rows.n, d.rows.n),
+        "DPL": rate_difference(RATES["prevalence"], a, d, d, alpha),
+    }
+    smallest, largest = _label_gaps(p_d, p_a, effective_d, effective_a, alpha)
+    gap = np.abs(p_a - p_d)
+    distances = {
+        "LP": (np.sqrt((gap**2).sum(1)), np.sqrt((smallest**2).sum(1)), np.sqrt((largest**2).sum(1))),
+        "TVD": (0.5 * gap.sum(1), 0.5 * smallest.sum(1), np.minimum(0.5 * largest.sum(1), 1.0)),
+        "KS": (gap.max(1), smallest.max(1), largest.max(1)),
+    }
+    for name, (estimate, near, far) in distances.items():
+        out[name] = measured(estimate, (near, far), empty, d.rows.n, d.rows.positives)
+    for name, (estimate, near, far) in _divergences(p_d, p_a, effective_d, effective_a, alpha).items():
+        out[name] = measured(estimate, (near, far), empty, d.rows.n, d.rows.positives)
+    return out
+
+
+def rate_difference(definition: RateDefinition, plus: Cells, minus: Cells, d: Cells, alpha: float) -> Measured:
+    """Difference of a rate, plus - minus, with Newcombe's interval; one of the two is d."""
+    one, other, of_d = (evaluate(definition, cells) for cells in (plus, minus, d))
+    low, high = newcombe_interval(
+        one.effective_events, one.effective_n, other.effective_events, other.effective_n, 1.0 - alpha
+    )
+    a = other if d is plus else one
+    reason = reasons(of_d.n == 0, a.n == 0, definition.nobody)
+    empty = reasons(d.rows.n == 0, (plus if d is minus else minus).rows.n == 0, "no rows")
+    return measured(one.estimate - other.estimate, (low, high), first(empty, reason), of_d.n, of_d.events)
+
+
+def effective_rows(cells: Cells) -> Floats:
+    """Kish's effective number of rows; the rows themselves without weights."""
+    if not cells.weighted:
+        return cells.rows.n
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(cells.weights.n > 0, cells.weights.n**2 / cells.squares.n, 0.0)
+
+
+def _label_gaps(p_d: Floats, p_a: Floats, n_d: Floats, n_a: Floats, alpha: float) -> tuple[Floats, Floats]:
+    """Smallest and largest |Pa - Pd| of each label inside intervals that hold for all labels at once."""
+    labels = p_d.shape[1]
+    critical = contrasts_critical_value(labels - 1 if labels == 2 else labels, 1.0 - alpha)
+    limits = [
+        wilson_limits(np.clip(np.nan_to_num(p), 0, 1) * n[:, None], n[:, None] + np.zeros_like(p), critical)
+        for p, n in ((p_a, n_a), (p_d, n_d))
+    ]
+    low, high = difference_limits(p_a, *limits[0], p_d, *limits[1])
+    smallest = np.maximum(0.0, np.maximum(low, -high))
+    return smallest, np.minimum(np.maximum(np.abs(low), np.abs(high)), 1.0)
+
+
+def _divergences(
+    p_d: Floats, p_a: Floats, n_d: Floats, n_a: Floats, alpha: float
+) -> dict[str, tuple[Floats, Floats, Floats]]:
+    """Kullback-Leibler divergence of a from d, and Jensen-Shannon's, with their limits, in nats."""
+    middle = 0.5 * (p_a + p_d)
+    kl = special.rel_entr(p_a, p_d).sum(1)
+    js = 0.5 * (special.rel_entr(p_a, middle) + special.rel_entr(p_d, middle)).sum(1)
+    present = (middle > 0).sum(1)
+    different = _reject_equal(p_d, p_a, n_d, n_a, present, alpha)
+    # Limits come from labels with half a row more each, so that absent labels do no harm.
+    s_d, s_a = ((p * n[:, None] + 0.5 * (middle > 0)) / (n + 0.5 * present)[:, None] for p, n in ((p_d, n_d), (p_a, n_a)))
+    s_m = 0.5 * (s_a + s_d)
+    z = contrasts_critical_value(1, 1.0 - alpha)
+    out = {}
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_ratio = np.where(middle > 0, np.log(s_a / s_d), 0.0)
+        slopes = {
+            "KL": (log_ratio, np.where(middle > 0, -s_a / s_d, 0.0), special.rel_entr(s_a, s_d).sum(1), 0.5),
+            "JS": (
+                np.where(middle > 0, 0.5 * np.log(s_a / s_m), 0.0),
+                np.where(middle > 0, 0.5 * np.log(s_d / s_m), 0.0),
+                0.5 * (special.rel_entr(s_a, s_m) + special.rel_entr(s_d, s_m)).sum(1),
+                0.125,
+            ),
+        }
+        for name, exact in (("KL", kl), ("JS", js)):
+            slope_a, slope_d, smooth, factor = slopes[name]
+            variance = _variance(s_a, slope_a) / n_a + _variance(s_d, slope_d) / n_d
+            bias = factor * (present - 1) * (1.0 / n_a + 1.0 / n_d)
+            low = np.where(different, np.maximum(smooth - bias - z * np.sqrt(variance), 0.0), 0.0)
+            high = smooth + z * np.sqrt(variance)
+            out[name] = (exact, low, np.where(np.isinf(exact), np.inf, high))
+    return out
+
+
+def _variance(p: Floats, slope: Floats) -> Floats:
+    mean = (p * slope).sum(1)
+    return np.asarray(np.maximum((p * slope**2).sum(1) - mean**2, 0.0))
+
+
+def _reject_equal(p_d: Floats, p_a: Floats, n_d: Floats, n_a: Floats, present: Floats, alpha: float) -> Floats:
+    """Whether Pearson's chi-squared test finds the distributions different."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        pooled = (p_d * n_d[:, None] + p_a * n_a[:, None]) / (n_d + n_a)[:, None]
+        statistic = np.nansum((p_a - p_d) ** 2 / pooled, axis=1) / (1.0 / n_a + 1.0 / n_d)
+    return np.asarray(statistic > special.chdtri(np.maximum(present - 1, 1), alpha))

@@ -1,0 +1,115 @@
+"""Metrics of a predicted probability per group, from sums of scores: mean, Brier score, calibration error."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bdt_core.fairness.confusion import Floats, Positive, favourable
+from bdt_core.fairness.count_rows import MAX_WEIGHT
+from bdt_core.fairness.counts import FIXED_POINT, OUTSIDE, SCORE_BINS, CountTable
+from bdt_core.fairness.measured import Measured, first, measured, nothing, where
+from bdt_core.fairness.simultaneous import contrasts_critical_value, wilson_limits
+from bdt_core.inference import mean_interval
+
+
+def score_metrics(table: CountTable, positive: Positive, alpha: float) -> dict[str, Measured]:
+    """Compute the score's metrics from the sums in a count table.
+
+    Parameters
+    ----------
+    table : CountTable
+        Of known rows, counted with a score.
+    positive : value, values or Threshold
+        Label values that the score is the probability of.
+    alpha : float
+        Intervals have confidence 1 - alpha.
+
+    Returns
+    -------
+    dict of Measured
+        One entry per group of the table.
+
+        - mean_score: in [0, 1].
+        - brier_score: mean squared distance of score and label; lower is better.
+        - calibration_error: mean over rows of |rate of positives - mean score| of their bin, 10 bins of equal
+          width (expected calibration error); lower is better. It is above 0 for a calibrated score too, the more
+          so with few rows; its interval, from Wilson's of all bins at once, starts at 0 then.
+        - observed_to_expected: positives over the sum of scores; 1 when calibrated in the large.
+
+    Notes
+    -----
+    The spread of squared errors is taken from the mean and variance of the scores of each bin and label, which is
+    off by less than the third power of a bin's width.
+    """
+    size = len(table.groups)
+    assert table.scores is not None
+    assert table.squared_scores is not None
+    good = favourable(table.labels, positive)
+    outside = table.counts[..., OUTSIDE].sum(axis=(1, 2, 3))
+    unusable = where(outside > 0, "scores outside 0 to 1")
+
+    def by_label(array: NDArray[np.int64], unit: float) -> Floats:
+        """Shape (groups, 2, bins): negative and positive labels."""
+        inside = array[..., :SCORE_BINS].sum(axis=(1, 3)) / unit
+        return np.stack([inside[:, ~good].sum(1), inside[:, good].sum(1)], axis=1)
+
+    rows = by_label(table.counts, 1.0)
+    weighted = table.weights is not None and table.squared_weights is not None
+    count = by_label(table.weights, FIXED_POINT) if table.weights is not None else rows
+    total, squares = by_label(table.scores, FIXED_POINT), by_label(table.squared_scores, FIXED_POINT)
+    n, label = count.sum((1, 2)), np.array([0.0, 1.0])[:, None]
+    effective = n
+    raw = rows.sum((1, 2))
+    if weighted and table.squared_weights is not None:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            squared = table.squared_weights[..., :SCORE_BINS].sum(axis=(1, 2, 3, 4)) / FIXED_POINT * MAX_WEIGHT
+            effective = np.where(n > 0, n**2 / squared, 0.0)
+    empty = first(unusable, where(raw == 0, "no rows with a score"))
+    positives = rows[:, 1].sum(1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = total.sum((1, 2)) / n
+        correction = effective / np.maximum(effective - 1.0, 1e-300)
+        variance = np.maximum(squares.sum((1, 2)) / n - mean**2, 0.0) * correction
+        mean_low, mean_high = mean_interval(mean, variance, effective, 1.0 - alpha)
+        error = squares - 2 * label * total + label * count  # sum of (score - label)^2, labels being 0 or 1
+        brier = error.sum((1, 2)) / n
+        centre = np.where(count > 0, total / count, 0.0)
+        inner = np.where(count > 0, np.maximum(squares / count - centre**2, 0.0), 0.0)
+        fourth = (count * ((centre - label) ** 4 + 6 * (centre - label) ** 2 * inner + 3 * inner**2)).sum((1, 2)) / n
+        error_variance = np.maximum(fourth - brier**2, 0.0) * correction
+        brier_low, brier_high = mean_interval(brier, error_variance, effective, 1.0 - alpha)
+        observed = count[:, 1].sum(1) / n
+        low, high = wilson_limits(np.nan_to_num(observed) * effective, effective, contrasts_critical_value(1, 1 - alpha))
+        ratio = (observed / mean, (low / mean, high / mean))
+    out = {
+        "mean_score": measured(mean, (np.maximum(mean_low, 0), np.minimum(mean_high, 1)), empty, raw, positives),
+        "brier_score": measured(brier, (np.maximum(brier_low, 0), np.minimum(brier_high, 1)), empty, raw, positives),
+        "calibration_error": _calibration_error(count, total, effective, empty, alpha),
+        "observed_to_expected": measured(*ratio, first(empty, where(mean == 0, "all scores are 0")), raw, positives),
+    }
+    if table.label is None:
+        reason = "no label column was named"
+        out.update({name: nothing(size, reason, raw) for name in out if name != "mean_score"})
+    return out
+
+
+def _calibration_error(
+    count: Floats, total: Floats, effective: Floats, empty: list[str | None], alpha: float
+) -> Measured:
+    in_bin, positives, scores = count.sum(1), count[:, 1], total.sum(1)
+    n = in_bin.sum(1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = in_bin / n[:, None]
+        rate = np.where(in_bin > 0, positives / in_bin, 0.0)
+        mean = np.where(in_bin > 0, scores / in_bin, 0.0)
+        scale = np.where(n > 0, effective / n, 0.0)[:, None]
+    occupied = np.maximum((in_bin > 0).sum(1).max(initial=1), 1)
+    critical = contrasts_critical_value(int(occupied), 1.0 - alpha)
+    low, high = wilson_limits(rate * in_bin * scale, in_bin * scale, critical)
+    gap_low, gap_high = np.nan_to_num(low) - mean, np.nan_to_num(high) - mean
+    nearest = np.where(in_bin > 0, np.maximum(0.0, np.maximum(gap_low, -gap_high)), 0.0)
+    farthest = np.where(in_bin > 0, np.maximum(np.abs(gap_low), np.abs(gap_high)), 0.0)
+    estimate = (share * np.abs(rate - mean)).sum(1)
+    limits = ((share * nearest).sum(1), np.minimum((share * farthest).sum(1), 1.0))
+    return measured(estimate, limits, empty, n, positives.sum(1))
