@@ -137,7 +137,7 @@ def audit(
     say(3)
     clusters = find_clusters(train, settled.clustering, progress=say.steps(3))
     say(4)
-    significance = compare_clusters(clusters, test, settled.significance)
+    significance = compare_clusters(clusters, train, test, settled.significance)
     say(5)
     differences = compare_features(clusters, test, settled.significance)
     say(6)

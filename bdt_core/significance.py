@@ -9,6 +9,7 @@ import numpy as np
 
 from bdt_core.clustering.clusters import Clusters, TrainCluster
 from bdt_core.inference import Comparison, adjust_p_values, compare_samples
+from bdt_core.resampling import PermutedProcedure, RepeatedSplits, permute_procedure, repeat_splits
 from bdt_core.result import Result
 from bdt_core.spec import AuditSpec, Significance
 from bdt_core.table.audit_table import AuditTable
@@ -65,6 +66,8 @@ class ClusterSignificance(Result):
     test_sd: float
     two_valued: bool
     unit: Literal["rate", "value"]
+    repeats: RepeatedSplits | None
+    procedure: PermutedProcedure | None
 
     @property
     def primary(self) -> ComparedCluster | None:
@@ -72,12 +75,16 @@ class ClusterSignificance(Result):
         return self.clusters[0] if len(self.clusters) > 1 else None
 
 
-def compare_clusters(clusters: Clusters, test: AuditTable, settings: Significance) -> ClusterSignificance:
+def compare_clusters(
+    clusters: Clusters, train: AuditTable, test: AuditTable, settings: Significance
+) -> ClusterSignificance:
     """Compare every cluster with everybody else, on rows that the search has not seen.
 
     Parameters
     ----------
     clusters : Clusters
+    train : AuditTable
+        Needed only where the procedure is repeated: ``split.repeats`` above 1, or ``test: permutation``.
     test : AuditTable
     settings : Significance
 
@@ -132,5 +139,7 @@ def compare_clusters(clusters: Clusters, test: AuditTable, settings: Significanc
         test_mean=float(y.mean()),
         test_sd=float(y.std()),
         two_valued=len(values) <= 2,
+        repeats=repeat_splits(clusters, train.joined(test), comparisons[0] if tested else None, settings),
+        procedure=permute_procedure(clusters, train, test, settings) if tested else None,
         unit="rate" if set(values) <= {0.0, 1.0} else "value",
     )

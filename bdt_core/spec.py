@@ -101,6 +101,11 @@ class Split(_Section):
     test_size: float = Field(0.2, gt=0, lt=1, description="Share of the rows kept for testing.")
     stratify: bool = Field(True, description="Keep the distribution of the bias variable equal in both parts.")
     random_state: int = Field(42, ge=0, description="Seed of everything random in the audit.")
+    repeats: int = Field(
+        1,
+        ge=1,
+        description="Independent splits; above 1 their p-values are combined, so that no lucky split decides.",
+    )
 
 
 class Clustering(_Section):
@@ -120,6 +125,9 @@ class Clustering(_Section):
     n_init: int = Field(10, ge=1, description="Starts per split; the best one counts.")
     margin: float = Field(0.0, ge=0, description="A split must worsen a child's gap by this many standard deviations.")
     scale: bool = Field(True, description="Standardise numeric columns, so that units do not matter.")
+    stability: int = Field(
+        50, ge=0, description="Bootstrap refits that measure how stable the clusters are; 0 leaves it out."
+    )
     engine: Literal["bdt", "reference"] = Field(
         "bdt", description="reference runs scikit-learn and kmodes as the original tool did."
     )
@@ -131,8 +139,12 @@ class Significance(_Section):
     alpha: float = Field(0.05, gt=0, lt=1, description="Error rate; intervals are at 1 - alpha.")
     test: Literal["auto", "exact", "welch", "permutation"] = Field(
         "auto",
-        description="auto: exact mid-p for two-valued bias variables, Welch or permutation for the others.",
+        description=(
+            "auto: exact mid-p for two-valued bias variables, Welch or permutation of the test rows for the others. "
+            "permutation: the same, and the whole procedure is repeated on permuted bias variables as well."
+        ),
     )
+    permutations: int = Field(199, ge=19, description="Repetitions of the whole procedure, with test: permutation.")
     correction: Literal["holm", "bonferroni", "bh", "none"] = Field(
         "holm", description="Correction over the scan of all clusters, and over the features."
     )

@@ -20,6 +20,7 @@ SPEC = {
     "name": "simulated",
     "source": {"path": "(simulated)"},
     "bias_variable": {"column": "y"},
+    "clustering": {"stability": 0},
 }
 
 
@@ -64,5 +65,5 @@ def run(frame: pd.DataFrame, seed: int, **change: object) -> Found:
     spec = parse_spec({**SPEC, "split": {"random_state": seed}, **change})
     train, test = split_rows(validate(frame, spec), spec.split)
     clusters = find_clusters(train, spec.clustering)
-    significance = compare_clusters(clusters, test, spec.significance)
+    significance = compare_clusters(clusters, train, test, spec.significance)
     return Found(test, clusters, significance, overall([judge(limit, significance) for limit in spec.gate]))

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from bdt_core.clustering.hbac import HBAC
 from bdt_core.clustering.rule import Rule, find_rules
+from bdt_core.clustering.stability import SEEDS, Stability, measure_stability
 from bdt_core.result import Result
 from bdt_core.spec import AuditSpec, Clustering
 from bdt_core.table.audit_table import AuditTable
@@ -62,6 +63,7 @@ class Clusters(Result):
     train_mean: float
     min_cluster_rows: int
     method: str
+    stability: Stability | None
 
     @cached_property
     def model(self) -> HBAC:
@@ -82,7 +84,7 @@ def find_clusters(train: AuditTable, settings: Clustering, progress: Progress | 
         Only its features are clustered on; protected columns are kept out.
     settings : Clustering
     progress : callable, optional
-        Called with (splits tried, splits allowed).
+        Called with (splits tried and refits done, all of them).
 
     Returns
     -------
@@ -101,7 +103,18 @@ def find_clusters(train: AuditTable, settings: Clustering, progress: Progress | 
         engine=settings.engine,
         random_state=train.spec.split.random_state,
     )
-    model.fit(X, y, progress=progress)
+    refits = settings.stability + SEEDS if settings.stability else 0
+    model.fit(X, y, progress=_part(progress, 0, settings.max_iter + refits))
+    stability = None
+    if settings.stability:
+        stability = measure_stability(
+            model,
+            X,
+            y,
+            bootstraps=settings.stability,
+            random_state=train.spec.split.random_state,
+            progress=_part(progress, settings.max_iter, settings.max_iter + refits),
+        )
     rules = find_rules(X, model.labels_, model.n_clusters_)
     return Clusters(
         spec=train.spec.model_copy(update={"clustering": settings}),
@@ -111,7 +124,13 @@ def find_clusters(train: AuditTable, settings: Clustering, progress: Progress | 
         train_mean=float(y.mean()),
         min_cluster_rows=smallest,
         method=model.method_,
+        stability=stability,
     )
+
+
+def _part(progress: Progress | None, before: int, total: int) -> Progress | None:
+    """Progress of a part of the stage as progress of the whole."""
+    return None if progress is None else lambda done, _: progress(before + done, total)
 
 
 def min_cluster_rows(settings: Clustering, train_rows: int, spec: AuditSpec) -> int:

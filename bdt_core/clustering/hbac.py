@@ -163,7 +163,7 @@ class HBAC(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         DataError
             When X or y cannot be clustered; the message names the column and what to do.
         """
-        settings = checked_settings(self)
+        checked_settings(self)
         frame = as_frame(X)
         names = [str(name) for name in frame.columns]
         outcome = bias_variable(y, len(frame))
@@ -177,9 +177,41 @@ class HBAC(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             centre=self.engine == "bdt",
         )
         table = encoder.transform(frame)
+        del frame  # as large as the data: not needed any more
+        self.fit_encoded(table, outcome, encoder, method, progress=progress)
+        self._set_shape(named=_has_names(X))
+        return self
+
+    def fit_encoded(
+        self,
+        table: Encoded,
+        y: npt.NDArray[np.float64],
+        encoder: Encoder,
+        method: str,
+        *,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> Self:
+        """Find the clusters of rows that are encoded already; `fit` without its checks.
+
+        Parameters
+        ----------
+        table : Encoded
+            Taken over: its rows are reordered.
+        y : float64 ndarray of shape (n,)
+        encoder : Encoder
+            What encoded the table.
+        method : {"kmeans", "kmodes", "kprototypes"}
+        progress : callable, optional
+
+        Returns
+        -------
+        HBAC
+            Itself.
+        """
+        settings = checked_settings(self)
         layout = _layout(encoder)
-        whole = whole_numbers(outcome, self.better)
-        min_rows = settings.min_rows(len(frame))
+        whole = whole_numbers(y, self.better)
+        min_rows = settings.min_rows(table.rows)
         with _threads(table) as map_blocks:
             splitter: CompiledSplitter | ReferenceSplitter
             if self.engine == "bdt":
@@ -205,11 +237,11 @@ class HBAC(ClusterMixin, BaseEstimator):  # type: ignore[misc]
                 progress=progress,
             )
         order = splitter.order
-        del table, splitter, frame  # as large as the data: not needed any more
-        self.tree_, self.labels_ = _finish(grown, order, outcome, self.better, encoder, layout)
+        del table, splitter
+        self.tree_, self.labels_ = _finish(grown, order, y, self.better, encoder, layout)
         self.encoder_ = encoder
         self.method_ = method
-        self._set_shape(named=_has_names(X))
+        self._set_shape(named=False)
         return self
 
     def fit_predict(self, X: Any, y: Any, **fit_params: Any) -> npt.NDArray[np.int64]:

@@ -74,7 +74,8 @@ def build_document(
             "engine": clusters.spec.clustering.engine,
             "min_cluster_rows": clusters.min_cluster_rows,
         },
-        "clusters": [_cluster(one) for one in significance.clusters],
+        "stability": _stability(clusters),
+        "clusters": [_cluster(one, clusters) for one in significance.clusters],
         "tree": {"nodes": _nodes(clusters.model.tree_)},
         "primary_test": _primary(significance),
         "differences": _differences(significance, differences),
@@ -112,7 +113,14 @@ def _bias_variable(clusters: Clusters, significance: ClusterSignificance) -> dic
     }
 
 
-def _cluster(one: ComparedCluster) -> dict[str, Any]:
+def _stability(clusters: Clusters) -> dict[str, Any] | None:
+    if clusters.stability is None:
+        return None
+    return {name: value for name, value in vars(clusters.stability).items() if name != "clusters"}
+
+
+def _cluster(one: ComparedCluster, clusters: Clusters) -> dict[str, Any]:
+    stability = clusters.stability.clusters[one.found.label] if clusters.stability else None
     return {
         "cluster": one.found.label,
         "train_rows": one.found.rows,
@@ -122,6 +130,7 @@ def _cluster(one: ComparedCluster) -> dict[str, Any]:
         "test_mean": one.comparison.mean_a,
         "description": str(one.found.rule),
         "rule": {"text": str(one.found.rule), "precision": one.rule_precision, "recall": one.rule_recall},
+        "stability": {"jaccard": stability.jaccard, "word": stability.word} if stability else None,
         "path": list(one.found.path),
         "profile": one.found.profile,
         "comparison": _comparison(one.comparison),
@@ -154,7 +163,19 @@ def _primary(significance: ClusterSignificance) -> dict[str, Any]:
         "what": "cluster 0, the most deviating on the train rows, against everybody else, on the test rows",
         "comparison": _comparison(primary.comparison) if primary else None,
         "reason": primary.comparison.reason if primary else NO_CLUSTERS,
+        "repeated_splits": vars(significance.repeats) if significance.repeats else None,
+        "permuted_procedure": vars(significance.procedure) if significance.procedure else None,
+        "shrinkage": _shrinkage(primary, significance) if primary else None,
     }
+
+
+def _shrinkage(primary: ComparedCluster, significance: ClusterSignificance) -> dict[str, Any] | None:
+    """The gap that the search saw on the train rows against the one on the test rows: the winner's curse."""
+    difference = primary.comparison.difference
+    if difference is None:
+        return None
+    harm = difference if significance.spec.bias_variable.better == "lower" else -difference
+    return {"train_gap": primary.found.gap, "test_gap": harm}
 
 
 def _differences(significance: ClusterSignificance, differences: FeatureDifferences) -> dict[str, Any]:

@@ -124,6 +124,11 @@ class AuditTable:
             part=facts["part"],
         )
 
+    def joined(self, other: AuditTable) -> AuditTable:
+        """This part of a table and the other one, together again."""
+        frame = pd.concat([self.frame, other.frame], ignore_index=True)
+        return replace(self, frame=frame, part="all")
+
     def with_rows(self, frame: pd.DataFrame, part: Literal["train", "test"], spec: AuditSpec) -> AuditTable:
         """The same table with some of its rows."""
         return replace(self, frame=frame.reset_index(drop=True), part=part, spec=spec)

@@ -85,6 +85,10 @@ class Encoded:
         """Number of rows n."""
         return int(self.numeric.shape[1])
 
+    def copy(self) -> Encoded:
+        """The same rows in memory of their own."""
+        return Encoded(self.numeric.copy(), self.codes.copy())
+
 
 @dataclass(frozen=True)
 class Encoder:

@@ -1,0 +1,179 @@
+"""Would the same clusters be found again? On other draws of the rows, and from other seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from bdt_core.clustering.hbac import HBAC
+from bdt_core.table.encoding import Encoded
+
+MOST_ROWS = 100_000
+SEEDS = 5
+STABLE = 0.85
+INTERPRETABLE = 0.6
+
+Word = Literal["stable", "moderately stable", "do not interpret"]
+
+
+@dataclass(frozen=True)
+class ClusterStability:
+    """How well one cluster is found again.
+
+    ``jaccard`` is the mean, over the bootstrap refits, of the Jaccard similarity with the most similar cluster of
+    the refit: 1 when it is found exactly. At least .85 is stable, below .6 it should not be interpreted
+    (Hennig 2007).
+    """
+
+    label: int
+    jaccard: float
+    word: Word
+
+
+@dataclass(frozen=True)
+class Stability:
+    """Stability of a clustering.
+
+    Attributes
+    ----------
+    bootstraps, seeds : int
+        Number of refits on draws of the rows with replacement, and from other seeds on the same rows.
+    rows : int
+        Rows of each refit: all, or 100,000 drawn at random of more.
+    clusters : tuple of ClusterStability
+    rand_bootstraps, rand_seeds : float
+        Mean adjusted Rand index with the clustering itself: 1 when equal, 0 on average when unrelated.
+    """
+
+    bootstraps: int
+    seeds: int
+    rows: int
+    clusters: tuple[ClusterStability, ...]
+    rand_bootstraps: float
+    rand_seeds: float
+
+
+def measure_stability(
+    model: HBAC,
+    X: Any,
+    y: NDArray[np.float64],
+    *,
+    bootstraps: int = 50,
+    seeds: int = SEEDS,
+    random_state: int = 0,
+    progress: Callable[[int, int], object] | None = None,
+) -> Stability:
+    """Refit on bootstrap draws and from other seeds, and compare.
+
+    Parameters
+    ----------
+    model : HBAC
+        Fitted on X and y.
+    X, y
+        The training rows, in an order that does not depend on the source's.
+    bootstraps, seeds : int
+    random_state : int
+    progress : callable, optional
+        Called with (refits done, refits).
+
+    Returns
+    -------
+    Stability
+
+    References
+    ----------
+    C. Hennig, "Cluster-wise assessment of cluster stability", Computational Statistics & Data Analysis 52 (2007).
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.repeat([[0.0], [9.0]], 200, axis=0) + rng.normal(size=(400, 1))
+    >>> y = np.repeat([0.0, 1.0], 200) + rng.normal(size=400)
+    >>> model = HBAC(max_iter=1, min_cluster_size=0.2).fit(X, y)
+    >>> [one.word for one in measure_stability(model, X, y, bootstraps=5).clusters]
+    ['stable', 'stable']
+    """
+    rng = np.random.default_rng([random_state, 1])
+    table = model.encoder_.transform(X)
+    share = _share(model, table.rows)
+    rows = min(table.rows, MOST_ROWS)
+    judged = np.arange(rows) if rows == table.rows else np.sort(rng.choice(table.rows, rows, replace=False))
+    labels = model.labels_[judged]
+    judged_table = _take(table, judged)
+    jaccards, rand_bootstraps, rand_seeds = [], [], []
+    for done in range(bootstraps + seeds):
+        is_bootstrap = done < bootstraps
+        drawn = rng.integers(0, table.rows, rows) if is_bootstrap else judged
+        # A share of the draw, and a seed that differs only where seeds are compared.
+        settings = {"min_cluster_size": share, "random_state": random_state + (0 if is_bootstrap else done + 1)}
+        refit = clone(model).set_params(**settings)
+        refit.fit_encoded(_take(table, drawn), y[drawn], model.encoder_, model.method_)
+        shared = _contingency(labels, refit.tree_.route(judged_table), model.n_clusters_, refit.n_clusters_)
+        if is_bootstrap:
+            jaccards.append(best_jaccard(shared))
+            rand_bootstraps.append(adjusted_rand(shared))
+        else:
+            rand_seeds.append(adjusted_rand(shared))
+        if progress is not None:
+            progress(done + 1, bootstraps + seeds)
+    means = np.mean(jaccards, axis=0) if jaccards else np.full(model.n_clusters_, np.nan)
+    return Stability(
+        bootstraps=bootstraps,
+        seeds=seeds,
+        rows=rows,
+        clusters=tuple(
+            ClusterStability(label, float(jaccard), in_a_word(float(jaccard))) for label, jaccard in enumerate(means)
+        ),
+        rand_bootstraps=float(np.mean(rand_bootstraps)),
+        rand_seeds=float(np.mean(rand_seeds)),
+    )
+
+
+def in_a_word(jaccard: float) -> Word:
+    """What a mean Jaccard similarity says (Hennig 2007)."""
+    if jaccard >= STABLE:
+        return "stable"
+    return "moderately stable" if jaccard >= INTERPRETABLE else "do not interpret"
+
+
+def best_jaccard(shared: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Jaccard similarity of each cluster (row of a contingency table) with its most similar one (column)."""
+    union = shared.sum(axis=1, keepdims=True) + shared.sum(axis=0, keepdims=True) - shared
+    best: NDArray[np.float64] = (shared / np.maximum(union, 1)).max(axis=1)
+    return best
+
+
+def adjusted_rand(shared: NDArray[np.int64]) -> float:
+    """Adjusted Rand index of two clusterings (Hubert & Arabie 1985), from their contingency table."""
+
+    def pairs(counts: NDArray[np.int64]) -> float:
+        sizes = counts.astype(np.float64)
+        return float((sizes * (sizes - 1.0)).sum() / 2.0)
+
+    together, ours, theirs = pairs(shared), pairs(shared.sum(axis=1)), pairs(shared.sum(axis=0))
+    expected = ours * theirs / max(pairs(np.array([shared.sum()])), 1.0)
+    highest = (ours + theirs) / 2.0
+    return 1.0 if highest == expected else (together - expected) / (highest - expected)
+
+
+def _contingency(ours: NDArray[np.int64], theirs: NDArray[Any], n_ours: int, n_theirs: int) -> NDArray[np.int64]:
+    return np.bincount(ours * n_theirs + theirs, minlength=n_ours * n_theirs).reshape(n_ours, n_theirs)
+
+
+def _take(table: Encoded, rows: NDArray[Any]) -> Encoded:
+    return replace(
+        table,
+        numeric=np.ascontiguousarray(table.numeric[:, rows]),
+        codes=np.ascontiguousarray(table.codes[:, rows]),
+    )
+
+
+def _share(model: HBAC, rows: int) -> float:
+    """The smallest cluster as a share, so that refits on fewer rows ask for as much."""
+    size = float(model.min_cluster_size)
+    return size if size < 1.0 else min(size / rows, 0.999)

@@ -1,0 +1,114 @@
+"""Would another split, or a bias variable without any pattern, give the same? The procedure repeated as a whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from bdt_core.clustering.clusters import Clusters, find_clusters
+from bdt_core.inference import Comparison, combine_repeated_splits, compare_samples
+from bdt_core.spec import Significance
+from bdt_core.table.audit_table import AuditTable
+from bdt_core.table.split import split_rows
+
+
+@dataclass(frozen=True)
+class RepeatedSplits:
+    """The primary test on several independent splits.
+
+    Attributes
+    ----------
+    p_values : tuple of float or None
+        Of the most deviating cluster against everybody else, first the audit's own split; None where it could not
+        be tested, which counts as 1.
+    differences : tuple of float or None
+        In the bias variable's own units.
+    p_combined : float
+        Twice the median p-value (Meinshausen, Meier & Bühlmann 2009): one lucky split decides nothing.
+    """
+
+    p_values: tuple[float | None, ...]
+    differences: tuple[float | None, ...]
+    p_combined: float
+
+
+@dataclass(frozen=True)
+class PermutedProcedure:
+    """The whole procedure on permuted bias variables.
+
+    Attributes
+    ----------
+    permutations : int
+    statistic : float or None
+        Harm of cluster 0 on the test rows in standard errors; None when it could not be tested.
+    p_value : float or None
+        Share of permutations with as large a statistic, the data themselves counted as one (one-sided: only harm
+        counts). A permutation whose cluster could not be tested counts as no harm.
+    """
+
+    permutations: int
+    statistic: float | None
+    p_value: float | None
+
+
+def repeat_splits(
+    clusters: Clusters, table: AuditTable, primary: Comparison | None, settings: Significance
+) -> RepeatedSplits | None:
+    """Find and test clusters on ``split.repeats`` splits in all; None when one is enough."""
+    spec = clusters.spec
+    p_values = [primary.p_value if primary else None]
+    differences = [primary.difference if primary else None]
+    for repeat in range(1, spec.split.repeats):
+        seed = int(np.random.SeedSequence([spec.split.random_state, repeat]).generate_state(1)[0])
+        train, test = split_rows(table, spec.split.model_copy(update={"random_state": seed}))
+        found = find_clusters(train, spec.clustering.model_copy(update={"stability": 0}))
+        comparison = compare_first(found.predict(test), test.y, settings) if len(found.train) > 1 else None
+        p_values.append(comparison.p_value if comparison else None)
+        differences.append(comparison.difference if comparison else None)
+    if spec.split.repeats == 1:
+        return None
+    return RepeatedSplits(tuple(p_values), tuple(differences), combine_repeated_splits(p_values))
+
+
+def permute_procedure(
+    clusters: Clusters, train: AuditTable, test: AuditTable, settings: Significance
+) -> PermutedProcedure | None:
+    """Permute the bias variable, cluster and test again; None unless ``significance.test`` is permutation."""
+    if settings.test != "permutation":
+        return None
+    sign = 1.0 if clusters.spec.bias_variable.better == "lower" else -1.0
+    observed = _harm(clusters.predict(test), test.y, sign)
+    if observed is None:
+        return PermutedProcedure(settings.permutations, None, None)
+    rng = np.random.default_rng([clusters.spec.split.random_state, 2])
+    model = clusters.model
+    train_rows, test_rows = model.encoder_.transform(train.X), model.encoder_.transform(test.X)
+    pooled = np.concatenate([train.y, test.y])
+    as_large = 1
+    for _ in range(settings.permutations):
+        shuffled = rng.permutation(pooled)
+        one, other = shuffled[: len(train.y)], shuffled[len(train.y) :]
+        refit = clone(model).fit_encoded(train_rows.copy(), one, model.encoder_, model.method_)
+        harm = _harm(refit.tree_.route(test_rows), other, sign) if refit.n_clusters_ > 1 else None
+        as_large += harm is not None and harm >= observed
+    return PermutedProcedure(settings.permutations, observed, as_large / (settings.permutations + 1))
+
+
+def compare_first(labels: NDArray[np.int64], y: NDArray[np.float64], settings: Significance) -> Comparison:
+    """Cluster 0 against everybody else."""
+    return compare_samples(
+        y[labels == 0], y[labels != 0], test=settings.test, alpha=settings.alpha, min_rows=settings.min_rows
+    )
+
+
+def _harm(labels: NDArray[np.int64], y: NDArray[np.float64], sign: float) -> float | None:
+    """Difference of means in pooled standard errors; positive is harm."""
+    inside = labels == 0
+    n_in, n_out = int(inside.sum()), int((~inside).sum())
+    if min(n_in, n_out) < 1 or y.std() == 0.0:
+        return None
+    error = y.std() * np.sqrt(1.0 / n_in + 1.0 / n_out)
+    return sign * float((y[inside].mean() - y[~inside].mean()) / error)

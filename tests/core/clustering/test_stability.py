@@ -1,0 +1,60 @@
+"""Stability: structure is found again, noise is not."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import adjusted_rand_score, jaccard_score
+
+from bdt_core.clustering import HBAC
+from bdt_core.clustering.stability import adjusted_rand, best_jaccard, in_a_word, measure_stability
+
+
+def contingency(a, b):
+    return np.array([[((a == i) & (b == j)).sum() for j in np.unique(b)] for i in np.unique(a)])
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_rand_and_jaccard_are_those_of_scikit_learn(seed):
+    rng = np.random.default_rng(seed)
+    a, b = rng.integers(0, 4, 200), rng.integers(0, 3, 200)
+    shared = contingency(a, b)
+    assert adjusted_rand(shared) == pytest.approx(adjusted_rand_score(a, b))
+    wanted = [max(jaccard_score(a == i, b == j) for j in range(3)) for i in range(4)]
+    assert best_jaccard(shared) == pytest.approx(wanted)
+
+
+def test_rand_of_equal_and_trivial_clusterings():
+    assert adjusted_rand(np.diag([3, 4, 5])) == 1.0
+    assert adjusted_rand(np.array([[7]])) == 1.0
+
+
+def test_separate_groups_are_stable_and_noise_is_not():
+    rng = np.random.default_rng(1)
+    group = np.repeat([0, 1, 2], 400)
+    X = np.array([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]])[group] + rng.normal(size=(1200, 2))
+    y = np.array([0.0, 1.0, 2.0])[group] + rng.normal(size=1200)
+    found = measure_stability(HBAC(max_iter=2, min_cluster_size=0.1).fit(X, y), X, y, bootstraps=20)
+    assert [one.word for one in found.clusters] == ["stable"] * 3
+    assert found.rand_bootstraps > 0.97
+    assert found.rand_seeds > 0.99
+    noise = rng.normal(size=(1200, 6))
+    y = (rng.random(1200) < 0.2).astype(float)
+    found = measure_stability(HBAC(min_cluster_size=0.05).fit(noise, y), noise, y, bootstraps=20)
+    assert found.clusters[0].word == "do not interpret"
+    assert found.rand_bootstraps < 0.5
+
+
+def test_the_same_seed_gives_the_same_numbers_and_progress_ends():
+    rng = np.random.default_rng(2)
+    X, y = rng.normal(size=(500, 3)), rng.normal(size=500)
+    model = HBAC(max_iter=3).fit(X, y)
+    told = []
+    one = measure_stability(model, X, y, bootstraps=4, random_state=5, progress=lambda *at: told.append(at))
+    assert one == measure_stability(model, X, y, bootstraps=4, random_state=5)
+    assert told[-1] == (9, 9)
+    assert one != measure_stability(model, X, y, bootstraps=4, random_state=6)
+
+
+def test_words_are_hennigs():
+    assert [in_a_word(x) for x in (0.59, 0.6, 0.84, 0.85)] == [
+        "do not interpret", "moderately stable", "moderately stable", "stable"
+    ]  # fmt: skip
