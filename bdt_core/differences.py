@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 
 from bdt_core.clustering.clusters import Clusters
 from bdt_core.inference import (
+    AUC,
     CategoricalComparison,
     Comparison,
     adjust_p_values,
+    area_under_curve,
     compare_category_counts,
     compare_counts,
     compare_samples,
@@ -35,11 +37,13 @@ class LevelDifference:
     """Share of one level in the cluster against its share among everybody else.
 
     ``rows`` counts both sides. Levels with fewer than 10 rows are shown together, so that nobody is singled out.
+    ``auc`` (protected columns only) says how well being in the cluster tells the level: .5 not at all, 1 surely.
     """
 
     level: str
     rows: int
     comparison: Comparison
+    auc: AUC | None = None
     p_adjusted: float | None = None
     significant: bool | None = None
 
@@ -61,6 +65,8 @@ class ColumnDifference:
         The test over all levels.
     levels : tuple of LevelDifference
         Most frequent first.
+    auc : AUC or None
+        Of a protected number: how well it tells the cluster from everybody else.
     """
 
     column: str
@@ -73,6 +79,7 @@ class ColumnDifference:
     numeric: Comparison | None = None
     table: CategoricalComparison | None = None
     levels: tuple[LevelDifference, ...] = ()
+    auc: AUC | None = None
     p_adjusted: float | None = None
     significant: bool | None = None
 
@@ -159,6 +166,7 @@ def _numeric(
         effect=comparison.effect_size,
         effect_name=comparison.effect_name,
         numeric=comparison,
+        auc=_auc(x[known & inside], x[known & ~inside], role, comparison, settings),
     )
 
 
@@ -181,21 +189,15 @@ def _categorical(
         random_state=spec.split.random_state,
     )
     names, a, b = _rare_together(levels, in_cluster, in_rest)
-    shown = tuple(
-        LevelDifference(
-            level=name,
-            rows=int(x + z),
-            comparison=compare_counts(
-                int(x),
-                int(in_cluster.sum()),
-                int(z),
-                int(in_rest.sum()),
-                alpha=settings.alpha,
-                min_rows=settings.min_rows,
-            ),
-        )
-        for name, x, z in zip(names, a, b, strict=True)
-    )
+    n_cluster, n_rest = int(in_cluster.sum()), int(in_rest.sum())
+
+    def level(name: str, x: int, z: int) -> LevelDifference:
+        comparison = compare_counts(x, n_cluster, z, n_rest, alpha=settings.alpha, min_rows=settings.min_rows)
+        with_level = np.repeat([1.0, 0.0], [x, z])
+        without = np.repeat([1.0, 0.0], [n_cluster - x, n_rest - z])
+        return LevelDifference(name, x + z, comparison, _auc(with_level, without, role, comparison, settings))
+
+    shown = tuple(level(name, int(x), int(z)) for name, x, z in zip(names, a, b, strict=True))
     return ColumnDifference(
         column=str(series.name),
         role=role,
@@ -207,6 +209,19 @@ def _categorical(
         table=replace(whole, levels=(), comparisons=()),
         levels=shown,
     )
+
+
+def _auc(
+    a: NDArray[np.float64],
+    b: NDArray[np.float64],
+    role: Literal["feature", "protected"],
+    comparison: Comparison,
+    settings: Significance,
+) -> AUC | None:
+    """How well a score tells a from b, for protected columns that could be compared."""
+    if role != "protected" or comparison.status != "tested":
+        return None
+    return area_under_curve(a, b, alpha=settings.alpha)
 
 
 def _rare_together(

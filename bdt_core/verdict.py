@@ -1,7 +1,7 @@
 """Pass, fail, inconclusive or not testable: from the tested clusters and the limits.
 
-A limit is a tolerance. The interval of the difference inside it passes, outside it fails; an interval that holds
-the limit cannot tell. One function gives the verdict to the command line, the Python API, the Dagster check and
+A limit is a tolerance. The interval of the difference inside it passes, outside it fails (if the test rejects too);
+an interval that holds the limit cannot tell. One function gives the verdict to the command line, the Python API, the Dagster check and
 the report.
 """
 
@@ -76,8 +76,9 @@ def judge(limit: Limit, tested: ClusterSignificance) -> LimitResult:
     if not known:
         reason = tested.primary.comparison.reason or "too few test rows"
         return _result(limit, most, "not_testable", f"Not testable: {reason}", tested.primary, None)
-    worst, harm = max(known, key=lambda pair: pair[1][1])
-    if harm[1] > most:
+    proven = [(one, harm) for one, harm in known if harm[1] > most and _is_significant(one, limit, tested)]
+    worst, harm = max(proven or known, key=lambda pair: pair[1][1])
+    if proven:
         verdict: Verdict = "fail"
     elif all(high <= most for _, (_, _, high) in known):
         verdict = "pass"
@@ -109,6 +110,12 @@ def _harm(one: ComparedCluster, limit: Limit, tested: ClusterSignificance) -> tu
     if tested.spec.bias_variable.better == "higher":
         return -difference, -high, -low
     return difference, low, high
+
+
+def _is_significant(one: ComparedCluster, limit: Limit, tested: ClusterSignificance) -> bool:
+    """Whether the test rejects too: at low rates an interval alone errs more often to one side than to the other."""
+    p = one.p_adjusted if limit.check == "any_cluster" else one.comparison.p_value
+    return p is not None and p <= tested.spec.significance.alpha
 
 
 def _result(

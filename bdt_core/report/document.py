@@ -79,6 +79,7 @@ def build_document(
         "tree": {"nodes": _nodes(clusters.model.tree_)},
         "primary_test": _primary(significance),
         "differences": _differences(significance, differences),
+        "proxies": [proxy for one in differences.columns if one.role == "protected" for proxy in _proxies(one)],
         "warnings": [*test.warnings, *_warnings(significance)],
     }
     plain: dict[str, Any] = _plain(document)
@@ -224,6 +225,31 @@ def _column(one: ColumnDifference) -> dict[str, Any]:
             for level in one.levels
         ],
     }
+
+
+def _proxies(one: ColumnDifference) -> list[dict[str, Any]]:
+    """How far the most deviating cluster stands in for a protected attribute that was kept out."""
+    rows = (
+        [(None, one.numeric, one.auc, one)] if one.numeric else [(x.level, x.comparison, x.auc, x) for x in one.levels]
+    )
+    return [
+        {
+            "column": one.column,
+            "level": level,
+            "cluster": comparison.mean_a,
+            "rest": comparison.mean_b,
+            "difference": comparison.difference,
+            "low": comparison.low,
+            "high": comparison.high,
+            "auc": auc.auc,
+            "auc_low": auc.low,
+            "auc_high": auc.high,
+            "p_adjusted": tested.p_adjusted,
+            "significant": tested.significant,
+        }
+        for level, comparison, auc, tested in rows
+        if auc is not None
+    ]
 
 
 def _table(table: CategoricalComparison) -> dict[str, Any]:

@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
-import simulated
 
 from bdt_core.inference import combine_repeated_splits
+from benchmarks import simulated
 
 
 def planted(seed: int, effect: float, n: int = 1500) -> pd.DataFrame:

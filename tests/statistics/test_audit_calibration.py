@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import simulated
 from scipy import stats
+
+from benchmarks import simulated
 
 RUNS = 300
 POWER_RUNS = 100
@@ -39,13 +40,7 @@ def test_a_planted_group_is_found_and_proven():
     """5 % of 5,000 people have a rate 20 points above the others' 20 %."""
     found = 0
     for seed in range(POWER_RUNS):
-        rng = np.random.default_rng([7, seed])
-        n = 5000
-        frame = simulated.features(rng, n)
-        planted = rng.random(n) < 0.05
-        frame.loc[planted, ["x0", "x1"]] += 4.0
-        frame.loc[planted, "c0"] = "d"
-        frame["y"] = (rng.random(n) < np.where(planted, 0.4, 0.2)).astype(float)
+        frame, _ = simulated.planted(np.random.default_rng([7, seed]), 5000, 0.05, 0.2)
         result = simulated.run(frame, seed)
         first = result.significance.primary
         if first is None or first.comparison.p_value is None or first.comparison.p_value > ALPHA:
@@ -55,3 +50,19 @@ def test_a_planted_group_is_found_and_proven():
         overlap = (inside & truly).sum() / (inside | truly).sum()
         found += bool(first.worse and overlap > 0.5)
     assert found >= 0.8 * POWER_RUNS, found
+
+
+@pytest.mark.parametrize("outcome", ["continuous", "skewed count"])
+@pytest.mark.parametrize("kind", ["numeric", "categorical"])
+def test_other_bias_variables_and_tables_raise_no_more_alarms(outcome, kind, full):
+    runs = 500 if full else 40
+    primary = anyone = 0
+    for seed in range(runs):
+        rng = np.random.default_rng([11, seed, len(outcome), len(kind)])
+        frame = simulated.features(rng, 1000, kind).assign(y=simulated.outcome(rng, 1000, outcome))
+        result = simulated.run(frame, seed, significance={"min_rows": 10})
+        first = result.significance.primary
+        primary += bool(first and first.comparison.p_value is not None and first.comparison.p_value <= ALPHA)
+        anyone += any(one.significant for one in result.significance.clusters)
+    assert at_most(primary, runs, ALPHA), primary
+    assert at_most(anyone, runs, ALPHA), anyone

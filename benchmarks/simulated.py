@@ -1,4 +1,4 @@
-"""Simulated tables for the calibration studies."""
+"""Simulated tables for the calibration studies, in the tests and at full size."""
 
 from __future__ import annotations
 
@@ -58,6 +58,22 @@ def outcome(rng: Generator, n: int, kind: str) -> np.ndarray:
         case "skewed count":
             return rng.negative_binomial(0.5, 0.2, size=n).astype(float)
     raise ValueError(kind)
+
+
+def planted(rng: Generator, n: int, size: float, gap: float, base: float = 0.2) -> tuple[pd.DataFrame, np.ndarray]:
+    """A table in which one group, set apart in two numbers and a category, has a rate ``gap`` above the others'.
+
+    Returns
+    -------
+    frame : DataFrame
+        With the bias variable in ``y``.
+    group : ndarray of bool, shape (n,)
+    """
+    frame = features(rng, n)
+    group = rng.random(n) < size
+    frame.loc[group, ["x0", "x1"]] += 4.0
+    frame.loc[group, "c0"] = "d"
+    return frame.assign(y=(rng.random(n) < base + gap * group).astype(float)), group
 
 
 def run(frame: pd.DataFrame, seed: int, **change: object) -> Found:

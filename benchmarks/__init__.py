@@ -1,0 +1,1 @@
+"""Measured side by side: speed against the peers, and validity by simulation."""

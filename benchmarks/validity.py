@@ -1,0 +1,206 @@
+"""The record of the audit's validity: false alarms, power and the winner's curse, written to docs/validity.md.
+
+``python -m benchmarks validity`` takes about half an hour; ``--quick`` a minute.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from bdt_core.clustering import HBAC
+from bdt_core.inference import compare_samples
+from benchmarks import simulated
+
+DOCS = Path(__file__).parent.parent / "docs"
+ALPHA = 0.05
+SIZES = (0.02, 0.05, 0.10)
+GAPS = (0.05, 0.10, 0.15, 0.20, 0.30)
+ROWS = 5000
+
+
+FALSE_ALARMS = """\
+# Validity, by simulation
+
+Made by `python -m benchmarks validity`. The tests run the same studies at a smaller size.
+
+## False alarms
+
+Whole audits of tables in which nobody is worse off, {runs} runs a row, at 5 %.
+
+- *Tested*: in how many runs the primary test was made. Clusters of fewer than 5 test rows are not tested.
+- *Primary*: the most deviating cluster against everybody else.
+- *Any*: any cluster after Holm's correction.
+- *Gate*: the check `any_cluster` with limit 0 says fail. It counts harm only, so 2.5 % is expected at most.
+
+More than {bound} alarms of {runs} would be unbelievable (p < .001) at a true rate of 5 %.
+
+| bias variable | table | rows | smallest cluster | tested | primary | any | gate |
+|---|---|---|---|---|---|---|---|"""
+
+POWER = """\
+## Power
+
+{rows:,} rows, ten mixed features, base rate 20 %. A planted group of the given size has a rate higher by the gap.
+
+- *Ours*: the primary test of a whole audit rejects, in the harmful direction.
+- *Oracle*: the same test by somebody who knows the group.
+- *Original*: unscaled k-means on the numbers and Welch's t, its threshold lowered until it raises 5 % false alarms.
+- *Train gap* and *test gap*: what the search saw in its cluster 0, and what the held-out rows say. Their difference
+  is the winner's curse, which every report shows.
+
+![Power against the gap, by size of the planted group](images/power.svg)
+
+| group | gap | ours | oracle | original | train gap | test gap |
+|---|---|---|---|---|---|---|"""
+
+
+@dataclass(frozen=True)
+class Alarms:
+    """Alarms of one kind of table without any difference."""
+
+    outcome: str
+    kind: str
+    rows: int
+    min_size: float
+    runs: int
+    tested: int
+    primary: int
+    anyone: int
+    gate: int
+
+
+def run(quick: bool = False) -> None:
+    """Run the studies and write the page and its figure."""
+    runs = 20 if quick else 300
+    alarms = list(false_alarms(runs))
+    power = power_table(10 if quick else 100)
+    (DOCS / "images").mkdir(parents=True, exist_ok=True)
+    draw_power(power, DOCS / "images" / "power.svg")
+    (DOCS / "validity.md").write_text(page(alarms, power), encoding="utf-8")
+    print(f"Written: {DOCS / 'validity.md'}")
+
+
+def false_alarms(runs: int) -> Iterator[Alarms]:
+    """Whole audits of tables in which nobody is worse off."""
+    cells = itertools.product(
+        ("binary .1", "binary .3", "continuous", "skewed count"),
+        ("numeric", "categorical", "mixed"),
+        (1000, 5000),
+        (0.01, 0.05),
+    )
+    for number, (outcome, kind, rows, min_size) in enumerate(cells):
+        counts = np.zeros(4, dtype=int)
+        for seed in range(runs):
+            rng = np.random.default_rng([number, seed])
+            frame = simulated.features(rng, rows, kind).assign(y=simulated.outcome(rng, rows, outcome))
+            found = simulated.run(
+                frame,
+                seed,
+                clustering={"stability": 0, "min_cluster_size": min_size},
+                significance={"min_rows": 5},
+                gate=[{"check": "any_cluster", "max_difference": 0}],
+            )
+            first = found.significance.primary
+            p = first.comparison.p_value if first else None
+            counts += [
+                p is not None,
+                p is not None and p <= ALPHA,
+                any(one.significant for one in found.significance.clusters),
+                found.verdict == "fail",
+            ]
+        yield Alarms(outcome, kind, rows, min_size, runs, *map(int, counts))
+        print(f"false alarms {number + 1} of 48", flush=True)
+
+
+def power_table(runs: int) -> pd.DataFrame:
+    """Chance of proving a planted group: ours, an oracle that knows the group, and the original procedure."""
+    threshold = _original_threshold(3 * runs)
+    rows = []
+    for size, gap in itertools.product(SIZES, GAPS):
+        ours = oracle = original = 0
+        curse: list[tuple[float, float]] = []
+        for seed in range(runs):
+            frame, group = simulated.planted(
+                np.random.default_rng([int(size * 100), int(gap * 100), seed]), ROWS, size, gap
+            )
+            found = simulated.run(frame, seed)
+            first = found.significance.primary
+            comparison = first.comparison if first else None
+            if first and comparison and comparison.p_value is not None and comparison.difference is not None:
+                ours += bool(comparison.p_value <= ALPHA and first.worse)
+                curse.append((first.found.gap, comparison.difference))
+            test = np.random.default_rng(seed).random(ROWS) < 0.2
+            y = frame["y"].to_numpy()
+            known = compare_samples(y[test & group], y[test & ~group], min_rows=5).p_value
+            oracle += known is not None and known <= ALPHA
+            original += _original_p(frame, seed) <= threshold
+        train, held_out = np.mean(curse, axis=0) if curse else (np.nan, np.nan)
+        rows.append((size, gap, ours / runs, oracle / runs, original / runs, train, held_out))
+        print(f"power {len(rows)} of {len(SIZES) * len(GAPS)}", flush=True)
+    names = ["size", "gap", "ours", "oracle", "original", "train gap", "test gap"]
+    return pd.DataFrame(rows, columns=names)
+
+
+def _original_p(frame: pd.DataFrame, seed: int) -> float:
+    """The original tool's way: unscaled k-means on the numbers, 80/20 split, Welch's t for cluster 0."""
+    X = frame.filter(like="x").to_numpy()
+    y = frame["y"].to_numpy()
+    test = np.random.default_rng(seed).random(len(y)) < 0.2
+    model = HBAC(engine="reference", method="kmeans", random_state=seed).fit(X[~test], y[~test])
+    inside = model.predict(X[test]) == 0
+    if min(inside.sum(), (~inside).sum()) < 2:
+        return 1.0
+    p = stats.ttest_ind(y[test][inside], y[test][~inside], equal_var=False).pvalue
+    return 1.0 if np.isnan(p) else float(p)
+
+
+def _original_threshold(runs: int) -> float:
+    """The p-value below which the original procedure raises a false alarm in 5 % of the runs."""
+    p_values = []
+    for seed in range(runs):
+        rng = np.random.default_rng([99, seed])
+        frame = simulated.features(rng, ROWS).assign(y=(rng.random(ROWS) < 0.2).astype(float))
+        p_values.append(_original_p(frame, seed))
+    return float(np.quantile(p_values, ALPHA, method="lower"))
+
+
+def page(alarms: list[Alarms], power: pd.DataFrame) -> str:
+    """The page in Markdown."""
+    runs = alarms[0].runs
+    bound = int(stats.binom.ppf(0.999, runs, ALPHA))
+    lines = [FALSE_ALARMS.format(runs=runs, bound=bound)]
+    for one in alarms:
+        shares = [f"{100 * hits / one.runs:.1f} %" for hits in (one.tested, one.primary, one.anyone, one.gate)]
+        lines.append(f"| {one.outcome} | {one.kind} | {one.rows:,} | {one.min_size:.0%} | " + " | ".join(shares) + " |")
+    worst = max(one.primary for one in alarms), max(one.anyone for one in alarms), max(one.gate for one in alarms)
+    lines.append(f"\nLargest counts of {runs}: primary {worst[0]}, any {worst[1]}, gate {worst[2]}.\n")
+    lines.append(POWER.format(rows=ROWS))
+    lines += [
+        f"| {row.size_:.0%} | {row.gap:.0%} | {row.ours:.0%} | {row.oracle:.0%} | {row.original:.0%} "
+        f"| {row.train:.1%} | {row.test:.1%} |"
+        for row in power.set_axis(["size_", "gap", "ours", "oracle", "original", "train", "test"], axis=1).itertuples()
+    ]
+    return "\n".join([*lines, ""])
+
+
+def draw_power(power: pd.DataFrame, file: Path) -> None:
+    """One panel per size of group."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 3), layout="constrained")
+    for axes, size in zip(figure.subplots(1, len(SIZES), sharey=True), SIZES, strict=True):
+        part = power[power["size"] == size]
+        for name, marker, colour in (("oracle", "^", "0.5"), ("ours", "o", "#0072b2"), ("original", "s", "#d55e00")):
+            axes.plot(100 * part["gap"], part[name], marker=marker, color=colour, label=name)
+        axes.set(title=f"group of {size:.0%} of the rows", xlabel="gap in points", ylim=(-0.03, 1.03))
+        axes.grid(alpha=0.3)
+    figure.axes[0].set_ylabel("chance of proving it")
+    figure.axes[0].legend()
+    figure.savefig(file, metadata={"Date": None})
