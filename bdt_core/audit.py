@@ -76,9 +76,9 @@ class AuditResult:
         return write_reports(self.document, folder)
 
     def _repr_html_(self) -> str:
-        from bdt_core.report.html import render_html
+        from bdt_core.report.html import render_notebook
 
-        return render_html(self.document)
+        return render_notebook(self.document)
 
     def __repr__(self) -> str:
         return f"AuditResult({self.document['name']!r}, {self.verdict}: {self.document['summary']['headline']})"

@@ -1,14 +1,34 @@
-"""How numbers are written, in one place for every printed form."""
+"""How numbers, names and verdicts are written, in one place for every printed form."""
 
 from __future__ import annotations
 
 import math
-from typing import Literal
+import re
+import unicodedata
+from typing import Any, Literal
 
 Unit = Literal["rate", "value"]
 Number = float | str | None
 MINUS = "\u2212"
 NOTHING = "\u2013"
+_SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+
+VERDICT_WORDS = {
+    "pass": "Pass",
+    "fail": "Fail",
+    "inconclusive": "Inconclusive",
+    "not_testable": "Not testable",
+}
+VERDICT_MEANINGS = {
+    "pass": "The whole confidence interval lies within the limit: a difference larger than allowed is ruled out, "
+    "with the confidence stated.",
+    "fail": "The whole confidence interval lies beyond the limit: the difference is larger than allowed, and chance "
+    "alone is an unlikely explanation.",
+    "inconclusive": "The confidence interval lies on both sides of the limit: these rows cannot tell. This is not a "
+    "sign that there is no difference; more rows would narrow the interval.",
+    "not_testable": "There was nothing, or too little, to test; the reason is given. This says nothing about whether "
+    "there is a difference.",
+}
 
 
 def number(x: Number) -> str:
@@ -18,14 +38,32 @@ def number(x: Number) -> str:
     --------
     >>> number(0.012345), number(1234567.0), number(-2.5), number(None), number("Infinity")
     ('0.0123', '1,234,567', '−2.5', '–', 'infinite')
+    >>> number(999.7), number(0.0000123)
+    ('1,000', '1.23 × 10⁻⁵')
     """
     if x is None or isinstance(x, str):
         return NOTHING if x is None else ("infinite" if not x.startswith("-") else f"{MINUS}infinite")
     if not math.isfinite(x):
         return NOTHING if math.isnan(x) else ("infinite" if x > 0 else f"{MINUS}infinite")
-    size = abs(x)
-    shown = f"{size:,.0f}" if size >= 1000 else f"{size:.3g}"
-    return f"{MINUS}{shown}" if x < 0 and float(shown.replace(",", "")) != 0 else shown
+    return f"{MINUS if x < 0 else ''}{_three_digits(abs(x))}"
+
+
+def _three_digits(size: float) -> str:
+    if 0 < size < 1e-4 or size >= 1e15:
+        digits, power = f"{size:.2e}".split("e")
+        return f"{float(digits):g} × 10{str(int(power)).translate(_SUPERSCRIPTS)}"
+    return f"{size:,.0f}" if size >= 999.5 else f"{size:.3g}"
+
+
+def count(n: int | None) -> str:
+    """A number of rows.
+
+    Examples
+    --------
+    >>> count(7214), count(None)
+    ('7,214', '–')
+    """
+    return NOTHING if n is None else f"{n:,}"
 
 
 def percent(x: Number) -> str:
@@ -33,13 +71,29 @@ def percent(x: Number) -> str:
 
     Examples
     --------
-    >>> percent(0.3512), percent(0.00042), percent(None)
-    ('35.1 %', '0.04 %', '–')
+    >>> percent(0.3512), percent(0.00042), percent(0.000001), percent(None)
+    ('35.1 %', '0.04 %', '< 0.01 %', '–')
     """
     if x is None or isinstance(x, str):
         return number(x)
-    digits = 1 if abs(x) >= 0.001 or x == 0 else 2
-    return f"{MINUS if x < 0 else ''}{abs(x) * 100:.{digits}f} %"
+    size = abs(x)
+    if 0 < size < 0.00005:
+        return f"{'above ' + MINUS if x < 0 else '< '}0.01 %"
+    digits = 1 if size >= 0.001 or x == 0 else 2
+    return f"{MINUS if x < 0 else ''}{size * 100:.{digits}f} %"
+
+
+def p_number(p: Number) -> str:
+    """A p-value alone, for a table cell.
+
+    Examples
+    --------
+    >>> p_number(0.0412), p_number(0.00001), p_number(0.5), p_number(None)
+    ('0.041', '< 0.001', '0.50', '–')
+    """
+    if p is None or isinstance(p, str):
+        return NOTHING
+    return "< 0.001" if p < 0.001 else f"{p:.2g}" if p < 0.095 else f"{p:.2f}"
 
 
 def p_value(p: Number) -> str:
@@ -52,11 +106,17 @@ def p_value(p: Number) -> str:
     """
     if p is None or isinstance(p, str):
         return "p not available"
-    return "p < 0.001" if p < 0.001 else f"p = {p:.2g}" if p < 0.1 else f"p = {p:.2f}"
+    return f"p {p_number(p)}" if p < 0.001 else f"p = {p_number(p)}"
 
 
 def value(x: Number, unit: Unit) -> str:
-    """A mean of the bias variable: a percentage for a rate, else a number."""
+    """A mean of the bias variable: a percentage for a rate, else a number.
+
+    Examples
+    --------
+    >>> value(0.25, "rate"), value(0.25, "value")
+    ('25.0 %', '0.25')
+    """
     return percent(x) if unit == "rate" else number(x)
 
 
@@ -74,7 +134,13 @@ def size(x: Number, unit: Unit) -> str:
 
 
 def signed(x: Number, unit: Unit) -> str:
-    """A difference with its sign, without its unit."""
+    """A difference with its sign, without its unit.
+
+    Examples
+    --------
+    >>> signed(0.172, "rate"), signed(-3.0, "value"), signed(None, "rate")
+    ('+17.2', '−3', '–')
+    """
     if x is None or isinstance(x, str):
         return number(x)
     sign = "+" if x > 0 else MINUS if x < 0 else ""
@@ -104,3 +170,43 @@ def difference(x: Number, low: Number, high: Number, *, confidence: float, unit:
         return NOTHING
     points = " points" if unit == "rate" else ""
     return f"{signed(x, unit)}{points} {interval(low, high, confidence=confidence, unit=unit)}"
+
+
+def capital(sentence: str) -> str:
+    """The same text with a capital at its start.
+
+    Examples
+    --------
+    >>> capital("too few rows")
+    'Too few rows'
+    """
+    return sentence[:1].upper() + sentence[1:]
+
+
+_SPACES = re.compile(r"\s+")
+
+
+def printable(x: Any) -> Any:
+    """The document with every text made safe to print.
+
+    Line ends become spaces. Control characters, halves of surrogate pairs and the characters that turn the
+    direction of writing (which can make a name look like another one) become U+FFFD.
+
+    Examples
+    --------
+    >>> printable({"a\\nb": ["x\\u202ey", 1]})
+    {'a b': ['x\ufffdy', 1]}
+    """
+    if isinstance(x, dict):
+        return {printable(key): printable(one) for key, one in x.items()}
+    if isinstance(x, list | tuple):
+        return [printable(one) for one in x]
+    if not isinstance(x, str) or (x.isascii() and x.isprintable() and "  " not in x):
+        return x
+    return "".join("\ufffd" if _turns_or_controls(one) else one for one in _SPACES.sub(" ", x))
+
+
+def _turns_or_controls(character: str) -> bool:
+    return unicodedata.category(character) in ("Cc", "Cs") or unicodedata.bidirectional(character) in (
+        "LRO", "RLO", "LRE", "RLE", "PDF", "LRI", "RLI", "FSI", "PDI",
+    )  # fmt: skip

@@ -1,0 +1,153 @@
+"""What a printed report is made of. Every printed form draws these few kinds of block."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, Literal, TypeAlias
+
+Tone = Literal["", "harm", "good", "muted"]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of a table: its text, a smaller line below, and a tag behind it."""
+
+    text: str
+    note: str = ""
+    tag: str = ""
+    tone: Tone = ""
+
+
+@dataclass(frozen=True)
+class Column:
+    """Head of a column; numbers stand to the right."""
+
+    label: str
+    number: bool = False
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """Running text."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Subheading:
+    """A heading within folded depth."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Bullets:
+    """A list."""
+
+    items: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Names and what they stand for."""
+
+    pairs: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table whose first column names its rows."""
+
+    caption: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure by its name in `bdt_core.report.figures.FIGURES`."""
+
+    name: str
+    caption: str
+    alt: str
+
+
+@dataclass(frozen=True)
+class Code:
+    """Text that is read by machines."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Folded:
+    """Depth: closed at first where the form can fold, else under a small heading."""
+
+    title: str
+    blocks: tuple[Block, ...]
+
+
+Block: TypeAlias = Paragraph | Subheading | Bullets | Facts | Table | Figure | Code | Folded
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the report."""
+
+    name: str
+    title: str
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True)
+class KeyNumber:
+    """A number that stands out on the first page."""
+
+    label: str
+    value: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Page:
+    """The whole report: what everybody reads, then sections."""
+
+    name: str
+    subtitle: str
+    verdict: str
+    verdict_word: str
+    verdict_sentence: str
+    verdict_meaning: str
+    warnings: tuple[str, ...]
+    headline: str
+    key_numbers: tuple[KeyNumber, ...]
+    how_sure: tuple[str, ...]
+    apart: tuple[str, ...]
+    caution: str
+    sections: tuple[Section, ...]
+
+
+def cells(*texts: str | Cell) -> tuple[Cell, ...]:
+    """A row of a table; plain texts become cells."""
+    return tuple(one if isinstance(one, Cell) else Cell(one) for one in texts)
+
+
+def columns(*labels: str) -> tuple[Column, ...]:
+    """Heads of columns; a label that starts with # is one of numbers.
+
+    Examples
+    --------
+    >>> columns("cluster", "#rows")
+    (Column(label='cluster', number=False), Column(label='rows', number=True))
+    """
+    return tuple(Column(one.removeprefix("#"), one.startswith("#")) for one in labels)
+
+
+def plain(x: Any) -> Any:
+    """Blocks as JSON-able data; each says its ``kind``."""
+    if is_dataclass(x) and not isinstance(x, type):
+        return {"kind": type(x).__name__.lower()} | {one.name: plain(getattr(x, one.name)) for one in fields(x)}
+    if isinstance(x, Sequence) and not isinstance(x, str):
+        return [plain(one) for one in x]
+    return x

@@ -1,0 +1,181 @@
+"""Figure: what sets the most deviating cluster apart, its means and shares beside everybody else's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bdt_core.report import text
+from bdt_core.report.sheet import CALM, FAINT, GREY, HARM, INK, Sheet
+from bdt_core.report.wording import strongest_level
+
+Document = dict[str, Any]
+COLUMNS_SHOWN = 8
+LEVELS_SHOWN = 4
+_ROW = 19.0
+_LEFT, _RIGHT = 245.0, 540.0
+_INSIDE, _OUTSIDE = 606.0, 672.0
+_AXIS = 46.0
+
+
+def draw(document: Document) -> Sheet:
+    """Numbers by their standardised difference, categories by the shares of their levels."""
+    differences = document["differences"]
+    tested = _shown(differences["features"])
+    numbers = [one for one in tested if one["kind"] == "numeric"]
+    categories = [one for one in tested if one["kind"] == "categorical"]
+    sheet = Sheet(_title(document, tested), 18 + _height(numbers, categories) + 8)
+    top = sheet.top + 18
+    if numbers:
+        top = _numbers(sheet, numbers, top, differences["cluster"])
+    if categories:
+        top = _categories(sheet, categories, top, differences["cluster"])
+    if tested:
+        _legend(sheet, differences["cluster"], top)
+    return sheet
+
+
+def _shown(features: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The strongest columns; protected ones first of all, since nobody should have to look for them."""
+    tested = [one for one in features if one["status"] == "tested"]
+    chosen = [one for one in tested if one["role"] == "protected"][: COLUMNS_SHOWN // 2]
+    chosen += [one for one in tested if one["role"] != "protected"][: COLUMNS_SHOWN - len(chosen)]
+    return [one for one in tested if any(one is other for other in chosen)]
+
+
+def _height(numbers: list[dict[str, Any]], categories: list[dict[str, Any]]) -> float:
+    levels = sum(1 + len(_levels(one)) for one in categories)
+    return (14 + _ROW * 1.3 * len(numbers) + _AXIS if numbers else 0.0) + (
+        14 + _ROW * levels + 6 * len(categories) + _AXIS if categories else 0.0
+    )
+
+
+def _levels(one: dict[str, Any]) -> list[dict[str, Any]]:
+    """The levels with the largest differences, in the order of the document."""
+    known = [level for level in one["levels"] if level["comparison"]["difference"] is not None]
+    largest = sorted(known, key=lambda level: -abs(level["comparison"]["difference"]))[:LEVELS_SHOWN]
+    return [level for level in known if any(level is other for other in largest)]
+
+
+def _title(document: Document, tested: list[dict[str, Any]]) -> str:
+    label = document["differences"]["cluster"]
+    if not document["differences"]["features"]:
+        return "There is no cluster to compare with everybody else."
+    if not tested:
+        return f"No column of cluster {label} could be compared with everybody else."
+    told = [words for one in tested if one["significant"] and (words := _in_words(one))][:3]
+    if not told:
+        return f"Cluster {label} differs significantly from everybody else in no column."
+    return f"Cluster {label} stands out by {', '.join(told[:-1])}{' and ' if told[1:] else ''}{told[-1]}."
+
+
+def _in_words(one: dict[str, Any]) -> str:
+    if one["kind"] == "numeric":
+        return f"{'higher' if (one['effect'] or 0) > 0 else 'lower'} {one['column']}"
+    level = strongest_level(one)
+    if level is None:
+        return ""
+    return f"{'more' if level['comparison']['difference'] > 0 else 'fewer'} {level['level']} ({one['column']})"
+
+
+def _head(sheet: Sheet, top: float, words: str, label: int) -> float:
+    sheet.text(8, top, words, bold=True, size=9)
+    sheet.text(_INSIDE, top, f"cluster {label}", size=8, color=GREY, align="right")
+    sheet.text(_OUTSIDE, top, "all others", size=8, color=GREY, align="right")
+    sheet.line([8, sheet.width - 8], [top + 11] * 2)
+    return top + 14
+
+
+def _name(sheet: Sheet, one: dict[str, Any], y: float) -> None:
+    tag = "protected" if one["role"] == "protected" else ""
+    room = _LEFT - 24 - (sheet.measure(tag, 7) + 12 if tag else 0)
+    name = sheet.fit(one["column"], room, 8.5)
+    sheet.text(8, y, name)
+    if tag:
+        x = 8 + sheet.measure(name, 8.5) + 6
+        width = sheet.measure(tag, 7) + 8
+        sheet.box(x, y - 6, width, 12, fill="#f0eafa", edge="#8667c0", round_by=3)
+        sheet.text(x + width / 2, y, tag, size=7, color="#4f2f8f", align="center")
+
+
+def _numbers(sheet: Sheet, numbers: list[dict[str, Any]], top: float, label: int) -> float:
+    top = _head(sheet, top, "Numbers: means", label)
+    height = _ROW * 1.3 * len(numbers)
+    effects = [one["effect"] for one in numbers if isinstance(one["effect"], int | float)]
+    low, high = min([0.0, *effects]), max([0.0, *effects])
+    room = 0.08 * (high - low) or 1.0
+    low, high = low - room, high + room
+    axes = _axes(sheet, top, height, low, high)
+    axes.axvline(0, color=FAINT, linewidth=1, zorder=0)
+    for number, one in enumerate(numbers):
+        y = top + _ROW * 1.3 * (number + 0.5)
+        _name(sheet, one, y)
+        effect = one["effect"]
+        if isinstance(effect, int | float):
+            _pair(sheet, _place(effect, low, high), _place(0.0, low, high), y, bool(one["significant"]))
+        sheet.text(_INSIDE, y, text.number(one["mean_cluster"]), align="right")
+        sheet.text(_OUTSIDE, y, text.number(one["mean_rest"]), align="right")
+    names = " or ".join(sorted({one["effect_name"] for one in numbers if one["effect_name"]}))
+    _scale_name(sheet, top + height, f"standardised difference ({names})")
+    return top + height + _AXIS
+
+
+def _categories(sheet: Sheet, categories: list[dict[str, Any]], top: float, label: int) -> float:
+    top = _head(sheet, top, "Categories: shares of people", label)
+    height = sum(_ROW * (1 + len(_levels(one))) + 6 for one in categories)
+    axes = _axes(sheet, top, height, -3, 103)
+    axes.set_xticks([0, 25, 50, 75, 100], ["0 %", "25 %", "50 %", "75 %", "100 %"])
+    axes.grid(axis="x", color=FAINT, linewidth=0.5)
+    y = top
+    for one in categories:
+        _name(sheet, one, y + _ROW / 2 + 3)
+        y += _ROW + 3
+        for level in _levels(one):
+            middle = y + _ROW / 2
+            color = INK if level["significant"] else GREY
+            sheet.text(22, middle, sheet.fit(level["level"], _LEFT - 40, 8), size=8, color=color)
+            inside, outside = level["share_cluster"], level["share_rest"]
+            places = (_place(100 * inside, -3, 103), _place(100 * outside, -3, 103))
+            _pair(sheet, *places, middle, bool(level["significant"]))
+            sheet.text(_INSIDE, middle, text.percent(inside), align="right", color=color)
+            sheet.text(_OUTSIDE, middle, text.percent(outside), align="right", color=color)
+            y += _ROW
+        y += 3
+    _scale_name(sheet, top + height, "share of people with this value")
+    return top + height + _AXIS
+
+
+def _axes(sheet: Sheet, top: float, height: float, low: float, high: float) -> Any:
+    axes = sheet.axes(_LEFT, top, _RIGHT - _LEFT, height)
+    axes.set_xlim(low, high)
+    axes.set_ylim(0, 1)
+    axes.spines["bottom"].set_visible(True)
+    axes.spines["bottom"].set_color(FAINT)
+    return axes
+
+
+def _place(x: float, low: float, high: float) -> float:
+    return _LEFT + (x - low) / (high - low) * (_RIGHT - _LEFT)
+
+
+def _pair(sheet: Sheet, inside: float, outside: float, y: float, significant: bool) -> None:
+    """The cluster as a diamond, everybody else as a circle, and the way between them."""
+    sheet.line([inside, outside], [y, y], color=GREY if significant else FAINT, width=1.5)
+    fills = (CALM, HARM) if significant else ("white", "white")
+    sheet.mark(outside, y, shape="o", fill=fills[0], edge=CALM, size=6.5)
+    sheet.mark(inside, y, shape="D", fill=fills[1], edge=HARM, size=6)
+
+
+def _scale_name(sheet: Sheet, bottom: float, words: str) -> None:
+    sheet.text((_LEFT + _RIGHT) / 2, bottom + 25, words, size=8, align="center")
+
+
+def _legend(sheet: Sheet, label: int, y: float) -> None:
+    x = 14.0
+    for shape, fill, edge, words in (
+        ("D", HARM, HARM, f"cluster {label}"),
+        ("o", CALM, CALM, "everybody else"),
+        ("D", "white", HARM, "hollow: not significant"),
+    ):
+        sheet.mark(x, y, shape=shape, fill=fill, edge=edge, size=6.5)
+        sheet.text(x + 9, y, words, size=7.5, color=GREY)
+        x += 24 + sheet.measure(words, 7.5)

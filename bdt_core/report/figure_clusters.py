@@ -1,0 +1,170 @@
+"""Figure: every cluster's difference from everybody else, its interval, its size, and the limits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bdt_core.report import text
+from bdt_core.report.sheet import CALM, FAINT, GREY, HARM, HARM_TINT, INK, Sheet
+
+Document = dict[str, Any]
+SHOWN = 20
+_ROW = 34.0
+_LEFT, _RIGHT = 225.0, 505.0
+_NUMBER_COLUMNS = (548.0, 610.0, 672.0)
+
+
+def draw(document: Document) -> Sheet:
+    """One row per cluster, from the most deviating one of the train rows."""
+    clusters = document["clusters"][:SHOWN]
+    limits = sorted({one["limit"] for one in document["gate"]})
+    heads = 14.0 * max(1, len(limits)) + 8
+    rows = _ROW * len(clusters)
+    sheet = Sheet(_title(document), heads + rows + 84)
+    top = sheet.top + heads + 4
+    sheet.text(8, top - 9, "cluster, and nearly who is in it", size=8, color=GREY)
+    short = document["bias_variable"]["short"]
+    short = short if sheet.measure(short, 8) <= 58 else "in cluster"
+    for x, head in zip(_NUMBER_COLUMNS, ("test rows", short, "all others"), strict=True):
+        sheet.text(x, top - 9, head, size=8, color=GREY, align="right")
+    axis = _Axis(sheet, document, clusters, top, rows)
+    axis.limits(limits)
+    largest = max((one["test_rows"] for one in clusters), default=1) or 1
+    for number, one in enumerate(clusters):
+        y = top + _ROW * (number + 0.5)
+        _row_text(sheet, document, one, y)
+        axis.cluster(one, y, largest)
+        if number:
+            sheet.line([8, sheet.width - 8], [y - _ROW / 2] * 2, width=0.5)
+    _legend(sheet, document, top + rows + 64)
+    return sheet
+
+
+def _title(document: Document) -> str:
+    clusters = document["clusters"]
+    shown = f" The first {SHOWN} of {len(clusters)} clusters." if len(clusters) > SHOWN else ""
+    tested = [one for one in clusters if one["comparison"]["status"] == "tested"]
+    worse = [str(one["cluster"]) for one in tested if one["significant"] and one["worse"]]
+    if not tested:
+        return f"No cluster could be tested.{shown}"
+    if not worse:
+        return f"No cluster is significantly worse off than everybody else.{shown}"
+    who = f"Clusters {', '.join(worse[:-1])} and {worse[-1]} are" if len(worse) > 1 else f"Cluster {worse[0]} is"
+    return f"{who} significantly worse off than everybody else.{shown}"
+
+
+def _row_text(sheet: Sheet, document: Document, one: dict[str, Any], y: float) -> None:
+    unit = document["bias_variable"]["unit"]
+    name = f"{one['cluster']}"
+    sheet.text(8, y, name, size=11, bold=True)
+    indent = 30 if len(document["clusters"]) <= 100 else 40
+    lines = sheet.wrap(one["description"], _LEFT - 18 - indent, 7.5, 2)
+    sheet.text(indent, y, "\n".join(lines), size=7.5, color=GREY)
+    numbers = (
+        text.count(one["test_rows"]),
+        text.value(one["test_mean"], unit),
+        text.value(one["comparison"]["mean_b"], unit),
+    )
+    for x, number in zip(_NUMBER_COLUMNS, numbers, strict=True):
+        sheet.text(x, y, number, align="right", size=8.5)
+
+
+class _Axis:
+    """The scale of differences; harm is shaded."""
+
+    def __init__(
+        self, sheet: Sheet, document: Document, clusters: list[dict[str, Any]], top: float, height: float
+    ) -> None:
+        self.sheet, self.top, self.bottom = sheet, top, top + height
+        variable = document["bias_variable"]
+        self.unit: text.Unit = variable["unit"]
+        self.scale = 100.0 if self.unit == "rate" else 1.0
+        self.harm_is_right = variable["better"] == "lower"
+        self.low, self.high = self._range(document, clusters)
+        axes = sheet.axes(_LEFT, top, _RIGHT - _LEFT, height)
+        axes.set_xlim(self.low, self.high)
+        axes.set_ylim(0, 1)
+        axes.patch.set_visible(False)
+        axes.spines["bottom"].set_visible(True)
+        axes.spines["bottom"].set_color(FAINT)
+        axes.locator_params(axis="x", nbins=6)
+        harmful = (0, self.high) if self.harm_is_right else (self.low, 0)
+        axes.axvspan(*harmful, color=HARM_TINT, zorder=0, linewidth=0)
+        axes.axvline(0, color=INK, linewidth=1)
+        points = ", points" if self.unit == "rate" else ""
+        middle = (_LEFT + _RIGHT) / 2
+        name = sheet.fit(f"difference in {variable['short']} from everybody else{points}", 330, 8.5)
+        sheet.text(middle, self.bottom + 28, name, align="center", color=INK)
+        left, right = ("← better", "worse →") if self.harm_is_right else ("← worse", "better →")
+        colors = (CALM, HARM) if self.harm_is_right else (HARM, CALM)
+        sheet.text(_LEFT, self.bottom + 42, left, bold=True, color=colors[0])
+        sheet.text(_RIGHT, self.bottom + 42, right, bold=True, color=colors[1], align="right")
+
+    def _range(self, document: Document, clusters: list[dict[str, Any]]) -> tuple[float, float]:
+        ends = [0.0]
+        sign = 1 if self.harm_is_right else -1
+        ends += [sign * one["limit"] for one in document["gate"]]
+        for one in clusters:
+            comparison = one["comparison"]
+            ends += [x for x in (comparison[key] for key in ("low", "high", "difference")) if isinstance(x, float)]
+        low, high = min(ends) * self.scale, max(ends) * self.scale
+        room = 0.08 * (high - low) or 1.0
+        return low - room, high + room
+
+    def x(self, difference: float) -> float:
+        """Where a difference is drawn."""
+        share = (difference * self.scale - self.low) / (self.high - self.low)
+        return _LEFT + share * (_RIGHT - _LEFT)
+
+    def limits(self, limits: list[float]) -> None:
+        """Lines for no difference and for each limit, labelled without touching one another."""
+        towards_harm, away = ("left", "right") if self.harm_is_right else ("right", "left")
+        step = 3 if self.harm_is_right else -3
+        self.sheet.text(self.x(0) - step, self.top - 9, "no difference", size=7.5, align=away, color=GREY)  # type: ignore[arg-type]
+        for number, limit in enumerate(reversed(limits)):
+            x = self.x(limit if self.harm_is_right else -limit)
+            y = self.top - 9 - 14 * number
+            self.sheet.line([x, x], [y - 5, self.bottom], color=HARM, width=1.2, style="--")
+            label = f"limit {text.size(limit, self.unit)}"
+            self.sheet.text(x + step, y, label, size=7.5, align=towards_harm, color=HARM)  # type: ignore[arg-type]
+
+    def cluster(self, one: dict[str, Any], y: float, largest: int) -> None:
+        """The mark of one cluster; a hollow one with words where nothing could be tested."""
+        comparison = one["comparison"]
+        if comparison["difference"] is None:
+            x = _LEFT + 10
+            self.sheet.mark(x, y, shape="o", fill="white", edge=GREY)
+            self.sheet.text(x + 9, y, "not testable", size=8, color=GREY)
+            return
+        shape, color = mark(one)
+        if comparison["low"] is not None and comparison["high"] is not None:
+            ends = [self.x(comparison["low"]), self.x(comparison["high"])]
+            self.sheet.line(ends, [y, y], color=color, width=2)
+            for end in ends:
+                self.sheet.line([end, end], [y - 5, y + 5], color=color, width=1.2)
+        x = self.x(comparison["difference"])
+        size = 4 + 6 * (one["test_rows"] / largest) ** 0.5
+        self.sheet.mark(x, y, shape=shape, fill=color, edge="white", size=size)
+
+
+def mark(one: dict[str, Any]) -> tuple[str, str]:
+    """Shape and colour: worse, better, or not significant."""
+    if not one["significant"]:
+        return "s", GREY
+    return ("D", HARM) if one["worse"] else ("o", CALM)
+
+
+def _legend(sheet: Sheet, document: Document, y: float) -> None:
+    comparisons = [one["comparison"] for one in document["clusters"]]
+    confidence = f"{comparisons[0]['confidence'] * 100:.4g} %" if comparisons else ""
+    x = 14.0
+    for shape, fill, edge, words in (
+        ("D", HARM, "white", "significantly worse"),
+        ("o", CALM, "white", "significantly better"),
+        ("s", GREY, "white", "not significant"),
+        ("o", "white", GREY, "not testable"),
+    ):
+        sheet.mark(x, y, shape=shape, fill=fill, edge=edge, size=8)
+        sheet.text(x + 9, y, words, size=7.5, color=GREY)
+        x += 22 + sheet.measure(words, 7.5)
+    sheet.text(sheet.width - 8, y, f"line: {confidence} interval; size: rows", size=7.5, color=GREY, align="right")

@@ -1,0 +1,103 @@
+"""The report as Markdown: for a pull request or a terminal."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from bdt_core.report.blocks import (
+    Block,
+    Bullets,
+    Cell,
+    Code,
+    Facts,
+    Figure,
+    Folded,
+    Paragraph,
+    Section,
+    Subheading,
+    Table,
+)
+from bdt_core.report.page import build_page
+
+Document = dict[str, Any]
+_SECTIONS = ("clusters", "gate", "differences", "proxies", "trust")
+_MOST_ROWS = 10
+_SIGNS = {"pass": "✅", "fail": "❌", "inconclusive": "❔", "not_testable": "➖"}
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#$~])")
+
+
+def render_markdown(document: Document) -> str:
+    """Draw the short form of the report as Markdown.
+
+    Parameters
+    ----------
+    document : dict
+        The report as data; fresh or read back from report.json.
+
+    Returns
+    -------
+    str
+        Verdict, headline, and the tables of clusters, limits and differences, ten rows at most each. Names from
+        the data are escaped.
+    """
+    page = build_page(document)
+    lines = [
+        f"# {_SIGNS[page.verdict]} {_escaped(page.name)}: {_escaped(page.verdict_word)}",
+        _escaped(page.subtitle),
+        f"**{_escaped(page.verdict_sentence)}**",
+        _escaped(page.verdict_meaning),
+        *(f"> **Warning:** {_escaped(one)}" for one in page.warnings),
+        "## The most deviating cluster",
+        _escaped(page.headline),
+        _bullets(page.apart),
+        f"*{_escaped(page.caution)}*",
+        *(_section(one) for one in page.sections if one.name in _SECTIONS),
+        "The whole report, with figures, method and data: [report.html](report.html), [report.pdf](report.pdf), "
+        "[report.json](report.json)",
+    ]
+    return "\n\n".join(one for one in lines if one) + "\n"
+
+
+def _section(section: Section) -> str:
+    drawn = [_block(one) for one in section.blocks]
+    return "\n\n".join([f"## {_escaped(section.title)}", *(one for one in drawn if one)])
+
+
+def _block(block: Block) -> str:
+    match block:
+        case Paragraph() | Subheading():
+            return _escaped(block.text)
+        case Bullets():
+            return _bullets(block.items)
+        case Facts():
+            return _bullets(tuple(f"{name}: {told}" for name, told in block.pairs))
+        case Table():
+            return _table(block)
+        case Code():
+            return f"```\n{block.text}\n```"
+        case Figure() | Folded():  # depth and pictures are in the other forms
+            return ""
+
+
+def _bullets(items: tuple[str, ...]) -> str:
+    return "\n".join(f"- {_escaped(one)}" for one in items)
+
+
+def _table(table: Table) -> str:
+    head = "| " + " | ".join(_escaped(one.label) for one in table.columns) + " |"
+    rule = "|" + "|".join("--:" if one.number else "---" for one in table.columns) + "|"
+    rows = ["| " + " | ".join(_cell(one) for one in row) + " |" for row in table.rows[:_MOST_ROWS]]
+    hidden = len(table.rows) - len(rows)
+    more = [f"\n{hidden} more rows stand in the other forms."] if hidden > 0 else []
+    return "\n".join([head, rule, *rows, *more])
+
+
+def _cell(cell: Cell) -> str:
+    parts = [cell.text, f"({cell.note})" if cell.note else "", f"[{cell.tag}]" if cell.tag else ""]
+    return _escaped(" ".join(one for one in parts if one))
+
+
+def _escaped(text: str) -> str:
+    """Text that Markdown shows as it is, on one line."""
+    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))

@@ -1,0 +1,135 @@
+"""The document put into words: what every printed form says, written once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bdt_core.report import text
+from bdt_core.report.blocks import KeyNumber, Page, Section
+from bdt_core.report.sections_apart import differences_section
+from bdt_core.report.sections_background import data_section, method_section, repeat_section
+from bdt_core.report.sections_result import clusters_section, gate_section
+from bdt_core.report.sections_search import original_tool_section, tree_section
+from bdt_core.report.sections_trust import proxies_section, trust_section
+
+Document = dict[str, Any]
+
+CAUTION = (
+    "A deviation is a starting point for human experts, not a proof of discrimination. The numbers say that a group "
+    "fares differently and how sure that is; whether that is justified, and what causes it, they cannot say."
+)
+_STABILITY = {
+    "stable": "Other draws of the rows give the same cluster: its outline is stable",
+    "moderately stable": "Other draws of the rows give a similar cluster: take its outline as approximate",
+    "do not interpret": "Other draws of the rows give another cluster: the difference stands on the test rows, but who "
+    "exactly is in the cluster should not be interpreted",
+}
+_SECTIONS = (
+    clusters_section,
+    gate_section,
+    differences_section,
+    proxies_section,
+    trust_section,
+    tree_section,
+    original_tool_section,
+    data_section,
+    method_section,
+    repeat_section,
+)
+
+
+def build_page(document: Document) -> Page:
+    """Put the document into words and tables.
+
+    Parameters
+    ----------
+    document : dict
+        The report as data; fresh or read back from report.json, which gives the same page.
+
+    Returns
+    -------
+    Page
+        Texts are safe to print but not escaped: each printed form escapes in its own way.
+    """
+    document = text.printable(document)
+    variable, verdict = document["bias_variable"], document["verdict"]
+    sections: list[Section | None] = [build(document) for build in _SECTIONS]
+    return Page(
+        name=document["name"],
+        subtitle=f"{text.capital(variable['name'])}: {variable['description']}. "
+        f"{text.capital(variable['better'])} is better.",
+        verdict=verdict["verdict"],
+        verdict_word=text.VERDICT_WORDS[verdict["verdict"]],
+        verdict_sentence=verdict["sentence"],
+        verdict_meaning=text.VERDICT_MEANINGS[verdict["verdict"]],
+        warnings=tuple(document["warnings"]),
+        headline=document["summary"]["headline"],
+        key_numbers=_key_numbers(document),
+        how_sure=tuple(_how_sure(document)),
+        apart=tuple(document["summary"]["what_sets_apart"]),
+        caution=CAUTION,
+        sections=tuple(one for one in sections if one is not None),
+    )
+
+
+def _key_numbers(document: Document) -> tuple[KeyNumber, ...]:
+    comparison = document["primary_test"]["comparison"]
+    if comparison is None or comparison["status"] != "tested":
+        return ()
+    variable, unit = document["bias_variable"], document["bias_variable"]["unit"]
+    found = [
+        KeyNumber(
+            f"{variable['short']} in cluster 0", text.value(comparison["mean_a"], unit), _events(comparison, "a")
+        ),
+        KeyNumber("everybody else", text.value(comparison["mean_b"], unit), _events(comparison, "b")),
+        KeyNumber(
+            "difference" + (" in points" if unit == "rate" else ""),
+            text.signed(comparison["difference"], unit),
+            _interval(comparison, unit),
+        ),
+    ]
+    if comparison["ratio"] is not None:
+        low, high = text.number(comparison["ratio_low"]), text.number(comparison["ratio_high"])
+        note = f"{_confidence(comparison)} {low} to {high}" if comparison["ratio_low"] is not None else ""
+        found.append(KeyNumber("ratio", text.number(comparison["ratio"]), note))
+    found.append(KeyNumber("p-value", text.p_number(comparison["p_value"]), comparison["test"] or ""))
+    found.append(
+        KeyNumber(
+            "smallest difference to be seen",
+            text.size(comparison["minimum_detectable_difference"], unit),
+            "with 80 % power, in these rows",
+        )
+    )
+    return tuple(found)
+
+
+def _how_sure(document: Document) -> list[str]:
+    """What speaks for and against taking cluster 0 at its word; the section on trust says more."""
+    unit = document["bias_variable"]["unit"]
+    points = " points" if unit == "rate" else ""
+    told = []
+    shrinkage, stability = document["primary_test"]["shrinkage"], document["clusters"][0]["stability"]
+    if shrinkage:
+        told.append(
+            f"The search saw harm of {text.signed(shrinkage['train_gap'], unit)}{points} on its own rows; on rows that "
+            f"it never saw it is {text.signed(shrinkage['test_gap'], unit)}{points}."
+        )
+    if shrinkage and stability:
+        told.append(f"{_STABILITY[stability['word']]} (mean Jaccard similarity {text.number(stability['jaccard'])}).")
+    return told
+
+
+def _events(comparison: dict[str, Any], side: str) -> str:
+    rows, events = comparison[f"n_{side}"], comparison[f"events_{side}"]
+    return (
+        f"{text.count(rows)} test rows" if events is None else f"{text.count(events)} of {text.count(rows)} test rows"
+    )
+
+
+def _interval(comparison: dict[str, Any], unit: text.Unit) -> str:
+    low, high = text.signed(comparison["low"], unit), text.signed(comparison["high"], unit)
+    return f"{_confidence(comparison)} {low} to {high}"
+
+
+def _confidence(comparison: dict[str, Any]) -> str:
+    return f"{comparison['confidence'] * 100:.4g} % interval"

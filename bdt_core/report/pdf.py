@@ -1,0 +1,94 @@
+"""The report in print: the same page as the HTML, set by typst."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from bdt_core.report.blocks import plain
+from bdt_core.report.figures import FIGURES, figure_svg
+from bdt_core.report.page import build_page
+
+Document = dict[str, Any]
+# Typst brings the first along, matplotlib the second, which has more alphabets.
+_FONTS = ["Libertinus Serif", "DejaVu Sans"]
+_MONO = ["DejaVu Sans Mono", "DejaVu Sans"]
+_LONG_WORD = re.compile(r"\S{15,}")
+_BREAKS = re.compile(r"(?<=[_/.,;:|=\-])(?=\w)|(?<=\w{12})(?=\w{4})")
+
+
+def render_pdf(document: Document, figures: Mapping[str, str] | None = None) -> bytes:
+    """Draw the report as PDF.
+
+    Parameters
+    ----------
+    document : dict
+        The report as data; fresh or read back from report.json.
+    figures : mapping of str to str, optional
+        SVG by name, where they have been drawn already.
+
+    Returns
+    -------
+    bytes
+        A tagged A4 document. The same document gives the same bytes: it carries no dates, and only fonts that come
+        with the installed packages are used, unless a name needs an alphabet that they do not have.
+    """
+    import typst
+
+    drawn = figures if figures is not None else {name: figure_svg(document, name) for name in FIGURES}
+    report = json.dumps(
+        {"page": _printed(plain(build_page(document))), "figures": dict(drawn), "fonts": _FONTS, "mono": _MONO},
+        ensure_ascii=False,
+    )
+    template = resources.files("bdt_core.report").joinpath("templates", "report.typ").read_bytes()
+    pdf: bytes = typst.compile(
+        template,
+        font_paths=[_font_folder()],
+        ignore_system_fonts=_fonts_suffice(document),
+        sys_inputs={"report": report},
+    )
+    return pdf
+
+
+def _printed(x: Any) -> Any:
+    """The page with places where long words may be divided, and with the widths of tables' columns."""
+    if isinstance(x, dict):
+        changed = {key: one if key == "kind" else _printed(one) for key, one in x.items()}
+        if x.get("kind") == "table":
+            changed["widths"] = _widths(x)
+        if x.get("kind") == "code":
+            changed["text"] = x["text"]
+        return changed
+    if isinstance(x, list):
+        return [_printed(one) for one in x]
+    if isinstance(x, str):
+        return _LONG_WORD.sub(lambda word: _BREAKS.sub("\u200b", word.group()), x)
+    return x
+
+
+def _widths(table: dict[str, Any]) -> list[int]:
+    """Numbers take what they need; texts share the rest by how much they hold."""
+    widths = []
+    for place, column in enumerate(table["columns"]):
+        held = [len(row[place]["text"]) + len(row[place]["note"]) // 2 for row in table["rows"]]
+        notes = [len(row[place]["note"]) for row in table["rows"]]
+        longest = max(held, default=0)
+        narrow = longest <= 12 and max(notes, default=0) <= 30
+        widths.append(0 if narrow or (column["number"] and max(notes, default=0) <= 30) else min(max(longest, 14), 40))
+    return widths if any(widths) else [1] * len(widths)
+
+
+def _font_folder() -> Path:
+    import matplotlib as mpl
+
+    return Path(mpl.get_data_path()) / "fonts" / "ttf"
+
+
+def _fonts_suffice(document: Document) -> bool:
+    from bdt_core.report.sheet import has_outlines
+
+    return has_outlines(json.dumps(document, ensure_ascii=False))

@@ -1,0 +1,111 @@
+"""The section on what sets the most deviating cluster apart, and for whom it stands in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bdt_core.report import text
+from bdt_core.report.blocks import Block, Cell, Figure, Folded, Paragraph, Section, Table, cells, columns
+from bdt_core.report.wording import correction_words, interval_note, strongest_level
+
+Document = dict[str, Any]
+LEVELS_SHOWN = 30
+PROTECTED = "protected: kept out of the clustering"
+
+
+def differences_section(document: Document) -> Section | None:
+    """What sets the most deviating cluster apart."""
+    differences = document["differences"]
+    features = differences["features"]
+    if not features:
+        return None
+    label = differences["cluster"]
+    said = {
+        True: f"The bias variable of cluster {label} differs significantly from everybody else's, so it is worth "
+        "asking who is in it.",
+        False: f"The bias variable of cluster {label} does not differ significantly from everybody else's: read the "
+        "differences below as a description, not as an explanation.",
+    }.get(
+        differences["bias_difference_significant"],
+        f"The bias variable of cluster {label} could not be tested: the differences below only describe the cluster.",
+    )
+    tests = (
+        f"{text.count(differences['rows_cluster'])} test rows in the cluster, {text.count(differences['rows_rest'])} "
+        f"others; {text.count(differences['tests'])} tests, {correction_words(differences['correction'])}."
+    )
+    figure = Figure(
+        "apart",
+        f"Cluster {label} against everybody else on the test rows, strongest columns first. "
+        "Hollow marks: not significant.",
+        _apart_alt(document),
+    )
+    table = Table(
+        f"Columns in which cluster {label} differs, strongest first",
+        columns("Column", "#In the cluster", "#Everybody else", "#Effect", "#p, corrected", "Finding"),
+        tuple(_feature_row(one) for one in features),
+    )
+    blocks: list[Block] = [Paragraph(f"{said} {tests}"), figure, table]
+    levels = tuple(row for one in features for row in _level_rows(one))
+    if levels:
+        all_levels = Table(
+            "Share of each level in the cluster and among everybody else",
+            columns("Column", "Level", "#Rows", "#In the cluster", "#Everybody else", "#Difference", "#p, corrected"),
+            levels,
+        )
+        blocks.append(Folded("Every level of every category", (all_levels,)))
+    return Section("differences", f"What sets cluster {label} apart", tuple(blocks))
+
+
+def _feature_row(one: dict[str, Any]) -> tuple[Cell, ...]:
+    name = Cell(one["column"], tag=PROTECTED if one["role"] == "protected" else "")
+    if one["status"] != "tested":
+        untested = Cell("not testable", note=one["reason"] or "", tone="muted")
+        return cells(name, text.NOTHING, text.NOTHING, text.NOTHING, text.NOTHING, untested)
+    if one["kind"] == "numeric":
+        inside = Cell(text.number(one["mean_cluster"]), note="mean")
+        outside = Cell(text.number(one["mean_rest"]), note="mean")
+    else:
+        level = strongest_level(one)
+        inside = Cell(text.percent(level["share_cluster"]), note=level["level"]) if level else Cell(text.NOTHING)
+        outside = Cell(text.percent(level["share_rest"]), note=level["level"]) if level else Cell(text.NOTHING)
+    differs = Cell("differs") if one["significant"] else Cell("no significant difference", tone="muted")
+    return cells(
+        name, inside, outside, Cell(text.number(one["effect"]), note=one["effect_name"] or ""),
+        text.p_number(one["p_adjusted"]), differs,
+    )  # fmt: skip
+
+
+def _level_rows(one: dict[str, Any]) -> list[tuple[Cell, ...]]:
+    levels = one.get("levels", ())
+    rows = []
+    for level in levels[:LEVELS_SHOWN]:
+        comparison = level["comparison"]
+        difference = Cell(text.NOTHING)
+        if comparison["difference"] is not None:
+            difference = Cell(
+                f"{text.signed(comparison['difference'], 'rate')} points",
+                note=interval_note(comparison, "rate"),
+            )
+        rows.append(
+            cells(
+                one["column"],
+                level["level"],
+                text.count(level["rows"]),
+                text.percent(level["share_cluster"]),
+                text.percent(level["share_rest"]),
+                difference,
+                text.p_number(level["p_adjusted"]),
+            )
+        )
+    if len(levels) > LEVELS_SHOWN:
+        more = f"{len(levels) - LEVELS_SHOWN} more levels are in report.json"
+        rows.append(cells(one["column"], Cell(more, tone="muted"), *[text.NOTHING] * 5))
+    return rows
+
+
+def _apart_alt(document: Document) -> str:
+    apart = document["summary"]["what_sets_apart"]
+    label = document["differences"]["cluster"]
+    if not apart:
+        return f"Chart of cluster {label} against everybody else: no column differs significantly."
+    return f"Chart of what sets cluster {label} apart: {'; '.join(apart)}."

@@ -1,0 +1,162 @@
+"""The sections on where the numbers come from: data, method, and how to repeat the audit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bdt_core.report import text
+from bdt_core.report.blocks import (
+    Block,
+    Cell,
+    Code,
+    Facts,
+    Folded,
+    Paragraph,
+    Section,
+    Table,
+    cells,
+    columns,
+)
+from bdt_core.report.wording import correction_words
+
+Document = dict[str, Any]
+_SPEC_ORDER = (
+    "name", "source", "bias_variable", "features", "protected", "missing", "split", "clustering",
+    "significance", "gate",
+)  # fmt: skip
+_METHODS = {
+    "kmeans": "numbers, by k-means",
+    "kmodes": "categories, by k-modes",
+    "kprototypes": "numbers and categories together, by k-prototypes",
+}
+
+
+def data_section(document: Document) -> Section:
+    """The rows, what was left out and why, and the columns with their roles."""
+    data, split, variable = document["data"], document["split"], document["bias_variable"]
+    unit = variable["unit"]
+    facts = Facts(
+        (
+            ("Source", data["source"]),
+            ("Rows", f"{text.count(data['rows'])}, of which {text.count(data['rows_audited'])} audited"),
+            (
+                "Split",
+                f"{text.count(split['train_rows'])} train rows to find clusters, {text.count(split['test_rows'])} test "
+                f"rows to judge them{'; stratified by the bias variable' if split['stratified'] else ''}; "
+                f"seed {split['random_state']}",
+            ),
+            (
+                text.capital(variable["name"]),
+                f"{variable['description']}; train rows {text.value(variable['train_mean'], unit)}, test rows "
+                f"{text.value(variable['test_mean'], unit)}",
+            ),
+            ("Fingerprint", data["fingerprint"]),
+        )
+    )
+    blocks: list[Block] = [facts]
+    if data["rows_left_out"]:
+        blocks.append(
+            Table(
+                "Rows left out",
+                columns("Reason", "#Rows"),
+                tuple(cells(one["reason"], text.count(one["rows"])) for one in data["rows_left_out"]),
+            )
+        )
+    blocks.append(Folded(f"The {len(data['columns'])} columns", (_columns_table(data["columns"]),)))
+    return Section("data", "Data", tuple(blocks))
+
+
+def _columns_table(described: list[dict[str, Any]]) -> Table:
+    return Table(
+        "Columns and their roles",
+        columns("Column", "Role", "Kind", "#Missing", "#Distinct values"),
+        tuple(
+            cells(
+                one["name"],
+                Cell(one["role"].replace("_", " "), tone="muted" if one["role"] == "unused" else ""),
+                one["kind"] or text.NOTHING,
+                text.count(one["missing"]),
+                text.count(one["distinct"]),
+            )
+            for one in described
+        ),
+    )
+
+
+def method_section(document: Document) -> Section:
+    """How clusters are searched and tested, and what a verdict means."""
+    spec, search, split = document["spec"], document["search"], document["split"]
+    significance = spec["significance"]
+    confidence = f"{(1 - significance['alpha']) * 100:.4g} %"
+    worst = "highest" if document["bias_variable"]["better"] == "lower" else "lowest"
+    blocks = (
+        Paragraph(
+            "Hierarchical bias-aware clustering (HBAC; Misztal-Radecka and Indurkhya, 2021) looks for groups of "
+            "similar "
+            f"people for whom the {document['bias_variable']['name']} deviates. It starts with all train rows and "
+            "up to "
+            f"{spec['clustering']['max_iter']} times takes the group in which the bias variable varies most and "
+            "divides "
+            f"it into two groups of similar people ({_METHODS.get(search['method'], search['method'])}). A division "
+            f"stays if both parts have at least {text.count(search['min_cluster_rows'])} rows and one of them is "
+            "further from everybody else, in the harmful direction, than the group it came from. Clusters are numbered "
+            f"from the worst off on the train rows: in cluster 0 the bias variable is {worst} against everybody else. "
+            "Only features are used for this; protected columns are kept out and compared afterwards."
+        ),
+        Paragraph(
+            "A search for large differences finds them even where there are none. So the rows are divided first: "
+            f"clusters are found on {text.count(split['train_rows'])} train rows and judged on "
+            f"{text.count(split['test_rows'])} test rows that the search never saw."
+        ),
+        Paragraph(
+            "The main test compares cluster 0 with everybody else; it is one test, chosen before the test rows are "
+            "looked at, and needs no correction. A bias variable with two values is compared by the mid-p value of the "
+            "exact conditional test with Newcombe's interval; other variables by Welch's t-test, or by a studentised "
+            "permutation test when rows are few or skewed. In the scan over all clusters, and over all columns, "
+            f"{correction_words(significance['correction'])}. A cluster with fewer than "
+            f"{significance['min_rows']} test "
+            "rows is not tested and its rates are not printed. A limit is judged by the "
+            f"{confidence} confidence interval; to fail, the test must reject too."
+        ),
+        Facts(tuple((text.VERDICT_WORDS[one], meaning) for one, meaning in text.VERDICT_MEANINGS.items())),
+        Paragraph(
+            "What this report does not say: that people are discriminated against, or that they are not. A deviation "
+            "is a starting point for human experts; a missing one may only mean that the features do not describe the "
+            "group that is treated differently, or that it is too small to be seen."
+        ),
+    )
+    return Section("method", "Method", blocks)
+
+
+def repeat_section(document: Document) -> Section:
+    """The whole specification and the versions: the same data gives the same report."""
+    software = document["software"]
+    order = {"bdt": 0, "python": 1}
+    versions = tuple((name, software[name]) for name in sorted(software, key=lambda name: (order.get(name, 2), name)))
+    return Section(
+        "repeat",
+        "To repeat this audit",
+        (
+            Paragraph("The same data, specification and versions give the same report, byte for byte."),
+            Folded("Specification", (Code(_yaml(document["spec"])),)),
+            Folded("Software", (Facts(versions),)),
+        ),
+    )
+
+
+def _yaml(spec: dict[str, Any]) -> str:
+    """The specification as YAML, in its usual order; what is null has its default and is left out."""
+    import yaml
+
+    known = sorted(spec, key=lambda key: (_SPEC_ORDER.index(key) if key in _SPEC_ORDER else len(_SPEC_ORDER), key))
+    ordered = {key: _without_nulls(spec[key]) for key in known}
+    dumped: str = yaml.safe_dump(ordered, sort_keys=False, allow_unicode=True, width=100)
+    return dumped.rstrip()
+
+
+def _without_nulls(x: Any) -> Any:
+    if isinstance(x, dict):
+        return {key: _without_nulls(x[key]) for key in sorted(x) if x[key] is not None}
+    if isinstance(x, list):
+        return [_without_nulls(one) for one in x]
+    return x

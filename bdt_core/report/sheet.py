@@ -1,0 +1,219 @@
+"""A sheet to draw a figure on: points from the top left corner, text that is measured before it is set.
+
+Same input, same bytes: no dates, a fixed salt for identifiers, outlines instead of fonts, and no settings taken
+from the user's matplotlib configuration.
+"""
+
+from __future__ import annotations
+
+import io
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+WIDTH = 680.0
+INK = "#1a2330"
+GREY = "#5b6673"
+FAINT = "#c9d0d8"
+# Okabe and Ito's palette: told apart by colour-blind readers; marks differ in shape as well.
+HARM = "#b34700"
+CALM = "#0067a3"
+HARM_TINT = "#fdeee3"
+CALM_TINT = "#e6f1f8"
+_SETTINGS = {
+    "svg.hashsalt": "bdt",
+    "font.family": ["DejaVu Sans"],
+    "text.hinting": "no_hinting",  # so that a text is as wide on the screen as in print
+    "text.parse_math": False,  # a $ in a column name is a $
+    "axes.unicode_minus": True,
+    "path.simplify": False,
+}
+_PNG_DPI = 144
+_TITLE = 11.5
+_one_at_a_time = threading.Lock()  # matplotlib's settings are global
+
+
+@contextmanager
+def settings(outlines: bool) -> Iterator[None]:
+    """Matplotlib's own defaults and ours, for the time of one drawing."""
+    import warnings
+
+    import matplotlib as mpl
+
+    with _one_at_a_time, mpl.rc_context(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        mpl.rcdefaults()
+        mpl.rcParams.update({**_SETTINGS, "svg.fonttype": "path" if outlines else "none"})
+        yield
+
+
+def has_outlines(texts: str) -> bool:
+    """Whether the font that matplotlib brings along draws all characters of a text.
+
+    Where it does not, figures carry text instead, and whoever shows them finds a font.
+    """
+    from matplotlib.font_manager import FontProperties, findfont, get_font
+
+    known = get_font(findfont(FontProperties(family="DejaVu Sans"))).get_charmap()
+    return all(ord(one) in known or one.isspace() for one in set(texts))
+
+
+class Sheet:
+    """A figure as high as its title and its body need; lengths in points, (0, 0) is the top left corner.
+
+    Attributes
+    ----------
+    top : float
+        Where the body may begin, below the title.
+    """
+
+    def __init__(self, title: str, body: float, width: float = WIDTH) -> None:
+        from matplotlib.figure import Figure
+        from matplotlib.transforms import Affine2D
+
+        self.figure = Figure(facecolor="white")
+        lines = self.wrap(title, width - 16, _TITLE, 2, bold=True)
+        self.top = 14.0 + 16 * len(lines)
+        self.width, self.height = width, self.top + body
+        self.figure.set_size_inches(width / 72, self.height / 72)
+        down = Affine2D().scale(1, -1).translate(0, self.height).scale(1 / 72)
+        self._points = down + self.figure.dpi_scale_trans
+        for number, line in enumerate(lines):
+            self.text(8, 14 + 16 * number, line, size=_TITLE, bold=True)
+
+    def axes(self, x: float, y: float, width: float, height: float) -> Axes:
+        """Axes whose top left corner is (x, y), without a frame."""
+        box = (x / self.width, 1 - (y + height) / self.height, width / self.width, height / self.height)
+        axes = self.figure.add_axes(box)
+        axes.spines[:].set_visible(False)
+        axes.tick_params(left=False, labelleft=False, labelsize=8, colors=GREY, length=3)
+        return axes
+
+    def measure(self, words: str, size: float, bold: bool = False) -> float:
+        """Width of a text in points."""
+        return size * sum(_advance(one, bold) for one in words)
+
+    def fit(self, words: str, width: float, size: float, bold: bool = False) -> str:
+        """The text, its middle taken out until it fits."""
+        if self.measure(words, size, bold) <= width:
+            return words
+        return self._longest(words, _shortened, width, size, bold)
+
+    def wrap(self, words: str, width: float, size: float, lines: int, bold: bool = False) -> list[str]:
+        """The text in at most so many lines; what does not fit ends in three dots."""
+        wrapped: list[str] = []
+        line, rest = "", words
+        while rest:
+            word, _, after = rest.partition(" ")
+            longer = f"{line} {word}" if line else word
+            if self.measure(longer, size, bold) <= width:
+                line, rest = longer, after
+            elif not line:
+                line, rest = self.fit(word, width, size, bold), after
+            elif len(wrapped) == lines - 1:
+                return [*wrapped, self._longest(f"{line} {rest}", _cut, width, size, bold)]
+            else:
+                wrapped.append(line)
+                line = ""
+        return [*wrapped, line]
+
+    def _longest(self, words: str, shorten: Callable[[str, int], str], width: float, size: float, bold: bool) -> str:
+        """The longest shortened form that fits."""
+        low, high = 1, min(len(words) - 1, 400)
+        while low < high:
+            kept = (low + high + 1) // 2
+            low, high = (kept, high) if self.measure(shorten(words, kept), size, bold) <= width else (low, kept - 1)
+        return shorten(words, low)
+
+    def text(
+        self,
+        x: float,
+        y: float,
+        words: str,
+        *,
+        size: float = 8.5,
+        bold: bool = False,
+        color: str = INK,
+        align: Literal["left", "center", "right"] = "left",
+        spacing: float = 1.25,
+    ) -> None:
+        """Set a text whose middle line is at height y."""
+        lines = words.split("\n")
+        for number, line in enumerate(lines):
+            down = (number - (len(lines) - 1) / 2) * size * spacing
+            self.figure.text(
+                x, y + down, line, transform=self._points, fontsize=size, fontweight="bold" if bold else "normal",
+                color=color, ha=align, va="center_baseline",
+            )  # fmt: skip
+
+    def line(self, x: list[float], y: list[float], *, color: str = FAINT, width: float = 0.8, style: str = "-") -> None:
+        """A line through the points."""
+        from matplotlib.lines import Line2D
+
+        drawn = Line2D(x, y, transform=self._points, color=color, linewidth=width)
+        drawn.set_linestyle(style)
+        self.figure.add_artist(drawn)
+
+    def box(
+        self, x: float, y: float, width: float, height: float, *, fill: str, edge: str, round_by: float = 4
+    ) -> None:
+        """A box whose top left corner is (x, y)."""
+        from matplotlib.patches import FancyBboxPatch
+
+        style = f"round,pad=0,rounding_size={round_by}" if round_by else "square,pad=0"
+        drawn = FancyBboxPatch((x, y), width, height, boxstyle=style, transform=self._points)
+        drawn.set(facecolor=fill, edgecolor=edge, linewidth=0.8)
+        self.figure.add_artist(drawn)
+
+    def mark(self, x: float, y: float, *, shape: str, fill: str, edge: str, size: float = 7) -> None:
+        """A mark of a size in points."""
+        from matplotlib.lines import Line2D
+
+        drawn = Line2D([x], [y], transform=self._points, marker=shape, markersize=size, linestyle="none")
+        drawn.set(markerfacecolor=fill, markeredgecolor=edge, markeredgewidth=1.2)
+        self.figure.add_artist(drawn)
+
+    def svg(self) -> str:
+        """The drawing as SVG."""
+        from matplotlib.backends.backend_svg import FigureCanvasSVG
+
+        written = io.StringIO()
+        nothing: dict[str, Any] = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+        FigureCanvasSVG(self.figure).print_svg(written, metadata=nothing)
+        return written.getvalue()
+
+    def png(self) -> bytes:
+        """The drawing as PNG."""
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+        self.figure.set_dpi(_PNG_DPI)
+        written = io.BytesIO()
+        FigureCanvasAgg(self.figure).print_png(written, metadata={"Software": None})
+        return written.getvalue()
+
+
+@cache
+def _advance(character: str, bold: bool) -> float:
+    """How far a character moves the pen, at one point of size."""
+    from matplotlib.font_manager import FontProperties, findfont, get_font
+    from matplotlib.ft2font import LoadFlags
+
+    font = get_font(findfont(FontProperties(family="DejaVu Sans", weight="bold" if bold else "normal")))
+    font.set_size(100, 72)
+    glyph = font.load_char(ord(character), flags=LoadFlags.NO_HINTING)
+    return float(glyph.linearHoriAdvance) / 65536 / 100
+
+
+def _cut(words: str, kept: int) -> str:
+    return f"{words[:kept].rstrip(' ;,')} …"
+
+
+def _shortened(words: str, kept: int) -> str:
+    """So many characters of a text: most of its start, a little of its end."""
+    end = kept // 3
+    return f"{words[: kept - end]}…{words[len(words) - end :] if end else ''}"

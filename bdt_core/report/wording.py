@@ -1,0 +1,35 @@
+"""Phrases that several sections share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bdt_core.report import text
+
+
+def whole(words: str) -> str:
+    """A text that is not torn apart at a line's end."""
+    return words.replace(" ", "\u00a0")
+
+
+def interval_note(comparison: dict[str, Any], unit: text.Unit) -> str:
+    """A difference's interval, for the smaller line of a table's cell."""
+    return whole(text.interval(comparison["low"], comparison["high"], confidence=comparison["confidence"], unit=unit))
+
+
+def correction_words(correction: str) -> str:
+    """How several tests at once are allowed for."""
+    return {
+        "holm": "p-values corrected by Holm's method",
+        "bonferroni": "p-values corrected by Bonferroni's method",
+        "bh": "p-values corrected by Benjamini and Hochberg's method (false discovery rate)",
+        "none": "p-values not corrected for their number",
+    }.get(correction, f"correction: {correction}")
+
+
+def strongest_level(one: dict[str, Any]) -> dict[str, Any] | None:
+    """The level to show for a whole column: the largest difference, significant ones first."""
+    known = [level for level in one.get("levels", ()) if level["comparison"]["difference"] is not None]
+    return max(
+        known, key=lambda level: (bool(level["significant"]), abs(level["comparison"]["difference"])), default=None
+    )

@@ -1,0 +1,86 @@
+"""Write the report's four files: whole ones or none, and never over another report."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from bdt_core.errors import OutputError
+
+Document = dict[str, Any]
+
+
+def write_reports(document: Document, folder: str | Path) -> dict[str, Path]:
+    """Write report.json, report.html, report.pdf and report.md into a folder.
+
+    Parameters
+    ----------
+    document : dict
+        The report as data.
+    folder : str or Path
+        Made when it does not exist.
+
+    Returns
+    -------
+    dict of str to Path
+        Files by form: ``json``, ``html``, ``pdf``, ``md``.
+
+    Raises
+    ------
+    OutputError
+        When the folder holds a report already, or cannot be written.
+    """
+    from bdt_core.report.figures import FIGURES, figure_svg
+    from bdt_core.report.html import render_html
+    from bdt_core.report.markdown import render_markdown
+    from bdt_core.report.pdf import render_pdf
+
+    folder = Path(folder)
+    files = {form: folder / f"report.{form}" for form in ("json", "html", "pdf", "md")}
+    try:
+        taken = [one.name for one in files.values() if one.exists()]
+        if taken:
+            raise OutputError(
+                f"{folder} holds a report already ({', '.join(taken)}). Name a new folder, or remove that report first."
+            )
+        folder.mkdir(parents=True, exist_ok=True)
+        figures = {name: figure_svg(document, name) for name in FIGURES}
+        _write(files["json"], canonical_json(document).encode())
+        _write(files["md"], render_markdown(document).encode())
+        _write(files["html"], render_html(document, figures).encode())
+        _write(files["pdf"], render_pdf(document, figures))
+    except OSError as error:
+        raise OutputError(
+            f"The report cannot be written to {folder}: {error.strerror or error}. Name a folder that can be written."
+        ) from None
+    return files
+
+
+def canonical_json(document: Document) -> str:
+    """The document as text: the same document gives the same bytes.
+
+    Examples
+    --------
+    >>> print(canonical_json({"b": 1, "a": "é"}), end="")
+    {
+      "a": "é",
+      "b": 1
+    }
+    """
+    return json.dumps(document, sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _write(file: Path, content: bytes) -> None:
+    """Write under another name and rename, so that no reader ever sees half a file."""
+    descriptor, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(content)
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(file)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,27 @@
+"""The bias audit as a Dagster plugin: each stage an asset, data quality and the fairness gate as checks.
+
+In YAML: ``type: bdt_pipeline.BiasAudit`` with the audit specification as ``attributes``. In Python:
+:func:`bias_audit_definitions`. Dagster is imported when one of them is first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bdt_pipeline.assets.stages import Stages
+    from bdt_pipeline.components.bias_audit import BiasAudit, bias_audit_definitions
+
+__all__ = ["BiasAudit", "Stages", "bias_audit_definitions"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Stages":
+        from bdt_pipeline.assets.stages import Stages
+
+        return Stages
+    if name in __all__:
+        from bdt_pipeline.components import bias_audit
+
+        return getattr(bias_audit, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

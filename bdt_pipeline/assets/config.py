@@ -1,0 +1,112 @@
+"""The launchpad's form: sections of the specification as Dagster config, and back.
+
+One generic translation, so that a new key of the specification appears in the launchpad by itself. Dagster checks
+the shape while somebody types; the specification checks the values again when the run starts.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import dagster as dg
+from pydantic import BaseModel
+
+from bdt_core.errors import BDTError
+from bdt_core.spec import AuditSpec, parse_spec
+
+_SCALARS: dict[Any, Any] = {str: str, int: int, float: float, bool: bool}
+
+
+def config_schema(spec: AuditSpec, keys: Sequence[str]) -> dict[str, dg.Field]:
+    """Config schema of an asset that takes some keys of the specification.
+
+    Parameters
+    ----------
+    spec : AuditSpec
+        Its values are the defaults.
+    keys : sequence of str
+        Top-level keys, such as ``["clustering"]``.
+
+    Returns
+    -------
+    dict of Field
+
+    Examples
+    --------
+    >>> spec = AuditSpec(name="a", source={"path": "a.csv"}, bias_variable={"column": "y"})
+    >>> fields = config_schema(spec, ["clustering"])
+    >>> fields["clustering"].config_type.fields["max_iter"].default_value
+    10
+    """
+    values = spec.to_dict()
+    return {key: _field(AuditSpec.model_fields[key], values[key]) for key in keys}
+
+
+def effective_spec(spec: AuditSpec, config: Mapping[str, Any]) -> AuditSpec:
+    """The specification with the values that a run was given.
+
+    Raises
+    ------
+    SpecError
+        When the values do not make a valid specification.
+    """
+    return parse_spec({**spec.to_dict(), **config}, "The run's configuration")
+
+
+@contextmanager
+def clear_failures() -> Iterator[None]:
+    """Turn errors that the user can mend into a failure with their text, not to be retried."""
+    try:
+        yield
+    except BDTError as error:
+        raise dg.Failure(description=str(error), allow_retries=False) from None
+
+
+def _field(info: Any, value: Any) -> dg.Field:
+    """One key with its default and description."""
+    inner = _section(info.annotation)
+    if inner is not None:  # the defaults stand at the leaves, so that a part of a section can be given
+        return dg.Field(_shape(inner, value), description=info.description)
+    return dg.Field(_config_type(info.annotation), default_value=value, is_required=False, description=info.description)
+
+
+def _shape(model: type[BaseModel], values: Mapping[str, Any] | None = None) -> dg.Shape:
+    """A section; without values, its own defaults."""
+    fields: dict[str, Any] = {}
+    for name, info in model.model_fields.items():
+        if values is not None:
+            fields[name] = _field(info, values[name])
+        elif info.is_required():
+            fields[name] = dg.Field(_config_type(info.annotation), description=info.description)
+        else:
+            fields[name] = _field(info, info.get_default(call_default_factory=True))
+    return dg.Shape(fields)  # type: ignore[no-untyped-call]
+
+
+def _config_type(annotation: Any) -> Any:
+    """Dagster's config type for a Python type; anything goes where Dagster has no such union."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    section = _section(annotation)
+    if section is not None:
+        return _shape(section)
+    if annotation in _SCALARS:
+        return _SCALARS[annotation]
+    if origin is Annotated:
+        return _config_type(arguments[0])
+    if origin is Literal:
+        return dg.Enum("_or_".join(map(str, arguments)), [dg.EnumValue(str(one)) for one in arguments])
+    if origin is list:
+        return dg.Array(_config_type(arguments[0]))
+    if origin is dict:
+        return dg.Map(str, _config_type(arguments[1]), key_label_name="column")  # type: ignore[no-untyped-call]
+    if origin in (Union, types.UnionType) and type(None) in arguments:
+        others = [one for one in arguments if one is not type(None)]
+        return dg.Noneable(_config_type(others[0])) if len(others) == 1 else dg.Noneable(dg.Any)
+    return dg.Any
+
+
+def _section(annotation: Any) -> type[BaseModel] | None:
+    return annotation if isinstance(annotation, type) and issubclass(annotation, BaseModel) else None

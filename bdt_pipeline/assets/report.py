@@ -1,0 +1,64 @@
+"""The asset at the end: the report, with the gate's verdict in it."""
+
+from typing import Any
+
+import dagster as dg
+from upath import UPath
+
+from bdt_pipeline.assets import views
+from bdt_pipeline.assets.common import AuditAssets
+from bdt_pipeline.assets.config import clear_failures, effective_spec
+from bdt_pipeline.assets.values import AuditTable, Clusters, ClusterSignificance, FeatureDifferences
+from bdt_pipeline.resources.storage import storage_root, write_folder
+
+_OUTPUT = dg.Field(
+    dg.Noneable(str),
+    default_value=None,
+    is_required=False,
+    description="A new folder (or URL) for the report files. Default: a folder of the run's own in the storage.",
+)
+
+
+def bias_report(audit: AuditAssets) -> dg.AssetsDefinition:
+    """The report as data, and its four printed forms in a folder of the run's own."""
+
+    @dg.asset(
+        name="bias_report",
+        key_prefix=audit.spec.name,
+        ins=audit.inputs("test_data", "hbac_clusters", "cluster_significance", "feature_differences"),
+        io_manager_key=audit.results,
+        config_schema={**audit.config("gate"), "output": _OUTPUT},
+        group_name=audit.spec.name,
+        kinds={"html", "json"},
+        tags=audit.tags,
+        description=(
+            "Everything that was found, with the gate's verdict, as JSON, HTML, PDF and Markdown. What must not happen "
+            "when the gate fails goes downstream of this asset."
+        ),
+    )
+    def asset(
+        context: dg.AssetExecutionContext,
+        test_data: AuditTable,
+        hbac_clusters: Clusters,
+        cluster_significance: ClusterSignificance,
+        feature_differences: FeatureDifferences,
+    ) -> dg.MaterializeResult[Any]:
+        config = dict(context.op_execution_context.op_config)
+        output = config.pop("output")
+        with clear_failures():
+            gate = effective_spec(audit.spec, config).gate
+            document = audit.stages.build_document(
+                test_data, hbac_clusters, cluster_significance, feature_differences, gate
+            )
+            folder = UPath(output) if output else _own_folder(context, audit)
+            files = write_folder(folder, lambda local: audit.stages.write_reports(document, local))
+        return dg.MaterializeResult(value=document, metadata=views.report(document, files))
+
+    return asset
+
+
+def _own_folder(context: dg.AssetExecutionContext, audit: AuditAssets) -> UPath:
+    """A folder that no other run has; a retry within the run gets its own too."""
+    retry = context.op_execution_context.retry_number
+    name = context.run.run_id + (f"-{retry}" if retry else "")
+    return storage_root(context.instance, audit.storage) / audit.spec.name / "reports" / name

@@ -1,0 +1,92 @@
+"""The assets that are results: clusters, their significance, and what sets the worst one apart."""
+
+from typing import Any
+
+import dagster as dg
+
+from bdt_pipeline.assets import views
+from bdt_pipeline.assets.common import AuditAssets
+from bdt_pipeline.assets.config import clear_failures, effective_spec
+from bdt_pipeline.assets.values import AuditTable, Clusters
+
+
+def hbac_clusters(audit: AuditAssets) -> dg.AssetsDefinition:
+    """Clusters of train rows whose bias variable deviates."""
+
+    @dg.asset(
+        name="hbac_clusters",
+        key_prefix=audit.spec.name,
+        ins=audit.inputs("train_data"),
+        io_manager_key=audit.results,
+        config_schema=audit.config("clustering"),
+        group_name=audit.spec.name,
+        kinds={"numpy", "json"},
+        tags=audit.tags,
+        description=(
+            "Groups of similar people whose bias variable deviates, found by hierarchical bias-aware clustering "
+            "(HBAC) on the train rows. Cluster 0 deviates most in the harmful direction."
+        ),
+    )
+    def asset(context: dg.AssetExecutionContext, train_data: AuditTable) -> dg.MaterializeResult[Any]:
+        with clear_failures():
+            settings = effective_spec(audit.spec, context.op_execution_context.op_config).clustering
+            clusters = audit.stages.find_clusters(
+                train_data, settings, lambda done, total: context.log.debug(f"split {done} of {total}")
+            )
+        return dg.MaterializeResult(value=clusters, metadata=views.clusters(clusters))
+
+    return asset
+
+
+def cluster_significance(audit: AuditAssets) -> dg.AssetsDefinition:
+    """Every cluster against everybody else, on the test rows."""
+
+    @dg.asset(
+        name="cluster_significance",
+        key_prefix=audit.spec.name,
+        ins=audit.inputs("hbac_clusters", "train_data", "test_data"),
+        io_manager_key=audit.results,
+        config_schema=audit.config("significance"),
+        group_name=audit.spec.name,
+        kinds={"scipy", "json"},
+        tags=audit.tags,
+        description=(
+            "Each cluster against everybody else, on rows that the search has not seen: difference, interval, p-value."
+        ),
+    )
+    def asset(
+        context: dg.AssetExecutionContext, hbac_clusters: Clusters, train_data: AuditTable, test_data: AuditTable
+    ) -> dg.MaterializeResult[Any]:
+        with clear_failures():
+            settings = effective_spec(audit.spec, context.op_execution_context.op_config).significance
+            significance = audit.stages.compare_clusters(hbac_clusters, train_data, test_data, settings)
+        return dg.MaterializeResult(value=significance, metadata=views.significance(significance))
+
+    return asset
+
+
+def feature_differences(audit: AuditAssets) -> dg.AssetsDefinition:
+    """What sets the most deviating cluster apart."""
+
+    @dg.asset(
+        name="feature_differences",
+        key_prefix=audit.spec.name,
+        ins=audit.inputs("hbac_clusters", "test_data"),
+        io_manager_key=audit.results,
+        config_schema=audit.config("significance"),
+        group_name=audit.spec.name,
+        kinds={"scipy", "json"},
+        tags=audit.tags,
+        description=(
+            "In which columns the most deviating cluster differs from everybody else, protected ones included."
+        ),
+    )
+    def asset(
+        context: dg.AssetExecutionContext, hbac_clusters: Clusters, test_data: AuditTable
+    ) -> dg.MaterializeResult[Any]:
+        with clear_failures():
+            settings = effective_spec(audit.spec, context.op_execution_context.op_config).significance
+            differences = audit.stages.compare_features(hbac_clusters, test_data, settings)
+        return dg.MaterializeResult(value=differences, metadata=views.differences(differences))
+
+    return asset

@@ -1,0 +1,91 @@
+"""The stages that the assets call, one method each, so that a user can replace one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bdt_core.spec import Clustering, Limit, Significance, Source, Split
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bdt_core.clustering.clusters import Clusters
+    from bdt_core.differences import FeatureDifferences
+    from bdt_core.significance import ClusterSignificance
+    from bdt_core.spec import AuditSpec
+    from bdt_core.table.audit_table import AuditTable
+
+
+class Stages:
+    """Every stage of the audit, as ``bdt_core`` does it.
+
+    Subclass it and override one method to replace one stage, e.g. to read the table from somewhere else. The
+    method's modules are imported when a stage runs: loading the definitions costs nothing of them.
+
+    Examples
+    --------
+    >>> class FromWarehouse(Stages):
+    ...     def read_table(self, source):
+    ...         return query_the_warehouse(source.path)
+    """
+
+    def read_table(self, source: Source) -> pd.DataFrame:
+        """Read the table that the source names."""
+        from bdt_core.table.sources import read_table
+
+        return read_table(source)
+
+    def validate(self, frame: pd.DataFrame, spec: AuditSpec) -> AuditTable:
+        """Check the table, settle its types and make the bias variable."""
+        from bdt_core.table.validate import validate
+
+        return validate(frame, spec)
+
+    def split_rows(self, table: AuditTable, settings: Split) -> tuple[AuditTable, AuditTable]:
+        """Divide the rows into train and test rows."""
+        from bdt_core.table.split import split_rows
+
+        return split_rows(table, settings)
+
+    def find_clusters(
+        self, train: AuditTable, settings: Clustering, progress: Callable[[int, int], None] | None = None
+    ) -> Clusters:
+        """Find clusters of train rows whose bias variable deviates."""
+        from bdt_core.clustering.clusters import find_clusters
+
+        return find_clusters(train, settings, progress)
+
+    def compare_clusters(
+        self, clusters: Clusters, train: AuditTable, test: AuditTable, settings: Significance
+    ) -> ClusterSignificance:
+        """Test every cluster on the test rows."""
+        from bdt_core.significance import compare_clusters
+
+        return compare_clusters(clusters, train, test, settings)
+
+    def compare_features(self, clusters: Clusters, test: AuditTable, settings: Significance) -> FeatureDifferences:
+        """Say what sets the most deviating cluster apart."""
+        from bdt_core.differences import compare_features
+
+        return compare_features(clusters, test, settings)
+
+    def build_document(
+        self,
+        test: AuditTable,
+        clusters: Clusters,
+        significance: ClusterSignificance,
+        differences: FeatureDifferences,
+        gate: list[Limit],
+    ) -> dict[str, Any]:
+        """Put what was found, and the gate's verdict, into one document."""
+        from bdt_core.report.document import build_document
+
+        return build_document(test, clusters, significance, differences, gate)
+
+    def write_reports(self, document: dict[str, Any], folder: Path) -> dict[str, Path]:
+        """Write the report files into a new folder."""
+        from bdt_core.report.write import write_reports
+
+        return write_reports(document, folder)

@@ -1,0 +1,98 @@
+"""The assets that are tables: as read, as audited, and its two parts."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import dagster as dg
+
+from bdt_core.spec import Source
+from bdt_pipeline.assets import views
+from bdt_pipeline.assets.common import AuditAssets
+from bdt_pipeline.assets.config import clear_failures, effective_spec
+from bdt_pipeline.assets.values import AuditTable, DataFrame
+
+_SOURCE = "bdt_source"
+
+
+def raw_data(audit: AuditAssets) -> dg.AssetsDefinition:
+    """The table as the source gives it."""
+
+    @dg.asset(
+        name="raw_data",
+        key_prefix=audit.spec.name,
+        io_manager_key=audit.tables,
+        config_schema=audit.config("source"),
+        group_name=audit.spec.name,
+        kinds={"pandas", "parquet"},
+        tags=audit.tags,
+        description=("The table as it was read: nothing dropped, nothing converted."),
+    )
+    def asset(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
+        with clear_failures():
+            source = effective_spec(audit.spec, context.op_execution_context.op_config).source
+            frame = audit.stages.read_table(source)
+        frame.attrs[_SOURCE] = source.model_dump(mode="json")
+        return dg.MaterializeResult(value=frame, metadata=views.raw_table(frame, source))
+
+    return asset
+
+
+def validated_data(audit: AuditAssets) -> dg.AssetsDefinition:
+    """The rows and columns that are audited."""
+
+    @dg.asset(
+        name="validated_data",
+        key_prefix=audit.spec.name,
+        ins=audit.inputs("raw_data"),
+        io_manager_key=audit.tables,
+        config_schema=audit.config("bias_variable", "features", "protected", "missing"),
+        group_name=audit.spec.name,
+        kinds={"pandas", "parquet"},
+        tags=audit.tags,
+        description=("Columns with settled types and roles, and the bias variable: what is measured per person."),
+    )
+    def asset(context: dg.AssetExecutionContext, raw_data: DataFrame) -> dg.MaterializeResult[Any]:
+        with clear_failures():
+            spec = effective_spec(audit.spec, context.op_execution_context.op_config)
+            table = audit.stages.validate(raw_data, spec.model_copy(update={"source": _source(raw_data, spec.source)}))
+        return dg.MaterializeResult(value=table, metadata=views.validated_table(table))
+
+    return asset
+
+
+def train_and_test_data(audit: AuditAssets) -> dg.AssetsDefinition:
+    """The two parts: clusters are found on one and tested on the other."""
+
+    def out(description: str) -> dg.AssetOut:
+        return dg.AssetOut(
+            key_prefix=audit.spec.name,
+            io_manager_key=audit.tables,
+            group_name=audit.spec.name,
+            kinds={"pandas", "parquet"},
+            tags=audit.tags,
+            description=(description),
+        )
+
+    @dg.multi_asset(
+        name=f"{audit.spec.name}__train_and_test_data",
+        ins=audit.inputs("validated_data"),
+        outs={
+            "train_data": out("The rows on which clusters are searched."),
+            "test_data": out("The rows that the search never sees, on which its clusters are tested."),
+        },
+        config_schema=audit.config("split"),
+    )
+    def asset(context: dg.AssetExecutionContext, validated_data: AuditTable) -> Iterator[dg.MaterializeResult[Any]]:
+        with clear_failures():
+            settings = effective_spec(audit.spec, context.op_execution_context.op_config).split
+            parts = audit.stages.split_rows(validated_data, settings)
+        for name, part in zip(("train_data", "test_data"), parts, strict=True):
+            yield dg.MaterializeResult(asset_key=audit.key(name), value=part, metadata=views.part(part))
+
+    return asset
+
+
+def _source(frame: DataFrame, default: Source) -> Source:
+    """Where the run that made the table read it."""
+    known = frame.attrs.get(_SOURCE)
+    return default if known is None else Source.model_validate(known)

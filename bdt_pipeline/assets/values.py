@@ -1,0 +1,20 @@
+"""Types of the assets' values, for annotations.
+
+Dagster evaluates annotations when definitions load; the real types would pull in the whole method then.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from bdt_core.clustering.clusters import Clusters
+    from bdt_core.differences import FeatureDifferences
+    from bdt_core.significance import ClusterSignificance
+    from bdt_core.table.audit_table import AuditTable
+else:
+    AuditTable = Clusters = ClusterSignificance = DataFrame = FeatureDifferences = Any
+
+__all__ = ["AuditTable", "ClusterSignificance", "Clusters", "DataFrame", "FeatureDifferences"]

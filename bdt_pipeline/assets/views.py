@@ -1,0 +1,250 @@
+"""What an asset shows in the UI: counts, tables, figures, and numbers that plot over time.
+
+No cell values: only what the report prints too.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import dagster as dg
+
+from bdt_core.report import text
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+    from bdt_core.spec import Source
+    from bdt_pipeline.assets.values import AuditTable, Clusters, ClusterSignificance, DataFrame, FeatureDifferences
+
+Metadata = dict[str, Any]
+_ROWS = "dagster/row_count"
+_COLUMNS = "dagster/column_schema"
+_FIGURES = {
+    "clusters": "clusters against everybody else",
+    "apart": "what sets the most deviating cluster apart",
+    "tree": "how the clusters were split",
+}
+
+
+def table_of(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> dg.MarkdownMetadataValue:
+    """A Markdown table.
+
+    Examples
+    --------
+    >>> print(table_of(["column", "rows"], [["a|b", 3]]).value)
+    | column | rows |
+    | --- | --- |
+    | a\\|b | 3 |
+    """
+
+    def line(cells: Sequence[Any]) -> str:
+        return "| " + " | ".join(str(one).replace("|", "\\|").replace("\n", " ") for one in cells) + " |"
+
+    return dg.MetadataValue.md("\n".join([line(header), line(["---"] * len(header)), *map(line, rows)]))
+
+
+def figure(document: dict[str, Any], name: str, title: str) -> dg.MarkdownMetadataValue:
+    """A figure of the report that stands in the event itself, so that it needs no file and no network."""
+    from bdt_core.report.figures import figure_png
+
+    png = base64.b64encode(figure_png(document, name)).decode()
+    return dg.MetadataValue.md(f"![{title}](data:image/png;base64,{png})")
+
+
+def numbers(**values: float | int | None) -> Metadata:
+    """Numbers that plot over time; what is not there or infinite is left out."""
+    return {
+        name: dg.MetadataValue.float(float(value))
+        for name, value in values.items()
+        if isinstance(value, float | int) and math.isfinite(value)
+    }
+
+
+def raw_table(frame: DataFrame, source: Source) -> Metadata:
+    """The table as read."""
+    missing = frame.isna().sum()
+    return {
+        _ROWS: len(frame),
+        _COLUMNS: _schema({str(name): str(kind) for name, kind in frame.dtypes.items()}),
+        "columns": frame.shape[1],
+        "source": source.path,
+        "missing values": table_of(
+            ["column", "type", "missing"],
+            [[name, frame[name].dtype, f"{int(missing[name]):,}"] for name in frame.columns],
+        ),
+    }
+
+
+def validated_table(table: AuditTable) -> Metadata:
+    """The audited rows and the columns' roles."""
+    from bdt_core.table.bias_variable import wording
+
+    y = table.y
+    return {
+        _ROWS: len(y),
+        _COLUMNS: _schema({str(name): str(kind) for name, kind in table.frame.dtypes.items()}),
+        "bias variable": wording(table.spec.bias_variable).description,
+        **numbers(mean=float(y.mean()), **{"rows audited": len(y)}),
+        "columns": table_of(
+            ["column", "role", "kind", "missing", "distinct"],
+            [
+                [one.name, one.role.replace("_", " "), one.kind or "", f"{one.missing:,}", f"{one.distinct:,}"]
+                for one in table.columns
+            ],
+        ),
+        "rows left out": table_of(["reason", "rows"], [[one.reason, f"{one.rows:,}"] for one in table.left_out]),
+        "warnings": _listed(table.warnings),
+        "fingerprint": table.fingerprint,
+    }
+
+
+def part(table: AuditTable) -> Metadata:
+    """The train or the test rows."""
+    y = table.y
+    return {_ROWS: len(y), **numbers(mean=float(y.mean()), rows=len(y))}
+
+
+def clusters(found: Clusters) -> Metadata:
+    """The clusters as they are on the train rows."""
+    return {
+        **numbers(
+            clusters=len(found.train),
+            **{"largest gap": found.train[0].gap, "rows of cluster 0": found.train[0].rows},
+        ),
+        "method": found.method,
+        "smallest cluster allowed": found.min_cluster_rows,
+        "clusters found": table_of(
+            ["cluster", "train rows", "mean", "gap (higher is worse)", "who is in it"],
+            [
+                [one.label, f"{one.rows:,}", text.number(one.mean), text.number(one.gap), str(one.rule)]
+                for one in found.train
+            ],
+        ),
+        "note": "Gaps on the train rows are too large on average, for the search looked for large ones.",
+    }
+
+
+def significance(tested: ClusterSignificance) -> Metadata:
+    """Every cluster against everybody else, on the test rows."""
+    worst = tested.clusters[0].comparison
+    rows = []
+    for one in tested.clusters:
+        comparison = one.comparison
+        size = text.difference(
+            comparison.difference, comparison.low, comparison.high, confidence=comparison.confidence, unit=tested.unit
+        )
+        rows.append(
+            [
+                one.found.label,
+                f"{one.test_rows:,}",
+                text.value(comparison.mean_a, tested.unit),
+                text.value(comparison.mean_b, tested.unit),
+                size,
+                text.p_value(one.p_adjusted),
+                comparison.reason or ("significant" if one.significant else "not significant"),
+            ]
+        )
+    return {
+        **numbers(
+            difference=worst.difference,
+            low=worst.low,
+            high=worst.high,
+            p_value=worst.p_value,
+            **{
+                "test rows": tested.test_rows,
+                "significant clusters": sum(bool(one.significant) for one in tested.clusters),
+            },
+        ),
+        "clusters tested": table_of(
+            ["cluster", "test rows", "mean", "everybody else", "difference", "p corrected", "verdict"], rows
+        ),
+    }
+
+
+def differences(found: FeatureDifferences) -> Metadata:
+    """What sets the most deviating cluster apart."""
+    return {
+        **numbers(
+            tests=found.tests,
+            **{"columns that differ": sum(bool(one.significant) for one in found.columns)},
+        ),
+        "columns": table_of(
+            ["column", "role", "effect", "p corrected", "differs"],
+            [
+                [
+                    one.column,
+                    one.role,
+                    f"{one.effect_name} {text.number(one.effect)}" if one.status == "tested" else one.reason,
+                    text.p_value(one.p_adjusted),
+                    "yes" if one.significant else "no",
+                ]
+                for one in found.columns
+            ],
+        ),
+        "means and shares": table_of(["column", "cluster", "everybody else"], _means_and_shares(found)),
+    }
+
+
+def _means_and_shares(found: FeatureDifferences) -> list[list[str]]:
+    rows = []
+    for one in found.columns:
+        if one.numeric is not None:
+            means = (one.numeric.mean_a, one.numeric.mean_b)
+            rows.append([f"{one.column}, mean", *map(text.number, means)])
+        for level in one.levels:
+            shares = (level.comparison.mean_a, level.comparison.mean_b)
+            rows.append([f"{one.column} = {level.level}", *map(text.percent, shares)])
+    return rows
+
+
+def report(document: dict[str, Any], files: Mapping[str, UPath]) -> Metadata:
+    """The verdict, the figures and where the report files are."""
+    return {
+        "verdict": document["verdict"]["verdict"],
+        "in a sentence": document["summary"]["headline"],
+        "sets it apart": _listed(document["summary"]["what_sets_apart"]),
+        **{title: figure(document, name, title) for name, title in _FIGURES.items()},
+        **{f"report ({path.suffix.lstrip('.')})": _link(path) for path in files.values()},
+        **gate_metadata(document),
+        "warnings": _listed(document["warnings"]),
+    }
+
+
+def gate_metadata(document: dict[str, Any]) -> Metadata:
+    """The limits, and the first one's numbers so that they plot over time."""
+    limits = document["gate"]
+    first = limits[0] if limits else {}
+    unit = document["bias_variable"]["unit"]
+    rows = [
+        [
+            one["check"],
+            one["verdict"],
+            text.size(one["limit"], unit),
+            text.signed(one["difference"], unit),
+            text.signed(one["low"], unit),
+            text.signed(one["high"], unit),
+            one["sentence"],
+        ]
+        for one in limits
+    ]
+    return {
+        **numbers(**{name: first.get(name) for name in ("limit", "difference", "low", "high", "p_value")}),
+        "limits": table_of(["check", "verdict", "limit", "harm", "low", "high", "why"], rows),
+    }
+
+
+def _schema(types: Mapping[str, str]) -> dg.TableSchema:
+    return dg.TableSchema([dg.TableColumn(name, kind) for name, kind in types.items()])
+
+
+def _listed(lines: Sequence[str]) -> dg.MarkdownMetadataValue:
+    return dg.MetadataValue.md("\n".join(f"- {one}" for one in lines) or "none")
+
+
+def _link(path: UPath) -> dg.MetadataValue[Any]:
+    return dg.MetadataValue.path(str(path)) if isinstance(path, Path) else dg.MetadataValue.url(str(path))

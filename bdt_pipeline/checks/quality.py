@@ -1,0 +1,146 @@
+"""Data quality as asset checks: Great Expectations on the tables, with counts and no cell values."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import dagster as dg
+
+from bdt_core.spec import AuditSpec
+from bdt_pipeline.assets.common import AuditAssets
+from bdt_pipeline.assets.config import clear_failures, effective_spec
+from bdt_pipeline.assets.values import AuditTable, DataFrame
+from bdt_pipeline.assets.views import table_of
+
+
+@dataclass(frozen=True)
+class _Check:
+    """One asset check; a blocking one is an ERROR and stops the audit, the others warn."""
+
+    name: str
+    blocking: bool
+    description: str
+
+
+_LISTED = 5
+_RAW = (
+    _Check("columns_exist", True, "Are all columns there that the specification names?"),
+    _Check("enough_rows", True, "Are there enough rows for a test part on which a comparison is possible?"),
+    _Check("bias_variable_usable", True, "Does the bias variable hold numbers that vary, or two values where needed?"),
+    _Check("bias_variable_complete", False, "Is the bias variable known for at least 95 % of the rows?"),
+    _Check("features_vary", False, "Does every feature have more than one value? Constant ones are left out."),
+    _Check(
+        "few_duplicate_rows",
+        False,
+        "Do few rows repeat an earlier one? Repeats make differences look surer than they are, unless they are "
+        "different people who happen to agree in few columns.",
+    ),
+)
+_VALIDATED = (
+    _Check("few_categories", False, "Does every categorical column have few enough categories to describe a group?"),
+    _Check("clusters_large_enough", False, "Would the smallest allowed cluster have enough test rows to be tested?"),
+    _Check("no_leaks", False, "Is no feature a definition of the bias variable, or (almost) completely its copy?"),
+)
+
+
+def quality_checks(audit: AuditAssets) -> Sequence[dg.AssetChecksDefinition]:
+    """Checks on ``raw_data`` and on ``validated_data``."""
+    return [_raw_quality(audit), _validated_quality(audit)]
+
+
+def _raw_quality(audit: AuditAssets) -> dg.AssetChecksDefinition:
+    @dg.multi_asset_check(
+        name=f"{audit.spec.name}__raw_data_quality",
+        specs=_specs(audit, "raw_data", _RAW),
+        ins=audit.inputs("raw_data"),
+    )
+    def check(context: dg.AssetCheckExecutionContext, raw_data: DataFrame) -> Iterator[dg.AssetCheckResult]:
+        from bdt_pipeline.checks.rules import raw_rules, with_marks
+
+        with clear_failures():
+            spec = _spec_of_run(context, audit)
+        marked = with_marks(raw_data, spec)
+        yield from _results(audit.key("raw_data"), _RAW, _evaluated(marked, list(raw_rules(marked, spec))))
+
+    return check
+
+
+def _validated_quality(audit: AuditAssets) -> dg.AssetChecksDefinition:
+    @dg.multi_asset_check(
+        name=f"{audit.spec.name}__validated_data_quality",
+        specs=_specs(audit, "validated_data", _VALIDATED),
+        ins=audit.inputs("validated_data"),
+    )
+    def check(context: dg.AssetCheckExecutionContext, validated_data: AuditTable) -> Iterator[dg.AssetCheckResult]:
+        from bdt_core.table.validate import find_leaks
+        from bdt_pipeline.checks.rules import validated_rules
+
+        table = validated_data
+        rows = _evaluated(table.audited, list(validated_rules(table, _spec_of_run(context, audit))))
+        features = table.names("feature")
+        leaks = find_leaks(table.audited, features, table.spec)
+        rows["no_leaks"] = [(one, leaks.get(one, "no"), "no leak", one not in leaks) for one in features]
+        yield from _results(audit.key("validated_data"), _VALIDATED, rows)
+
+    return check
+
+
+_Row = tuple[str, str, str, bool]  # subject, found, wanted, kept
+
+
+def _evaluated(frame: DataFrame, rules: Sequence[Any]) -> dict[str, list[_Row]]:
+    """Verdict of every rule, by check."""
+    from bdt_pipeline.checks.expectations import evaluate
+
+    verdicts = evaluate(frame, [one.expectation for one in rules])
+    result: dict[str, list[_Row]] = {}
+    for rule, kept in zip(rules, verdicts, strict=True):
+        result.setdefault(rule.check, []).append((rule.subject, rule.found, rule.wanted, kept))
+    return result
+
+
+def _specs(audit: AuditAssets, asset: str, checks: Sequence[_Check]) -> list[dg.AssetCheckSpec]:
+    return [
+        dg.AssetCheckSpec(one.name, asset=audit.key(asset), blocking=one.blocking, description=one.description)
+        for one in checks
+    ]
+
+
+def _results(
+    asset: dg.AssetKey, checks: Sequence[_Check], rows: Mapping[str, Sequence[_Row]]
+) -> Iterator[dg.AssetCheckResult]:
+    """One result per check, the broken rules named first."""
+    for one in checks:
+        found = sorted(rows.get(one.name, ()), key=lambda row: row[3])
+        broken = [row for row in found if not row[3]]
+        listed = "; ".join(f"{subject}: {what}, wanted {wanted}" for subject, what, wanted, _ in broken[:_LISTED])
+        more = f"; and {len(broken) - _LISTED} more" if len(broken) > _LISTED else ""
+        yield dg.AssetCheckResult(
+            asset_key=asset,
+            check_name=one.name,
+            passed=not broken,
+            severity=dg.AssetCheckSeverity.ERROR if one.blocking else dg.AssetCheckSeverity.WARN,
+            description=f"{listed}{more}." if broken else None,
+            metadata={
+                "broken": len(broken),
+                "examined": len(found),
+                "rules": table_of(
+                    ["", "what", "found", "wanted"],
+                    [["✓" if kept else "✗", subject, what, wanted] for subject, what, wanted, kept in found],
+                ),
+            },
+        )
+
+
+def _spec_of_run(context: dg.AssetCheckExecutionContext, audit: AuditAssets) -> AuditSpec:
+    """The specification with what this run's configuration changes, whichever asset it was given to."""
+    changed: dict[str, Any] = {}
+    spec = audit.spec.to_dict()
+    run_config: dict[str, Any] = dict(context.run.run_config)
+    ops: dict[str, Any] = run_config.get("ops", {})
+    for op, settings in ops.items():
+        if op.startswith(f"{audit.spec.name}__"):
+            for key, value in settings.get("config", {}).items():
+                if key in spec:
+                    changed[key] = {**spec[key], **value} if isinstance(spec[key], dict) else value
+    return effective_spec(audit.spec, changed)

@@ -1,0 +1,156 @@
+"""What is expected of an audit's tables, built from its specification.
+
+A rule pairs one expectation with the count that a person wants to see beside it. Counts only: no cell value.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from bdt_core.errors import BDTError
+from bdt_core.spec import AuditSpec
+from bdt_pipeline.checks.expectations import Expectation
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bdt_core.table.audit_table import AuditTable
+
+MOST_MISSING = 0.05
+MOST_REPEATED = 0.2
+MOST_LEVELS = 50
+_REPEATS = "(repeats an earlier row)"
+_NUMERIC = (None, "absolute_error", "squared_error")  # derivations that compute with the columns' numbers
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One expectation, and what it says to a person.
+
+    Attributes
+    ----------
+    check : str
+        The asset check that it belongs to.
+    subject : str
+        A column, or what is counted.
+    found, wanted : str
+    expectation : Expectation
+    """
+
+    check: str
+    subject: str
+    found: str
+    wanted: str
+    expectation: Expectation
+
+
+def with_marks(frame: pd.DataFrame, spec: AuditSpec) -> pd.DataFrame:
+    """The table as read, with columns that mark repeated rows and values that should be numbers and are not."""
+    import pandas as pd
+
+    marks = {_REPEATS: frame.duplicated()}
+    if spec.bias_variable.derive in _NUMERIC:
+        for name in _bias_columns(spec):
+            if name in frame.columns and not pd.api.types.is_numeric_dtype(frame[name].dtype):
+                marks[_not_a_number(name)] = pd.to_numeric(frame[name], errors="coerce").isna() & frame[name].notna()
+    return frame.assign(**marks)
+
+
+def raw_rules(marked: pd.DataFrame, spec: AuditSpec) -> Iterator[Rule]:
+    """Rules for the table as it was read; ``marked`` comes from :func:`with_marks`."""
+    for name in _named_columns(spec):
+        found = "there" if name in marked.columns else "missing"
+        yield Rule("columns_exist", name, found, "there", Expectation("ExpectColumnToExist", {"column": name}))
+    rows = math.ceil(2 * spec.significance.min_rows / spec.split.test_size)
+    yield Rule("enough_rows", "rows", f"{len(marked):,}", f"at least {rows:,}", _row_count(rows))
+    for name in _bias_columns(spec):
+        if name in marked.columns:
+            yield from _bias_column(marked, name, spec)
+    for name in _features(marked, spec):
+        missing = bool(marked[name].isna().any())
+        values = int(marked[name].nunique()) + missing
+        yield Rule("features_vary", name, f"{values:,} values", "at least 2", _distinct(name, least=2 - missing))
+    repeated = f"{int(marked[_REPEATS].sum()):,} of {len(marked):,}"
+    yield Rule("few_duplicate_rows", "repeated rows", repeated, f"at most {MOST_REPEATED:.0%}", _unmarked(_REPEATS))
+
+
+def validated_rules(table: AuditTable, spec: AuditSpec) -> Iterator[Rule]:
+    """Rules for the audited rows, ``table.audited``."""
+    from bdt_core.clustering.clusters import min_cluster_rows
+
+    rows = table.audited
+    for column in table.columns:
+        if column.kind == "categorical":
+            found = f"{int(rows[column.name].nunique()):,} categories"
+            expectation = _distinct(column.name, most=MOST_LEVELS)
+            yield Rule("few_categories", column.name, found, f"at most {MOST_LEVELS}", expectation)
+    share = spec.split.test_size
+    smallest = min_cluster_rows(spec.clustering, round(len(rows) * (1 - share)), spec)
+    testable = math.ceil(spec.significance.min_rows * (1 - share) / share)
+    yield Rule(
+        "clusters_large_enough",
+        "train rows of the smallest cluster",
+        f"{smallest:,}",
+        f"at least {testable:,}, or it will have fewer test rows than significance.min_rows",
+        _row_count(math.ceil(len(rows) * testable / smallest)),
+    )
+
+
+def _bias_column(marked: pd.DataFrame, name: str, spec: AuditSpec) -> Iterator[Rule]:
+    """Label, prediction or the bias variable itself: usable, and known for nearly everybody."""
+    missing = f"{int(marked[name].isna().sum()):,} missing of {len(marked):,}"
+    known = Expectation("ExpectColumnValuesToNotBeNull", {"column": name, "mostly": 1 - MOST_MISSING})
+    yield Rule("bias_variable_complete", name, missing, f"at most {MOST_MISSING:.0%}", known)
+    mark = _not_a_number(name)
+    if mark in marked.columns:
+        found = f"{int(marked[mark].sum()):,} values are not numbers"
+        yield Rule("bias_variable_usable", name, found, "numbers only", _unmarked(mark, most=0))
+    bias = spec.bias_variable
+    two = bias.derive not in _NUMERIC and bias.positive is None
+    values = f"{int(marked[name].nunique()):,} values"
+    expectation = _distinct(name, least=1 if two else 2, most=2 if two else None)
+    yield Rule("bias_variable_usable", name, values, "at most 2" if two else "at least 2", expectation)
+
+
+def _bias_columns(spec: AuditSpec) -> list[str]:
+    bias = spec.bias_variable
+    return [one for one in (bias.column, bias.label, bias.prediction) if one is not None]
+
+
+def _named_columns(spec: AuditSpec) -> list[str]:
+    """Every column that the specification names, once."""
+    features = spec.features
+    names = [*_bias_columns(spec), *spec.protected, *(features.include or []), *features.exclude, *features.kinds]
+    return list(dict.fromkeys(names))
+
+
+def _features(marked: pd.DataFrame, spec: AuditSpec) -> list[str]:
+    """The columns that are clustered on; none when the roles do not fit the table, which another rule reports."""
+    from bdt_core.table.roles import assign_roles
+
+    marks = [_REPEATS, *map(_not_a_number, _bias_columns(spec))]
+    try:
+        roles = assign_roles(marked.drop(columns=marks, errors="ignore"), spec)
+    except BDTError:
+        return []
+    return [name for name, role in roles.items() if role == "feature"]
+
+
+def _not_a_number(name: str) -> str:
+    return f"({name} is not a number)"
+
+
+def _unmarked(mark: str, most: float = MOST_REPEATED) -> Expectation:
+    return Expectation("ExpectColumnValuesToBeInSet", {"column": mark, "value_set": [False], "mostly": 1 - most})
+
+
+def _row_count(least: int) -> Expectation:
+    return Expectation("ExpectTableRowCountToBeBetween", {"min_value": least})
+
+
+def _distinct(column: str, least: int | None = None, most: int | None = None) -> Expectation:
+    bounds: dict[str, Any] = {"min_value": least, "max_value": most}
+    return Expectation("ExpectColumnUniqueValueCountToBeBetween", {"column": column, **bounds})

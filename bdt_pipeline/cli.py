@@ -1,0 +1,212 @@
+"""The command line. What takes long to import is imported by the command that needs it."""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+from collections.abc import Callable
+from importlib import metadata
+from pathlib import Path
+from typing import Annotated, Any, ParamSpec, TypeVar
+
+import typer
+
+from bdt_core.errors import BDTError
+
+COULD_NOT_RUN = 2
+INTERRUPTED = 130
+P = ParamSpec("P")
+R = TypeVar("R")
+
+app = typer.Typer(
+    help="""Find the groups that an algorithm treats worse, prove it on held-out data, and gate deployments.
+
+\b
+See it work:    bdt demo
+Your own data:  bdt init DATA.csv
+                look at the specification that it wrote, then
+                bdt audit DATA.yaml
+""",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Verbose = Annotated[bool, typer.Option("--verbose", help="Show everything, and where an error came from.")]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", help="New folder for the report. Default: the next free bdt-reports/NAME-N."),
+]
+
+
+def main() -> None:
+    """Entry point of ``bdt``."""
+    app()
+
+
+def _reported(command: Callable[P, R]) -> Callable[P, R]:
+    """Turn errors into one message on standard error and exit code 2."""
+
+    @functools.wraps(command)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return command(*args, **kwargs)
+        except (typer.Exit, typer.Abort):
+            raise
+        except KeyboardInterrupt:
+            print("Stopped.", file=sys.stderr)
+            raise typer.Exit(INTERRUPTED) from None
+        except Exception as error:
+            if kwargs.get("verbose"):
+                raise
+            print(_message(error), file=sys.stderr)
+            raise typer.Exit(COULD_NOT_RUN) from None
+
+    return wrapped
+
+
+def _message(error: Exception) -> str:
+    if isinstance(error, BDTError):
+        return f"Error: {error}"
+    first_line = (str(error).splitlines() or [""])[0]
+    return f"Unexpected error: {type(error).__name__}: {first_line} (--verbose shows where it came from)"
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"bdt {metadata.version('bdt-pipeline')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Options before the command."""
+
+
+@app.command()
+@_reported
+def demo(out: Out = None, verbose: Verbose = False) -> None:
+    """Audit ProPublica's COMPAS data, through Dagster.
+
+    Needs no set-up. When DAGSTER_HOME is set, the run is recorded there and shows in Dagster's UI.
+
+    \b
+    Example:  bdt demo
+    """
+    from bdt_pipeline.commands.run_demo import run_demo
+
+    run_demo(out, verbose=verbose)
+
+
+@app.command()
+@_reported
+def init(
+    data: Annotated[
+        str, typer.Argument(help="A .csv, .tsv or .parquet file, a folder of Parquet files, or demo:NAME.")
+    ],
+    out: Annotated[Path | None, typer.Option("--out", help="The file to write. Default: NAME.yaml.")] = None,
+    verbose: Verbose = False,  # noqa: ARG001 - _reported reads it
+) -> None:
+    """Look at a table and write a specification to go on from.
+
+    Asks nothing and overwrites nothing. What it had to guess, or could not, is marked with TODO.
+
+    \b
+    Example:  bdt init loans.csv
+              bdt init loans.csv --out audits/loans.yaml
+    """
+    from bdt_pipeline.commands.init_spec import write_spec
+
+    print(write_spec(data, out))
+
+
+@app.command()
+@_reported
+def audit(
+    target: Annotated[str, typer.Argument(metavar="SPEC|DATA", help="A specification (.yaml), or a table.")],
+    bias_variable: Annotated[
+        str | None, typer.Option("--bias-variable", help="Numeric column that is measured per person.")
+    ] = None,
+    better: Annotated[str | None, typer.Option(help="Whether lower or higher values are better for people.")] = None,
+    label: Annotated[str | None, typer.Option(help="Column with what really happened.")] = None,
+    prediction: Annotated[str | None, typer.Option(help="Column with what the algorithm said.")] = None,
+    derive: Annotated[
+        str | None, typer.Option(help="What to make of label and prediction, e.g. error or false_positive_rate.")
+    ] = None,
+    protected: Annotated[str | None, typer.Option(help="Columns kept out of the search, e.g. race,sex.")] = None,
+    features: Annotated[str | None, typer.Option(help="Only these columns, e.g. age,income.")] = None,
+    exclude: Annotated[str | None, typer.Option(help="Not these columns, e.g. id,date.")] = None,
+    out: Out = None,
+    verbose: Verbose = False,  # noqa: ARG001 - _reported reads it
+) -> None:
+    """Audit a table and write the report as HTML, PDF, Markdown and JSON.
+
+    \b
+    Example:  bdt audit loans.yaml
+              bdt audit loans.csv --bias-variable error --protected sex,race
+              bdt audit loans.csv --label repaid --prediction granted --derive false_negative_rate
+    """
+    from bdt_pipeline.commands.run_audit import run_audit
+
+    bias = {"column": bias_variable, "better": better, "label": label, "prediction": prediction, "derive": derive}
+    columns = {"include": _names(features), "exclude": _names(exclude)}
+    changes = {"bias_variable": _given(bias), "features": _given(columns), "protected": _names(protected)}
+    run_audit(target, {key: value for key, value in changes.items() if value}, out)
+
+
+@app.command()
+@_reported
+def gate(
+    spec: Annotated[Path, typer.Argument(metavar="SPEC", help="A specification (.yaml).")],
+    verbose: Verbose = False,  # noqa: ARG001 - _reported reads it
+) -> None:
+    """Audit, and say in one line and by the exit code whether the limits hold.
+
+    \b
+    0  pass           every limit holds
+    1  fail           a limit is broken for certain
+    2  could not run  the specification or the table is at fault
+    3  inconclusive   the data cannot tell, or there are too few rows to test
+
+    \b
+    Example:  bdt gate loans.yaml && ./deploy.sh
+    """
+    from bdt_pipeline.commands.run_audit import run_gate
+
+    code, line = run_gate(spec)
+    print(line)
+    raise typer.Exit(code)
+
+
+@app.command()
+@_reported
+def schema() -> None:
+    """Print the JSON Schema of specifications, for editors that complete and check YAML.
+
+    \b
+    Example:  bdt schema > bdt.schema.json
+              and at the top of a specification:
+              # yaml-language-server: $schema=bdt.schema.json
+    """
+    from bdt_core.spec import json_schema
+
+    print(json.dumps(json_schema(), indent=2, ensure_ascii=False))
+
+
+def _names(text: str | None) -> list[str] | None:
+    return None if text is None else [one.strip() for one in text.split(",") if one.strip()]
+
+
+def _given(options: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in options.items() if value is not None}
+
+
+if __name__ == "__main__":
+    main()

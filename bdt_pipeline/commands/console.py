@@ -1,0 +1,117 @@
+"""What the commands print, and where their reports go."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.padding import Padding
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from bdt_core.errors import OutputError
+
+REPORTS = Path("bdt-reports")
+_COLORS = {"pass": "green", "fail": "red", "inconclusive": "yellow", "not_testable": "yellow"}
+
+
+@contextmanager
+def report_folder(wanted: Path | None, name: str) -> Iterator[Path]:
+    """A folder for a report: the wanted one, else the next free ``bdt-reports/<name>-<n>``.
+
+    It is made before the audit runs, so that an unwritable place is found out at once, and taken away again when
+    nothing was written into it.
+
+    Raises
+    ------
+    OutputError
+        When it cannot be written, or holds a report already.
+    """
+    try:
+        folder = _next_free(name) if wanted is None else _own(wanted)
+    except OSError as error:
+        raise OutputError(
+            f"The folder {wanted or REPORTS} cannot be written: {error.strerror}. Name another one with --out."
+        ) from None
+    try:
+        yield folder
+    finally:
+        with suppress(OSError):  # a folder goes only if it is empty
+            folder.rmdir()
+            if wanted is None:
+                REPORTS.rmdir()
+
+
+@contextmanager
+def progress_bar(stages: int) -> Iterator[Progress]:
+    """A bar on standard error that counts stages and goes away at the end; nothing where nobody watches."""
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(bar_width=24), TimeElapsedColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        progress.add_task("start", total=stages)
+        yield progress
+
+
+def say(progress: Progress, stage: str, position: int) -> None:
+    """Show that a stage has begun."""
+    progress.update(progress.task_ids[0], description=stage, completed=position)
+
+
+def show_result(document: dict[str, Any], files: Mapping[str, Path]) -> None:
+    """The verdict, the most deviating cluster, what sets it apart, and where the report is."""
+    console = Console(highlight=False, soft_wrap=False)
+    verdict = document["verdict"]
+    color = _COLORS[verdict["verdict"]]
+    word = verdict["verdict"].replace("_", " ").upper()
+    console.print(f"\n[bold {color}]{word}[/]  {escape(_without_verdict(verdict['sentence']))}\n")
+    console.print("[bold]Most deviating cluster[/]")
+    console.print(Padding(escape(document["summary"]["headline"]), (0, 2)))
+    apart = document["summary"]["what_sets_apart"]
+    if apart:
+        console.print("\n[bold]What sets it apart[/]")
+        for line in apart:
+            console.print(Padding(f"- {escape(line)}", (0, 2)))
+    for warning in document["warnings"]:
+        console.print(f"\n[yellow]Note:[/] {escape(warning)}")
+    console.print("\n[bold]Report[/]")
+    for path in files.values():
+        console.print(f"  {escape(str(path))}", soft_wrap=True)
+
+
+def gate_line(document: dict[str, Any]) -> str:
+    """Verdict and reason in one line."""
+    verdict = document["verdict"]
+    word = verdict["verdict"].replace("_", " ").upper()
+    return f"{word}: {document['name']}: {_without_verdict(verdict['sentence'])}"
+
+
+def _without_verdict(sentence: str) -> str:
+    return re.sub(r"^(fail|pass|inconclusive|not.testable): ", "", sentence, flags=re.IGNORECASE)
+
+
+def _next_free(name: str) -> Path:
+    """Made in one step, so that two audits at once never share a folder."""
+    REPORTS.mkdir(exist_ok=True)
+    number = 1
+    while True:
+        with suppress(FileExistsError):
+            folder = REPORTS / f"{name}-{number}"
+            folder.mkdir()
+            return folder
+        number += 1
+
+
+def _own(folder: Path) -> Path:
+    if folder.exists() and not folder.is_dir():
+        raise OutputError(f"{folder} is a file. Name a folder for the report with --out.")
+    if (folder / "report.json").exists():
+        raise OutputError(f"{folder} holds a report already, and reports are never overwritten. Name another folder.")
+    folder.mkdir(parents=True, exist_ok=True)
+    probe = folder / ".bdt-write-test"
+    probe.touch()
+    probe.unlink()
+    return folder

@@ -1,0 +1,93 @@
+"""``bdt audit`` and ``bdt gate``: the method itself, without Dagster."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from bdt_core.audit import STAGES, AuditResult, audit
+from bdt_core.errors import SpecError
+from bdt_core.spec import AuditSpec, load_spec, parse_spec
+from bdt_core.table.sources import read_table
+from bdt_pipeline.commands.console import gate_line, progress_bar, report_folder, say, show_result
+
+EXIT_CODES = {"pass": 0, "fail": 1, "inconclusive": 3, "not_testable": 3}
+_SPEC_FILES = {".yaml", ".yml"}
+
+
+def run_audit(target: str, changes: dict[str, Any], out: Path | None) -> None:
+    """Audit a specification or a table and write the report.
+
+    Parameters
+    ----------
+    target : str
+        A YAML file, a table, or ``demo:<name>``.
+    changes : dict
+        Sections of the specification from the command line.
+    out : Path, optional
+    """
+    spec = spec_of(target, changes)
+    frame = read_table(spec.source)
+    with report_folder(out, spec.name) as folder:
+        result = _watched(frame, spec)
+        files = result.write(folder)
+    show_result(result.document, files)
+
+
+def run_gate(path: Path) -> tuple[int, str]:
+    """Exit code and the line that says why."""
+    document = audit(None, load_spec(path)).document
+    return EXIT_CODES[document["verdict"]["verdict"]], gate_line(document)
+
+
+def spec_of(target: str, changes: dict[str, Any]) -> AuditSpec:
+    """The specification of a YAML file, or one made from the command line, with the changes in it.
+
+    Raises
+    ------
+    SpecError
+        When it cannot be read, or nothing says what is to be measured.
+    """
+    if Path(target).suffix.lower() in _SPEC_FILES:
+        base = load_spec(target).to_dict()
+    else:
+        base = {"name": name_of(target), "source": {"path": target}}
+        if {"column", "prediction"}.isdisjoint(changes.get("bias_variable", {})):
+            raise SpecError(
+                "What shall be measured? Name a numeric column with --bias-variable, or the columns with what happened "
+                "and what the algorithm said with --label and --prediction. Or write a specification with: "
+                f"bdt init {target}"
+            )
+    bias = changes.get("bias_variable", {})
+    replaces = {"column", "derive", "label", "prediction"} & set(bias)
+    for key, value in changes.items():
+        kept = {} if key == "bias_variable" and replaces else base.get(key, {})
+        base[key] = {**kept, **value} if isinstance(value, dict) else value
+    if {"label", "prediction"} & set(bias) and "derive" not in bias:
+        base["bias_variable"]["derive"] = "error" if "label" in bias else "positive_prediction"
+    return parse_spec(base, "The command line" if changes else target)
+
+
+def name_of(target: str) -> str:
+    """A name for an audit, from its table's file name.
+
+    Examples
+    --------
+    >>> name_of("data/loans 2024-05.csv"), name_of("demo:compas")
+    ('loans_2024_05', 'compas')
+    """
+    stem = Path(target.removeprefix("demo:")).stem
+    return re.sub(r"[^A-Za-z0-9]+", "_", stem).strip("_") or "audit"
+
+
+def _watched(frame: pd.DataFrame, spec: AuditSpec) -> AuditResult:
+    with progress_bar(len(STAGES)) as progress:
+
+        def announce(stage: str, done: int, _total: int) -> None:
+            if done == 0:
+                say(progress, stage, STAGES.index(stage))
+
+        return audit(frame, spec, progress=announce)

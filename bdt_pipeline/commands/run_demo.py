@@ -1,0 +1,104 @@
+"""``bdt demo``: the COMPAS audit through Dagster, in this process."""
+
+from __future__ import annotations
+
+import logging
+import os
+import tempfile
+import uuid
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+
+from bdt_core.errors import BDTError
+from bdt_core.spec import AuditSpec, load_spec
+from bdt_pipeline.commands.console import progress_bar, report_folder, say, show_result
+from bdt_pipeline.components.bias_audit import bias_audit_definitions
+
+_SAID = {
+    "raw_data": "read the table",
+    "raw_data_quality": "check the table (Great Expectations)",
+    "validated_data": "validate it",
+    "validated_data_quality": "check the audited rows",
+    "train_and_test_data": "split train and test rows",
+    "hbac_clusters": "find clusters",
+    "cluster_significance": "test the clusters",
+    "feature_differences": "compare features",
+    "bias_report": "write the report",
+    "bias_report_bias_gate": "hold it against the gate",
+}
+
+
+def run_demo(out: Path | None, *, verbose: bool) -> None:
+    """Run the demonstration audit and show what it found.
+
+    The run is recorded in the Dagster instance of ``DAGSTER_HOME`` when that is set, so that the UI shows it; else
+    in one that lives as long as the run.
+    """
+    with resources.as_file(resources.files("bdt_pipeline") / "defs" / "compas" / "defs.yaml") as file:
+        spec = load_spec(file)
+    with report_folder(out, spec.name) as folder, _instance() as instance:
+        document = _execute(spec, folder, instance, verbose=verbose)
+        files = {one.suffix: one for one in sorted(folder.iterdir())}
+    show_result(document, files)
+
+
+def _execute(spec: AuditSpec, folder: Path, instance: dg.DagsterInstance, *, verbose: bool) -> dict[str, Any]:
+    """Run the audit's job and return the report's document."""
+    if not verbose:
+        warnings.simplefilter("ignore", dg.BetaWarning)
+        logging.getLogger("dagster").setLevel(logging.CRITICAL)
+    job = bias_audit_definitions(spec).resolve_job_def(f"{spec.name}_audit")
+    run_id = str(uuid.uuid4())
+    report = f"{spec.name}__bias_report"
+    with progress_bar(len(_SAID)) as progress:
+        begun: list[str] = []
+
+        def listen(entry: dg.EventLogEntry) -> None:
+            event = entry.dagster_event
+            if event is not None and event.is_step_start and event.step_key is not None:
+                begun.append(event.step_key)
+                step = event.step_key.removeprefix(f"{spec.name}__")
+                say(progress, _SAID.get(step, step), len(begun) - 1)
+
+        instance.add_event_listener(run_id, listen)
+        result = job.execute_in_process(
+            instance=instance,
+            raise_on_error=False,
+            run_id=run_id,
+            run_config={
+                "ops": {report: {"config": {"output": str(folder.resolve())}}},
+                "loggers": {"console": {"config": {"log_level": "DEBUG" if verbose else "CRITICAL"}}},
+            },
+        )
+    broken = [one for one in result.all_events if one.is_step_failure and one.step_key != f"{report}_bias_gate"]
+    if broken:
+        raise BDTError(f"{broken[0].step_key} failed: {_reason(broken[0].step_failure_data)}")
+    document: dict[str, Any] = result.output_for_node(report)
+    return document
+
+
+def _reason(failure: Any) -> str:
+    """In the failure's own words where it has any."""
+    if failure.user_failure_data is not None and failure.user_failure_data.description:
+        return str(failure.user_failure_data.description)
+    error = failure.error.cause or failure.error
+    return str(error.message).strip()
+
+
+@contextmanager
+def _instance() -> Iterator[dg.DagsterInstance]:
+    if os.environ.get("DAGSTER_HOME"):
+        with dg.DagsterInstance.get() as instance:
+            yield instance
+        return
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        dg.DagsterInstance.ephemeral(folder, settings={"telemetry": {"enabled": False}}) as instance,
+    ):
+        yield instance

@@ -1,0 +1,124 @@
+"""One specification becomes the assets, checks and job of one audit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import dagster as dg
+from pydantic import BaseModel
+
+from bdt_core.spec import AuditSpec, parse_spec, resolve_path
+from bdt_pipeline.assets import AuditAssets, build_assets
+from bdt_pipeline.assets.stages import Stages
+from bdt_pipeline.checks import build_checks
+from bdt_pipeline.components.yaml_model import yaml_model
+from bdt_pipeline.resources.io_managers import ResultStore, TableStore
+
+
+def bias_audit_definitions(
+    spec: AuditSpec, *, stages: Stages | None = None, storage: str | None = None
+) -> dg.Definitions:
+    """Dagster definitions of one audit.
+
+    Parameters
+    ----------
+    spec : AuditSpec
+        Its values are the defaults in the launchpad; its name prefixes the assets.
+    stages : Stages, optional
+        Replaces stages of the method.
+    storage : str, optional
+        Folder or URL for values and reports; by default the storage directory of the Dagster instance.
+
+    Returns
+    -------
+    Definitions
+        The assets from ``raw_data`` to ``bias_report``, data-quality checks, the gate, and the job ``<name>_audit``.
+
+    Examples
+    --------
+    >>> spec = AuditSpec(
+    ...     name="loans", source={"path": "loans.csv"}, bias_variable={"column": "error"}
+    ... )
+    >>> bias_audit_definitions(spec).get_job_def("loans_audit").name
+    'loans_audit'
+    """
+    audit = AuditAssets(spec, stages or Stages(), storage)
+    return dg.Definitions(
+        assets=build_assets(audit),
+        asset_checks=build_checks(audit),
+        jobs=[build_job(audit)],
+        resources=build_resources(audit),
+    )
+
+
+def build_job(audit: AuditAssets) -> Any:
+    """The job that runs the whole audit in one process: a process per asset costs more than the audit."""
+    return dg.define_asset_job(
+        f"{audit.spec.name}_audit",
+        selection=dg.AssetSelection.assets(*(key for one in build_assets(audit) for key in one.keys)),
+        description=f"The bias audit {audit.spec.name}, from the table to the gated report.",
+        executor_def=dg.in_process_executor,
+    )
+
+
+def build_resources(audit: AuditAssets) -> dict[str, Any]:
+    """Where the audit's values are stored; keys carry its name, so that audits do not meet."""
+    return {
+        audit.tables: TableStore(base_path=audit.storage),
+        audit.results: ResultStore(base_path=audit.storage),
+    }
+
+
+class BiasAudit(dg.Component, AuditSpec, dg.Resolvable):
+    """A bias audit: finds the groups an algorithm treats worse, proves it on held-out rows, and gates deployments.
+
+    The attributes are the keys of the audit specification. A relative path of the source is looked up beside the
+    YAML file. Subclass it and override one of the methods to change a part:
+
+    >>> class WarehouseAudit(BiasAudit):
+    ...     def build_stages(self) -> Stages:
+    ...         return FromWarehouse()
+    """
+
+    @classmethod
+    def model(cls) -> type[BaseModel]:
+        """The shape of the YAML attributes."""
+        return yaml_model(cls)
+
+    @classmethod
+    def resolve_from_model(cls, context: dg.ResolutionContext, model: BaseModel) -> Self:
+        """The component with its templates filled in and its values checked."""
+        values = context.resolve_value(model.model_dump(exclude_unset=True))
+        spec = parse_spec({key: one for key, one in values.items() if key in AuditSpec.model_fields}, "The YAML file")
+        return cls.model_validate({**values, **spec.model_dump(exclude_unset=True)})
+
+    def build_spec(self, context: dg.ComponentLoadContext) -> AuditSpec:
+        """The specification."""
+        spec = AuditSpec.model_validate({key: getattr(self, key) for key in AuditSpec.model_fields})
+        folder = context.path if context.path.is_dir() else context.path.parent
+        source = spec.source.model_copy(update={"path": resolve_path(spec.source.path, Path(folder))})
+        return spec.model_copy(update={"source": source})
+
+    def build_stages(self) -> Stages:
+        """The stages that the assets call."""
+        return Stages()
+
+    def build_assets(self, audit: AuditAssets) -> Sequence[dg.AssetsDefinition]:
+        """The assets."""
+        return build_assets(audit)
+
+    def build_checks(self, audit: AuditAssets) -> Sequence[dg.AssetChecksDefinition]:
+        """Data quality and the gate."""
+        return build_checks(audit)
+
+    def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
+        """Everything together."""
+        audit = AuditAssets(self.build_spec(context), self.build_stages())
+        return dg.Definitions(
+            assets=self.build_assets(audit),
+            asset_checks=self.build_checks(audit),
+            jobs=[build_job(audit)],
+            resources=build_resources(audit),
+        )

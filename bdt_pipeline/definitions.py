@@ -1,0 +1,14 @@
+"""What workspace.yaml loads: every audit in ``defs/``."""
+
+from pathlib import Path
+
+import dagster as dg
+
+
+@dg.definitions
+def defs() -> dg.Definitions:
+    """All audits; a run stays in one process, for a process per asset takes longer than the audit."""
+    return dg.Definitions.merge(
+        dg.load_from_defs_folder(path_within_project=Path(__file__).parent),
+        dg.Definitions(executor=dg.in_process_executor),
+    )

@@ -1,0 +1,103 @@
+"""Small audits on real Dagster instances."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import numpy as np
+import pandas as pd
+import pytest
+
+from bdt_core.spec import AuditSpec, parse_spec
+from bdt_pipeline import bias_audit_definitions
+
+QUIET = {"console": {"config": {"log_level": "CRITICAL"}}}
+
+
+@pytest.fixture
+def instance(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
+    """An instance of its own, with storage on disk."""
+    with dg.DagsterInstance.ephemeral(str(tmp_path / "home"), settings={"telemetry": {"enabled": False}}) as one:
+        yield one
+
+
+@pytest.fixture(scope="session")
+def loans() -> pd.DataFrame:
+    """1,500 people; the algorithm errs 40 points more often for the young in the north and south."""
+    rng = np.random.default_rng(7)
+    n = 1500
+    age = rng.integers(18, 80, n).astype(float)
+    region = rng.choice(["north", "south", "east", "west"], n)
+    harmed = (age < 40) & np.isin(region, ["north", "south"])
+    error = (rng.random(n) < np.where(harmed, 0.6, 0.2)).astype(int)
+    approved = rng.integers(0, 2, n)
+    return pd.DataFrame(
+        {
+            "person_id": [f"id-{i:05d}" for i in range(n)],
+            "age": age,
+            "region": region,
+            "income": rng.normal(50, 10, n).round(2),
+            "sex": rng.choice(["f", "m"], n),
+            "repaid": np.where(error == 1, 1 - approved, approved),
+            "approved": approved,
+            "error": error,
+        }
+    )
+
+
+@pytest.fixture
+def loans_file(loans: pd.DataFrame, tmp_path: Path) -> Path:
+    """The same, as a file."""
+    path = tmp_path / "loans.csv"
+    loans.to_csv(path, index=False)
+    return path
+
+
+def loans_spec(path: Path | str, **changes: Any) -> AuditSpec:
+    """An audit of the loans."""
+    return parse_spec(
+        {
+            "name": "loans",
+            "source": {"path": str(path)},
+            "bias_variable": {"column": "error"},
+            "features": {"include": ["age", "region", "income"]},
+            "protected": ["sex"],
+            **changes,
+            "clustering": {"stability": 0, **changes.get("clustering", {})},
+        }
+    )
+
+
+@pytest.fixture
+def make_spec() -> Callable[..., AuditSpec]:
+    """The specification of an audit of the loans."""
+    return loans_spec
+
+
+def run(
+    spec: AuditSpec, instance: dg.DagsterInstance, config: dict[str, Any] | None = None, **more: Any
+) -> dg.ExecuteInProcessResult:
+    """Run an audit's job; ``config`` is by asset."""
+    ops = {f"{spec.name}__{asset}": {"config": values} for asset, values in (config or {}).items()}
+    job = bias_audit_definitions(spec, **more).resolve_job_def(f"{spec.name}_audit")
+    return job.execute_in_process(instance=instance, raise_on_error=False, run_config={"ops": ops, "loggers": QUIET})
+
+
+@pytest.fixture
+def run_audit() -> Callable[..., dg.ExecuteInProcessResult]:
+    """Runs an audit's job in this process."""
+    return run
+
+
+@pytest.fixture(scope="session")
+def compas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dg.ExecuteInProcessResult, dg.DagsterInstance]]:
+    """The demonstration, run once, and the instance that holds it."""
+    from bdt_core.spec import load_spec
+
+    home = tmp_path_factory.mktemp("compas")
+    spec = load_spec(Path(__file__).parents[2] / "bdt_pipeline" / "defs" / "compas" / "defs.yaml")
+    with dg.DagsterInstance.ephemeral(str(home), settings={"telemetry": {"enabled": False}}) as one:
+        yield run(spec, one), one

@@ -1,0 +1,175 @@
+"""BiasAudit in YAML: its attributes are the specification, all of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pandas as pd
+import pytest
+from dagster.components.core.component_tree import ComponentTreeException
+from dagster.components.testing.utils import create_defs_folder_sandbox
+
+import bdt_pipeline
+from bdt_core.spec import AuditSpec
+from bdt_pipeline import BiasAudit, Stages
+
+ASSETS = {
+    "raw_data",
+    "validated_data",
+    "train_data",
+    "test_data",
+    "hbac_clusters",
+    "cluster_significance",
+    "feature_differences",
+    "bias_report",
+}
+LEAST = {"name": "loans", "source": {"path": "loans.csv"}, "bias_variable": {"column": "error"}}
+DERIVED = {"derive": "error", "label": "repaid", "prediction": "approved", "positive": ["yes"], "better": "higher"}
+# One case per key of the specification: the value, which is not its default, must arrive.
+CASES: dict[str, Any] = {
+    "name": "credit_model_2",
+    "source": {"path": "other.csv", "separator": ";", "encoding": "cp1252"},
+    "bias_variable": DERIVED,
+    "features": {"include": ["age"], "exclude": ["id"], "kinds": {"zip": "categorical"}},
+    "protected": ["race", "sex"],
+    "missing": "drop",
+    "split": {"test_size": 0.3, "stratify": False, "random_state": 7, "repeats": 3},
+    "clustering": {
+        "method": "kmeans",
+        "max_iter": 5,
+        "min_cluster_size": 40.0,
+        "n_init": 3,
+        "margin": 0.1,
+        "scale": False,
+        "engine": "reference",
+        "stability": 20,
+    },
+    "significance": {"alpha": 0.01, "test": "welch", "correction": "bh", "min_rows": 20, "permutations": 99},
+    "gate": [{"check": "any_cluster", "max_difference": 0.2, "inconclusive": "block"}],
+}
+
+
+def loaded(attributes: dict[str, Any], component: type[dg.Component] = BiasAudit) -> tuple[Any, dg.Definitions]:
+    with create_defs_folder_sandbox() as sandbox:
+        path = sandbox.scaffold_component(
+            component_cls=component,
+            defs_path="audit",
+            defs_yaml_contents={"type": f"{component.__module__}.{component.__name__}", "attributes": attributes},
+        )
+        with sandbox.load_component_and_build_defs(defs_path=path) as (one, defs):
+            return one, defs
+
+
+def spec_of(attributes: dict[str, Any]) -> AuditSpec:
+    component, _ = loaded(attributes)
+    return AuditSpec.model_validate({key: getattr(component, key) for key in AuditSpec.model_fields})
+
+
+def test_there_is_a_case_for_every_key() -> None:
+    assert set(CASES) == set(AuditSpec.model_fields)
+    for key, info in AuditSpec.model_fields.items():
+        inner = set(getattr(info.annotation, "model_fields", {})) - {"column"}  # column stands in LEAST
+        assert not inner or inner <= set(CASES[key]), key
+
+
+@pytest.mark.parametrize("key", CASES)
+def test_every_key_of_the_specification_arrives(key: str) -> None:
+    attributes = {**LEAST, key: CASES[key]}
+    spec = spec_of(attributes)
+    assert spec == AuditSpec.model_validate(attributes)
+    assert spec != AuditSpec.model_validate(LEAST)
+
+
+def test_the_assets_checks_and_job_of_one_audit() -> None:
+    _, defs = loaded(LEAST)
+    specs = list(defs.resolve_all_asset_specs())
+    assert {one.key.to_user_string() for one in specs} == {f"loans/{name}" for name in ASSETS}
+    assert {one.group_name for one in specs} == {"loans"}
+    assert all(one.description and one.kinds for one in specs)
+    assert defs.resolve_job_def("loans_audit").executor_def is dg.in_process_executor
+
+
+def test_templates_are_filled_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOANS", "from_env.csv")
+    monkeypatch.setenv("SHARE", "0.4")
+    spec = spec_of({**LEAST, "source": {"path": "{{ env.LOANS }}"}, "split": {"test_size": "{{ env.SHARE }}"}})
+    assert (spec.source.path, spec.split.test_size) == ("from_env.csv", 0.4)
+
+
+def test_the_short_type_name_is_found() -> None:
+    assert bdt_pipeline.BiasAudit is BiasAudit
+    with create_defs_folder_sandbox() as sandbox:
+        path = sandbox.scaffold_component(
+            component_cls=BiasAudit,
+            defs_path="audit",
+            defs_yaml_contents={"type": "bdt_pipeline.BiasAudit", "attributes": LEAST},
+        )
+        with sandbox.load_component_and_build_defs(defs_path=path) as (one, _):
+            assert isinstance(one, BiasAudit)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"clusterin": {}}, "clusterin"),
+        ({"clustering": {"max_itr": 3}}, "max_itr"),
+        ({"split": {"test_size": 2}}, "test_size"),
+        ({"bias_variable": {"derive": "error"}}, "prediction"),
+    ],
+)
+def test_a_wrong_key_or_value_is_named(wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(ComponentTreeException) as caught:
+        loaded({**LEAST, **wrong})
+    chain = [caught.value, caught.value.__cause__, getattr(caught.value.__cause__, "__cause__", None)]
+    assert message in "".join(str(one) for one in chain)
+
+
+def test_the_table_is_looked_up_beside_the_file(loans: pd.DataFrame) -> None:
+    with create_defs_folder_sandbox() as sandbox:
+        path = sandbox.scaffold_component(
+            component_cls=BiasAudit,
+            defs_path="audit",
+            defs_yaml_contents={"type": "bdt_pipeline.BiasAudit", "attributes": LEAST},
+        )
+        loans.to_csv(path / "loans.csv", index=False)
+        with sandbox.build_component_tree() as tree:
+            component = tree.load_component(path)
+            spec = component.build_spec(tree.load_context.for_path(path))  # type: ignore[attr-defined]
+            assert Path(spec.source.path) == path / "loans.csv"
+
+
+class FromMemory(Stages):
+    """A user's own way to get the table."""
+
+    def read_table(self, source: Any) -> pd.DataFrame:
+        ages = list(range(20, 70)) * 20
+        return pd.DataFrame({"age": ages, "other": range(1000), "error": [int(age < 30) for age in ages]})
+
+
+class MemoryAudit(BiasAudit):
+    """A user's component: one stage replaced, one key added."""
+
+    owner: str = "nobody"
+
+    def build_stages(self) -> Stages:
+        return FromMemory()
+
+
+def test_a_subclass_replaces_one_stage_and_adds_a_key(instance: dg.DagsterInstance) -> None:
+    component, defs = loaded({**LEAST, "owner": "risk"}, MemoryAudit)
+    assert component.owner == "risk"
+    result = defs.resolve_job_def("loans_audit").execute_in_process(
+        instance=instance, raise_on_error=False, asset_selection=[dg.AssetKey(["loans", "raw_data"])]
+    )
+    assert result.success
+    assert len(result.output_for_node("loans__raw_data")) == 1000
+
+
+def test_two_audits_live_side_by_side() -> None:
+    _, one = loaded(LEAST)
+    _, other = loaded({**LEAST, "name": "cards"})
+    merged = dg.Definitions.merge(one, other)
+    assert len(list(merged.resolve_all_asset_specs())) == 2 * len(ASSETS)
+    dg.Definitions.validate_loadable(merged)

@@ -1,0 +1,203 @@
+"""The commands, as somebody at a terminal meets them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import yaml
+from typer.testing import CliRunner, Result
+
+from bdt_core.audit import audit
+from bdt_core.spec import AuditSpec, load_spec
+from bdt_pipeline.cli import app
+
+REPORTS = {"report.json", "report.html", "report.pdf", "report.md"}
+
+
+@pytest.fixture
+def bdt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    """Runs a command in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DAGSTER_HOME", raising=False)
+    return lambda *arguments: CliRunner().invoke(app, [str(one) for one in arguments])
+
+
+@pytest.fixture
+def spec_file(loans_file: Path, make_spec: Callable[..., AuditSpec], tmp_path: Path) -> Callable[..., Path]:
+    """Writes a specification."""
+
+    def write(**changes: Any) -> Path:
+        path = tmp_path / "loans.yaml"
+        path.write_text(yaml.safe_dump(make_spec(loans_file.name, **changes).to_dict()))
+        return path
+
+    return write
+
+
+def test_version_help_and_schema_are_quick() -> None:
+    for arguments in (["--version"], ["--help"], ["schema"]):
+        begin = time.perf_counter()
+        run = [sys.executable, "-m", "bdt_pipeline.cli", *arguments]
+        result = subprocess.run(run, capture_output=True, text=True, check=True)
+        assert result.stdout
+        assert time.perf_counter() - begin < 3  # far below what importing the method would take
+    assert json.loads(result.stdout)["properties"]["bias_variable"]
+
+
+@pytest.mark.parametrize("command", ["demo", "init", "audit", "gate", "schema"])
+def test_every_command_has_an_example(command: str, bdt: Callable[..., Result]) -> None:
+    assert f"bdt {command}" in bdt(command, "--help").stdout
+
+
+def test_audit_of_a_specification(bdt: Callable[..., Result], spec_file: Callable[..., Path], tmp_path: Path) -> None:
+    result = bdt("audit", spec_file())
+    assert result.exit_code == 0
+    assert "FAIL" in result.stdout
+    assert "Most deviating cluster" in result.stdout
+    for number in (1, 2):
+        folder = tmp_path / "bdt-reports" / f"loans-{number}"
+        assert {path.name for path in folder.iterdir()} == REPORTS
+        bdt("audit", spec_file())
+    assert all(name in result.stdout for name in REPORTS)
+
+
+def test_audit_of_a_table(bdt: Callable[..., Result], loans_file: Path, tmp_path: Path) -> None:
+    options = ["--bias-variable", "error", "--protected", "sex, region", "--better", "higher", "--exclude", "person_id"]
+    result = bdt("audit", loans_file, *options, "--out", tmp_path / "here")
+    assert result.exit_code == 0
+    spec = json.loads((tmp_path / "here" / "report.json").read_text())["spec"]
+    assert spec["bias_variable"]["column"] == "error"
+    assert spec["bias_variable"]["better"] == "higher"
+    assert (spec["protected"], spec["features"]["exclude"]) == (["sex", "region"], ["person_id"])
+
+
+def test_the_command_line_goes_before_the_specification(
+    bdt: Callable[..., Result], spec_file: Callable[..., Path], tmp_path: Path
+) -> None:
+    labels = ["--label", "repaid", "--prediction", "approved", "--derive", "false_negative_rate"]
+    result = bdt("audit", spec_file(), *labels, "--out", tmp_path / "here")
+    assert result.exit_code == 0
+    bias = json.loads((tmp_path / "here" / "report.json").read_text())["spec"]["bias_variable"]
+    assert (bias["derive"], bias["column"], bias["label"]) == ("false_negative_rate", None, "repaid")
+
+
+@pytest.mark.parametrize(("wanted", "code"), [("fail", 1), ("pass", 0), ("inconclusive", 3), ("not_testable", 3)])
+def test_gate_tells_by_its_exit_code(
+    wanted: str, code: int, bdt: Callable[..., Result], spec_file: Callable[..., Path]
+) -> None:
+    found = audit(None, load_spec(spec_file())).document["gate"][0]
+    limit = {"fail": found["low"] / 2, "pass": 1.0, "inconclusive": found["difference"]}.get(wanted, 0.05)
+    margin = 100.0 if wanted == "not_testable" else 0.0
+    result = bdt("gate", spec_file(gate=[{"max_difference": limit}], clustering={"margin": margin}))
+    assert result.exit_code == code
+    assert result.stdout.startswith(wanted.replace("_", " ").upper() + ": loans: ")
+    assert len(result.stdout.splitlines()) == 1
+
+
+def test_gate_that_could_not_run(bdt: Callable[..., Result], spec_file: Callable[..., Path]) -> None:
+    assert bdt("gate", spec_file(protected=["nobody"])).exit_code == 2
+
+
+def test_demo_runs_the_audit_through_dagster(tmp_path: Path) -> None:
+    environment = {key: value for key, value in os.environ.items() if key != "DAGSTER_HOME"}
+    result = subprocess.run(
+        [sys.executable, "-m", "bdt_pipeline.cli", "demo"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "FAIL" in result.stdout
+    assert "What sets it apart" in result.stdout
+    assert "dagster" not in (result.stdout + result.stderr).lower().replace(str(tmp_path).lower(), "")
+    assert {path.name for path in (tmp_path / "bdt-reports" / "compas-1").iterdir()} == REPORTS
+    assert {path.name for path in tmp_path.iterdir()} == {"bdt-reports"}
+
+
+def test_demo_is_recorded_where_dagster_home_says(
+    bdt: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import dagster as dg
+
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "dagster.yaml").write_text("telemetry: {enabled: false}\n")
+    monkeypatch.setenv("DAGSTER_HOME", str(home))
+    assert bdt("demo", "--out", tmp_path / "report").exit_code == 0
+    with dg.DagsterInstance.get() as instance:
+        assert [run.job_name for run in instance.get_runs()] == ["compas_audit"]
+        assert instance.get_latest_materialization_event(dg.AssetKey(["compas", "bias_report"])) is not None
+
+
+@pytest.mark.parametrize("data", ["demo:compas", "demo:adult"])
+def test_init_writes_a_specification_that_runs(data: str, bdt: Callable[..., Result], tmp_path: Path) -> None:
+    result = bdt("init", data)
+    assert result.exit_code == 0
+    spec = load_spec(tmp_path / f"{data.removeprefix('demo:')}.yaml")
+    assert spec.bias_variable.derive == "error"
+    assert {"race", "sex"} <= set(spec.protected)
+    assert audit(None, spec).document["clusters"]
+
+
+def test_init_recognises_what_cannot_be_a_feature(
+    bdt: Callable[..., Result], loans: pd.DataFrame, tmp_path: Path
+) -> None:
+    table = loans.assign(
+        number=range(len(loans)),
+        opened="2024-05-01",
+        closed=[f"2024-05-{1 + i % 28:02d}" for i in range(len(loans))],
+        zip_code=[10000 + i % 40 for i in range(len(loans))],
+        country="DE",
+        credit_score=range(len(loans), 0, -1),
+    )
+    (tmp_path / "data").mkdir()
+    table.to_csv(tmp_path / "data" / "loans.csv", index=False)
+    result = bdt("init", "data/loans.csv", "--out", "specs/loans.yaml")
+    assert result.exit_code == 0
+    assert "bdt audit specs/loans.yaml" in result.stdout
+    spec = load_spec(tmp_path / "specs" / "loans.yaml")
+    assert Path(spec.source.path).resolve() == tmp_path / "data" / "loans.csv"
+    assert {"person_id", "number", "opened", "closed", "country"} <= set(spec.features.exclude)
+    assert set(spec.features.include or []) == {"age", "region", "income", "zip_code", "error"}
+    assert spec.features.kinds == {"zip_code": "categorical"}
+    assert spec.protected == ["sex"]
+    assert (spec.bias_variable.label, spec.bias_variable.prediction) == ("repaid", "approved")
+
+
+def test_init_marks_what_it_cannot_guess(bdt: Callable[..., Result], loans: pd.DataFrame, tmp_path: Path) -> None:
+    loans[["age", "region", "income"]].to_csv(tmp_path / "people.csv", index=False)
+    assert bdt("init", tmp_path / "people.csv").exit_code == 0
+    assert "TODO" in (tmp_path / "people.yaml").read_text()
+    result = bdt("audit", "people.yaml")
+    assert result.exit_code == 2
+    assert "TODO" in result.stderr
+
+
+def test_init_overwrites_nothing(bdt: Callable[..., Result], loans_file: Path, tmp_path: Path) -> None:
+    (tmp_path / "loans.yaml").write_text("mine")
+    result = bdt("init", loans_file)
+    assert result.exit_code == 2
+    assert "not overwritten" in result.stderr
+    assert (tmp_path / "loans.yaml").read_text() == "mine"
+
+
+def test_init_of_text_labels_says_which_is_positive(
+    bdt: Callable[..., Result], loans: pd.DataFrame, tmp_path: Path
+) -> None:
+    words = {0: "no", 1: "yes"}
+    table = loans.assign(repaid=loans["repaid"].map(words), approved=loans["approved"].map(words))
+    table.to_csv(tmp_path / "loans.csv", index=False)
+    bdt("init", tmp_path / "loans.csv")
+    spec = load_spec(tmp_path / "loans.yaml")
+    assert spec.bias_variable.positive == ["yes"]
+    assert audit(None, spec).document["clusters"]
