@@ -1,8 +1,8 @@
 """Pass, fail, inconclusive or not testable: from the tested clusters and the limits.
 
 A limit is a tolerance. The interval of the difference inside it passes, outside it fails (if the test rejects too);
-an interval that holds the limit cannot tell. One function gives the verdict to the command line, the Python API, the Dagster check and
-the report.
+an interval that holds the limit cannot tell. One function gives the verdict to the command line, the Python API, the
+Dagster check and the report.
 """
 
 from __future__ import annotations
@@ -67,25 +67,25 @@ def judge(limit: Limit, tested: ClusterSignificance) -> LimitResult:
     most = _limit(limit, tested)
     if tested.primary is None:
         return _result(limit, most, "not_testable", f"Not testable: {NO_CLUSTERS}.", None, None)
-    if limit.check == "worst_cluster":
-        candidates = [tested.primary]
-    else:
-        candidates = [one for one in tested.clusters if one.comparison.status == "tested"]
+    candidates = [tested.primary] if limit.check == "worst_cluster" else list(tested.clusters)
     intervals = [(one, _harm(one, limit, tested)) for one in candidates]
     known = [(one, harm) for one, harm in intervals if harm is not None]
     if not known:
         reason = tested.primary.comparison.reason or "too few test rows"
         return _result(limit, most, "not_testable", f"Not testable: {reason}", tested.primary, None)
     proven = [(one, harm) for one, harm in known if harm[1] > most and _is_significant(one, limit, tested)]
-    worst, harm = max(proven or known, key=lambda pair: pair[1][1])
     if proven:
         verdict: Verdict = "fail"
-    elif all(high <= most for _, (_, _, high) in known):
-        verdict = "pass"
+        worst, harm = max(proven, key=lambda pair: pair[1][1])
     else:
-        verdict = "inconclusive"
         worst, harm = max(known, key=lambda pair: pair[1][2])
-    return _result(limit, most, verdict, _sentence(verdict, worst, harm, most, tested), worst, harm)
+        verdict = "pass" if harm[2] <= most else "inconclusive"
+    sentence = _sentence(verdict, worst, harm, most, tested)
+    untested = [str(one.found.label) for one in candidates if one.comparison.status != "tested"]
+    if verdict == "pass" and untested:
+        verdict = "inconclusive"
+        sentence += f" Yet cluster {', '.join(untested)} had too few test rows to be tested."
+    return _result(limit, most, verdict, sentence, worst, harm)
 
 
 def overall(results: Sequence[LimitResult]) -> Verdict:

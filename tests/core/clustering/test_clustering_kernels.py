@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
 from bdt_core.clustering import kernels
-from bdt_core.clustering.split import Block, Layout, Splits, assign, block_statistics
+from bdt_core.clustering.split import Block, Layout, Prototypes, Splits, assign, block_statistics
+from bdt_core.clustering.two_means import MAX_PASSES, Sample, refine, refine_sample
 from bdt_core.table.encoding import Encoded
 
 
@@ -92,6 +95,105 @@ def test_equally_near_rows_go_to_a():
     nothing = np.empty((1, 0), np.int64)
     splits = Splits(np.ones((1, 1), np.float32), np.zeros(1, np.float32), nothing, nothing, 1.0)
     assert assign(table, 0, 3, splits).tolist() == [False, False, True]
+
+
+def squared_norm_twin(point):
+    total = 0.0
+    for value in point.tolist():
+        total += value * value
+    return total
+
+
+def refine_twin(table, weights, a, b, layout, tolerance):
+    """One start, until it rests: (split, rows, sums and counts of side b, cost); None when a side is left empty.
+
+    Prototypes are pairs of means and modes.
+    """
+    offsets, dtype = layout.offsets, table.numeric.dtype
+    everything = Splits.all_to_b(layout, dtype)
+    whole = statistics_twin(table, weights, 0, table.rows, everything, 0, offsets)
+
+    def centre(rows, sums, counts):
+        parts = [counts[low:high] for low, high in itertools.pairwise(offsets)]
+        means, modes = sums / rows, np.array([part.argmax() for part in parts], np.int64)
+        mismatches = sum(rows - part.max() for part in parts)
+        return means, modes, layout.gamma * mismatches - rows * squared_norm_twin(means)
+
+    cost = np.inf
+    for done in range(1, MAX_PASSES + 1):
+        linear = (2.0 * (b[0] - a[0])).astype(dtype)
+        threshold = dtype.type(squared_norm_twin(b[0]) - squared_norm_twin(a[0]))
+        split = Splits(linear[None], np.array([threshold]), a[1][None], b[1][None], layout.gamma)
+        side_b = statistics_twin(table, weights, 0, table.rows, split, 0, offsets)
+        if side_b[0] in (0, whole[0]):
+            return None
+        *new_a, cost_a = centre(*(all_ - b_ for all_, b_ in zip(whole, side_b, strict=True)))
+        *new_b, cost_b = centre(*side_b)
+        before, cost = cost, cost_a + cost_b
+        shift = squared_norm_twin(new_a[0] - a[0]) + squared_norm_twin(new_b[0] - b[0])
+        modes = (new_a[1] != a[1]).any() or (new_b[1] != b[1]).any()
+        if cost >= before or not (modes or shift > tolerance) or done == MAX_PASSES:
+            return split, *side_b, cost
+        a, b = new_a, new_b
+    raise AssertionError
+
+
+@pytest.mark.parametrize("tolerance", [0.0, 1e-3])
+@pytest.mark.parametrize("copies", [1, 9])
+@pytest.mark.parametrize(("rows", "fields", "columns", "dtype", "code_dtype"), SHAPES[:-1])
+def test_refine(rows, fields, columns, dtype, code_dtype, copies, tolerance):
+    generator = np.random.default_rng(rows + fields)
+    table = random_table(generator, rows, fields, columns, dtype, code_dtype)
+    weights = generator.integers(1, copies + 1, rows).astype(np.float64)
+    layout = Layout(fields, (7,) * columns, 0.5)
+    chosen = generator.integers(0, rows, (2, 5))
+    chosen[1, 2] = chosen[0, 2]  # a start that separates nothing
+    points = Prototypes(table.numeric.T.astype(np.float64), table.codes.T.astype(np.int64))
+    a, b = points[chosen[0]], points[chosen[1]]
+    sample = Sample(table, weights, complete=True)
+    whole = sample.statistics(layout)
+    expected = [
+        refine_twin(table, weights, *((one.means[s], one.modes[s]) for one in (a, b)), layout, tolerance)
+        for s in range(5)
+    ]
+    assert expected[2] is None
+    wanted = sorted((one for one in expected if one is not None), key=lambda one: one[-1])
+    wanted = [one for i, one in enumerate(wanted) if i == 0 or one[-1] > wanted[i - 1][-1]]
+    before = a.means.tobytes(), a.modes.tobytes()
+    found = refine_sample(sample, a, b, whole, layout, tolerance)
+    assert (a.means.tobytes(), a.modes.tobytes()) == before
+    assert len(found) == len(wanted) >= 1
+    for one, (split, n, sums, counts, cost) in zip(found, wanted, strict=True):
+        assert (one.cost, one.side_b.rows[0]) == (cost, n)
+        assert one.side_b.sums[0].tobytes() == sums.tobytes()
+        assert one.side_b.counts[0].tobytes() == counts.tobytes()
+        for name in ("linear", "thresholds", "modes_a", "modes_b"):
+            assert getattr(one.split, name).tobytes() == getattr(split, name).tobytes()
+    assert_same(found, refine([Block(table, 0, rows, weights)], a, b, whole, layout, tolerance))
+
+
+def assert_same(found, others):
+    """Splits found on a sample in one compiled loop, and pass by pass over blocks."""
+    assert len(found) == len(others)
+    for one, other in zip(found, others, strict=True):
+        assert one.cost == other.cost
+        assert one.side_b.same(other.side_b).all()
+        assert one.split.to_dict() == other.split.to_dict()
+
+
+@pytest.mark.parametrize("columns", [1, 3])
+def test_densest(columns):
+    generator = np.random.default_rng(3)
+    codes = generator.integers(0, 4, (columns, 3000)).astype(np.uint8)
+    hashes = generator.permutation(3000).astype(np.uint64)
+    counts = generator.integers(1, 4, 5 * columns).astype(np.float64)  # with ties
+    offsets = np.arange(columns) * 5
+    density = sum(counts[offset + code] for offset, code in zip(offsets, codes, strict=True))
+    other = codes[:, 7].astype(np.int64)
+    for first, score in ((other[:0], density), (other, density * (codes != other[:, None]).sum(axis=0))):
+        wanted = min(range(500, 2900), key=lambda row, score=score: (-score[row], hashes[row]))
+        assert kernels.densest(codes, 500, 2900, counts, offsets, first, hashes) == (score[wanted], wanted)
+        assert (score[500:2900] == score[wanted]).sum() > 1
 
 
 def mixed_twin(value):

@@ -214,9 +214,10 @@ def within_squares(X, labels):
     return sum(((X[labels == side] - X[labels == side].mean(0)) ** 2).sum() for side in (0, 1))
 
 
-def random_categories(seed):
+def random_categories(seed, rows=None):
     rng = np.random.default_rng(seed)
-    rows, columns, levels = int(rng.choice([100, 300, 1000])), int(rng.integers(3, 12)), int(rng.integers(2, 8))
+    rows = rows or int(rng.choice([100, 300, 1000]))
+    columns, levels = int(rng.integers(3, 12)), int(rng.integers(2, 8))
     C = rng.integers(0, levels, size=(rows, columns))
     if seed % 3:  # two of three with groups in them, more or less plain
         modes, group = rng.integers(0, levels, size=(3, columns)), rng.integers(0, 3, rows)
@@ -237,6 +238,13 @@ def test_k_modes_costs_no_more_than_the_package_kmodes(seed):
     random = KModes(2, init="random", n_init=1, random_state=seed).fit(C)
     theirs = min(mismatches(C, model.labels_) for model in (cao, random))
     assert mismatches(C, one_split(C, "kmodes")) <= theirs
+
+
+@pytest.mark.parametrize("seed", [0, 2, 6, 9])
+def test_k_modes_of_more_rows_than_a_sample_costs_no_more_than_the_start_by_density(seed):
+    C = random_categories(seed, rows=20_000)
+    theirs = KModes(2, init="Cao", n_init=1, random_state=seed).fit(C)
+    assert mismatches(C, one_split(C, "kmodes")) <= mismatches(C, theirs.labels_)
 
 
 @pytest.mark.parametrize("rows", [500, 20_000])

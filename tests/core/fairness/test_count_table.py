@@ -1,0 +1,174 @@
+"""Count tables: exact, mergeable, and honest about what is missing."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bdt_core.errors import DataError, SpecError
+from bdt_core.fairness import CountTable, Threshold, count_rows, merge
+from bdt_core.fairness.counts import FIXED_POINT
+
+ROWS = st.lists(
+    st.tuples(
+        st.sampled_from(["f", "m", "x", None]),
+        st.sampled_from([1, 2, None]),
+        st.sampled_from([0, 1, None]),
+        st.sampled_from([0, 1, None]),
+        st.sampled_from(["A", "B", None]),
+        st.one_of(st.none(), st.floats(-0.2, 1.2)),
+        st.floats(0, 50),
+    ),
+    min_size=1,
+    max_size=40,
+)
+NAMES = ["sex", "band", "label", "prediction", "dept", "score", "weight"]
+
+
+def table_of(rows: list[tuple[object, ...]]) -> CountTable:
+    frame = pd.DataFrame(rows, columns=NAMES).astype({"score": "float64", "weight": "float64"})
+    return count_rows(
+        frame,
+        ["sex", "band"],
+        label="label",
+        prediction="prediction",
+        stratum="dept",
+        score="score",
+        weight="weight",
+    )
+
+
+@given(ROWS, st.randoms(use_true_random=False), st.integers(1, 5))
+@settings(max_examples=60, deadline=None)
+def test_any_parts_in_any_order_add_up_to_the_whole(rows, random, parts):
+    whole = table_of(rows)
+    shuffled = random.sample(rows, len(rows))
+    cuts = [shuffled[i::parts] for i in range(parts) if shuffled[i::parts]]
+    assert merge(table_of(part) for part in cuts).to_dict() == whole.to_dict()
+
+
+@given(ROWS)
+@settings(max_examples=40, deadline=None)
+def test_json_and_arrow_give_the_table_back(rows):
+    table = table_of(rows)
+    assert CountTable.from_dict(json.loads(json.dumps(table.to_dict()))) == table
+    assert CountTable.from_arrow(table.to_arrow()) == table
+    assert table.rows == len(rows)
+
+
+@given(ROWS)
+@settings(max_examples=40, deadline=None)
+def test_missing_values_are_counted_and_leave_known_rows_alone(rows):
+    table = table_of(rows)
+    frame = pd.DataFrame(rows, columns=NAMES)
+    assert table.missing() == {
+        name: int(frame[name].isna().sum()) for name in ("sex", "band", "dept", "label", "prediction", "score")
+    }
+    known = frame.dropna(subset=["sex", "band", "label", "prediction", "dept"])
+    assert table.known().rows == len(known)
+    assert table.by("sex").known().rows == len(frame.dropna(subset=["sex", "label", "prediction", "dept"]))
+
+
+def test_parquet_is_the_same_bytes_each_time(tmp_path):
+    table = table_of([("f", 1, 1, 0, "A", 0.25, 2.0), ("m", 2, 0, 0, "B", None, 1.0)])
+    for name in ("one", "two"):
+        table.to_parquet(tmp_path / name)
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+    assert CountTable.from_parquet(tmp_path / "one") == table
+
+
+def test_counts_equal_a_group_by():
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({name: rng.choice(list("abc"), 5_000) for name in ("one", "two", "label", "prediction")})
+    table = count_rows(frame, ["one", "two"], label="label", prediction="prediction").to_frame()
+    wanted = frame.value_counts().rename("counts").reset_index().sort_values(list(frame.columns))
+    pd.testing.assert_frame_equal(
+        table.reset_index(drop=True), wanted.reset_index(drop=True), check_dtype=False, check_like=False
+    )
+
+
+def test_sums_of_scores_and_weights_are_right_to_the_fixed_point():
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame(
+        {"g": rng.integers(0, 3, 200_000), "y": 1, "s": rng.random(200_000), "w": rng.random(200_000) * 10}
+    )
+    table = count_rows(frame, "g", label="y", score="s", weight="w")
+    by_group = frame.assign(ws=frame.w * frame.s, wss=frame.w * frame.s**2, ww=frame.w**2).groupby("g").sum()
+    axes = (1, 2, 3, 4)
+    for array, name, rtol in (
+        (table.weights, "w", 1e-9),
+        (table.scores, "ws", 1e-9),
+        (table.squared_scores, "wss", 1e-9),
+    ):
+        np.testing.assert_allclose(array.sum(axis=axes) / FIXED_POINT, by_group[name], rtol=rtol)
+    np.testing.assert_allclose(table.squared_weights.sum(axis=axes) / FIXED_POINT * 1024, by_group["ww"], rtol=1e-6)
+
+
+def test_whole_floats_numbers_and_booleans_are_one_level_in_any_order():
+    parts = [
+        count_rows(pd.DataFrame({"g": ["a"], "y": values}), "g", label="y")
+        for values in ([1.0], np.array([True]), pd.array([1], dtype="Int64"))
+    ]
+    tables = [merge(order).to_dict() for order in (parts, parts[::-1])]
+    assert tables[0] == tables[1]
+    assert tables[0]["labels"] == [1]
+    assert not isinstance(tables[0]["labels"][0], bool)
+
+
+def test_column_types_do_not_matter():
+    values = ["b", "a", None, "a"]
+    types = [pd.Series(values, dtype=dtype) for dtype in ("object", "str", "string", "category", "string[pyarrow]")]
+    tables = [count_rows(pd.DataFrame({"g": one, "y": [1, 0, 1, 1]}), "g", label="y") for one in types]
+    assert all(one == tables[0] for one in tables)
+
+
+def test_a_declared_category_without_rows_stays():
+    facet = pd.Categorical(["a", "a"], categories=["a", "b"])
+    assert count_rows(pd.DataFrame({"g": facet, "y": [0, 1]}), "g", label="y").groups == (("a",), ("b",))
+
+
+def test_intersections_of_wide_columns_are_counted_sparsely():
+    n = 3_000
+    frame = pd.DataFrame({name: [f"{name}{i}" for i in range(n)] for name in ("a", "b", "c")} | {"y": 1})
+    assert len(count_rows(frame, ["a", "b", "c"], label="y").groups) == n
+
+
+def test_threshold_is_strict_and_keeps_missing_apart():
+    frame = pd.DataFrame({"age": [39.0, 40.0, 40.5, np.nan], "y": [0, 1, 1, 1]})
+    table = count_rows(frame, "age", label="y", thresholds={"age": Threshold(40)})
+    assert table.groups == (("<= 40",), ("> 40",), (None,))
+    assert table.counts.sum(axis=(1, 2, 3, 4)).tolist() == [2, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda f: count_rows(f, "sx", label="y"), DataError, 'no column "sx". Did you mean "sex"'),
+        (lambda f: count_rows(f, "sex"), SpecError, "label, a prediction or both"),
+        (lambda f: count_rows(f, [], label="y"), SpecError, "one or more different facets"),
+        (lambda f: count_rows(f, "sex", label="y", weight="w"), DataError, "1 of 2 weights"),
+        (lambda f: count_rows(f, "sex", label="y", score="sex"), DataError, "must be numeric"),
+        (lambda f: count_rows(f, "lists", label="y"), DataError, "cannot be compared"),
+        (lambda f: count_rows(f, "sex", label="y").by("age"), SpecError, "was not counted"),
+        (lambda f: merge([]), DataError, "no count table"),
+        (lambda f: count_rows(f, "sex", label="y") + count_rows(f, "y", label="y"), DataError, "different columns"),
+        (lambda f: CountTable.from_dict({}), DataError, "schema"),
+        (lambda f: Threshold(float("nan")), DataError, "finite"),
+    ],
+)
+def test_what_cannot_be_counted_is_said(call, error, words):
+    frame = pd.DataFrame({"sex": ["f", "m"], "y": [0, 1], "w": [1.0, -1.0], "lists": [[1], [2]]})
+    with pytest.raises(error, match=words.replace("(", r"\(")):
+        call(frame)
+
+
+def test_too_many_combinations_are_refused():
+    n = 20_000
+    frame = pd.DataFrame({"g": np.arange(n), "y": np.arange(n) * 1.5})
+    with pytest.raises(DataError, match="threshold"):
+        count_rows(frame, "g", label="y")
