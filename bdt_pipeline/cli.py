@@ -187,6 +187,28 @@ def gate(
 
 @app.command()
 @_reported
+def plan(
+    rows: Annotated[int, typer.Option(help="Rows that can be audited.")],
+    base_rate: Annotated[float, typer.Option(help="Rate among everybody else, e.g. 0.2.")],
+    difference: Annotated[float, typer.Option(help="Difference that must not be missed, e.g. 0.1 for 10 points.")],
+    test_size: Annotated[float, typer.Option(help="Share of the rows kept for testing.")] = 0.2,
+    alpha: Annotated[float, typer.Option(help="Level of the test.")] = 0.05,
+    power: Annotated[float, typer.Option(help="Chance wanted of finding the difference.")] = 0.8,
+) -> None:
+    """Say what a table of so many rows can show, before the audit.
+
+    \b
+    Example:  bdt plan --rows 20000 --base-rate 0.1 --difference 0.05
+    """
+    from bdt_core.plan import plan as make_plan
+    from bdt_pipeline.commands.show_plan import plan_in_words
+
+    found = make_plan(rows, base_rate=base_rate, difference=difference, test_size=test_size, alpha=alpha, power=power)
+    print(plan_in_words(found))
+
+
+@app.command()
+@_reported
 def schema() -> None:
     """Print the JSON Schema of specifications, for editors that complete and check YAML.
 
