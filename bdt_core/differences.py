@@ -5,8 +5,8 @@ On the train rows the comparison would be circular: clusters are made of the fea
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -193,6 +193,8 @@ def _categorical(
 
     def level(name: str, x: int, z: int) -> LevelDifference:
         comparison = compare_counts(x, n_cluster, z, n_rest, alpha=settings.alpha, min_rows=settings.min_rows)
+        if x + z < MIN_LEVEL_ROWS:
+            return LevelDifference(name, x + z, _not_shown(comparison))
         with_level = np.repeat([1.0, 0.0], [x, z])
         without = np.repeat([1.0, 0.0], [n_cluster - x, n_rest - z])
         return LevelDifference(name, x + z, comparison, _auc(with_level, without, role, comparison, settings))
@@ -222,6 +224,14 @@ def _auc(
     if role != "protected" or comparison.status != "tested":
         return None
     return area_under_curve(a, b, alpha=settings.alpha)
+
+
+def _not_shown(comparison: Comparison) -> Comparison:
+    """A comparison without its shares: so few people must not be described."""
+    counts = {"n_a", "n_b", "kind", "confidence"}
+    nothing: dict[str, Any] = {field.name: None for field in fields(comparison) if field.name not in counts}
+    shown = replace(comparison, **nothing)
+    return replace(shown, status="not_testable", reason=f"fewer than {MIN_LEVEL_ROWS} rows")
 
 
 def _rare_together(

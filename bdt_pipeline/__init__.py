@@ -25,3 +25,8 @@ def __getattr__(name: str) -> Any:
 
         return getattr(bias_audit, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Names that Dagster's registry looks through, those above included."""
+    return sorted([*globals(), *__all__])

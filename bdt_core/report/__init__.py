@@ -1,0 +1,49 @@
+"""The report: one document as data, and the forms drawn from it.
+
+What is not in the document cannot be in a printed form, and nothing here computes. Importing this package costs
+nothing; the functions load what they need.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bdt_core.report.figures import figure_png, figure_svg
+    from bdt_core.report.html import render_html, render_notebook
+    from bdt_core.report.markdown import render_markdown
+    from bdt_core.report.pdf import render_pdf
+    from bdt_core.report.schema import document_schema
+    from bdt_core.report.write import canonical_json, write_reports
+
+__all__ = [
+    "canonical_json",
+    "document_schema",
+    "figure_png",
+    "figure_svg",
+    "render_html",
+    "render_markdown",
+    "render_notebook",
+    "render_pdf",
+    "write_reports",
+]
+
+_HOMES = {
+    "canonical_json": "write",
+    "document_schema": "schema",
+    "figure_png": "figures",
+    "figure_svg": "figures",
+    "render_html": "html",
+    "render_markdown": "markdown",
+    "render_notebook": "html",
+    "render_pdf": "pdf",
+    "write_reports": "write",
+}
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

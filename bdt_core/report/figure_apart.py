@@ -70,7 +70,7 @@ def _title(document: Document, tested: list[dict[str, Any]]) -> str:
 
 def _in_words(one: dict[str, Any]) -> str:
     if one["kind"] == "numeric":
-        return f"{'higher' if (one['effect'] or 0) > 0 else 'lower'} {one['column']}"
+        return f"{'higher' if one['comparison']['difference'] > 0 else 'lower'} {one['column']}"
     level = strongest_level(one)
     if level is None:
         return ""
@@ -112,6 +112,15 @@ def _numbers(sheet: Sheet, numbers: list[dict[str, Any]], top: float, label: int
         effect = one["effect"]
         if isinstance(effect, int | float):
             _pair(sheet, _place(effect, low, high), _place(0.0, low, high), y, bool(one["significant"]))
+        elif effect is not None:
+            sheet.text(
+                (_LEFT + _RIGHT) / 2,
+                y,
+                "constant on both sides, at different values",
+                size=7.5,
+                color=GREY,
+                align="center",
+            )
         sheet.text(_INSIDE, y, text.number(one["mean_cluster"]), align="right")
         sheet.text(_OUTSIDE, y, text.number(one["mean_rest"]), align="right")
     names = " or ".join(sorted({one["effect_name"] for one in numbers if one["effect_name"]}))

@@ -9,8 +9,10 @@ from bdt_core.report.sheet import CALM, FAINT, GREY, HARM, HARM_TINT, INK, Sheet
 
 Document = dict[str, Any]
 SHOWN = 20
+_NAMED = 6
 _ROW = 34.0
 _LEFT, _RIGHT = 225.0, 505.0
+_LABELLED = 0.7  # share of the axis within which a limit stands
 _NUMBER_COLUMNS = (548.0, 610.0, 672.0)
 
 
@@ -49,6 +51,8 @@ def _title(document: Document) -> str:
         return f"No cluster could be tested.{shown}"
     if not worse:
         return f"No cluster is significantly worse off than everybody else.{shown}"
+    if len(worse) > _NAMED:
+        return f"{len(worse)} of {len(clusters)} clusters are significantly worse off than everybody else.{shown}"
     who = f"Clusters {', '.join(worse[:-1])} and {worse[-1]} are" if len(worse) > 1 else f"Cluster {worse[0]} is"
     return f"{who} significantly worse off than everybody else.{shown}"
 
@@ -88,13 +92,14 @@ class _Axis:
         axes.spines["bottom"].set_visible(True)
         axes.spines["bottom"].set_color(FAINT)
         axes.locator_params(axis="x", nbins=6)
+        axes.xaxis.set_major_formatter(lambda x, _: text.number(x))
         harmful = (0, self.high) if self.harm_is_right else (self.low, 0)
         axes.axvspan(*harmful, color=HARM_TINT, zorder=0, linewidth=0)
         axes.axvline(0, color=INK, linewidth=1)
         points = ", points" if self.unit == "rate" else ""
         middle = (_LEFT + _RIGHT) / 2
-        name = sheet.fit(f"difference in {variable['short']} from everybody else{points}", 330, 8.5)
-        sheet.text(middle, self.bottom + 28, name, align="center", color=INK)
+        short = sheet.fit(variable["short"], 150, 8.5)
+        sheet.text(middle, self.bottom + 28, f"difference in {short} from everybody else{points}", align="center")
         left, right = ("← better", "worse →") if self.harm_is_right else ("← worse", "better →")
         colors = (CALM, HARM) if self.harm_is_right else (HARM, CALM)
         sheet.text(_LEFT, self.bottom + 42, left, bold=True, color=colors[0])
@@ -109,7 +114,13 @@ class _Axis:
             ends += [x for x in (comparison[key] for key in ("low", "high", "difference")) if isinstance(x, float)]
         low, high = min(ends) * self.scale, max(ends) * self.scale
         room = 0.08 * (high - low) or 1.0
-        return low - room, high + room
+        low, high = low - room, high + room
+        for limit in (one["limit"] * self.scale for one in document["gate"]):  # room for its label
+            if self.harm_is_right:
+                high = max(high, low + (limit - low) / _LABELLED)
+            else:
+                low = min(low, high - (high + limit) / _LABELLED)
+        return low, high
 
     def x(self, difference: float) -> float:
         """Where a difference is drawn."""
@@ -133,6 +144,7 @@ class _Axis:
         comparison = one["comparison"]
         if comparison["difference"] is None:
             x = _LEFT + 10
+            self.sheet.box(x - 6, y - 7, 76, 14, fill="white", edge="white", round_by=3)
             self.sheet.mark(x, y, shape="o", fill="white", edge=GREY)
             self.sheet.text(x + 9, y, "not testable", size=8, color=GREY)
             return

@@ -62,12 +62,13 @@ def _group(sheet: Sheet, document: Document, node: dict[str, Any], x: float, y: 
     variable = document["bias_variable"]
     worse = (node["gap"] or 0) > 0
     leaf = node["label"] is not None
-    fill, edge = ("white", FAINT) if not leaf else (HARM_TINT, HARM) if worse else (CALM_TINT, CALM)
+    alone = node["parent"] is None
+    fill, edge = ("white", FAINT) if alone or not leaf else (HARM_TINT, HARM) if worse else (CALM_TINT, CALM)
     sheet.box(x, y, *_BOX, fill=fill, edge=edge)
     if leaf:
         name = f"Cluster {node['label']}"
     else:
-        name = "All train rows" if node["parent"] is None else "Divided further" if divided else "Group"
+        name = "All train rows" if alone else "Divided further" if divided else "Group"
     middle = y + _BOX[1] / 2
     sheet.text(x + 7, middle - 5.5, name, size=8, bold=leaf)
     rows = f"{text.count(node['rows'])} rows"

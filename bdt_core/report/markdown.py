@@ -23,8 +23,10 @@ from bdt_core.report.page import build_page
 Document = dict[str, Any]
 _SECTIONS = ("clusters", "gate", "differences", "proxies", "trust")
 _MOST_ROWS = 10
-_SIGNS = {"pass": "✅", "fail": "❌", "inconclusive": "❔", "not_testable": "➖"}
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#$~])")
+# An underscore inside a word is one to Markdown too.
+_SPECIAL = re.compile(r"([\\`*\[<>|$~]|(?<!\w)_|_(?!\w)|&(?=\w|#)|^[-+=](?=\W)|(?<=^\d)[.)]|^#)")
+# What would call a person, link an issue or become a link of its own.
+_LINKS = re.compile(r"(?<=[@#])(?=\w)|(?<=:)(?=//)|(?<=www)(?=\.)", re.IGNORECASE)
 
 
 def render_markdown(document: Document) -> str:
@@ -43,13 +45,15 @@ def render_markdown(document: Document) -> str:
     """
     page = build_page(document)
     lines = [
-        f"# {_SIGNS[page.verdict]} {_escaped(page.name)}: {_escaped(page.verdict_word)}",
+        f"# {_escaped(page.verdict_word)}: bias audit {_escaped(page.name)}",
         _escaped(page.subtitle),
         f"**{_escaped(page.verdict_sentence)}**",
         _escaped(page.verdict_meaning),
         *(f"> **Warning:** {_escaped(one)}" for one in page.warnings),
         "## The most deviating cluster",
         _escaped(page.headline),
+        _bullets(page.how_sure),
+        "What sets it apart:" if page.apart else "",
         _bullets(page.apart),
         f"*{_escaped(page.caution)}*",
         *(_section(one) for one in page.sections if one.name in _SECTIONS),
@@ -98,6 +102,6 @@ def _cell(cell: Cell) -> str:
     return _escaped(" ".join(one for one in parts if one))
 
 
-def _escaped(text: str) -> str:
-    """Text that Markdown shows as it is, on one line."""
-    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+def _escaped(words: str) -> str:
+    """Text that Markdown shows as it is, on one line; a name calls nobody and links nowhere."""
+    return _LINKS.sub("\u2060", _SPECIAL.sub(r"\\\1", " ".join(words.split())))

@@ -56,7 +56,7 @@ def build_page(document: Document) -> Page:
     sections: list[Section | None] = [build(document) for build in _SECTIONS]
     return Page(
         name=document["name"],
-        subtitle=f"{text.capital(variable['name'])}: {variable['description']}. "
+        subtitle=f"Bias variable: {variable['name']}, the {variable['description']}. "
         f"{text.capital(variable['better'])} is better.",
         verdict=verdict["verdict"],
         verdict_word=text.VERDICT_WORDS[verdict["verdict"]],
@@ -92,6 +92,8 @@ def _key_numbers(document: Document) -> tuple[KeyNumber, ...]:
         low, high = text.number(comparison["ratio_low"]), text.number(comparison["ratio_high"])
         note = f"{_confidence(comparison)} {low} to {high}" if comparison["ratio_low"] is not None else ""
         found.append(KeyNumber("ratio", text.number(comparison["ratio"]), note))
+    else:
+        found.append(KeyNumber("effect size", text.number(comparison["effect_size"]), comparison["effect_name"] or ""))
     found.append(KeyNumber("p-value", text.p_number(comparison["p_value"]), comparison["test"] or ""))
     found.append(
         KeyNumber(

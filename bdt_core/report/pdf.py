@@ -34,8 +34,9 @@ def render_pdf(document: Document, figures: Mapping[str, str] | None = None) -> 
     Returns
     -------
     bytes
-        A tagged A4 document. The same document gives the same bytes: it carries no dates, and only fonts that come
-        with the installed packages are used, unless a name needs an alphabet that they do not have.
+        An A4 document that follows PDF/UA-1, so that screen readers can read it. The same document gives the same
+        bytes: it carries no dates, and only fonts that come with the installed packages are used, unless a name
+        needs an alphabet that they do not have.
     """
     import typst
 
@@ -45,11 +46,13 @@ def render_pdf(document: Document, figures: Mapping[str, str] | None = None) -> 
         ensure_ascii=False,
     )
     template = resources.files("bdt_core.report").joinpath("templates", "report.typ").read_bytes()
-    pdf: bytes = typst.compile(
+    compile_page: Any = typst.compile  # its stub wants one type for the page and the fonts' folders
+    pdf: bytes = compile_page(
         template,
         font_paths=[_font_folder()],
         ignore_system_fonts=_fonts_suffice(document),
         sys_inputs={"report": report},
+        pdf_standards="ua-1",
     )
     return pdf
 
@@ -57,11 +60,10 @@ def render_pdf(document: Document, figures: Mapping[str, str] | None = None) -> 
 def _printed(x: Any) -> Any:
     """The page with places where long words may be divided, and with the widths of tables' columns."""
     if isinstance(x, dict):
-        changed = {key: one if key == "kind" else _printed(one) for key, one in x.items()}
+        as_it_is = ("kind", "name") if x.get("kind") != "code" else ("kind", "text")
+        changed = {key: one if key in as_it_is else _printed(one) for key, one in x.items()}
         if x.get("kind") == "table":
             changed["widths"] = _widths(x)
-        if x.get("kind") == "code":
-            changed["text"] = x["text"]
         return changed
     if isinstance(x, list):
         return [_printed(one) for one in x]
@@ -74,11 +76,10 @@ def _widths(table: dict[str, Any]) -> list[int]:
     """Numbers take what they need; texts share the rest by how much they hold."""
     widths = []
     for place, column in enumerate(table["columns"]):
-        held = [len(row[place]["text"]) + len(row[place]["note"]) // 2 for row in table["rows"]]
-        notes = [len(row[place]["note"]) for row in table["rows"]]
-        longest = max(held, default=0)
-        narrow = longest <= 12 and max(notes, default=0) <= 30
-        widths.append(0 if narrow or (column["number"] and max(notes, default=0) <= 30) else min(max(longest, 14), 40))
+        held = max((len(row[place]["text"]) for row in table["rows"]), default=0)
+        notes = max((len(row[place]["note"]) for row in table["rows"]), default=0)
+        fits = len(column["label"]) <= 20 and notes <= 30 and (column["number"] or held <= 12)
+        widths.append(0 if fits else min(max(held, notes // 2, 14), 40 if not column["number"] else 18))
     return widths if any(widths) else [1] * len(widths)
 
 

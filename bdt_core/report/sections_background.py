@@ -46,9 +46,9 @@ def data_section(document: Document) -> Section:
                 f"seed {split['random_state']}",
             ),
             (
-                text.capital(variable["name"]),
-                f"{variable['description']}; train rows {text.value(variable['train_mean'], unit)}, test rows "
-                f"{text.value(variable['test_mean'], unit)}",
+                "Bias variable",
+                f"{variable['name']}, the {variable['description']}; train rows "
+                f"{text.value(variable['train_mean'], unit)}, test rows {text.value(variable['test_mean'], unit)}",
             ),
             ("Fingerprint", data["fingerprint"]),
         )

@@ -65,7 +65,7 @@ def finding(comparison: dict[str, Any], *, significant: bool | None, worse: bool
     if significant:
         return Cell("worse off", tone="harm") if worse else Cell("better off", tone="good")
     visible = comparison["minimum_detectable_difference"]
-    note = "" if visible is None else f"{text.size(visible, unit)} would have shown (80 % power)"
+    note = "" if visible is None else f"{text.size(visible, unit)} would have shown with 80 % power"
     return Cell("no significant difference", note=note, tone="muted")
 
 

@@ -36,10 +36,10 @@ def proxies_section(document: Document) -> Section | None:
     if not document["proxies"]:
         return None
     told = Paragraph(
-        "These columns were kept out of the search. Where cluster 0 differs in them all the same, its "
-        "features stand in "
-        "for them: they are proxies. The area under the curve (AUC) says how well being in cluster 0 tells the level: "
-        "0.5 is not at all, 1 is without error; below 0.5 it tells its absence."
+        "These columns were kept out of the search. Where cluster 0 differs in them all the same, other columns stand "
+        "in for them: they are proxies. The area under the curve (AUC) says how well being in cluster 0 tells the "
+        "level: 0.5 is not at all, 1 is without error; below 0.5 it tells its absence. It counts everybody with that "
+        "level, so a small cluster has an AUC near 0.5 even if all of its members share the level."
     )
     table = Table(
         "What cluster 0 stands in for, on the test rows",
@@ -57,11 +57,9 @@ def _shrinkage(document: Document) -> list[tuple[str, str]]:
     return [
         (
             "Train rows against test rows",
-            f"The search saw harm of {text.signed(found['train_gap'], unit)}{points} in cluster 0 on the train "
-            "rows; on "
-            f"the test rows it is {text.signed(found['test_gap'], unit)}{points}. Whoever looks for the largest "
-            "gap sees "
-            "it too large on average, so only the test rows count.",
+            f"The search saw harm of {text.signed(found['train_gap'], unit)}{points} in cluster 0 on the train rows; "
+            f"on the test rows it is {text.signed(found['test_gap'], unit)}{points}. Whoever looks for the largest "
+            "gap sees it too large on average, so only the test rows count.",
         )
     ]
 
@@ -74,12 +72,10 @@ def _stability(document: Document) -> list[tuple[str, str]]:
         (
             "Stability",
             f"The clustering was repeated on {found['bootstraps']} draws of the train rows and from "
-            f"{found['seeds']} other "
-            f"seeds. Agreement with the clusters shown (adjusted Rand index; 1 is equal, 0 is chance): "
-            f"{text.number(found['rand_bootstraps'])} over draws, {text.number(found['rand_seeds'])} over seeds. A "
-            "cluster found again with a mean Jaccard similarity of 0.85 or more is stable; below 0.6 its borders "
-            "should "
-            "not be interpreted, though the difference that was tested on it stands.",
+            f"{found['seeds']} other seeds. Agreement with the clusters shown (adjusted Rand index; 1 is equal, 0 is "
+            f"chance): {text.number(found['rand_bootstraps'])} over draws, {text.number(found['rand_seeds'])} over "
+            "seeds. A cluster found again with a mean Jaccard similarity of 0.85 or more is stable; below 0.6 its "
+            "borders should not be interpreted, though the difference that was tested on it stands.",
         )
     ]
 
@@ -94,8 +90,7 @@ def _repeats(document: Document) -> list[tuple[str, str]]:
         (
             "Repeated splits",
             f"{len(found['p_values'])} independent splits, this report's own first: p {p_values}; differences "
-            f"{spread}. "
-            f"Combined (twice the median): {text.p_value(found['p_combined'])}.",
+            f"{spread}. Combined (twice the median): {text.p_value(found['p_combined'])}.",
         )
     ]
 
@@ -107,9 +102,8 @@ def _procedure(document: Document) -> list[tuple[str, str]]:
     return [
         (
             "The whole procedure on permuted data",
-            f"The bias variable was shuffled {text.count(found['permutations'])} times, and each time clustered "
-            "and tested "
-            f"again: {text.p_value(found['p_value'])}.",
+            f"The bias variable was shuffled {text.count(found['permutations'])} times, and each time "
+            f"clustered and tested again: {text.p_value(found['p_value'])}.",
         )
     ]
 
@@ -136,5 +130,5 @@ def _proxy_row(one: dict[str, Any]) -> tuple[Cell, ...]:
         ),
         Cell(text.number(one["auc"]), note=f"[{low} to {high}]"),
         text.p_number(one["p_adjusted"]),
-        Cell("proxy", tone="harm") if one["significant"] else Cell("no significant difference", tone="muted"),
+        Cell("differs") if one["significant"] else Cell("no significant difference", tone="muted"),
     )

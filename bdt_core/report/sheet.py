@@ -199,11 +199,13 @@ class Sheet:
 
 @cache
 def _advance(character: str, bold: bool) -> float:
-    """How far a character moves the pen, at one point of size."""
+    """How far a character moves the pen, at one point of size; a guess where the font does not have it."""
     from matplotlib.font_manager import FontProperties, findfont, get_font
     from matplotlib.ft2font import LoadFlags
 
     font = get_font(findfont(FontProperties(family="DejaVu Sans", weight="bold" if bold else "normal")))
+    if ord(character) not in font.get_charmap():
+        return 1.0
     font.set_size(100, 72)
     glyph = font.load_char(ord(character), flags=LoadFlags.NO_HINTING)
     return float(glyph.linearHoriAdvance) / 65536 / 100

@@ -48,10 +48,15 @@ def write_reports(document: Document, folder: str | Path) -> dict[str, Path]:
             )
         folder.mkdir(parents=True, exist_ok=True)
         figures = {name: figure_svg(document, name) for name in FIGURES}
-        _write(files["json"], canonical_json(document).encode())
-        _write(files["md"], render_markdown(document).encode())
-        _write(files["html"], render_html(document, figures).encode())
-        _write(files["pdf"], render_pdf(document, figures))
+        forms = {
+            "html": render_html(document, figures).encode(),
+            "pdf": render_pdf(document, figures),
+            "md": render_markdown(document).encode(),
+            # Halves of surrogate pairs, which UTF-8 cannot hold, become JSON's own escapes.
+            "json": canonical_json(document).encode(errors="backslashreplace"),
+        }
+        for form, content in forms.items():
+            _write(files[form], content)
     except OSError as error:
         raise OutputError(
             f"The report cannot be written to {folder}: {error.strerror or error}. Name a folder that can be written."

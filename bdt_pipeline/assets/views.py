@@ -111,17 +111,27 @@ def part(table: AuditTable) -> Metadata:
 
 def clusters(found: Clusters) -> Metadata:
     """The clusters as they are on the train rows."""
+    worst = found.train[0]
+    stable = {one.label: one for one in found.stability.clusters} if found.stability else {}
     return {
         **numbers(
             clusters=len(found.train),
-            **{"largest gap": found.train[0].gap, "rows of cluster 0": found.train[0].rows},
+            **{"largest gap": worst.gap, "rows of cluster 0": worst.rows},
+            **({"stability of cluster 0": stable[worst.label].jaccard} if stable else {}),
         ),
         "method": found.method,
         "smallest cluster allowed": found.min_cluster_rows,
         "clusters found": table_of(
-            ["cluster", "train rows", "mean", "gap (higher is worse)", "who is in it"],
+            ["cluster", "train rows", "mean", "gap (higher is worse)", "stability", "who is in it"],
             [
-                [one.label, f"{one.rows:,}", text.number(one.mean), text.number(one.gap), str(one.rule)]
+                [
+                    one.label,
+                    f"{one.rows:,}",
+                    text.number(one.mean),
+                    text.number(one.gap),
+                    f"{stable[one.label].word} ({stable[one.label].jaccard:.2f})" if stable else text.NOTHING,
+                    str(one.rule),
+                ]
                 for one in found.train
             ],
         ),

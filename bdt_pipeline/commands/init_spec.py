@@ -88,8 +88,9 @@ def spec_text(frame: pd.DataFrame, name: str, path: str) -> str:
     Examples
     --------
     >>> table = pd.DataFrame({"age": range(40), "sex": ["f", "m"] * 20, "wrong_error": [0.5, 1.5, 2.0, 4.0] * 10})
-    >>> print(spec_text(table, "loans", "loans.csv").split("features:")[0])  # doctest: +ELLIPSIS
-    # Bias audit of loans.csv: 40 rows, 3 columns. ...
+    >>> lines = spec_text(table, "loans", "loans.csv").splitlines()
+    >>> [line for line in lines if "column:" in line]
+    ['  column: wrong_error  # TODO: is this to be measured?']
     """
     columns = [look_at(frame[column]) for column in frame.columns]
     lines = [

@@ -41,7 +41,7 @@ def bias_audit_definitions(
     >>> spec = AuditSpec(
     ...     name="loans", source={"path": "loans.csv"}, bias_variable={"column": "error"}
     ... )
-    >>> bias_audit_definitions(spec).get_job_def("loans_audit").name
+    >>> bias_audit_definitions(spec).resolve_job_def("loans_audit").name
     'loans_audit'
     """
     audit = AuditAssets(spec, stages or Stages(), storage)

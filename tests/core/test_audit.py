@@ -154,3 +154,14 @@ def test_the_package_costs_next_to_nothing_to_import():
 def test_a_frame_that_cannot_be_audited_is_refused_with_its_own_words():
     with pytest.raises(BDTError, match="Too few rows"):
         audit(pd.DataFrame({"a": [1, 2], "y": [0, 1]}), {"name": "x", "bias_variable": {"column": "y"}})
+
+
+def test_levels_of_a_handful_of_people_show_no_shares():
+    frame = read_table("demo:compas")
+    document = audit(frame, {**COMPAS, "clustering": {"stability": 0}}).document
+    race = next(one for one in document["differences"]["features"] if one["column"] == "race")
+    rare = next(one for one in race["levels"] if one["level"] == "(rare levels)")
+    assert 0 < rare["rows"] < 10
+    assert rare["share_cluster"] is None
+    assert rare["share_rest"] is None
+    assert all(one["rows"] >= 10 for one in race["levels"] if one is not rare)

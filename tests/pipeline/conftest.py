@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -78,12 +78,21 @@ def make_spec() -> Callable[..., AuditSpec]:
 
 
 def run(
-    spec: AuditSpec, instance: dg.DagsterInstance, config: dict[str, Any] | None = None, **more: Any
+    spec: AuditSpec,
+    instance: dg.DagsterInstance,
+    config: dict[str, Any] | None = None,
+    only: Sequence[str] | None = None,
+    **more: Any,
 ) -> dg.ExecuteInProcessResult:
-    """Run an audit's job; ``config`` is by asset."""
+    """Run an audit's job; ``config`` is by asset, ``only`` leaves the other assets and their checks out."""
     ops = {f"{spec.name}__{asset}": {"config": values} for asset, values in (config or {}).items()}
     job = bias_audit_definitions(spec, **more).resolve_job_def(f"{spec.name}_audit")
-    return job.execute_in_process(instance=instance, raise_on_error=False, run_config={"ops": ops, "loggers": QUIET})
+    return job.execute_in_process(
+        instance=instance,
+        raise_on_error=False,
+        run_config={"ops": ops, "loggers": QUIET},
+        asset_selection=None if only is None else [dg.AssetKey([spec.name, one]) for one in only],
+    )
 
 
 @pytest.fixture

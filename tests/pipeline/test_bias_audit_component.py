@@ -9,6 +9,7 @@ import dagster as dg
 import pandas as pd
 import pytest
 from dagster.components.core.component_tree import ComponentTreeException
+from dagster.components.core.package_entry import discover_package_objects
 from dagster.components.testing.utils import create_defs_folder_sandbox
 
 import bdt_pipeline
@@ -108,6 +109,17 @@ def test_the_short_type_name_is_found() -> None:
         )
         with sandbox.load_component_and_build_defs(defs_path=path) as (one, _):
             assert isinstance(one, BiasAudit)
+
+
+def test_the_registry_of_other_projects_finds_it() -> None:
+    assert [one.name for one in discover_package_objects(["bdt_pipeline"])] == ["BiasAudit"]
+
+
+def test_editors_get_a_schema_with_descriptions() -> None:
+    schema = BiasAudit.model().model_json_schema()
+    assert set(schema["properties"]) == set(AuditSpec.model_fields)
+    assert all(one["description"] for one in schema["properties"].values())
+    assert schema["$defs"]["ClusteringYaml"]["properties"]["max_iter"]["description"]
 
 
 @pytest.mark.parametrize(

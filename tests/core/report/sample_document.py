@@ -276,8 +276,8 @@ def fail() -> Document:
         },
         "verdict": {"verdict": "fail", "blocks": True, "sentence": sentence},
         "summary": {
-            "headline": 'Cluster 0, best described by "age up to 27 and priors_count from 0" (203 test rows): FPR 39.9 % '
-            "against 23.7 % for everybody else, difference +16.2 points [95 % CI +9.2 to +24.2], p < 0.001.",
+            "headline": 'Cluster 0, best described by "age up to 27 and priors_count from 0" (203 test rows): FPR '
+            "39.9 % against 23.7 % for everybody else, difference +16.2 points [95 % CI +9.2 to +24.2], p < 0.001.",
             "what_sets_apart": ["age: mean 24.1 against 36 (Hedges' g −1.1)"],
         },
         "gate": [

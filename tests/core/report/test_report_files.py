@@ -1,0 +1,140 @@
+"""Writing the files, and the schema of the document."""
+
+import copy
+import json
+
+import jsonschema
+import pytest
+
+from bdt_core.audit import audit
+from bdt_core.errors import OutputError
+from bdt_core.report import canonical_json, document_schema, render_html, write_reports
+from bdt_core.spec import parse_spec
+from tests.core.report.sample_document import DOCUMENTS, fail
+
+COMPAS = {
+    "name": "compas",
+    "source": {"path": "demo:compas"},
+    "bias_variable": {"derive": "false_positive_rate", "label": "two_year_recid", "prediction": "high_risk"},
+    "features": {"include": ["age", "priors_count", "c_charge_degree"]},
+    "protected": ["race", "sex"],
+    "clustering": {"stability": 2},
+}
+
+
+def strict(schema):
+    """The schema, refusing every member that it does not describe."""
+    if isinstance(schema, dict):
+        if schema.get("type") == "object" and "properties" in schema:
+            schema.setdefault("additionalProperties", False)
+        for one in schema.values():
+            strict(one)
+    elif isinstance(schema, list):
+        for one in schema:
+            strict(one)
+    return schema
+
+
+def test_schema_is_one():
+    jsonschema.Draft202012Validator.check_schema(document_schema())
+
+
+def test_a_real_audit_gives_what_the_schema_describes_and_nothing_else():
+    document = audit(None, COMPAS).document
+    jsonschema.validate(json.loads(canonical_json(document)), strict(document_schema()))
+    assert 'id="clusters"' in render_html(document)
+
+
+@pytest.mark.parametrize("name", list(DOCUMENTS))
+def test_the_samples_of_these_tests_are_what_the_schema_describes(name):
+    jsonschema.validate(DOCUMENTS[name](), strict(document_schema()))
+
+
+@pytest.mark.parametrize(
+    ("path", "wrong"),
+    [
+        (("verdict", "verdict"), "maybe"),
+        (("clusters", 0, "test_rows"), -1),
+        (("clusters", 0, "comparison", "p_value"), "small"),
+        (("schema_version",), 2),
+        (("bias_variable", "better"), "bigger"),
+    ],
+)
+def test_schema_refuses(path, wrong):
+    document = copy.deepcopy(fail())
+    inner = document
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = wrong
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(document, document_schema())
+
+
+def test_the_printed_specification_can_be_used_again():
+    import yaml
+
+    from bdt_core.report.page import build_page
+
+    document = audit(None, COMPAS).document
+    (repeat,) = (one for one in build_page(document).sections if one.name == "repeat")
+    code = repeat.blocks[1].blocks[0].text
+    assert parse_spec(yaml.safe_load(code)).to_dict() == document["spec"]
+
+
+def test_four_files_are_written_and_the_data_is_canonical(tmp_path):
+    files = write_reports(fail(), tmp_path / "new" / "folder")
+    assert sorted(files) == ["html", "json", "md", "pdf"]
+    assert sorted(path.name for path in (tmp_path / "new" / "folder").iterdir()) == [
+        "report.html",
+        "report.json",
+        "report.md",
+        "report.pdf",
+    ]
+    written = files["json"].read_text(encoding="utf-8")
+    assert json.loads(written) == fail()
+    assert written == json.dumps(json.loads(written), sort_keys=True, indent=2, ensure_ascii=False) + "\n"
+    assert files["html"].read_text(encoding="utf-8") == render_html(fail())
+
+
+def test_same_files_twice(tmp_path):
+    one, other = write_reports(fail(), tmp_path / "a"), write_reports(fail(), tmp_path / "b")
+    assert all(one[form].read_bytes() == other[form].read_bytes() for form in one)
+
+
+@pytest.mark.parametrize("taken", ["report.json", "report.pdf"])
+def test_a_report_is_never_overwritten(tmp_path, taken):
+    (tmp_path / taken).write_text("mine")
+    with pytest.raises(OutputError, match=rf"holds a report already \({taken}\)"):
+        write_reports(fail(), tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [taken]
+    assert (tmp_path / taken).read_text() == "mine"
+
+
+def test_a_place_that_cannot_be_written_says_so(tmp_path):
+    (tmp_path / "file").write_text("")
+    for folder in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(OutputError, match="cannot be written"):
+            write_reports(fail(), folder)
+
+
+def test_nothing_is_left_when_writing_breaks_off(tmp_path, monkeypatch):
+    def broken(source, target):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pathlib.Path.replace", broken)
+    with pytest.raises(OutputError, match="No space left on device"):
+        write_reports(fail(), tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_halves_of_surrogate_pairs_do_not_stop_the_report(tmp_path):
+    document = fail()
+    document["warnings"] = ["name \udc80 here"]
+    files = write_reports(document, tmp_path / "a")
+    assert json.loads(files["json"].read_text(encoding="utf-8"))["warnings"] == ["name \udc80 here"]
+    assert "name \ufffd here" in files["html"].read_text(encoding="utf-8")
+
+
+def test_json_never_holds_what_json_does_not_know():
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        canonical_json({"x": float("nan")})

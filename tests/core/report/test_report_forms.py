@@ -1,0 +1,306 @@
+"""The printed forms: what they say, that names cannot break them, and that the same document gives the same bytes."""
+
+import base64
+import hashlib
+import html.parser
+import io
+import itertools
+import json
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+
+import pypdf
+import pytest
+
+from bdt_core.report import (
+    canonical_json,
+    figure_png,
+    figure_svg,
+    render_html,
+    render_markdown,
+    render_notebook,
+    render_pdf,
+    text,
+)
+from bdt_core.report.figures import FIGURES
+from bdt_core.report.page import build_page
+from tests.core.report.sample_document import DOCUMENTS, HOSTILE, fail
+
+every_document = pytest.mark.parametrize("name", [name for name in DOCUMENTS if name != "wide"])
+SEEN = text.printable(HOSTILE)
+
+
+class Reader(html.parser.HTMLParser):
+    """What a browser would see."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags, self.words, self.open = [], "", []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in ("meta", "img"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] != "style":
+            self.words += data
+
+    def all(self, tag):
+        return [attrs for found, attrs in self.tags if found == tag]
+
+
+def words_of(pdf: bytes) -> str:
+    pages = pypdf.PdfReader(io.BytesIO(pdf)).pages
+    return re.sub(r"\s+", " ", " ".join(page.extract_text() for page in pages).replace("\u200b", ""))
+
+
+@every_document
+def test_html_is_well_formed_says_everything_and_asks_nothing_of_the_network(name):
+    document = DOCUMENTS[name]()
+    page = Reader(render_html(document))
+    assert page.open == []
+    told = build_page(document)
+    assert {tag for tag, _ in page.tags} & {"script", "link", "iframe", "object", "base", "form"} == set()
+    for _, attrs in page.tags:
+        assert attrs.get("src", "data:").startswith("data:")
+        assert attrs.get("href", "#").startswith("#")
+        assert not [key for key in attrs if key.startswith("on")]
+    policy = next(one["content"] for one in page.all("meta") if "http-equiv" in one)
+    assert policy.startswith("default-src 'none'; style-src 'unsafe-inline'; img-src data:")
+    for said in (told.verdict_word, told.verdict_sentence, told.headline, *told.warnings, told.caution):
+        assert said in page.words
+    assert [one["id"] for one in page.all("section") if "id" in one] == [one.name for one in told.sections]
+
+
+@every_document
+def test_html_can_be_read_aloud(name):
+    page = Reader(render_html(DOCUMENTS[name]()))
+    assert page.all("html") == [{"lang": "en"}]
+    assert all(one["alt"] for one in page.all("img"))
+    assert all(one.get("scope") in ("col", "row") for one in page.all("th"))
+    assert len(page.all("table")) == len(page.all("caption"))
+    identifiers = [attrs["id"] for _, attrs in page.tags if "id" in attrs]
+    assert len(identifiers) == len(set(identifiers))
+    levels = [int(tag[1]) for tag, _ in page.tags if re.fullmatch(r"h\d", tag)]
+    assert levels[0] == 1
+    assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
+
+
+def test_html_shows_hostile_names_as_they_are():
+    drawn = render_html(DOCUMENTS["hostile"]())
+    assert "<script" not in drawn
+    page = Reader(drawn)
+    assert page.words.count(SEEN) > 20
+    assert "\u202e" not in drawn
+
+
+def test_html_colours_have_enough_contrast():
+    style = re.search(r"<style>(.*?)</style>", render_html(fail()), re.DOTALL).group(1)
+    root = dict(re.findall(r"--(\w+): (#\w+)", style))
+
+    def luminance(colour):
+        colour = colour.lstrip("#")
+        colour = "".join(2 * one for one in colour) if len(colour) == 3 else colour
+        parts = [int(colour[i : i + 2], 16) / 255 for i in (0, 2, 4)]
+        linear = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    def contrast(one, other):
+        high, low = sorted((luminance(one), luminance(other)), reverse=True)
+        return (high + 0.05) / (low + 0.05)
+
+    grey, ink, link, soft = (root[name] for name in ("grey", "ink", "link", "soft"))
+    pairs = [(ink, "#fff"), (grey, "#fff"), (grey, soft), (link, "#fff")]
+    for verdict in text.VERDICT_WORDS:
+        tint = re.search(rf"\.{verdict} {{ background: (#\w+)", style).group(1)
+        pairs += [(re.search(rf"\.{verdict} h2 {{ color: (#\w+)", style).group(1), tint), (ink, tint)]
+    pairs += [(colour, "#fff") for colour in re.findall(r"\.(?:harm|good) {{? ?color: (#\w+)", style)]
+    assert min(contrast(*pair) for pair in pairs) >= 4.5
+
+
+def test_notebook_form_holds_the_page_in_a_frame_that_runs_nothing():
+    (frame,) = Reader(render_notebook(fail())).all("iframe")
+    assert not frame["sandbox"]  # the attribute alone: nothing is allowed
+    assert frame["srcdoc"] == render_html(fail())
+
+
+@pytest.mark.parametrize("name", ["fail", "hostile", "higher_is_better", "not_testable", "one_cluster"])
+def test_pdf_says_verdict_headline_and_warnings(name):
+    document = DOCUMENTS[name]()
+    pdf = render_pdf(document)
+    assert pdf.startswith(b"%PDF")
+    told = build_page(document)
+    words = words_of(pdf)
+    for said in (told.verdict_word, told.verdict_sentence, told.headline, *told.warnings, told.caution):
+        assert said.replace(" ", "") in words.replace(" ", "")
+    for section in told.sections:
+        assert section.title in words
+
+
+def test_pdf_carries_no_date_and_is_tagged():
+    read = pypdf.PdfReader(io.BytesIO(render_pdf(fail())))
+    assert "/CreationDate" not in read.metadata
+    assert "/ModDate" not in read.metadata
+    assert read.metadata["/Title"] == "Bias audit compas"
+    assert read.trailer["/Root"]["/MarkInfo"]["/Marked"]
+
+
+def test_wide_documents_can_be_drawn():
+    document = DOCUMENTS["wide"]()
+    assert len(Reader(render_html(document)).all("img")) == 3
+    for name in FIGURES:
+        size = ET.fromstring(figure_svg(document, name)).attrib
+        assert float(size["height"].removesuffix("pt")) < 1100
+
+
+def test_same_document_same_bytes_in_another_process_and_after_a_round_trip():
+    document = DOCUMENTS["fail"]()
+    forms = (render_html, render_pdf, render_markdown, canonical_json)
+    here = [form(document) for form in forms]
+    assert here == [form(json.loads(canonical_json(document))) for form in forms]
+    program = (
+        "import sys, json, hashlib; from bdt_core.report import *\n"
+        "document = json.load(sys.stdin)\n"
+        "for form in (render_html, render_pdf, render_markdown, canonical_json):\n"
+        "    drawn = form(document)\n"
+        "    print(hashlib.sha256(drawn if isinstance(drawn, bytes) else drawn.encode()).hexdigest())\n"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", program], input=json.dumps(document), capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert told == [hashlib.sha256(one if isinstance(one, bytes) else one.encode()).hexdigest() for one in here]
+
+
+@every_document
+def test_figures_are_valid_svg_and_leave_settings_alone(name):
+    import matplotlib as mpl
+
+    document = DOCUMENTS[name]()
+    mpl.rcParams["font.size"] = 31.0
+    before = dict(mpl.rcParams)
+    for figure in FIGURES:
+        drawn = figure_svg(document, figure)
+        assert ET.fromstring(drawn).tag.endswith("svg")
+        assert "http://e.vil" not in re.findall(r'href="([^"]*)"', drawn)
+        assert drawn == figure_svg(document, figure)
+    assert dict(mpl.rcParams) == before
+    mpl.rcdefaults()
+
+
+def test_figures_as_png():
+    for figure in FIGURES:
+        drawn = figure_png(fail(), figure)
+        assert drawn.startswith(b"\x89PNG")
+        assert drawn == figure_png(fail(), figure)
+
+
+def test_figure_settings_of_the_user_do_not_change_the_drawing():
+    import matplotlib as mpl
+
+    plain = figure_svg(fail(), "clusters")
+    with mpl.rc_context({"axes.facecolor": "red", "font.size": 30, "svg.fonttype": "none", "text.usetex": True}):
+        assert figure_svg(fail(), "clusters") == plain
+
+
+def test_names_that_the_font_does_not_have_stay_text():
+    drawn = figure_svg(DOCUMENTS["unicode"](), "apart")
+    assert "年齢" in drawn
+    embedded = re.search(r'src="data:image/svg\+xml;base64,([^"]+)"', render_html(DOCUMENTS["unicode"]())).group(1)
+    assert b"<text" in base64.b64decode(embedded)
+
+
+def test_markdown_has_verdict_tables_and_links():
+    drawn = render_markdown(fail())
+    assert drawn.startswith("# Fail: bias audit compas\n")
+    assert "two_year_recid" in drawn
+    assert "| 0 | age up to 27 and priors_count from 0 (stability 0.9: stable) | 203 (812 train) | 39.9 % |" in drawn
+    for form in ("html", "pdf", "json"):
+        assert f"[report.{form}](report.{form})" in drawn
+    widths = {}
+    for block in drawn.split("\n\n"):
+        if block.startswith("|"):
+            rows = [re.sub(r"\\.", "", line).count("|") for line in block.splitlines()]
+            widths[block] = len(set(rows))
+    assert len(widths) >= 3
+    assert set(widths.values()) == {1}
+
+
+def test_markdown_names_call_nobody_and_link_nowhere():
+    drawn = render_markdown(DOCUMENTS["hostile"]())
+    assert "<script" not in drawn.replace("\\<", "")
+    for dangerous in ("@team", "http://", "[l]", "*b*", "`c`", "$x"):
+        assert dangerous not in re.sub(r"\\.", "", drawn)
+    assert "a line and another" in drawn
+
+
+def test_markdown_shows_ten_rows_at_most():
+    drawn = render_markdown(DOCUMENTS["wide"]())
+    assert "20 more rows stand in the other forms." in drawn  # of 30 clusters
+    assert "30 more rows stand in the other forms." in drawn  # of 40 columns
+    assert max(block.count("\n|") for block in drawn.split("\n\n")) == 11
+
+
+def test_protected_columns_are_marked_in_every_form():
+    assert "protected: kept out of the clustering" in Reader(render_html(fail())).words
+    assert "protected: kept out of the clustering" in words_of(render_pdf(fail()))
+    assert "protected: kept out of the clustering" in render_markdown(fail())
+
+
+def test_a_cluster_too_small_to_test_shows_no_rate_but_says_why():
+    (row,) = [
+        row
+        for section in build_page(fail()).sections
+        if section.name == "clusters"
+        for table in section.blocks
+        if hasattr(table, "rows")
+        for row in table.rows
+        if row[0].text == "2"
+    ]
+    assert [cell.text for cell in row[3:7]] == [text.NOTHING] * 4
+    assert (row[7].text, row[7].note) == ("not testable", "a side has fewer than 30 rows")
+
+
+def test_a_difference_that_is_not_significant_says_what_would_have_shown():
+    (clusters,) = (one for one in build_page(fail()).sections if one.name == "clusters")
+    row = clusters.blocks[1].rows[1]
+    assert (row[7].text, row[7].note) == (
+        "no significant difference",
+        "11.0 points would have shown with 80 % power",
+    )
+
+
+def test_harm_points_left_when_higher_is_better():
+    from bdt_core.report import figure_clusters
+    from bdt_core.report.sheet import settings
+
+    document = DOCUMENTS["higher_is_better"]()
+    with settings(outlines=False):
+        drawn = figure_clusters.draw(document).svg()
+    assert "← worse" in drawn
+    assert "worse →" not in drawn
+    with settings(outlines=False):
+        assert "worse →" in figure_clusters.draw(fail()).svg()
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    program = (
+        "import sys, bdt_core.report, bdt_core.report.page, bdt_core.report.html, bdt_core.report.pdf, "
+        "bdt_core.report.figures, bdt_core.report.figure_tree, bdt_core.report.write\n"
+        "print(sorted(set(sys.modules) & {'matplotlib', 'jinja2', 'typst', 'numpy', 'pandas', 'scipy', 'yaml'}))"
+    )
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert found.strip() == "[]"
+
+
+def test_unknown_names_are_refused():
+    import bdt_core.report
+
+    with pytest.raises(AttributeError, match="no attribute 'render_word'"):
+        _ = bdt_core.report.render_word
