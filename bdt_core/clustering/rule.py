@@ -155,7 +155,8 @@ class _Column:
     def holds(self, condition: Condition) -> NDArray[np.bool_]:
         """Whether each row meets a condition on this column."""
         if self.values is None:
-            return (self.codes == self.levels.index(condition.level)) != condition.negated
+            met: NDArray[np.bool_] = (self.codes == self.levels.index(condition.level)) != condition.negated
+            return met
         low = 0 if condition.above is None else np.searchsorted(self.values, condition.above, side="right")
         high = len(self.values) if condition.up_to is None else np.searchsorted(self.values, condition.up_to, "right")
         return (self.codes >= low) & (self.codes < high)
