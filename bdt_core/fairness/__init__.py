@@ -1,7 +1,51 @@
 """Group fairness from counts: count once, then every metric, interval and test comes from the counts."""
 
+from bdt_core.fairness.clarify import (
+    ClarifyAnalysis,
+    ClarifyConfig,
+    clarify_analysis,
+    read_analysis_config,
+    write_analysis,
+)
 from bdt_core.fairness.coding import Threshold
-from bdt_core.fairness.count_rows import count_rows
+from bdt_core.fairness.composite_score import bias_score
+from bdt_core.fairness.conditional import ConditionalComparison, compare_within_strata
+from bdt_core.fairness.counting import count_rows
 from bdt_core.fairness.counts import CountTable, merge
+from bdt_core.fairness.flips import FlipTest, flip_test
+from bdt_core.fairness.from_counts import metrics_from_counts
+from bdt_core.fairness.from_rows import bias_metrics
+from bdt_core.fairness.local_law_144 import ImpactTable, impact_ratios
+from bdt_core.fairness.metric_results import BiasMetrics, DeclaredTest, Estimate, Metric, declared_tests
+from bdt_core.fairness.score_calculator import BiasScore, bias_score_from_rates
+from bdt_core.fairness.uniform_guidelines import FourFifths, four_fifths
 
-__all__ = ["CountTable", "Threshold", "count_rows", "merge"]
+__all__ = [
+    "BiasMetrics",
+    "BiasScore",
+    "ClarifyAnalysis",
+    "ClarifyConfig",
+    "ConditionalComparison",
+    "CountTable",
+    "DeclaredTest",
+    "Estimate",
+    "FlipTest",
+    "FourFifths",
+    "ImpactTable",
+    "Metric",
+    "Threshold",
+    "bias_metrics",
+    "bias_score",
+    "bias_score_from_rates",
+    "clarify_analysis",
+    "compare_within_strata",
+    "count_rows",
+    "declared_tests",
+    "flip_test",
+    "four_fifths",
+    "impact_ratios",
+    "merge",
+    "metrics_from_counts",
+    "read_analysis_config",
+    "write_analysis",
+]

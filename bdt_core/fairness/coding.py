@@ -102,11 +102,15 @@ def code_column(frame: pd.DataFrame, name: str, threshold: Threshold | None = No
         low, high = int(values.min()), int(values.max())
         if high - low < _DENSE_RANGE and high - low <= 4 * values.size + 256:
             small = np.uint8 if high - low < 256 else np.uint16
-            return Coded((values - low).astype(small), tuple(range(low, high + 1)))
+            codes = np.empty(values.size, dtype=small)
+            np.subtract(values, low, out=codes, casting="unsafe")
+            return Coded(codes, tuple(range(low, high + 1)))
     try:
         codes, uniques = pd.factorize(series)
     except TypeError:
-        raise DataError(f'Column "{name}" holds values that cannot be compared, such as lists. Expected text.') from None
+        raise DataError(
+            f'Column "{name}" holds values that cannot be compared, such as lists. Expected text.'
+        ) from None
     return _canonical(codes, list(uniques))
 
 

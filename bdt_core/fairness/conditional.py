@@ -16,7 +16,7 @@ from scipy import special
 from bdt_core.errors import SpecError, did_you_mean
 from bdt_core.fairness.coding import Level, Value, canonical, values_of
 from bdt_core.fairness.confusion import Floats, Positive, favourable
-from bdt_core.fairness.count_rows import MAX_WEIGHT
+from bdt_core.fairness.counting import MAX_WEIGHT
 from bdt_core.fairness.counts import FIXED_POINT, CountTable
 from bdt_core.fairness.measured import Measured, first, measured, reasons, where
 from bdt_core.inference import newcombe_interval
@@ -153,7 +153,9 @@ def compare_within_strata(
     d = counts[table.groups.index(group)]
     a = counts.sum(axis=0) - d
     cdd = conditional_disparity(d[None], a[None], alpha)
-    strata = tuple(_stratum(name, *map(int, (*one_d, *one_a))) for name, one_d, one_a in zip(table.strata, d, a, strict=True))
+    strata = tuple(
+        _stratum(name, *map(int, (*one_d, *one_a))) for name, one_d, one_a in zip(table.strata, d, a, strict=True)
+    )
     common, low, high = _mantel_haenszel(d, a, alpha)
     statistic, p_value, corrected = _cochran_mantel_haenszel(d, a)
     homogeneity, homogeneity_p = _breslow_day(d, a, common)
@@ -212,7 +214,7 @@ def conditional_disparity(d: Floats, a: Floats, alpha: float) -> Measured:
         taken as fixed.
     """
     total = d + a
-    usable = (total > 0).all(axis=2)
+    usable = np.asarray((total > 0).all(axis=2))
     size = np.where(usable, total.sum(2), 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         weight = size / size.sum(1, keepdims=True)
@@ -273,7 +275,7 @@ def _cochran_mantel_haenszel(d: Floats, a: Floats) -> tuple[float | None, float 
 
 def _breslow_day(d: Floats, a: Floats, ratio: float | None) -> tuple[float | None, float | None]:
     """Breslow and Day's statistic with Tarone's correction."""
-    usable = (d.sum(1) > 0) & (a.sum(1) > 0) & ((d + a) > 0).all(1)
+    usable = np.asarray((d.sum(1) > 0) & (a.sum(1) > 0) & ((d + a) > 0).all(1))
     if ratio is None or not 0.0 < ratio < math.inf or usable.sum() < 2:
         return None, None
     d, a = d[usable], a[usable]

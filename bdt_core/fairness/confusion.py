@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bdt_core.fairness.coding import Level, Threshold, Value, values_of
+from bdt_core.fairness.counting import MAX_WEIGHT
 from bdt_core.fairness.counts import FIXED_POINT, CountTable
-from bdt_core.fairness.count_rows import MAX_WEIGHT
 
 Positive = Value | Iterable[Value] | Threshold
 """The favourable value, several of them, or a threshold that favourable values exceed."""
@@ -135,9 +135,7 @@ def confusion_cells(table: CountTable, positive: Positive, positive_prediction: 
     rows = reduced(table.counts, 1.0)
     if table.weights is None or table.squared_weights is None:
         return Cells(rows, rows, rows)
-    return Cells(
-        rows, reduced(table.weights, FIXED_POINT), reduced(table.squared_weights, FIXED_POINT / MAX_WEIGHT)
-    )
+    return Cells(rows, reduced(table.weights, FIXED_POINT), reduced(table.squared_weights, FIXED_POINT / MAX_WEIGHT))
 
 
 def favourable(levels: tuple[Level, ...], positive: Positive) -> NDArray[np.bool_]:

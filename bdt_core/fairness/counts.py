@@ -131,10 +131,11 @@ class CountTable:
             keep.append(np.array([name is None or one is not None for one in levels], dtype=bool))
         if all(one.all() for one in keep):
             return self
-        levels = [[one for one, kept in zip(getattr(self, axis), mask, strict=True) if kept]
-                  for axis, mask in zip(_AXES, keep, strict=True)]  # fmt: skip
-        sums = self.each_sum(lambda array: array[np.ix_(*keep)])
-        return replace(self, **dict(zip(_AXES, map(tuple, levels), strict=True)), **sums)
+        known: dict[str, Any] = {
+            axis: tuple(one for one, is_known in zip(getattr(self, axis), mask, strict=True) if is_known)
+            for axis, mask in zip(_AXES, keep, strict=True)
+        }
+        return replace(self, **known, **self.each_sum(lambda array: array[np.ix_(*keep)]))
 
     def __add__(self, other: CountTable) -> CountTable:
         """Merge with the counts of other rows; levels are united.
@@ -148,12 +149,11 @@ class CountTable:
             return NotImplemented
         if self._columns() != other._columns():
             raise DataError(f"Tables of different columns cannot be added: {self._columns()} and {other._columns()}.")
-        if all(getattr(self, axis) == getattr(other, axis) for axis in _AXES):
-            united = {axis: getattr(self, axis) for axis in _AXES}
-        else:
-            united = {axis: _united(getattr(self, axis), getattr(other, axis), axis == "groups") for axis in _AXES}
+        united: dict[str, Any] = {
+            axis: _united(getattr(self, axis), getattr(other, axis), axis == "groups") for axis in _AXES
+        }
         first, second = self._spread(united), other._spread(united)
-        sums = {name: None if first[name] is None else first[name] + second[name] for name in _SUMS}
+        sums: dict[str, Any] = {name: None if first[name] is None else first[name] + second[name] for name in _SUMS}
         return replace(self, **united, **sums)
 
     def __eq__(self, other: object) -> bool:
@@ -163,9 +163,7 @@ class CountTable:
     def to_frame(self) -> pd.DataFrame:
         """One line per cell that has rows: facets, stratum, label, prediction, score bin, and the sums."""
         where, sums = self._cells()
-        lines: dict[str, Any] = {
-            facet: [self.groups[g][i] for g in where[0]] for i, facet in enumerate(self.facets)
-        }
+        lines: dict[str, Any] = {facet: [self.groups[g][i] for g in where[0]] for i, facet in enumerate(self.facets)}
         for (name, levels), codes in zip(self._named_axes(), where[1:], strict=False):
             if name is not None:
                 lines[name] = [levels[code] for code in codes]
@@ -192,12 +190,14 @@ class CountTable:
         if data.get("schema") != _SCHEMA:
             raise DataError(f"Expected a count table of schema {_SCHEMA}; found {data.get('schema')!r}.")
         known = {field.name for field in fields(cls)} - set(_SUMS)
-        head = {name: tuple(one) if isinstance(one, list) else one for name, one in data.items() if name in known}
+        head: dict[str, Any] = {
+            name: tuple(one) if isinstance(one, list) else one for name, one in data.items() if name in known
+        }
         head["groups"] = tuple(tuple(group) for group in head["groups"])
         bins = SCORE_BINS + 2 if head["score"] is not None else 1
         shape = (*(len(head[axis]) for axis in _AXES), bins)
         cells = np.array(data["cells"], dtype=np.int64).reshape(-1, 5 + len(data["sums"]))
-        sums = {}
+        sums: dict[str, Any] = {}
         for position, name in enumerate(data["sums"], start=5):
             sums[name] = np.zeros(shape, dtype=np.int64)
             sums[name][tuple(cells[:, :5].T)] = cells[:, position]

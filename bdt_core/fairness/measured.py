@@ -67,7 +67,10 @@ def reasons(missing_in_d: ArrayLike, missing_in_a: ArrayLike, what: str) -> list
     ['no rows in d and in a', None]
     """
     words = (None, f"{what} in d", f"{what} in a", f"{what} in d and in a")
-    return [words[int(d) + 2 * int(a)] for d, a in zip(np.atleast_1d(missing_in_d), np.atleast_1d(missing_in_a))]
+    return [
+        words[int(d) + 2 * int(a)]
+        for d, a in zip(np.atleast_1d(missing_in_d), np.atleast_1d(missing_in_a), strict=True)
+    ]
 
 
 def where(condition: ArrayLike, reason: str) -> list[str | None]:

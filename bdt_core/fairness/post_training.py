@@ -1,6 +1,6 @@
 """Clarify's metrics of the predictions: DPPL, DI, DCA, DCR, RD, SD, DAR, DRR, AD, TE, GE.
 
-d are the rows of a facet value, a all others with a known one. CDDPL is in `conditional`, FT in `flip_test`.
+d are the rows of a facet value, a all others with a known one. CDDPL is in `conditional`, FT in `flips`.
 """
 
 from __future__ import annotations
@@ -91,7 +91,9 @@ def generalized_entropy(cells: Cells, alpha: float) -> Measured:
             for b, weight in ((0, s.fn + 0.5), (1, s.tp + s.tn), (2, s.fp + 0.5))
         )
         reach = contrasts_critical_value(1, 1.0 - alpha) * np.sqrt(variance) / n
-    reason = first(where(rows.n == 0, "no rows"), where(first_moment == 0, "nobody has any benefit: all are false negatives"))
+    reason = first(
+        where(rows.n == 0, "no rows"), where(first_moment == 0, "nobody has any benefit: all are false negatives")
+    )
     return measured(index, (np.maximum(index - reach, 0.0), index + reach), reason, rows.n, rows.fp + rows.fn)
 
 

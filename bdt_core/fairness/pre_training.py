@@ -36,8 +36,8 @@ def pre_training_metrics(d: Cells, a: Cells, labels_d: Floats, labels_a: Floats,
     Notes
     -----
     CI's interval is Wilson's for the share of d, DPL's is Newcombe's. LP, TVD and KS take Newcombe's intervals of
-    all labels at once (exact for two labels, conservative for more). KL and JS take the delta method with their
-    first-order bias; their interval starts at 0 unless the chi-squared test of equal distributions rejects.
+    all labels at once (exact for two labels, conservative for more). KL and JS take the delta method on their square
+    roots; their interval starts at 0 unless the chi-squared test of equal distributions rejects.
     """
     n_d, n_a = d.weights.n, a.weights.n
     empty = reasons(d.rows.n == 0, a.rows.n == 0, "no rows")
@@ -108,7 +108,9 @@ def _divergences(
     present = (middle > 0).sum(1)
     different = _reject_equal(p_d, p_a, n_d, n_a, present, alpha)
     # Limits come from labels with half a row more each, so that absent labels do no harm.
-    s_d, s_a = ((p * n[:, None] + 0.5 * (middle > 0)) / (n + 0.5 * present)[:, None] for p, n in ((p_d, n_d), (p_a, n_a)))
+    s_d, s_a = (
+        (p * n[:, None] + 0.5 * (middle > 0)) / (n + 0.5 * present)[:, None] for p, n in ((p_d, n_d), (p_a, n_a))
+    )
     s_m = 0.5 * (s_a + s_d)
     z = contrasts_critical_value(1, 1.0 - alpha)
     out = {}
@@ -126,10 +128,14 @@ def _divergences(
         for name, exact in (("KL", kl), ("JS", js)):
             slope_a, slope_d, smooth, factor = slopes[name]
             variance = _variance(s_a, slope_a) / n_a + _variance(s_d, slope_d) / n_d
-            bias = factor * (present - 1) * (1.0 / n_a + 1.0 / n_d)
-            low = np.where(different, np.maximum(smooth - bias - z * np.sqrt(variance), 0.0), 0.0)
-            high = smooth + z * np.sqrt(variance)
-            out[name] = (exact, low, np.where(np.isinf(exact), np.inf, high))
+            per_row = factor * (1.0 / n_a + 1.0 / n_d)
+            # The root behaves like the size of a gap; its standard error tends to that of equal distributions.
+            root = np.sqrt(smooth)
+            error = np.where(smooth > 1e-9, np.sqrt(variance) / (2.0 * root), np.sqrt(per_row))
+            # Every label beyond the second adds its share of noise to the estimate.
+            lower = np.sqrt(np.maximum(smooth - (present - 2) * per_row, 0.0)) - z * error
+            low = np.where(different, np.maximum(lower, 0.0) ** 2, 0.0)
+            out[name] = (exact, low, np.where(np.isinf(exact), np.inf, (root + z * error) ** 2))
     return out
 
 

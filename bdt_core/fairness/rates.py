@@ -56,9 +56,7 @@ _PPRED, _NPRED = "nobody with a positive prediction", "nobody with a negative pr
 RATES = {
     one.name: one
     for one in (
-        RateDefinition(
-            "selection_rate", lambda c: c.predicted_positives, lambda c: c.n, "no rows", needs_label=False
-        ),
+        RateDefinition("selection_rate", lambda c: c.predicted_positives, lambda c: c.n, "no rows", needs_label=False),
         RateDefinition("true_positive_rate", lambda c: c.tp, lambda c: c.positives, _PLABEL),
         RateDefinition("false_positive_rate", lambda c: c.fp, lambda c: c.negatives, _NLABEL),
         RateDefinition("true_negative_rate", lambda c: c.tn, lambda c: c.negatives, _NLABEL),

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bdt_core.fairness.confusion import Floats, Positive, favourable
-from bdt_core.fairness.count_rows import MAX_WEIGHT
+from bdt_core.fairness.counting import MAX_WEIGHT
 from bdt_core.fairness.counts import FIXED_POINT, OUTSIDE, SCORE_BINS, CountTable
 from bdt_core.fairness.measured import Measured, first, measured, nothing, where
 from bdt_core.fairness.simultaneous import contrasts_critical_value, wilson_limits
@@ -80,7 +80,9 @@ def score_metrics(table: CountTable, positive: Positive, alpha: float) -> dict[s
         error_variance = np.maximum(fourth - brier**2, 0.0) * correction
         brier_low, brier_high = mean_interval(brier, error_variance, effective, 1.0 - alpha)
         observed = count[:, 1].sum(1) / n
-        low, high = wilson_limits(np.nan_to_num(observed) * effective, effective, contrasts_critical_value(1, 1 - alpha))
+        low, high = wilson_limits(
+            np.nan_to_num(observed) * effective, effective, contrasts_critical_value(1, 1 - alpha)
+        )
         ratio = (observed / mean, (low / mean, high / mean))
     out = {
         "mean_score": measured(mean, (np.maximum(mean_low, 0), np.minimum(mean_high, 1)), empty, raw, positives),
@@ -92,6 +94,25 @@ def score_metrics(table: CountTable, positive: Positive, alpha: float) -> dict[s
         reason = "no label column was named"
         out.update({name: nothing(size, reason, raw) for name in out if name != "mean_score"})
     return out
+
+
+def score_moments(table: CountTable) -> tuple[Floats, Floats] | None:
+    """Mean score per group of known rows and its standard error; None without a score, NaN where undefined."""
+    if table.scores is None or table.squared_scores is None:
+        return None
+    axes = (1, 2, 3, 4)
+    inside = table.counts[..., :SCORE_BINS].sum(axis=axes).astype(np.float64)
+    n = effective = inside
+    if table.weights is not None and table.squared_weights is not None:
+        n = table.weights[..., :SCORE_BINS].sum(axis=axes) / FIXED_POINT
+        with np.errstate(divide="ignore", invalid="ignore"):
+            effective = n**2 / (table.squared_weights[..., :SCORE_BINS].sum(axis=axes) / FIXED_POINT * MAX_WEIGHT)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = table.scores.sum(axis=axes) / FIXED_POINT / n
+        variance = np.maximum(table.squared_scores.sum(axis=axes) / FIXED_POINT / n - mean**2, 0.0)
+        error = np.sqrt(variance / np.maximum(effective - 1.0, 1.0))
+    outside = table.counts[..., OUTSIDE].sum(axis=(1, 2, 3)) > 0
+    return np.where(outside, np.nan, mean), error
 
 
 def _calibration_error(

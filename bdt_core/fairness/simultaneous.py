@@ -17,7 +17,6 @@ from scipy import special
 from bdt_core.inference import wilson_interval
 
 Floats = NDArray[np.float64]
-_BLOCK = 512
 
 
 @cache
@@ -56,7 +55,7 @@ def pairs_critical_value(groups: int, confidence: float = 0.95) -> float:
         inside = special.ndtr(z) - special.ndtr(z - c * math.sqrt(2.0))
         return float(groups * (density @ inside ** (groups - 1)))
 
-    return _solved(coverage, confidence)
+    return _solved(coverage, confidence, groups * (groups - 1) // 2)
 
 
 def reference_critical_value(variances: Floats, reference: int, confidence: float = 0.95) -> float:
@@ -87,17 +86,20 @@ def reference_critical_value(variances: Floats, reference: int, confidence: floa
     """
     others = np.delete(variances, reference)
     # Differences share the reference's error: T_i = l_i Z + sqrt(1 - l_i^2) E_i.
-    shared = np.sqrt(variances[reference] / (others + variances[reference]))
+    # Less shared error never makes the value smaller; .98 keeps the quadrature exact.
+    shared = np.minimum(np.sqrt(variances[reference] / (others + variances[reference])), 0.98)
     own = np.sqrt(1.0 - shared**2)
-    z = np.linspace(-8.0, 8.0, 65)
-    density = np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi) * (z[1] - z[0])
+    # Z and -Z give the same coverage: half of the axis will do.
+    z = np.linspace(0.0, 8.0, 33)
+    density = np.exp(-0.5 * z * z) * math.sqrt(2.0 / math.pi) * (z[1] - z[0])
+    density[0] *= 0.5
 
     def coverage(c: float) -> float:
         centre = np.outer(z, shared)
         inside = special.ndtr((c - centre) / own) - special.ndtr((-c - centre) / own)
         return float(density @ inside.prod(axis=1))
 
-    return _solved(coverage, confidence)
+    return _solved(coverage, confidence, len(others))
 
 
 def contrasts_critical_value(contrasts: int, confidence: float = 0.95) -> float:
@@ -180,14 +182,37 @@ def range_of_pairs(
     limits : callable
         `difference_limits` or `ratio_limits`.
     """
-    lowest, highest = -math.inf, -math.inf
-    for start in range(0, estimates.size, _BLOCK):
-        one = (slice(start, start + _BLOCK), None)
-        pair_low, pair_high = limits(estimates[one], low[one], high[one], estimates, low, high)
-        rows = np.arange(pair_low.shape[0])
-        pair_low[rows, start + rows] = pair_high[rows, start + rows] = -math.inf  # no group is its own pair
-        lowest, highest = max(lowest, float(pair_low.max())), max(highest, float(pair_high.max()))
+    below, above = estimates - low, high - estimates
+    lowest = _largest(0, limits, _front(estimates, -below), _front(-estimates, -above), estimates, low, high)
+    highest = _largest(1, limits, _front(estimates, above), _front(-estimates, below), estimates, low, high)
     return lowest, highest
+
+
+def _largest(
+    end: int,
+    limits: Callable[[Floats, Floats, Floats, Floats, Floats, Floats], tuple[Floats, Floats]],
+    ones: NDArray[np.intp],
+    others: NDArray[np.intp],
+    *sides: Floats,
+) -> float:
+    """Largest lower (0) or upper (1) limit over the pairs of different groups among `ones` and `others`."""
+    found = limits(*(side[ones, None] for side in sides), *(side[others] for side in sides))[end]
+    return float(np.where(ones[:, None] == others, -math.inf, found).max())
+
+
+def _front(first: Floats, second: Floats) -> NDArray[np.intp]:
+    """Groups that at most one other equals or exceeds in both respects.
+
+    Limits rise with both, so that the extreme pair is among these: all pairs of thousands of groups need not be
+    formed. One other is allowed because that other may be the second half of the pair.
+    """
+    order = np.lexsort((-second, -first))
+    kept, best, runner_up = [], -math.inf, -math.inf
+    for position, value in zip(order.tolist(), second[order].tolist(), strict=True):
+        if value > runner_up:
+            kept.append(position)
+            best, runner_up = max(best, value), min(max(best, runner_up), max(value, runner_up))
+    return np.array(kept, dtype=np.intp)
 
 
 def wilson_limits(events: Floats, n: Floats, critical: float) -> tuple[Floats, Floats]:
@@ -196,21 +221,29 @@ def wilson_limits(events: Floats, n: Floats, critical: float) -> tuple[Floats, F
     return np.asarray(low), np.asarray(high)
 
 
-def _solved(coverage: Callable[[float], float], confidence: float) -> float:
-    """The c at which a rising coverage reaches the confidence, by the Illinois form of regula falsi."""
-    low, high = 0.0, 9.0
+def _solved(coverage: Callable[[float], float], confidence: float, contrasts: int) -> float:
+    """The c at which a rising coverage reaches the confidence, by the Illinois form of regula falsi.
+
+    It lies between the critical value of one contrast and Šidák's for all.
+    """
+    low, high = contrasts_critical_value(1, confidence), contrasts_critical_value(contrasts, confidence)
+    if contrasts == 1:
+        return low
     at_low, at_high = coverage(low) - confidence, coverage(high) - confidence
     if at_high <= 0.0:
         return high
-    middle = low
+    middle, kept = low, 0
     for _ in range(100):
         last = middle
         middle = (low * at_high - high * at_low) / (at_high - at_low)
-        if abs(middle - last) < 1e-10:
+        if abs(middle - last) < 1e-7:
             break
         at_middle = coverage(middle) - confidence
+        # An end that stays twice counts half, so that it gets moved.
         if at_middle < 0.0:
-            low, at_low, at_high = middle, at_middle, at_high * 0.5
+            low, at_low = middle, at_middle
+            at_high, kept = (0.5 * at_high if kept == 1 else at_high), 1
         else:
-            high, at_high, at_low = middle, at_middle, at_low * 0.5
+            high, at_high = middle, at_middle
+            at_low, kept = (0.5 * at_low if kept == -1 else at_low), -1
     return middle

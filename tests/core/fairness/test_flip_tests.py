@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bdt_core.errors import DataError, SpecError
-from bdt_core.fairness import bias_metrics, flip_test
+from bdt_core.fairness import bias_metrics, flip_test, neighbours
+from bdt_core.fairness.neighbours import TREE_UP_TO
 
 
 def by_all_pairs(features: pd.DataFrame, in_d, predicted, k):
@@ -103,3 +104,17 @@ def test_what_cannot_be_compared():
         flip_test(features.assign(x=np.inf), some, some, k=1)
     with pytest.raises(SpecError, match="k must be"):
         flip_test(features, some, some, k=0)
+
+
+@pytest.mark.parametrize("dimensions", [1, 3, TREE_UP_TO + 2])
+@pytest.mark.parametrize("grid", [True, False])
+def test_tree_and_blocks_agree(dimensions, grid, monkeypatch):
+    rng = np.random.default_rng([dimensions, grid])
+    points = rng.integers(0, 3, (4_000, dimensions)) / 2**0.5 if grid else rng.normal(size=(4_000, dimensions))
+    points[0] *= 1e4  # far out
+    values = rng.random(3_000) < 0.5
+    found = []
+    for limit in (0, 1_000):
+        monkeypatch.setattr(neighbours, "TREE_UP_TO", limit)
+        found.append(neighbours.mean_of_nearest(points[3_000:], points[:3_000], values, 5))
+    np.testing.assert_allclose(found[0], found[1], rtol=0, atol=1e-12)

@@ -278,3 +278,37 @@ def test_intersections():
     assert result.facet == "sex & old"
     one = bias_metrics(frame, facet=["sex", "old"], prediction="p", facet_values=[("m", 0)])["DPPL"].only
     assert one.estimate == 1.0
+
+
+FAIRLEARN = {  # fairlearn 0.15.0 on the four largest groups of COMPAS
+    "selection_rate": [0.5882034632, 0.34800326, 0.2982731554, 0.2095490716],
+    "tpr": [0.7201472909, 0.5227743271, 0.4439655172, 0.3233082707],
+    "fpr": [0.4484679666, 0.2345430108, 0.2148148148, 0.1475409836],
+    "ppv": [0.6297148114, 0.5913348946, 0.5421052632, 0.5443037975],
+    "accuracy": [0.6382575758, 0.6699266504, 0.6609105181, 0.6657824934],
+}
+FAIRLEARN_RANGES = {
+    "demographic_parity_difference": 0.378654391585426,
+    "demographic_parity_ratio": 0.35625269949414223,
+    "equalized_odds_difference": 0.39683902022283485,
+    "equalized_odds_ratio": 0.32898890133387637,
+    "equal_opportunity_difference": 0.39683902022283485,
+    "equal_opportunity_ratio": 0.4489474233428714,
+}
+
+
+def test_recorded_figures_of_fairlearn(compas):
+    races = ["African-American", "Caucasian", "Hispanic", "Other"]
+    part = compas[compas.race.isin(races)]
+    result = bias_metrics(part, facet="race", label="two_year_recid", prediction="high_risk")
+    for name, values in FAIRLEARN.items():
+        assert [result[name][race].estimate for race in races] == pytest.approx(values, abs=1e-9)
+    for name, value in FAIRLEARN_RANGES.items():
+        assert result[name].only.estimate == pytest.approx(value, abs=1e-12)
+
+
+def test_a_group_without_positives_fabricates_no_gap(compas):
+    # fairlearn counts a missing true positive rate as 0 and reports a gap as large as the other group's rate.
+    frame = pd.DataFrame({"g": ["a"] * 60 + ["b"] * 60, "y": [1] * 30 + [0] * 90, "p": [1] * 27 + [0] * 93})
+    found = bias_metrics(frame, facet="g", label="y", prediction="p")["equal_opportunity_difference"]
+    assert (found.only.estimate, found.excluded) == (None, (("b",),))

@@ -158,11 +158,8 @@ def _sums(
     length = _BLOCK if weights is not None or scores is not None else max(_BLOCK, cells)
     for start in range(0, rows, length):
         block = slice(start, min(start + length, rows))
-        cell = np.zeros(block.stop - start, dtype=np.intp)
-        for code, size in zip(codes, shape, strict=True):
-            if size > 1:
-                cell *= size
-                cell += code[block]
+        cell = _combined([code[block] for code, size in zip(codes, shape, strict=True) if size > 1],
+                         [size for size in shape if size > 1], block.stop - start)  # fmt: skip
         out["counts"] += np.bincount(cell, minlength=cells)
         weight = 1.0 if weights is None else weights[block]
         if weights is not None:
@@ -172,6 +169,18 @@ def _sums(
             _add(out["scores"], cell, weight * scores[block])
             _add(out["squared_scores"], cell, weight * scores[block] ** 2)
     return {name: array.reshape(shape) for name, array in out.items()}
+
+
+def _combined(codes: Sequence[NDArray[Any]], sizes: Sequence[int], rows: int) -> NDArray[np.intp]:
+    """Cell of each row, computed in the smallest integers that can hold it: that is several times faster."""
+    if not codes:
+        return np.zeros(rows, dtype=np.intp)
+    kind = np.uint16 if math.prod(sizes) <= 1 << 16 else np.intp
+    cell = codes[0].astype(kind)
+    for code, size in zip(codes[1:], sizes[1:], strict=True):
+        np.multiply(cell, kind(size), out=cell)
+        np.add(cell, code, out=cell, casting="unsafe")
+    return cell.astype(np.intp, copy=False)
 
 
 def _add(to: NDArray[np.int64], cell: NDArray[np.intp], values: Any) -> None:
@@ -208,7 +217,7 @@ def _weights(frame: pd.DataFrame, weight: str | None) -> NDArray[np.float64] | N
 def _ordered(table: CountTable, keep_groups: bool) -> CountTable:
     """Sort the levels of every axis and drop those without rows."""
     counts = table.counts
-    kept: dict[str, tuple[Any, ...]] = {}
+    kept: dict[str, Any] = {}
     orders = []
     for axis, name in enumerate(("groups", "strata", "labels", "predictions")):
         levels = getattr(table, name)
@@ -219,7 +228,7 @@ def _ordered(table: CountTable, keep_groups: bool) -> CountTable:
         if name == "groups" and keep_groups:
             used |= np.array([None not in group for group in levels])
         key: Any = group_order if name == "groups" else level_order
-        order = sorted(np.flatnonzero(used).tolist(), key=lambda i: key(levels[i]))  # noqa: B023
+        order = sorted(np.flatnonzero(used).tolist(), key=lambda i: key(levels[i]))
         orders.append(order)
         kept[name] = tuple(levels[i] for i in order)
     where = np.ix_(*orders, range(counts.shape[-1]))

@@ -9,7 +9,7 @@ import pandas as pd
 
 from bdt_core.fairness.coding import Threshold, code_column, column, numbers
 from bdt_core.fairness.confusion import Positive, favourable
-from bdt_core.fairness.count_rows import code_groups
+from bdt_core.fairness.counting import code_groups
 from bdt_core.fairness.counts import CountTable
 from bdt_core.fairness.measured import Measured, measured
 from bdt_core.inference import area_under_curve

@@ -1,0 +1,179 @@
+"""Every metric from a table: count, compute, and add the two metrics that need the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from bdt_core.errors import SpecError
+from bdt_core.fairness.area_under_curve import auc_by_group
+from bdt_core.fairness.coding import Threshold, Value, code_column, column
+from bdt_core.fairness.confusion import Positive, favourable
+from bdt_core.fairness.counting import code_groups, count_rows
+from bdt_core.fairness.counts import CountTable, Group
+from bdt_core.fairness.flips import Sign, flip_test, usable_features
+from bdt_core.fairness.from_counts import LARGEST, FacetValues, facet_contrasts, metrics_from_counts
+from bdt_core.fairness.measured import Measured, measured
+from bdt_core.fairness.metric_results import BiasMetrics
+
+
+def bias_metrics(
+    frame: pd.DataFrame,
+    *,
+    facet: str | Sequence[str],
+    label: str | None = None,
+    prediction: str | None = None,
+    positive: Positive = 1,
+    group: str | None = None,
+    facet_values: FacetValues | None = None,
+    score: str | None = None,
+    positive_prediction: Positive | None = None,
+    weight: str | None = None,
+    features: Sequence[str] | None = None,
+    reference: Value | tuple[Value, ...] = LARGEST,
+    distribution: Literal["all", "two"] = "all",
+    flip_sign: Sign = "paper",
+    alpha: float = 0.05,
+    min_rows: int = 30,
+) -> BiasMetrics:
+    """Compute all group fairness metrics, each with its interval or the reason why it is undefined.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    facet : str or sequence of str
+        Protected attribute; several make intersections.
+    label, prediction : str, optional
+        What really happened, and what the algorithm said; at least one of them.
+    positive : value, values or Threshold
+        Favourable values of label and prediction; a `Threshold` cuts continuous ones, strictly greater being
+        favourable.
+    group : str, optional
+        Column within whose values CDDL and CDDPL compare.
+    facet_values : value, values or Threshold, optional
+        The values that make up d for Clarify's metrics; without it every value is compared with the rest. A
+        `Threshold` makes d the rows strictly above it.
+    score : str, optional
+        Predicted probability of a favourable label.
+    positive_prediction : optional
+        Favourable values of the prediction, where they differ from those of the label.
+    weight : str, optional
+        Weight of each row.
+    features : sequence of str, optional
+        Columns by which the flip test finds similar rows.
+    reference : group, "largest group" or "everybody else"
+        What rates are compared with.
+    distribution : {"all", "two"}
+        Whether KL, JS, LP, TVD and KS compare all label values or two.
+    flip_sign : {"paper", "smclarify"}
+        Sign of the flip test.
+    alpha : float
+        Intervals have confidence 1 - alpha.
+    min_rows : int
+        Groups with fewer rows are left out of ranges.
+
+    Returns
+    -------
+    BiasMetrics
+
+    Raises
+    ------
+    DataError, SpecError
+        A column or a setting that cannot be used. Data that leave a metric undefined raise nothing.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"sex": list("fm") * 50, "hired": [1, 1, 0, 1] * 25, "advice": [0, 1, 0, 1] * 25})
+    >>> result = bias_metrics(frame, facet="sex", label="hired", prediction="advice")
+    >>> result["selection_rate"]["f"].estimate, result["DI"]["f"].estimate, result["DI"]["m"].estimate
+    (0.0, 0.0, inf)
+    >>> result["RD"]["f"].estimate, result["positive_predictive_value"]["f"].undefined_reason
+    (1.0, 'nobody with a positive prediction')
+    """
+    thresholds = _thresholds(facet, label, prediction, positive, positive_prediction, facet_values)
+    table = count_rows(
+        frame,
+        facet,
+        label=label,
+        prediction=prediction,
+        stratum=group,
+        score=score,
+        weight=weight,
+        thresholds=thresholds,
+    )
+    from_rows: dict[str, Measured] = {}
+    known = table.known()
+    if score is not None and label is not None:
+        from_rows["auc"] = auc_by_group(frame, known, positive=positive, alpha=alpha, thresholds=thresholds)
+    if features is not None and prediction is not None:
+        wanted = positive if positive_prediction is None else positive_prediction
+        from_rows["FT"] = _flip_tests(frame, known, facet_values, wanted, features, flip_sign, alpha, thresholds)
+    return metrics_from_counts(
+        table,
+        positive=positive,
+        positive_prediction=positive_prediction,
+        facet_values=facet_values,
+        reference=reference,
+        distribution=distribution,
+        alpha=alpha,
+        min_rows=min_rows,
+        from_rows=from_rows,
+    )
+
+
+def _thresholds(
+    facet: str | Sequence[str],
+    label: str | None,
+    prediction: str | None,
+    positive: Positive,
+    positive_prediction: Positive | None,
+    facet_values: FacetValues | None,
+) -> dict[str, Threshold]:
+    cuts = {}
+    if isinstance(facet_values, Threshold):
+        if not isinstance(facet, str) and len(facet) != 1:
+            raise SpecError("A threshold on the facet needs a single facet.")
+        cuts[facet if isinstance(facet, str) else facet[0]] = facet_values
+    if label is not None and isinstance(positive, Threshold):
+        cuts[label] = positive
+    of_prediction = positive if positive_prediction is None else positive_prediction
+    if prediction is not None and isinstance(of_prediction, Threshold):
+        cuts[prediction] = of_prediction
+    return cuts
+
+
+def _flip_tests(
+    frame: pd.DataFrame,
+    table: CountTable,
+    facet_values: FacetValues | None,
+    positive: Positive,
+    features: Sequence[str],
+    sign: Sign,
+    alpha: float,
+    thresholds: Mapping[str, Threshold],
+) -> Measured:
+    assert table.prediction is not None
+    prediction = code_column(frame, table.prediction, thresholds.get(table.prediction))
+    known = np.ones(len(frame), dtype=bool)
+    for name in (*table.facets, table.label, table.prediction, table.stratum):
+        if name is not None:
+            known &= column(frame, name).notna().to_numpy()
+    predicted = favourable(prediction.levels, positive)[prediction.codes][known]
+    groups, codes, _ = code_groups(frame, table.facets, thresholds)
+    codes = codes[known]
+    rows = usable_features(frame, features)[known]
+    contrasts = facet_contrasts(table, facet_values)
+    members = np.eye(len(table.groups)) if contrasts.members is None else contrasts.members
+    results = []
+    for chosen in members:
+        d: set[Group] = {one for one, is_d in zip(table.groups, chosen, strict=True) if is_d}
+        in_d = np.array([one in d for one in groups], dtype=bool)[codes]
+        results.append(flip_test(rows, in_d, predicted, sign=sign, alpha=alpha))
+    parts = [[np.nan if x is None else x for x in (one.estimate, one.low, one.high)] for one in results]
+    estimate, low, high = np.array(parts, dtype=np.float64).reshape(-1, 3).T
+    flipped = np.array([one.to_positive + one.to_negative for one in results], dtype=np.float64)
+    n = np.array([one.n_d for one in results], dtype=np.float64)
+    return measured(estimate, (low, high), [one.undefined_reason for one in results], n, flipped)

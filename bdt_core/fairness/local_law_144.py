@@ -1,0 +1,201 @@
+"""Impact ratios as New York City's Local Law 144 asks for (6 RCNY 5-301), by category and intersection."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bdt_core.errors import SpecError
+from bdt_core.fairness.coding import Level, Threshold, column, numbers
+from bdt_core.fairness.confusion import Positive, favourable
+from bdt_core.fairness.counting import count_rows
+from bdt_core.fairness.counts import CountTable, Group
+from bdt_core.inference import compare_counts
+from bdt_core.result import Result
+
+
+@dataclass(frozen=True)
+class CategoryImpact:
+    """One category, or intersection of categories.
+
+    Attributes
+    ----------
+    category : tuple
+        One value per column.
+    n, selected : int
+        Applicants, and those selected (or scored above the median).
+    share : float
+        Of the applicants whose categories are known.
+    rate : float
+        Selection rate or scoring rate.
+    impact_ratio : float or None
+        Rate over the highest rate of a category that is not excluded; None for excluded ones and when that is 0.
+    low, high : float or None
+        Koopman's interval of the ratio.
+    p_value : float or None
+        Mid-p of equal rates.
+    excluded : bool
+        Under the share below which a category may be left out. Its n and rate are still shown, as the rule wants.
+    """
+
+    category: tuple[Level, ...]
+    n: int
+    selected: int
+    share: float
+    rate: float
+    impact_ratio: float | None
+    low: float | None
+    high: float | None
+    p_value: float | None
+    excluded: bool
+
+
+@dataclass(frozen=True)
+class ImpactTable(Result):
+    """Impact ratios of the categories of some columns.
+
+    Attributes
+    ----------
+    columns : tuple of str
+    rate_kind : {"selection rate", "scoring rate"}
+    categories : tuple of CategoryImpact
+    unknown : int
+        Applicants without a value in one of the columns; they are in no category.
+    median : float or None
+        The score that the scoring rate counts those above.
+    """
+
+    columns: tuple[str, ...]
+    rate_kind: Literal["selection rate", "scoring rate"]
+    categories: tuple[CategoryImpact, ...]
+    unknown: int
+    median: float | None
+
+
+def impact_ratios(
+    frame: pd.DataFrame,
+    columns: Sequence[str],
+    *,
+    selected: str | None = None,
+    positive: Positive = 1,
+    score: str | None = None,
+    exclude_below: float | None = None,
+    alpha: float = 0.05,
+) -> tuple[ImpactTable, ...]:
+    """Compute impact ratios for each column, and for their intersection.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        One row per applicant.
+    columns : sequence of str
+        Such as sex and race/ethnicity.
+    selected : str, optional
+        Column that says who was selected; `positive` are its favourable values.
+    score : str, optional
+        Numeric score instead: counted are those strictly above the median of all scores.
+    exclude_below : float, optional
+        Leave categories under this share of the applicants out of the ratios; the rule allows .02.
+    alpha : float
+        Intervals have confidence 1 - alpha.
+
+    Returns
+    -------
+    tuple of ImpactTable
+        One per column and, with several columns, one for all together.
+
+    Raises
+    ------
+    SpecError
+        Neither or both of `selected` and `score`, or a share outside 0 to 1.
+    DataError
+        Columns that do not exist or cannot be used.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"sex": ["f"] * 10 + ["m"] * 10, "hired": [1] * 3 + [0] * 7 + [1] * 6 + [0] * 4})
+    >>> [table] = impact_ratios(frame, ["sex"], selected="hired")
+    >>> [(one.category, one.rate, one.impact_ratio) for one in table.categories]
+    [(('f',), 0.3, 0.5), (('m',), 0.6, 1.0)]
+    """
+    if (selected is None) == (score is None):
+        raise SpecError("Name either the column of who was selected, or the column of scores.")
+    if exclude_below is not None and not 0.0 <= exclude_below < 1.0:
+        raise SpecError(f"exclude_below is a share of the applicants, 0 to 1; found {exclude_below}.")
+    median = None
+    outcome, thresholds, wanted = selected, {}, positive
+    if score is not None:
+        values = numbers(column(frame, score), score)
+        values = values[np.isfinite(values)]
+        median = float(np.median(values)) if values.size else 0.0
+        wanted = Threshold(median)
+        outcome, thresholds = score, {score: wanted}
+    table = count_rows(frame, columns, prediction=outcome, thresholds=thresholds)
+    sets = [(name,) for name in columns] + ([tuple(columns)] if len(columns) > 1 else [])
+    return tuple(_table(table.by(*names), wanted, exclude_below, median, score is not None, alpha) for names in sets)
+
+
+def _table(
+    table: CountTable, positive: Positive, exclude_below: float | None, median: float | None, scored: bool, alpha: float
+) -> ImpactTable:
+    known = table.known()
+    chosen = favourable(known.predictions, positive)
+    counts = known.counts.sum(axis=(1, 2, 4))
+    n, events = counts.sum(axis=1), counts[:, chosen].sum(axis=1)
+    with_outcome = np.array([one is not None for one in table.predictions], dtype=bool)
+    unknown = [None in group for group in table.groups]
+    total = int(n.sum())
+    excluded = n < (exclude_below or 0.0) * total
+    top = _top(n, events, excluded)
+    return ImpactTable(
+        columns=table.facets,
+        rate_kind="scoring rate" if scored else "selection rate",
+        categories=tuple(
+            _category(group, int(n[i]), int(events[i]), total, bool(excluded[i]), None if top is None else
+                      (int(n[top]), int(events[top])), i == top, alpha)
+            for i, group in enumerate(known.groups)
+            if n[i]
+        ),
+        unknown=int(table.counts[unknown][:, :, :, with_outcome].sum()),
+        median=median,
+    )  # fmt: skip
+
+
+def _top(n: NDArray[np.int64], events: NDArray[np.int64], excluded: NDArray[np.bool_]) -> int | None:
+    """Position of the highest rate, the larger category first."""
+    usable = [i for i in range(n.size) if n[i] and not excluded[i]]
+    best = max(usable, key=lambda i: (events[i] / n[i], n[i]), default=None)
+    return best if best is not None and events[best] else None
+
+
+def _category(
+    group: Group,
+    n: int,
+    selected: int,
+    total: int,
+    excluded: bool,
+    top: tuple[int, int] | None,
+    is_top: bool,
+    alpha: float,
+) -> CategoryImpact:
+    compared = None
+    if top is not None and not excluded and not is_top:
+        compared = compare_counts(selected, n, top[1], top[0], alpha=alpha, min_rows=1)
+    ratio = None if top is None or excluded else 1.0 if is_top else (selected / n) / (top[1] / top[0])
+    return CategoryImpact(
+        category=group,
+        n=n,
+        selected=selected,
+        share=n / total,
+        rate=selected / n,
+        impact_ratio=ratio,
+        low=None if compared is None else compared.ratio_low,
+        high=None if compared is None else compared.ratio_high,
+        p_value=None if compared is None else compared.p_value,
+        excluded=excluded,
+    )

@@ -1,0 +1,262 @@
+"""All group fairness metrics of a table or of counts, each with its interval or the reason why it has none."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pandas as pd
+
+from bdt_core.errors import SpecError, did_you_mean
+from bdt_core.fairness.coding import Level
+from bdt_core.fairness.counts import Group
+from bdt_core.fairness.rates import SHORT_NAMES
+from bdt_core.inference import adjust_p_values
+from bdt_core.result import Result
+
+Kind = Literal["rate", "clarify", "difference", "ratio", "range"]
+
+COLUMNS = ("facet", "value", "metric", "estimate", "low", "high", "undefined_reason", "n", "events")
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """One number with its interval.
+
+    Attributes
+    ----------
+    estimate, low, high : float or None
+        None: undefined, and `undefined_reason` says why. May be infinite.
+    undefined_reason : str or None
+    n, events : float
+        Rows in the denominator of the group (of d, where d is compared with a), and those that count.
+    """
+
+    estimate: float | None
+    low: float | None
+    high: float | None
+    undefined_reason: str | None
+    n: float
+    events: float
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One metric for every group.
+
+    Attributes
+    ----------
+    name : str
+    kind : {"rate", "clarify", "difference", "ratio", "range"}
+        A rate inside a group; one of Clarify's 21; a rate less, or over, that of the reference; the largest
+        difference or smallest ratio over all pairs of groups.
+    values : tuple of tuple
+        Groups, one value per facet; the empty tuple for a metric of all groups together.
+    estimate, low, high : tuple of (float or None)
+        Interval at the confidence of the result, for each group alone.
+    together_low, together_high : tuple of (float or None), optional
+        Limits that hold for all groups at once (differences and ratios).
+    undefined_reason : tuple of (str or None)
+    n, events : tuple of float
+    p_value : float, optional
+        Ranges: of equal rates in all groups.
+    excluded : tuple of tuple
+        Ranges: groups left out for having fewer rows than are needed.
+    """
+
+    name: str
+    kind: Kind
+    values: tuple[Group, ...]
+    estimate: tuple[float | None, ...]
+    low: tuple[float | None, ...]
+    high: tuple[float | None, ...]
+    undefined_reason: tuple[str | None, ...]
+    n: tuple[float, ...]
+    events: tuple[float, ...]
+    together_low: tuple[float | None, ...] | None = None
+    together_high: tuple[float | None, ...] | None = None
+    p_value: float | None = None
+    excluded: tuple[Group, ...] = ()
+
+    def __getitem__(self, value: Any) -> Estimate:
+        group = value if isinstance(value, tuple) else (value,)
+        if group not in self.values:
+            raise SpecError(
+                f"{self.name} has no group {group_name(group)}. {did_you_mean(group_name(group), self.names)}"
+            )
+        return self._at(self.values.index(group))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Groups as text."""
+        return tuple(group_name(group) for group in self.values)
+
+    @property
+    def only(self) -> Estimate:
+        """The estimate of a metric that has just one.
+
+        Raises
+        ------
+        SpecError
+            It has several.
+        """
+        if len(self.values) != 1:
+            raise SpecError(f"{self.name} has {len(self.values)} values; name one of: {', '.join(self.names[:20])}.")
+        return self._at(0)
+
+    def _at(self, i: int) -> Estimate:
+        return Estimate(
+            self.estimate[i], self.low[i], self.high[i], self.undefined_reason[i], self.n[i], self.events[i]
+        )
+
+
+@dataclass(frozen=True)
+class BiasMetrics(Result):
+    """Every metric of one facet, or of the intersections of several.
+
+    Attributes
+    ----------
+    facets : tuple of str
+    label, prediction, group, score, weight : str or None
+        Columns; `group` is the one within whose values CDDL and CDDPL compare.
+    positive : tuple
+        Favourable values found, or asked for when none was found.
+    confidence : float
+    reference : str
+        What differences and ratios compare with: a group, or "everybody else".
+    rows : int
+        Rows given.
+    missing : dict of str to int
+        Rows without a value per column. They are in no metric.
+    notes : tuple of str
+        What a reader must know to use the numbers.
+    metrics : tuple of Metric
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from bdt_core.fairness import bias_metrics
+    >>> frame = pd.DataFrame({"sex": list("ffffmmmm") * 10, "hired": [0, 0, 1, 0, 1, 1, 1, 0] * 10})
+    >>> result = bias_metrics(frame, facet="sex", label="hired")
+    >>> result["DPL"]["f"].estimate, result["prevalence"]["m"].estimate
+    (0.5, 0.75)
+    """
+
+    facets: tuple[str, ...]
+    label: str | None
+    prediction: str | None
+    group: str | None
+    score: str | None
+    weight: str | None
+    positive: tuple[Level, ...]
+    confidence: float
+    reference: str
+    rows: int
+    missing: dict[str, int]
+    notes: tuple[str, ...]
+    metrics: tuple[Metric, ...]
+
+    @property
+    def facet(self) -> str:
+        """Name of the facet, or of all of them."""
+        return " & ".join(self.facets)
+
+    def __getitem__(self, name: str) -> Metric:
+        wanted = SHORT_NAMES.get(name.lower(), name)
+        for metric in self.metrics:
+            if metric.name == wanted:
+                return metric
+        raise SpecError(f'There is no metric "{name}". {did_you_mean(name, [one.name for one in self.metrics])}')
+
+    def table(self) -> pd.DataFrame:
+        """All estimates, one per line.
+
+        Returns
+        -------
+        DataFrame
+            Columns facet, value, metric, estimate, low, high, undefined_reason, n, events, and then kind,
+            together_low, together_high, p_value. Infinite estimates stay infinite, undefined ones are missing.
+        """
+        parts: dict[str, list[Any]] = {
+            name: [] for name in (*COLUMNS, "kind", "together_low", "together_high", "p_value")
+        }
+        for one in self.metrics:
+            size = len(one.values)
+            none = (None,) * size
+            parts["facet"] += [self.facet] * size
+            parts["value"] += [None if not group else group[0] if len(group) == 1 else group_name(group)
+                               for group in one.values]  # fmt: skip
+            parts["metric"] += [one.name] * size
+            parts["kind"] += [one.kind] * size
+            parts["p_value"] += [one.p_value] * size
+            for name in ("estimate", "low", "high", "undefined_reason", "n", "events", "together_low", "together_high"):
+                parts[name] += getattr(one, name) or none
+        numbers = ("estimate", "low", "high", "together_low", "together_high", "p_value")
+        return pd.DataFrame({
+            name: pd.Series(values, dtype="float64" if name in numbers else None) for name, values in parts.items()
+        })  # fmt: skip
+
+
+@dataclass(frozen=True)
+class DeclaredTest(Result):
+    """The test of one declared metric on one facet, corrected over all that were declared."""
+
+    facet: str
+    metric: str
+    p_value: float | None
+    p_adjusted: float | None
+    significant: bool | None
+
+
+def declared_tests(
+    results: Iterable[BiasMetrics], metrics: Sequence[str], *, alpha: float = 0.05
+) -> tuple[DeclaredTest, ...]:
+    """Correct the tests of "no difference between groups" over declared facets x declared metrics (Holm).
+
+    Parameters
+    ----------
+    results : iterable of BiasMetrics
+        One per declared facet.
+    metrics : sequence of str
+        Names of range metrics, such as "demographic_parity_difference".
+    alpha : float
+        Level over the whole family.
+
+    Returns
+    -------
+    tuple of DeclaredTest
+        A test that could not be made has None and does not count in the family.
+
+    Raises
+    ------
+    SpecError
+        A metric that does not exist, or has no test.
+    """
+    pairs = [(one, one[name]) for one in results for name in metrics]
+    for _, metric in pairs:
+        if metric.kind != "range":
+            raise SpecError(f'"{metric.name}" has no test of its own. Declare a metric over all groups instead.')
+    adjusted = adjust_p_values([metric.p_value for _, metric in pairs])
+    return tuple(
+        DeclaredTest(
+            facet=one.facet,
+            metric=metric.name,
+            p_value=metric.p_value,
+            p_adjusted=None if math.isnan(p) else float(p),
+            significant=None if math.isnan(p) else bool(p <= alpha),
+        )
+        for (one, metric), p in zip(pairs, adjusted, strict=True)
+    )
+
+
+def group_name(group: Sequence[Level]) -> str:
+    """A group as text.
+
+    Examples
+    --------
+    >>> group_name(("Female", 40))
+    'Female & 40'
+    """
+    return " & ".join(map(str, group))

@@ -1,0 +1,200 @@
+"""How often the intervals of group fairness hold the truth, by simulation from known confusion probabilities."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import rel_entr
+
+from bdt_core.fairness import bias_score, metrics_from_counts
+from bdt_core.fairness.counts import CountTable
+from bdt_core.fairness.omnibus import equal_rates_p_value
+
+RUNS = 300
+FULL_RUNS = 4_000
+# TP, FP, FN, TN
+EQUAL = np.array([0.25, 0.10, 0.10, 0.55])
+WORSE = np.array([0.12, 0.06, 0.17, 0.65])
+BETTER = np.array([0.30, 0.16, 0.07, 0.47])
+
+
+def at_least(hits: int, runs: int, rate: float, slack: float = 0.0) -> bool:
+    """Whether so few hits are believable (p > .001) when the true rate is at least ``rate`` less ``slack``."""
+    return bool(stats.binom.cdf(hits, runs, rate - slack) > 0.001)
+
+
+def counted(cells: np.ndarray) -> CountTable:
+    """Count table of groups whose confusion counts are the rows of ``cells``."""
+    counts = np.zeros((len(cells), 1, 2, 2, 1), dtype=np.int64)
+    counts[:, 0, 1, 1, 0], counts[:, 0, 0, 1, 0], counts[:, 0, 1, 0, 0], counts[:, 0, 0, 0, 0] = cells.T
+    return CountTable(
+        facets=("g",),
+        groups=tuple((chr(97 + i),) for i in range(len(cells))),
+        stratum=None,
+        strata=(None,),
+        label="y",
+        labels=(0, 1),
+        prediction="p",
+        predictions=(0, 1),
+        score=None,
+        weight=None,
+        counts=counts,
+    )
+
+
+def drawn(rng: np.random.Generator, probabilities: np.ndarray, sizes: list[int]) -> CountTable:
+    return counted(np.stack([rng.multinomial(n, p) for n, p in zip(sizes, probabilities, strict=True)]))
+
+
+def rates_of(p: np.ndarray) -> dict[str, float]:
+    tp, fp, fn, tn = p
+    return {
+        "selection_rate": tp + fp,
+        "true_positive_rate": tp / (tp + fn),
+        "false_positive_rate": fp / (fp + tn),
+        "positive_predictive_value": tp / (tp + fp),
+        "negative_predictive_value": tn / (tn + fn),
+        "accuracy": tp + tn,
+        "prevalence": tp + fn,
+        "f1_score": 2 * tp / (2 * tp + fp + fn),
+    }
+
+
+def clarify_of(d: np.ndarray, a: np.ndarray, share_d: float) -> dict[str, float]:
+    of_d, of_a = rates_of(d), rates_of(a)
+    labels = [np.array([1 - one["prevalence"], one["prevalence"]]) for one in (of_d, of_a)]
+    middle = (labels[0] + labels[1]) / 2
+    gap = {name: of_a[name] - of_d[name] for name in of_d}
+    both = share_d * d + (1 - share_d) * a
+    benefit = np.array([1, 2, 0, 1])
+    mean = both @ benefit
+    return {
+        "DPL": gap["prevalence"],
+        "KL": rel_entr(labels[1], labels[0]).sum(),
+        "JS": (rel_entr(labels[1], middle) + rel_entr(labels[0], middle)).sum() / 2,
+        "LP": np.sqrt(2) * abs(gap["prevalence"]),
+        "KS": abs(gap["prevalence"]),
+        "DPPL": gap["selection_rate"],
+        "DI": of_d["selection_rate"] / of_a["selection_rate"],
+        "RD": gap["true_positive_rate"],
+        "DAR": gap["positive_predictive_value"],
+        "AD": gap["accuracy"],
+        "DRR": -gap["negative_predictive_value"],
+        "DCA": (a[0] + a[2]) / (a[0] + a[1]) - (d[0] + d[2]) / (d[0] + d[1]),
+        "DCR": (d[1] + d[3]) / (d[2] + d[3]) - (a[1] + a[3]) / (a[2] + a[3]),
+        "TE": d[2] / d[1] - a[2] / a[1],
+        "GE": (both @ benefit**2 / mean**2 - 1) / 2,
+    }
+
+
+@pytest.mark.parametrize(
+    ("d", "a", "sizes"),
+    [(EQUAL, EQUAL, [150, 400]), (WORSE, BETTER, [150, 400]), (WORSE, EQUAL, [2_000, 800])],
+    ids=["equal", "worse", "large"],
+)
+def test_every_rate_and_every_clarify_metric(d, a, sizes, full):
+    runs = FULL_RUNS if full else RUNS
+    truth = clarify_of(d, a, sizes[0] / sum(sizes)) | rates_of(d)
+    # At equality the distances' bounds start at 0 unless the test rejects.
+    hits = dict.fromkeys(truth, 0)
+    rng = np.random.default_rng([1, *sizes])
+    for _ in range(runs):
+        result = metrics_from_counts(drawn(rng, np.stack([d, a]), sizes), facet_values="a")
+        for name, value in truth.items():
+            found = result[name][()] if name == "GE" else result[name]["a"]
+            hits[name] += found.low - 1e-12 <= value <= found.high + 1e-12
+    poor = {name: count / runs for name, count in hits.items() if not at_least(count, runs, 0.95, slack=0.015)}
+    assert not poor
+
+
+@pytest.mark.parametrize("groups", [2, 3, 6])
+@pytest.mark.parametrize("differ", [False, True])
+def test_ranges_and_the_composite_score(groups, differ, full):
+    runs = FULL_RUNS if full else RUNS // 2
+    probabilities = np.stack([EQUAL] * groups)
+    if differ:
+        probabilities[0], probabilities[-1] = WORSE, BETTER
+    rates = [rates_of(one) for one in probabilities]
+    spread = {name: np.ptp([one[name] for one in rates]) for name in rates[0]}
+    ratio = {name: min(one[name] for one in rates) / max(one[name] for one in rates) for name in rates[0]}
+    odds = [one[2] / one[1] for one in probabilities]
+    truth = {
+        "demographic_parity_difference": spread["selection_rate"],
+        "demographic_parity_ratio": ratio["selection_rate"],
+        "equal_opportunity_difference": spread["true_positive_rate"],
+        "predictive_parity_ratio": ratio["positive_predictive_value"],
+        "equalized_odds_difference": max(spread["true_positive_rate"], spread["false_positive_rate"]),
+        "equalized_odds_ratio": min(ratio["true_positive_rate"], ratio["false_positive_rate"]),
+        "treatment_equality_difference": np.ptp(odds),
+    }
+    score = 0.5 * spread["selection_rate"] + 0.25 * (spread["true_positive_rate"] + spread["false_positive_rate"])
+    hits = dict.fromkeys([*truth, "score", "together"], 0)
+    false_alarms = 0
+    rng = np.random.default_rng([2, groups, differ])
+    for _ in range(runs):
+        table = drawn(rng, probabilities, [200 + 100 * i for i in range(groups)])
+        result = metrics_from_counts(table, reference="a")
+        for name, value in truth.items():
+            hits[name] += result[name].only.low - 1e-9 <= value <= result[name].only.high + 1e-9
+        composite = bias_score(table)
+        hits["score"] += composite.low - 1e-9 <= score <= composite.high
+        false_alarms += composite.p_value <= 0.05
+        metric = result["selection_rate_difference"]
+        hits["together"] += all(
+            low <= rates[i + 1]["selection_rate"] - rates[0]["selection_rate"] <= high
+            for i, (low, high) in enumerate(zip(metric.together_low[1:], metric.together_high[1:], strict=True))
+        )
+    poor = {name: count / runs for name, count in hits.items() if not at_least(count, runs, 0.95, slack=0.01)}
+    assert not poor
+    if not differ:
+        assert stats.binom.sf(false_alarms - 1, runs, 0.06) > 0.001
+
+
+@pytest.mark.parametrize("sizes", [(8, 12, 20), (15, 300), (400, 300, 200, 100)])
+def test_omnibus_test_keeps_its_level(sizes, full):
+    runs = FULL_RUNS if full else RUNS
+    rng = np.random.default_rng([3, *sizes])
+    n = np.array(sizes, dtype=float)
+    alarms = sum(equal_rates_p_value(rng.binomial(sizes, 0.15).astype(float), n) <= 0.05 for _ in range(runs))
+    assert stats.binom.sf(alarms - 1, runs, 0.05) > 0.001
+
+
+def test_conditional_disparity(full):
+    from bdt_core.fairness.conditional import conditional_disparity
+
+    runs = FULL_RUNS if full else RUNS
+    rng = np.random.default_rng(4)
+    # Share of d among the unfavourable and the favourable, and rows of both, per stratum.
+    shares = np.array([[0.3, 0.2], [0.5, 0.5], [0.1, 0.25]])
+    rows = np.array([[60, 90], [40, 20], [150, 30]])
+    weight = rows.sum(1) / rows.sum()
+    truth = float(weight @ (shares[:, 0] - shares[:, 1]))
+    d = rng.binomial(rows, shares, size=(runs, 3, 2)).astype(float)
+    found = conditional_disparity(d, rows - d, 0.05)
+    assert at_least(int(((found.low <= truth) & (truth <= found.high)).sum()), runs, 0.95, slack=0.01)
+
+
+def test_score_metrics_and_flip_test(full):
+    import pandas as pd
+
+    from bdt_core.fairness import bias_metrics, flip_test
+
+    runs = 2_000 if full else 150
+    rng = np.random.default_rng(5)
+    truth = {"mean_score": 0.4, "brier_score": 0.4 - (0.4**2 + 0.04), "observed_to_expected": 1.0}
+    hits = dict.fromkeys([*truth, "calibration_error", "FT"], 0)
+    for _ in range(runs):
+        # A calibrated score, Beta with mean .4 and variance .04.
+        s = rng.beta(2, 3, 250)
+        frame = pd.DataFrame({"g": "a", "y": (rng.random(250) < s).astype(int), "s": s})
+        result = bias_metrics(frame, facet="g", label="y", score="s")
+        for name, value in truth.items():
+            hits[name] += result[name]["a"].low <= value <= result[name]["a"].high
+        hits["calibration_error"] += result["calibration_error"]["a"].low == 0.0
+        in_d = np.arange(400) < 200
+        predicted = np.where(in_d, rng.random(400) < 0.5, True)
+        flipped = flip_test(pd.DataFrame({"x": rng.normal(size=400)}), in_d, predicted)
+        hits["FT"] += flipped.low <= 0.5 <= flipped.high
+    poor = {name: count / runs for name, count in hits.items() if not at_least(count, runs, 0.95, slack=0.01)}
+    assert not poor
