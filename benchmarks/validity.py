@@ -1,6 +1,6 @@
 """The record of the audit's validity: false alarms, power and the winner's curse, written to docs/validity.md.
 
-``python -m benchmarks validity`` takes about half an hour; ``--quick`` a minute.
+``python -m benchmarks validity`` takes half an hour to an hour; ``--quick`` a few minutes.
 """
 
 from __future__ import annotations
@@ -78,9 +78,9 @@ class Alarms:
 
 def run(quick: bool = False) -> None:
     """Run the studies and write the page and its figure."""
-    runs = 20 if quick else 300
+    runs = 10 if quick else 100
     alarms = list(false_alarms(runs))
-    power = power_table(10 if quick else 100)
+    power = power_table(5 if quick else 50)
     (DOCS / "images").mkdir(parents=True, exist_ok=True)
     draw_power(power, DOCS / "images" / "power.svg")
     (DOCS / "validity.md").write_text(page(alarms, power), encoding="utf-8")

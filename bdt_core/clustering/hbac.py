@@ -26,7 +26,7 @@ from bdt_core.table.encoding import Encoded, Encoder, Kind, as_frame, column_kin
 
 FORMAT = "bdt.hbac/1"
 
-THREADED_CELLS = 1_000_000
+THREADED_CELLS = 4_000_000
 """Smaller tables are not worth a second thread."""
 
 

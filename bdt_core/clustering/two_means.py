@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +13,6 @@ from bdt_core.clustering import kernels
 from bdt_core.clustering.split import (
     BLOCK_ROWS,
     Block,
-    Floats,
     Integers,
     Layout,
     MapBlocks,
@@ -25,10 +25,8 @@ from bdt_core.clustering.split import (
     squared_norm,
     statistics,
 )
+from bdt_core.clustering.starts import Sample, densest_start, draw_sample, starts
 from bdt_core.table.encoding import Encoded
-
-SAMPLE_ROWS = 4096
-"""Distinct rows that the starts are worked out on."""
 
 LARGER_SAMPLE_ROWS = 32_768
 """Distinct rows that the best starts are worked out on before all rows, when these are many more."""
@@ -56,23 +54,6 @@ class Found:
     split: Splits
     side_b: Statistics
     cost: float
-
-
-@dataclass(frozen=True)
-class Sample:
-    """Distinct rows with their numbers of copies.
-
-    Attributes
-    ----------
-    table : Encoded
-    weights : float64 ndarray of shape (m,)
-    complete : bool
-        Whether every row of the set has its copy here.
-    """
-
-    table: Encoded
-    weights: Floats
-    complete: bool
 
 
 def best_split(
@@ -119,32 +100,73 @@ def best_split(
     sample = draw_sample(table, start, stop, hashes, key)
     if len(sample.weights) < 2:
         return None
-    all_of_it = Block(sample.table, 0, sample.table.rows, sample.weights)
-    everything = Splits.all_to_b(layout, table.numeric.dtype)
-    total = whole if sample.complete else statistics([all_of_it], everything, layout)
+    total = whole if sample.complete else sample.statistics(layout)
     share = min_rows / (stop - start)
     a, b = starts(sample, layout, generator, n_init)
     tolerance = TOLERANCE * layout.variance
-    found = refine([all_of_it], a, b, total, layout, 0.0 if sample.complete else tolerance)
+    found = refine_sample(sample, a, b, total, layout, 0.0 if sample.complete else tolerance)
     if not found:
         return None
     if sample.complete:
         width = len(layout.levels)
         if not layout.fields and 2 * width * width * sample.table.rows <= POLISHED_CELLS:
-            found = polish([all_of_it], found, total, layout)
+            found = polish(sample, found, total, layout)
         return _large_enough_first(found, total, share)[0]
     a, b = _promising(_large_enough_first(found, total, share), total, layout)
     if stop - start > 4 * LARGER_SAMPLE_ROWS:
         sample = draw_sample(table, start, stop, hashes, key, LARGER_SAMPLE_ROWS)
-        all_of_it = Block(sample.table, 0, sample.table.rows, sample.weights)
-        total = statistics([all_of_it], everything, layout)
-        found = refine([all_of_it], a, b, total, layout, tolerance)
+        total = sample.statistics(layout)
+        found = refine_sample(sample, a, b, total, layout, tolerance)
         if found:
             a, b = _promising(_large_enough_first(found, total, share)[:1], total, layout)
     nothing = np.empty(0)
     blocks = [Block(table, *bounds, nothing) for bounds in bounds_of_blocks(start, stop, block_rows)]
+    if not layout.fields:
+        dense_a, dense_b = densest_start(blocks, hashes, whole, layout, map_blocks)
+        a, b = _joined([a, dense_a]), _joined([b, dense_b])
     found = _large_enough_first(refine(blocks, a, b, whole, layout, tolerance, map_blocks), whole, share)
     return found[0] if found else None
+
+
+def refine_sample(
+    sample: Sample, a: Prototypes, b: Prototypes, whole: Statistics, layout: Layout, tolerance: float
+) -> list[Found]:
+    """What `refine` gives on the rows of a sample, in one compiled loop: passes over few rows are short."""
+    table = sample.table
+    size = len(a.means)
+    a, b = (Prototypes(one.means.astype(np.float64), one.modes.astype(np.int64)) for one in (a, b))  # copies
+    linear: npt.NDArray[Any] = np.empty((size, layout.fields), table.numeric.dtype)
+    splits = Splits(linear, np.empty(size, linear.dtype), a.modes, b.modes, layout.gamma)
+    side_b = Statistics(np.empty(size), np.empty(linear.shape), np.empty((size, int(layout.offsets[-1]))))
+    costs = np.empty(size)
+    kernels.refine(
+        table.numeric,
+        table.codes,
+        sample.weights,
+        a.means,
+        a.modes,
+        b.means,
+        b.modes,
+        whole.rows[0],
+        whole.sums[0],
+        whole.counts[0],
+        layout.gamma,
+        layout.offsets,
+        tolerance,
+        MAX_PASSES,
+        splits.linear,
+        splits.thresholds,
+        side_b.rows,
+        side_b.sums,
+        side_b.counts,
+        costs,
+    )
+    distinct, firsts = np.unique(costs, return_index=True)
+    return [
+        Found(splits[[index]], side_b[[index]], float(one))
+        for one, index in zip(distinct, firsts, strict=True)
+        if np.isfinite(one)
+    ]
 
 
 def refine(
@@ -198,7 +220,7 @@ def refine(
     return distinct
 
 
-def polish(blocks: Sequence[Block], found: list[Found], whole: Statistics, layout: Layout) -> list[Found]:
+def polish(sample: Sample, found: list[Found], whole: Statistics, layout: Layout) -> list[Found]:
     """Leave the local optima of k-modes: start again with one mode at a time moved to its runner-up.
 
     Modes jump where means glide, so k-modes gets stuck far more often than k-means does.
@@ -218,7 +240,7 @@ def polish(blocks: Sequence[Block], found: list[Found], whole: Statistics, layou
             moved_a, moved_b = (np.repeat(one, 2 * len(columns), axis=0) for one in (a, b))
             moved_a[columns, columns] = second_a
             moved_b[len(columns) + columns, columns] = second_b
-            tried = refine(blocks, Prototypes(means, moved_a), Prototypes(means, moved_b), whole, layout, 0.0)
+            tried = refine_sample(sample, Prototypes(means, moved_a), Prototypes(means, moved_b), whole, layout, 0.0)
             if not tried or tried[0].cost >= best.cost:
                 break
             best = tried[0]
@@ -237,80 +259,6 @@ def _modes_and_runners_up(group: Statistics, layout: Layout) -> tuple[Integers, 
     return first, second
 
 
-def starts(
-    sample: Sample, layout: Layout, generator: np.random.Generator, n_init: int
-) -> tuple[Prototypes, Prototypes]:
-    """Pairs of rows to start from.
-
-    The first row is drawn by weight, the second by weight times its dissimilarity from the first (k-means++,
-    Arthur & Vassilvitskii 2007). With categories, one start is by density instead: the row whose levels are the
-    most frequent ones, and the row with the largest product of that density and its dissimilarity from the
-    first (Cao, Liang & Bai 2009).
-    """
-    numeric = sample.table.numeric.astype(np.float64)
-    codes = sample.table.codes.astype(np.int64)
-    weights = sample.weights
-    draws = generator.random((n_init, 2))
-    firsts = _draw(weights, draws[:, 0])
-    density = None
-    if len(layout.levels) and not layout.fields:
-        density = np.zeros(len(weights))
-        for code in codes:
-            density += np.bincount(code, weights)[code]
-        firsts[0] = density.argmax()
-    seconds = np.empty_like(firsts)
-    for index, first in enumerate(firsts):
-        apart = np.zeros(len(weights))
-        for column in numeric:
-            apart += (column - column[first]) ** 2
-        for code in codes:
-            apart += layout.gamma * (code != code[first])
-        if index == 0 and density is not None:
-            seconds[index] = (density * apart).argmax()
-        else:
-            seconds[index] = _draw(weights * apart, draws[index : index + 1, 1])[0]
-    points = Prototypes(numeric.T, codes.T)
-    return points[firsts], points[seconds]
-
-
-def draw_sample(
-    table: Encoded,
-    start: int,
-    stop: int,
-    hashes: npt.NDArray[np.uint64],
-    key: np.uint64,
-    size: int = SAMPLE_ROWS,
-) -> Sample:
-    """The distinct rows with the smallest seeded hashes, in that order, each with its number of copies.
-
-    Which rows these are depends on their content and the key alone, not on their order. Copies of a row share
-    its hash, so many copies cannot crowd other rows out.
-    """
-    rows = stop - start
-    share = 1.0 if rows <= 2 * size else 1.25 * size / rows
-    while True:
-        limit = np.uint64(2**64 - 1) if share >= 1.0 else np.uint64(int(share * 2.0**64))
-        where, values = kernels.rows_below(hashes[start:stop], key, limit)
-        order = np.argsort(values, kind="stable")
-        ordered = values[order]
-        first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])[: len(ordered)])
-        if len(first) >= size or share >= 1.0:
-            break
-        share *= 8.0
-    complete = share >= 1.0 and len(first) <= size
-    weights = np.diff(np.append(first, len(ordered))).astype(np.float64)[:size]
-    chosen = start + where[order[first[:size]]]
-    columns = Encoded(np.ascontiguousarray(table.numeric[:, chosen]), np.ascontiguousarray(table.codes[:, chosen]))
-    return Sample(columns, weights, complete)
-
-
-def _draw(weights: Floats, uniform: Floats) -> npt.NDArray[np.intp]:
-    """Positions drawn with probability in proportion to weights."""
-    total = np.cumsum(weights)
-    drawn: npt.NDArray[np.intp] = np.searchsorted(total, uniform * total[-1], side="right")
-    return np.minimum(drawn, len(weights) - 1)
-
-
 def _large_enough_first(found: list[Found], total: Statistics, share: float) -> list[Found]:
     """Splits with at least that share of the rows on either side, then the others, each by rising cost."""
     wanted = share * float(total.rows[0]) * (1.0 - 1e-12)
@@ -325,9 +273,11 @@ def _large_enough_first(found: list[Found], total: Statistics, share: float) -> 
 def _promising(found: list[Found], total: Statistics, layout: Layout) -> tuple[Prototypes, Prototypes]:
     """Prototypes of the best solutions on the sample, as starts on all rows."""
     kept = found[:FULL_RUNS]
-    a = [prototypes(total - one.side_b, layout) for one in kept]
-    b = [prototypes(one.side_b, layout) for one in kept]
     return (
-        Prototypes(np.concatenate([one.means for one in a]), np.concatenate([one.modes for one in a])),
-        Prototypes(np.concatenate([one.means for one in b]), np.concatenate([one.modes for one in b])),
+        _joined([prototypes(total - one.side_b, layout) for one in kept]),
+        _joined([prototypes(one.side_b, layout) for one in kept]),
     )
+
+
+def _joined(points: Sequence[Prototypes]) -> Prototypes:
+    return Prototypes(np.concatenate([one.means for one in points]), np.concatenate([one.modes for one in points]))

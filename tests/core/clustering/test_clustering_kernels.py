@@ -9,7 +9,8 @@ import pytest
 
 from bdt_core.clustering import kernels
 from bdt_core.clustering.split import Block, Layout, Prototypes, Splits, assign, block_statistics
-from bdt_core.clustering.two_means import MAX_PASSES, Sample, refine, refine_sample
+from bdt_core.clustering.starts import Sample
+from bdt_core.clustering.two_means import MAX_PASSES, refine, refine_sample
 from bdt_core.table.encoding import Encoded
 
 

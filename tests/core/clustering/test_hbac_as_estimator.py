@@ -126,6 +126,7 @@ TWO = pd.DataFrame({"a": [0.0, 1.0], "b": ["x", "y"]})
     ("table", "y", "message"),
     [
         (TWO.assign(a=[0.0, np.inf]), [0, 1], 'Column "a" contains inf'),
+        (TWO.assign(a=[0.0, -np.inf]), [0, 1], 'Column "a" contains inf'),
         (TWO.assign(a=[0.0, 1e200]), [0, 1], 'Column "a" contains values beyond'),
         (TWO.assign(a=pd.to_datetime(["2020", "2021"])), [0, 1], 'Column "a" is datetime'),
         (TWO.assign(a=[1 + 2j, 0]), [0, 1], "Complex data not supported"),
@@ -133,6 +134,7 @@ TWO = pd.DataFrame({"a": [0.0, 1.0], "b": ["x", "y"]})
         (pd.concat([TWO, TWO[["a"]]], axis=1), [0, 1], "same name"),
         (TWO[:0], [], "0 sample"),
         (TWO, [0, np.nan], "y, the bias variable, contains NaN or inf in 1 rows"),
+        (TWO, [0, -np.inf], "y, the bias variable, contains NaN or inf in 1 rows"),
         (TWO, ["p", "q"], "must hold numbers"),
         (TWO, [0, 1, 2], "X has 2 rows and y has 3"),
         (TWO, None, "requires y"),
@@ -148,6 +150,20 @@ def test_an_identifier_is_refused_by_name():
     frame = pd.DataFrame({"id": [f"p{index}" for index in range(70_000)]})
     with pytest.raises(DataError, match=r'Column "id" has 70,000 different values: .* identifier'):
         HBAC().fit(frame, np.arange(70_000) % 2)
+
+
+@pytest.mark.parametrize("of", ["text", "number"])
+def test_categories_up_to_the_limit_are_taken_and_one_more_is_not(of):
+    rows = np.arange(70_000)
+    y = (rows % 2).astype(float)
+    values = np.minimum(rows, 65_534)  # 65,535 levels
+    frame = pd.DataFrame({"id": values.astype("U5") if of == "text" else values, "b": rows % 3})
+    model = HBAC("kmodes", max_iter=2, min_cluster_size=1).fit(frame, y)
+    assert model.n_clusters_ > 1
+    assert model.predict(frame).tobytes() == model.labels_.tobytes()
+    frame["id"] = np.minimum(rows, 65_535).astype("U5") if of == "text" else np.minimum(rows, 65_535)
+    with pytest.raises(DataError, match=r'Column "id" has 65,536 different values'):
+        HBAC("kmodes").fit(frame, y)
 
 
 def test_methods_say_which_columns_they_cannot_take():
@@ -183,6 +199,7 @@ def test_predict_wants_the_columns_of_the_fit():
         (pd.DataFrame({"a": [None] * 30, "b": [np.nan] * 30}), np.arange(30)),  # all missing
         (np.arange(60.0).reshape(30, 2), np.ones(30)),  # y does not vary
         (np.zeros((1, 1)), np.zeros(1)),  # one row
+        (np.tile([[3.0, -1e9]], (20_000, 1)), np.arange(20_000) % 7),  # copies of one row, more than a sample
     ],
 )
 @pytest.mark.parametrize("engine", ["bdt", "reference"])
@@ -196,11 +213,27 @@ def test_what_cannot_be_told_apart_is_one_cluster(table, y, engine):
     assert model.predict(table, route="centroid").tolist() == [0] * len(y)
 
 
-def test_a_minimum_over_half_of_the_rows_is_one_cluster():
+@pytest.mark.parametrize("method", ["auto", "kmodes"])
+@pytest.mark.parametrize("rows", [30, 20_000])  # fewer and more than a sample takes
+def test_copies_of_two_rows_are_two_clusters(method, rows):
+    frame = pd.DataFrame({"n": [1.0, 2.0], "c": ["x", "y"]}).iloc[np.arange(rows) % 3 // 2].reset_index(drop=True)
+    y = (frame["n"] == 2).to_numpy() + np.arange(rows) % 2
+    model = HBAC(method, min_cluster_size=1).fit(frame, y)
+    assert model.labels_.tolist() == (frame["n"] == 1).astype(int).tolist()
+    assert model.predict(frame).tobytes() == model.labels_.tobytes()
+    one_of_them = HBAC(method, min_cluster_size=0.4).fit(frame, y)  # the rarer row alone is too small a cluster
+    assert one_of_them.n_clusters_ == 1
+
+
+@pytest.mark.parametrize("size", [51, 0.51, 101, 10**9])
+@pytest.mark.parametrize("engine", ["bdt", "reference"])
+def test_a_minimum_over_half_of_the_rows_is_one_cluster(engine, size):
     frame, y = people(100)
-    model = HBAC(min_cluster_size=51).fit(frame, y)
+    frame = frame if engine == "bdt" else frame[["income"]]
+    model = HBAC(engine=engine, min_cluster_size=size).fit(frame, y)
     assert model.n_clusters_ == 1
-    assert model.n_iter_ == 0
+    assert model.n_iter_ == (engine == "reference")  # which, like the original tool, tries once
+    assert model.predict(frame).tolist() == [0] * 100
 
 
 def test_constant_columns_change_nothing():

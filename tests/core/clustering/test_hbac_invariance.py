@@ -15,7 +15,7 @@ from bdt_core.clustering.grow import grow
 from bdt_core.clustering.hbac import _layout
 from bdt_core.clustering.outcome import Moments, whole_numbers
 from bdt_core.clustering.splitters import CompiledSplitter
-from bdt_core.clustering.two_means import SAMPLE_ROWS, draw_sample
+from bdt_core.clustering.starts import SAMPLE_ROWS, draw_sample
 from bdt_core.table.encoding import Encoder
 
 seeds = st.integers(0, 10_000)
