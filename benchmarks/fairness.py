@@ -1,6 +1,6 @@
 """Speed of group fairness: ours against one ``bincount`` and, where it is installed, fairlearn.
 
-``python -m benchmarks.fairness`` prints a Markdown table. fairlearn runs in an environment of its own: name its
+``python -m benchmarks fairness`` prints a Markdown table. fairlearn runs in an environment of its own: name its
 Python in the environment variable BENCHMARK_FAIRLEARN_PYTHON, or its rows are left out. ``--full`` adds 100 million
 rows, streamed.
 """
@@ -11,7 +11,6 @@ import os
 import resource
 import statistics
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -64,7 +63,7 @@ class Row:
     note: str = ""
 
 
-def run(full: bool = False) -> list[Row]:
+def measure(full: bool = False) -> list[Row]:
     """Measure everything.
 
     Parameters
@@ -161,12 +160,8 @@ def _streamed(millions: int) -> Row:
     )
 
 
-def main() -> None:
+def run(full: bool = False) -> None:
     """Print the table."""
     print("| task | who | rows | wall s | CPU s | |\n|---|---|---|---|---|---|")
-    for row in run("--full" in sys.argv):
+    for row in measure(full):
         print(f"| {row.task} | {row.who} | {row.rows:,} | {row.wall:.4f} | {row.cpu:.4f} | {row.note} |")
-
-
-if __name__ == "__main__":
-    main()
