@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -98,29 +100,34 @@ def measure_stability(
     >>> [one.word for one in measure_stability(model, X, y, bootstraps=5).clusters]
     ['stable', 'stable']
     """
-    rng = np.random.default_rng([random_state, 1])
     table = model.encoder_.transform(X)
     share = _share(model, table.rows)
     rows = min(table.rows, MOST_ROWS)
-    judged = np.arange(rows) if rows == table.rows else np.sort(rng.choice(table.rows, rows, replace=False))
+    judged = np.arange(rows)
+    if rows < table.rows:
+        chosen = np.random.default_rng([random_state, 1]).choice(table.rows, rows, replace=False)
+        judged = np.sort(chosen)
     labels = model.labels_[judged]
     judged_table = _take(table, judged)
-    jaccards, rand_bootstraps, rand_seeds = [], [], []
-    for done in range(bootstraps + seeds):
-        is_bootstrap = done < bootstraps
+
+    def refit(number: int) -> NDArray[np.int64]:
+        """Contingency of the clusters with those of one refit, whose draw is its own whatever runs beside it."""
+        is_bootstrap = number < bootstraps
+        rng = np.random.default_rng([random_state, 1, number])
         drawn = rng.integers(0, table.rows, rows) if is_bootstrap else judged
-        # A share of the draw, and a seed that differs only where seeds are compared.
-        settings = {"min_cluster_size": share, "random_state": random_state + (0 if is_bootstrap else done + 1)}
-        refit = clone(model).set_params(**settings)
-        refit.fit_encoded(_take(table, drawn), y[drawn], model.encoder_, model.method_)
-        shared = _contingency(labels, refit.tree_.route(judged_table), model.n_clusters_, refit.n_clusters_)
-        if is_bootstrap:
-            jaccards.append(best_jaccard(shared))
-            rand_bootstraps.append(adjusted_rand(shared))
-        else:
-            rand_seeds.append(adjusted_rand(shared))
-        if progress is not None:
-            progress(done + 1, bootstraps + seeds)
+        seed = random_state + (0 if is_bootstrap else number + 1)
+        again = clone(model).set_params(min_cluster_size=share, random_state=seed)
+        again.fit_encoded(_take(table, drawn), y[drawn], model.encoder_, model.method_)
+        return _contingency(labels, again.tree_.route(judged_table), model.n_clusters_, again.n_clusters_)
+
+    shared = []
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        for one in pool.map(refit, range(bootstraps + seeds)):
+            shared.append(one)
+            if progress is not None:
+                progress(len(shared), bootstraps + seeds)
+    jaccards = [best_jaccard(one) for one in shared[:bootstraps]]
+    rands = [adjusted_rand(one) for one in shared]
     means = np.mean(jaccards, axis=0) if jaccards else np.full(model.n_clusters_, np.nan)
     return Stability(
         bootstraps=bootstraps,
@@ -129,8 +136,8 @@ def measure_stability(
         clusters=tuple(
             ClusterStability(label, float(jaccard), in_a_word(float(jaccard))) for label, jaccard in enumerate(means)
         ),
-        rand_bootstraps=float(np.mean(rand_bootstraps)),
-        rand_seeds=float(np.mean(rand_seeds)),
+        rand_bootstraps=float(np.mean(rands[:bootstraps])),
+        rand_seeds=float(np.mean(rands[bootstraps:])),
     )
 
 
