@@ -152,6 +152,8 @@ def _parse(text: str, separator: str, path: Path) -> pd.DataFrame:
                 f"{path}, line {where[2]}: {where[3]} columns where the header has {where[1]}. "
                 "Put quotes around values that hold the separator."
             ) from None
+        if "EOF inside string" in str(error):
+            raise SourceError(f"{path}: a quotation mark is opened and never closed. Close it or remove it.") from None
         raise SourceError(f"{path} cannot be read as a table: {error}.") from None
     frame.columns = [str(name).strip() for name in frame.columns]
     return frame

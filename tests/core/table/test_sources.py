@@ -69,6 +69,7 @@ BAD = {
         "a,b\nJörg,1\n".encode() + "Anaïs,2\n".encode("cp1252"),
         "line 2 is UTF-8, line 3 is not",
     ),
+    "open_quote": (b'a,b\n"x,1\n2,3\n', "never closed"),
     "binary": (b"PK\x03\x04\x00\x00\x00", "zero bytes"),
 }
 
