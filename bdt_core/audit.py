@@ -11,6 +11,14 @@ import pandas as pd
 
 from bdt_core.clustering.clusters import Clusters, find_clusters
 from bdt_core.differences import FeatureDifferences, compare_features
+from bdt_core.fairness.declared_groups import (
+    GroupCounts,
+    GroupMetrics,
+    GroupScores,
+    compare_groups,
+    count_groups,
+    score_groups,
+)
 from bdt_core.report.document import build_document
 from bdt_core.significance import ClusterSignificance, compare_clusters
 from bdt_core.spec import AuditSpec, load_spec, parse_spec
@@ -27,6 +35,7 @@ STAGES = (
     "find clusters",
     "test the clusters",
     "compare features",
+    "compare declared groups",
     "write the report",
 )
 Progress = Callable[[str, int, int], None]
@@ -42,6 +51,8 @@ class AuditResult:
     clusters : Clusters
     significance : ClusterSignificance
     differences : FeatureDifferences
+    group_counts, group_metrics, group_scores
+        Of declared groups; None when none were declared.
     document : dict
         The report as data.
     """
@@ -52,6 +63,9 @@ class AuditResult:
     clusters: Clusters
     significance: ClusterSignificance
     differences: FeatureDifferences
+    group_counts: GroupCounts | None
+    group_metrics: GroupMetrics | None
+    group_scores: GroupScores | None
     document: dict[str, Any]
 
     @property
@@ -141,8 +155,17 @@ def audit(
     say(5)
     differences = compare_features(clusters, test, settled.significance)
     say(6)
-    document = build_document(test, clusters, significance, differences, settled.gate)
-    return AuditResult(table, train, test, clusters, significance, differences, document)
+    counts = metrics = scores = None
+    if settled.facets:
+        counts = count_groups(frame, settled)
+        metrics = compare_groups(counts, settled.significance, frame)
+        scores = score_groups(counts, settled.significance)
+    say(7)
+    document = build_document(
+        test, clusters, significance, differences, settled.gate,
+        require=settled.require, metrics=metrics, scores=scores,
+    )  # fmt: skip
+    return AuditResult(table, train, test, clusters, significance, differences, counts, metrics, scores, document)
 
 
 def _settled(spec: AuditSpec | dict[str, Any] | str | Path, data: pd.DataFrame | str | Path | None) -> AuditSpec:

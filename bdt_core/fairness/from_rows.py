@@ -104,13 +104,17 @@ def bias_metrics(
         weight=weight,
         thresholds=thresholds,
     )
-    from_rows: dict[str, Measured] = {}
-    known = table.known()
-    if score is not None and label is not None:
-        from_rows["auc"] = auc_by_group(frame, known, positive=positive, alpha=alpha, thresholds=thresholds)
-    if features is not None and prediction is not None:
-        wanted = positive if positive_prediction is None else positive_prediction
-        from_rows["FT"] = _flip_tests(frame, known, facet_values, wanted, features, flip_sign, alpha, thresholds)
+    from_rows = measured_from_rows(
+        frame,
+        table,
+        positive=positive,
+        positive_prediction=positive_prediction,
+        facet_values=facet_values,
+        features=features,
+        flip_sign=flip_sign,
+        alpha=alpha,
+        thresholds=thresholds,
+    )
     return metrics_from_counts(
         table,
         positive=positive,
@@ -122,6 +126,44 @@ def bias_metrics(
         min_rows=min_rows,
         from_rows=from_rows,
     )
+
+
+def measured_from_rows(
+    frame: pd.DataFrame,
+    table: CountTable,
+    *,
+    positive: Positive = 1,
+    positive_prediction: Positive | None = None,
+    facet_values: FacetValues | None = None,
+    features: Sequence[str] | None = None,
+    flip_sign: Sign = "paper",
+    alpha: float = 0.05,
+    thresholds: Mapping[str, Threshold] | None = None,
+) -> dict[str, Measured]:
+    """Compute the two metrics that counts cannot give: "auc" with a score and a label, "FT" with features.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The rows of which `table` was counted.
+    table : CountTable
+    thresholds : mapping of column to Threshold, optional
+        Those with which it was counted.
+
+    Returns
+    -------
+    dict of str to Measured
+        For `metrics_from_counts`; see `bias_metrics` for the other parameters.
+    """
+    cuts = thresholds or {}
+    known = table.known()
+    found: dict[str, Measured] = {}
+    if table.score is not None and table.label is not None:
+        found["auc"] = auc_by_group(frame, known, positive=positive, alpha=alpha, thresholds=cuts)
+    if features and table.prediction is not None:
+        wanted = positive if positive_prediction is None else positive_prediction
+        found["FT"] = _flip_tests(frame, known, facet_values, wanted, features, flip_sign, alpha, cuts)
+    return found
 
 
 def _thresholds(

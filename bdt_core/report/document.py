@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import math
 import platform
+from collections.abc import Sequence
 from importlib import metadata
-from typing import Any
+from typing import Any, Literal
 
 from bdt_core.clustering.clusters import Clusters
 from bdt_core.clustering.tree import ClusterTree
 from bdt_core.differences import ColumnDifference, FeatureDifferences
+from bdt_core.fairness.declared_groups import GroupMetrics, GroupScores
 from bdt_core.inference import CategoricalComparison, Comparison
 from bdt_core.report import text
+from bdt_core.report.document_groups import groups_document
 from bdt_core.significance import ClusterSignificance, ComparedCluster
-from bdt_core.spec import Limit
+from bdt_core.spec import AnyLimit
 from bdt_core.table.audit_table import AuditTable
 from bdt_core.table.bias_variable import wording
-from bdt_core.verdict import NO_CLUSTERS, judge, overall
+from bdt_core.verdict import NO_CLUSTERS, judge_gate
 
 SCHEMA_VERSION = 1
 _PACKAGES = ("numpy", "pandas", "scipy", "scikit-learn", "numba", "kmodes")
@@ -28,7 +31,11 @@ def build_document(
     clusters: Clusters,
     significance: ClusterSignificance,
     differences: FeatureDifferences,
-    gate: list[Limit],
+    gate: Sequence[AnyLimit],
+    *,
+    require: Literal["all", "majority"] = "all",
+    metrics: GroupMetrics | None = None,
+    scores: GroupScores | None = None,
 ) -> dict[str, Any]:
     """Put what the stages found, and the gate's verdict, into one JSON-able document.
 
@@ -38,16 +45,20 @@ def build_document(
         The test rows, with the facts of the whole table.
     clusters, significance, differences
         Results of the stages.
-    gate : list of Limit
+    gate : sequence of Limit or MetricLimit
+    require : {"all", "majority"}
+    metrics, scores : optional
+        Results of the stages on declared groups.
 
     Returns
     -------
     dict
         Version 1 of the schema in ``schema_v1.json``. Rates of clusters that were too small to test are null.
     """
-    spec = significance.spec.model_copy(update={"gate": gate})
-    judged = [judge(limit, significance) for limit in gate]
-    verdict = overall(judged)
+    spec = significance.spec.model_copy(update={"gate": list(gate), "require": require})
+    if metrics is not None:
+        spec = spec.model_copy(update={"groups": metrics.spec.groups})
+    judged = judge_gate(gate, require, significance, metrics, scores)
     document = {
         "schema_version": SCHEMA_VERSION,
         "name": spec.name,
@@ -63,12 +74,12 @@ def build_document(
             "random_state": spec.split.random_state,
         },
         "verdict": {
-            "verdict": verdict,
-            "blocks": any(one.blocks for one in judged),
-            "sentence": next((one.sentence for one in judged if one.verdict == verdict), "No limit is set."),
+            "verdict": judged.verdict,
+            "blocks": judged.blocks,
+            "sentence": judged.sentence,
         },
         "summary": _summary(significance, differences),
-        "gate": [one.to_dict() for one in judged],
+        "gate": [one.to_dict() for one in judged.limits],
         "search": {
             "method": clusters.method,
             "engine": clusters.spec.clustering.engine,
@@ -80,6 +91,7 @@ def build_document(
         "primary_test": _primary(significance),
         "differences": _differences(significance, differences),
         "proxies": [proxy for one in differences.columns if one.role == "protected" for proxy in _proxies(one)],
+        "groups": groups_document(metrics, scores),
         "warnings": [*test.warnings, *_warnings(significance)],
     }
     plain: dict[str, Any] = _plain(document)

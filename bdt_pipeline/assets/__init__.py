@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import dagster as dg
 
 from bdt_pipeline.assets.common import AuditAssets
+from bdt_pipeline.assets.groups import bias_score, group_counts, group_metrics
 from bdt_pipeline.assets.report import bias_report
 from bdt_pipeline.assets.results import cluster_significance, feature_differences, hbac_clusters
 from bdt_pipeline.assets.tables import raw_data, train_and_test_data, validated_data
@@ -23,5 +24,6 @@ def build_assets(audit: AuditAssets) -> Sequence[dg.AssetsDefinition]:
         hbac_clusters(audit),
         cluster_significance(audit),
         feature_differences(audit),
+        *([group_counts(audit), group_metrics(audit), bias_score(audit)] if audit.has_groups else []),
         bias_report(audit),
     ]

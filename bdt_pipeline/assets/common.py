@@ -43,6 +43,11 @@ class AuditAssets:
         """Tags of every asset."""
         return {"bdt/audit": self.spec.name}
 
+    @property
+    def has_groups(self) -> bool:
+        """Whether groups are declared, and there is a label or a prediction to compare them by."""
+        return bool(self.spec.facets)
+
     def key(self, asset: str) -> dg.AssetKey:
         """Key of one of the audit's assets."""
         return dg.AssetKey([self.spec.name, asset])

@@ -96,6 +96,9 @@ def _config_type(annotation: Any) -> Any:
         return _SCALARS[annotation]
     if origin is Annotated:
         return _config_type(arguments[0])
+    sections = [one for one in (_section(_bare(argument)) for argument in arguments) if one is not None]
+    if origin in (Union, types.UnionType) and len(sections) == len(arguments):
+        return _any_of(sections)
     if origin is Literal:
         return dg.Enum("_or_".join(map(str, arguments)), [dg.EnumValue(str(one)) for one in arguments])
     if origin is list:
@@ -106,6 +109,20 @@ def _config_type(annotation: Any) -> Any:
         others = [one for one in arguments if one is not type(None)]
         return dg.Noneable(_config_type(others[0])) if len(others) == 1 else dg.Noneable(dg.Any)
     return dg.Any
+
+
+def _any_of(models: Sequence[type[BaseModel]]) -> dg.Shape:
+    """Keys of any of several sections; which of them belong together, the specification checks."""
+    fields = {
+        name: dg.Field(_config_type(info.annotation), is_required=False, description=info.description)
+        for model in models
+        for name, info in model.model_fields.items()
+    }
+    return dg.Shape(fields)  # type: ignore[no-untyped-call]
+
+
+def _bare(annotation: Any) -> Any:
+    return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
 
 
 def _section(annotation: Any) -> type[BaseModel] | None:

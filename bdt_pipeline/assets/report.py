@@ -8,7 +8,12 @@ from upath import UPath
 from bdt_pipeline.assets import views
 from bdt_pipeline.assets.common import AuditAssets
 from bdt_pipeline.assets.config import clear_failures, effective_spec
-from bdt_pipeline.assets.values import AuditTable, Clusters, ClusterSignificance, FeatureDifferences
+from bdt_pipeline.assets.values import (
+    AuditTable,
+    Clusters,
+    ClusterSignificance,
+    FeatureDifferences,
+)
 from bdt_pipeline.resources.storage import storage_root, write_folder
 
 _OUTPUT = dg.Field(
@@ -22,12 +27,14 @@ _OUTPUT = dg.Field(
 def bias_report(audit: AuditAssets) -> dg.AssetsDefinition:
     """The report as data, and its four printed forms in a folder of the run's own."""
 
+    of_groups = ("group_metrics", "bias_score") if audit.has_groups else ()
+
     @dg.asset(
         name="bias_report",
         key_prefix=audit.spec.name,
-        ins=audit.inputs("test_data", "hbac_clusters", "cluster_significance", "feature_differences"),
+        ins=audit.inputs("test_data", "hbac_clusters", "cluster_significance", "feature_differences", *of_groups),
         io_manager_key=audit.results,
-        config_schema={**audit.config("gate"), "output": _OUTPUT},
+        config_schema={**audit.config("gate", "require"), "output": _OUTPUT},
         group_name=audit.spec.name,
         kinds={"html", "json"},
         tags=audit.tags,
@@ -42,13 +49,19 @@ def bias_report(audit: AuditAssets) -> dg.AssetsDefinition:
         hbac_clusters: Clusters,
         cluster_significance: ClusterSignificance,
         feature_differences: FeatureDifferences,
+        **groups: Any,
     ) -> dg.MaterializeResult[Any]:
         config = dict(context.op_execution_context.op_config)
         output = config.pop("output")
         with clear_failures():
-            gate = effective_spec(audit.spec, config).gate
             document = audit.stages.build_document(
-                test_data, hbac_clusters, cluster_significance, feature_differences, gate
+                test_data,
+                hbac_clusters,
+                cluster_significance,
+                feature_differences,
+                effective_spec(audit.spec, config),
+                groups.get("group_metrics"),
+                groups.get("bias_score"),
             )
             folder = UPath(output) if output else _own_folder(context, audit)
             files = write_folder(folder, lambda local: audit.stages.write_reports(document, local))

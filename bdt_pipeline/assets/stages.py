@@ -6,13 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bdt_core.spec import Clustering, Limit, Significance, Source, Split
+from bdt_core.spec import Clustering, Significance, Source, Split
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from bdt_core.clustering.clusters import Clusters
     from bdt_core.differences import FeatureDifferences
+    from bdt_core.fairness.declared_groups import GroupCounts, GroupMetrics, GroupScores
     from bdt_core.significance import ClusterSignificance
     from bdt_core.spec import AuditSpec
     from bdt_core.table.audit_table import AuditTable
@@ -71,18 +72,47 @@ class Stages:
 
         return compare_features(clusters, test, settings)
 
+    def count_groups(self, frame: pd.DataFrame, spec: AuditSpec) -> GroupCounts:
+        """Count the rows of every declared group."""
+        from bdt_core.fairness.declared_groups import count_groups
+
+        return count_groups(frame, spec)
+
+    def compare_groups(self, counts: GroupCounts, settings: Significance, frame: pd.DataFrame) -> GroupMetrics:
+        """Compute every group metric."""
+        from bdt_core.fairness.declared_groups import compare_groups
+
+        return compare_groups(counts, settings, frame)
+
+    def score_groups(self, counts: GroupCounts, settings: Significance) -> GroupScores:
+        """Compute the composite score."""
+        from bdt_core.fairness.declared_groups import score_groups
+
+        return score_groups(counts, settings)
+
     def build_document(
         self,
         test: AuditTable,
         clusters: Clusters,
         significance: ClusterSignificance,
         differences: FeatureDifferences,
-        gate: list[Limit],
+        spec: AuditSpec,
+        metrics: GroupMetrics | None = None,
+        scores: GroupScores | None = None,
     ) -> dict[str, Any]:
-        """Put what was found, and the gate's verdict, into one document."""
+        """Put what was found, and the verdict of the specification's gate, into one document."""
         from bdt_core.report.document import build_document
 
-        return build_document(test, clusters, significance, differences, gate)
+        return build_document(
+            test,
+            clusters,
+            significance,
+            differences,
+            spec.gate,
+            require=spec.require,
+            metrics=metrics,
+            scores=scores,
+        )
 
     def write_reports(self, document: dict[str, Any], folder: Path) -> dict[str, Path]:
         """Write the report files into a new folder."""

@@ -12,9 +12,20 @@ if TYPE_CHECKING:
 
     from bdt_core.clustering.clusters import Clusters
     from bdt_core.differences import FeatureDifferences
+    from bdt_core.fairness.declared_groups import GroupCounts, GroupMetrics, GroupScores
     from bdt_core.significance import ClusterSignificance
     from bdt_core.table.audit_table import AuditTable
 else:
     AuditTable = Clusters = ClusterSignificance = DataFrame = FeatureDifferences = Any
+    GroupCounts = GroupMetrics = GroupScores = Any
 
-__all__ = ["AuditTable", "ClusterSignificance", "Clusters", "DataFrame", "FeatureDifferences"]
+__all__ = [
+    "AuditTable",
+    "ClusterSignificance",
+    "Clusters",
+    "DataFrame",
+    "FeatureDifferences",
+    "GroupCounts",
+    "GroupMetrics",
+    "GroupScores",
+]

@@ -98,7 +98,7 @@ def validated_table(table: AuditTable) -> Metadata:
             ],
         ),
         "rows left out": table_of(["reason", "rows"], [[one.reason, f"{one.rows:,}"] for one in table.left_out]),
-        "warnings": _listed(table.warnings),
+        "warnings": listed(table.warnings),
         "fingerprint": table.fingerprint,
     }
 
@@ -217,11 +217,11 @@ def report(document: dict[str, Any], files: Mapping[str, UPath]) -> Metadata:
     return {
         "verdict": document["verdict"]["verdict"],
         "in a sentence": document["summary"]["headline"],
-        "sets it apart": _listed(document["summary"]["what_sets_apart"]),
+        "sets it apart": listed(document["summary"]["what_sets_apart"]),
         **{title: figure(document, name, title) for name, title in _FIGURES.items()},
         **{f"report ({path.suffix.lstrip('.')})": _link(path) for path in files.values()},
         **gate_metadata(document),
-        "warnings": _listed(document["warnings"]),
+        "warnings": listed(document["warnings"]),
     }
 
 
@@ -230,29 +230,37 @@ def gate_metadata(document: dict[str, Any]) -> Metadata:
     limits = document["gate"]
     first = limits[0] if limits else {}
     unit = document["bias_variable"]["unit"]
-    rows = [
-        [
-            one["check"],
-            one["verdict"],
-            text.size(one["limit"], unit),
-            text.signed(one["difference"], unit),
-            text.signed(one["low"], unit),
-            text.signed(one["high"], unit),
-            one["sentence"],
-        ]
-        for one in limits
-    ]
     return {
-        **numbers(**{name: first.get(name) for name in ("limit", "difference", "low", "high", "p_value")}),
-        "limits": table_of(["check", "verdict", "limit", "harm", "low", "high", "why"], rows),
+        **numbers(**{name: first.get(name) for name in ("limit", "difference", "value", "low", "high", "p_value")}),
+        "limits": table_of(
+            ["check", "verdict", "limit", "found", "low", "high", "why"], [_limit_row(one, unit) for one in limits]
+        ),
     }
+
+
+def _limit_row(one: dict[str, Any], unit: text.Unit) -> list[str]:
+    if one["kind"] == "metric":
+        allowed = [f"{word} {text.number(one[key])}" for word, key in (("≥", "minimum"), ("≤", "maximum"))
+                   if one[key] is not None]  # fmt: skip
+        shown = [" and ".join(allowed), *(text.number(_number(one[name])) for name in ("value", "low", "high"))]
+    else:
+        shown = [
+            text.size(one["limit"], unit),
+            *(text.signed(one[name], unit) for name in ("difference", "low", "high")),
+        ]
+    return [one["check"], one["verdict"], *shown, one["sentence"]]
+
+
+def _number(value: Any) -> float | None:
+    """A number of the document, where infinite ones are words."""
+    return None if value is None else float(value)
 
 
 def _schema(types: Mapping[str, str]) -> dg.TableSchema:
     return dg.TableSchema([dg.TableColumn(name, kind) for name, kind in types.items()])
 
 
-def _listed(lines: Sequence[str]) -> dg.MarkdownMetadataValue:
+def listed(lines: Sequence[str]) -> dg.MarkdownMetadataValue:
     return dg.MetadataValue.md("\n".join(f"- {one}" for one in lines) or "none")
 
 

@@ -1,4 +1,4 @@
-"""The checks of an audit: data quality before it, the fairness gate after it."""
+"""The checks of an audit: data quality before it, limits on group metrics, the fairness gate after it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import dagster as dg
 
 from bdt_pipeline.assets.common import AuditAssets
 from bdt_pipeline.checks.gate import bias_gate
+from bdt_pipeline.checks.groups import check_names, metric_checks
 from bdt_pipeline.checks.quality import quality_checks
 
 __all__ = ["build_checks"]
@@ -15,4 +16,5 @@ __all__ = ["build_checks"]
 
 def build_checks(audit: AuditAssets) -> Sequence[dg.AssetChecksDefinition]:
     """All checks of an audit."""
-    return [*quality_checks(audit), bias_gate(audit)]
+    limits = [metric_checks(audit)] if check_names(audit.spec.gate) else []
+    return [*quality_checks(audit), *limits, bias_gate(audit)]

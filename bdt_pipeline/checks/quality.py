@@ -59,7 +59,7 @@ def _raw_quality(audit: AuditAssets) -> dg.AssetChecksDefinition:
         from bdt_pipeline.checks.rules import raw_rules, with_marks
 
         with clear_failures():
-            spec = _spec_of_run(context, audit)
+            spec = spec_of_run(context, audit)
         marked = with_marks(raw_data, spec)
         rows = _evaluated(marked, list(raw_rules(marked, spec)))
         yield from _results(context, audit.key("raw_data"), _RAW, rows)
@@ -79,7 +79,7 @@ def _validated_quality(audit: AuditAssets) -> dg.AssetChecksDefinition:
         from bdt_pipeline.checks.rules import validated_rules
 
         table = validated_data
-        rows = _evaluated(table.audited, list(validated_rules(table, _spec_of_run(context, audit))))
+        rows = _evaluated(table.audited, list(validated_rules(table, spec_of_run(context, audit))))
         features = table.names("feature")
         leaks = find_leaks(table.audited, features, table.spec)
         rows["no_leaks"] = [(one, leaks.get(one, "no"), "no leak", one not in leaks) for one in features]
@@ -141,7 +141,7 @@ def _results(
         )
 
 
-def _spec_of_run(context: dg.AssetCheckExecutionContext, audit: AuditAssets) -> AuditSpec:
+def spec_of_run(context: dg.AssetCheckExecutionContext, audit: AuditAssets) -> AuditSpec:
     """The specification with what this run's configuration changes, whichever asset it was given to."""
     changed: dict[str, Any] = {}
     spec = audit.spec.to_dict()

@@ -112,6 +112,11 @@ def spec_text(frame: pd.DataFrame, name: str, path: str) -> str:
         "  # without max_difference a default that fits the bias variable)",
         "  - {check: worst_cluster}",
     ]
+    if protected:
+        lines += [
+            "  # A limit on declared groups; the metrics that there are: bdt schema",
+            f"  # - {{metric: demographic_parity_ratio, facet: {_quoted(protected[0].name)}, min: 0.8}}",
+        ]
     return "\n".join(lines) + "\n"
 
 

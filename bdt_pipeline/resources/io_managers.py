@@ -24,6 +24,9 @@ _RESULTS = {
     "Clusters": "bdt_core.clustering.clusters",
     "ClusterSignificance": "bdt_core.significance",
     "FeatureDifferences": "bdt_core.differences",
+    "GroupCounts": "bdt_core.fairness.declared_groups",
+    "GroupMetrics": "bdt_core.fairness.declared_groups",
+    "GroupScores": "bdt_core.fairness.declared_groups",
 }
 _DOCUMENT = "document"
 

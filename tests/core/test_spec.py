@@ -3,11 +3,13 @@
 import json
 
 import jsonschema
+import pandas as pd
 import pytest
 import yaml
 
 from bdt_core.errors import SpecError
-from bdt_core.spec import AuditSpec, json_schema, load_spec, parse_spec
+from bdt_core.fairness import bias_metrics
+from bdt_core.spec import GATE_METRICS, AuditSpec, json_schema, load_spec, parse_spec
 
 SMALLEST = {"name": "loans", "source": {"path": "loans.csv"}, "bias_variable": {"column": "error"}}
 
@@ -32,6 +34,16 @@ def test_written_out_it_reads_back_the_same():
         ({"clusterng": {}}, "clusterng", 'did you mean "clustering"'),
         ({"clustering": {"max_itr": 3}}, "clustering.max_itr", 'did you mean "max_iter"'),
         ({"gate": [{"chek": "worst_cluster"}]}, "gate.0.chek", 'did you mean "check"'),
+        ({"gate": [3]}, "gate.0", "valid"),
+        ({"gate": [{"metric": "disparate_impct", "facet": "sex", "min": 0.8}]}, "gate.0.metric", '"disparate_impact"?'),
+        ({"gate": [{"metric": "DI", "facet": "sex"}]}, "gate.0", 'give "min", "max" or both'),
+        ({"gate": [{"metric": "DI", "facet": "sex", "min": 2, "max": 1}]}, "gate.0", "larger than"),
+        ({"gate": [{"metric": "DI", "facet": ["sex", "sex"], "min": 1}]}, "gate.0", "different ones"),
+        ({"gate": [{"metric": "DI", "facet": "sex", "mim": 1}]}, "gate.0.mim", 'did you mean "min"'),
+        ({"gate": [{"metric": "DI", "min": 1}]}, "gate.0.facet", "missing"),
+        ({"gate": [{"metric": "DI", "facet": "sex", "min": 1}]}, "top level", '"groups.label"'),
+        ({"require": "most"}, "require", "majority"),
+        ({"groups": {"facet": "sex"}}, "groups.facet", 'did you mean "facets"'),
         ({"clustering": {"method": "dbscan"}}, "clustering.method", "kprototypes"),
         ({"clustering": {"max_iter": 0}}, "clustering.max_iter", "greater than or equal to 1"),
         ({"split": {"test_size": 1.0}}, "split.test_size", "less than 1"),
@@ -48,6 +60,41 @@ def test_a_wrong_key_or_value_is_named_with_its_path(change, path, advice):
     assert "audit.yaml" in str(caught.value)
     assert f"  {path}:" in str(caught.value)
     assert advice in str(caught.value)
+
+
+DERIVED = {"derive": "error", "label": "repaid", "prediction": "granted"}
+
+
+@pytest.mark.parametrize(
+    ("change", "facets"),
+    [
+        ({}, ()),
+        ({"protected": ["sex"]}, ()),  # nothing to compare groups by
+        ({"protected": ["sex"], "groups": {"prediction": "granted"}}, (("sex",),)),
+        ({"protected": ["sex"], "bias_variable": DERIVED}, (("sex",),)),
+        ({"protected": ["sex"], "bias_variable": DERIVED, "groups": {"facets": []}}, ()),
+        ({"protected": ["sex"], "bias_variable": DERIVED | {"derive": "absolute_error"}}, ()),
+        ({"bias_variable": DERIVED, "groups": {"facets": ["sex", ["sex", "race"]]}}, (("sex",), ("sex", "race"))),
+        (
+            {
+                "protected": ["sex"],
+                "bias_variable": DERIVED,
+                "gate": [{"metric": "DI", "facet": "sex", "min": 1}, {"metric": "DI", "facet": "race", "min": 1}, {}],
+            },
+            (("sex",), ("race",)),
+        ),
+    ],
+)
+def test_which_groups_are_declared(change, facets):
+    assert parse_spec({**SMALLEST, **change}).facets == facets
+
+
+def test_every_metric_that_can_be_limited_is_computed():
+    frame = pd.DataFrame(
+        {"sex": list("fm") * 100, "y": [0, 0, 1, 1] * 50, "p": [0, 1, 0, 1] * 50, "s": [0.3, 0.6] * 100}
+    )
+    found = bias_metrics(frame, facet="sex", label="y", prediction="p", score="s", group="sex", features=["s"])
+    assert set(GATE_METRICS.values()) - {"bias_score"} == {one.name for one in found.metrics}
 
 
 def test_a_missing_key_is_named():

@@ -106,6 +106,6 @@ def test_the_default_limit_fits_the_variable(tested):
 def test_the_severest_verdict_counts(tested):
     fails = judge(Limit(max_difference=0.0), with_intervals(tested, [(0.2, 0.1, 0.3), NOTHING]))
     passes = judge(Limit(max_difference=0.9), with_intervals(tested, [(0.2, 0.1, 0.3), NOTHING]))
-    assert overall([passes, fails, passes]) == "fail"
-    assert overall([passes]) == "pass"
+    assert overall([passes.verdict, fails.verdict, passes.verdict]) == "fail"
+    assert overall([passes.verdict]) == "pass"
     assert overall([]) == "pass"

@@ -48,7 +48,22 @@ CASES: dict[str, Any] = {
         "stability": 20,
     },
     "significance": {"alpha": 0.01, "test": "welch", "correction": "bh", "min_rows": 20, "permutations": 99},
-    "gate": [{"check": "any_cluster", "max_difference": 0.2, "inconclusive": "block"}],
+    "groups": {
+        "facets": ["sex", ["sex", "race"]],
+        "label": "repaid",
+        "prediction": "approved",
+        "positive": "yes",
+        "score": "risk",
+        "stratum": "branch",
+        "thresholds": {"age": 40.0},
+        "similar_by": ["age"],
+        "reference": "m",
+    },
+    "gate": [
+        {"check": "any_cluster", "max_difference": 0.2, "inconclusive": "block"},
+        {"check": "worst_cluster", "max_difference": 0.3},
+    ],
+    "require": "majority",
 }
 
 

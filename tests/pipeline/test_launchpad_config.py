@@ -18,7 +18,11 @@ SPEC = parse_spec(
         "features": {"include": ["age"], "kinds": {"zip": "categorical"}},
         "protected": ["sex"],
         "clustering": {"max_iter": 7, "min_cluster_size": 0.02},
-        "gate": [{"check": "any_cluster", "max_difference": 0.1}],
+        "groups": {"facets": ["sex", ["sex", "region"]], "thresholds": {"age": 40}},
+        "gate": [
+            {"check": "any_cluster", "max_difference": 0.1},
+            {"metric": "disparate_impact", "facet": ["sex", "region"], "min": 0.8, "rule": "point"},
+        ],
     }
 )
 
@@ -54,6 +58,9 @@ def test_an_empty_form_is_the_specification() -> None:
         ({"source": {"path": "other.csv"}}, ("source", "path"), "other.csv"),
         ({"protected": []}, ("protected",), []),
         ({"missing": "drop"}, ("missing",), "drop"),
+        ({"groups": {"facets": ["region"]}}, ("groups", "facets"), ["region"]),
+        ({"groups": {"reference": "m"}}, ("groups", "reference"), "m"),
+        ({"require": "majority"}, ("require",), "majority"),
         ({"features": {"kinds": {"age": "numeric"}}}, ("features", "kinds"), {"age": "numeric"}),
         ({"features": {"include": None}}, ("features", "include"), None),
         ({"bias_variable": {"positive": "yes"}}, ("bias_variable", "positive"), "yes"),

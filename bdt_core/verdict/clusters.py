@@ -1,13 +1,11 @@
-"""Pass, fail, inconclusive or not testable: from the tested clusters and the limits.
+"""A limit on clusters: the tested clusters against the difference that is tolerated.
 
-A limit is a tolerance. The interval of the difference inside it passes, outside it fails (if the test rejects too);
-an interval that holds the limit cannot tell. One function gives the verdict to the command line, the Python API, the
-Dagster check and the report.
+The interval of the difference inside the limit passes, outside it fails (if the test rejects too); an interval that
+holds the limit cannot tell.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,9 +14,8 @@ from bdt_core.result import Result
 from bdt_core.significance import ClusterSignificance, ComparedCluster
 from bdt_core.spec import Limit
 from bdt_core.table.bias_variable import wording
+from bdt_core.verdict.words import Verdict, stops
 
-Verdict = Literal["pass", "fail", "inconclusive", "not_testable"]
-SEVEREST_FIRST: tuple[Verdict, ...] = ("fail", "inconclusive", "not_testable", "pass")
 DEFAULT_LIMIT_TWO_VALUED = 0.05
 DEFAULT_LIMIT_IN_SD = 0.2  # a small effect in Cohen's words
 
@@ -29,13 +26,14 @@ NO_CLUSTERS = (
 
 
 @dataclass(frozen=True)
-class LimitResult(Result):
-    """What one limit says.
+class ClusterLimitResult(Result):
+    """What a limit on clusters says.
 
     ``difference``, ``low`` and ``high`` count harm as positive, whichever way the bias variable points.
     ``smallest_visible`` is the smallest difference that this data would have shown with 80 % power.
     """
 
+    kind: Literal["cluster"]
     check: str
     cluster: int | None
     limit: float
@@ -50,7 +48,7 @@ class LimitResult(Result):
     smallest_visible: float | None
 
 
-def judge(limit: Limit, tested: ClusterSignificance) -> LimitResult:
+def judge_clusters(limit: Limit, tested: ClusterSignificance) -> ClusterLimitResult:
     """Hold the tested clusters against one limit.
 
     Parameters
@@ -62,7 +60,7 @@ def judge(limit: Limit, tested: ClusterSignificance) -> LimitResult:
 
     Returns
     -------
-    LimitResult
+    ClusterLimitResult
     """
     most = _limit(limit, tested)
     if tested.primary is None:
@@ -86,11 +84,6 @@ def judge(limit: Limit, tested: ClusterSignificance) -> LimitResult:
         verdict = "inconclusive"
         sentence += f" Yet cluster {', '.join(untested)} had too few test rows to be tested."
     return _result(limit, most, verdict, sentence, worst, harm)
-
-
-def overall(results: Sequence[LimitResult]) -> Verdict:
-    """The severest verdict; without any limit everything passes."""
-    return min((one.verdict for one in results), key=SEVEREST_FIRST.index, default="pass")
 
 
 def _limit(limit: Limit, tested: ClusterSignificance) -> float:
@@ -125,14 +118,15 @@ def _result(
     sentence: str,
     cluster: ComparedCluster | None,
     harm: tuple[float, float, float] | None,
-) -> LimitResult:
+) -> ClusterLimitResult:
     difference, low, high = harm or (None, None, None)
-    return LimitResult(
+    return ClusterLimitResult(
+        kind="cluster",
         check=limit.check,
         cluster=cluster.found.label if cluster else None,
         limit=most,
         verdict=verdict,
-        blocks=verdict == "fail" or (verdict != "pass" and limit.inconclusive == "block"),
+        blocks=stops(verdict, limit.inconclusive),
         inconclusive=limit.inconclusive,
         sentence=sentence,
         difference=difference,

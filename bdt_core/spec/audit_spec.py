@@ -6,14 +6,12 @@ launchpad, so there is one set of names and one set of defaults.
 
 from __future__ import annotations
 
-import difflib
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from bdt_core.errors import SpecError
+from bdt_core.spec.gate import AnyLimit, Limit, MetricLimit
+from bdt_core.spec.section import Section, Value
 
 Kind = Literal["numeric", "categorical"]
 Better = Literal["lower", "higher"]
@@ -27,14 +25,9 @@ Derivation = Literal[
     "absolute_error",
     "squared_error",
 ]
-Value = bool | int | float | str
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Source(_Section):
+class Source(Section):
     """Where the table is."""
 
     path: str = Field(
@@ -49,7 +42,7 @@ class Source(_Section):
     encoding: str | None = Field(None, description="Encoding of a text file, such as utf-8; detected when left out.")
 
 
-class BiasVariable(_Section):
+class BiasVariable(Section):
     """What is measured per person, and which way is worse."""
 
     column: str | None = Field(None, description="A numeric column that is the bias variable as it stands.")
@@ -83,7 +76,7 @@ class BiasVariable(_Section):
         return self
 
 
-class Features(_Section):
+class Features(Section):
     """Which columns the search may use to tell people apart."""
 
     include: list[str] | None = Field(
@@ -95,7 +88,7 @@ class Features(_Section):
     )
 
 
-class Split(_Section):
+class Split(Section):
     """How rows are divided: clusters are found on the train rows and tested on the test rows."""
 
     test_size: float = Field(0.2, gt=0, lt=1, description="Share of the rows kept for testing.")
@@ -108,7 +101,7 @@ class Split(_Section):
     )
 
 
-class Clustering(_Section):
+class Clustering(Section):
     """Hierarchical bias-aware clustering (HBAC)."""
 
     method: Literal["auto", "kmeans", "kmodes", "kprototypes"] = Field(
@@ -133,7 +126,7 @@ class Clustering(_Section):
     )
 
 
-class Significance(_Section):
+class Significance(Section):
     """How differences are tested on the test rows."""
 
     alpha: float = Field(0.05, gt=0, lt=1, description="Error rate; intervals are at 1 - alpha.")
@@ -153,27 +146,33 @@ class Significance(_Section):
     )
 
 
-class Limit(_Section):
-    """One limit of the gate."""
+class Groups(Section):
+    """Declared groups: compared by the 21 metrics, rates and the composite score, on all rows."""
 
-    check: Literal["worst_cluster", "any_cluster"] = Field(
-        "worst_cluster",
-        description="worst_cluster: the most deviating cluster of the train rows. any_cluster: each of them.",
-    )
-    max_difference: float | None = Field(
+    facets: list[str | list[str]] | None = Field(
         None,
-        ge=0,
         description=(
-            "Largest tolerated difference from everybody else in the harmful direction, in units of the bias "
-            "variable. Default: 0.05 for a two-valued one, a fifth of its standard deviation otherwise."
+            "Columns with groups; a list inside makes intersections: [race, sex, [race, sex]]. Default: the protected "
+            "columns that are not numeric, and those that the gate names. []: no group metrics."
         ),
     )
-    inconclusive: Literal["warn", "block"] = Field(
-        "warn", description="What happens when the data cannot tell: a warning, or the gate stays shut."
+    label: str | None = Field(None, description="What really happened; by default that of bias_variable.")
+    prediction: str | None = Field(None, description="What the algorithm said; by default that of bias_variable.")
+    positive: Value | list[Value] | None = Field(
+        None, description="Favourable value or values of both; by default those of bias_variable, else 1."
+    )
+    score: str | None = Field(None, description="Column with the predicted probability of a positive label.")
+    stratum: str | None = Field(None, description="Column within whose values CDDL and CDDPL compare.")
+    thresholds: dict[str, float] = Field(
+        {}, description="Numeric columns that are cut in two, strictly above and the rest: {age: 40}."
+    )
+    similar_by: list[str] = Field([], description="Columns by which the flip test finds similar people.")
+    reference: Value | list[Value] = Field(
+        "largest group", description='A group, "largest group" or "everybody else": what rates are compared with.'
     )
 
 
-class AuditSpec(_Section):
+class AuditSpec(Section):
     """A whole audit.
 
     ``name``, ``source`` and ``bias_variable`` are enough; everything else has a default.
@@ -204,7 +203,11 @@ class AuditSpec(_Section):
     split: Split = Field(Split(), description="Train and test rows.")
     clustering: Clustering = Field(Clustering(), description="How clusters are searched.")
     significance: Significance = Field(Significance(), description="How differences are tested.")
-    gate: list[Limit] = Field([Limit()], description="Limits that a model must keep to be let through.")
+    groups: Groups = Field(Groups(), description="Groups that are declared, and compared by every group metric.")
+    gate: list[AnyLimit] = Field([Limit()], description="Limits that a model must keep to be let through.")
+    require: Literal["all", "majority"] = Field(
+        "all", description="How many of the limits must hold: all of them, or more than half."
+    )
 
     @field_validator("name")
     @classmethod
@@ -213,109 +216,39 @@ class AuditSpec(_Section):
             raise ValueError("use letters, digits and _ only, as in credit_model_2")
         return name
 
+    @property
+    def facets(self) -> tuple[tuple[str, ...], ...]:
+        """The declared groupings, those of the gate included; none without a label or a prediction."""
+        if self.group_columns() == (None, None):
+            return ()
+        declared = self.protected if self.groups.facets is None else self.groups.facets
+        several = [(one,) if isinstance(one, str) else tuple(one) for one in declared]
+        several += [limit.facets for limit in self.gate if isinstance(limit, MetricLimit)]
+        return tuple(dict.fromkeys(several))
+
+    def group_columns(self) -> tuple[str | None, str | None]:
+        """Label and prediction of the group metrics.
+
+        Those of a bias variable made of numbers, such as an absolute error, are not taken over: they say how much,
+        not whether.
+        """
+        bias = self.bias_variable
+        taken = None if bias.derive in ("absolute_error", "squared_error") else bias
+        return (
+            self.groups.label or (taken.label if taken else None),
+            self.groups.prediction or (taken.prediction if taken else None),
+        )
+
+    @model_validator(mode="after")
+    def _metrics_have_columns(self) -> AuditSpec:
+        limits = [limit for limit in self.gate if isinstance(limit, MetricLimit)]
+        if limits and self.group_columns() == (None, None):
+            raise ValueError(
+                f'the gate limits "{limits[0].metric}", which needs "groups.label" or "groups.prediction" (or a '
+                "bias_variable that is derived from label and prediction)"
+            )
+        return self
+
     def to_dict(self) -> dict[str, Any]:
         """The specification as plain JSON-able data, defaults written out."""
         return self.model_dump(mode="json")
-
-
-def parse_spec(data: Any, origin: str = "the specification") -> AuditSpec:
-    """Check plain data and return the specification.
-
-    Parameters
-    ----------
-    data : mapping
-        What a YAML or JSON file holds.
-    origin : str
-        Named in error messages, usually the file.
-
-    Raises
-    ------
-    SpecError
-        For each unknown key, missing key and wrong value, with its path and a suggestion.
-    """
-    if not isinstance(data, dict):
-        raise SpecError(
-            f'{origin} must be a mapping with the keys "name", "source" and "bias_variable", not {_noun(data)}.'
-        )
-    try:
-        return AuditSpec.model_validate(data)
-    except ValidationError as error:
-        problems = [_sentence(one) for one in error.errors(include_url=False)]
-        raise SpecError(f"{origin} is not a valid audit specification.\n" + "\n".join(problems)) from None
-
-
-def load_spec(path: str | Path) -> AuditSpec:
-    """Read a specification from a YAML file.
-
-    A relative ``source.path`` is looked up beside the file.
-
-    Raises
-    ------
-    SpecError
-        When the file is missing, is not YAML or does not hold a valid specification.
-    """
-    file = Path(path)
-    try:
-        data = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise SpecError(f"{file} does not exist. Write one with: bdt init YOUR_DATA.csv") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise SpecError(f"{file} cannot be read: {error}.") from None
-    except yaml.YAMLError as error:
-        where = getattr(error, "problem_mark", None)
-        line = f" in line {where.line + 1}" if where else ""
-        problem = getattr(error, "problem", None) or "not readable"
-        raise SpecError(f"{file} is not valid YAML{line}: {problem}.") from None
-    if isinstance(data, dict) and set(data) == {"type", "attributes"}:
-        data = data["attributes"]  # a Dagster component file holds the same specification
-    spec = parse_spec(data, str(file))
-    return spec.model_copy(
-        update={"source": spec.source.model_copy(update={"path": resolve_path(spec.source.path, file.parent)})}
-    )
-
-
-def resolve_path(path: str, folder: Path) -> str:
-    """Look a relative local path up in ``folder``; leave demo data, URLs and absolute paths alone."""
-    if ":" in path.split("/")[0] or Path(path).is_absolute() or (not (folder / path).exists()):
-        return path
-    return str(folder / path)
-
-
-def json_schema() -> dict[str, Any]:
-    """JSON Schema of the specification, for editors that complete and check YAML."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **AuditSpec.model_json_schema(),
-        "title": "Bias audit specification",
-    }
-
-
-def _sentence(error: Any) -> str:
-    """One line for one pydantic error: where, what, and the nearest known key."""
-    path = ".".join(str(part) for part in error["loc"]) or "top level"
-    if error["type"] == "extra_forbidden":
-        known = _known_keys(error["loc"][:-1])
-        near = difflib.get_close_matches(str(error["loc"][-1]), known, n=1, cutoff=0.5)
-        hint = f'did you mean "{near[0]}"?' if near else f"known keys here: {', '.join(known)}."
-        return f"  {path}: unknown key; {hint}"
-    if error["type"] == "missing":
-        return f"  {path}: required key is missing."
-    message = str(error["msg"]).removeprefix("Value error, ")
-    return f"  {path}: {message[:1].lower()}{message[1:]}."
-
-
-def _known_keys(location: tuple[Any, ...]) -> list[str]:
-    """Names allowed at a place in the specification."""
-    model: type[BaseModel] = AuditSpec
-    for part in location:
-        if isinstance(part, int):
-            continue
-        annotation = model.model_fields[part].annotation
-        for candidate in (annotation, *getattr(annotation, "__args__", ())):
-            if isinstance(candidate, type) and issubclass(candidate, BaseModel):
-                model = candidate
-    return list(model.model_fields)
-
-
-def _noun(data: Any) -> str:
-    return {type(None): "empty", list: "a list", str: "a text"}.get(type(data), "a single value")

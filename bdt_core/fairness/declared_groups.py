@@ -1,0 +1,322 @@
+"""The audit's stages for declared groups: count them, compare them, score them.
+
+All rows are used, train and test alike: nothing here was searched for, so there is nothing to hold back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pandas as pd
+
+from bdt_core.errors import DataError, SpecError, did_you_mean
+from bdt_core.fairness.coding import Threshold, Value, values_of
+from bdt_core.fairness.composite_score import bias_score
+from bdt_core.fairness.confusion import Positive
+from bdt_core.fairness.counting import count_rows
+from bdt_core.fairness.counts import CountTable, Group
+from bdt_core.fairness.from_counts import EVERYBODY_ELSE, LARGEST, metrics_from_counts
+from bdt_core.fairness.from_rows import measured_from_rows
+from bdt_core.fairness.metric_results import BiasMetrics, DeclaredTest, Metric, declared_tests, group_name
+from bdt_core.fairness.score_calculator import BiasScore
+from bdt_core.result import Result
+from bdt_core.spec import AuditSpec, Significance, parse_spec
+
+
+@dataclass(frozen=True)
+class GroupCounts:
+    """Counts of every declared grouping; counts of other rows can be added.
+
+    Attributes
+    ----------
+    spec : AuditSpec
+    tables : tuple of CountTable
+        One per grouping, in the order of the specification.
+    notes : tuple of str
+        What was not counted, and why.
+    """
+
+    spec: AuditSpec
+    tables: tuple[CountTable, ...]
+    notes: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON-able data."""
+        tables = [one.to_dict() for one in self.tables]
+        return {"spec": self.spec.to_dict(), "tables": tables, "notes": list(self.notes)}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> GroupCounts:
+        """Undo `to_dict`."""
+        tables = tuple(CountTable.from_dict(one) for one in data["tables"])
+        return cls(parse_spec(data["spec"]), tables, tuple(data["notes"]))
+
+
+@dataclass(frozen=True)
+class FacetMetrics(Result):
+    """All metrics of one grouping.
+
+    Attributes
+    ----------
+    metrics : BiasMetrics
+        Each interval for a group alone; the limits "together" hold for all groups at once.
+    groups : tuple of tuple
+    rows : tuple of int
+        Rows per group; groups with fewer than `significance.min_rows` are not judged, and not printed with rates.
+    """
+
+    metrics: BiasMetrics
+    groups: tuple[Group, ...]
+    rows: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class GroupMetrics(Result):
+    """All metrics of all declared groupings.
+
+    Attributes
+    ----------
+    spec : AuditSpec
+    facets : tuple of FacetMetrics
+    tests : tuple of DeclaredTest
+        Of equal rates in all groups, corrected by Holm over all groupings and criteria.
+    notes : tuple of str
+    """
+
+    spec: AuditSpec
+    facets: tuple[FacetMetrics, ...]
+    tests: tuple[DeclaredTest, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class FacetScore(Result):
+    """The composite score of one grouping."""
+
+    facets: tuple[str, ...]
+    score: BiasScore
+
+
+@dataclass(frozen=True)
+class GroupScores(Result):
+    """The composite score of every grouping."""
+
+    spec: AuditSpec
+    scores: tuple[FacetScore, ...]
+
+
+def count_groups(frame: pd.DataFrame, spec: AuditSpec) -> GroupCounts:
+    """Count every declared grouping x label x prediction.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The source as it was read.
+    spec : AuditSpec
+        Its `facets` are counted.
+
+    Returns
+    -------
+    GroupCounts
+        Rows without a facet, label or prediction are counted apart.
+
+    Raises
+    ------
+    DataError
+        A column that does not exist or cannot be counted.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"sex": list("fm") * 50, "hired": [1, 1, 0, 1] * 25, "advice": [0, 1, 0, 1] * 25})
+    >>> spec = parse_spec({
+    ...     "name": "hiring", "source": {"path": "hiring.csv"}, "protected": ["sex"],
+    ...     "bias_variable": {"derive": "error", "label": "hired", "prediction": "advice"},
+    ... })
+    >>> counts = count_groups(frame, spec)
+    >>> compare_groups(counts, spec.significance).facets[0].metrics["DI"]["f"].estimate
+    0.0
+    """
+    tables, notes = [], []
+    label, prediction = spec.group_columns()
+    for facets in spec.facets:
+        _check_columns(frame, facets)
+        numeric = [name for name in facets if _is_number(frame, name) and name not in spec.groups.thresholds]
+        if numeric and spec.groups.facets is None and facets in [(one,) for one in spec.protected]:
+            notes.append(
+                f'"{numeric[0]}" is numeric and makes no groups by itself. Cut it in two with '
+                f"groups.thresholds: {{{numeric[0]}: VALUE}}, or name it in groups.facets to take each value."
+            )
+            continue
+        tables.append(
+            count_rows(
+                frame,
+                facets,
+                label=label,
+                prediction=prediction,
+                stratum=spec.groups.stratum,
+                score=spec.groups.score,
+                thresholds=_thresholds(spec),
+            )
+        )
+    return GroupCounts(spec, tuple(tables), tuple(notes))
+
+
+def compare_groups(counts: GroupCounts, settings: Significance, frame: pd.DataFrame | None = None) -> GroupMetrics:
+    """Compute every metric of every grouping, each with its interval or the reason why it is undefined.
+
+    Parameters
+    ----------
+    counts : GroupCounts
+    settings : Significance
+        Intervals are at 1 - `alpha`; groups with fewer than `min_rows` rows are not judged.
+    frame : DataFrame, optional
+        The rows, for the two metrics that counts cannot give: AUC (with a score) and the flip test (with
+        `groups.similar_by`).
+
+    Returns
+    -------
+    GroupMetrics
+
+    Raises
+    ------
+    SpecError
+        `groups.reference` names no group of any grouping.
+    """
+    spec = counts.spec.model_copy(update={"significance": settings})
+    _check_reference(counts)
+    facets = tuple(_facet_metrics(table, spec, frame) for table in counts.tables)
+    criteria = [metric.name for metric in facets[0].metrics.metrics if _has_test(metric)] if facets else []
+    tests = declared_tests([one.metrics for one in facets], criteria, alpha=settings.alpha)
+    return GroupMetrics(spec, facets, tests, counts.notes)
+
+
+def score_groups(counts: GroupCounts, settings: Significance) -> GroupScores:
+    """Compute the composite score of every grouping; none without a label or a prediction.
+
+    Parameters
+    ----------
+    counts : GroupCounts
+    settings : Significance
+
+    Returns
+    -------
+    GroupScores
+    """
+    positive, positive_prediction = favourable_values(counts.spec)
+    scores = tuple(
+        FacetScore(
+            table.facets,
+            bias_score(
+                table,
+                positive=positive,
+                positive_prediction=positive_prediction,
+                alpha=settings.alpha,
+                min_rows=settings.min_rows,
+                random_state=counts.spec.split.random_state,
+            ),
+        )
+        for table in counts.tables
+        if table.label is not None and table.prediction is not None
+    )
+    return GroupScores(counts.spec.model_copy(update={"significance": settings}), scores)
+
+
+def favourable_values(spec: AuditSpec) -> tuple[Positive, Positive]:
+    """Favourable values of the label and of the prediction."""
+    declared = spec.groups.positive if spec.groups.positive is not None else spec.bias_variable.positive
+    value: Positive = 1 if declared is None else tuple(declared) if isinstance(declared, list) else declared
+    label, prediction = spec.group_columns()
+    cuts = _thresholds(spec)
+    return cuts.get(label or "", value), cuts.get(prediction or "", value)
+
+
+def _facet_metrics(table: CountTable, spec: AuditSpec, frame: pd.DataFrame | None) -> FacetMetrics:
+    known = table.known()
+    rows = tuple(known.counts.sum(axis=(1, 2, 3, 4)).tolist())
+    alpha, min_rows = spec.significance.alpha, spec.significance.min_rows
+    judged = max(sum(n >= min_rows for n in rows), 1)
+    alone = _metrics(table, spec, frame, alpha)
+    if judged == 1:
+        return FacetMetrics(alone, known.groups, rows)
+    # Bonferroni: at alpha / groups each, the limits hold for all groups at once. Ranges and comparisons with a
+    # reference have sharper ones of their own.
+    strict = _metrics(table, spec, frame, alpha / judged)
+    return FacetMetrics(
+        replace(
+            alone,
+            metrics=tuple(
+                replace(one, together_low=other.low, together_high=other.high)
+                if one.kind in ("rate", "clarify") and len(one.values) > 1
+                else one
+                for one, other in zip(alone.metrics, strict.metrics, strict=True)
+            ),
+        ),
+        known.groups,
+        rows,
+    )
+
+
+def _metrics(table: CountTable, spec: AuditSpec, frame: pd.DataFrame | None, alpha: float) -> BiasMetrics:
+    positive, positive_prediction = favourable_values(spec)
+    from_rows = None
+    if frame is not None:
+        from_rows = measured_from_rows(
+            frame,
+            table,
+            positive=positive,
+            positive_prediction=positive_prediction,
+            features=spec.groups.similar_by,
+            alpha=alpha,
+            thresholds=_thresholds(spec),
+        )
+    return metrics_from_counts(
+        table,
+        positive=positive,
+        positive_prediction=positive_prediction,
+        reference=_reference(table, spec.groups.reference),
+        alpha=alpha,
+        min_rows=spec.significance.min_rows,
+        from_rows=from_rows,
+    )
+
+
+def _check_reference(counts: GroupCounts) -> None:
+    known = [group_name(group) for table in counts.tables for group in table.groups]
+    asked = _as_text(counts.spec.groups.reference)
+    if counts.tables and asked not in (LARGEST, EVERYBODY_ELSE, *known):
+        raise SpecError(
+            f'groups.reference: no grouping has a group "{asked}". '
+            f"{did_you_mean(asked, [*known, LARGEST, EVERYBODY_ELSE])}"
+        )
+
+
+def _reference(table: CountTable, wanted: Value | list[Value]) -> Value | tuple[Value, ...]:
+    """The reference of this grouping; the largest group where the one that was named belongs to another."""
+    if _as_text(wanted) in (LARGEST, EVERYBODY_ELSE, *map(group_name, table.groups)):
+        return tuple(wanted) if isinstance(wanted, list) else wanted
+    return LARGEST
+
+
+def _as_text(group: Value | list[Value]) -> str:
+    return group_name(values_of(group))
+
+
+def _has_test(metric: Metric) -> bool:
+    return metric.kind == "range" and metric.name.endswith("_difference") and metric.name != "equalized_odds_difference"
+
+
+def _thresholds(spec: AuditSpec) -> Mapping[str, Threshold]:
+    return {name: Threshold(value) for name, value in spec.groups.thresholds.items()}
+
+
+def _check_columns(frame: pd.DataFrame, facets: tuple[str, ...]) -> None:
+    for name in facets:
+        if name not in frame.columns:
+            raise DataError(f'There is no column "{name}" for groups. {did_you_mean(name, map(str, frame.columns))}')
+
+
+def _is_number(frame: pd.DataFrame, name: str) -> bool:
+    dtype = frame[name].dtype
+    return bool(pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype))

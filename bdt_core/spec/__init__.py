@@ -1,0 +1,41 @@
+"""The audit specification: one file says what is audited, how, and what fails it."""
+
+from bdt_core.spec.audit_spec import (
+    AuditSpec,
+    Better,
+    BiasVariable,
+    Clustering,
+    Derivation,
+    Features,
+    Groups,
+    Kind,
+    Significance,
+    Source,
+    Split,
+)
+from bdt_core.spec.gate import GATE_METRICS, AnyLimit, Limit, MetricLimit
+from bdt_core.spec.reading import json_schema, load_spec, parse_spec, resolve_path
+from bdt_core.spec.section import Value
+
+__all__ = [
+    "GATE_METRICS",
+    "AnyLimit",
+    "AuditSpec",
+    "Better",
+    "BiasVariable",
+    "Clustering",
+    "Derivation",
+    "Features",
+    "Groups",
+    "Kind",
+    "Limit",
+    "MetricLimit",
+    "Significance",
+    "Source",
+    "Split",
+    "Value",
+    "json_schema",
+    "load_spec",
+    "parse_spec",
+    "resolve_path",
+]

@@ -1,0 +1,149 @@
+"""The limits of the gate: on clusters that were found, and on metrics of groups that were declared."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, Field, Tag, field_validator, model_validator
+
+from bdt_core.spec.section import Section
+
+Inconclusive = Literal["warn", "block"]
+
+_RANGES = (
+    "demographic_parity",
+    "equal_opportunity",
+    "predictive_equality",
+    "predictive_parity",
+    "accuracy_equality",
+    "equalized_odds",
+    "treatment_equality",
+    "calibration",
+)
+_RATES = (
+    "selection_rate",
+    "true_positive_rate",
+    "false_positive_rate",
+    "true_negative_rate",
+    "false_negative_rate",
+    "positive_predictive_value",
+    "negative_predictive_value",
+    "false_discovery_rate",
+    "false_omission_rate",
+    "accuracy",
+    "prevalence",
+)
+_SCORES = ("f1_score", "auc", "mean_score", "brier_score", "calibration_error", "observed_to_expected")
+_CLARIFY = {
+    "class_imbalance": "CI",
+    "difference_in_proportions_of_labels": "DPL",
+    "kullback_leibler_divergence": "KL",
+    "jensen_shannon_divergence": "JS",
+    "lp_norm": "LP",
+    "total_variation_distance": "TVD",
+    "kolmogorov_smirnov": "KS",
+    "conditional_demographic_disparity_in_labels": "CDDL",
+    "difference_in_positive_proportions_in_predicted_labels": "DPPL",
+    "disparate_impact": "DI",
+    "difference_in_conditional_acceptance": "DCA",
+    "difference_in_conditional_rejection": "DCR",
+    "recall_difference": "RD",
+    "specificity_difference": "SD",
+    "difference_in_acceptance_rates": "DAR",
+    "difference_in_rejection_rates": "DRR",
+    "accuracy_difference_clarify": "AD",
+    "conditional_demographic_disparity_in_predicted_labels": "CDDPL",
+    "treatment_equality_clarify": "TE",
+    "flip_test": "FT",
+    "generalized_entropy": "GE",
+}
+GATE_METRICS: dict[str, str] = {
+    **{f"{name}_{kind}": f"{name}_{kind}" for name in (*_RANGES, *_RATES) for kind in ("difference", "ratio")},
+    **{name: name for name in (*_RATES, *_SCORES)},
+    **_CLARIFY,
+    **{short: short for short in _CLARIFY.values()},
+    "bias_score": "bias_score",
+}
+"""Metrics that a limit can be set on, and the name that the results give them."""
+
+
+class Limit(Section):
+    """A limit on clusters: how much worse off may a group be that the search has found?"""
+
+    check: Literal["worst_cluster", "any_cluster"] = Field(
+        "worst_cluster",
+        description="worst_cluster: the most deviating cluster of the train rows. any_cluster: each of them.",
+    )
+    max_difference: float | None = Field(
+        None,
+        ge=0,
+        description=(
+            "Largest tolerated difference from everybody else in the harmful direction, in units of the bias "
+            "variable. Default: 0.05 for a two-valued one, a fifth of its standard deviation otherwise."
+        ),
+    )
+    inconclusive: Inconclusive = Field(
+        "warn", description="What happens when the data cannot tell: a warning, or the gate stays shut."
+    )
+
+
+class MetricLimit(Section):
+    """A limit on a metric of declared groups."""
+
+    metric: str = Field(
+        description=(
+            "demographic_parity_difference, equalized_odds_ratio and the like: range over the groups. "
+            "disparate_impact or DI and Clarify's others: each group against all others. false_positive_rate, accuracy "
+            "and the like: each group. false_positive_rate_difference: each group against groups.reference. bias_score."
+        ),
+        json_schema_extra={"enum": list(GATE_METRICS)},
+    )
+    facet: str | list[str] = Field(description="Column with the groups; several columns make intersections.")
+    min: float | None = Field(None, description="Smallest value that is tolerated, e.g. 0.8 for a ratio.")
+    max: float | None = Field(None, description="Largest value that is tolerated, e.g. 0.1 for a difference.")
+    rule: Literal["interval", "point"] = Field(
+        "interval",
+        description=(
+            "interval: pass or fail only when the whole interval lies on one side. point: the value alone decides; "
+            "in small groups it often fails by chance."
+        ),
+    )
+    inconclusive: Inconclusive = Field(
+        "warn", description="What happens when the data cannot tell: a warning, or the gate stays shut."
+    )
+
+    @property
+    def facets(self) -> tuple[str, ...]:
+        """Columns with the groups."""
+        return (self.facet,) if isinstance(self.facet, str) else tuple(self.facet)
+
+    @field_validator("metric")
+    @classmethod
+    def _metric_is_known(cls, metric: str) -> str:
+        if metric not in GATE_METRICS:
+            near = difflib.get_close_matches(metric, GATE_METRICS, n=1, cutoff=0.5)
+            hint = f'did you mean "{near[0]}"?' if near else "see the description of the key in: bdt schema"
+            raise ValueError(f'there is no metric "{metric}"; {hint}')
+        return metric
+
+    @model_validator(mode="after")
+    def _has_a_limit(self) -> MetricLimit:
+        if self.min is None and self.max is None:
+            raise ValueError('give "min", "max" or both')
+        if self.min is not None and self.max is not None and self.min > self.max:
+            raise ValueError(f'"min" ({self.min:g}) is larger than "max" ({self.max:g})')
+        if not self.facets or len(set(self.facets)) < len(self.facets):
+            raise ValueError('"facet" must name one column, or a list of different ones')
+        return self
+
+
+KINDS_OF_LIMIT: dict[str, type[Section]] = {"cluster": Limit, "metric": MetricLimit}
+
+
+def _kind(limit: Any) -> str:
+    keys = set(limit) if isinstance(limit, dict) else set(getattr(type(limit), "model_fields", ()))
+    return "metric" if {"metric", "facet"} & keys else "cluster"
+
+
+AnyLimit = Annotated[Annotated[Limit, Tag("cluster")] | Annotated[MetricLimit, Tag("metric")], Discriminator(_kind)]

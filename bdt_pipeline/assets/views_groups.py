@@ -1,0 +1,110 @@
+"""What the assets of declared groups show in the UI; groups with too few rows without their rates."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import dagster as dg
+
+from bdt_core.report import text
+from bdt_pipeline.assets.views import Metadata, listed, numbers, table_of
+
+if TYPE_CHECKING:
+    from bdt_core.verdict import MetricLimitResult
+    from bdt_pipeline.assets.values import GroupCounts, GroupMetrics, GroupScores
+
+_RATES = ("selection_rate", "true_positive_rate", "false_positive_rate", "positive_predictive_value", "accuracy")
+_SHOWN = 50
+
+
+def counts(found: GroupCounts) -> Metadata:
+    """Rows per group, and rows that could not be counted."""
+    from bdt_core.fairness.metric_results import group_name
+
+    metadata: Metadata = {"notes": listed(found.notes)}
+    for table in found.tables:
+        facet = " & ".join(table.facets)
+        known = table.known()
+        rows = sorted(zip(known.counts.sum(axis=(1, 2, 3, 4)).tolist(), known.groups, strict=True), key=lambda x: -x[0])
+        metadata[f"rows by {facet}"] = table_of(
+            [facet, "rows"], [[group_name(group), f"{n:,}"] for n, group in rows[:_SHOWN]]
+        )
+        missing = {name: n for name, n in table.missing().items() if n}
+        if missing:
+            metadata[f"rows without a value ({facet})"] = table_of(["column", "rows"], list(missing.items()))
+        metadata |= numbers(**{f"rows counted by {facet}": known.rows})
+    return metadata
+
+
+def metrics(found: GroupMetrics) -> Metadata:
+    """Rates of every group, and the ranges over the groups as numbers that plot over time."""
+    metadata: Metadata = {"notes": listed(found.notes)}
+    for one in found.facets:
+        facet = one.metrics.facet
+        metadata[f"rates by {facet}"] = _rates(one, found.spec.significance.min_rows)
+        ranges = [metric for metric in one.metrics.metrics if metric.kind == "range"]
+        metadata[f"ranges over {facet}"] = table_of(
+            ["criterion", "value", "low", "high", "p"],
+            [
+                [
+                    metric.name.replace("_", " "),
+                    metric.undefined_reason[0] or text.number(metric.estimate[0]),
+                    text.number(metric.low[0]),
+                    text.number(metric.high[0]),
+                    text.p_number(metric.p_value),
+                ]
+                for metric in ranges
+            ],
+        )
+        metadata |= numbers(**{f"{metric.name} by {facet}": metric.estimate[0] for metric in ranges})
+    return metadata
+
+
+def scores(found: GroupScores) -> Metadata:
+    """The composite score of every grouping."""
+    rows = [
+        [
+            " & ".join(one.facets),
+            one.score.undefined_reason or text.number(one.score.score),
+            text.number(one.score.low),
+            text.number(one.score.high),
+            text.number(one.score.noise_high),
+            one.score.severity or text.NOTHING,
+        ]
+        for one in found.scores
+    ]
+    return {
+        "scores": table_of(["groups", "score", "low", "high", "by chance up to", "severity"], rows),
+        **numbers(**{f"bias score by {' & '.join(one.facets)}": one.score.score for one in found.scores}),
+    }
+
+
+def limit(one: MetricLimitResult) -> Metadata:
+    """One limit on a metric: its numbers plot over time."""
+    return {
+        "verdict": one.verdict,
+        "severity": one.severity or "none",
+        "group": one.group or "all groups",
+        "groups judged": one.groups_judged,
+        "not judged": listed(one.left_out),
+        **numbers(
+            value=one.value,
+            low=one.low,
+            high=one.high,
+            minimum=one.minimum,
+            maximum=one.maximum,
+            p_value=one.p_value,
+            **{"smallest value that would have shown": one.smallest_visible},
+        ),
+    }
+
+
+def _rates(one: Any, min_rows: int) -> dg.MarkdownMetadataValue:
+    from bdt_core.fairness.metric_results import group_name
+
+    rates = [metric for name in _RATES for metric in one.metrics.metrics if metric.name == name]
+    rows = []
+    for i in sorted(range(len(one.groups)), key=lambda i: -one.rows[i])[:_SHOWN]:
+        shown = [text.percent(rate.estimate[i]) if one.rows[i] >= min_rows else text.NOTHING for rate in rates]
+        rows.append([group_name(one.groups[i]), f"{one.rows[i]:,}", *shown])
+    return table_of([one.metrics.facet, "rows", *(rate.name.replace("_", " ") for rate in rates)], rows)
