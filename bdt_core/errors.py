@@ -44,3 +44,15 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
         return f'Did you mean "{near[0]}"?'
     shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
     return f"Known names: {shown}."
+
+
+def repeated_names(names: Iterable[str]) -> list[str]:
+    """Names that occur more than once, sorted."""
+    several = list(names)
+    return sorted({name for name in several if several.count(name) > 1})
+
+
+def repeated_message(path: str, repeated: list[str]) -> str:
+    """What to say of column names that occur more than once."""
+    names = ", ".join(map(repr, repeated[:5]))
+    return f"{path}: column names must differ, but {names} stand there more than once. Rename them."

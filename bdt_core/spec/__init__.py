@@ -10,12 +10,12 @@ from bdt_core.spec.audit_spec import (
     Groups,
     Kind,
     Significance,
-    Source,
     Split,
 )
 from bdt_core.spec.gate import GATE_METRICS, AnyLimit, Limit, MetricLimit
-from bdt_core.spec.reading import json_schema, load_spec, parse_spec, resolve_path
+from bdt_core.spec.reading import json_schema, load_spec, parse_spec, resolve_source
 from bdt_core.spec.section import Value
+from bdt_core.spec.source import Join, Source, Table
 
 __all__ = [
     "GATE_METRICS",
@@ -27,15 +27,17 @@ __all__ = [
     "Derivation",
     "Features",
     "Groups",
+    "Join",
     "Kind",
     "Limit",
     "MetricLimit",
     "Significance",
     "Source",
     "Split",
+    "Table",
     "Value",
     "json_schema",
     "load_spec",
     "parse_spec",
-    "resolve_path",
+    "resolve_source",
 ]

@@ -12,6 +12,7 @@ from pydantic import Field, field_validator, model_validator
 
 from bdt_core.spec.gate import AnyLimit, Limit, MetricLimit
 from bdt_core.spec.section import Section, Value
+from bdt_core.spec.source import Source
 
 Kind = Literal["numeric", "categorical"]
 Better = Literal["lower", "higher"]
@@ -25,21 +26,6 @@ Derivation = Literal[
     "absolute_error",
     "squared_error",
 ]
-
-
-class Source(Section):
-    """Where the table is."""
-
-    path: str = Field(
-        description="A .csv, .tsv or .parquet file, a folder of Parquet files, or demo:compas, demo:adult."
-    )
-    separator: str | None = Field(
-        None,
-        description="Column separator of a text file; detected when left out.",
-        min_length=1,
-        max_length=1,
-    )
-    encoding: str | None = Field(None, description="Encoding of a text file, such as utf-8; detected when left out.")
 
 
 class BiasVariable(Section):

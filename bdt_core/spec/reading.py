@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from bdt_core.errors import SpecError
 from bdt_core.spec.audit_spec import AuditSpec
 from bdt_core.spec.gate import KINDS_OF_LIMIT
+from bdt_core.spec.source import Source
 
 
 def parse_spec(data: Any, origin: str = "the specification") -> AuditSpec:
@@ -65,16 +66,24 @@ def load_spec(path: str | Path) -> AuditSpec:
     if isinstance(data, dict) and set(data) == {"type", "attributes"}:
         data = data["attributes"]  # a Dagster component file holds the same specification
     spec = parse_spec(data, str(file))
-    return spec.model_copy(
-        update={"source": spec.source.model_copy(update={"path": resolve_path(spec.source.path, file.parent)})}
-    )
+    return spec.model_copy(update={"source": resolve_source(spec.source, file.parent)})
 
 
-def resolve_path(path: str, folder: Path) -> str:
-    """Look a relative local path up in ``folder``; leave demo data, URLs and absolute paths alone."""
-    if ":" in path.split("/")[0] or Path(path).is_absolute() or (not (folder / path).exists()):
-        return path
-    return str(folder / path)
+def resolve_source(source: Source, folder: Path) -> Source:
+    """Look relative local paths up in ``folder``; leave demo data, URLs and absolute paths alone."""
+
+    def beside(path: str) -> str:
+        if ":" in path.split("/")[0] or path.startswith("$") or Path(path).is_absolute():
+            return path
+        there = folder / path
+        return str(there) if there.exists() or any(folder.glob(path)) else path
+
+    changed: dict[str, Any] = {"arrays": {column: beside(path) for column, path in source.arrays.items()}}
+    if source.path is not None:
+        changed["path"] = beside(source.path)
+    if source.join is not None and source.join.path is not None:
+        changed["join"] = source.join.model_copy(update={"path": beside(source.join.path)})
+    return source.model_copy(update=changed)
 
 
 def json_schema() -> dict[str, Any]:

@@ -13,6 +13,7 @@ from bdt_core.spec import AuditSpec
 from bdt_core.table.audit_table import BIAS_VARIABLE, AuditTable, Column, LeftOut, Role, fingerprint
 from bdt_core.table.bias_variable import bias_variable
 from bdt_core.table.roles import assign_roles, kind_of, settle_type
+from bdt_core.table.sources import JOINED
 
 _DETERMINED = 0.999
 _MANY_ROWS = 100
@@ -53,6 +54,7 @@ def validate(frame: pd.DataFrame, spec: AuditSpec) -> AuditTable:
     left_out += dropped
     audited = result[result[BIAS_VARIABLE].notna()]
     _refuse_too_few(len(audited), left_out, spec)
+    warnings += _late(frame)
     warnings += find_leaks(audited, features, spec).values()
     warnings += _duplicates(audited, features)
     return AuditTable(
@@ -64,6 +66,17 @@ def validate(frame: pd.DataFrame, spec: AuditSpec) -> AuditTable:
         fingerprint=fingerprint(result),
         warnings=tuple(warnings),
     )
+
+
+def _late(frame: pd.DataFrame) -> list[str]:
+    """Rows that a join has found no match for."""
+    joined = frame.attrs.get(JOINED)
+    if not joined or not joined["without_match"]:
+        return []
+    return [
+        f"{joined['without_match']:,} of {joined['rows']:,} rows have no match in {joined['table']} by "
+        f"{joined['key']}: what it would add, such as a label that is not known yet, is missing there."
+    ]
 
 
 def _with_text_names(frame: pd.DataFrame) -> pd.DataFrame:

@@ -38,6 +38,12 @@ class Stages:
 
         return read_table(source)
 
+    def take_table(self, table: Any) -> pd.DataFrame:
+        """Take the table that another asset is: a DataFrame, an Arrow or Polars table, or the path of a file."""
+        from bdt_core.table.sources import as_frame
+
+        return as_frame(table)
+
     def validate(self, frame: pd.DataFrame, spec: AuditSpec) -> AuditTable:
         """Check the table, settle its types and make the bias variable."""
         from bdt_core.table.validate import validate

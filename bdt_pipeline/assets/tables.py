@@ -17,9 +17,12 @@ _SOURCE = "bdt_source"
 def raw_data(audit: AuditAssets) -> dg.AssetsDefinition:
     """The table as the source gives it."""
 
+    upstream = audit.spec.source.asset
+
     @dg.asset(
         name="raw_data",
         key_prefix=audit.spec.name,
+        ins={} if upstream is None else {"upstream": dg.AssetIn(key=dg.AssetKey.from_user_string(upstream))},
         io_manager_key=audit.tables,
         config_schema=audit.config("source"),
         group_name=audit.spec.name,
@@ -27,10 +30,10 @@ def raw_data(audit: AuditAssets) -> dg.AssetsDefinition:
         tags=audit.tags,
         description=("The table as it was read: nothing dropped, nothing converted."),
     )
-    def asset(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
+    def asset(context: dg.AssetExecutionContext, **inputs: Any) -> dg.MaterializeResult[Any]:
         with clear_failures():
             source = effective_spec(audit.spec, context.op_execution_context.op_config).source
-            frame = audit.stages.read_table(source)
+            frame = audit.stages.take_table(inputs["upstream"]) if inputs else audit.stages.read_table(source)
         frame.attrs[_SOURCE] = source.model_dump(mode="json")
         return dg.MaterializeResult(value=frame, metadata=views.raw_table(frame, source))
 

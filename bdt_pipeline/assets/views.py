@@ -72,7 +72,7 @@ def raw_table(frame: DataFrame, source: Source) -> Metadata:
         _ROWS: len(frame),
         _COLUMNS: _schema({str(name): str(kind) for name, kind in frame.dtypes.items()}),
         "columns": frame.shape[1],
-        "source": source.path,
+        "source": source.described,
         "missing values": table_of(
             ["column", "type", "missing"],
             [[name, frame[name].dtype, f"{int(missing[name]):,}"] for name in frame.columns],

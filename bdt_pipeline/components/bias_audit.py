@@ -9,7 +9,7 @@ from typing import Any, Self
 import dagster as dg
 from pydantic import BaseModel
 
-from bdt_core.spec import AuditSpec, parse_spec, resolve_path
+from bdt_core.spec import AuditSpec, parse_spec, resolve_source
 from bdt_pipeline.assets import AuditAssets, build_assets
 from bdt_pipeline.assets.stages import Stages
 from bdt_pipeline.checks import build_checks
@@ -98,8 +98,7 @@ class BiasAudit(dg.Component, AuditSpec, dg.Resolvable):
         """The specification."""
         spec = AuditSpec.model_validate({key: getattr(self, key) for key in AuditSpec.model_fields})
         folder = context.path if context.path.is_dir() else context.path.parent
-        source = spec.source.model_copy(update={"path": resolve_path(spec.source.path, Path(folder))})
-        return spec.model_copy(update={"source": source})
+        return spec.model_copy(update={"source": resolve_source(spec.source, Path(folder))})
 
     def build_stages(self) -> Stages:
         """The stages that the assets call."""
