@@ -13,12 +13,14 @@ from bdt_core.spec.audit_spec import (
     Split,
 )
 from bdt_core.spec.gate import GATE_METRICS, AnyLimit, Limit, MetricLimit
+from bdt_core.spec.production import AlertSeverity, History, Inbox, PartitionBy
 from bdt_core.spec.reading import json_schema, load_spec, parse_spec, resolve_source
 from bdt_core.spec.section import Value
 from bdt_core.spec.source import Join, Source, Table
 
 __all__ = [
     "GATE_METRICS",
+    "AlertSeverity",
     "AnyLimit",
     "AuditSpec",
     "Better",
@@ -27,10 +29,13 @@ __all__ = [
     "Derivation",
     "Features",
     "Groups",
+    "History",
+    "Inbox",
     "Join",
     "Kind",
     "Limit",
     "MetricLimit",
+    "PartitionBy",
     "Significance",
     "Source",
     "Split",

@@ -6,11 +6,13 @@ launchpad, so there is one set of names and one set of defaults.
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
 from bdt_core.spec.gate import AnyLimit, Limit, MetricLimit
+from bdt_core.spec.production import AlertSeverity, History, Inbox, PartitionBy
 from bdt_core.spec.section import Section, Value
 from bdt_core.spec.source import Source
 
@@ -26,6 +28,9 @@ Derivation = Literal[
     "absolute_error",
     "squared_error",
 ]
+
+
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|\$\{\w+\}")
 
 
 class BiasVariable(Section):
@@ -195,6 +200,23 @@ class AuditSpec(Section):
         "all", description="How many of the limits must hold: all of them, or more than half."
     )
 
+    partition_by: PartitionBy | None = Field(None, description="Audit the data part by part.")
+    inbox: Inbox | None = Field(None, description="Audit every file that appears in a folder or bucket.")
+    schedule: str | None = Field(None, description='When to audit, as cron: "0 6 * * *" is every day at six (UTC).')
+    automation: Literal["off", "eager"] = Field(
+        "off", description="eager: audit again whenever the table is new and its blocking checks passed."
+    )
+    freshness_hours: float | None = Field(None, gt=0, description="The report is overdue when it is older than this.")
+    pool: str | None = Field(None, description="Dagster pool that limits how many audits search at the same time.")
+    history: History = Field(History(), description="What is watched over all batches.")
+    notify: list[str] = Field(
+        [],
+        description=(
+            "Who is told of a problem: apprise addresses, secrets as ${NAME}: [mailtos://${SMTP}, slack://${SLACK}]."
+        ),
+    )
+    notify_from: AlertSeverity = Field("low", description="The least severity that is told.")
+
     @field_validator("name")
     @classmethod
     def _name_is_an_identifier(cls, name: str) -> str:
@@ -233,6 +255,20 @@ class AuditSpec(Section):
                 f'the gate limits "{limits[0].metric}", which needs "groups.label" or "groups.prediction" (or a '
                 "bias_variable that is derived from label and prediction)"
             )
+        return self
+
+    @field_validator("notify")
+    @classmethod
+    def _addresses(cls, notify: list[str]) -> list[str]:
+        for one in notify:
+            if not _ADDRESS.match(one):
+                raise ValueError("an address is not a URL such as json://host/path or ${NAME}; apprise knows the kinds")
+        return notify
+
+    @model_validator(mode="after")
+    def _parts_come_from_one_place(self) -> AuditSpec:
+        if self.inbox is not None and self.partition_by is not None:
+            raise ValueError('an "inbox" makes its files the parts; leave "partition_by" out')
         return self
 
     def to_dict(self) -> dict[str, Any]:

@@ -82,11 +82,23 @@ class Source(Table):
         {}, description="Columns from .npy files with one value per row: {prediction: predictions.npy}."
     )
     join: Join | None = Field(None, description="Another table whose columns are added by key.")
+    partition: str | None = Field(
+        None, description="The part that is read: stands for {partition} in paths, and for :partition in queries."
+    )
+    parameters: dict[str, str] = Field({}, description="Values for :name in queries, given to the database apart.")
 
     @property
     def described(self) -> str:
         """The table's place, as messages and reports name it."""
-        return f"asset {self.asset}" if self.asset else super().described
+        place = f"asset {self.asset}" if self.asset else super().described
+        return place if self.partition is None else place.replace("{partition}", self.partition)
+
+    @field_validator("partition")
+    @classmethod
+    def _partition_is_a_name(cls, partition: str | None) -> str | None:
+        if partition is not None and (not partition.strip(".") or set("/\\\0") & set(partition)):
+            raise ValueError("a partition is a name, without / and \\, so that it never leads out of its folder")
+        return partition
 
     @model_validator(mode="after")
     def _one_place(self) -> Source:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -13,7 +14,7 @@ from bdt_core.table.environment import expanded
 _DRIVERS = {"postgresql": "psycopg", "mysql": "pymysql", "mssql": "pyodbc", "oracle": "oracledb"}
 
 
-def read_query(sql: str, database: str) -> pd.DataFrame:
+def read_query(sql: str, database: str, parameters: Mapping[str, str] | None = None) -> pd.DataFrame:
     """Run a query as it stands and return its rows.
 
     Parameters
@@ -22,6 +23,8 @@ def read_query(sql: str, database: str) -> pd.DataFrame:
         One SELECT. Nothing is put into it.
     database : str
         A SQLAlchemy URL, in which ``${NAME}`` stands for an environment variable.
+    parameters : mapping of str to str, optional
+        Values for ``:name`` in the query; they go to the database apart from it, and are never put into its text.
 
     Returns
     -------
@@ -36,9 +39,13 @@ def read_query(sql: str, database: str) -> pd.DataFrame:
     --------
     >>> read_query("select 1 as a, 'x' as b", "sqlite://").to_dict("records")
     [{'a': 1, 'b': 'x'}]
+    >>> read_query("select :partition as day, 1 as b", "sqlite://", {"partition": "2026-01-31"})["day"].item()
+    '2026-01-31'
     """
     import sqlalchemy as sa
 
+    query = sa.text(_marked(sql, parameters or {}))
+    given = {name: value for name, value in (parameters or {}).items() if name in query.compile().params}
     address = expanded(database, "source.database")
     try:
         url = sa.make_url(address)
@@ -54,7 +61,7 @@ def read_query(sql: str, database: str) -> pd.DataFrame:
         ) from None
     try:
         with engine.connect() as connection:  # nothing is ever committed
-            frame: pd.DataFrame = pd.read_sql_query(sa.text(_without_parameters(sql)), connection)
+            frame: pd.DataFrame = pd.read_sql_query(query, connection, params=given)
     except (sa.exc.SQLAlchemyError, pd.errors.DatabaseError) as error:
         raise SourceError(
             f"The query of source.sql failed on {url.render_as_string(hide_password=True)}: {_reason(error, url)}"
@@ -64,9 +71,13 @@ def read_query(sql: str, database: str) -> pd.DataFrame:
     return frame
 
 
-def _without_parameters(sql: str) -> str:
-    """The query with colons that SQLAlchemy would take for a parameter's marked as plain text."""
-    return re.sub(r"(?<![:\w\\]):(?=\w+(?!:))", r"\:", sql)
+def _marked(sql: str, parameters: Mapping[str, str]) -> str:
+    """The query, where a colon is plain text unless it stands before the name of a parameter."""
+
+    def plain(found: re.Match[str]) -> str:
+        return found[0] if found[1] in parameters else rf"\{found[0]}"
+
+    return re.sub(r"(?<![:\w\\]):(\w+)(?!:)", plain, sql)
 
 
 def _reason(error: Any, url: Any) -> str:

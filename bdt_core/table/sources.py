@@ -52,11 +52,11 @@ def read_table(source: Source | str | Path) -> pd.DataFrame:
             f'source.asset names the Dagster asset "{source.asset}", which only Dagster can read. '
             "Name a file in source.path, or hand the table itself to audit()."
         )
-    frame = _read(source, "source")
+    frame = _read(source, source, "source")
     for column, path in source.arrays.items():
-        frame = _with_array(frame, column, path, source.described)
+        frame = _with_array(frame, column, path, source)
     if source.join is not None:
-        frame = _joined(frame, source.join, source.described)
+        frame = _joined(frame, source.join, source)
     if len(frame) == 0:
         raise SourceError(f"{source.described} has a header but no rows.")
     if frame.shape[1] < 2:
@@ -106,16 +106,24 @@ def as_frame(table: Any) -> pd.DataFrame:
     )
 
 
-def _read(table: Table, key: str) -> pd.DataFrame:
+def _read(table: Table, source: Source, key: str) -> pd.DataFrame:
     if table.sql is not None and table.database is not None:
-        return read_query(table.sql, table.database)
-    path = expanded(table.path or "", f"{key}.path")
+        given = source.parameters if source.partition is None else source.parameters | {"partition": source.partition}
+        return read_query(table.sql, table.database, given)
+    path = _filled(table.path or "", source, f"{key}.path")
     return read_files(path, separator=table.separator, encoding=table.encoding)
 
 
-def _with_array(frame: pd.DataFrame, column: str, path: str, beside: str) -> pd.DataFrame:
+def _filled(path: str, source: Source, key: str) -> str:
+    """A path with its environment variables and its partition."""
+    if "{partition}" in path and source.partition is None:
+        raise SourceError(f"{key} is {path}: say which part to read, with source.partition or --partition.")
+    return expanded(path, key).replace("{partition}", source.partition or "")
+
+
+def _with_array(frame: pd.DataFrame, column: str, path: str, source: Source) -> pd.DataFrame:
     """A column from a ``.npy`` file, row by row beside the table."""
-    file = located(expanded(path, f"source.arrays.{column}"))
+    file, beside = located(_filled(path, source, f"source.arrays.{column}")), source.described
     try:
         values = np.load(io.BytesIO(read_bytes(file)), allow_pickle=False)  # a pickle could run anything
     except (ValueError, EOFError):
@@ -130,9 +138,9 @@ def _with_array(frame: pd.DataFrame, column: str, path: str, beside: str) -> pd.
     return frame.assign(**{column: values})
 
 
-def _joined(frame: pd.DataFrame, join: Join, table: str) -> pd.DataFrame:
+def _joined(frame: pd.DataFrame, join: Join, source: Source) -> pd.DataFrame:
     """The table with columns of another one, found by key. Rows without a match stay, and are counted."""
-    other = _read(join, "source.join")
+    other, table = _read(join, source, "source.join"), source.described
     keys = [join.key] if isinstance(join.key, str) else join.key
     for side, name in ((frame, table), (other, join.described)):
         for key in keys:

@@ -36,6 +36,8 @@ CASES: dict[str, Any] = {
         "separator": ";",
         "encoding": "cp1252",
         "arrays": {"prediction": "p.npy"},
+        "partition": "2026-01-31",
+        "parameters": {"region": "north"},
         "join": {"sql": "select * from labels", "database": "${LABELS}", "key": "id", "columns": ["label"]},
     },
     "bias_variable": DERIVED,
@@ -70,6 +72,15 @@ CASES: dict[str, Any] = {
         {"check": "worst_cluster", "max_difference": 0.3},
     ],
     "require": "majority",
+    "partition_by": {"time": "daily", "start": "2026-01-01", "dynamic": None},
+    "inbox": {"folder": "inbox", "pattern": "*.csv", "settle": 1.0, "every": 60},
+    "schedule": "0 6 * * *",
+    "automation": "eager",
+    "freshness_hours": 26.0,
+    "pool": "bias",
+    "history": {"drift": 0.1, "look_back": 7, "min_rows": 50, "effect": 0.05},
+    "notify": ["json://127.0.0.1/hook"],
+    "notify_from": "high",
 }
 
 

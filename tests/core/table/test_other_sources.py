@@ -274,3 +274,46 @@ def test_any_file_system_of_fsspec(tmp_path):
 def test_an_asset_is_read_by_dagster_only():
     with pytest.raises(SourceError, match="only Dagster can read"):
         read_table(source(asset="warehouse/loans"))
+
+
+def test_the_part_that_is_read_stands_in_paths_and_queries(tmp_path):
+    for day in ("2026-01-30", "2026-01-31"):
+        FRAME.assign(day=day).to_csv(tmp_path / f"people-{day}.csv", index=False)
+    np.save(tmp_path / "p-2026-01-31.npy", np.arange(6))
+    with sqlite3.connect(tmp_path / "loans.db") as db:
+        FRAME.assign(day=["a", "b"] * 3).to_sql("people", db, index=False)
+    files = source(
+        path=f"{tmp_path}/people-{{partition}}.csv",
+        arrays={"p": f"{tmp_path}/p-{{partition}}.npy"},
+        partition="2026-01-31",
+    )
+    assert read_table(files)["day"].unique().tolist() == ["2026-01-31"]
+    assert files.described.endswith("people-2026-01-31.csv")
+    query = source(
+        sql="select * from people where day = :partition and age > :least",
+        database=f"sqlite:///{tmp_path}/loans.db",
+        partition="b",
+        parameters={"least": "35"},
+    )
+    assert read_table(query)["day"].unique().tolist() == ["b"]
+    with pytest.raises(SourceError, match="say which part to read"):
+        read_table(files.model_copy(update={"partition": None}))
+
+
+@pytest.mark.parametrize("partition", ["../../etc/passwd", "a/b", "..", "", "a\\b"])
+def test_a_part_never_leads_out_of_its_folder(partition):
+    with pytest.raises(SpecError, match="never leads out of its folder"):
+        parse_spec({**SPEC, "source": {"path": "{partition}", "partition": partition}})
+
+
+def test_a_parameter_is_a_value_and_never_text_of_the_query(tmp_path):
+    with sqlite3.connect(tmp_path / "loans.db") as db:
+        FRAME.to_sql("people", db, index=False)
+    hostile = "f' or '1'='1"
+    query = source(
+        sql="select * from people where sex = :partition",
+        database=f"sqlite:///{tmp_path}/loans.db",
+        partition=hostile,
+    )
+    with pytest.raises(SourceError, match="no rows"):
+        read_table(query)

@@ -1,0 +1,63 @@
+"""How an audit runs again and again: on which part of the data, when, and who is told."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from bdt_core.spec.section import Section
+
+AlertSeverity = Literal["low", "medium", "high", "critical"]
+
+
+class PartitionBy(Section):
+    """The parts of the data that are audited one by one."""
+
+    time: Literal["hourly", "daily", "weekly", "monthly"] | None = Field(
+        None,
+        description="A part per hour, day, week or month; {partition} in source.path is its start, e.g. 2026-01-31.",
+    )
+    start: str | None = Field(None, description="First day (with time), e.g. 2026-01-01.")
+    dynamic: str | None = Field(
+        None, description="Parts that are added while running, under this name, e.g. model_version; instead of time."
+    )
+
+    @field_validator("start")
+    @classmethod
+    def _start_is_a_day(cls, start: str | None) -> str | None:
+        if start is not None:
+            try:
+                datetime.date.fromisoformat(start)
+            except ValueError:
+                raise ValueError(f'"{start}" is not a day such as 2026-01-31') from None
+        return start
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> PartitionBy:
+        if (self.time is None) == (self.dynamic is None):
+            raise ValueError('give either "time" (with "start") or "dynamic"')
+        if (self.time is None) != (self.start is None):
+            raise ValueError('"time" and "start" go together')
+        return self
+
+
+class Inbox(Section):
+    """A folder or bucket in which every new file is audited once."""
+
+    folder: str = Field(description="Local folder, or a URL such as s3://bucket/inbox.")
+    pattern: str = Field("*", description="Which files, e.g. *.csv.")
+    settle: float = Field(5.0, ge=0, description="Seconds that a file must stay unchanged to be taken for whole.")
+    every: int = Field(30, ge=1, description="Seconds between two looks.")
+
+
+class History(Section):
+    """What is watched over all batches."""
+
+    drift: float = Field(0.05, gt=0, description="A metric that moves by more than this against its past is drift.")
+    look_back: int = Field(30, ge=2, description="Batches that make up the past.")
+    min_rows: int = Field(100, ge=1, description="A group with fewer rows in a batch is too small to be watched.")
+    effect: float = Field(
+        0.02, gt=0, description="Difference for which the always-valid test is sharpest (its normal mixture's spread)."
+    )
