@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from statsmodels.stats.multitest import multipletests
 
 from bdt_core.errors import DataError
 from bdt_core.inference.sequential import compare_rates_over_time, discoveries
@@ -64,8 +65,6 @@ def test_a_side_without_rows_is_no_evidence():
 
 @given(st.lists(st.floats(0, 1e6), min_size=1, max_size=30), st.sampled_from([0.01, 0.05, 0.2]))
 def test_e_bh_is_bh_on_one_over_e(values, alpha):
-    from statsmodels.stats.multitest import multipletests
-
     m = len(values)
     assume(all(abs(one * k * alpha - m) > 1e-9 * m for one in values for k in range(1, m + 1)))  # ties round either way
     p = np.minimum(1.0, 1.0 / np.maximum(values, 1e-300))
