@@ -269,6 +269,13 @@ class AuditSpec(Section):
     def _parts_come_from_one_place(self) -> AuditSpec:
         if self.inbox is not None and self.partition_by is not None:
             raise ValueError('an "inbox" makes its files the parts; leave "partition_by" out')
+        if (self.inbox or self.partition_by) and not self.source.names_a_part:
+            raise ValueError(
+                "the data is audited part by part, but the source is the same for all parts; put {partition} into "
+                "source.path, or :partition into source.sql"
+            )
+        if self.schedule is not None and (self.inbox or (self.partition_by and self.partition_by.dynamic)):
+            raise ValueError('a "schedule" needs all data at once, or parts by time; other parts come when they come')
         return self
 
     def to_dict(self) -> dict[str, Any]:

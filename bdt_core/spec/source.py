@@ -93,6 +93,11 @@ class Source(Table):
         place = f"asset {self.asset}" if self.asset else super().described
         return place if self.partition is None else place.replace("{partition}", self.partition)
 
+    @property
+    def names_a_part(self) -> bool:
+        """Whether parts of the data can be read one by one."""
+        return bool(self.asset or "{partition}" in (self.path or "") or ":partition" in (self.sql or ""))
+
     @field_validator("partition")
     @classmethod
     def _partition_is_a_name(cls, partition: str | None) -> str | None:

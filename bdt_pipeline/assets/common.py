@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import dagster as dg
 
 from bdt_core.spec import AuditSpec
 from bdt_pipeline.assets.config import config_schema
+from bdt_pipeline.assets.partitions import partitions_of
 from bdt_pipeline.assets.stages import Stages
 
 
@@ -59,3 +62,59 @@ class AuditAssets:
     def config(self, *keys: str) -> dict[str, dg.Field]:
         """Config schema for some keys of the specification."""
         return config_schema(self.spec, keys)
+
+    @property
+    def partitions(self) -> dg.PartitionsDefinition[Any] | None:
+        """The parts of the data that are audited one by one."""
+        return partitions_of(self.spec)
+
+    @property
+    def automation(self) -> dg.AutomationCondition[Any] | None:
+        """When an asset is made again by itself. Dagster's eager condition alone would ignore failed checks."""
+        if self.spec.automation == "off":
+            return None
+        return dg.AutomationCondition.eager() & dg.AutomationCondition.all_deps_blocking_checks_passed()
+
+    def asset(
+        self,
+        name: str,
+        *,
+        description: str,
+        kinds: set[str],
+        takes: Sequence[str] | Mapping[str, dg.AssetIn] = (),
+        config: Sequence[str] = (),
+        more_config: Mapping[str, dg.Field] | None = None,
+        stored_as: Literal["table", "result"] = "result",
+        **more: Any,
+    ) -> Callable[[Callable[..., Any]], dg.AssetsDefinition]:
+        """Decorator of one of the audit's assets, with everything that they share.
+
+        Parameters
+        ----------
+        name, description, kinds
+            As Dagster shows them.
+        takes : sequence of str, or mapping
+            Assets of this audit that it takes, or any inputs.
+        config : sequence of str
+            Keys of the specification that its launchpad form offers.
+        more_config : mapping, optional
+            Further fields of the form.
+        stored_as : {"table", "result"}
+        **more
+            Handed on to `dagster.asset`.
+        """
+        decorator: Callable[[Callable[..., Any]], dg.AssetsDefinition] = dg.asset(
+            name=name,
+            key_prefix=self.spec.name,
+            ins=takes if isinstance(takes, Mapping) else self.inputs(*takes),
+            io_manager_key=self.tables if stored_as == "table" else self.results,
+            config_schema={**self.config(*config), **(more_config or {})} or None,
+            group_name=self.spec.name,
+            kinds=kinds,
+            tags=self.tags,
+            description=description,
+            partitions_def=self.partitions,
+            automation_condition=self.automation,
+            **more,
+        )
+        return decorator

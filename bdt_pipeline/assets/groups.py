@@ -13,19 +13,15 @@ from bdt_pipeline.assets.values import AuditTable, DataFrame, GroupCounts
 def group_counts(audit: AuditAssets) -> dg.AssetsDefinition:
     """How many rows of each group have which label and prediction."""
 
-    @dg.asset(
-        name="group_counts",
-        key_prefix=audit.spec.name,
-        ins=audit.inputs("raw_data", "validated_data"),
-        io_manager_key=audit.results,
-        config_schema=audit.config("groups"),
-        group_name=audit.spec.name,
-        kinds={"numpy", "json"},
-        tags=audit.tags,
+    @audit.asset(
+        "group_counts",
         description=(
             "Rows of each declared group, by label and prediction. Every group metric is computed from these counts; "
             "counts of several tables can be added."
         ),
+        kinds={"numpy", "json"},
+        takes=["raw_data", "validated_data"],
+        config=["groups"],
     )
     def asset(
         context: dg.AssetExecutionContext, raw_data: DataFrame, validated_data: AuditTable
@@ -41,19 +37,15 @@ def group_counts(audit: AuditAssets) -> dg.AssetsDefinition:
 def group_metrics(audit: AuditAssets) -> dg.AssetsDefinition:
     """Every group metric of every declared grouping."""
 
-    @dg.asset(
-        name="group_metrics",
-        key_prefix=audit.spec.name,
-        ins=audit.inputs("group_counts", "raw_data"),
-        io_manager_key=audit.results,
-        config_schema=audit.config("significance"),
-        group_name=audit.spec.name,
-        kinds={"scipy", "json"},
-        tags=audit.tags,
+    @audit.asset(
+        "group_metrics",
         description=(
             "Rates of the declared groups, the 21 metrics, differences and ratios between the groups: each with its "
             "interval, or the reason why it has none."
         ),
+        kinds={"scipy", "json"},
+        takes=["group_counts", "raw_data"],
+        config=["significance"],
     )
     def asset(
         context: dg.AssetExecutionContext, group_counts: GroupCounts, raw_data: DataFrame
@@ -69,19 +61,15 @@ def group_metrics(audit: AuditAssets) -> dg.AssetsDefinition:
 def bias_score(audit: AuditAssets) -> dg.AssetsDefinition:
     """The composite Bias Detection Score of every declared grouping."""
 
-    @dg.asset(
-        name="bias_score",
-        key_prefix=audit.spec.name,
-        ins=audit.inputs("group_counts"),
-        io_manager_key=audit.results,
-        config_schema=audit.config("significance"),
-        group_name=audit.spec.name,
-        kinds={"scipy", "json"},
-        tags=audit.tags,
+    @audit.asset(
+        "bias_score",
         description=(
             "One number per grouping, 0 when all groups have the same rates: with its interval, and the score that "
             "chance alone would give."
         ),
+        kinds={"scipy", "json"},
+        takes=["group_counts"],
+        config=["significance"],
     )
     def asset(context: dg.AssetExecutionContext, group_counts: GroupCounts) -> dg.MaterializeResult[Any]:
         with clear_failures():

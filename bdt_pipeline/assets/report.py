@@ -1,5 +1,6 @@
 """The asset at the end: the report, with the gate's verdict in it."""
 
+from datetime import timedelta
 from typing import Any
 
 import dagster as dg
@@ -29,19 +30,19 @@ def bias_report(audit: AuditAssets) -> dg.AssetsDefinition:
 
     of_groups = ("group_metrics", "bias_score") if audit.has_groups else ()
 
-    @dg.asset(
-        name="bias_report",
-        key_prefix=audit.spec.name,
-        ins=audit.inputs("test_data", "hbac_clusters", "cluster_significance", "feature_differences", *of_groups),
-        io_manager_key=audit.results,
-        config_schema={**audit.config("gate", "require"), "output": _OUTPUT},
-        group_name=audit.spec.name,
-        kinds={"html", "json"},
-        tags=audit.tags,
+    hours = audit.spec.freshness_hours
+
+    @audit.asset(
+        "bias_report",
         description=(
             "Everything that was found, with the gate's verdict, as JSON, HTML, PDF and Markdown. What must not happen "
             "when the gate fails goes downstream of this asset."
         ),
+        kinds={"html", "json"},
+        takes=["test_data", "hbac_clusters", "cluster_significance", "feature_differences", *of_groups],
+        config=["gate", "require"],
+        more_config={"output": _OUTPUT},
+        freshness_policy=None if hours is None else dg.FreshnessPolicy.time_window(timedelta(hours=hours)),
     )
     def asset(
         context: dg.AssetExecutionContext,

@@ -13,19 +13,16 @@ from bdt_pipeline.assets.values import AuditTable, Clusters
 def hbac_clusters(audit: AuditAssets) -> dg.AssetsDefinition:
     """Clusters of train rows whose bias variable deviates."""
 
-    @dg.asset(
-        name="hbac_clusters",
-        key_prefix=audit.spec.name,
-        ins=audit.inputs("train_data"),
-        io_manager_key=audit.results,
-        config_schema=audit.config("clustering"),
-        group_name=audit.spec.name,
-        kinds={"numpy", "json"},
-        tags=audit.tags,
+    @audit.asset(
+        "hbac_clusters",
         description=(
             "Groups of similar people whose bias variable deviates, found by hierarchical bias-aware clustering "
             "(HBAC) on the train rows. Cluster 0 deviates most in the harmful direction."
         ),
+        kinds={"numpy", "json"},
+        takes=["train_data"],
+        config=["clustering"],
+        pool=audit.spec.pool,
     )
     def asset(context: dg.AssetExecutionContext, train_data: AuditTable) -> dg.MaterializeResult[Any]:
         with clear_failures():
@@ -41,18 +38,14 @@ def hbac_clusters(audit: AuditAssets) -> dg.AssetsDefinition:
 def cluster_significance(audit: AuditAssets) -> dg.AssetsDefinition:
     """Every cluster against everybody else, on the test rows."""
 
-    @dg.asset(
-        name="cluster_significance",
-        key_prefix=audit.spec.name,
-        ins=audit.inputs("hbac_clusters", "train_data", "test_data"),
-        io_manager_key=audit.results,
-        config_schema=audit.config("significance"),
-        group_name=audit.spec.name,
-        kinds={"scipy", "json"},
-        tags=audit.tags,
+    @audit.asset(
+        "cluster_significance",
         description=(
             "Each cluster against everybody else, on rows that the search has not seen: difference, interval, p-value."
         ),
+        kinds={"scipy", "json"},
+        takes=["hbac_clusters", "train_data", "test_data"],
+        config=["significance"],
     )
     def asset(
         context: dg.AssetExecutionContext, hbac_clusters: Clusters, train_data: AuditTable, test_data: AuditTable
@@ -68,18 +61,14 @@ def cluster_significance(audit: AuditAssets) -> dg.AssetsDefinition:
 def feature_differences(audit: AuditAssets) -> dg.AssetsDefinition:
     """What sets the most deviating cluster apart."""
 
-    @dg.asset(
-        name="feature_differences",
-        key_prefix=audit.spec.name,
-        ins=audit.inputs("hbac_clusters", "test_data"),
-        io_manager_key=audit.results,
-        config_schema=audit.config("significance"),
-        group_name=audit.spec.name,
-        kinds={"scipy", "json"},
-        tags=audit.tags,
+    @audit.asset(
+        "feature_differences",
         description=(
             "In which columns the most deviating cluster differs from everybody else, protected ones included."
         ),
+        kinds={"scipy", "json"},
+        takes=["hbac_clusters", "test_data"],
+        config=["significance"],
     )
     def asset(
         context: dg.AssetExecutionContext, hbac_clusters: Clusters, test_data: AuditTable

@@ -9,6 +9,7 @@ from bdt_core.spec import Source
 from bdt_pipeline.assets import views
 from bdt_pipeline.assets.common import AuditAssets
 from bdt_pipeline.assets.config import clear_failures, effective_spec
+from bdt_pipeline.assets.partitions import source_of_part
 from bdt_pipeline.assets.values import AuditTable, DataFrame
 
 _SOURCE = "bdt_source"
@@ -19,20 +20,17 @@ def raw_data(audit: AuditAssets) -> dg.AssetsDefinition:
 
     upstream = audit.spec.source.asset
 
-    @dg.asset(
-        name="raw_data",
-        key_prefix=audit.spec.name,
-        ins={} if upstream is None else {"upstream": dg.AssetIn(key=dg.AssetKey.from_user_string(upstream))},
-        io_manager_key=audit.tables,
-        config_schema=audit.config("source"),
-        group_name=audit.spec.name,
+    @audit.asset(
+        "raw_data",
+        description="The table as it was read: nothing dropped, nothing converted.",
         kinds={"pandas", "parquet"},
-        tags=audit.tags,
-        description=("The table as it was read: nothing dropped, nothing converted."),
+        takes={} if upstream is None else {"upstream": dg.AssetIn(key=dg.AssetKey.from_user_string(upstream))},
+        config=["source"],
+        stored_as="table",
     )
     def asset(context: dg.AssetExecutionContext, **inputs: Any) -> dg.MaterializeResult[Any]:
         with clear_failures():
-            source = effective_spec(audit.spec, context.op_execution_context.op_config).source
+            source = source_of_part(effective_spec(audit.spec, context.op_execution_context.op_config).source, context)
             frame = audit.stages.take_table(inputs["upstream"]) if inputs else audit.stages.read_table(source)
         frame.attrs[_SOURCE] = source.model_dump(mode="json")
         return dg.MaterializeResult(value=frame, metadata=views.raw_table(frame, source))
@@ -43,16 +41,13 @@ def raw_data(audit: AuditAssets) -> dg.AssetsDefinition:
 def validated_data(audit: AuditAssets) -> dg.AssetsDefinition:
     """The rows and columns that are audited."""
 
-    @dg.asset(
-        name="validated_data",
-        key_prefix=audit.spec.name,
-        ins=audit.inputs("raw_data"),
-        io_manager_key=audit.tables,
-        config_schema=audit.config("bias_variable", "features", "protected", "missing"),
-        group_name=audit.spec.name,
+    @audit.asset(
+        "validated_data",
+        description="Columns with settled types and roles, and the bias variable: what is measured per person.",
         kinds={"pandas", "parquet"},
-        tags=audit.tags,
-        description=("Columns with settled types and roles, and the bias variable: what is measured per person."),
+        takes=["raw_data"],
+        config=["bias_variable", "features", "protected", "missing"],
+        stored_as="table",
     )
     def asset(context: dg.AssetExecutionContext, raw_data: DataFrame) -> dg.MaterializeResult[Any]:
         with clear_failures():
@@ -73,7 +68,8 @@ def train_and_test_data(audit: AuditAssets) -> dg.AssetsDefinition:
             group_name=audit.spec.name,
             kinds={"pandas", "parquet"},
             tags=audit.tags,
-            description=(description),
+            description=description,
+            automation_condition=audit.automation,
         )
 
     @dg.multi_asset(
@@ -84,6 +80,7 @@ def train_and_test_data(audit: AuditAssets) -> dg.AssetsDefinition:
             "test_data": out("The rows that the search never sees, on which its clusters are tested."),
         },
         config_schema=audit.config("split"),
+        partitions_def=audit.partitions,
     )
     def asset(context: dg.AssetExecutionContext, validated_data: AuditTable) -> Iterator[dg.MaterializeResult[Any]]:
         with clear_failures():

@@ -24,6 +24,7 @@ def bias_gate(audit: AuditAssets) -> dg.AssetChecksDefinition:
         name=GATE,
         asset=audit.key("bias_report"),
         blocking=True,
+        partitions_def=audit.partitions,
         description=(
             "Does every limit of the gate hold? A failure stops everything downstream of the report. An inconclusive "
             'verdict only warns, unless the limit says "inconclusive: block".'

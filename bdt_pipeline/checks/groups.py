@@ -27,6 +27,7 @@ def metric_checks(audit: AuditAssets) -> dg.AssetChecksDefinition:
                 blocking=False,
                 description=_description(one),
                 additional_deps=[audit.key("bias_score")],
+                partitions_def=audit.partitions,
             )
             for name, one in declared.items()
         ],

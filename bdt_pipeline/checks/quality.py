@@ -104,7 +104,13 @@ def _evaluated(frame: DataFrame, rules: Sequence[Any]) -> dict[str, list[_Row]]:
 
 def _specs(audit: AuditAssets, asset: str, checks: Sequence[_Check]) -> list[dg.AssetCheckSpec]:
     return [
-        dg.AssetCheckSpec(one.name, asset=audit.key(asset), blocking=one.blocking, description=one.description)
+        dg.AssetCheckSpec(
+            one.name,
+            asset=audit.key(asset),
+            blocking=one.blocking,
+            description=one.description,
+            partitions_def=audit.partitions,
+        )
         for one in checks
     ]
 

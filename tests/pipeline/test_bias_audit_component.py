@@ -110,10 +110,11 @@ def test_there_is_a_case_for_every_key() -> None:
 
 @pytest.mark.parametrize("key", CASES)
 def test_every_key_of_the_specification_arrives(key: str) -> None:
-    attributes = {**LEAST, key: CASES[key]}
+    in_parts = {"source": {"path": "{partition}.csv"}} if key in ("partition_by", "inbox") else {}
+    attributes = {**LEAST, **in_parts, key: CASES[key]}
     spec = spec_of(attributes)
     assert spec == AuditSpec.model_validate(attributes)
-    assert spec != AuditSpec.model_validate(LEAST)
+    assert spec != AuditSpec.model_validate(LEAST | in_parts)
 
 
 def test_the_assets_checks_and_job_of_one_audit() -> None:
