@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from bdt_core.spec import AuditSpec, parse_spec, resolve_source
 from bdt_pipeline.assets import AuditAssets, build_assets
 from bdt_pipeline.assets.stages import Stages
+from bdt_pipeline.automation.schedules import build_schedule
 from bdt_pipeline.checks import build_checks
 from bdt_pipeline.components.yaml_model import yaml_model
 from bdt_pipeline.resources.io_managers import ResultStore, TableStore
@@ -45,10 +46,18 @@ def bias_audit_definitions(
     'loans_audit'
     """
     audit = AuditAssets(spec, stages or Stages(), storage)
+    return _definitions(audit, build_assets(audit), build_checks(audit))
+
+
+def _definitions(
+    audit: AuditAssets, assets: Sequence[dg.AssetsDefinition], checks: Sequence[dg.AssetChecksDefinition]
+) -> dg.Definitions:
+    schedule = build_schedule(audit)
     return dg.Definitions(
-        assets=build_assets(audit),
-        asset_checks=build_checks(audit),
+        assets=assets,
+        asset_checks=checks,
         jobs=[build_job(audit)],
+        schedules=[] if schedule is None else [schedule],
         resources=build_resources(audit),
     )
 
@@ -115,9 +124,4 @@ class BiasAudit(dg.Component, AuditSpec, dg.Resolvable):
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
         """Everything together."""
         audit = AuditAssets(self.build_spec(context), self.build_stages())
-        return dg.Definitions(
-            assets=self.build_assets(audit),
-            asset_checks=self.build_checks(audit),
-            jobs=[build_job(audit)],
-            resources=build_resources(audit),
-        )
+        return _definitions(audit, self.build_assets(audit), self.build_checks(audit))

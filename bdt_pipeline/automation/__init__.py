@@ -1,0 +1,1 @@
+"""What starts audits by itself, and tells somebody."""
