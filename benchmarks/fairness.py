@@ -1,167 +1,268 @@
-"""Speed of group fairness: ours against one ``bincount`` and, where it is installed, fairlearn.
+"""Speed and memory of group fairness: ours against one ``bincount`` and against four peers.
 
-``python -m benchmarks fairness`` prints a Markdown table. fairlearn runs in an environment of its own: name its
-Python in the environment variable BENCHMARK_FAIRLEARN_PYTHON, or its rows are left out. ``--full`` adds 100 million
-rows, streamed.
+``python -m benchmarks fairness`` takes about four minutes and writes its section of RESULTS.md; ``--quick`` tries
+everything out on small tables and only prints.
+
+Peers need other versions of pandas than ours, and so environments of their own. Each is named by an environment
+variable that holds the path of its Python; a peer without one is skipped, and the table says so:
+
+- BENCHMARK_FAIRLEARN_PYTHON: ``pip install fairlearn==0.15.0``
+- BENCHMARK_AEQUITAS_PYTHON: ``pip install aequitas==1.1.0 "pandas<3"``
+- BENCHMARK_AIF360_PYTHON: ``pip install aif360==0.6.1 "pandas<3"``
+- BENCHMARK_SMCLARIFY_PYTHON: ``pip install smclarify==0.5 "pandas<2" "numpy<1.24"`` (Python 3.9)
 """
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import resource
 import statistics
 import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from bdt_core.fairness import bias_metrics, count_rows, flip_test, merge, metrics_from_counts
+from bdt_core.fairness import CountTable, bias_metrics, count_rows, flip_test, merge, metrics_from_counts
+from benchmarks.measuring import Timing, machine, markdown_table, timed, write_section
+from benchmarks.peers_tables import CELLS, FEATURES, as_text, many_cells, many_features
 
-FAIRLEARN_PYTHON = "BENCHMARK_FAIRLEARN_PYTHON"
-REPEATS = 5
-CELLS = 40
-
-_FAIRLEARN = """
-import sys, time
-import numpy as np, pandas as pd
-from fairlearn.metrics import MetricFrame, selection_rate, true_positive_rate, false_positive_rate
-from sklearn.metrics import accuracy_score, precision_score
-n, cells, repeats = map(int, sys.argv[1:])
-rng = np.random.default_rng(0)
-g, y, p = rng.integers(0, cells, n), rng.integers(0, 2, n), rng.integers(0, 2, n)
-metrics = dict(selection=selection_rate, tpr=true_positive_rate, fpr=false_positive_rate,
-               precision=precision_score, accuracy=accuracy_score)
-for _ in range(repeats):
-    wall, cpu = time.perf_counter(), time.process_time()
-    frame = MetricFrame(metrics=metrics, y_true=y, y_pred=p, sensitive_features=g)
-    frame.by_group, frame.difference(), frame.ratio()
-    print(time.perf_counter() - wall, time.process_time() - cpu)
-"""
+BLOCK = 1_000_000
+WANTED_BINCOUNTS = 4.0
+WANTED_MEMORY = 1e9
 
 
 @dataclass(frozen=True)
-class Row:
-    """Medians of one task.
+class Peer:
+    """One task of a peer, and ours that it is set against.
 
     Attributes
     ----------
-    task, who : str
-    rows : int
-    wall, cpu : float
-        Seconds.
-    note : str
+    name, task : str
+        Its script's name and that script's task.
+    does : str
+        What it computes, in words.
+    ours : str
+        Our task on the same kind of groups.
+    wanted : float
+        How many times less CPU time we want to take; 0 where nothing was asked for.
+    repeats, times : int
+        Runs, and what their time is multiplied with where only a part is run.
     """
 
+    name: str
     task: str
-    who: str
-    rows: int
-    wall: float
-    cpu: float
-    note: str = ""
+    does: str
+    ours: str
+    wanted: float
+    repeats: int = 1
+    times: int = 1
+
+    @property
+    def variable(self) -> str:
+        """Environment variable that names its Python."""
+        return f"BENCHMARK_{self.name.upper()}_PYTHON"
 
 
-def measure(full: bool = False) -> list[Row]:
-    """Measure everything.
-
-    Parameters
-    ----------
-    full : bool
-        Also stream 100 million rows.
-
-    Returns
-    -------
-    list of Row
-    """
-    rows = []
-    for n in (100_000, 1_000_000):
-        rows += _reports(n)
-        rows += _fairlearn(n)
-    rows.append(_flip_test(100_000))
-    if full:
-        rows.append(_streamed(100))
-    return rows
+PEERS = (
+    Peer("fairlearn", "report", "5 rates, differences, ratios", "numbers", 1000),
+    Peer("aequitas", "report", "11 rates, ratios", "text", 50, repeats=5),
+    Peer("aequitas", "report_with_p_values", "11 rates, ratios, p-values", "text", 0),
+    Peer("aif360", "report", "10 rates, 9 comparisons", "numbers", 0),
+    Peer("smclarify", "report", "18 metrics, 10 of 40 values x 4", "text", 300, times=4),
+)
+FLIP_TEST = Peer("smclarify", "flip_test", "", "", 0)
 
 
-def _table(n: int, seed: int = 0) -> pd.DataFrame:
-    rng = np.random.default_rng(seed)
-    return pd.DataFrame({"g": rng.integers(0, CELLS, n), "y": rng.integers(0, 2, n), "p": rng.integers(0, 2, n)})
+def run(quick: bool = False) -> None:
+    """Measure everything and write the section of RESULTS.md."""
+    scale = 50 if quick else 1
+    parts = []
+    for part in measured(1_000_000 // scale, 100_000 // scale, 100 // scale):
+        print(part, end="\n\n", flush=True)
+        parts.append(part)
+    if not quick:
+        write_section("fairness", "\n\n".join(parts))
 
 
-def _reports(n: int) -> list[Row]:
-    frame = _table(n)
+def measured(rows: int, flip_rows: int, blocks: int) -> Iterator[str]:
+    """The parts of the section, one by one."""
+    yield (
+        f"## Group fairness\n\nMachine: {machine()}. {rows:,} rows x {CELLS} groups. Medians of 5 runs unless said "
+        "otherwise, after one to warm up; CPU seconds are those of all threads. Our full report: 11 rates, F1, the 18 "
+        "metrics of Clarify that need no further column, differences and ratios against the largest group, ranges over "
+        "all groups, all with intervals, in a new count of the rows. No peer gives intervals here."
+    )
+    ours = our_timings(rows)
+    yield our_table(ours)
+    yield peers_table(ours, rows)
+    yield flip_tests(flip_rows)
+    yield streaming(blocks)
+
+
+def our_timings(rows: int) -> dict[str, Timing]:
+    """One bincount, the count table, and the report from groups as numbers, categories and text."""
+    frame = many_cells(rows)
     code = (frame.g * 4 + frame.y * 2 + frame.p).to_numpy()
+    text = as_text(frame)
+    given = {"numbers": frame, "categories": text.assign(g=text.g.astype("category")), "text": text}
+    scored = frame.assign(s=np.random.default_rng(1).random(rows))
     table = count_rows(frame, "g", label="y", prediction="p")
-    text = frame.assign(g="group " + frame.g.astype(str))
-    scored = frame.assign(s=np.random.default_rng(1).random(n))
-    tasks: list[tuple[str, Callable[[], object]]] = [
-        ("one bincount of ready codes", lambda: np.bincount(code, minlength=4 * CELLS)),
-        ("count table", lambda: count_rows(frame, "g", label="y", prediction="p")),
-        ("all metrics with intervals, from counts", lambda: metrics_from_counts(table)),
-        ("full report", lambda: bias_metrics(frame, facet="g", label="y", prediction="p")),
-        ("full report, groups as text", lambda: bias_metrics(text, facet="g", label="y", prediction="p")),
-        (
-            "full report with score and AUC",
-            lambda: bias_metrics(scored, facet="g", label="y", prediction="p", score="s"),
-        ),
-    ]
-    return [Row(task, "numpy" if "ready" in task else "ours", n, *_timed(work)) for task, work in tasks]
+    work: dict[str, Callable[[], object]] = {
+        "one bincount of ready codes": lambda: np.bincount(code, minlength=4 * CELLS),
+        "count table": lambda: count_rows(frame, "g", label="y", prediction="p"),
+        "all metrics with intervals, from counts": lambda: metrics_from_counts(table),
+    }
+    for kind, one in given.items():
+        work[kind] = lambda one=one: bias_metrics(one, facet="g", label="y", prediction="p")  # type: ignore[misc]
+    work["with scores"] = lambda: bias_metrics(scored, facet="g", label="y", prediction="p", score="s")
+    return {name: timed(task) for name, task in work.items()}
 
 
-def _timed(work: Callable[[], object]) -> tuple[float, float]:
-    work()
-    walls, cpus = [], []
-    for _ in range(REPEATS):
-        wall, cpu = time.perf_counter(), time.process_time()
-        work()
-        walls.append(time.perf_counter() - wall)
-        cpus.append(time.process_time() - cpu)
-    return statistics.median(walls), statistics.median(cpus)
+def our_table(ours: dict[str, Timing]) -> str:
+    """Our milliseconds, and how many bincounts they are."""
+    names = {kind: f"full report, groups as {kind}" for kind in ("numbers", "categories", "text")}
+    names["with scores"] = "full report with score metrics and AUC, groups as numbers"
+    one = ours["one bincount of ready codes"].cpu
+    lines = []
+    for name, timing in ours.items():
+        ratio = timing.cpu / one
+        wanted = f"at most {WANTED_BINCOUNTS:g}: {_word(ratio <= WANTED_BINCOUNTS)}" if name == "numbers" else ""
+        seconds = [f"{1000 * value:.3g}" for value in (timing.wall, timing.cpu)]
+        lines.append([names.get(name, name), *seconds, _shown(ratio), wanted])
+    return markdown_table(["ours", "wall ms", "CPU ms", "in bincounts", "wanted"], lines)
 
 
-def _fairlearn(n: int) -> list[Row]:
-    python = os.environ.get(FAIRLEARN_PYTHON)
+def peers_table(ours: dict[str, Timing], rows: int) -> str:
+    """Peers' seconds, and how many times ours they are."""
+    lines = []
+    for peer in PEERS:
+        same = ours[peer.ours]
+        theirs = seconds_of(peer, rows)
+        if theirs is None:
+            lines.append([f"{peer.name}: {peer.does}", *["-"] * 5, f"skipped: {peer.variable} is not set"])
+            continue
+        ratio = theirs.cpu / same.cpu
+        wanted = f"{peer.wanted:,g} CPU: {_word(ratio >= peer.wanted)}" if peer.wanted else ""
+        runs = f"median of {peer.repeats}" if peer.repeats > 1 else "one run"
+        lines.append(
+            [
+                f"{peer.name}: {peer.does}; groups as {peer.ours} ({runs})",
+                *(f"{value:.3g}" for value in (theirs.wall, theirs.cpu)),
+                *(_shown(one) for one in (theirs.wall / same.wall, ratio, theirs.cpu / ours["numbers"].cpu)),
+                wanted,
+            ]
+        )
+    head = ["peer", "wall s", "CPU s", "wall ratio to ours", "CPU ratio", "CPU ratio, ours with numbers", "wanted"]
+    return markdown_table(head, lines)
+
+
+def seconds_of(peer: Peer, rows: int) -> Timing | None:
+    """Medians of a peer in its own environment; None without one."""
+    python = os.environ.get(peer.variable)
     if not python:
-        return []
-    repeats = 1 if n > 200_000 else 3
-    command = [python, "-c", _FAIRLEARN, str(n), str(CELLS), str(repeats)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    wall, cpu = np.median([[float(x) for x in line.split()] for line in done.stdout.splitlines()], axis=0)
-    return [Row("five rates, differences and ratios, no intervals", "fairlearn", n, float(wall), float(cpu))]
+        return None
+    command = [python, "-m", f"benchmarks.peers_{peer.name}", "time", peer.task, str(rows), str(peer.repeats)]
+    found = output_of(*command)
+    wall, cpu = (peer.times * statistics.median(found[name]) for name in ("wall", "cpu"))
+    return Timing(wall, cpu, peer.repeats)
 
 
-def _flip_test(n: int) -> Row:
-    rng = np.random.default_rng(0)
-    features = pd.DataFrame(rng.normal(size=(n, 8)), columns=[f"x{i}" for i in range(8)])
+def output_of(*command: str) -> dict[str, Any]:
+    """The JSON that a command prints, run from the root of the project."""
+    root = Path(__file__).parents[1]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=root, check=False)
+    if done.returncode:
+        sys.exit(f"{' '.join(command)} failed:\n{done.stderr}")
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def flip_tests(rows: int) -> str:
+    """The flip test on the same numbers as smclarify's, and on numbers and categories."""
+    features, in_d, predicted = many_features(rows)
+    mixed = features.copy()
+    rng = np.random.default_rng(2)
     for i, levels in enumerate((2, 3, 5, 8)):
-        features[f"c{i}"] = rng.choice([f"level {j}" for j in range(levels)], n)
-    in_d, predicted = rng.random(n) < 0.5, features.x0.to_numpy() > 0
-    wall, cpu = time.perf_counter(), time.process_time()
-    flip_test(features, in_d, predicted, workers=-1)
-    return Row(
-        "flip test, 8 numbers and 4 categories", "ours", n, time.perf_counter() - wall, time.process_time() - cpu
+        mixed[f"x{FEATURES - 1 - i}"] = pd.Categorical(rng.integers(0, levels, rows))
+    workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    lines = []
+    theirs = seconds_of(FLIP_TEST, rows)
+    for what, given in ((f"{FEATURES} numbers", features), (f"{FEATURES - 4} numbers, 4 categories", mixed)):
+        ours = timed(lambda given=given: flip_test(given, in_d, predicted, workers=workers), 1)  # type: ignore[misc]
+        comparable = theirs if given is features else None
+        lines.append(
+            [
+                what,
+                *(f"{value:.3g}" for value in (ours.wall, ours.cpu)),
+                *(["-"] * 4 if comparable is None else _beside(ours, comparable)),
+            ]
+        )
+    remark = "smclarify takes numbers only" if theirs else f"smclarify skipped: {FLIP_TEST.variable} is not set"
+    head = ["features", "ours: wall s", "CPU s", "smclarify: wall s", "CPU s", "wall ratio", "CPU ratio"]
+    return f"Flip test, {rows:,} rows, exact neighbours, one run each ({remark}):\n\n{markdown_table(head, lines)}"
+
+
+def streaming(blocks: int) -> str:
+    """A full report over many blocks, in a new process whose memory is watched."""
+    code = f"from benchmarks.fairness import streamed; streamed({max(blocks, 1)})"
+    found = output_of(sys.executable, "-c", code)
+    peak = found["peak"]
+    return (
+        f"{found['rows']:,} rows streamed in blocks of {BLOCK:,}, counted, merged and reported with intervals: "
+        f"{found['counting']:.2f} s ({found['counting_cpu']:.2f} CPU s), without the {found['making']:.1f} s that "
+        f"making the rows takes; peak memory of the whole process {peak / 1e6:,.0f} MB (one run; wanted: under "
+        f"{WANTED_MEMORY / 1e6:,.0f}, {_word(peak < WANTED_MEMORY)})."
     )
 
 
-def _streamed(millions: int) -> Row:
+def streamed(blocks: int) -> None:
+    """Print rows, seconds and peak memory of a report over blocks that exist one at a time."""
+    making = cpu_of_making = 0.0
+
+    def counted() -> Iterator[CountTable]:
+        nonlocal making, cpu_of_making
+        for seed in range(blocks):
+            wall, cpu = time.perf_counter(), time.process_time()
+            frame = many_cells(BLOCK, seed)
+            making, cpu_of_making = making + time.perf_counter() - wall, cpu_of_making + time.process_time() - cpu
+            yield count_rows(frame, "g", label="y", prediction="p")
+
     wall, cpu = time.perf_counter(), time.process_time()
-    table = merge(count_rows(_table(1_000_000, seed), "g", label="y", prediction="p") for seed in range(millions))
+    table = merge(counted())
     metrics_from_counts(table)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return Row(
-        "full report, streamed (with making the data)",
-        "ours",
-        table.rows,
-        time.perf_counter() - wall,
-        time.process_time() - cpu,
-        f"peak {peak:,.0f} MB",
+    wall, cpu = time.perf_counter() - wall - making, time.process_time() - cpu - cpu_of_making
+    print(
+        json.dumps(
+            {"rows": table.rows, "counting": wall, "counting_cpu": cpu, "making": making, "peak": _peak_memory()}
+        )
     )
 
 
-def run(full: bool = False) -> None:
-    """Print the table."""
-    print("| task | who | rows | wall s | CPU s | |\n|---|---|---|---|---|---|")
-    for row in measure(full):
-        print(f"| {row.task} | {row.who} | {row.rows:,} | {row.wall:.4f} | {row.cpu:.4f} | {row.note} |")
+def _beside(ours: Timing, theirs: Timing) -> list[str]:
+    seconds = [f"{value:.3g}" for value in (theirs.wall, theirs.cpu)]
+    return [*seconds, _shown(theirs.wall / ours.wall), _shown(theirs.cpu / ours.cpu)]
+
+
+def _shown(ratio: float) -> str:
+    return f"{ratio:,.0f}" if ratio >= 100 else f"{ratio:.3g}"
+
+
+def _word(reached: bool) -> str:
+    return "reached" if reached else "missed"
+
+
+def _peak_memory() -> int:
+    """Bytes that this process held at most; its parent's do not count, as they would in getrusage on Linux."""
+    status = Path("/proc/self/status")
+    found = re.search(r"VmHWM:\s+(\d+)", status.read_text()) if status.exists() else None
+    if found is not None:
+        return 1024 * int(found.group(1))
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
