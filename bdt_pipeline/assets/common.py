@@ -75,6 +75,21 @@ class AuditAssets:
             return None
         return dg.AutomationCondition.eager() & dg.AutomationCondition.all_deps_blocking_checks_passed()
 
+    def quarantine(self, context: Any) -> Callable[[str], None] | None:
+        """Puts the file of a run aside when it cannot be audited; None when there is no inbox."""
+        inbox = self.spec.inbox
+        if inbox is None or not context.has_partition_key:
+            return None
+
+        def put_file_aside(reason: str) -> None:
+            from bdt_pipeline.resources.inbox import put_aside
+
+            target = put_aside(inbox, context.partition_key, reason)
+            if target is not None:
+                context.log.warning(f"{context.partition_key} lies in {target.parent} now, with the reason beside it.")
+
+        return put_file_aside
+
     def asset(
         self,
         name: str,

@@ -7,14 +7,14 @@ the shape while somebody types; the specification checks the values again when t
 from __future__ import annotations
 
 import types
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import dagster as dg
 from pydantic import BaseModel
 
-from bdt_core.errors import BDTError
+from bdt_core.errors import BDTError, DataError, SourceError
 from bdt_core.spec import AuditSpec, parse_spec
 
 _SCALARS: dict[Any, Any] = {str: str, int: int, float: float, bool: bool}
@@ -57,11 +57,19 @@ def effective_spec(spec: AuditSpec, config: Mapping[str, Any]) -> AuditSpec:
 
 
 @contextmanager
-def clear_failures() -> Iterator[None]:
-    """Turn errors that the user can mend into a failure with their text, not to be retried."""
+def clear_failures(unusable: Callable[[str], None] | None = None) -> Iterator[None]:
+    """Turn errors that the user can mend into a failure with their text, not to be retried.
+
+    Parameters
+    ----------
+    unusable : callable, optional
+        Told the text when it is the table that is at fault.
+    """
     try:
         yield
     except BDTError as error:
+        if unusable is not None and isinstance(error, SourceError | DataError):
+            unusable(str(error))
         raise dg.Failure(description=str(error), allow_retries=False) from None
 
 

@@ -29,7 +29,7 @@ def raw_data(audit: AuditAssets) -> dg.AssetsDefinition:
         stored_as="table",
     )
     def asset(context: dg.AssetExecutionContext, **inputs: Any) -> dg.MaterializeResult[Any]:
-        with clear_failures():
+        with clear_failures(audit.quarantine(context)):
             source = source_of_part(effective_spec(audit.spec, context.op_execution_context.op_config).source, context)
             frame = audit.stages.take_table(inputs["upstream"]) if inputs else audit.stages.read_table(source)
         frame.attrs[_SOURCE] = source.model_dump(mode="json")
@@ -50,7 +50,7 @@ def validated_data(audit: AuditAssets) -> dg.AssetsDefinition:
         stored_as="table",
     )
     def asset(context: dg.AssetExecutionContext, raw_data: DataFrame) -> dg.MaterializeResult[Any]:
-        with clear_failures():
+        with clear_failures(audit.quarantine(context)):
             spec = effective_spec(audit.spec, context.op_execution_context.op_config)
             table = audit.stages.validate(raw_data, spec.model_copy(update={"source": _source(raw_data, spec.source)}))
         return dg.MaterializeResult(value=table, metadata=views.validated_table(table))

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from bdt_core.spec import AuditSpec, parse_spec, resolve_source
 from bdt_pipeline.assets import AuditAssets, build_assets
 from bdt_pipeline.assets.stages import Stages
+from bdt_pipeline.automation.inbox_sensor import build_inbox_sensor
 from bdt_pipeline.automation.schedules import build_schedule
 from bdt_pipeline.checks import build_checks
 from bdt_pipeline.components.yaml_model import yaml_model
@@ -52,12 +53,13 @@ def bias_audit_definitions(
 def _definitions(
     audit: AuditAssets, assets: Sequence[dg.AssetsDefinition], checks: Sequence[dg.AssetChecksDefinition]
 ) -> dg.Definitions:
-    schedule = build_schedule(audit)
+    schedule, inbox = build_schedule(audit), build_inbox_sensor(audit)
     return dg.Definitions(
         assets=assets,
         asset_checks=checks,
         jobs=[build_job(audit)],
         schedules=[] if schedule is None else [schedule],
+        sensors=[] if inbox is None else [inbox],
         resources=build_resources(audit),
     )
 

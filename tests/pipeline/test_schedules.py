@@ -19,7 +19,9 @@ def ticked(spec: AuditSpec, at: str, instance: dg.DagsterInstance) -> dg.RunRequ
     defs = bias_audit_definitions(spec)
     schedule = defs.resolve_schedule_def("loans_schedule")
     when = datetime.datetime.fromisoformat(at).replace(tzinfo=datetime.UTC)
-    context = dg.build_schedule_context(instance=instance, scheduled_execution_time=when)
+    context = dg.build_schedule_context(
+        instance=instance, scheduled_execution_time=when, repository_def=defs.get_repository_def()
+    )
     data = schedule.evaluate_tick(context)
     return data.run_requests[0] if data.run_requests else dg.SkipReason(data.skip_message)
 

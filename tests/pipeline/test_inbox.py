@@ -1,0 +1,176 @@
+"""The inbox: every whole file is audited once, a bad one is put aside with its reason, and the sensor never sticks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import dagster as dg
+import pandas as pd
+import pytest
+
+from bdt_core.spec import AuditSpec, Inbox
+from bdt_pipeline import bias_audit_definitions
+from bdt_pipeline.automation import inbox_sensor
+from bdt_pipeline.automation.inbox_sensor import settled
+from bdt_pipeline.resources.inbox import Arrived, look_into, put_aside
+
+Make = Callable[..., AuditSpec]
+QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "inbox").mkdir()
+    return tmp_path / "inbox"
+
+
+@pytest.fixture
+def spec(folder: Path, make_spec: Make) -> AuditSpec:
+    inbox = {"folder": str(folder), "pattern": "*.csv", "settle": 0, "every": 1}
+    return make_spec(folder / "{partition}", inbox=inbox)
+
+
+class Watched:
+    """A sensor that is asked again and again, and whose runs are carried out."""
+
+    def __init__(self, spec: AuditSpec, instance: dg.DagsterInstance) -> None:
+        self.defs, self.instance, self.cursor = bias_audit_definitions(spec), instance, None
+        self.spec, self.runs = spec, list[dg.RunRequest]()
+
+    def look(self) -> list[dg.RunRequest]:
+        sensor = self.defs.resolve_sensor_def(f"{self.spec.name}_inbox")
+        context = dg.build_sensor_context(
+            instance=self.instance, cursor=self.cursor, repository_def=self.defs.get_repository_def()
+        )
+        found = sensor(context)
+        if isinstance(found, dg.SkipReason):
+            self.skipped = found.skip_message
+            return []
+        for request in found.dynamic_partitions_requests:
+            self.instance.add_dynamic_partitions(request.partitions_def_name, request.partition_keys)
+        self.cursor = found.cursor
+        new = [one for one in found.run_requests if one.run_key not in {run.run_key for run in self.runs}]
+        self.runs += new
+        return new
+
+    def audit(self, key: str) -> dg.ExecuteInProcessResult:
+        job = self.defs.resolve_job_def(f"{self.spec.name}_audit")
+        return job.execute_in_process(instance=self.instance, partition_key=key, raise_on_error=False, run_config=QUIET)
+
+
+def test_a_file_is_audited_once(
+    loans: pd.DataFrame, folder: Path, spec: AuditSpec, instance: dg.DagsterInstance
+) -> None:
+    watched = Watched(spec, instance)
+    assert watched.look() == []
+    loans.to_csv(folder / "march.csv", index=False)
+    (request,) = watched.look()
+    assert request.partition_key == "march.csv"
+    assert watched.look() == []
+    report = watched.audit("march.csv").output_for_node("loans__bias_report")
+    assert report["data"]["rows"] == len(loans)
+    assert instance.get_materialized_partitions(dg.AssetKey(["loans", "bias_report"])) == {"march.csv"}
+
+
+def test_a_corrected_file_is_audited_again(loans: pd.DataFrame, folder: Path, spec: AuditSpec,
+                                           instance: dg.DagsterInstance) -> None:  # fmt: skip
+    watched = Watched(spec, instance)
+    loans.to_csv(folder / "march.csv", index=False)
+    assert len(watched.look()) == 1
+    loans[:1400].to_csv(folder / "march.csv", index=False)
+    assert [one.partition_key for one in watched.look()] == ["march.csv"]
+
+
+def test_other_and_unfinished_files_are_passed_over(folder: Path, spec: AuditSpec) -> None:
+    for name in (".hidden.csv", "_half.csv", "x.csv.part", "x.csv.tmp", "notes.txt", "good.csv"):
+        (folder / name).write_text("a,b\n1,2\n")
+    (folder / "folder.csv").mkdir()
+    assert spec.inbox is not None
+    assert [one.name for one in look_into(spec.inbox)] == ["good.csv"]
+
+
+def test_a_file_that_still_grows_is_waited_for() -> None:
+    growing = [Arrived("a.csv", "1 bytes")]
+    known, whole = settled(growing, {}, 0.0, 5.0)
+    assert whole == []
+    known, whole = settled([Arrived("a.csv", "2 bytes")], known, 6.0, 5.0)
+    assert whole == []
+    known, whole = settled([Arrived("a.csv", "2 bytes")], known, 10.0, 5.0)
+    assert whole == []
+    known, whole = settled([Arrived("a.csv", "2 bytes")], known, 11.0, 5.0)
+    assert [one.name for one in whole] == ["a.csv"]
+    assert settled([Arrived("a.csv", "2 bytes")], known, 99.0, 5.0)[1] == []
+    known, _ = settled([], known, 100.0, 5.0)
+    assert known == {}
+
+
+def test_very_many_files_come_in_portions() -> None:
+    files = [Arrived(f"{i:04d}.csv", "1") for i in range(250)]
+    known: dict[str, object] = {}
+    taken = []
+    for look in range(4):
+        known, whole = settled(files, known, float(look), 0.0)
+        assert len(whole) <= inbox_sensor.MOST_AT_ONCE
+        taken += whole
+    assert taken == files
+
+
+BAD = {
+    "empty.csv": ("", "is empty"),
+    "ragged.csv": ("a,b\n1,2\n1,2,3\n", "line 3"),
+    "columns.csv": ("age,region\n" + "30,north\n" * 400, "income"),
+    "few.csv": ("age,region,income,sex,error\n" + "30,north,1,f,0\n31,south,2,m,1\n" * 5, "row"),
+    "text.csv": (
+        "age,region,income,sex,error\n" + "30,north,1,f,no\n31,south,2,m,maybe\n" * 200,
+        "error",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_file_is_put_aside_with_its_reason(
+    name: str, folder: Path, spec: AuditSpec, instance: dg.DagsterInstance
+) -> None:
+    content, reason = BAD[name]
+    (folder / name).write_text(content)
+    watched = Watched(spec, instance)
+    assert len(watched.look()) == 1
+    assert not watched.audit(name).success
+    aside = folder / "quarantine" / name
+    assert aside.read_text() == content
+    assert reason in (folder / "quarantine" / f"{name}.reason.txt").read_text()
+    assert not (folder / name).exists()
+    assert watched.look() == []
+
+
+def test_a_name_that_cannot_be_a_part_is_put_aside_at_once(
+    folder: Path, spec: AuditSpec, instance: dg.DagsterInstance
+) -> None:
+    (folder / "line\nbreak.csv").write_text("a,b\n1,2\n")
+    (folder / "dots...csv").write_text("a,b\n1,2\n")
+    assert Watched(spec, instance).look() == []
+    assert len(list((folder / "quarantine").glob("*.reason.txt"))) == 2
+
+
+def test_nothing_in_quarantine_is_overwritten(folder: Path) -> None:
+    inbox = Inbox(folder=str(folder))
+    for content in ("first", "second"):
+        (folder / "a.csv").write_text(content)
+        assert put_aside(inbox, "a.csv", "bad") is not None
+    kept = {one.read_text() for one in (folder / "quarantine").glob("*a.csv")}
+    assert kept == {"first", "second"}
+    assert put_aside(inbox, "a.csv", "bad") is None
+
+
+def test_an_inbox_that_cannot_be_listed_is_no_error_but_says_so(
+    make_spec: Make, tmp_path: Path, instance: dg.DagsterInstance
+) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    spec = make_spec("{partition}", inbox={"folder": str(tmp_path / "file" / "inbox"), "settle": 0})
+    watched = Watched(spec, instance)
+    assert watched.look() == []
+    spec = make_spec("{partition}", inbox={"folder": "${NO_SUCH_VARIABLE}/inbox", "settle": 0})
+    watched = Watched(spec, instance)
+    assert watched.look() == []
+    assert "NO_SUCH_VARIABLE, which is not set" in str(watched.skipped)
