@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Any, ParamSpec, TypeVar
+from typing import Annotated, Any, Literal, ParamSpec, TypeVar
 
 import typer
 
@@ -205,6 +205,118 @@ def plan(
 
     found = make_plan(rows, base_rate=base_rate, difference=difference, test_size=test_size, alpha=alpha, power=power)
     print(plan_in_words(found))
+
+
+@app.command()
+@_reported
+def clarify(
+    config: Annotated[
+        Path, typer.Argument(metavar="ANALYSIS_CONFIG.json", help="A bias configuration of SageMaker Clarify.")
+    ],
+    data: Annotated[
+        str | None,
+        typer.Option(
+            "--data", help="CSV with or without a header line, JSON lines, Parquet, or demo:NAME. Default: dataset_uri."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="New or empty folder. Default: the next free bdt-reports/clarify-NAME-N."),
+    ] = None,
+    signs: Annotated[
+        Literal["paper", "smclarify"],
+        typer.Option(help="Sign of the flip test: above 0 is against d (paper), or below 0 as in Clarify's open code."),
+    ] = "paper",
+    continuous: Annotated[
+        str | None,
+        typer.Option(help="Columns of whole numbers whose value_or_threshold is a threshold, e.g. age,hours."),
+    ] = None,
+    verbose: Verbose = False,  # noqa: ARG001 - _reported reads it
+) -> None:
+    """Compute the bias metrics that a SageMaker Clarify configuration asks for.
+
+    Writes analysis.json in Clarify's shape, every number with its interval as metrics.csv, and a report as HTML and
+    Markdown. Keys that are unknown or not supported are named on the screen. No model is called: predictions must
+    be a column of the data, named in predicted_label.
+
+    \b
+    Example:  bdt clarify analysis_config.json --data adult.csv --out bias
+              bdt clarify analysis_config.json --data adult.csv --continuous Age --signs smclarify
+    """
+    from bdt_pipeline.commands.run_clarify import run_clarify
+
+    run_clarify(config, data, out, signs=signs, continuous=_names(continuous) or [])
+
+
+@app.command()
+@_reported
+def score(
+    tpr_a: Annotated[float | None, typer.Option(help="True positive rate of group A.")] = None,
+    tpr_b: Annotated[float | None, typer.Option(help="True positive rate of group B.")] = None,
+    fpr_a: Annotated[float | None, typer.Option(help="False positive rate of group A.")] = None,
+    fpr_b: Annotated[float | None, typer.Option(help="False positive rate of group B.")] = None,
+    positive_rate_a: Annotated[float | None, typer.Option(help="Share with a positive prediction in group A.")] = None,
+    positive_rate_b: Annotated[float | None, typer.Option(help="Share with a positive prediction in group B.")] = None,
+    score_a: Annotated[float | None, typer.Option(help="Mean predicted probability in group A.")] = None,
+    score_b: Annotated[float | None, typer.Option(help="Mean predicted probability in group B.")] = None,
+    n_a: Annotated[int | None, typer.Option(help="Rows of group A; with --n-b: interval and noise floor.")] = None,
+    n_b: Annotated[int | None, typer.Option(help="Rows of group B.")] = None,
+    weight_parity: Annotated[float, typer.Option("--weight-parity", "--w1", help="Of demographic parity.")] = 0.333,
+    weight_odds: Annotated[float, typer.Option("--weight-odds", "--w2", help="Of equalized odds.")] = 0.333,
+    weight_calibration: Annotated[
+        float, typer.Option("--weight-calibration", "--w3", help="Of the difference of mean scores.")
+    ] = 0.334,
+    groups: Annotated[
+        Path | None,
+        typer.Option(help="Table of any number of groups instead: group, tpr, fpr, positive_rate, score and maybe n."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    verbose: Verbose = False,  # noqa: ARG001 - _reported reads it
+) -> None:
+    """Work out the composite Bias Detection Score of two groups from their rates.
+
+    Rates are shares between 0 and 1. The score is 0 when both groups have the same rates and 1 at most; from 0.05 it
+    is low, from 0.10 moderate, from 0.20 high, from 0.35 severe. The three weights add up to 1.
+
+    \b
+    Example:  bdt score --tpr-a 0.85 --tpr-b 0.70 --fpr-a 0.10 --fpr-b 0.18 \\
+                  --positive-rate-a 0.60 --positive-rate-b 0.42 --score-a 0.55 --score-b 0.48
+              bdt score --groups rates.csv --json
+    """
+    from bdt_pipeline.commands import show_score
+
+    rates: dict[str, float | None] = {
+        "tpr_a": tpr_a, "tpr_b": tpr_b, "fpr_a": fpr_a, "fpr_b": fpr_b, "positive_rate_a": positive_rate_a,
+        "positive_rate_b": positive_rate_b, "score_a": score_a, "score_b": score_b, "n_a": n_a, "n_b": n_b,
+    }  # fmt: skip
+    given, names, rows = show_score.rates_of(rates, groups)
+    result = show_score.score_of(given, names, rows, (weight_parity, weight_odds, weight_calibration))
+    print(show_score.score_as_json(result) if as_json else show_score.score_in_words(result, given))
+
+
+@app.command()
+@_reported
+def history(
+    name: Annotated[str, typer.Argument(help="Name of an audit whose batches have been recorded.")],
+    storage: Annotated[
+        str | None,
+        typer.Option(help="Folder or URL of the audits' storage. Default: BDT_STORAGE, else that of DAGSTER_HOME."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Draw the figure into this file, .png or .svg.")] = None,
+    verbose: Verbose = False,  # noqa: ARG001 - _reported reads it
+) -> None:
+    """Show what all batches of an audit say together: differences between groups, trends, drift and limits.
+
+    The asset bias_history records a batch at every run of an audit with declared groups. Confidence sequences and
+    p-values stay valid however often one looks.
+
+    \b
+    Example:  bdt history loans
+              bdt history loans --storage s3://bucket/audits --out loans.png
+    """
+    from bdt_pipeline.commands.show_history import show_history
+
+    show_history(name, storage, out)
 
 
 @app.command()

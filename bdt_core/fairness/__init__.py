@@ -1,12 +1,7 @@
 """Group fairness from counts: count once, then every metric, interval and test comes from the counts."""
 
-from bdt_core.fairness.clarify import (
-    ClarifyAnalysis,
-    ClarifyConfig,
-    clarify_analysis,
-    read_analysis_config,
-    write_analysis,
-)
+from bdt_core.fairness.clarify import ClarifyAnalysis, clarify_analysis, write_analysis
+from bdt_core.fairness.clarify_config import ClarifyConfig, read_analysis_config
 from bdt_core.fairness.coding import Threshold
 from bdt_core.fairness.composite_score import bias_score
 from bdt_core.fairness.conditional import ConditionalComparison, compare_within_strata

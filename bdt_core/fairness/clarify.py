@@ -7,20 +7,26 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from bdt_core.errors import OutputError, SourceError, SpecError, did_you_mean
-from bdt_core.fairness.coding import Threshold, Value, column
+from bdt_core.errors import OutputError, SpecError
+from bdt_core.fairness.clarify_columns import (
+    Kind,
+    asked_values,
+    flip_features,
+    kind_of,
+    named_column,
+    optional_column,
+    spoken_values,
+    with_headers,
+    with_predictions,
+)
+from bdt_core.fairness.clarify_config import ClarifyConfig
 from bdt_core.fairness.flips import Sign
-from bdt_core.fairness.from_counts import POST_TRAINING, PRE_TRAINING
 from bdt_core.fairness.from_rows import bias_metrics
 from bdt_core.fairness.metric_results import BiasMetrics, group_name
-from bdt_core.result import Result
-
-Kind = Literal["continuous", "values"]
 
 DESCRIPTIONS = {
     "AD": "Accuracy Difference (AD)",
@@ -46,73 +52,6 @@ DESCRIPTIONS = {
     "TVD": "Total Variation Distance (TVD)",
 }
 
-_KEYS = {
-    "label",
-    "label_values_or_threshold",
-    "predicted_label",
-    "probability_threshold",
-    "facet",
-    "group_variable",
-    "excluded_columns",
-    "headers",
-    "methods",
-}
-_HARMLESS = {"version", "dataset_type", "dataset_uri"}
-_UNSUPPORTED = {
-    "predictor": "no model is called; bring the predictions as a column and name it in predicted_label",
-    "predicted_label_dataset_uri": "predictions must be a column of the data",
-    "predicted_label_headers": "predictions must be a column of the data",
-    "facet_dataset_uri": "facets must be columns of the data",
-    "facet_headers": "facets must be columns of the data",
-    "joinsource_name_or_index": "all columns must be in one table",
-    "features": "features are the columns that have no other role",
-    "time_series_data_config": "time series are not supported",
-    "time_series_predictor": "time series are not supported",
-}
-
-
-@dataclass(frozen=True)
-class ClarifyFacet:
-    """One facet of the configuration: a column by name or position, and the values or threshold that make up d."""
-
-    name_or_index: str | int
-    value_or_threshold: tuple[Value, ...] | None = None
-
-
-@dataclass(frozen=True)
-class ClarifyConfig(Result):
-    """What an analysis_config.json asks for.
-
-    Attributes
-    ----------
-    label, predicted_label, group_variable : str, int or None
-        Columns by name or position.
-    label_values_or_threshold : tuple
-        Favourable values, or one threshold for a continuous label.
-    probability_threshold : float or None
-        Predictions above it are favourable.
-    facets : tuple of ClarifyFacet
-    excluded_columns : tuple
-    headers : tuple of str or None
-        Names of the columns, for a file without a header line.
-    pre_training, post_training : tuple of str
-        Metrics asked for; empty when the method is not.
-    remarks : tuple of str
-        Every key that is unknown or not supported, and what to do about it.
-    """
-
-    label: str | int
-    label_values_or_threshold: tuple[Value, ...]
-    facets: tuple[ClarifyFacet, ...]
-    predicted_label: str | int | None = None
-    probability_threshold: float | None = None
-    group_variable: str | int | None = None
-    excluded_columns: tuple[str | int, ...] = ()
-    headers: tuple[str, ...] | None = None
-    pre_training: tuple[str, ...] = ()
-    post_training: tuple[str, ...] = ()
-    remarks: tuple[str, ...] = ()
-
 
 @dataclass(frozen=True)
 class ClarifyAnalysis:
@@ -123,66 +62,21 @@ class ClarifyAnalysis:
     analysis : dict
         The document in Clarify's shape.
     metrics : dict of str to BiasMetrics
-        The same with intervals, per facet.
+        The same with intervals, per facet; a facet that is asked for twice has "facet = values" as its second name.
     remarks : tuple of str
         What was read differently, or could not be used.
+    signs : {"paper", "smclarify"}
+        Sign of the flip test.
     """
 
     analysis: dict[str, Any]
     metrics: dict[str, BiasMetrics] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
+    signs: Sign = "paper"
 
-
-def read_analysis_config(source: str | Path | Mapping[str, Any]) -> ClarifyConfig:
-    """Read Clarify's bias configuration.
-
-    Parameters
-    ----------
-    source : path or mapping
-        An analysis_config.json, or what is in it.
-
-    Returns
-    -------
-    ClarifyConfig
-
-    Raises
-    ------
-    SourceError
-        The file cannot be read as JSON.
-    SpecError
-        Label, its values or the facet are missing, or a method or metric does not exist.
-
-    Examples
-    --------
-    >>> config = read_analysis_config({"label": "y", "label_values_or_threshold": [1],
-    ...     "facet": [{"name_or_index": "sex", "value_or_threshold": ["f"]}],
-    ...     "methods": {"pre_training_bias": {"methods": ["CI", "DPL"]}, "shap": {}}})
-    >>> config.pre_training, config.remarks
-    (('CI', 'DPL'), ('methods.shap: not supported, only bias metrics are computed.',))
-    """
-    data = dict(source) if isinstance(source, Mapping) else _json(Path(source))
-    missing = [key for key in ("label", "label_values_or_threshold", "facet", "methods") if key not in data]
-    if missing:
-        raise SpecError(f"The analysis configuration lacks {', '.join(missing)}.")
-    remarks = []
-    for key in data:
-        if key in _UNSUPPORTED:
-            remarks.append(f"{key}: not supported; {_UNSUPPORTED[key]}.")
-        elif key not in _KEYS | _HARMLESS:
-            remarks.append(f"{key}: unknown, not used. {did_you_mean(key, _KEYS)}")
-    facets = data["facet"] if isinstance(data["facet"], list) else [data["facet"]]
-    return ClarifyConfig(
-        label=data["label"],
-        label_values_or_threshold=tuple(_as_list(data["label_values_or_threshold"])),
-        facets=tuple(_facet(one, remarks) for one in facets),
-        predicted_label=data.get("predicted_label"),
-        probability_threshold=data.get("probability_threshold"),
-        group_variable=data.get("group_variable"),
-        excluded_columns=tuple(_as_list(data.get("excluded_columns", []))),
-        headers=tuple(data["headers"]) if data.get("headers") else None,
-        **_methods(data["methods"], remarks),
-        remarks=tuple(remarks),
-    )
+    def table(self) -> pd.DataFrame:
+        """All estimates of all facets with their intervals, one per line; see `BiasMetrics.table`."""
+        return pd.concat([one.table() for one in self.metrics.values()], ignore_index=True)
 
 
 def clarify_analysis(
@@ -215,31 +109,53 @@ def clarify_analysis(
     Raises
     ------
     SpecError, DataError
-        A column that does not exist, or headers that do not fit.
+        A column that does not exist, headers or values that do not fit, or rows that cannot be compared.
+
+    Examples
+    --------
+    >>> from bdt_core.fairness import read_analysis_config
+    >>> config = read_analysis_config({"label": "y", "label_values_or_threshold": [1],
+    ...     "facet": [{"name_or_index": "sex", "value_or_threshold": ["f"]}],
+    ...     "methods": {"pre_training_bias": {"methods": ["DPL"]}}})
+    >>> found = clarify_analysis(config, pd.DataFrame({"y": [0, 0, 1, 1] * 9, "sex": list("ffmm") * 9}))
+    >>> found.analysis["pre_training_bias_metrics"]["facets"]["sex"][0]["metrics"][0]["value"]
+    1.0
     """
-    frame = _with_headers(frame, config)
+    frame = with_headers(frame, config)
     remarks = list(config.remarks)
-    label = _name(config.label, frame)
-    prediction = None if config.predicted_label is None else _name(config.predicted_label, frame)
-    group = None if config.group_variable is None else _name(config.group_variable, frame)
+    label = named_column(config.label, frame, "label")
+    prediction = optional_column(config.predicted_label, frame, "predicted_label")
+    group = optional_column(config.group_variable, frame, "group_variable")
     chosen = dict(kinds or {})
-    positive = _values(frame, label, config.label_values_or_threshold, chosen, remarks)
+    for name in chosen:
+        named_column(name, frame, "kinds (--continuous)")
+    positive = asked_values(
+        frame, label, config.label_values_or_threshold, chosen, remarks, "label_values_or_threshold"
+    )
     of_prediction = None
     if prediction is not None:
-        of_prediction = _favourable_prediction(frame, prediction, positive, config, remarks)
+        frame, of_prediction = with_predictions(frame, label, prediction, positive, config, remarks)
     elif config.post_training:
         remarks.append("post_training_bias: needs predicted_label; its metrics are undefined.")
-    taken = {label, prediction, group} | {_name(one, frame) for one in config.excluded_columns}
+    taken = {
+        label,
+        prediction,
+        group,
+        *(named_column(one, frame, "excluded_columns") for one in config.excluded_columns),
+    }
+    taken.add(optional_column(config.joinsource, frame, "joinsource_name_or_index"))
     results: dict[str, BiasMetrics] = {}
-    spoken: dict[str, str | None] = {}
+    entries: dict[str, dict[str, list[dict[str, Any]]]] = {"pre_training": {}, "post_training": {}}
     for one in config.facets:
-        facet = _name(one.name_or_index, frame)
+        facet = named_column(one.name_or_index, frame, "facet.name_or_index")
         values = None
+        if one.value_or_threshold is None and kind_of(frame[facet], facet, chosen) == "continuous":
+            raise SpecError(f'facet.value_or_threshold: "{facet}" is continuous and needs a threshold, such as [40.5].')
         if one.value_or_threshold is not None:
-            values = _values(frame, facet, one.value_or_threshold, chosen, remarks)
-        features = [str(name) for name in frame.columns if name not in taken | {facet}]
-        wants_flip = prediction is not None and "FT" in config.post_training and features
-        results[facet] = bias_metrics(
+            values = asked_values(frame, facet, one.value_or_threshold, chosen, remarks, "facet.value_or_threshold")
+        wants_flip = prediction is not None and "FT" in config.post_training
+        features = flip_features(frame, taken | {facet}, remarks) if wants_flip else []
+        found = bias_metrics(
             frame,
             facet=facet,
             label=label,
@@ -248,21 +164,24 @@ def clarify_analysis(
             positive_prediction=of_prediction,
             group=group,
             facet_values=values,
-            features=features if wants_flip else None,
+            features=features or None,
             flip_sign=signs,
             alpha=alpha,
         )
-        spoken[facet] = None if values is None else _spoken(frame, facet, values)
-        remarks += [f"{facet}: {note}" for note in results[facet].notes]
+        spoken = None if values is None else spoken_values(frame, facet, values)
+        results[facet if facet not in results else f"{facet} = {spoken or 'each value'}"] = found
+        for section, wanted in (("pre_training", config.pre_training), ("post_training", config.post_training)):
+            entries[section].setdefault(facet, []).extend(_entries(found, wanted, spoken))
+        remarks += [f"{facet}: {note}" for note in found.notes]
     document: dict[str, Any] = {"version": "1.0"}
     for section, wanted in (("pre_training", config.pre_training), ("post_training", config.post_training)):
         if wanted:
             document[f"{section}_bias_metrics"] = {
                 "label": label,
-                "facets": {facet: _entries(result, wanted, spoken[facet]) for facet, result in results.items()},
-                "label_value_or_threshold": _spoken(frame, label, positive),
+                "facets": entries[section],
+                "label_value_or_threshold": spoken_values(frame, label, positive),
             }
-    return ClarifyAnalysis(document, results, tuple(dict.fromkeys(remarks)))
+    return ClarifyAnalysis(document, results, tuple(dict.fromkeys(remarks)), signs)
 
 
 def write_analysis(analysis: ClarifyAnalysis, folder: str | Path) -> Path:
@@ -301,118 +220,3 @@ def _json_value(value: float | None) -> float | str | None:
     if value is not None and math.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
     return value
-
-
-def _facet(given: Any, remarks: list[str]) -> ClarifyFacet:
-    if not isinstance(given, Mapping) or "name_or_index" not in given:
-        raise SpecError('Every facet needs "name_or_index".')
-    remarks += [
-        f"facet.{key}: unknown, not used." for key in given if key not in ("name_or_index", "value_or_threshold")
-    ]
-    values = given.get("value_or_threshold")
-    return ClarifyFacet(given["name_or_index"], None if values in (None, []) else tuple(_as_list(values)))
-
-
-def _methods(given: Any, remarks: list[str]) -> dict[str, Any]:
-    if not isinstance(given, Mapping):
-        raise SpecError('"methods" must be a mapping of methods, such as pre_training_bias.')
-    found = {}
-    for key, section in given.items():
-        known = {"pre_training_bias": PRE_TRAINING, "post_training_bias": POST_TRAINING}.get(key)
-        if known is None:
-            if key != "report":
-                remarks.append(f"methods.{key}: not supported, only bias metrics are computed.")
-            continue
-        asked = (section or {}).get("methods", "all")
-        wanted = known if asked == "all" else tuple(_as_list(asked))
-        for name in wanted:
-            if name not in known:
-                raise SpecError(f'methods.{key} has no metric "{name}". {did_you_mean(str(name), known)}')
-        found[key.removesuffix("_bias")] = tuple(wanted)
-    if not found:
-        raise SpecError('"methods" asks for neither pre_training_bias nor post_training_bias.')
-    return found
-
-
-def _values(
-    frame: pd.DataFrame, name: str, given: tuple[Value, ...], kinds: Mapping[str, Kind], remarks: list[str]
-) -> tuple[Value, ...] | Threshold:
-    series = column(frame, name)
-    numeric = pd.api.types.is_numeric_dtype(series.dtype) and not pd.api.types.is_bool_dtype(series.dtype)
-    if kinds.get(name, "continuous" if _is_continuous(series) else "values") == "continuous":
-        if len(given) != 1:
-            raise SpecError(f'"{name}" is continuous and needs one threshold; found {len(given)} values.')
-        return Threshold(_number(given[0], name))
-    if numeric:
-        whole = tuple(_number(one, name) for one in given)
-        if name not in kinds and not set(series.dropna().unique()) <= {0, 1}:
-            shown = ", ".join(map(str, given))
-            remarks.append(f'"{name}" holds whole numbers: {shown} is taken as a value, not as a threshold.')
-        return whole
-    return tuple(one if isinstance(one, str | bool) else str(one) for one in given)
-
-
-def _favourable_prediction(
-    frame: pd.DataFrame, name: str, positive: tuple[Value, ...] | Threshold, config: ClarifyConfig, remarks: list[str]
-) -> tuple[Value, ...] | Threshold:
-    if config.probability_threshold is not None:
-        return Threshold(config.probability_threshold)
-    if isinstance(positive, Threshold) or not _is_continuous(column(frame, name)):
-        return positive
-    remarks.append(f'"{name}" holds probabilities and no probability_threshold is given: .5 is taken.')
-    return Threshold(0.5)
-
-
-def _is_continuous(series: pd.Series[Any]) -> bool:
-    """By type: floats that are not all whole."""
-    if not pd.api.types.is_float_dtype(series.dtype):
-        return False
-    values = series.to_numpy(dtype=np.float64, na_value=np.nan)
-    values = values[np.isfinite(values)]
-    return bool((values != np.floor(values)).any())
-
-
-def _spoken(frame: pd.DataFrame, name: str, values: tuple[Value, ...] | Threshold) -> str:
-    """Values or threshold as Clarify writes them."""
-    if isinstance(values, Threshold):
-        return f"({values.value:.12g}, {float(column(frame, name).max()):.12g}]"
-    return ",".join(str(int(one)) if isinstance(one, float) and one.is_integer() else str(one) for one in values)
-
-
-def _number(value: Value, name: str) -> float:
-    try:
-        return float(value)
-    except ValueError:
-        raise SpecError(f'"{name}" is numeric; expected a number, found the text "{value}".') from None
-
-
-def _with_headers(frame: pd.DataFrame, config: ClarifyConfig) -> pd.DataFrame:
-    if config.headers is None or list(frame.columns) == list(config.headers):
-        return frame
-    if len(config.headers) != frame.shape[1]:
-        raise SpecError(f"headers names {len(config.headers)} columns; the data has {frame.shape[1]}.")
-    return frame.set_axis(list(config.headers), axis=1)
-
-
-def _name(given: str | int, frame: pd.DataFrame) -> str:
-    if isinstance(given, int) and given not in frame.columns:
-        if not 0 <= given < frame.shape[1]:
-            raise SpecError(f"There is no column {given}: the data has {frame.shape[1]}, counted from 0.")
-        return str(frame.columns[given])
-    return str(column(frame, str(given)).name) if isinstance(given, str) else str(given)
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as problem:
-        raise SourceError(f"{path} cannot be read: {problem.strerror}.") from None
-    except ValueError as problem:
-        raise SourceError(f"{path} is no valid JSON: {problem}.") from None
-    if not isinstance(data, dict):
-        raise SourceError(f"{path} must hold a JSON object.")
-    return data
-
-
-def _as_list(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, list | tuple) else [value]

@@ -17,7 +17,9 @@ Value = bool | int | float | str
 Level = Value | None
 """A value of a column; None stands for "missing"."""
 
-_DENSE_RANGE = 65_536
+_DENSE_RANGE = 65_535
+_FEW = 256
+_LARGEST = (1 << 31) - 1
 
 
 @dataclass(frozen=True)
@@ -94,24 +96,8 @@ def code_column(frame: pd.DataFrame, name: str, threshold: Threshold | None = No
     if threshold is not None:
         return _cut(numbers(series, name), threshold)
     if isinstance(series.dtype, pd.CategoricalDtype):
-        return _canonical(series.cat.codes.to_numpy(), list(series.cat.categories), declared=True)
-    values = series.to_numpy() if isinstance(series.dtype, np.dtype) else None
-    if values is not None and values.dtype.kind == "b":
-        return Coded(values.view(np.uint8), (False, True))
-    if values is not None and values.dtype.kind in "iu" and values.size:
-        low, high = int(values.min()), int(values.max())
-        if high - low < _DENSE_RANGE and high - low <= 4 * values.size + 256:
-            small = np.uint8 if high - low < 256 else np.uint16
-            codes = np.empty(values.size, dtype=small)
-            np.subtract(values, low, out=codes, casting="unsafe")
-            return Coded(codes, tuple(range(low, high + 1)))
-    try:
-        codes, uniques = pd.factorize(series)
-    except TypeError:
-        raise DataError(
-            f'Column "{name}" holds values that cannot be compared, such as lists. Expected text.'
-        ) from None
-    return _canonical(codes, list(uniques))
+        return _canonical(series.array.codes, list(series.array.categories), declared=True)
+    return _dense(series) or _hashed(series, name)
 
 
 def column(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
@@ -163,6 +149,17 @@ def values_of(given: Value | Iterable[Value]) -> tuple[Level, ...]:
     return tuple(canonical(one) for one in several)
 
 
+def smallest_unsigned(values: int) -> type[np.unsignedinteger[Any]]:
+    """The smallest type that holds 0 to values - 1: counting in it is several times faster.
+
+    Examples
+    --------
+    >>> smallest_unsigned(256).__name__, smallest_unsigned(257).__name__
+    ('uint8', 'uint16')
+    """
+    return next(kind for kind in (np.uint8, np.uint16, np.uint32, np.uint64) if values - 1 <= np.iinfo(kind).max)
+
+
 def _cut(values: NDArray[np.float64], threshold: Threshold) -> Coded:
     codes = (values > threshold.value).astype(np.uint8)
     missing = np.isnan(values)
@@ -170,11 +167,81 @@ def _cut(values: NDArray[np.float64], threshold: Threshold) -> Coded:
     return Coded(codes, (threshold.up_to, threshold.above, None), declared=False)
 
 
+def _dense(series: pd.Series[Any]) -> Coded | None:
+    """Code truth values, and whole numbers of a small range by their distance from the lowest: nothing is hashed."""
+    values, missing = _plain(series)
+    if values is None or values.dtype.kind == "b":
+        return None if values is None else Coded(values.view(np.uint8), (False, True))
+    low, high = np.fmin.reduce(values), np.fmax.reduce(values)  # the extremes of what is not NaN
+    if not (np.isfinite(low) and np.isfinite(high)):
+        return None
+    low, levels = int(low), int(high) - int(low) + 1
+    if levels > min(_DENSE_RANGE, 4 * values.size + 256):
+        return None
+    if values.dtype.kind == "f":
+        if abs(low) > _LARGEST or abs(low + levels) > _LARGEST:
+            return None
+        with np.errstate(invalid="ignore"):  # NaN becomes some number
+            whole = values.astype(np.int32)
+        same = whole == values
+        missing = None if same.all() else np.isnan(values)
+        if missing is not None and not (same | missing).all():
+            return None
+        values = whole
+    # Modulo 2^8 or 2^16 the distance from the lowest is right, whatever the signs.
+    codes = values.astype(smallest_unsigned(levels + 1))
+    codes -= np.array(low).astype(codes.dtype)
+    if missing is None or not missing.any():
+        return _occurring(codes, range(low, low + levels))
+    codes[missing] = levels
+    return _occurring(codes, [*range(low, low + levels), None])
+
+
+def _plain(series: pd.Series[Any]) -> tuple[NDArray[Any] | None, NDArray[np.bool_] | None]:
+    """Numbers or truth values as NumPy has them, and which are missing in a column that has a mask for it."""
+    if isinstance(series.dtype, np.dtype):
+        values = series.to_numpy()
+        return (values if values.dtype.kind in "biuf" and values.size else None), None
+    if not pd.api.types.is_integer_dtype(series.dtype):
+        return None, None
+    missing = series.isna().to_numpy()
+    if missing.all():
+        return None, None
+    return series.to_numpy(dtype=np.int64, na_value=int(series.min())), missing
+
+
+def _occurring(codes: NDArray[Any], levels: Sequence[Level]) -> Coded:
+    """Leave out the levels of a wide range that hardly any row has: the count table has a place for each."""
+    if len(levels) > _FEW:
+        used = np.flatnonzero(np.bincount(codes, minlength=len(levels)))
+        if 2 * used.size < len(levels):
+            place = np.zeros(len(levels), dtype=smallest_unsigned(used.size))
+            place[used] = np.arange(used.size)
+            return Coded(place[codes], tuple(levels[i] for i in used.tolist()))
+    return Coded(codes, tuple(levels))
+
+
+def _hashed(series: pd.Series[Any], name: str) -> Coded:
+    try:
+        codes, uniques = pd.factorize(series)
+    except TypeError:
+        raise DataError(
+            f'Column "{name}" holds values that cannot be compared, such as lists. Expected text.'
+        ) from None
+    return _canonical(codes, list(uniques))
+
+
 def _canonical(codes: NDArray[Any], uniques: Sequence[Any], declared: bool = False) -> Coded:
-    """Give equal levels one code, and missing values the last one."""
+    """Give equal levels one code, and missing values (-1) the last one."""
     levels: dict[Level, int] = {}
     mapped = [levels.setdefault(canonical(one), len(levels)) for one in uniques]
-    missing = levels.setdefault(None, len(levels))
-    smallest = np.uint8 if len(levels) < 256 else np.uint16 if len(levels) < 65_536 else np.int64
-    table = np.array([*mapped, missing], dtype=smallest)  # index -1, a missing value, is the last entry
+    has_missing = codes.size > 0 and int(codes.min()) < 0
+    missing = levels.setdefault(None, len(levels)) if has_missing else -1
+    kind = smallest_unsigned(len(levels) + 1)
+    if mapped == list(range(len(mapped))) and missing in (-1, len(mapped)):
+        codes = codes.astype(kind)
+        if has_missing:
+            np.minimum(codes, kind(missing), out=codes)  # -1 has become the highest number there is
+        return Coded(codes, tuple(levels), declared)
+    table = np.array([*mapped, missing], dtype=np.int64).astype(kind)  # index -1 is the last entry
     return Coded(table[codes], tuple(levels), declared)

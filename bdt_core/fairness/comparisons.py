@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bdt_core.fairness.confusion import Cells, Floats
 from bdt_core.fairness.measured import Measured, first, measured, where
 from bdt_core.fairness.omnibus import equal_rates_p_value
-from bdt_core.fairness.rates import FALSE_NEGATIVE_SHARE, RATES, Rate, RateDefinition, evaluate
+from bdt_core.fairness.rates import FALSE_NEGATIVE_SHARE, RATES, Rate, RateDefinition, evaluate, evaluate_all
 from bdt_core.fairness.simultaneous import (
     contrasts_critical_value,
     difference_limits,
@@ -70,49 +70,77 @@ def against_reference(
     """
     if not definitions:
         return []
-    rest = cells.total() - cells if reference is None else cells[np.full(cells.rows.n.size, reference)]
-    sides = [(evaluate(one, cells), evaluate(one, rest)) for one in definitions]
-    # Koopman's limits are found step by step: all rates go through the steps together.
-    counts: tuple[Floats, Floats, Floats, Floats] = (
-        np.stack([rate.effective_events for rate, _ in sides]),
-        np.stack([rate.effective_n for rate, _ in sides]),
-        np.stack([other.effective_events for _, other in sides]),
-        np.stack([other.effective_n for _, other in sides]),
+    groups = cells.rows.n.size
+    rest = cells.total() - cells if reference is None else cells[np.full(groups, reference)]
+    rate, other = evaluate_all(definitions, cells), evaluate_all(definitions, rest)
+    counts = (rate.effective_events, rate.effective_n, other.effective_events, other.effective_n)
+    differences, ratios = newcombe_interval(*counts, 1.0 - alpha), koopman_interval(*counts, 1.0 - alpha)
+    critical = _reference_critical(rate, reference, alpha)[:, None]
+    sides = (
+        *(rate.estimate, *wilson_limits(rate.effective_events, rate.effective_n, critical)),
+        *(other.estimate, *wilson_limits(other.effective_events, other.effective_n, critical)),
     )
-    differences = newcombe_interval(*counts, 1.0 - alpha)
-    ratios = koopman_interval(*counts, 1.0 - alpha)
+    differences_together, ratios_together = difference_limits(*sides), ratio_limits(*sides)
+    gap = rate.estimate - other.estimate
+    with np.errstate(divide="ignore", invalid="ignore"):
+        quotient = rate.estimate / other.estimate
+    itself = where(np.arange(groups) == (-1 if reference is None else reference), "the reference itself")
+    empty = first(itself, where(cells.rows.n == 0, "no rows"))
+    neither = (rate.events == 0) & (other.events == 0)
     out = []
-    for i, (definition, (rate, other)) in enumerate(zip(definitions, sides, strict=True)):
+    for i, definition in enumerate(definitions):
         reason = first(
-            where(np.arange(rate.n.size) == (-1 if reference is None else reference), "the reference itself"),
-            where(cells.rows.n == 0, "no rows"),
-            where(rate.n == 0, definition.nobody),
-            where(other.n == 0, f"{definition.nobody} in the reference"),
+            empty,
+            where(rate.n[i] == 0, definition.nobody),
+            where(other.n[i] == 0, f"{definition.nobody} in the reference"),
         )
-        neither = where((rate.events == 0) & (other.events == 0), "0 in the group and in the reference")
-        critical = _reference_critical(rate, reference, alpha)
-        limits = [
-            (one.estimate, *wilson_limits(one.effective_events, one.effective_n, critical)) for one in (rate, other)
-        ]
-        gap, own = rate.estimate - other.estimate, (rate.n, rate.events)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = rate.estimate / other.estimate
+        no_ratio = first(reason, where(neither[i], "0 in the group and in the reference"))
+        own = (rate.n[i], rate.events[i])
         out.append(
             AgainstReference(
-                measured(gap, (differences[0][i], differences[1][i]), reason, *own),
-                difference_limits(*limits[0], *limits[1]),
-                measured(ratio, (ratios[0][i], ratios[1][i]), first(reason, neither), *own),
-                ratio_limits(*limits[0], *limits[1]),
+                measured(gap[i], (differences[0][i], differences[1][i]), reason, *own),
+                (differences_together[0][i], differences_together[1][i]),
+                measured(quotient[i], (ratios[0][i], ratios[1][i]), no_ratio, *own),
+                (ratios_together[0][i], ratios_together[1][i]),
             )
         )
     return out
 
 
-def range_over_groups(definition: RateDefinition, cells: Cells, alpha: float, min_rows: int) -> Range:
-    """Largest difference and smallest ratio of a rate over all pairs, from simultaneous intervals of the pairs."""
+def range_over_groups(
+    definition: RateDefinition, cells: Cells, alpha: float, min_rows: int, *, test: bool = True
+) -> Range:
+    """Largest difference and smallest ratio of a rate over all pairs, from simultaneous intervals of the pairs.
+
+    Without `test` there is no p-value.
+    """
     rate = evaluate(definition, cells)
     enough = (rate.n >= FEWEST_IN_DENOMINATOR) & (cells.rows.n >= min_rows)
-    return _range(rate, rate.estimate, enough, cells.rows.n, alpha, None)
+    return _range(rate, rate.estimate, enough, cells.rows.n, alpha, test=test)
+
+
+def equalized_odds_range(cells: Cells, alone: tuple[Range, Range], alpha: float, min_rows: int) -> Range:
+    """The larger difference and the smaller ratio of TPR and FPR.
+
+    Each takes half of the error, so that their intervals hold together; the p-values of the two ranges `alone` are
+    combined by Bonferroni.
+    """
+    both = [
+        range_over_groups(RATES[rate], cells, alpha / 2.0, min_rows, test=False)
+        for rate in ("true_positive_rate", "false_positive_rate")
+    ]
+    excluded = np.logical_or.reduce([one.excluded for one in both])
+    reason = next((one.reason for one in both if one.reason is not None), None)
+    if reason is not None:
+        return Range((math.nan,) * 3, (math.nan,) * 3, reason, excluded, None)
+    p_values = [one.p_value for one in alone if one.p_value is not None]
+    return Range(
+        tuple(max(one.difference[i] for one in both) for i in range(3)),  # type: ignore[arg-type]
+        tuple(min(one.ratio[i] for one in both) for i in range(3)),  # type: ignore[arg-type]
+        None,
+        excluded,
+        min(1.0, len(p_values) * min(p_values)) if p_values else None,
+    )
 
 
 def treatment_range(cells: Cells, alpha: float, min_rows: int) -> Range:
@@ -121,42 +149,39 @@ def treatment_range(cells: Cells, alpha: float, min_rows: int) -> Range:
     enough = (rate.n >= FEWEST_IN_DENOMINATOR) & (cells.rows.n >= min_rows)
     with np.errstate(divide="ignore"):
         odds = rate.estimate / (1.0 - rate.estimate)
-    return _range(rate, odds, enough, cells.rows.n, alpha, lambda share: share / (1.0 - share))
+    return _range(rate, odds, enough, cells.rows.n, alpha, change=lambda share: share / (1.0 - share))
 
 
 def calibration_range(cells: Cells, mean_score: Floats, alpha: float, min_rows: int) -> Range:
-    """Range of positives observed over positives expected from the scores, which are taken as given."""
+    """Range of positives observed over positives expected (the sum of the scores): calibration in the large.
+
+    1 in every group when scores mean the same everywhere, whatever their prevalence. The scores are taken as given:
+    Wilson's limits of the prevalence, divided by the mean score, hold the ratio of the people whose scores these
+    are, and err on the wide side because people with different scores vary less than equal ones. There is no test:
+    equal prevalence is not what is asked for.
+    """
     rate = evaluate(RATES["prevalence"], cells)
     enough = (rate.n >= min_rows) & (mean_score > 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         scale = 1.0 / mean_score
     kept = np.nan_to_num(scale, posinf=0.0)[enough]
-    return _range(rate, rate.estimate * scale, enough, cells.rows.n, alpha, lambda share: share * kept)._replace(
-        p_value=None
+    return _range(
+        rate, rate.estimate * scale, enough, cells.rows.n, alpha, change=lambda share: share * kept, test=False
     )
 
 
-def worst_of(ranges: tuple[Range, ...]) -> Range:
-    """The larger difference and the smaller ratio of several ranges.
-
-    Each was computed at its share of the error, so that their intervals hold together; p-values are combined by
-    Bonferroni.
-    """
-    reason = next((one.reason for one in ranges if one.reason is not None), None)
-    if reason is not None:
-        excluded = np.logical_or.reduce([one.excluded for one in ranges])
-        return Range((math.nan,) * 3, (math.nan,) * 3, reason, excluded, None)
-    p_values = [one.p_value for one in ranges if one.p_value is not None]
-    return Range(
-        tuple(max(one.difference[i] for one in ranges) for i in range(3)),  # type: ignore[arg-type]
-        tuple(min(one.ratio[i] for one in ranges) for i in range(3)),  # type: ignore[arg-type]
-        None,
-        np.logical_or.reduce([one.excluded for one in ranges]),
-        min(1.0, len(p_values) * min(p_values)) if p_values else None,
-    )
-
-
-def _range(rate: Rate, values: Floats, enough: NDArray[np.bool_], rows: Floats, alpha: float, change: object) -> Range:
+def _range(
+    rate: Rate,
+    values: Floats,
+    enough: NDArray[np.bool_],
+    rows: Floats,
+    alpha: float,
+    *,
+    change: Callable[[Floats], Floats] | None = None,
+    test: bool = True,
+) -> Range:
+    """Range of values that are a rate, or rise with it group by group as `change` says."""
+    enough = enough & (rate.effective_n > 0)
     excluded = ~enough & (rows > 0)
     kept = int(enough.sum())
     if kept < 2:
@@ -165,10 +190,10 @@ def _range(rate: Rate, values: Floats, enough: NDArray[np.bool_], rows: Floats, 
     critical = pairs_critical_value(kept, 1.0 - alpha)
     low, high = wilson_limits(rate.effective_events[enough], rate.effective_n[enough], critical)
     value = values[enough]
-    if callable(change):
+    if change is not None:
         with np.errstate(divide="ignore"):
             low, high = change(low), change(high)
-    p_value = equal_rates_p_value(rate.effective_events[enough], rate.effective_n[enough])
+    p_value = equal_rates_p_value(rate.effective_events[enough], rate.effective_n[enough]) if test else None
     largest, smallest = float(value.max()), float(value.min())
     if math.isinf(largest):
         if math.isinf(smallest):
@@ -183,15 +208,18 @@ def _range(rate: Rate, values: Floats, enough: NDArray[np.bool_], rows: Floats, 
     return Range(difference, ratio, None, excluded, p_value)
 
 
-def _reference_critical(rate: Rate, reference: int | None, alpha: float) -> float:
-    """Critical value for all comparisons with the reference that can be made."""
-    usable = rate.n > 0
-    compared = int(usable.sum())
+def _reference_critical(rate: Rate, reference: int | None, alpha: float) -> Floats:
+    """Critical value of each rate for all its comparisons with the reference that can be made."""
+    usable = rate.effective_n > 0
+    one = contrasts_critical_value(1, 1.0 - alpha)
     if reference is None:
-        return contrasts_critical_value(compared if compared > 2 else 1, 1.0 - alpha)
-    if compared < 2 or not usable[reference]:
-        return contrasts_critical_value(1, 1.0 - alpha)
+        compared = usable.sum(axis=1).tolist()
+        return np.array([contrasts_critical_value(k, 1.0 - alpha) if k > 2 else one for k in compared])
     # One event and one other more: no group has a variance of 0.
-    smoothed = (rate.effective_events[usable] + 1.0) / (rate.effective_n[usable] + 2.0)
-    variances = smoothed * (1.0 - smoothed) / (rate.effective_n[usable] + 2.0)
-    return reference_critical_value(variances, int(usable[:reference].sum()), 1.0 - alpha)
+    events, others = rate.effective_events + 1.0, rate.effective_n - rate.effective_events + 1.0
+    variances = np.where(usable, events * others / (events + others) ** 3, np.nan)
+    # A rate and its complement have the same variances: one of them is enough.
+    family = {row.tobytes(): i for i, row in enumerate(variances)}
+    found = reference_critical_value(variances[list(family.values())], reference, 1.0 - alpha)
+    critical = dict(zip(family, np.nan_to_num(found, nan=one).tolist(), strict=True))
+    return np.array([critical[row.tobytes()] for row in variances])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -31,27 +32,27 @@ class Confusion:
     fn: Floats
     tn: Floats
 
-    @property
+    @cached_property
     def n(self) -> Floats:
         """Rows."""
         return self.tp + self.fp + self.fn + self.tn
 
-    @property
+    @cached_property
     def positives(self) -> Floats:
         """Rows with a positive label."""
         return self.tp + self.fn
 
-    @property
+    @cached_property
     def negatives(self) -> Floats:
         """Rows with a negative label."""
         return self.fp + self.tn
 
-    @property
+    @cached_property
     def predicted_positives(self) -> Floats:
         """Rows with a positive prediction."""
         return self.tp + self.fp
 
-    @property
+    @cached_property
     def predicted_negatives(self) -> Floats:
         """Rows with a negative prediction."""
         return self.fn + self.tn

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -12,11 +13,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bdt_core.errors import DataError, SpecError
-from bdt_core.fairness.coding import Coded, Threshold, code_column, column, level_order, numbers
+from bdt_core.fairness.coding import Coded, Threshold, code_column, column, level_order, numbers, smallest_unsigned
 from bdt_core.fairness.counts import FIXED_POINT, NO_SCORE, OUTSIDE, SCORE_BINS, CountTable, Group, group_order
 
 MAX_CELLS = 20_000_000
 MAX_WEIGHT = 1024.0
+_FEW_CELLS = 4096  # combinations of facet values for which there is room, whether they occur or not
+_COUNTING_BLOCK = 1 << 20
+_WORTH_PAIRING = 1 << 17
 _BLOCK = 1 << 16  # sums of fixed-point numbers stay exact in float64 over a block of this many rows
 
 
@@ -123,14 +127,16 @@ def code_groups(
 
 
 def _intersections(names: Sequence[str], coded: Sequence[Coded]) -> tuple[tuple[Group, ...], NDArray[Any]]:
-    """Cells that occur, found in a sparse way when there are many more combinations than rows."""
+    """Cells and the cell of each row; those that occur are looked for unless all combinations are few."""
     sizes = [len(one.levels) for one in coded]
     if math.prod(sizes) > 2**62:
         raise DataError(f"{', '.join(names)} have too many combinations of values to count.")
-    combined = np.ravel_multi_index([one.codes.astype(np.intp) for one in coded], sizes)
-    if math.prod(sizes) <= max(4096, combined.size // 16):
+    combined = _combined([one.codes for one in coded], sizes, coded[0].codes.size)
+    if math.prod(sizes) <= _FEW_CELLS:
+        return tuple(itertools.product(*(one.levels for one in coded))), combined
+    if math.prod(sizes) <= combined.size // 16:
         occurring = np.flatnonzero(np.bincount(combined, minlength=math.prod(sizes)))
-        back = np.zeros(math.prod(sizes), dtype=np.int64)
+        back = np.zeros(math.prod(sizes), dtype=smallest_unsigned(max(occurring.size, 1)))
         back[occurring] = np.arange(occurring.size)
         combined = back[combined]
     else:
@@ -154,33 +160,48 @@ def _sums(
         out |= {name: np.zeros(cells, dtype=np.int64) for name in ("weights", "squared_weights")}
     if scores is not None:
         out |= {name: np.zeros(cells, dtype=np.int64) for name in ("scores", "squared_scores")}
-    # Sums must be exact, so blocks are short with them; counts alone may take longer ones when there are many cells.
-    length = _BLOCK if weights is not None or scores is not None else max(_BLOCK, cells)
+    varying = [i for i, size in enumerate(shape) if size > 1]
+    sizes = [shape[i] for i in varying]
+    # Sums must be exact, so blocks are short with them; counts alone may take long ones.
+    length = _BLOCK if weights is not None or scores is not None else max(_COUNTING_BLOCK, cells)
     for start in range(0, rows, length):
         block = slice(start, min(start + length, rows))
-        cell = _combined([code[block] for code, size in zip(codes, shape, strict=True) if size > 1],
-                         [size for size in shape if size > 1], block.stop - start)  # fmt: skip
-        out["counts"] += np.bincount(cell, minlength=cells)
-        weight = 1.0 if weights is None else weights[block]
+        cell = _combined([codes[i][block] for i in varying], sizes, block.stop - start)
+        out["counts"] += _counted(cell, cells)
+        if weights is None and scores is None:
+            continue
+        place, weight = cell.astype(np.intp), 1.0 if weights is None else weights[block]
         if weights is not None:
-            _add(out["weights"], cell, weight)
-            _add(out["squared_weights"], cell, weight * weight / MAX_WEIGHT)
+            _add(out["weights"], place, weight)
+            _add(out["squared_weights"], place, weight * weight / MAX_WEIGHT)
         if scores is not None:
-            _add(out["scores"], cell, weight * scores[block])
-            _add(out["squared_scores"], cell, weight * scores[block] ** 2)
+            _add(out["scores"], place, weight * scores[block])
+            _add(out["squared_scores"], place, weight * scores[block] ** 2)
     return {name: array.reshape(shape) for name, array in out.items()}
 
 
-def _combined(codes: Sequence[NDArray[Any]], sizes: Sequence[int], rows: int) -> NDArray[np.intp]:
-    """Cell of each row, computed in the smallest integers that can hold it: that is several times faster."""
+def _combined(codes: Sequence[NDArray[Any]], sizes: Sequence[int], rows: int) -> NDArray[Any]:
+    """Cell of each row, computed in the smallest integers that hold it: that is several times faster."""
+    kind: type[np.integer[Any]] = smallest_unsigned(math.prod(sizes))
+    if np.dtype(kind).itemsize > 2:
+        kind = np.intp  # what a count needs in the end
     if not codes:
-        return np.zeros(rows, dtype=np.intp)
-    kind = np.uint16 if math.prod(sizes) <= 1 << 16 else np.intp
+        return np.zeros(rows, dtype=kind)
     cell = codes[0].astype(kind)
     for code, size in zip(codes[1:], sizes[1:], strict=True):
         np.multiply(cell, kind(size), out=cell)
         np.add(cell, code, out=cell, casting="unsafe")
-    return cell.astype(np.intp, copy=False)
+    return cell
+
+
+def _counted(cell: NDArray[Any], cells: int) -> NDArray[np.int64]:
+    """How often each cell occurs. Cells of one byte are counted in pairs, as numbers of two bytes: half the steps."""
+    if cell.dtype != np.uint8 or cell.size < _WORTH_PAIRING:
+        return np.bincount(cell, minlength=cells)
+    paired = cell.size - cell.size % 2
+    pairs = np.bincount(cell[:paired].view(np.uint16), minlength=1 << 16).reshape(256, 256)
+    counts: NDArray[np.int64] = pairs.sum(axis=0) + pairs.sum(axis=1) + np.bincount(cell[paired:], minlength=256)
+    return counts[:cells]
 
 
 def _add(to: NDArray[np.int64], cell: NDArray[np.intp], values: Any) -> None:

@@ -6,7 +6,6 @@ same table in any order, and the same as counting all rows at once.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import reduce
@@ -18,6 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bdt_core.errors import DataError, SpecError, did_you_mean
+from bdt_core.fairness import count_storage
 from bdt_core.fairness.coding import Level, level_order
 
 SCORE_BINS = 10
@@ -25,7 +25,6 @@ SCORE_BINS = 10
 NO_SCORE, OUTSIDE = SCORE_BINS, SCORE_BINS + 1
 FIXED_POINT = float(1 << 26)
 """Scores and weights are summed in units of 1 / FIXED_POINT (1.5e-8)."""
-_SCHEMA = 1
 _AXES = ("groups", "strata", "labels", "predictions")
 _SUMS = ("counts", "weights", "squared_weights", "scores", "squared_scores")
 
@@ -174,9 +173,8 @@ class CountTable:
     def to_dict(self) -> dict[str, Any]:
         """As JSON-able data: levels, and one list of codes and sums per cell that has rows."""
         where, sums = self._cells()
-        head = {field.name: _listed(getattr(self, field.name)) for field in fields(self) if field.name not in _SUMS}
-        cells = np.stack([*where, *sums.values()], axis=1).tolist() if sums else []
-        return {"schema": _SCHEMA, **head, "sums": list(sums), "cells": cells}
+        head = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in _SUMS}
+        return count_storage.to_dict(head, where, sums)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> CountTable:
@@ -187,31 +185,13 @@ class CountTable:
         DataError
             The data is not a count table of this schema.
         """
-        if data.get("schema") != _SCHEMA:
-            raise DataError(f"Expected a count table of schema {_SCHEMA}; found {data.get('schema')!r}.")
-        known = {field.name for field in fields(cls)} - set(_SUMS)
-        head: dict[str, Any] = {
-            name: tuple(one) if isinstance(one, list) else one for name, one in data.items() if name in known
-        }
-        head["groups"] = tuple(tuple(group) for group in head["groups"])
-        bins = SCORE_BINS + 2 if head["score"] is not None else 1
-        shape = (*(len(head[axis]) for axis in _AXES), bins)
-        cells = np.array(data["cells"], dtype=np.int64).reshape(-1, 5 + len(data["sums"]))
-        sums: dict[str, Any] = {}
-        for position, name in enumerate(data["sums"], start=5):
-            sums[name] = np.zeros(shape, dtype=np.int64)
-            sums[name][tuple(cells[:, :5].T)] = cells[:, position]
-        return cls(**head, **sums)
+        head = count_storage.head_of(data, {field.name for field in fields(cls)} - set(_SUMS))
+        shape = (*(len(head[axis]) for axis in _AXES), 1 if head["score"] is None else SCORE_BINS + 2)
+        return cls(**head, **count_storage.sums_of(data, shape))
 
     def to_arrow(self) -> Any:
         """As a `pyarrow.Table`: codes and sums per cell, the levels in the schema's metadata."""
-        import pyarrow as pa
-
-        data = self.to_dict()
-        cells = np.array(data.pop("cells"), dtype=np.int64).reshape(-1, 5 + len(data["sums"]))
-        names = ["group", "stratum", "label", "prediction", "score_bin", *data["sums"]]
-        table = pa.table({name: cells[:, i] for i, name in enumerate(names)})
-        return table.replace_schema_metadata({"count_table": json.dumps(data)})
+        return count_storage.to_arrow(self.to_dict())
 
     @classmethod
     def from_arrow(cls, table: Any) -> CountTable:
@@ -222,12 +202,7 @@ class CountTable:
         DataError
             The table holds no counts.
         """
-        metadata = table.schema.metadata or {}
-        if b"count_table" not in metadata:
-            raise DataError("This Arrow table is no count table: its schema does not name the levels.")
-        data = json.loads(metadata[b"count_table"])
-        cells = np.stack([column.to_numpy() for column in table.columns], axis=1)
-        return cls.from_dict({**data, "cells": cells})
+        return cls.from_dict(count_storage.from_arrow(table))
 
     def to_parquet(self, path: str | Path) -> None:
         """Write to a Parquet file; the same counts give the same bytes."""
@@ -312,7 +287,3 @@ def _united(first: tuple[Any, ...], second: tuple[Any, ...], are_groups: bool) -
     for one in (*first, *second):  # True equals 1: the number stays, whichever came first
         united[one] = min(united.get(one, one), one, key=repr)
     return tuple(sorted(united.values(), key=key))
-
-
-def _listed(value: Any) -> Any:
-    return [_listed(one) for one in value] if isinstance(value, tuple) else value

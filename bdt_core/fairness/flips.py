@@ -176,6 +176,8 @@ def _category(series: pd.Series[Any]) -> list[Floats]:
     if len(levels) < 2:
         return []
     # Two rows that differ are a distance of 1 apart.
+    if len(levels) == 2:
+        return [codes.astype(np.float64)]
     return [(codes == code) / math.sqrt(2.0) for code in range(len(levels))]
 
 

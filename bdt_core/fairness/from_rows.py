@@ -8,15 +8,16 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from bdt_core.errors import SpecError
+from bdt_core.errors import DataError, SpecError
 from bdt_core.fairness.area_under_curve import auc_by_group
 from bdt_core.fairness.coding import Threshold, Value, code_column, column
 from bdt_core.fairness.confusion import Positive, favourable
 from bdt_core.fairness.counting import code_groups, count_rows
 from bdt_core.fairness.counts import CountTable, Group
+from bdt_core.fairness.facet_contrasts import FacetValues, facet_contrasts
 from bdt_core.fairness.flips import Sign, flip_test, usable_features
-from bdt_core.fairness.from_counts import LARGEST, FacetValues, facet_contrasts, metrics_from_counts
-from bdt_core.fairness.measured import Measured, measured
+from bdt_core.fairness.from_counts import LARGEST, metrics_from_counts
+from bdt_core.fairness.measured import Measured, measured, nothing
 from bdt_core.fairness.metric_results import BiasMetrics
 
 
@@ -213,7 +214,10 @@ def _flip_tests(
     for chosen in members:
         d: set[Group] = {one for one, is_d in zip(table.groups, chosen, strict=True) if is_d}
         in_d = np.array([one in d for one in groups], dtype=bool)[codes]
-        results.append(flip_test(rows, in_d, predicted, sign=sign, alpha=alpha))
+        try:
+            results.append(flip_test(rows, in_d, predicted, sign=sign, alpha=alpha))
+        except DataError as error:  # features that cannot be compared leave the rest of the report alone
+            return nothing(len(members), str(error), members @ table.counts.sum(axis=(1, 2, 3, 4)))
     parts = [[np.nan if x is None else x for x in (one.estimate, one.low, one.high)] for one in results]
     estimate, low, high = np.array(parts, dtype=np.float64).reshape(-1, 3).T
     flipped = np.array([one.to_positive + one.to_negative for one in results], dtype=np.float64)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
+
+NO_WEIGHT = "the weights of these rows add up to 0"
 
 
 class Measured(NamedTuple):
@@ -35,21 +36,25 @@ class Measured(NamedTuple):
 def measured(
     estimate: ArrayLike,
     limits: tuple[ArrayLike, ArrayLike],
-    reason: Sequence[str | None],
+    reason: list[str | None],
     n: ArrayLike,
     events: ArrayLike,
 ) -> Measured:
     """Put a metric together; undefined wherever there is a reason for it, which then has no interval either."""
-    undefined = np.array([one is not None for one in reason], dtype=bool)
-    value = np.where(undefined, np.nan, estimate)
-    low, high = (np.where(np.isnan(value), np.nan, limit) for limit in limits)
-    # A rounding error must not push an estimate out of its own interval.
-    low, high = np.fmin(low, value), np.fmax(high, value)
-    low, high = np.where(np.isnan(limits[0]), np.nan, low), np.where(np.isnan(limits[1]), np.nan, high)
-    shape = value.shape
-    return Measured(
-        value, low, high, list(reason), np.broadcast_to(n, shape).copy(), np.broadcast_to(events, shape).copy()
+    value = np.asarray(estimate, dtype=np.float64)
+    if reason.count(None) < len(reason):
+        value = np.where([one is not None for one in reason], np.nan, value)
+    if (unexplained := np.flatnonzero(np.isnan(value))).size:
+        reason = list(reason)
+        for i in unexplained.tolist():
+            reason[i] = reason[i] or NO_WEIGHT
+    # A rounding error must not push an estimate out of its own interval; NaN in either goes through.
+    low, high = np.minimum(limits[0], value), np.maximum(limits[1], value)
+    rows, counted = (
+        one if np.shape(one) == value.shape else np.broadcast_to(one, value.shape)
+        for one in (np.asarray(n, dtype=np.float64), np.asarray(events, dtype=np.float64))
     )
+    return Measured(value, low, high, reason, rows, counted)
 
 
 def nothing(size: int, reason: str, n: ArrayLike = 0.0) -> Measured:
@@ -66,18 +71,22 @@ def reasons(missing_in_d: ArrayLike, missing_in_a: ArrayLike, what: str) -> list
     >>> reasons([True, False], [True, False], "no rows")
     ['no rows in d and in a', None]
     """
+    in_d, in_a = np.atleast_1d(missing_in_d).astype(bool), np.atleast_1d(missing_in_a).astype(bool)
+    if not (in_d.any() or in_a.any()):
+        return [None] * in_d.size
     words = (None, f"{what} in d", f"{what} in a", f"{what} in d and in a")
-    return [
-        words[int(d) + 2 * int(a)]
-        for d, a in zip(np.atleast_1d(missing_in_d), np.atleast_1d(missing_in_a), strict=True)
-    ]
+    return [words[one] for one in (in_d + 2 * in_a).tolist()]
 
 
 def where(condition: ArrayLike, reason: str) -> list[str | None]:
     """The reason where the condition holds."""
-    return [reason if one else None for one in np.atleast_1d(condition)]
+    held = np.atleast_1d(condition)
+    return [reason if one else None for one in held.tolist()] if held.any() else [None] * held.size
 
 
-def first(*several: Sequence[str | None]) -> list[str | None]:
+def first(*several: list[str | None]) -> list[str | None]:
     """The first reason there is, entry by entry."""
-    return [next((one for one in entry if one is not None), None) for entry in zip(*several, strict=True)]
+    given = [one for one in several if one.count(None) < len(one)]
+    if len(given) < 2:
+        return given[0] if given else several[0]
+    return [next((one for one in entry if one is not None), None) for entry in zip(*given, strict=True)]

@@ -15,7 +15,9 @@ TREE_UP_TO = 10
 _TIE = 1e-9
 _ABSOLUTE = 1e-12
 _BLOCK = 4_000_000
-_CHUNKS = 1024
+_CHUNKS = 512
+_SINGLE_UP_TO = 1e4
+_FAR = 1e30
 
 
 def mean_of_nearest(points: Floats, others: Floats, values: NDArray[np.bool_], k: int, workers: int = 1) -> Floats:
@@ -77,26 +79,33 @@ def _by_tree(asked: Floats, places: Floats, rows: NDArray[Any], trues: NDArray[A
 def _by_blocks(asked: Floats, places: Floats, rows: NDArray[Any], trues: NDArray[Any], k: int) -> Floats:
     share = np.empty(len(asked))
     squares = np.square(places).sum(axis=1)
-    width = max(1, len(places) // _CHUNKS)
-    starts = np.arange(0, len(places), width)
-    size = max(1, _BLOCK // len(places))
+    chunks = min(len(places), _CHUNKS)
+    width = -(-len(places) // chunks)  # places c, c + chunks, c + 2 chunks, ... are chunk c
+    # Single precision only finds candidates, which are then measured exactly; far-out places would leave too many.
+    kind = np.float32 if squares.max() < _SINGLE_UP_TO else np.float64
+    left, right = (np.zeros((size, places.shape[1] + 1), dtype=kind) for size in (len(asked), width * chunks))
+    # One product gives squared distances, less the squared length of the point itself.
+    left[:, :-1], left[:, -1] = -2.0 * asked, 1.0
+    right[: len(places), :-1], right[: len(places), -1], right[len(places) :, -1] = places, squares, _FAR
+    own = np.square(asked).sum(axis=1)
+    error = (places.shape[1] + 8) * float(np.finfo(kind).eps) * (own + 2.0 * squares.max())
+    size = max(1, _BLOCK // len(right))
     for begin in range(0, len(asked), size):
-        block = asked[begin : begin + size]
-        own = np.square(block).sum(axis=1)
-        # Squared distances, less the squared length of the point itself.
-        partial = squares - 2.0 * (block @ places.T)
+        block = slice(begin, begin + size)
+        partial = left[block] @ right.T
+        minima = partial.reshape(len(partial), width, chunks).min(axis=1)
         # The k-th smallest of the chunks' minima is no less than the k-th smallest of all.
-        minima = partial[:, starts] if width == 1 else np.minimum.reduceat(partial, starts, axis=1)
-        enough = min(k, starts.size) - 1
-        bound = np.partition(minima, enough, axis=1)[:, enough] if k <= starts.size else partial.max(axis=1)
-        # Room for ties and for the rounding of the product; candidates are then measured exactly.
-        bound += 1e-8 * np.abs(bound + own) + 1e-11 * (own + squares.max()) + 1e-9
+        bound = np.partition(minima, min(k, chunks) - 1, axis=1)[:, min(k, chunks) - 1].astype(np.float64)
+        if k > chunks:
+            bound[:] = squares.max() + 2.0 * np.sqrt(own[block] * squares.max())
+        # Room for ties and for the rounding of the product.
+        bound += 2.0 * error[block] + 1e-8 * np.abs(bound + own[block]) + 1e-9
         row, chunk = np.nonzero(minima <= bound[:, None])
-        near = starts[chunk][:, None] + np.arange(width)
-        inside = (near < len(places)) & (partial[row[:, None], np.minimum(near, len(places) - 1)] <= bound[row, None])
+        near = chunk[:, None] + chunks * np.arange(width)
+        inside = partial[row[:, None], near] <= bound[row, None]
         row, near = np.repeat(row, width)[inside.ravel()], near[inside]
-        distance = np.sqrt(np.square(block[row] - places[near]).sum(axis=1))
-        share[begin : begin + size] = _share(row, distance, rows[near], trues[near], k)
+        distance = np.sqrt(np.square(asked[block][row] - places[near]).sum(axis=1))
+        share[block] = _share(row, distance, rows[near], trues[near], k)
     return share
 
 

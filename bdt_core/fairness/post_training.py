@@ -11,7 +11,7 @@ import numpy as np
 
 from bdt_core.fairness.confusion import Cells, Confusion, Floats
 from bdt_core.fairness.measured import Measured, first, measured, reasons, where
-from bdt_core.fairness.pre_training import rate_difference
+from bdt_core.fairness.pre_training import rate_differences
 from bdt_core.fairness.rates import FALSE_NEGATIVE_SHARE, RATES, evaluate
 from bdt_core.fairness.simultaneous import contrasts_critical_value, difference_limits
 from bdt_core.inference import koopman_interval
@@ -49,10 +49,8 @@ def post_training_metrics(d: Cells, a: Cells, alpha: float) -> dict[str, Measure
     (Zou & Donner 2008): for DCA and DCR those of the logarithm of a ratio of overlapping counts by the delta
     method, for TE Wilson's limits of FN / (FN + FP).
     """
-    out = {}
-    for name, rate, a_minus_d in _DIFFERENCES:
-        plus, minus = (a, d) if a_minus_d else (d, a)
-        out[name] = rate_difference(RATES[rate], plus, minus, d, alpha)
+    names, rates, a_minus_d = zip(*_DIFFERENCES, strict=True)
+    out = dict(zip(names, rate_differences([RATES[rate] for rate in rates], d, a, a_minus_d, alpha), strict=True))
     out["DI"] = _disparate_impact(d, a, alpha)
     out["DCA"] = _conditional(d, a, lambda c: (c.tp, c.fn, c.fp), "nobody with a positive prediction", True, alpha)
     out["DCR"] = _conditional(d, a, lambda c: (c.tn, c.fp, c.fn), "nobody with a negative prediction", False, alpha)

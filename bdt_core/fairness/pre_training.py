@@ -5,12 +5,14 @@ d are the rows of a facet value, a all others with a known one. Pd and Pa are th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy import special
 
 from bdt_core.fairness.confusion import Cells, Floats
 from bdt_core.fairness.measured import Measured, first, measured, reasons
-from bdt_core.fairness.rates import RATES, RateDefinition, evaluate
+from bdt_core.fairness.rates import RATES, Rate, RateDefinition, evaluate_all
 from bdt_core.fairness.simultaneous import contrasts_critical_value, difference_limits, wilson_limits
 from bdt_core.inference import newcombe_interval, wilson_interval
 
@@ -49,7 +51,7 @@ def pre_training_metrics(d: Cells, a: Cells, labels_d: Floats, labels_a: Floats,
     low, high = wilson_interval(effective_d, effective_d + effective_a, 1.0 - alpha)
     out = {
         "CI": measured(imbalance, (1.0 - 2.0 * high, 1.0 - 2.0 * low), no_d, d.rows.n + a.rows.n, d.rows.n),
-        "DPL": rate_difference(RATES["prevalence"], a, d, d, alpha),
+        "DPL": rate_differences([RATES["prevalence"]], d, a, [True], alpha)[0],
     }
     smallest, largest = _label_gaps(p_d, p_a, effective_d, effective_a, alpha)
     gap = np.abs(p_a - p_d)
@@ -65,16 +67,31 @@ def pre_training_metrics(d: Cells, a: Cells, labels_d: Floats, labels_a: Floats,
     return out
 
 
-def rate_difference(definition: RateDefinition, plus: Cells, minus: Cells, d: Cells, alpha: float) -> Measured:
-    """Difference of a rate, plus - minus, with Newcombe's interval; one of the two is d."""
-    one, other, of_d = (evaluate(definition, cells) for cells in (plus, minus, d))
-    low, high = newcombe_interval(
-        one.effective_events, one.effective_n, other.effective_events, other.effective_n, 1.0 - alpha
+def rate_differences(
+    definitions: Sequence[RateDefinition], d: Cells, a: Cells, a_minus_d: Sequence[bool], alpha: float
+) -> list[Measured]:
+    """Differences of several rates, a - d or d - a, with Newcombe's interval."""
+    of_d, of_a = evaluate_all(definitions, d), evaluate_all(definitions, a)
+    turned = np.array(a_minus_d)[:, None]
+    plus, minus = (
+        Rate(*(np.where(turned, one, other) for one, other in zip(first_side, second_side, strict=True)))
+        for first_side, second_side in ((of_a, of_d), (of_d, of_a))
     )
-    a = other if d is plus else one
-    reason = reasons(of_d.n == 0, a.n == 0, definition.nobody)
-    empty = reasons(d.rows.n == 0, (plus if d is minus else minus).rows.n == 0, "no rows")
-    return measured(one.estimate - other.estimate, (low, high), first(empty, reason), of_d.n, of_d.events)
+    low, high = newcombe_interval(
+        plus.effective_events, plus.effective_n, minus.effective_events, minus.effective_n, 1.0 - alpha
+    )
+    gap = plus.estimate - minus.estimate
+    empty = reasons(d.rows.n == 0, a.rows.n == 0, "no rows")
+    return [
+        measured(
+            gap[i],
+            (low[i], high[i]),
+            first(empty, reasons(of_d.n[i] == 0, of_a.n[i] == 0, definition.nobody)),
+            of_d.n[i],
+            of_d.events[i],
+        )
+        for i, definition in enumerate(definitions)
+    ]
 
 
 def effective_rows(cells: Cells) -> Floats:

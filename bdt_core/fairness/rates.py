@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -36,7 +36,10 @@ class RateDefinition:
 
 
 class Rate(NamedTuple):
-    """A rate per group: events and rows as counted, the (weighted) estimate, and effective counts for intervals."""
+    """A rate per group: events and rows as counted, the (weighted) estimate, and effective counts for intervals.
+
+    The groups are the last axis; several rates evaluated at once have the rates as the first.
+    """
 
     events: Floats
     n: Floats
@@ -116,11 +119,18 @@ def rate_definition(name: str) -> RateDefinition:
 
 def evaluate(definition: RateDefinition, cells: Cells) -> Rate:
     """Evaluate a rate for every group; 0/0 is NaN."""
-    events, n = definition.events(cells.rows), definition.among(cells.rows)
+    return Rate(*(one[0] for one in evaluate_all((definition,), cells)))
+
+
+def evaluate_all(definitions: Sequence[RateDefinition], cells: Cells) -> Rate:
+    """Evaluate several rates at once: every part has shape (rates, groups)."""
+    events = np.stack([one.events(cells.rows) for one in definitions])
+    n = np.stack([one.among(cells.rows) for one in definitions])
     with np.errstate(divide="ignore", invalid="ignore"):
         if not cells.weighted:
             return Rate(events, n, events / n, events, n)
-        weight = definition.among(cells.weights)
-        estimate = np.clip(definition.events(cells.weights) / weight, 0.0, 1.0)
-        effective = np.where(weight > 0, weight**2 / definition.among(cells.squares), 0.0)
+        weight = np.stack([one.among(cells.weights) for one in definitions])
+        estimate = np.clip(np.stack([one.events(cells.weights) for one in definitions]) / weight, 0.0, 1.0)
+        squares = np.stack([one.among(cells.squares) for one in definitions])
+        effective = np.where(weight > 0, weight**2 / squares, 0.0)
     return Rate(events, n, estimate, np.where(weight > 0, estimate * effective, 0.0), effective)

@@ -19,6 +19,8 @@ PartName = Literal["selection_rate", "true_positive_rate", "false_positive_rate"
 
 DEFAULT_WEIGHTS = (0.333, 0.333, 0.334)
 WEIGHT_TOLERANCE = 0.01
+ROUNDING = 0.005
+"""Rates by hand have two digits."""
 PARTS: tuple[PartName, ...] = ("selection_rate", "true_positive_rate", "false_positive_rate", "mean_score")
 """The rates whose ranges make up the score; `factors` are their weights."""
 SEVERITY_FROM: tuple[tuple[float, Severity], ...] = ((0.35, "severe"), (0.2, "high"), (0.1, "moderate"), (0.05, "low"))
@@ -115,6 +117,9 @@ def bias_score_from_rates(
     mean_scores: Sequence[float],
     weights: Sequence[float] = DEFAULT_WEIGHTS,
     groups: Sequence[str] | None = None,
+    rows: Sequence[int] | None = None,
+    alpha: float = 0.05,
+    random_state: int = 0,
 ) -> BiasScore:
     """Compute the score from rates given by hand, as a calculator does.
 
@@ -126,17 +131,31 @@ def bias_score_from_rates(
         Of DPD, EOD and CD; 0 or more, adding up to 1 within .01.
     groups : sequence of str, optional
         Names; A, B, ... by default.
+    rows : sequence of int, optional
+        Rows per group, 1 or more: gives an interval and a noise floor.
+    alpha : float
+        The interval has confidence 1 - alpha.
+    random_state : int
+        Seed of the noise floor.
 
     Returns
     -------
     BiasScore
-        Without interval and noise floor, which need counts. A group whose TPR is below its FPR is warned of: its
-        predictions are worse than chance, or the rates are swapped.
+        Without rows it has no interval and no noise floor. A group whose TPR is below its FPR is warned of: its
+        predictions are worse than chance, or the rates are swapped. So is one whose selection rate does not lie
+        between them, which no table of rows can have.
 
     Raises
     ------
     SpecError
         A value that is no number or no rate, weights that do not fit, or rates of different numbers of groups.
+
+    Notes
+    -----
+    The share of positive labels p follows from selection rate = p TPR + (1 - p) FPR, and with it the rows behind
+    each rate; a group whose p cannot be known, or with fewer than 10 positive or negative labels, leaves the score
+    without interval, and a warning says so. How far scores vary is not known from their mean: the widest
+    possible variance, m (1 - m), is taken, so that interval and noise floor are rather too wide than too narrow.
 
     Examples
     --------
@@ -158,8 +177,23 @@ def bias_score_from_rates(
     names = tuple(groups) if groups is not None else tuple(chr(65 + i) if size <= 26 else str(i) for i in range(size))
     if len(names) != size:
         raise SpecError(f"{len(names)} names for {size} groups.")
+    used = check_weights(weights)
+    warnings = [*worse_than_chance(given, names), *_impossible(given, names)]
     parts = tuple(part_of(name, given[name], names, None) for name in PARTS)
-    return composed(parts, check_weights(weights), given["selection_rate"], names, worse_than_chance(given, names))
+    plain = composed(parts, used, given["selection_rate"], names, warnings)
+    if rows is None:
+        return plain
+    from bdt_core.fairness.score_interval import with_interval  # which imports this module
+
+    return with_interval(plain, given, _row_counts(rows, size), alpha=alpha, random_state=random_state)
+
+
+def _row_counts(rows: Sequence[int], size: int) -> Floats:
+    if len(rows) != size:
+        raise SpecError(f"{len(rows)} numbers of rows for {size} groups.")
+    if any(not math.isfinite(one) or one < 1 or one != int(one) for one in rows):
+        raise SpecError("Numbers of rows must be whole and 1 or more.")
+    return np.array(rows, dtype=np.float64)
 
 
 def check_weights(weights: Sequence[float]) -> tuple[float, float, float]:
@@ -257,4 +291,16 @@ def worse_than_chance(rates: Mapping[str, Floats], names: Sequence[str]) -> list
         "Check the inputs."
         for name, is_worse in zip(names, worse, strict=True)
         if is_worse
+    ]
+
+
+def _impossible(rates: Mapping[str, Floats], names: Sequence[str]) -> list[str]:
+    """A warning for every other group whose selection rate is no mean of its true and false positive rates."""
+    true, false, selected = (rates[name] for name in ("true_positive_rate", "false_positive_rate", "selection_rate"))
+    outside = (true >= false) & ((selected < false - ROUNDING) | (selected > true + ROUNDING))
+    return [
+        f"Group {name}: the rate of positive predictions lies outside the true and the false positive rate, of which "
+        "it is a mean. Check the inputs."
+        for name, wrong in zip(names, outside, strict=True)
+        if wrong
     ]

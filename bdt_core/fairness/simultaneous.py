@@ -9,14 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from bdt_core.inference import wilson_interval
-
 Floats = NDArray[np.float64]
+
+_ALL_PAIRS_UP_TO = 100
 
 
 @cache
@@ -51,29 +52,35 @@ def pairs_critical_value(groups: int, confidence: float = 0.95) -> float:
     z = np.linspace(-9.0, 9.0, 181)
     density = np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi) * (z[1] - z[0])
 
-    def coverage(c: float) -> float:
-        inside = special.ndtr(z) - special.ndtr(z - c * math.sqrt(2.0))
-        return float(groups * (density @ inside ** (groups - 1)))
+    def coverage(c: Floats) -> Floats:
+        inside = special.ndtr(z) - special.ndtr(z - c[:, None] * math.sqrt(2.0))
+        return np.asarray(groups * (inside ** (groups - 1) @ density))
 
-    return _solved(coverage, confidence, groups * (groups - 1) // 2)
+    return float(_solved(coverage, confidence, np.array([groups * (groups - 1) // 2]))[0])
 
 
-def reference_critical_value(variances: Floats, reference: int, confidence: float = 0.95) -> float:
+def reference_critical_value(variances: Floats, reference: int, confidence: float = 0.95) -> Any:
     """Critical value for the differences of all groups from one of them: Dunnett's.
 
     Parameters
     ----------
-    variances : ndarray of shape (groups,)
-        Variances of the groups' estimates, all positive.
+    variances : ndarray of shape (groups,), or (k, groups) for k families at once
+        Variances of the groups' estimates, positive; NaN for a group that is not compared.
     reference : int
         Position of the reference group.
     confidence : float
-        Chance that all intervals hold.
+        Chance that all intervals of a family hold.
 
     Returns
     -------
-    float
-        1.96 for two groups at .95.
+    float or ndarray of shape (k,)
+        1.96 for two groups at .95; NaN where the reference has no variance.
+
+    Notes
+    -----
+    Given the reference's error the differences are independent: their joint coverage is one integral over that
+    error. Its integrand multiplies a factor per group that depends smoothly on the ratio of two standard errors;
+    with many groups the sum of its logarithms is interpolated in that ratio, to about 1e-12.
 
     References
     ----------
@@ -84,22 +91,52 @@ def reference_critical_value(variances: Floats, reference: int, confidence: floa
     >>> round(reference_critical_value(np.ones(2), 0), 3), round(reference_critical_value(np.ones(6), 0), 3)
     (1.96, 2.511)
     """
-    others = np.delete(variances, reference)
-    # Differences share the reference's error: T_i = l_i Z + sqrt(1 - l_i^2) E_i.
-    # Less shared error never makes the value smaller; .98 keeps the quadrature exact.
-    shared = np.minimum(np.sqrt(variances[reference] / (others + variances[reference])), 0.98)
-    own = np.sqrt(1.0 - shared**2)
+    families = np.atleast_2d(variances)
+    others = np.delete(families, reference, axis=1)
+    # Differences share the reference's error: T_i = l_i Z + sqrt(1 - l_i^2) E_i, l_i / sqrt(1 - l_i^2) the ratio.
+    # Less shared error never makes the value smaller; l_i up to .98 keeps the quadrature exact.
+    with np.errstate(invalid="ignore"):
+        ratio = np.minimum(np.sqrt(families[:, [reference]] / others), 0.98 / math.sqrt(1.0 - 0.98**2))
+    compared = ~np.isnan(ratio)
+    ratio, times = _nodes(np.where(compared, ratio, 1.0), compared)
     # Z and -Z give the same coverage: half of the axis will do.
     z = np.linspace(0.0, 8.0, 33)
     density = np.exp(-0.5 * z * z) * math.sqrt(2.0 / math.pi) * (z[1] - z[0])
     density[0] *= 0.5
+    centre, spread = z[:, None] * ratio[:, None, :], np.sqrt(1.0 + ratio**2)
 
-    def coverage(c: float) -> float:
-        centre = np.outer(z, shared)
-        inside = special.ndtr((c - centre) / own) - special.ndtr((-c - centre) / own)
-        return float(density @ inside.prod(axis=1))
+    def coverage(c: Floats) -> Floats:
+        reach = (c[:, None] * spread)[:, None, :]
+        inside = special.ndtr(reach - centre) - special.ndtr(-reach - centre)
+        log_inside = np.log(np.maximum(inside, 1e-300))
+        return np.asarray(np.exp((log_inside @ times[:, :, None])[..., 0]) @ density)
 
-    return _solved(coverage, confidence, len(others))
+    contrasts = compared.sum(axis=1)
+    found = np.where(contrasts > 0, _solved(coverage, confidence, np.maximum(contrasts, 1)), np.nan)
+    return found if np.ndim(variances) > 1 else float(found[0])
+
+
+def _nodes(values: Floats, counted: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    """Points, and how often each counts, such that sums of a smooth function over the values are sums over the points.
+
+    They are Chebyshev's, on the scale of asinh, and the values themselves where these are fewer.
+    """
+    scaled = np.arcsinh(values)
+    low = np.where(counted, scaled, np.inf).min(axis=1, initial=np.inf)
+    high = np.where(counted, scaled, -np.inf).max(axis=1, initial=-np.inf)
+    low, high = (np.where(counted.any(axis=1), one, 0.0) for one in (low, high))
+    size = 8 + math.ceil(12.0 * float((high - low).max(initial=0.0)))
+    if size >= values.shape[1]:
+        return values, counted.astype(np.float64)
+    half = np.maximum(0.5 * (high - low), 1e-9)[:, None]
+    middle = 0.5 * (high + low)[:, None]
+    degree = np.arange(size)
+    angle = math.pi * (degree + 0.5) / size
+    # Sums over the values of Chebyshev's polynomials T_0, T_1, ...
+    at = np.arccos(np.clip((scaled - middle) / half, -1.0, 1.0))
+    moments = np.stack([(np.cos(k * at) * counted).sum(axis=1) for k in degree], axis=1)
+    moments[:, 0] *= 0.5
+    return np.sinh(middle + half * np.cos(angle)), moments @ (2.0 / size * np.cos(np.outer(degree, angle)))
 
 
 def contrasts_critical_value(contrasts: int, confidence: float = 0.95) -> float:
@@ -122,11 +159,6 @@ def contrasts_critical_value(contrasts: int, confidence: float = 0.95) -> float:
     (1.96, 2.569)
     """
     return float(special.ndtri(0.5 + 0.5 * confidence ** (1.0 / max(contrasts, 1))))
-
-
-def confidence_of(critical: float) -> float:
-    """Two-sided confidence of one interval that takes this critical value."""
-    return float(1.0 - 2.0 * special.ndtr(-critical))
 
 
 def difference_limits(
@@ -182,9 +214,15 @@ def range_of_pairs(
     limits : callable
         `difference_limits` or `ratio_limits`.
     """
+    sides = (estimates, low, high)
+    if estimates.size <= _ALL_PAIRS_UP_TO:
+        lower, upper = limits(estimates[:, None], low[:, None], high[:, None], *sides)
+        for found in (lower, upper):
+            np.fill_diagonal(found, -math.inf)  # a group with itself
+        return float(lower.max()), float(upper.max())
     below, above = estimates - low, high - estimates
-    lowest = _largest(0, limits, _front(estimates, -below), _front(-estimates, -above), estimates, low, high)
-    highest = _largest(1, limits, _front(estimates, above), _front(-estimates, below), estimates, low, high)
+    lowest = _largest(0, limits, _front(estimates, -below), _front(-estimates, -above), sides)
+    highest = _largest(1, limits, _front(estimates, above), _front(-estimates, below), sides)
     return lowest, highest
 
 
@@ -193,7 +231,7 @@ def _largest(
     limits: Callable[[Floats, Floats, Floats, Floats, Floats, Floats], tuple[Floats, Floats]],
     ones: NDArray[np.intp],
     others: NDArray[np.intp],
-    *sides: Floats,
+    sides: tuple[Floats, Floats, Floats],
 ) -> float:
     """Largest lower (0) or upper (1) limit over the pairs of different groups among `ones` and `others`."""
     found = limits(*(side[ones, None] for side in sides), *(side[others] for side in sides))[end]
@@ -201,49 +239,56 @@ def _largest(
 
 
 def _front(first: Floats, second: Floats) -> NDArray[np.intp]:
-    """Groups that at most one other equals or exceeds in both respects.
+    """Groups among which are all that at most one other equals or exceeds in both respects.
 
     Limits rise with both, so that the extreme pair is among these: all pairs of thousands of groups need not be
     formed. One other is allowed because that other may be the second half of the pair.
     """
     order = np.lexsort((-second, -first))
-    kept, best, runner_up = [], -math.inf, -math.inf
-    for position, value in zip(order.tolist(), second[order].tolist(), strict=True):
-        if value > runner_up:
-            kept.append(position)
-            best, runner_up = max(best, value), min(max(best, runner_up), max(value, runner_up))
-    return np.array(kept, dtype=np.intp)
+    layers = []
+    for _ in range(2):  # those that no other exceeds, and those that only such a one exceeds
+        best_before = np.maximum.accumulate(np.concatenate([[-math.inf], second[order][:-1]]))
+        is_best = second[order] > best_before
+        layers.append(order[is_best])
+        order = order[~is_best]
+    return np.concatenate(layers)
 
 
-def wilson_limits(events: Floats, n: Floats, critical: float) -> tuple[Floats, Floats]:
-    """Wilson's limits at a critical value."""
-    low, high = wilson_interval(events, n, confidence_of(critical))
-    return np.asarray(low), np.asarray(high)
+def wilson_limits(events: Floats, n: Floats, critical: ArrayLike) -> tuple[Floats, Floats]:
+    """Wilson's limits at critical values that broadcast against the counts; NaN without rows."""
+    z = np.asarray(critical, dtype=np.float64)
+    square = z * z
+    with np.errstate(divide="ignore", invalid="ignore"):
+        centre = (events + 0.5 * square) / (n + square)
+        half = z / (n + square) * np.sqrt(np.maximum(events * (n - events) / n, 0.0) + 0.25 * square)
+    low = np.where(events == 0, 0.0, np.maximum(centre - half, 0.0))
+    high = np.where(events == n, 1.0, np.minimum(centre + half, 1.0))
+    return np.where(n == 0, np.nan, low), np.where(n == 0, np.nan, high)
 
 
-def _solved(coverage: Callable[[float], float], confidence: float, contrasts: int) -> float:
-    """The c at which a rising coverage reaches the confidence, by the Illinois form of regula falsi.
+def _solved(coverage: Callable[[Floats], Floats], confidence: float, contrasts: NDArray[np.int64]) -> Floats:
+    """The c at which each of several rising coverages reaches the confidence.
 
-    It lies between the critical value of one contrast and Šidák's for all.
+    It lies between the critical value of one contrast and Šidák's for all. Secant steps: log(-log(coverage)) is
+    close to linear in the square of c.
     """
-    low, high = contrasts_critical_value(1, confidence), contrasts_critical_value(contrasts, confidence)
-    if contrasts == 1:
-        return low
-    at_low, at_high = coverage(low) - confidence, coverage(high) - confidence
-    if at_high <= 0.0:
-        return high
-    middle, kept = low, 0
-    for _ in range(100):
-        last = middle
-        middle = (low * at_high - high * at_low) / (at_high - at_low)
-        if abs(middle - last) < 1e-7:
+    low = contrasts_critical_value(1, confidence)
+    high = np.asarray(special.ndtri(0.5 + 0.5 * confidence ** (1.0 / contrasts)))
+    if (contrasts == 1).all():
+        return np.full(contrasts.shape, low)
+
+    def excess(square: Floats) -> Floats:
+        reached = np.minimum(coverage(np.sqrt(square)), 1.0 - 2.0**-53)  # a sum may come out above 1
+        return np.asarray(np.log(-np.log(reached)) - math.log(-math.log(confidence)))
+
+    last, at_last = high**2, excess(high**2)
+    square = np.clip(last + 2.0 * at_last * last / (1.0 + last), low**2, high**2)
+    for _ in range(50):
+        here = excess(square)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            step = np.where(square == last, 0.0, here * (square - last) / (here - at_last))
+        step = np.nan_to_num(step, posinf=0.0, neginf=0.0)
+        last, at_last, square = square, here, np.clip(square - step, low**2, high**2)
+        if np.abs(square - last).max() < 1e-10:
             break
-        at_middle = coverage(middle) - confidence
-        # An end that stays twice counts half, so that it gets moved.
-        if at_middle < 0.0:
-            low, at_low = middle, at_middle
-            at_high, kept = (0.5 * at_high if kept == 1 else at_high), 1
-        else:
-            high, at_high = middle, at_middle
-            at_low, kept = (0.5 * at_low if kept == -1 else at_low), -1
-    return middle
+    return np.sqrt(square)

@@ -105,7 +105,7 @@ def _software() -> dict[str, str]:
 
 def _data(test: AuditTable) -> dict[str, Any]:
     return {
-        "source": test.spec.source.path,
+        "source": test.spec.source.described,
         "fingerprint": test.fingerprint,
         "rows": test.rows,
         "rows_audited": test.rows - sum(one.rows for one in test.left_out),

@@ -44,6 +44,7 @@ def _facet(one: FacetMetrics, metrics: GroupMetrics, scores: dict[tuple[str, ...
         "rows": found.rows,
         "missing": found.missing,
         "reference": found.reference,
+        "overall": _overall(one),
         "notes": list(found.notes),
         "groups": [
             {
@@ -69,6 +70,15 @@ def _facet(one: FacetMetrics, metrics: GroupMetrics, scores: dict[tuple[str, ...
         "clarify": [_values(x, small, min_rows) for x in found.metrics if x.kind == "clarify"],
         "bias_score": None if score is None else score.to_dict(),
     }
+
+
+def _overall(one: FacetMetrics) -> dict[str, float]:
+    """Rates over all rows whose group, label and prediction are known."""
+    found = {}
+    for metric in one.metrics.metrics:
+        if metric.name in RATES and metric.kind == "rate" and (n := sum(metric.n)):
+            found[metric.name] = sum(metric.events) / n
+    return found
 
 
 def _rates(found: BiasMetrics, i: int) -> dict[str, Any]:

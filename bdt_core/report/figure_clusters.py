@@ -19,7 +19,7 @@ _NUMBER_COLUMNS = (548.0, 610.0, 672.0)
 def draw(document: Document) -> Sheet:
     """One row per cluster, from the most deviating one of the train rows."""
     clusters = document["clusters"][:SHOWN]
-    limits = sorted({one["limit"] for one in document["gate"]})
+    limits = sorted(set(_limits(document)))
     heads = 14.0 * max(1, len(limits)) + 8
     rows = _ROW * len(clusters)
     sheet = Sheet(_title(document), heads + rows + 84)
@@ -55,6 +55,11 @@ def _title(document: Document) -> str:
         return f"{len(worse)} of {len(clusters)} clusters are significantly worse off than everybody else.{shown}"
     who = f"Clusters {', '.join(worse[:-1])} and {worse[-1]} are" if len(worse) > 1 else f"Cluster {worse[0]} is"
     return f"{who} significantly worse off than everybody else.{shown}"
+
+
+def _limits(document: Document) -> list[float]:
+    """Limits on clusters; those on declared groups are not of this scale."""
+    return [one["limit"] for one in document["gate"] if one["kind"] == "cluster"]
 
 
 def _row_text(sheet: Sheet, document: Document, one: dict[str, Any], y: float) -> None:
@@ -108,14 +113,14 @@ class _Axis:
     def _range(self, document: Document, clusters: list[dict[str, Any]]) -> tuple[float, float]:
         ends = [0.0]
         sign = 1 if self.harm_is_right else -1
-        ends += [sign * one["limit"] for one in document["gate"]]
+        ends += [sign * limit for limit in _limits(document)]
         for one in clusters:
             comparison = one["comparison"]
             ends += [x for x in (comparison[key] for key in ("low", "high", "difference")) if isinstance(x, float)]
         low, high = min(ends) * self.scale, max(ends) * self.scale
         room = 0.08 * (high - low) or 1.0
         low, high = low - room, high + room
-        for limit in (one["limit"] * self.scale for one in document["gate"]):  # room for its label
+        for limit in (one * self.scale for one in _limits(document)):  # room for its label
             if self.harm_is_right:
                 high = max(high, low + (limit - low) / _LABELLED)
             else:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from bdt_core.report import text
+from bdt_core.report.printed import printed
+from bdt_core.report.wording_groups import FIGURES_SHOWN, figures_of_groups
 
 if TYPE_CHECKING:
     from bdt_core.report.sheet import Sheet
@@ -41,7 +43,7 @@ def figure_svg(document: Document, name: str) -> str:
     document : dict
         The report as data.
     name : str
-        One of `FIGURES`.
+        One of `figure_names`.
 
     Returns
     -------
@@ -56,10 +58,22 @@ def figure_png(document: Document, name: str) -> bytes:
     return _drawn(document, name, lambda sheet: sheet.png())
 
 
+def figure_names(document: Document) -> tuple[str, ...]:
+    """The figures that a document has, in the order of the report.
+
+    Examples
+    --------
+    >>> figure_names({"groups": None})
+    ('clusters', 'apart', 'tree')
+    """
+    of_groups = figures_of_groups(printed(document))
+    return tuple(name for name in FIGURES if name in of_groups or not name.startswith("groups_"))
+
+
 def _drawn(document: Document, name: str, finish: Callable[[Sheet], _T]) -> _T:
     from bdt_core.report.sheet import has_outlines, settings
 
-    document = text.printable(document)
+    document = printed(document)
     with settings(has_outlines(json.dumps(document, ensure_ascii=False))):
         return finish(FIGURES[name](document))
 
@@ -82,4 +96,15 @@ def _tree(document: Document) -> Sheet:
     return draw(document)
 
 
-FIGURES: dict[str, Callable[[Document], Sheet]] = {"clusters": _clusters, "apart": _apart, "tree": _tree}
+def _groups(name: str, document: Document) -> Sheet:
+    from bdt_core.report.figure_groups import draw
+
+    return draw(document, name)
+
+
+FIGURES: dict[str, Callable[[Document], Sheet]] = {
+    "clusters": _clusters,
+    "apart": _apart,
+    **{f"groups_{i}": partial(_groups, f"groups_{i}") for i in range(1, FIGURES_SHOWN + 1)},
+    "tree": _tree,
+}

@@ -8,7 +8,7 @@ from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from bdt_core.report.figures import FIGURES, figure_svg
+from bdt_core.report.figures import figure_names, figure_svg
 from bdt_core.report.page import build_page
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def render_html(document: Document, figures: Mapping[str, str] | None = None) ->
         A whole page. Styles and figures are inside, scripts there are none, and its content security policy
         forbids everything else. Every text of the document is escaped.
     """
-    drawn = figures if figures is not None else {name: figure_svg(document, name) for name in FIGURES}
+    drawn = figures if figures is not None else {name: figure_svg(document, name) for name in figure_names(document)}
     return _template().render(
         page=build_page(document),
         figures={name: _data_uri(svg) for name, svg in drawn.items()},

@@ -21,7 +21,7 @@ from bdt_core.report.blocks import (
 from bdt_core.report.page import build_page
 
 Document = dict[str, Any]
-_SECTIONS = ("clusters", "gate", "differences", "proxies", "trust")
+_SECTIONS = ("clusters", "gate", "differences", "proxies", "groups", "trust")
 _MOST_ROWS = 10
 # An underscore inside a word is one to Markdown too.
 _SPECIAL = re.compile(r"([\\`*\[<>|$~]|(?<!\w)_|_(?!\w)|&(?=\w|#)|^[-+=](?=\W)|(?<=^\d)[.)]|^#)")
@@ -40,8 +40,8 @@ def render_markdown(document: Document) -> str:
     Returns
     -------
     str
-        Verdict, headline, and the tables of clusters, limits and differences, ten rows at most each. Names from
-        the data are escaped.
+        Verdict, headline, and the tables of clusters, limits, differences and declared groups, ten rows at most each.
+        Names from the data are escaped.
     """
     page = build_page(document)
     lines = [
@@ -70,8 +70,10 @@ def _section(section: Section) -> str:
 
 def _block(block: Block) -> str:
     match block:
-        case Paragraph() | Subheading():
+        case Paragraph():
             return _escaped(block.text)
+        case Subheading():
+            return f"### {_escaped(block.text)}"
         case Bullets():
             return _bullets(block.items)
         case Facts():
@@ -94,7 +96,7 @@ def _table(table: Table) -> str:
     rows = ["| " + " | ".join(_cell(one) for one in row) + " |" for row in table.rows[:_MOST_ROWS]]
     hidden = len(table.rows) - len(rows)
     more = [f"\n{hidden} more rows stand in the other forms."] if hidden > 0 else []
-    return "\n".join([head, rule, *rows, *more])
+    return "\n".join([f"**{_escaped(table.caption)}**\n", head, rule, *rows, *more])
 
 
 def _cell(cell: Cell) -> str:

@@ -6,8 +6,10 @@ from typing import Any
 
 from bdt_core.report import text
 from bdt_core.report.blocks import KeyNumber, Page, Section
+from bdt_core.report.printed import printed
 from bdt_core.report.sections_apart import differences_section
 from bdt_core.report.sections_background import data_section, method_section, repeat_section
+from bdt_core.report.sections_groups import groups_section
 from bdt_core.report.sections_result import clusters_section, gate_section
 from bdt_core.report.sections_search import original_tool_section, tree_section
 from bdt_core.report.sections_trust import proxies_section, trust_section
@@ -29,6 +31,7 @@ _SECTIONS = (
     gate_section,
     differences_section,
     proxies_section,
+    groups_section,
     trust_section,
     tree_section,
     original_tool_section,
@@ -51,7 +54,7 @@ def build_page(document: Document) -> Page:
     Page
         Texts are safe to print but not escaped: each printed form escapes in its own way.
     """
-    document = text.printable(document)
+    document = printed(document)
     variable, verdict = document["bias_variable"], document["verdict"]
     sections: list[Section | None] = [build(document) for build in _SECTIONS]
     return Page(
@@ -61,7 +64,7 @@ def build_page(document: Document) -> Page:
         verdict=verdict["verdict"],
         verdict_word=text.VERDICT_WORDS[verdict["verdict"]],
         verdict_sentence=verdict["sentence"],
-        verdict_meaning=text.VERDICT_MEANINGS[verdict["verdict"]],
+        verdict_meaning=_meaning(document),
         warnings=tuple(document["warnings"]),
         headline=document["summary"]["headline"],
         key_numbers=_key_numbers(document),
@@ -70,6 +73,17 @@ def build_page(document: Document) -> Page:
         caution=CAUTION,
         sections=tuple(one for one in sections if one is not None),
     )
+
+
+def _meaning(document: Document) -> str:
+    """What the verdict means; a limit that is judged by the value alone says nothing about chance."""
+    verdict = document["verdict"]
+    if document["spec"]["require"] == "majority" and document["gate"]:
+        return text.MAJORITY_MEANINGS[verdict["verdict"]]
+    decides: dict[str, Any] = next((one for one in document["gate"] if one["sentence"] == verdict["sentence"]), {})
+    if decides.get("rule") == "point":
+        return text.POINT_MEANINGS.get(verdict["verdict"], text.VERDICT_MEANINGS[verdict["verdict"]])
+    return text.VERDICT_MEANINGS[verdict["verdict"]]
 
 
 def _key_numbers(document: Document) -> tuple[KeyNumber, ...]:

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from bdt_core.report.blocks import plain
-from bdt_core.report.figures import FIGURES, figure_svg
+from bdt_core.report.figures import figure_names, figure_svg
 from bdt_core.report.page import build_page
+from bdt_core.report.printed import printed
 
 Document = dict[str, Any]
 # Typst brings the first along, matplotlib the second, which has more alphabets.
@@ -40,7 +41,7 @@ def render_pdf(document: Document, figures: Mapping[str, str] | None = None) -> 
     """
     import typst
 
-    drawn = figures if figures is not None else {name: figure_svg(document, name) for name in FIGURES}
+    drawn = figures if figures is not None else {name: figure_svg(document, name) for name in figure_names(document)}
     report = json.dumps(
         {"page": _printed(plain(build_page(document))), "figures": dict(drawn), "fonts": _FONTS, "mono": _MONO},
         ensure_ascii=False,
@@ -73,13 +74,19 @@ def _printed(x: Any) -> Any:
 
 
 def _widths(table: dict[str, Any]) -> list[int]:
-    """Numbers take what they need; texts share the rest by how much they hold."""
+    """Numbers take what they need; texts share the rest by how much they hold.
+
+    Where numbers stand below long names, those with a smaller line are all equally wide.
+    """
+    crowded = any(column["number"] and len(column["label"]) > 20 for column in table["columns"])
     widths = []
     for place, column in enumerate(table["columns"]):
         held = max((len(row[place]["text"]) for row in table["rows"]), default=0)
         notes = max((len(row[place]["note"]) for row in table["rows"]), default=0)
         fits = len(column["label"]) <= 20 and notes <= 30 and (column["number"] or held <= 12)
-        widths.append(0 if fits else min(max(held, notes // 2, 14), 40 if not column["number"] else 18))
+        if column["number"] and crowded and notes:
+            fits = False
+        widths.append(0 if fits else min(max(held, notes // 2, 14), 40) if not column["number"] else 18)
     return widths if any(widths) else [1] * len(widths)
 
 
@@ -92,4 +99,4 @@ def _font_folder() -> Path:
 def _fonts_suffice(document: Document) -> bool:
     from bdt_core.report.sheet import has_outlines
 
-    return has_outlines(json.dumps(document, ensure_ascii=False))
+    return has_outlines(json.dumps(printed(document), ensure_ascii=False))

@@ -22,13 +22,20 @@ from bdt_core.report.wording import correction_words
 Document = dict[str, Any]
 _SPEC_ORDER = (
     "name", "source", "bias_variable", "features", "protected", "missing", "split", "clustering",
-    "significance", "gate",
+    "significance", "groups", "gate", "require",
 )  # fmt: skip
 _METHODS = {
     "kmeans": "numbers, by k-means",
     "kmodes": "categories, by k-modes",
     "kprototypes": "numbers and categories together, by k-prototypes",
 }
+_GROUPS_METHOD = (
+    "Declared groups are compared from counts of all rows. A rate has Wilson's interval, or Jeffreys' below 40 rows; a "
+    "difference has Newcombe's, a ratio Koopman's. Whether all groups are alike is one chi-squared test per criterion, "
+    "corrected by Holm's method over all groupings and criteria; the range over the groups has an interval from limits "
+    "that hold for all pairs at once, because the largest of many differences is never zero, not even where nothing "
+    "differs. For the same reason the composite score stands beside the one that chance alone would give."
+)
 
 
 def data_section(document: Document) -> Section:
@@ -89,7 +96,7 @@ def method_section(document: Document) -> Section:
     significance = spec["significance"]
     confidence = f"{(1 - significance['alpha']) * 100:.4g} %"
     worst = "highest" if document["bias_variable"]["better"] == "lower" else "lowest"
-    blocks = (
+    blocks: list[Block] = [
         Paragraph(
             "Hierarchical bias-aware clustering (HBAC; Misztal-Radecka and Indurkhya, 2021) looks for groups of "
             "similar "
@@ -124,8 +131,10 @@ def method_section(document: Document) -> Section:
             "is a starting point for human experts; a missing one may only mean that the features do not describe the "
             "group that is treated differently, or that it is too small to be seen."
         ),
-    )
-    return Section("method", "Method", blocks)
+    ]
+    if document["groups"] is not None:
+        blocks.insert(-2, Paragraph(_GROUPS_METHOD))
+    return Section("method", "Method", tuple(blocks))
 
 
 def repeat_section(document: Document) -> Section:

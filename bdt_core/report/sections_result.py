@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from bdt_core.report import text
-from bdt_core.report.blocks import Bullets, Cell, Figure, Paragraph, Section, Table, cells, columns
+from bdt_core.report.blocks import Block, Bullets, Cell, Figure, Paragraph, Section, Table, Tone, cells, columns
 from bdt_core.report.wording import interval_note
+from bdt_core.report.wording_groups import RATE_NAMES, metric_name, span
 
 Document = dict[str, Any]
 _CHECKS = {"worst_cluster": "Most deviating cluster", "any_cluster": "Any cluster"}
@@ -87,38 +88,81 @@ def _clusters_alt(document: Document) -> str:
 
 def gate_section(document: Document) -> Section:
     """The limits and what they say."""
-    unit = document["bias_variable"]["unit"]
     if not document["gate"]:
         return Section("gate", "Limits", (Paragraph("No limit is set, so nothing can fail."),))
-    rows = tuple(_limit_row(one, unit) for one in document["gate"])
+    on_clusters = any(one["kind"] == "cluster" for one in document["gate"])
     table = Table(
-        "Limits, and the harm found (counted as positive, whichever way the bias variable points)",
+        "Limits, and what was found"
+        + (" (clusters: harm, counted as positive whichever way the bias variable points)" if on_clusters else ""),
         columns("Limit on", "#Allowed", "#Found", "Verdict", "What follows"),
-        rows,
+        tuple(_limit_row(one, document) for one in document["gate"]),
     )
+    blocks: list[Block] = [table]
+    if document["spec"]["require"] == "majority":
+        blocks.insert(0, Paragraph("Of these limits more than half must hold."))
     sentences = tuple(dict.fromkeys(one["sentence"] for one in document["gate"]))
-    known = sentences == (document["verdict"]["sentence"],)  # it stands at the top already
-    return Section("gate", "Limits", (table,) if known else (table, Bullets(sentences)))
+    if sentences != (document["verdict"]["sentence"],):  # else it stands at the top already
+        blocks.append(Bullets(sentences))
+    return Section("gate", "Limits", tuple(blocks))
 
 
-def _limit_row(one: dict[str, Any], unit: text.Unit) -> tuple[Cell, ...]:
-    check = _CHECKS.get(one["check"], one["check"])
-    confidence = one.get("confidence")
-    found = Cell(text.NOTHING)
-    if one["difference"] is not None:
-        low, high = text.signed(one["low"], unit), text.signed(one["high"], unit)
-        level = f"{confidence * 100:.4g} % CI " if confidence else ""
-        points = " points" if unit == "rate" else ""
-        found = Cell(text.signed(one["difference"], unit) + points, note=f"[{level}{low} to {high}]")
-    word = text.VERDICT_WORDS[one["verdict"]]
+def _limit_row(one: dict[str, Any], document: Document) -> tuple[Cell, ...]:
     if one["blocks"]:
         consequence = "stops what stands behind the gate"
     else:
         consequence = "lets pass" if one["verdict"] == "pass" else "lets pass with a warning"
-    return cells(
-        Cell(check, note="" if one["cluster"] is None else f"judged by cluster {one['cluster']}"),
-        text.size(one["limit"], unit),
-        found,
-        Cell(word, tone={"fail": "harm", "pass": "good"}.get(one["verdict"], "")),  # type: ignore[arg-type]
-        consequence,
+    shown = (
+        _cluster_limit(one, document["bias_variable"]["unit"])
+        if one["kind"] == "cluster"
+        else _metric_limit(one, document)
     )
+    tones: dict[str, Tone] = {"fail": "harm", "pass": "good"}
+    severity = one.get("severity")
+    verdict = Cell(
+        text.VERDICT_WORDS[one["verdict"]],
+        note=f"severity: {severity}" if severity else "",
+        tone=tones.get(one["verdict"], ""),
+    )
+    return cells(*shown, verdict, consequence)
+
+
+def _cluster_limit(one: dict[str, Any], unit: text.Unit) -> tuple[Cell, Cell, Cell]:
+    found = Cell(text.NOTHING)
+    if one["difference"] is not None:
+        low, high = text.signed(one["low"], unit), text.signed(one["high"], unit)
+        points = " points" if unit == "rate" else ""
+        found = Cell(text.signed(one["difference"], unit) + points, note=f"[{low} to {high}]")
+    who = "" if one["cluster"] is None else f"judged by cluster {one['cluster']}"
+    name = Cell(_CHECKS.get(one["check"], one["check"]), note=who)
+    return name, Cell(f"at most {text.size(one['limit'], unit)}"), found
+
+
+def _metric_limit(one: dict[str, Any], document: Document) -> tuple[Cell, Cell, Cell]:
+    """A limit on a metric of declared groups, and the group that decides."""
+    who = [_compared_with(one, document), "" if one["group"] is None else f"decided by {one['group']}"]
+    if one["left_out"]:
+        who.append(f"{text.count(len(one['left_out']))} not judged, for too few rows")
+    found = Cell(text.NOTHING)
+    if one["value"] is not None:
+        ends = "" if one["low"] is None else span(text.number(one["low"]), text.number(one["high"]))
+        found = Cell(text.number(one["value"]), note=ends)
+    name = Cell(f"{metric_name(one['metric'])} by {one['facet']}", note="; ".join(note for note in who if note))
+    return name, Cell(_range(one), note="by the value alone" if one["rule"] == "point" else ""), found
+
+
+def _compared_with(one: dict[str, Any], document: Document) -> str:
+    """What each group is compared with, where that is not plain from the metric."""
+    rate, _, kind = one["metric"].rpartition("_")
+    facets = document["groups"]["facets"] if document["groups"] else []
+    reference = next((facet["reference"] for facet in facets if facet["facet"] == one["facet"]), None)
+    if rate not in RATE_NAMES or kind not in ("difference", "ratio") or reference is None:
+        return ""
+    return f"each group {'less' if kind == 'difference' else 'over'} {reference}"
+
+
+def _range(one: dict[str, Any]) -> str:
+    """The values that are tolerated."""
+    least, most = one["minimum"], one["maximum"]
+    if least is None:
+        return f"at most {text.number(most)}"
+    return f"at least {text.number(least)}" if most is None else f"{text.number(least)} to {text.number(most)}"

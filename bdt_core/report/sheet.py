@@ -160,14 +160,23 @@ class Sheet:
         self.figure.add_artist(drawn)
 
     def box(
-        self, x: float, y: float, width: float, height: float, *, fill: str, edge: str, round_by: float = 4
+        self,
+        x: float,
+        y: float,
+        width: float,
+        height: float,
+        *,
+        fill: str,
+        edge: str,
+        round_by: float = 4,
+        hatch: str | None = None,
     ) -> None:
-        """A box whose top left corner is (x, y)."""
+        """A box whose top left corner is (x, y); a hatch takes the colour of the edge."""
         from matplotlib.patches import FancyBboxPatch
 
         style = f"round,pad=0,rounding_size={round_by}" if round_by else "square,pad=0"
         drawn = FancyBboxPatch((x, y), width, height, boxstyle=style, transform=self._points)
-        drawn.set(facecolor=fill, edgecolor=edge, linewidth=0.8)
+        drawn.set(facecolor=fill, edgecolor=edge, linewidth=0.8, hatch=hatch)
         self.figure.add_artist(drawn)
 
     def mark(self, x: float, y: float, *, shape: str, fill: str, edge: str, size: float = 7) -> None:

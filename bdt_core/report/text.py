@@ -29,6 +29,20 @@ VERDICT_MEANINGS = {
     "not_testable": "There was nothing, or too little, to test; the reason is given. This says nothing about whether "
     "there is a difference.",
 }
+POINT_MEANINGS = {
+    "pass": "The value lies within the limit. Only the value was asked for, not its interval: chance alone can put it "
+    "there.",
+    "fail": "The value lies beyond the limit. Only the value was asked for, not its interval: chance alone can put it "
+    "there, and in small groups often does.",
+}
+MAJORITY_MEANINGS = {
+    "pass": "More than half of the limits hold. The others are listed below.",
+    "fail": "At least half of the limits are broken.",
+    "inconclusive": "Neither do more than half of the limits hold, nor are half of them broken: for some of them these "
+    "rows cannot tell.",
+    "not_testable": "Neither do more than half of the limits hold, nor are half of them broken: some could not be "
+    "tested, for the reasons given below.",
+}
 
 
 def number(x: Number) -> str:

@@ -33,7 +33,7 @@ def write_reports(document: Document, folder: str | Path) -> dict[str, Path]:
     OutputError
         When the folder holds a report already, or cannot be written.
     """
-    from bdt_core.report.figures import FIGURES, figure_svg
+    from bdt_core.report.figures import figure_names, figure_svg
     from bdt_core.report.html import render_html
     from bdt_core.report.markdown import render_markdown
     from bdt_core.report.pdf import render_pdf
@@ -47,7 +47,7 @@ def write_reports(document: Document, folder: str | Path) -> dict[str, Path]:
                 f"{folder} holds a report already ({', '.join(taken)}). Name a new folder, or remove that report first."
             )
         folder.mkdir(parents=True, exist_ok=True)
-        figures = {name: figure_svg(document, name) for name in FIGURES}
+        figures = {name: figure_svg(document, name) for name in figure_names(document)}
         forms = {
             "html": render_html(document, figures).encode(),
             "pdf": render_pdf(document, figures),

@@ -101,7 +101,10 @@ class MetricLimit(Section):
     )
     facet: str | list[str] = Field(description="Column with the groups; several columns make intersections.")
     min: float | None = Field(None, description="Smallest value that is tolerated, e.g. 0.8 for a ratio.")
-    max: float | None = Field(None, description="Largest value that is tolerated, e.g. 0.1 for a difference.")
+    max: float | None = Field(
+        None,
+        description="Largest value that is tolerated, e.g. 0.1 for a difference; without min it holds in both directions.",
+    )
     rule: Literal["interval", "point"] = Field(
         "interval",
         description=(

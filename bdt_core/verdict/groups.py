@@ -20,6 +20,7 @@ from bdt_core.verdict.words import Verdict, stops
 AlertSeverity = Literal["low", "medium", "high", "critical"]
 FEWEST_IN_DENOMINATOR = 10
 _POWER = 0.8
+_SIGNED = ("CI", "DPL", "CDDL", "DPPL", "DCA", "DCR", "RD", "SD", "DAR", "DRR", "AD", "CDDPL", "TE", "FT")
 _RATIOS = ("DI", "TE", "observed_to_expected")
 _SEVERITY_FROM: tuple[tuple[float, AlertSeverity], ...] = ((0.9, "low"), (0.75, "medium"), (0.5, "high"))
 _NAMED = 10
@@ -108,7 +109,7 @@ def judge_metric(limit: MetricLimit, metrics: GroupMetrics, scores: GroupScores 
     """Hold a metric of declared groups against a limit.
 
     The whole interval within the limit passes, the whole interval beyond it fails; every group must pass, by
-    intervals that hold for all groups at once.
+    intervals that hold for all groups at once. ``max`` alone on a signed difference counts in both directions.
 
     Parameters
     ----------
@@ -128,6 +129,7 @@ def judge_metric(limit: MetricLimit, metrics: GroupMetrics, scores: GroupScores 
     """
     facet = _facet(limit, metrics)
     metric = _metric(limit, facet, scores)
+    limit = _both_ways(limit, metric)
     judged, left_out = _judged(metric, facet, metrics.spec.significance.min_rows)
     if not judged:
         reason = next((one for one in metric.undefined_reason if one), "no group has enough rows")
@@ -192,6 +194,14 @@ def _metric(limit: MetricLimit, facet: FacetMetrics, scores: GroupScores | None)
         return found[0]
     reason = "needs a label, a prediction and for some metrics a score (see groups)"
     return Metric(name, "range", ((),), (None,), (None,), (None,), (reason,), (0.0,), (0.0,))
+
+
+def _both_ways(limit: MetricLimit, metric: Metric) -> MetricLimit:
+    """A largest difference alone is meant in either direction: which group is the reference must not decide."""
+    signed = metric.kind == "difference" or metric.name in _SIGNED
+    if signed and limit.min is None and limit.max is not None and limit.max >= 0:
+        return limit.model_copy(update={"min": -limit.max})
+    return limit
 
 
 def _score(limit: MetricLimit, scores: GroupScores | None) -> Metric:
@@ -311,7 +321,8 @@ def _sentence(limit: MetricLimit, metric: Metric, one: _Judged, facet: FacetMetr
 
 
 def _told(limit: MetricLimit) -> str:
-    return text.capital(check_name(limit).replace("_", " "))
+    name = limit.metric if limit.metric.isupper() else limit.metric.replace("_", " ").replace("auc", "AUC")
+    return text.capital(f"{name} by {' & '.join(limit.facets)}")
 
 
 def _allowed(limit: MetricLimit) -> str:

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from bdt_core.spec import AuditSpec, parse_spec, resolve_source
 from bdt_pipeline.assets import AuditAssets, build_assets
 from bdt_pipeline.assets.stages import Stages
+from bdt_pipeline.automation.alert_sensor import build_alert_sensor
 from bdt_pipeline.automation.inbox_sensor import build_inbox_sensor
 from bdt_pipeline.automation.schedules import build_schedule
 from bdt_pipeline.checks import build_checks
@@ -53,13 +54,14 @@ def bias_audit_definitions(
 def _definitions(
     audit: AuditAssets, assets: Sequence[dg.AssetsDefinition], checks: Sequence[dg.AssetChecksDefinition]
 ) -> dg.Definitions:
-    schedule, inbox = build_schedule(audit), build_inbox_sensor(audit)
+    schedule = build_schedule(audit)
+    sensors = [build_inbox_sensor(audit), build_alert_sensor(audit)]
     return dg.Definitions(
         assets=assets,
         asset_checks=checks,
         jobs=[build_job(audit)],
         schedules=[] if schedule is None else [schedule],
-        sensors=[] if inbox is None else [inbox],
+        sensors=[one for one in sensors if one is not None],
         resources=build_resources(audit),
     )
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 from scipy.special import rel_entr
 
-from bdt_core.fairness import bias_score, metrics_from_counts
+from bdt_core.fairness import bias_metrics, bias_score, count_rows, flip_test, metrics_from_counts, omnibus
+from bdt_core.fairness.conditional_disparity import conditional_disparity
 from bdt_core.fairness.counts import CountTable
 from bdt_core.fairness.omnibus import equal_rates_p_value
 
@@ -74,10 +76,12 @@ def clarify_of(d: np.ndarray, a: np.ndarray, share_d: float) -> dict[str, float]
         "KL": rel_entr(labels[1], labels[0]).sum(),
         "JS": (rel_entr(labels[1], middle) + rel_entr(labels[0], middle)).sum() / 2,
         "LP": np.sqrt(2) * abs(gap["prevalence"]),
+        "TVD": abs(gap["prevalence"]),
         "KS": abs(gap["prevalence"]),
         "DPPL": gap["selection_rate"],
         "DI": of_d["selection_rate"] / of_a["selection_rate"],
         "RD": gap["true_positive_rate"],
+        "SD": gap["false_positive_rate"],
         "DAR": gap["positive_predictive_value"],
         "AD": gap["accuracy"],
         "DRR": -gap["negative_predictive_value"],
@@ -108,6 +112,92 @@ def test_every_rate_and_every_clarify_metric(d, a, sizes, full):
     assert not poor
 
 
+@pytest.mark.parametrize("differ", [False, True])
+def test_distances_between_distributions_over_four_labels(differ, full):
+    runs = FULL_RUNS if full else RUNS
+    p_a = np.array([0.4, 0.3, 0.2, 0.1])
+    p_d = np.array([0.25, 0.3, 0.25, 0.2]) if differ else p_a
+    middle, gap = (p_a + p_d) / 2, np.abs(p_a - p_d)
+    truth = {
+        "CI": 0.4,  # d are 30 of 100
+        "KL": rel_entr(p_a, p_d).sum(),
+        "JS": (rel_entr(p_a, middle) + rel_entr(p_d, middle)).sum() / 2,
+        "LP": np.sqrt((gap**2).sum()),
+        "TVD": gap.sum() / 2,
+        "KS": gap.max(),
+    }
+    hits = dict.fromkeys(truth, 0)
+    rng = np.random.default_rng([6, differ])
+    for _ in range(runs):
+        n_d = rng.binomial(600, 0.3)
+        counts = np.stack([rng.multinomial(n_d, p_d), rng.multinomial(600 - n_d, p_a)])
+        table = CountTable(
+            facets=("g",), groups=(("d",), ("a",)), stratum=None, strata=(None,), label="y", labels=(0, 1, 2, 3),
+            prediction=None, predictions=(None,), score=None, weight=None, counts=counts.reshape(2, 1, 4, 1, 1),
+        )  # fmt: skip
+        result = metrics_from_counts(table, facet_values="d")
+        for name, value in truth.items():
+            hits[name] += result[name].only.low - 1e-12 <= value <= result[name].only.high + 1e-12
+    poor = {name: count / runs for name, count in hits.items() if not at_least(count, runs, 0.95, slack=0.015)}
+    assert not poor
+
+
+@pytest.mark.parametrize("reference", ["a", "everybody else"])
+@pytest.mark.parametrize("differ", [False, True])
+def test_differences_and_ratios_of_all_groups_hold_together(reference, differ, full):
+    runs = FULL_RUNS if full else RUNS // 2
+    probabilities, sizes = np.stack([EQUAL] * 5), [300, 150, 200, 250, 500]
+    if differ:
+        probabilities[1], probabilities[-1] = WORSE, BETTER
+    rates = [rates_of(one) for one in probabilities]
+    names = ("selection_rate", "true_positive_rate", "positive_predictive_value", "accuracy")
+    hits = {f"{name}_{kind}": 0 for name in names for kind in ("difference", "ratio")}
+    truth = {}
+    for name in names:
+        for i, rate in enumerate(rates):
+            others = [0] if reference == "a" else [j for j in range(5) if j != i]
+            rest = rates_of(np.average(probabilities[others], axis=0, weights=[sizes[j] for j in others]))
+            truth[name, i] = rate[name] - rest[name], rate[name] / rest[name]
+    rng = np.random.default_rng([7, differ, reference == "a"])
+    for _ in range(runs):
+        result = metrics_from_counts(drawn(rng, probabilities, sizes), reference=reference)
+        for name in names:
+            for which, kind in enumerate(("difference", "ratio")):
+                metric = result[f"{name}_{kind}"]
+                hits[f"{name}_{kind}"] += all(
+                    metric.together_low[i] - 1e-12 <= truth[name, i][which] <= metric.together_high[i] + 1e-12
+                    for i in range(reference == "a", 5)
+                )
+    poor = {name: count / runs for name, count in hits.items() if not at_least(count, runs, 0.95, slack=0.015)}
+    assert not poor
+
+
+@pytest.mark.parametrize("drawn_anew", [False, True], ids=["scores as given", "calibrated scores drawn anew"])
+def test_calibration_range(drawn_anew, full):
+    """Observed over expected positives: scores of two groups too low and too high by a fifth, or all right."""
+    runs = 2_000 if full else 150
+    rng = np.random.default_rng([8, drawn_anew])
+    groups = np.repeat(["a", "b", "c"], [150, 250, 400])
+    off = np.repeat([1.0, 1.0, 1.0] if drawn_anew else [1.2, 1.0, 0.8], [150, 250, 400])
+    hits = {"difference": 0, "ratio": 0}
+    scores = rng.beta(2, 4, groups.size)
+    for _ in range(runs):
+        if drawn_anew:
+            scores = rng.beta(2, 4, groups.size)
+        chance = np.minimum(off * scores, 1.0)
+        frame = pd.DataFrame({"g": groups, "s": scores, "y": (rng.random(groups.size) < chance).astype(int)})
+        expected = (
+            frame.assign(chance=1.0 if drawn_anew else chance, s=1.0 if drawn_anew else scores).groupby("g").sum()
+        )
+        odds = expected.chance / expected.s
+        result = metrics_from_counts(count_rows(frame, "g", label="y", score="s"))
+        for kind, value in (("difference", np.ptp(odds)), ("ratio", odds.min() / odds.max())):
+            found = result[f"calibration_{kind}"].only
+            hits[kind] += found.low - 1e-9 <= value <= found.high + 1e-9
+    poor = {name: count / runs for name, count in hits.items() if not at_least(count, runs, 0.95, slack=0.01)}
+    assert not poor
+
+
 @pytest.mark.parametrize("groups", [2, 3, 6])
 @pytest.mark.parametrize("differ", [False, True])
 def test_ranges_and_the_composite_score(groups, differ, full):
@@ -127,6 +217,9 @@ def test_ranges_and_the_composite_score(groups, differ, full):
         "equalized_odds_difference": max(spread["true_positive_rate"], spread["false_positive_rate"]),
         "equalized_odds_ratio": min(ratio["true_positive_rate"], ratio["false_positive_rate"]),
         "treatment_equality_difference": np.ptp(odds),
+        "treatment_equality_ratio": min(odds) / max(odds),
+        "predictive_equality_difference": spread["false_positive_rate"],
+        "accuracy_equality_ratio": ratio["accuracy"],
     }
     score = 0.5 * spread["selection_rate"] + 0.25 * (spread["true_positive_rate"] + spread["false_positive_rate"])
     hits = dict.fromkeys([*truth, "score", "together"], 0)
@@ -160,9 +253,34 @@ def test_omnibus_test_keeps_its_level(sizes, full):
     assert stats.binom.sf(alarms - 1, runs, 0.05) > 0.001
 
 
-def test_conditional_disparity(full):
-    from bdt_core.fairness.conditional import conditional_disparity
+@pytest.mark.parametrize(("groups", "rate"), [(401, 0.1), (1_500, 0.06), (1_500, 0.5)])
+def test_omnibus_test_of_many_small_groups_keeps_its_level(groups, rate, full):
+    runs = FULL_RUNS if full else RUNS
+    rng = np.random.default_rng([9, groups])
+    n = rng.integers(10, 60, groups)
+    p_values = np.array(
+        [equal_rates_p_value(rng.binomial(n, rate).astype(float), n.astype(float)) for _ in range(runs)]
+    )
+    for level in (0.05, 0.5):
+        # Its moments are exact; the shape of the tail is not quite.
+        alarms = int((p_values <= level).sum())
+        assert stats.binom.sf(alarms - 1, runs, 1.1 * level) > 0.001
+        assert stats.binom.cdf(alarms, runs, 0.85 * level) > 0.001
 
+
+def test_omnibus_test_by_moments_agrees_with_drawing(full):
+    rng = np.random.default_rng(10)
+    n = rng.integers(10, 60, 500).astype(float)
+    for shift in (0.0, 0.02, 0.04):
+        rates = 0.1 + shift * (np.arange(500) % 2)
+        events = rng.binomial(n.astype(int), rates).astype(float)
+        found = equal_rates_p_value(events, n)
+        statistic = omnibus._statistic(events[None], n, events.sum())[0]
+        draws = 20_000 if full else 2_000
+        assert found == pytest.approx(omnibus._by_drawing(statistic, n, events.sum(), draws), abs=0.04)
+
+
+def test_conditional_disparity(full):
     runs = FULL_RUNS if full else RUNS
     rng = np.random.default_rng(4)
     # Share of d among the unfavourable and the favourable, and rows of both, per stratum.
@@ -176,10 +294,6 @@ def test_conditional_disparity(full):
 
 
 def test_score_metrics_and_flip_test(full):
-    import pandas as pd
-
-    from bdt_core.fairness import bias_metrics, flip_test
-
     runs = 2_000 if full else 150
     rng = np.random.default_rng(5)
     truth = {"mean_score": 0.4, "brier_score": 0.4 - (0.4**2 + 0.04), "observed_to_expected": 1.0}

@@ -9,7 +9,13 @@ import pandas as pd
 import pytest
 
 from bdt_core.errors import SourceError, SpecError
-from bdt_core.fairness import bias_metrics, clarify_analysis, read_analysis_config, write_analysis
+from bdt_core.fairness import (
+    ClarifyConfig,
+    bias_metrics,
+    clarify_analysis,
+    read_analysis_config,
+    write_analysis,
+)
 from bdt_core.fairness.from_counts import POST_TRAINING, PRE_TRAINING
 
 CONFIG = {
@@ -121,6 +127,94 @@ def test_a_label_of_floats_0_and_1_has_two_values():
     entries = clarify_analysis(config, frame).analysis["pre_training_bias_metrics"]["facets"]["sex"]
     assert [one["value_or_threshold"] for one in entries] == ["f", "m"]
     assert [one["value"] for one in entries[0]["metrics"]] == [0.0, 0.0]
+
+
+SIMPLE = {
+    "label": "y",
+    "label_values_or_threshold": [1],
+    "facet": [{"name_or_index": "sex", "value_or_threshold": ["f"]}],
+    "methods": {"pre_training_bias": {"methods": ["CI", "DPL"]}, "post_training_bias": {"methods": ["DI", "FT"]}},
+}
+
+
+@pytest.fixture(scope="module")
+def scored():
+    rng = np.random.default_rng(8)
+    n = 300
+    sex = rng.choice(["f", "m"], n)
+    return pd.DataFrame({"y": rng.integers(0, 2, n), "sex": sex, "age": rng.integers(20, 60, n), "key": range(n),
+                         "p": np.clip(rng.random(n) + 0.2 * (sex == "m"), 0, 1)})  # fmt: skip
+
+
+def analysed(frame, **changes):
+    return clarify_analysis(read_analysis_config({**SIMPLE, "predicted_label": "p", **changes}), frame)
+
+
+def test_a_facet_that_is_asked_for_twice_keeps_both(scored):
+    facets = [{"name_or_index": "sex", "value_or_threshold": [one]} for one in "fm"]
+    found = analysed(scored, facet=facets)
+    assert list(found.metrics) == ["sex", "sex = m"]
+    entries = found.analysis["pre_training_bias_metrics"]["facets"]["sex"]
+    assert [one["value_or_threshold"] for one in entries] == ["f", "m"]
+    assert entries[0]["metrics"][1]["value"] == -entries[1]["metrics"][1]["value"] != 0
+    assert len(found.table()) == sum(len(one.table()) for one in found.metrics.values())
+
+
+def test_scores_are_cut_before_favourable_values_are_looked_for(scored):
+    up, down = (analysed(scored, probability_threshold=0.6, label_values_or_threshold=[one]) for one in (1, 0))
+    rate = (scored.p > 0.6).groupby(scored.sex).mean()
+    assert up.metrics["sex"]["DI"].only.estimate == pytest.approx(rate["f"] / rate["m"])
+    assert down.metrics["sex"]["DI"].only.estimate == pytest.approx((1 - rate["f"]) / (1 - rate["m"]))
+    cut = clarify_analysis(read_analysis_config({**SIMPLE, "predicted_label": "p"}),
+                           scored.assign(p=(scored.p > 0.5).astype(int)))  # fmt: skip
+    plain = analysed(scored)
+    assert plain.analysis["post_training_bias_metrics"] == cut.analysis["post_training_bias_metrics"]
+    assert any(".5 is taken" in one for one in plain.remarks)
+
+
+def test_scores_for_labels_of_text_and_labels_that_need_no_threshold(scored):
+    words = scored.assign(y=scored.y.map({0: "no", 1: "yes"}))
+    told = analysed(words, label_values_or_threshold=["yes"], probability_threshold=0.6)
+    assert told.metrics["sex"]["DI"] == analysed(scored, probability_threshold=0.6).metrics["sex"]["DI"]
+    assert any("taken as the probability of a favourable label" in one for one in told.remarks)
+    named = words.assign(p=np.where(words.p > 0.6, "yes", "no"))
+    same = analysed(named, label_values_or_threshold=["yes"], probability_threshold=0.9)
+    assert same.metrics["sex"]["DI"].only == told.metrics["sex"]["DI"].only
+    assert any('not used, "p" holds labels' in one for one in same.remarks)
+
+
+def test_a_missing_score_stays_missing(scored):
+    holes = scored.assign(p=scored.p.where(scored.index % 10 > 0))
+    found = analysed(holes, probability_threshold=0.6).metrics["sex"]
+    assert found.missing["p"] == 30
+    wanted = analysed(scored[scored.index % 10 > 0], probability_threshold=0.6).metrics["sex"]
+    assert found["DI"].only == wanted["DI"].only
+
+
+def test_the_identifier_is_no_feature(scored):
+    without = analysed(scored.drop(columns="key")).metrics["sex"]["FT"].only
+    assert analysed(scored, joinsource_name_or_index="key").metrics["sex"]["FT"].only == without
+    assert analysed(scored, excluded_columns="key").metrics["sex"]["FT"].only == without
+    assert analysed(scored).metrics["sex"]["FT"].only != without
+    assert analysed(scored.assign(one=1), excluded_columns=[3]).metrics["sex"]["FT"].only == without
+
+
+def test_a_constant_feature_does_not_stop_the_report(scored):
+    found = analysed(scored[["y", "sex", "p"]].assign(one=1)).metrics["sex"]
+    assert "no features" in found["FT"].only.undefined_reason
+    assert found["DI"].only.estimate is not None
+
+
+def test_truth_values_are_understood_as_clarify_writes_them(scored):
+    bools = scored.assign(y=scored.y == 1)
+    for given in ([1], ["True"], [True], ["1"]):
+        found = analysed(bools, label_values_or_threshold=given)
+        assert found.metrics["sex"]["DPL"].only == analysed(scored).metrics["sex"]["DPL"].only
+
+
+def test_configuration_comes_back_from_its_dictionary():
+    config = read_analysis_config(CONFIG)
+    assert ClarifyConfig.from_dict(config.to_dict()) == config
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,59 @@ def test_weights_within_a_hundredth_are_taken_and_worse_than_chance_is_warned_of
     assert found.score is not None
 
 
+def test_rows_give_the_interval_that_counts_give():
+    """Scores of 0 and 1 have the variance that is taken for scores by hand: then both ways must agree."""
+    cells = {"A": (120, 40, 80, 160), "B": (90, 60, 60, 240)}  # tp, fp, fn, tn
+    outcomes = [(1, 1), (0, 1), (1, 0), (0, 0)]
+    frame = pd.concat(
+        pd.DataFrame({"g": group, "y": y, "p": p, "s": float(p)}, index=range(n))
+        for group, counts in cells.items()
+        for (y, p), n in zip(outcomes, counts, strict=True)
+    )
+    counted = bias_score(table_of(frame, score="s"))
+    found = bias_score_from_rates(
+        true_positive_rates=[0.6, 0.6],
+        false_positive_rates=[0.2, 0.2],
+        selection_rates=[0.4, 150 / 450],
+        mean_scores=[0.4, 150 / 450],
+        rows=[400, 450],
+    )
+    for name in ("score", "confidence", "noise_mean", "noise_high", "disparate_impact_ratio"):
+        assert getattr(found, name) == pytest.approx(getattr(counted, name), abs=1e-3), name
+    assert found.p_value == pytest.approx(counted.p_value, abs=0.01)  # both are drawn
+    for one, two in zip(found.parts[:3], counted.parts[:3], strict=True):
+        assert (one.low, one.high) == pytest.approx((two.low, two.high), abs=1e-9)
+    assert (found.low, found.high) == pytest.approx((counted.low, counted.high), abs=0.005)
+    assert found.low <= found.score <= found.high
+
+
+@pytest.mark.parametrize(
+    ("change", "rows", "words"),
+    [
+        ({"selection_rates": [0.95, 0.42]}, [500, 500], "of group A, rates do not tell the labels"),
+        ({"true_positive_rates": [0.1, 0.7]}, [500, 500], "of group A, rates do not tell the labels"),
+        ({}, [500, 15], "of group B, fewer than 10 labels"),
+    ],
+)
+def test_rows_behind_rates_that_cannot_be_known(change, rows, words):
+    found = bias_score_from_rates(**{**RATES, **change}, rows=rows)
+    plain = bias_score_from_rates(**{**RATES, **change})
+    assert (found.low, found.noise_high, found.score) == (None, None, plain.score)
+    assert words in found.warnings[-1]
+
+
+@pytest.mark.parametrize("rows", [[500], [500, 0], [500, 1.5], [500, float("nan")]])
+def test_rows_are_checked(rows):
+    with pytest.raises(SpecError, match="[Nn]umbers of rows"):
+        bias_score_from_rates(**RATES, rows=rows)
+
+
+def test_a_selection_rate_that_no_rows_can_have_is_warned_of():
+    (told,) = bias_score_from_rates(**{**RATES, "selection_rates": [0.6, 0.05]}).warnings
+    assert told.startswith("Group B: the rate of positive predictions lies outside")
+    assert bias_score_from_rates(**{**RATES, "selection_rates": [0.854, 0.42]}).warnings == ()  # rounded
+
+
 @pytest.mark.parametrize(
     ("score", "severity"),
     [(0.0499, "minimal"), (0.05, "low"), (0.0999, "low"), (0.1, "moderate"), (0.1999, "moderate"), (0.2, "high"),

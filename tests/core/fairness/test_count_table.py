@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -125,6 +126,71 @@ def test_column_types_do_not_matter():
     types = [pd.Series(values, dtype=dtype) for dtype in ("object", "str", "string", "category", "string[pyarrow]")]
     tables = [count_rows(pd.DataFrame({"g": one, "y": [1, 0, 1, 1]}), "g", label="y") for one in types]
     assert all(one == tables[0] for one in tables)
+
+
+WHOLE = {
+    "small": np.arange(-5, 40),
+    "bytes": np.arange(-128, 128, dtype="int8"),
+    "unsigned": np.arange(65_000, 65_536, dtype="uint16"),
+    "beyond signed": np.arange(9, dtype="uint64") + np.uint64(2**63 + 5),
+    "far apart": np.array([-7, 60_000, 3]),
+    "too far apart": np.array([-7, 10**9, 3]),
+    "floats": np.array([-3.0, 0.0, -0.0, 9.0, np.nan]),
+    "halves": np.array([0.5, 1.0, -2.5]),
+    "single": np.array([1.0, 2.0, np.nan], dtype="float32"),
+    "large floats": np.array([2.0**40, 2.0**40 + 3, 2.0**53]),
+    "nearly whole": np.array([1e-17, -65_000.0, 0.5]),
+    "infinite": np.array([np.inf, 0.0, -np.inf]),
+    "truth": np.array([True, False]),
+    "masked": pd.array([1, None, -4, 200], dtype="Int64"),
+    "masked truth": pd.array([True, None, False], dtype="boolean"),
+}
+
+
+@pytest.mark.parametrize("kind", WHOLE)
+@pytest.mark.parametrize("rows", [7, 150_001])
+def test_numbers_are_counted_as_a_group_by_counts_them(kind, rows):
+    rng = np.random.default_rng(rows)
+    values = pd.Series(WHOLE[kind])
+    column = values.iloc[rng.integers(0, len(values), rows)].reset_index(drop=True)
+    frame = pd.DataFrame({"g": column, "y": rng.integers(0, 2, rows), "p": rng.integers(0, 3, rows)})
+    table = count_rows(frame, "g", label="y", prediction="p")
+    counted = {
+        tuple(one): n for *one, n in table.to_frame().astype(object).where(lambda x: x.notna(), None).values.tolist()
+    }
+    wanted = frame.astype(object).where(frame.notna(), None).value_counts(dropna=False).to_dict()
+    assert counted == {tuple(None if pd.isna(x) else x for x in one): n for one, n in wanted.items()}
+
+
+def test_chunks_add_up_in_little_memory():
+    """Time and memory of counting chunk by chunk do not depend on how many there were."""
+
+    def chunk(seed: int) -> pd.DataFrame:
+        rng = np.random.default_rng(seed)
+        return pd.DataFrame(
+            {"g": rng.integers(0, 40, 100_000), "y": rng.integers(0, 2, 100_000), "s": rng.random(100_000)}
+        )
+
+    def peak(chunks: int) -> int:
+        tracemalloc.start()
+        table = merge(count_rows(chunk(seed), "g", label="y", score="s") for seed in range(chunks))
+        used = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert table.rows == 100_000 * chunks
+        return used
+
+    peak(1)
+    few, many = peak(2), peak(20)
+    assert many < 1.1 * few
+    assert many < 5 * chunk(0).memory_usage().sum()
+    whole = count_rows(pd.concat([chunk(seed) for seed in range(3)]), "g", label="y", score="s")
+    assert whole == merge(count_rows(chunk(seed), "g", label="y", score="s") for seed in (2, 0, 1))
+
+
+def test_no_rows_add_nothing():
+    frame = pd.DataFrame({"g": ["a", "b"], "y": [0, 1], "p": ["u", "v"]})
+    whole = count_rows(frame, "g", label="y", prediction="p")
+    assert whole + count_rows(frame[:0], "g", label="y", prediction="p") == whole
 
 
 def test_a_declared_category_without_rows_stays():

@@ -108,13 +108,25 @@ def test_what_cannot_be_compared():
 
 @pytest.mark.parametrize("dimensions", [1, 3, TREE_UP_TO + 2])
 @pytest.mark.parametrize("grid", [True, False])
-def test_tree_and_blocks_agree(dimensions, grid, monkeypatch):
+@pytest.mark.parametrize("far_out", [1.0, 30.0, 1e4])  # the last is beyond single precision
+def test_tree_and_blocks_agree(dimensions, grid, far_out, monkeypatch):
     rng = np.random.default_rng([dimensions, grid])
     points = rng.integers(0, 3, (4_000, dimensions)) / 2**0.5 if grid else rng.normal(size=(4_000, dimensions))
-    points[0] *= 1e4  # far out
+    points[0] *= far_out
     values = rng.random(3_000) < 0.5
     found = []
     for limit in (0, 1_000):
         monkeypatch.setattr(neighbours, "TREE_UP_TO", limit)
         found.append(neighbours.mean_of_nearest(points[3_000:], points[:3_000], values, 5))
+    np.testing.assert_allclose(found[0], found[1], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(("places", "k"), [(3, 3), (5, 5), (700, 650), (1_025, 600)])
+def test_blocks_with_more_neighbours_than_chunks(places, k, monkeypatch):
+    rng = np.random.default_rng(places)
+    points, values = rng.normal(size=(places + 50, 2)), rng.random(places) < 0.5
+    found = []
+    for limit in (0, 1_000):
+        monkeypatch.setattr(neighbours, "TREE_UP_TO", limit)
+        found.append(neighbours.mean_of_nearest(points[places:], points[:places], values, k))
     np.testing.assert_allclose(found[0], found[1], rtol=0, atol=1e-12)

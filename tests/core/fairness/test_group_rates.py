@@ -312,3 +312,18 @@ def test_a_group_without_positives_fabricates_no_gap(compas):
     frame = pd.DataFrame({"g": ["a"] * 60 + ["b"] * 60, "y": [1] * 30 + [0] * 90, "p": [1] * 27 + [0] * 93})
     found = bias_metrics(frame, facet="g", label="y", prediction="p")["equal_opportunity_difference"]
     assert (found.only.estimate, found.excluded) == (None, (("b",),))
+
+
+def test_the_order_of_rows_changes_no_byte_of_the_report():
+    rng = np.random.default_rng(11)
+    n = 900
+    frame = pd.DataFrame({
+        "g": rng.choice(["x", "y", "z", None], n), "h": rng.integers(0, 3, n).astype(float), "y": rng.integers(0, 2, n),
+        "p": rng.integers(0, 2, n), "s": rng.random(n), "w": rng.random(n) * 3, "x": rng.normal(size=n).round(1),
+    })  # fmt: skip
+    names = {"facet": "g", "label": "y", "prediction": "p", "group": "h", "score": "s", "weight": "w"}
+    results = [
+        json.dumps(bias_metrics(one, **names, features=["x", "h"]).to_dict())
+        for one in (frame, frame.iloc[rng.permutation(n)], frame[::-1].astype({"g": "category"}))
+    ]
+    assert results[0] == results[1] == results[2]

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from bdt_core.fairness.simultaneous import (
-    confidence_of,
     contrasts_critical_value,
     difference_limits,
     pairs_critical_value,
@@ -46,10 +45,43 @@ def test_reference_of_another_size_never_falls_short(ratio):
     assert contrasts_critical_value(1) <= found <= contrasts_critical_value(3) + 1e-9
 
 
+@pytest.mark.parametrize("spread", [0.1, 1.0, 6.0])
+def test_reference_with_thousands_of_groups_equals_the_direct_product(spread):
+    rng = np.random.default_rng(4)
+    variances = np.exp(spread * rng.uniform(-1, 1, 3_000))
+    found = reference_critical_value(variances, 7)
+    ratio = np.minimum(np.sqrt(variances[7] / np.delete(variances, 7)), 0.98 / np.sqrt(1 - 0.98**2))
+    z = np.linspace(-8, 8, 129)
+    reach, centre = found * np.sqrt(1 + ratio**2), np.outer(z, ratio)
+    inside = np.log(stats.norm.cdf(reach - centre) - stats.norm.cdf(-reach - centre) + 1e-300).sum(axis=1)
+    assert (stats.norm.pdf(z) * np.exp(inside)).sum() / 8 == pytest.approx(0.95, abs=1e-7)
+
+
+def test_families_solved_together_equal_each_alone():
+    rng = np.random.default_rng(5)
+    variances = rng.uniform(0.5, 3.0, (4, 30))
+    variances[1, 3:20] = np.nan
+    variances[2, 1:] = np.nan
+    variances[3, 4:] = np.nan
+    found = reference_critical_value(variances, 0)
+    for i in (0, 1, 3):
+        alone = variances[i][~np.isnan(variances[i])]
+        assert found[i] == pytest.approx(reference_critical_value(alone, 0), abs=1e-9)
+    assert np.isnan(found[2])
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.9, 0.999, 1 - 1e-6])
+def test_critical_values_reach_their_coverage(confidence):
+    for groups in (3, 50, 5_000):
+        found = pairs_critical_value(groups, confidence)
+        z = np.linspace(-10, 10, 2_001)
+        inside = (stats.norm.cdf(z) - stats.norm.cdf(z - found * np.sqrt(2))) ** (groups - 1)
+        assert 1 - groups * (stats.norm.pdf(z) @ inside) / 100 == pytest.approx(1 - confidence, rel=1e-5)
+
+
 def test_one_contrast_is_the_normal_quantile():
     for found in (pairs_critical_value(2), reference_critical_value(np.ones(2), 0), contrasts_critical_value(1)):
         assert found == pytest.approx(1.959964, abs=1e-6)
-        assert confidence_of(found) == pytest.approx(0.95, abs=1e-9)
 
 
 COUNTS = st.lists(st.tuples(st.integers(0, 200), st.integers(1, 200)).map(sorted), min_size=2, max_size=12)
@@ -73,6 +105,18 @@ def test_range_equals_the_search_through_all_pairs(counts):
         found = range_of_pairs(rate, low, high, limits)
         assert found[0] == pytest.approx(max(float(pair[0][0]) for pair in pairs))
         assert found[1] == pytest.approx(max(float(pair[1][0]) for pair in pairs))
+
+
+@pytest.mark.parametrize("highest", [3, 40, 5_000])
+def test_range_of_many_groups_equals_the_search_through_all_pairs(highest):
+    rng = np.random.default_rng(highest)
+    n = rng.integers(1, highest + 1, 400).astype(float)
+    events = np.floor(n * rng.random(400) ** 2)
+    rate, (low, high) = events / n, wilson_limits(events, n, 3.0)
+    pairs = ~np.eye(400, dtype=bool)
+    for limits in (difference_limits, ratio_limits):
+        every = limits(*(side[:, None] for side in (rate, low, high)), rate, low, high)
+        assert range_of_pairs(rate, low, high, limits) == tuple(side[pairs].max() for side in every)
 
 
 @given(st.integers(0, 50), st.integers(1, 50), st.integers(0, 50), st.integers(1, 50))

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
+
+from tests.core.report.sample_groups import groups_part, many_groups, metric_limit
 
 Document = dict[str, Any]
 
@@ -235,7 +238,9 @@ def fail() -> Document:
             "split": {"test_size": 0.2, "stratify": True, "random_state": 42, "repeats": 1},
             "clustering": {"method": "auto", "max_iter": 10, "min_cluster_size": None, "n_init": 10, "engine": "bdt"},
             "significance": {"alpha": 0.05, "test": "auto", "correction": "holm", "min_rows": 30},
+            "groups": {"facets": None, "positive": None, "thresholds": {}, "reference": "largest group"},
             "gate": [{"check": "worst_cluster", "max_difference": 0.05, "inconclusive": "warn"}],
+            "require": "all",
         },
         "data": {
             "source": "demo:compas",
@@ -282,6 +287,7 @@ def fail() -> Document:
         },
         "gate": [
             {
+                "kind": "cluster",
                 "check": "worst_cluster",
                 "cluster": 0,
                 "limit": 0.05,
@@ -294,7 +300,41 @@ def fail() -> Document:
                 "high": first["high"],
                 "p_value": first["p_value"],
                 "smallest_visible": 0.11,
-            }
+            },
+            metric_limit(),
+            metric_limit(
+                check="false_positive_rate_difference by race & sex",
+                metric="false_positive_rate_difference",
+                facet="race & sex",
+                group="Caucasian & Female",
+                minimum=-0.1,
+                maximum=0.1,
+                rule="point",
+                verdict="pass",
+                blocks=False,
+                sentence="The value is within it.",
+                value=-0.0562,
+                low="-Infinity",
+                high=0.0232,
+                severity=None,
+                left_out=[],
+            ),
+            metric_limit(
+                check="auc by sex",
+                metric="auc",
+                facet="sex",
+                group=None,
+                verdict="not_testable",
+                blocks=False,
+                sentence="AUC by sex is not testable: no score column was named.",
+                value=None,
+                low=None,
+                high=None,
+                smallest_visible=None,
+                severity=None,
+                groups_judged=0,
+                left_out=[],
+            ),
         ],
         "search": {"method": "kprototypes", "engine": "bdt", "min_cluster_rows": 164},
         "stability": {"bootstraps": 50, "seeds": 5, "rows": 3170, "rand_bootstraps": 0.81, "rand_seeds": 0.9},
@@ -352,16 +392,17 @@ def fail() -> Document:
                 "significant": True,
             }
         ],
+        "groups": groups_part(),
         "warnings": ["Not tested, for too few test rows: cluster 2."],
     }
 
 
 def with_verdict(verdict: str) -> Document:
-    """The same clusters with another verdict."""
-    document = fail()
+    """The same clusters with another verdict, without declared groups."""
+    document = {**fail(), "groups": None}
     document["verdict"] = {"verdict": verdict, "blocks": False, "sentence": f"This sentence says {verdict}."}
     document["gate"][0] |= {"verdict": verdict, "blocks": False, "sentence": document["verdict"]["sentence"]}
-    document["gate"].append({**document["gate"][0], "check": "any_cluster", "limit": 0.1})
+    document["gate"] = [document["gate"][0], {**document["gate"][0], "check": "any_cluster", "limit": 0.1}]
     return document
 
 
@@ -423,8 +464,9 @@ def higher_is_better() -> Document:
 
 
 def infinite() -> Document:
-    """Nobody else has an event: an infinite ratio; a constant column: an infinite effect."""
+    """Nobody else has an event: an infinite ratio; a constant column: an infinite effect; no grouping to compare."""
     document = fail()
+    document["groups"]["facets"] = []
     first = comparison((30, 203), (0, 590), pooled_t="Infinity", welch_t="-Infinity")
     document["clusters"][0] = cluster(0, first)
     document["primary_test"]["comparison"] = first
@@ -434,7 +476,7 @@ def infinite() -> Document:
 
 
 def wide() -> Document:
-    """Forty features with long names, 30 clusters, a tree that is as deep as it can be, and many levels."""
+    """Forty features with long names, 30 clusters, a tree as deep as it can be, many levels, 70 long-named groups."""
     document = fail()
     long = "a_column_name_that_goes_on_" * 4
     names = [f"{long}{number:02}" for number in range(40)]
@@ -456,7 +498,32 @@ def wide() -> Document:
         nodes.append(node(leaf, parent, [], label, 0.1))
         nodes.append(node(inner, parent, [] if last else [inner + 1, inner + 2], 29 if last else None, -0.1))
     document["tree"]["nodes"] = nodes
+    document["groups"] = many_groups(70)
+    renamed(document["groups"], lambda name: f"{long}{name}")
     return document
+
+
+def many() -> Document:
+    """A facet of 5,000 groups."""
+    return {**fail(), "groups": many_groups(5000)}
+
+
+def renamed(part: Any, new: Callable[[str], str]) -> None:
+    """Give every group, and every column of groups, another name in place."""
+    for facet in part["facets"]:
+        facet["facet"], facet["columns"] = new(facet["facet"]), list(map(new, facet["columns"]))
+        facet["reference"], facet["notes"] = new(facet["reference"]), list(map(new, facet["notes"]))
+        for one in facet["groups"]:
+            one |= {"group": new(one["group"]), "values": list(map(new, one["values"]))}
+        for metric in (*facet["against_reference"], *facet["clarify"]):
+            for value in metric["values"]:
+                value["group"] = value["group"] and new(value["group"])
+        for one in facet["ranges"]:
+            one["left_out"] = list(map(new, one["left_out"]))
+        score = facet["bias_score"]
+        score |= {"groups": list(map(new, score["groups"])), "excluded": list(map(new, score["excluded"]))}
+        for one in score["parts"]:
+            one |= {"lowest": new(one["lowest"]), "highest": new(one["highest"])}
 
 
 def hostile() -> Document:
@@ -481,12 +548,16 @@ def hostile() -> Document:
     for one in document["data"]["columns"]:
         one["name"] = HOSTILE
     document["proxies"][0] |= {"column": HOSTILE, "level": HOSTILE}
+    renamed(document["groups"], lambda name: f"{HOSTILE} {name}")
+    document["groups"] |= {"label": HOSTILE, "prediction": HOSTILE, "positive": [HOSTILE], "notes": [HOSTILE]}
+    for one in document["gate"][1:]:
+        one |= {"facet": HOSTILE, "group": HOSTILE, "sentence": HOSTILE, "left_out": [HOSTILE], "check": HOSTILE}
     return document
 
 
 def unicode() -> Document:
     """Names in several alphabets; not all of them are in the fonts that come along."""
-    document = fail()
+    document = {**fail(), "groups": None}
     for one, name in zip(
         document["differences"]["features"], ("возраст", "ηλικία", "العمر", "年齢", "größe √ 😀"), strict=True
     ):

@@ -58,6 +58,12 @@ def test_the_samples_of_these_tests_are_what_the_schema_describes(name):
         (("clusters", 0, "comparison", "p_value"), "small"),
         (("schema_version",), 2),
         (("bias_variable", "better"), "bigger"),
+        (("gate", 0, "kind"), "metric"),
+        (("gate", 1, "severity"), "awful"),
+        (("groups", "facets", 0, "groups", 0, "rows"), -1),
+        (("groups", "facets", 0, "groups", 0, "rates", "accuracy", "estimate"), "high"),
+        (("groups", "facets", 0, "bias_score", "severity"), "awful"),
+        (("groups", "facets", 0, "clarify", 0, "values", 0, "low"), "low"),
     ],
 )
 def test_schema_refuses(path, wrong):

@@ -24,8 +24,9 @@ from bdt_core.report import (
     render_pdf,
     text,
 )
-from bdt_core.report.figures import FIGURES
+from bdt_core.report.figures import figure_names
 from bdt_core.report.page import build_page
+from tests.core.report.drawn import html_of, pdf_of, pdf_words
 from tests.core.report.sample_document import DOCUMENTS, HOSTILE, fail
 
 every_document = pytest.mark.parametrize("name", [name for name in DOCUMENTS if name != "wide"])
@@ -56,15 +57,10 @@ class Reader(html.parser.HTMLParser):
         return [attrs for found, attrs in self.tags if found == tag]
 
 
-def words_of(pdf: bytes) -> str:
-    pages = pypdf.PdfReader(io.BytesIO(pdf)).pages
-    return re.sub(r"\s+", " ", " ".join(page.extract_text() for page in pages).replace("\u200b", ""))
-
-
 @every_document
 def test_html_is_well_formed_says_everything_and_asks_nothing_of_the_network(name):
     document = DOCUMENTS[name]()
-    page = Reader(render_html(document))
+    page = Reader(html_of(name))
     assert page.open == []
     told = build_page(document)
     assert {tag for tag, _ in page.tags} & {"script", "link", "iframe", "object", "base", "form"} == set()
@@ -81,7 +77,7 @@ def test_html_is_well_formed_says_everything_and_asks_nothing_of_the_network(nam
 
 @every_document
 def test_html_can_be_read_aloud(name):
-    page = Reader(render_html(DOCUMENTS[name]()))
+    page = Reader(html_of(name))
     assert page.all("html") == [{"lang": "en"}]
     assert all(one["alt"] for one in page.all("img"))
     assert all(one.get("scope") in ("col", "row") for one in page.all("th"))
@@ -94,7 +90,7 @@ def test_html_can_be_read_aloud(name):
 
 
 def test_html_shows_hostile_names_as_they_are():
-    drawn = render_html(DOCUMENTS["hostile"]())
+    drawn = html_of("hostile")
     assert "<script" not in drawn
     page = Reader(drawn)
     assert page.words.count(SEEN) > 20
@@ -102,7 +98,7 @@ def test_html_shows_hostile_names_as_they_are():
 
 
 def test_html_colours_have_enough_contrast():
-    style = re.search(r"<style>(.*?)</style>", render_html(fail()), re.DOTALL).group(1)
+    style = re.search(r"<style>(.*?)</style>", html_of("fail"), re.DOTALL).group(1)
     root = dict(re.findall(r"--(\w+): (#\w+)", style))
 
     def luminance(colour):
@@ -128,16 +124,15 @@ def test_html_colours_have_enough_contrast():
 def test_notebook_form_holds_the_page_in_a_frame_that_runs_nothing():
     (frame,) = Reader(render_notebook(fail())).all("iframe")
     assert not frame["sandbox"]  # the attribute alone: nothing is allowed
-    assert frame["srcdoc"] == render_html(fail())
+    assert frame["srcdoc"] == html_of("fail")
 
 
 @pytest.mark.parametrize("name", ["fail", "hostile", "higher_is_better", "not_testable", "one_cluster"])
 def test_pdf_says_verdict_headline_and_warnings(name):
     document = DOCUMENTS[name]()
-    pdf = render_pdf(document)
-    assert pdf.startswith(b"%PDF")
+    assert pdf_of(name).startswith(b"%PDF")
     told = build_page(document)
-    words = words_of(pdf)
+    words = pdf_words(name)
     for said in (told.verdict_word, told.verdict_sentence, told.headline, *told.warnings, told.caution):
         assert said.replace(" ", "") in words.replace(" ", "")
     for section in told.sections:
@@ -145,7 +140,7 @@ def test_pdf_says_verdict_headline_and_warnings(name):
 
 
 def test_pdf_carries_no_date_and_is_tagged():
-    read = pypdf.PdfReader(io.BytesIO(render_pdf(fail())))
+    read = pypdf.PdfReader(io.BytesIO(pdf_of("fail")))
     assert "/CreationDate" not in read.metadata
     assert "/ModDate" not in read.metadata
     assert read.metadata["/Title"] == "Bias audit compas"
@@ -154,8 +149,8 @@ def test_pdf_carries_no_date_and_is_tagged():
 
 def test_wide_documents_can_be_drawn():
     document = DOCUMENTS["wide"]()
-    assert len(Reader(render_html(document)).all("img")) == 3
-    for name in FIGURES:
+    assert len(Reader(render_html(document)).all("img")) == 4
+    for name in figure_names(document):
         size = ET.fromstring(figure_svg(document, name)).attrib
         assert float(size["height"].removesuffix("pt")) < 1100
 
@@ -185,7 +180,7 @@ def test_figures_are_valid_svg_and_leave_settings_alone(name):
     document = DOCUMENTS[name]()
     mpl.rcParams["font.size"] = 31.0
     before = dict(mpl.rcParams)
-    for figure in FIGURES:
+    for figure in figure_names(document):
         drawn = figure_svg(document, figure)
         assert ET.fromstring(drawn).tag.endswith("svg")
         assert "http://e.vil" not in re.findall(r'href="([^"]*)"', drawn)
@@ -195,7 +190,7 @@ def test_figures_are_valid_svg_and_leave_settings_alone(name):
 
 
 def test_figures_as_png():
-    for figure in FIGURES:
+    for figure in figure_names(fail()):
         drawn = figure_png(fail(), figure)
         assert drawn.startswith(b"\x89PNG")
         assert drawn == figure_png(fail(), figure)
@@ -212,7 +207,7 @@ def test_figure_settings_of_the_user_do_not_change_the_drawing():
 def test_names_that_the_font_does_not_have_stay_text():
     drawn = figure_svg(DOCUMENTS["unicode"](), "apart")
     assert "年齢" in drawn
-    embedded = re.search(r'src="data:image/svg\+xml;base64,([^"]+)"', render_html(DOCUMENTS["unicode"]())).group(1)
+    embedded = re.search(r'src="data:image/svg\+xml;base64,([^"]+)"', html_of("unicode")).group(1)
     assert b"<text" in base64.b64decode(embedded)
 
 
@@ -248,8 +243,8 @@ def test_markdown_shows_ten_rows_at_most():
 
 
 def test_protected_columns_are_marked_in_every_form():
-    assert "protected: kept out of the clustering" in Reader(render_html(fail())).words
-    assert "protected: kept out of the clustering" in words_of(render_pdf(fail()))
+    assert "protected: kept out of the clustering" in Reader(html_of("fail")).words
+    assert "protected: kept out of the clustering" in pdf_words("fail")
     assert "protected: kept out of the clustering" in render_markdown(fail())
 
 
@@ -292,7 +287,7 @@ def test_harm_points_left_when_higher_is_better():
 def test_importing_the_package_loads_nothing_heavy():
     program = (
         "import sys, bdt_core.report, bdt_core.report.page, bdt_core.report.html, bdt_core.report.pdf, "
-        "bdt_core.report.figures, bdt_core.report.figure_tree, bdt_core.report.write\n"
+        "bdt_core.report.figures, bdt_core.report.figure_tree, bdt_core.report.figure_groups, bdt_core.report.write\n"
         "print(sorted(set(sys.modules) & {'matplotlib', 'jinja2', 'typst', 'numpy', 'pandas', 'scipy', 'yaml'}))"
     )
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout

@@ -1,0 +1,258 @@
+"""The data of a Clarify analysis: CSV with or without a header line, JSON lines, Parquet."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from bdt_core.errors import SourceError, SpecError
+from bdt_core.fairness.clarify_config import ClarifyConfig
+from bdt_core.table.files import located, read_bytes, read_files
+from bdt_core.table.text_files import read_text
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+_FORMS = {"text/csv": "csv", "application/jsonlines": "json lines", "application/x-parquet": "parquet"}
+_SUFFIXES = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".txt": "csv",
+    ".jsonl": "json lines",
+    ".ndjson": "json lines",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+}
+_NAME = r'(?:[A-Za-z_][\w-]*|"[^"]+")'
+_PATH = re.compile(rf"{_NAME}(?:\.{_NAME})*")
+_MISSING = object()
+
+
+def read_clarify_data(config: ClarifyConfig, data: str | Path) -> tuple[pd.DataFrame, ClarifyConfig]:
+    """Read the data as Clarify does.
+
+    Parameters
+    ----------
+    config : ClarifyConfig
+    data : str or Path
+        A CSV file (UTF-8, commas), a file of JSON lines, a Parquet file or a folder of them, a URL that fsspec knows,
+        or ``demo:NAME``. The file's ending says which; where it says nothing, the configuration's dataset_type does.
+
+    Returns
+    -------
+    frame : DataFrame
+        With named columns: by the configuration's headers, else by the file's header line, else column_0, column_1,
+        and so on.
+    config : ClarifyConfig
+        The same, its remarks completed. For JSON lines, label and predicted label are named as columns are.
+
+    Raises
+    ------
+    SourceError
+        The file is missing or cannot be read in its form; the message names file and line.
+    SpecError
+        Headers that do not fit the data, or a dataset_type that is not supported.
+
+    Notes
+    -----
+    The first line of a CSV file is its header if it holds the configuration's headers, or a column that the
+    configuration names, or no number at all while the line below has one. All other first lines are data.
+    """
+    if str(data).startswith("demo:"):
+        return read_files(str(data)), config
+    file = located(str(data))
+    form = _form(file, config)
+    if form == "parquet":
+        return read_files(str(data)), config
+    if file.is_dir():
+        raise SourceError(f"{file} is a folder. Name one file; only folders of Parquet files are read as a whole.")
+    return _read_csv(file, config) if form == "csv" else _read_json_lines(file, config)
+
+
+def _form(path: Path | UPath, config: ClarifyConfig) -> str:
+    if path.is_dir() and any(path.rglob("*.parquet")):
+        return "parquet"
+    declared = None if config.dataset_type is None else _FORMS.get(config.dataset_type.lower())
+    form = _SUFFIXES.get(path.suffix.lower(), declared)
+    if form is None and config.dataset_type is not None:
+        raise SpecError(f'dataset_type: "{config.dataset_type}" is not supported. Expected one of {", ".join(_FORMS)}.')
+    return form or "csv"
+
+
+def _read_csv(path: Path | UPath, config: ClarifyConfig) -> tuple[pd.DataFrame, ClarifyConfig]:
+    raw = read_bytes(path)
+    text = _decoded(raw, path)
+    lines = csv.reader(io.StringIO(text))
+    first, second = ([one.strip() for one in next(lines, [])] for _ in range(2))
+    has_header = _is_header(first, second, config)
+    if config.headers is None and has_header:
+        return _with_rows(read_text(raw, str(path)), path), config
+    names = config.headers or tuple(f"column_{i}" for i in range(len(first)))
+    if len(first) != len(names):
+        raise SpecError(
+            f"headers names {len(names)} columns; {path} has {len(first)} on its first line. Name every column of the "
+            "file, in its order, separated by commas in the file."
+        )
+    remarks = list(config.remarks)
+    if config.headers is None:
+        remarks.append(f"headers: not given, and the first line holds data; columns are named {names[0]}, ...")
+    elif has_header and tuple(first) != names:
+        remarks.append("headers: the file has a header line of its own; the configuration's names take its place.")
+    frame = _parsed(text, names, skip=int(has_header), path=path)
+    return frame, replace(config, headers=names, remarks=tuple(remarks))
+
+
+def _is_header(first: list[str], second: list[str], config: ClarifyConfig) -> bool:
+    if config.headers is not None and first == list(config.headers):
+        return True
+    named = [config.label, config.predicted_label, config.group_variable, *(one.name_or_index for one in config.facets)]
+    if config.headers is None and any(one in first for one in named):
+        return True
+    no_number = not any(map(_is_number, first))
+    return no_number and (config.headers is None or any(map(_is_number, second)))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _parsed(text: str, names: tuple[str, ...], *, skip: int, path: Path | UPath) -> pd.DataFrame:
+    frame: pd.DataFrame
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            frame = pd.read_csv(io.StringIO(text), header=None, names=list(names), skiprows=skip, index_col=False,
+                                skipinitialspace=True, low_memory=False)  # fmt: skip
+    except pd.errors.EmptyDataError:
+        raise SourceError(f"{path} has a header but no rows.") from None
+    except pd.errors.ParserWarning:
+        raise SourceError(f"{path}: rows have more than {len(names)} columns. Put quotes around commas.") from None
+    except pd.errors.ParserError as error:
+        where = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
+        told = f", line {where[2]}: {where[3]} columns where {where[1]} are expected" if where else f": {error}"
+        raise SourceError(f"{path}{told}. Put quotes around values that hold a comma.") from None
+    return _with_rows(frame, path)
+
+
+def _with_rows(frame: pd.DataFrame, path: Path | UPath) -> pd.DataFrame:
+    if frame.empty:
+        raise SourceError(f"{path} has a header but no rows.")
+    return frame
+
+
+def _read_json_lines(path: Path | UPath, config: ClarifyConfig) -> tuple[pd.DataFrame, ClarifyConfig]:
+    records = list(_records(path))
+    if config.features is None:
+        frame = pd.DataFrame([one for _, one in records])
+        nested = [name for name in frame.columns if frame[name].map(lambda one: isinstance(one, list | dict)).any()]
+        if nested:
+            raise SpecError(
+                f'"{nested[0]}" in {path} holds lists or objects. Name the place of the features in "features", such '
+                f'as "features": "{nested[0]}".'
+            )
+        return frame, config
+    take = _features(config.features)
+    outcomes = {key: _outcome(key, getattr(config, key)) for key in ("label", "predicted_label")}
+    paths = [one for one in outcomes.values() if one is not None]
+    rows: list[list[Any]] = []
+    for number, record in records:
+        row = [*take(record, f"{path}, line {number}"), *(_follow(record, one) for one in paths)]
+        if _MISSING in row:
+            absent = paths[row[len(row) - len(paths) :].index(_MISSING)]
+            raise SourceError(f'{path}, line {number}: there is no "{absent}".')
+        if rows and len(row) != len(rows[0]):
+            raise SourceError(
+                f"{path}, line {number}: {len(row) - len(paths)} features; the first line has "
+                f"{len(rows[0]) - len(paths)}."
+            )
+        rows.append(row)
+    width = len(rows[0])
+    names = config.headers or (*_placeholders(config.features, width - len(paths)), *paths)
+    if len(names) != width:
+        raise SpecError(
+            f"headers names {len(names)} columns; {path} has {width - len(paths)} features and {len(paths)} labels. "
+            "Name the features, then the label, then the predicted label."
+        )
+    of_paths = dict(zip(paths, names[width - len(paths) :], strict=True))
+    columns = {key: None if one is None else of_paths[one] for key, one in outcomes.items()}
+    return pd.DataFrame(rows, columns=list(names)), replace(config, headers=names, **columns)  # type: ignore[arg-type]
+
+
+def _records(path: Path | UPath) -> list[tuple[int, dict[str, Any]]]:
+    found = []
+    for number, line in enumerate(_decoded(read_bytes(path), path).splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except ValueError as problem:
+            raise SourceError(f"{path}, line {number}: no valid JSON ({problem}).") from None
+        if not isinstance(record, dict):
+            raise SourceError(f"{path}, line {number}: expected a JSON object, one on each line.")
+        found.append((number, record))
+    return found
+
+
+def _features(expression: str) -> Callable[[dict[str, Any], str], list[Any]]:
+    """What takes the features out of a record."""
+    several = _several(expression)
+    if several is None and not _PATH.fullmatch(expression):
+        raise SpecError(
+            f'features: "{expression}" is not understood. Expected a name such as "features", a path such as '
+            '"data.features", or names in brackets such as "[age, sex]".'
+        )
+
+    def take(record: dict[str, Any], where: str) -> list[Any]:
+        found = [_follow(record, one) for one in several] if several else _follow(record, expression)
+        if not isinstance(found, list) or _MISSING in found:
+            raise SourceError(f'{where}: "{expression}" of the key "features" is not there, or is no list.')
+        return found
+
+    return take
+
+
+def _several(expression: str) -> list[str] | None:
+    inside = re.fullmatch(r"\[\s*(.+?)\s*\]", expression)
+    parts = [one.strip() for one in inside[1].split(",")] if inside else []
+    return parts if parts and all(_PATH.fullmatch(one) for one in parts) else None
+
+
+def _placeholders(expression: str, size: int) -> list[str]:
+    named = _several(expression)
+    return [one.replace('"', "") for one in named] if named else [f"column_{i}" for i in range(size)]
+
+
+def _outcome(key: str, given: str | int | None) -> str | None:
+    if given is None or (isinstance(given, str) and _PATH.fullmatch(given)):
+        return given
+    raise SpecError(f'{key}: in JSON lines it must be a name such as "label", or a path; found {json.dumps(given)}.')
+
+
+def _follow(record: Any, path: str) -> Any:
+    for part in re.findall(_NAME, path):
+        record = record.get(part.strip('"'), _MISSING) if isinstance(record, dict) else _MISSING
+    return record
+
+
+def _decoded(raw: bytes, path: Path | UPath) -> str:
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw[: error.start].count(b"\n") + 1
+        raise SourceError(f"{path}, line {line}: not valid UTF-8. Save the file as UTF-8.") from None
+    if not text.strip():
+        raise SourceError(f"{path} holds only blank lines. Expected rows of data.")
+    return text

@@ -1,0 +1,47 @@
+"""Which rows are d, the group under suspicion, in each of Clarify's metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bdt_core.errors import SpecError
+from bdt_core.fairness.coding import Threshold, Value, canonical, values_of
+from bdt_core.fairness.confusion import Floats
+from bdt_core.fairness.counts import CountTable, Group
+from bdt_core.fairness.metric_results import group_name
+
+FacetValues = Value | Iterable[Value | tuple[Value, ...]] | Threshold
+
+
+@dataclass(frozen=True)
+class FacetContrasts:
+    """Which groups make up each d; a are all other groups."""
+
+    values: tuple[Group, ...]
+    members: NDArray[np.float64] | None
+    """Shape (contrasts, groups); None when every group is a d of its own."""
+
+    def of_d(self, array: Floats) -> Floats:
+        """Sum over the groups of each d; the groups are the first axis."""
+        return array if self.members is None else np.tensordot(self.members, array, axes=1)
+
+
+def facet_contrasts(table: CountTable, facet_values: FacetValues | None) -> FacetContrasts:
+    """Find the groups that make up d."""
+    if facet_values is None:
+        return FacetContrasts(table.groups, None)
+    if isinstance(facet_values, Threshold):
+        wanted: list[Group] = [(facet_values.above,)]
+    elif isinstance(facet_values, str) or not isinstance(facet_values, Iterable):
+        wanted = [(canonical(facet_values),)]
+    else:
+        wanted = [values_of(one) if isinstance(one, tuple) else (canonical(one),) for one in facet_values]
+    if not wanted or any(len(group) != len(table.facets) for group in wanted):
+        raise SpecError(f"facet_values must name one value for each of: {', '.join(table.facets)}.")
+    members = np.array([[group in wanted for group in table.groups]], dtype=np.float64)
+    name = wanted[0] if len(wanted) == 1 else (", ".join(group_name(group) for group in wanted),)
+    return FacetContrasts((name,), members)

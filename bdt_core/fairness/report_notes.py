@@ -1,0 +1,76 @@
+"""What a reader must know to use the numbers of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bdt_core.errors import did_you_mean
+from bdt_core.fairness.coding import Level, Threshold, values_of
+from bdt_core.fairness.confusion import Cells, Positive, favourable
+from bdt_core.fairness.counts import OUTSIDE, CountTable
+from bdt_core.fairness.facet_contrasts import FacetContrasts
+from bdt_core.fairness.metric_results import group_name
+
+
+def notes(
+    table: CountTable,
+    known: CountTable,
+    cells: Cells,
+    contrasts: FacetContrasts,
+    positive: Positive,
+    positive_prediction: Positive | None,
+    min_rows: int,
+) -> Iterator[str]:
+    """Say what was left out, what cannot be compared, and what is probably a slip.
+
+    Parameters
+    ----------
+    table, known : CountTable
+        With and without the rows that lack a value.
+    cells : Cells
+        Confusion counts of `known`.
+    contrasts : FacetContrasts
+    positive, positive_prediction, min_rows
+        See `metrics_from_counts`.
+
+    Yields
+    ------
+    str
+        One sentence or two.
+    """
+    left_out = table.rows - known.rows
+    if left_out:
+        yield f"{left_out} of {table.rows} rows lack a facet, a group, a label or a prediction and are in no metric."
+    if table.label in table.facets or table.prediction in table.facets:
+        yield "The facet is also the label or the prediction: metrics compare a column with itself."
+    if len(known.groups) == 1:
+        only = group_name(known.groups[0])
+        yield f"{', '.join(table.facets)} has the single value {only}: there is nobody to compare with."
+    of_prediction = positive if positive_prediction is None else positive_prediction
+    yield from _favourable_values(table.label, known.labels, positive)
+    yield from _favourable_values(table.prediction, known.predictions, of_prediction)
+    if table.score is not None and (outside := int(table.counts[..., OUTSIDE].sum())):
+        yield f'{outside} rows of "{table.score}" lie outside 0 to 1: the groups that hold them have no score metrics.'
+    small = [group for group, n in zip(known.groups, cells.rows.n.tolist(), strict=True) if n < min_rows]
+    if small:
+        names = ", ".join(group_name(group) for group in small[:20]) + (", ..." if len(small) > 20 else "")
+        have = "group has" if len(small) == 1 else "groups have"
+        yield f"{len(small)} {have} fewer than {min_rows} rows and count in no range: {names}."
+    unknown = [one for one in contrasts.values if contrasts.members is not None and not contrasts.members.any()]
+    if unknown:
+        yield (
+            f"No row has the facet value {group_name(unknown[0])}. "
+            f"{did_you_mean(group_name(unknown[0]), [group_name(group) for group in known.groups])}"
+        )
+
+
+def _favourable_values(name: str | None, levels: tuple[Level, ...], wanted: Positive) -> Iterator[str]:
+    """Of a label or a prediction: nobody has the favourable value, or there are more than two values."""
+    if name is None:
+        return
+    good = favourable(levels, wanted)
+    if levels and not good.any():
+        asked = wanted.above if isinstance(wanted, Threshold) else ", ".join(map(str, values_of(wanted)))
+        yield f'No row of "{name}" has the favourable value {asked}. {did_you_mean(asked, map(str, levels))}'
+    if int((~good).sum()) > 1:
+        yield f'"{name}" has {len(levels)} values; all but the favourable ones count as unfavourable.'

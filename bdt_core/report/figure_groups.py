@@ -1,0 +1,257 @@
+"""Figures on declared groups: rates with their intervals group by group, and a map over two columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, TypeGuard
+
+from bdt_core.report import text
+from bdt_core.report.sheet import FAINT, GREY, INK, Sheet
+from bdt_core.report.wording_groups import (
+    PANELS,
+    RATE_NAMES,
+    figures_of_groups,
+    grid,
+    left_out,
+    lowest_and_highest,
+    main_rates,
+    map_rate,
+    rate_head,
+    rate_value,
+    with_rates,
+)
+
+Document = dict[str, Any]
+Facet = dict[str, Any]
+GROUPS_DRAWN = 30
+_NAMES, _ROWS, _LEFT, _RIGHT, _GAP = 8.0, 186.0, 202.0, 670.0, 24.0
+_WIDEST_PANEL = 220.0
+_SMALLEST_SPAN = 0.2  # so that small differences do not look large
+_MAP_LEFT, _CELL_HEIGHT, _WIDEST_CELL = 150.0, 40.0, 120.0
+_LIGHT, _DARK = (0xF1, 0xF3, 0xF6), (0x86, 0x9F, 0xB9)  # ink can be read on both
+
+
+def draw(document: Document, name: str) -> Sheet:
+    """A figure by its name in `figures_of_groups`."""
+    facet, kind = figures_of_groups(document)[name]
+    return _map(document, facet) if kind == "map" else _rates(document, facet)
+
+
+def _rates(document: Document, facet: Facet) -> Sheet:
+    """One panel per rate, one row per group, the largest first."""
+    known = with_rates(facet)
+    groups = known[:GROUPS_DRAWN]
+    rates = main_rates(facet)[:PANELS]
+    step = 24.0 if len(groups) <= 8 else 16.0
+    notes = _not_drawn(document, facet, len(known) - len(groups))
+    sheet = Sheet(_title(facet, rates[0]), 32 + step * len(groups) + 42 + 13 * len(notes))
+    top = sheet.top + 32
+    bottom = top + step * len(groups)
+    sheet.text(_NAMES, top - 10, "group", size=8, color=GREY)
+    sheet.text(_ROWS, top - 10, "rows", size=8, color=GREY, align="right")
+    sheet.line([_NAMES, _RIGHT], [top] * 2, width=0.4)
+    middles = [top + step * (number + 0.5) for number in range(len(groups))]
+    for one, y in zip(groups, middles, strict=True):
+        rows = text.count(one["rows"])
+        room = _ROWS - _NAMES - 10 - sheet.measure(rows, 8.5)
+        sheet.text(_NAMES, y, sheet.fit(one["group"], room, 8.5))
+        sheet.text(_ROWS, y, rows, align="right", color=GREY)
+        sheet.line([_NAMES, _RIGHT], [y + step / 2] * 2, width=0.4)
+    width = min((_RIGHT - _LEFT + _GAP) / len(rates) - _GAP, _WIDEST_PANEL)
+    for place, rate in enumerate(rates):
+        left = _LEFT + place * (width + _GAP)
+        _panel(sheet, facet, groups, rate, (left, left + width), top, bottom, middles)
+    _rates_legend(sheet, document, bottom + 33, overall=bool(facet.get("overall")))
+    for number, note in enumerate(notes):
+        words = sheet.fit(note, sheet.width - 16, 7.5)
+        sheet.text(_NAMES, bottom + 33 + 13 * (number + 1), words, size=7.5, color=GREY)
+    return sheet
+
+
+def _rates_legend(sheet: Sheet, document: Document, y: float, *, overall: bool) -> None:
+    sheet.line([_NAMES, _NAMES + 22], [y] * 2, color=GREY, width=1.8)
+    sheet.mark(_NAMES + 11, y, shape="o", fill=INK, edge=INK, size=4.5)
+    legend = f"rate and its {document['groups']['confidence'] * 100:.4g} % interval, for the group alone"
+    sheet.text(_NAMES + 28, y, legend, size=7.5, color=GREY)
+    if overall:
+        x = _NAMES + 28 + sheet.measure(legend, 7.5) + 18
+        sheet.line([x, x + 22], [y] * 2, color=GREY, style="--")
+        sheet.text(x + 28, y, "all groups together", size=7.5, color=GREY)
+
+
+def _title(facet: Facet, rate: str) -> str:
+    name = RATE_NAMES[rate]
+    ends = lowest_and_highest(facet, rate, left_out(facet, rate))
+    if ends is None:
+        return f"Rates by {facet['facet']}."
+    low, high = (f"{rate_value(rate, one['rates'][rate]['estimate'])} ({one['group']})" for one in ends)
+    return f"{name} by {facet['facet']}: from {low} to {high}."
+
+
+def _not_drawn(document: Document, facet: Facet, more: int) -> list[str]:
+    small = [one["group"] for one in facet["groups"] if one["rates"] is None]
+    notes = []
+    if small:
+        notes.append(f"Not drawn, for fewer than {document['groups']['min_rows']} rows: {', '.join(small)}.")
+    more += facet["groups_total"] - len(facet["groups"])
+    if more:
+        notes.append(f"{text.count(more)} smaller groups stand in report.json.")
+    return notes
+
+
+def _panel(
+    sheet: Sheet,
+    facet: Facet,
+    groups: Sequence[dict[str, Any]],
+    rate: str,
+    across: tuple[float, float],
+    top: float,
+    bottom: float,
+    middles: Sequence[float],
+) -> None:
+    """One rate of all groups, on its own scale."""
+    found = [one["rates"].get(rate) or {} for one in groups]
+    ends = [one.get(key) for one in found for key in ("estimate", "low", "high")]
+    low, high, ticks = _scale([x for x in ends if _finite(x)])
+
+    def place(x: float) -> float:
+        return across[0] + (x - low) / (high - low) * (across[1] - across[0])
+
+    unit = ", %" if _is_percentage(rate) else ""
+    head = sheet.wrap(f"{rate_head(rate)}{unit}", across[1] - across[0] + _GAP / 2, 8, 2, bold=True)
+    sheet.text(across[0], top - 10 - 5 * (len(head) - 1), "\n".join(head), size=8, bold=True)
+    for x in ticks:
+        sheet.line([place(x)] * 2, [top, bottom], width=0.5)
+        sheet.text(place(x), bottom + 9, f"{x * 100 if unit else x:.3g}", size=7, color=GREY, align="center")
+    overall = (facet.get("overall") or {}).get(rate)
+    if _finite(overall) and low <= overall <= high:
+        sheet.line([place(overall)] * 2, [top, bottom], color=GREY, style="--")
+    for one, y in zip(found, middles, strict=True):
+        if not _finite(one.get("estimate")):
+            sheet.text(across[0] + 3, y, "undefined", size=7.5, color=GREY)
+            continue
+        if _finite(one["low"]) and _finite(one["high"]):
+            sheet.line([place(one["low"]), place(one["high"])], [y, y], color=GREY, width=1.8)
+        sheet.mark(place(one["estimate"]), y, shape="o", fill=INK, edge=INK, size=4.5)
+
+
+def _is_percentage(rate: str) -> bool:
+    return rate_value(rate, 0.5).endswith("%")
+
+
+def _finite(x: Any) -> TypeGuard[float]:
+    return isinstance(x, int | float) and math.isfinite(x)
+
+
+def _scale(values: Sequence[float]) -> tuple[float, float, list[float]]:
+    """Ends of an axis and up to four places to name on it."""
+    low, high = min(values, default=0.0), max(values, default=1.0)
+    short = max(_SMALLEST_SPAN - (high - low), 0.0)
+    low = max(low - short / 2, 0.0) if low >= 0 else low - short / 2
+    high = max(high, low + _SMALLEST_SPAN)
+    step = next(
+        size * 10.0**power for power in range(-2, 300) for size in (1, 2, 5) if (high - low) <= 3 * size * 10.0**power
+    )
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return first * step, last * step, [number * step for number in range(first, last + 1)]
+
+
+def _map(document: Document, facet: Facet) -> Sheet:
+    """The values of one column down, those of the other across, the rate in each cell."""
+    rate = map_rate(document, facet)
+    down, across = grid(facet)
+    turned = len(across) > len(down)
+    if turned:
+        down, across = across, down
+    names = facet["columns"][::-1] if turned else facet["columns"]
+    at = {tuple(reversed(one["values"])) if turned else tuple(one["values"]): one for one in facet["groups"]}
+    width = min((_RIGHT - _MAP_LEFT) / len(across), _WIDEST_CELL)
+    sheet = Sheet(_title(facet, rate), 42 + _CELL_HEIGHT * len(down) + 28)
+    top = sheet.top + 42
+    sheet.text(_NAMES, top - 10, sheet.fit(names[0], _MAP_LEFT - 20, 8), size=8, color=GREY)
+    right = _MAP_LEFT + width * len(across)
+    sheet.text(_MAP_LEFT, top - 32, sheet.fit(names[1], right - _MAP_LEFT, 8), size=8, color=GREY)
+    coloured = {id(one): one["rates"][rate]["estimate"] for one in _comparable(facet, rate)}
+    low, high = min(coloured.values(), default=0.0), max(coloured.values(), default=1.0)
+    span = max(high - low, _SMALLEST_SPAN)
+    for column, value in enumerate(across):
+        head = sheet.wrap(str(value), width - 6, 8, 2, bold=True)
+        x = _MAP_LEFT + width * (column + 0.5)
+        sheet.text(x, top - 9 - 5 * (len(head) - 1), "\n".join(head), size=8, bold=True, align="center", spacing=1.15)
+    for row, value in enumerate(down):
+        y = top + _CELL_HEIGHT * row
+        name = sheet.wrap(str(value), _MAP_LEFT - _NAMES - 10, 8.5, 2)
+        sheet.text(_NAMES, y + _CELL_HEIGHT / 2, "\n".join(name))
+        for column, other in enumerate(across):
+            group = at.get((value, other))
+            shade = (coloured[id(group)] - low) / span if id(group) in coloured else None
+            box = (_MAP_LEFT + width * column + 1, y + 1, width - 2, _CELL_HEIGHT - 2)
+            _cell(sheet, document, group, rate, box, shade)
+    known = len(with_rates(facet))
+    bottom = top + _CELL_HEIGHT * len(down)
+    x = _NAMES
+    if coloured:
+        x = _colours(sheet, (rate_value(rate, low), rate_value(rate, high)), (high - low) / span, bottom + 16)
+    notes = ["white: too few people to be compared"] * (len(coloured) < known)
+    notes += ["hatched: too few rows, not printed"] * (known < len(facet["groups"]))
+    sheet.text(x, bottom + 16, ";  ".join(notes), size=7.5, color=GREY)
+    return sheet
+
+
+def _comparable(facet: Facet, rate: str) -> list[dict[str, Any]]:
+    """Groups whose rate rests on enough people to be compared."""
+    out = set(left_out(facet, rate))
+    return [
+        one
+        for one in with_rates(facet)
+        if one["group"] not in out and _finite((one["rates"].get(rate) or {}).get("estimate"))
+    ]
+
+
+def _cell(
+    sheet: Sheet,
+    document: Document,
+    group: dict[str, Any] | None,
+    rate: str,
+    box: tuple[float, float, float, float],
+    shade: float | None,
+) -> None:
+    x, y = box[0] + box[2] / 2, box[1] + box[3] / 2
+    if group is None:
+        sheet.text(x, y, "nobody", size=7.5, color=GREY, align="center")
+        return
+    if group["rates"] is None:
+        sheet.box(*box, fill="#f3f4f6", edge="#dfe3e8", round_by=2, hatch="////")
+        few = f"fewer than\n{document['groups']['min_rows']} rows"
+        plate = max(sheet.measure(one, 7) for one in few.split("\n")) + 8
+        sheet.box(x - plate / 2, y - 11, plate, 22, fill="#f3f4f6", edge="#f3f4f6", round_by=2)
+        sheet.text(x, y, few, size=7, color=GREY, align="center")
+        return
+    found = group["rates"].get(rate) or {}
+    fill = "white" if shade is None else _mixed(shade)
+    sheet.box(*box, fill=fill, edge=FAINT if shade is None else fill, round_by=2)
+    if not _finite(found.get("estimate")):
+        sheet.text(x, y, "undefined", size=7.5, color=GREY, align="center")
+        return
+    color = GREY if shade is None else INK
+    told = rate_value(rate, found["estimate"])
+    sheet.text(x, y - 6, told, size=9.5, bold=shade is not None, color=color, align="center")
+    sheet.text(x, y + 8, f"of {text.count(int(found['n']))}", size=7.5, color=color, align="center")
+
+
+def _mixed(shade: float) -> str:
+    return "#" + "".join(f"{round(a + (b - a) * shade):02x}" for a, b in zip(_LIGHT, _DARK, strict=True))
+
+
+def _colours(sheet: Sheet, ends: tuple[str, str], darkest: float, y: float) -> float:
+    """The colours of the lowest to the highest rate; gives back where they end."""
+    x = _NAMES
+    sheet.text(x, y, ends[0], size=7.5, color=GREY)
+    x += sheet.measure(ends[0], 7.5) + 6
+    for number in range(12):
+        fill = _mixed(darkest * number / 11)
+        sheet.box(x + 9 * number, y - 5, 9, 10, fill=fill, edge=fill, round_by=0)
+    x += 114
+    sheet.text(x, y, ends[1], size=7.5, color=GREY)
+    return x + sheet.measure(ends[1], 7.5) + 20

@@ -1,0 +1,163 @@
+"""``bdt clarify``: Clarify's configuration in, its analysis.json and our report out."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from rich.console import Console
+from rich.markup import escape
+from rich.padding import Padding
+from rich.table import Table
+
+from bdt_core.errors import OutputError, SourceError
+from bdt_core.fairness.clarify import ClarifyAnalysis, clarify_analysis
+from bdt_core.fairness.clarify_config import ClarifyConfig, read_analysis_config
+from bdt_core.fairness.clarify_data import read_clarify_data
+from bdt_core.fairness.flips import Sign
+from bdt_core.fairness.metric_results import BiasMetrics, Metric, group_name
+from bdt_core.report import text
+from bdt_core.report.clarify_page import write_clarify_report
+from bdt_core.report.clarify_wording import figure, largest, side_of, summary_lines, wanted_metrics
+from bdt_pipeline.commands.console import report_folder
+
+_ON_SCREEN = 4
+_LINES_ON_SCREEN = 12
+_COLORS = {"worse": "red", "better": "cyan"}
+
+
+def run_clarify(
+    config_file: Path,
+    data: str | None,
+    out: Path | None,
+    *,
+    signs: Sign,
+    continuous: Sequence[str],
+) -> None:
+    """Compute what a configuration asks for, write the files and show the metrics.
+
+    Parameters
+    ----------
+    config_file : Path
+        An analysis_config.json.
+    data : str, optional
+        The data; by default what dataset_uri names, seen from the configuration's folder.
+    out : Path, optional
+        A new or empty folder.
+    signs : {"paper", "smclarify"}
+        Sign of the flip test.
+    continuous : sequence of str
+        Columns whose value_or_threshold is a threshold.
+
+    Raises
+    ------
+    BDTError
+        The configuration, the data or the folder cannot be used.
+    """
+    config = read_analysis_config(config_file)
+    said = _say_remarks(config.remarks, ())
+    source = data if data is not None else _named_data(config, config_file)
+    if data is not None and config.dataset_uri is not None:
+        said = _say_remarks([f"dataset_uri: not used, --data names the data ({data})."], said)
+    _refuse_filled(out)
+    with report_folder(out, f"clarify-{Path(source.removeprefix('demo:')).stem}") as folder:
+        frame, config = read_clarify_data(config, source)
+        said = _say_remarks(config.remarks, said)
+        analysis = clarify_analysis(config, frame, signs=signs, kinds=dict.fromkeys(continuous, "continuous"))
+        _say_remarks(analysis.remarks, said)
+        files = write_clarify_report(analysis, folder, source=source)
+    _show(analysis, list(files.values()))
+
+
+def _say_remarks(remarks: Sequence[str], said: Sequence[str]) -> tuple[str, ...]:
+    """Print what is new, at once: if an error follows, its cause may have been named."""
+    for one in remarks:
+        if one not in said:
+            print(f"Note: {text.printable(one)}", file=sys.stderr)
+    return tuple(dict.fromkeys((*said, *remarks)))
+
+
+def _named_data(config: ClarifyConfig, config_file: Path) -> str:
+    """The local file of dataset_uri."""
+    if config.dataset_uri is None:
+        raise SourceError("The configuration names no data (dataset_uri). Name the file with --data.")
+    parts = urlsplit(config.dataset_uri)
+    if len(parts.scheme) > 1 and parts.scheme != "file":
+        raise SourceError(
+            f"dataset_uri: {config.dataset_uri} is not on this machine. Fetch it and name the file with --data; --data "
+            "takes the address as well, if its file system is installed (s3fs)."
+        )
+    local = Path(unquote(parts.path) if parts.scheme == "file" else config.dataset_uri).expanduser()
+    return str(local if local.is_absolute() else config_file.parent / local)
+
+
+def _refuse_filled(out: Path | None) -> None:
+    if out is not None and out.is_dir() and any(out.iterdir()):
+        raise OutputError(f"{out} is not empty, and nothing is overwritten. Name a new or an empty folder with --out.")
+
+
+def _show(analysis: ClarifyAnalysis, files: Sequence[Path]) -> None:
+    console = Console(highlight=False)
+    wanted = wanted_metrics(analysis)
+    for found in analysis.metrics.values():
+        groups = largest(found)[:_ON_SCREEN]
+        console.print(_metrics_table(found, wanted, groups, analysis.signs))
+        for reason, names in _undefined(found, wanted, groups).items():
+            console.print(Padding(escape(f"{', '.join(names)}: {text.printable(reason)}"), (0, 0, 0, 2)))
+        console.print()
+    console.print("[bold]At a glance[/]")
+    lines = summary_lines(analysis)
+    for line in lines[:_LINES_ON_SCREEN]:
+        console.print(Padding(f"- {escape(text.printable(line))}", (0, 2)))
+    if len(lines) > _LINES_ON_SCREEN:
+        console.print(Padding(f"{len(lines) - _LINES_ON_SCREEN} more lines stand in the report.", (0, 2)))
+    console.print("\n[bold]Files[/]")
+    for path in files:
+        console.print(f"  {escape(str(path))}", soft_wrap=True)
+
+
+def _metrics_table(found: BiasMetrics, wanted: Sequence[str], groups: Sequence[int], signs: Sign) -> Table:
+    more = len(found["CI"].values) - len(groups)
+    table = Table(
+        title=escape(text.printable(f"{found.facet}, {found.confidence * 100:.4g} % intervals"))
+        + (" in the report" if len(groups) > 1 else "")
+        + (f", and {more} more groups" if more else ""),
+        title_justify="left",
+        title_style="bold",
+        box=None,
+        pad_edge=False,
+    )
+    table.add_column("metric")
+    for i in groups:
+        table.add_column(escape(text.printable(group_name(found["CI"].values[i]))), justify="right")
+    for name in wanted:
+        table.add_row(
+            name, *(_value(found[name], 0 if name == "GE" else i, signs, alone=len(groups) == 1) for i in groups)
+        )
+    return table
+
+
+def _value(metric: Metric, i: int, signs: Sign, *, alone: bool) -> str:
+    """With its interval, or, where several d's share the line, with the side on which the interval lies."""
+    value, low, high = metric.estimate[i], metric.low[i], metric.high[i]
+    if value is None:
+        return "[dim]undefined[/]"
+    told, side = figure(value, metric.name), side_of(metric, i, signs)
+    if not alone:
+        told += f" {side if side in _COLORS else '':6}"
+    elif low is not None and high is not None:
+        told += f"  {figure(low, metric.name)} to {figure(high, metric.name)}"
+    return f"[{_COLORS[side]}]{told}[/]" if side in _COLORS else told
+
+
+def _undefined(found: BiasMetrics, wanted: Sequence[str], groups: Sequence[int]) -> dict[str, list[str]]:
+    """Metrics by the reason why they are undefined."""
+    reasons: dict[str, list[str]] = {}
+    for name in wanted:
+        for i in [0] if name == "GE" else groups:
+            reason = found[name].undefined_reason[i]
+            if reason is not None and name not in reasons.setdefault(reason, []):
+                reasons[reason].append(name)
+    return reasons

@@ -1,0 +1,31 @@
+"""Samples that are drawn once for all tests of a process."""
+
+from __future__ import annotations
+
+import io
+import re
+from functools import cache
+
+import pypdf
+
+from bdt_core.report import render_html, render_pdf
+from tests.core.report.sample_document import DOCUMENTS
+
+
+@cache
+def html_of(name: str) -> str:
+    """A sample as HTML."""
+    return render_html(DOCUMENTS[name]())
+
+
+@cache
+def pdf_of(name: str) -> bytes:
+    """A sample as PDF."""
+    return render_pdf(DOCUMENTS[name]())
+
+
+@cache
+def pdf_words(name: str) -> str:
+    """What a sample says in print."""
+    pages = pypdf.PdfReader(io.BytesIO(pdf_of(name))).pages
+    return re.sub(r"\s+", " ", " ".join(page.extract_text() for page in pages).replace("\u200b", ""))
