@@ -10,6 +10,7 @@ from typing import Any, cast
 import pandas as pd
 
 from bdt_core.clustering.clusters import Clusters, find_clusters
+from bdt_core.depth import Depth, look_deeper
 from bdt_core.differences import FeatureDifferences, compare_features
 from bdt_core.fairness.declared_groups import (
     GroupCounts,
@@ -36,6 +37,7 @@ STAGES = (
     "test the clusters",
     "compare features",
     "compare declared groups",
+    "search intersections",
     "write the report",
 )
 Progress = Callable[[str, int, int], None]
@@ -53,6 +55,8 @@ class AuditResult:
     differences : FeatureDifferences
     group_counts, group_metrics, group_scores
         Of declared groups; None when none were declared.
+    depth : Depth
+        Slices, local bias and mitigation, each as far as it was asked for.
     document : dict
         The report as data.
     """
@@ -66,6 +70,7 @@ class AuditResult:
     group_counts: GroupCounts | None
     group_metrics: GroupMetrics | None
     group_scores: GroupScores | None
+    depth: Depth
     document: dict[str, Any]
 
     @property
@@ -161,11 +166,22 @@ def audit(
         metrics = compare_groups(counts, settled.significance, frame)
         scores = score_groups(counts, settled.significance)
     say(7)
+    depth = look_deeper(train, test, settled)
+    say(8)
     document = build_document(
-        test, clusters, significance, differences, settled.gate,
-        require=settled.require, metrics=metrics, scores=scores,
-    )  # fmt: skip
-    return AuditResult(table, train, test, clusters, significance, differences, counts, metrics, scores, document)
+        test,
+        clusters,
+        significance,
+        differences,
+        settled.gate,
+        require=settled.require,
+        metrics=metrics,
+        scores=scores,
+        depth=depth,
+    )
+    return AuditResult(
+        table, train, test, clusters, significance, differences, counts, metrics, scores, depth, document
+    )
 
 
 def _settled(spec: AuditSpec | dict[str, Any] | str | Path, data: pd.DataFrame | str | Path | None) -> AuditSpec:

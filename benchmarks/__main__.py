@@ -6,7 +6,7 @@ import importlib
 import inspect
 import sys
 
-NAMES = ("fairness", "hbac", "validity")
+NAMES = ("fairness", "hbac", "slices", "validity")
 
 
 def main(arguments: list[str]) -> None:

@@ -29,7 +29,7 @@ DRAWS = 20
 class Given(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A model whose probabilities are its only column."""
 
-    def fit(self, X: Any, y: Any) -> Given:
+    def fit(self, _X: Any = None, _y: Any = None) -> Given:
         """Nothing to learn."""
         self.classes_ = np.array([0, 1])
         self.fitted_ = True
@@ -49,7 +49,7 @@ def optimizer(constraint: str, tolerance: float) -> ThresholdOptimizer:
     """Set up as its documentation shows; equalized odds knows no tolerance."""
     relaxed = tolerance if constraint != "equalized_odds" and tolerance > 0.0 else None
     return ThresholdOptimizer(
-        estimator=Given().fit(None, None),
+        estimator=Given().fit(),
         constraints=CONSTRAINTS[constraint],
         prefit=True,
         predict_method="predict_proba",

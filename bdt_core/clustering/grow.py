@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from bdt_core.clustering import kernels
+from bdt_core.clustering import row_kernels
 from bdt_core.clustering.outcome import Moments
 from bdt_core.clustering.split import Prototypes, Splits
 
@@ -70,8 +70,11 @@ class Splitter(Protocol):
     def propose(self, node: Grown) -> Halves | None:
         """Split the node's rows; None when they cannot be told apart."""
 
-    def partition(self, node: Grown, sides: npt.NDArray[np.bool_]) -> None:
-        """Move the node's rows on side a to the front of its range and those on side b to the back."""
+    def partition(self, node: Grown, sides: npt.NDArray[np.bool_], *, last: bool) -> None:
+        """Move the node's rows on side a to the front of its range and those on side b to the back.
+
+        After the ``last`` split only their order is asked for.
+        """
 
 
 def grow(
@@ -126,11 +129,11 @@ def grow(
             size_b = int(np.count_nonzero(halves.sides))
             if min(size_b, node.rows - size_b) >= min_rows:
                 values = y[node.start : node.stop]
-                b = Moments.of(values[halves.sides])
+                b = Moments.of(values, halves.sides)
                 a = Moments(node.rows - size_b, node.moments.total - b.total, node.moments.squares - b.squares)
                 if max(a.gap(whole), b.gap(whole)) >= node.gap + step:
-                    splitter.partition(node, halves.sides)
-                    kernels.partition(values.view(np.uint32), halves.sides)
+                    splitter.partition(node, halves.sides, last=attempt + 1 == max_iter)
+                    row_kernels.partition(values.view(np.uint32), halves.sides)
                     _adopt(nodes, node, halves, a, b, whole, labels)
                     labels += 1
         if progress is not None:

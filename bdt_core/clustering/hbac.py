@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -16,13 +15,14 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import NotFittedError
 
 from bdt_core.clustering.checks import bias_variable, checked_settings, settled_method
-from bdt_core.clustering.grow import Grown, grow
+from bdt_core.clustering.finish import finish
+from bdt_core.clustering.grow import grow
 from bdt_core.clustering.outcome import whole_numbers
 from bdt_core.clustering.split import Layout, MapBlocks
 from bdt_core.clustering.splitters import CompiledSplitter, ReferenceSplitter
-from bdt_core.clustering.tree import ClusterTree, Node, in_own_units
+from bdt_core.clustering.tree import ClusterTree
 from bdt_core.errors import DataError, SpecError
-from bdt_core.table.encoding import Encoded, Encoder, Kind, as_frame, column_kind, mean_and_std
+from bdt_core.table.encoding import Encoded, Encoder, Kind, as_frame, column_kind
 
 FORMAT = "bdt.hbac/1"
 
@@ -169,14 +169,13 @@ class HBAC(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         outcome = bias_variable(y, len(frame))
         method = settled_method(self.method, {name: column_kind(frame[name]) for name in names}, self.engine)
         kinds: dict[str, Kind] = dict.fromkeys(names, "categorical") if method == "kmodes" else {}
-        encoder = Encoder.fit(
+        encoder, table = Encoder.fit_transform(
             frame,
             kinds=kinds,
             scale=self.scale,
             dtype="float64" if self.engine == "reference" else self.dtype,
             centre=self.engine == "bdt",
         )
-        table = encoder.transform(frame)
         del frame  # as large as the data: not needed any more
         self.fit_encoded(table, outcome, encoder, method, progress=progress)
         self._set_shape(named=_has_names(X))
@@ -209,7 +208,7 @@ class HBAC(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             Itself.
         """
         settings = checked_settings(self)
-        layout = _layout(encoder)
+        layout = Layout.of(encoder)
         whole = whole_numbers(y, self.better)
         min_rows = settings.min_rows(table.rows)
         with _threads(table) as map_blocks:
@@ -238,7 +237,7 @@ class HBAC(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             )
         order = splitter.order
         del table, splitter
-        self.tree_, self.labels_ = _finish(grown, order, y, self.better, encoder, layout)
+        self.tree_, self.labels_ = finish(grown, order, y, self.better, encoder, layout)
         self.encoder_ = encoder
         self.method_ = method
         self._set_shape(named=False)
@@ -327,64 +326,6 @@ class HBAC(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
-
-
-def _layout(encoder: Encoder) -> Layout:
-    """Sizes of the columns, and Huang's weight of a category: half of the numbers' mean standard deviation."""
-    spreads = []
-    for column, is_flag in encoder.fields:
-        share = column.missing or 0.0
-        own = math.sqrt(share * (1.0 - share)) if is_flag else column.std
-        if own > 0.0:
-            spreads.append(1.0 if encoder.scale else own)
-    gamma = 0.5 * sum(spreads) / len(spreads) if spreads else 1.0
-    variance = sum(one * one for one in spreads) / len(spreads) if spreads else 1.0
-    return Layout(len(encoder.fields), encoder.levels, gamma, variance)
-
-
-def _finish(
-    grown: list[Grown],
-    order: npt.NDArray[Any],
-    y: npt.NDArray[np.float64],
-    better: str,
-    encoder: Encoder,
-    layout: Layout,
-) -> tuple[ClusterTree, npt.NDArray[np.int64]]:
-    """Number the leaves by falling gap, and say everything in the units of the table."""
-    leaves = sorted((node for node in grown if node.children is None), key=lambda one: (-one.gap, one.id))
-    label_of = {node.id: label for label, node in enumerate(leaves)}
-    labels = np.empty(len(y), dtype=np.int64)
-    nodes = []
-    mean_of_all, _ = mean_and_std(y)
-    for node in grown:
-        rows = order[node.start : node.stop]
-        mean, std = mean_and_std(y[rows])
-        others = len(y) - node.rows
-        gap = len(y) * (mean - mean_of_all) / others if others else 0.0
-        label = label_of.get(node.id)
-        if label is not None:
-            labels[rows] = label
-        prototype, missing = in_own_units(node.centre, encoder)
-        nodes.append(
-            Node(
-                id=node.id,
-                parent=node.parent,
-                children=node.children,
-                label=label,
-                rows=node.rows,
-                mean=mean,
-                std=std,
-                gap=(-gap if better == "higher" else gap) + 0.0,
-                accepted=node.accepted,
-                prototype=prototype,
-                missing=missing,
-                centre=node.centre,
-                split=node.split,
-            )
-        )
-    fields = tuple((column.name, flag) for column, flag in encoder.fields)
-    names = tuple(column.name for column in encoder.categorical)
-    return ClusterTree(tuple(nodes), layout.gamma, fields, names), labels
 
 
 @contextmanager

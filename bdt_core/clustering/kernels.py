@@ -28,7 +28,7 @@ CACHED_CELLS = 1 << 22
 Array = np.ndarray[Any, Any]
 
 _WITHIN = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-compiled = njit(nogil=True, cache=True)
+compiled = njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 inner = njit(**_WITHIN)  # called by the others only: quicker to compile
 exact_sum = njit(**_WITHIN, fastmath={"reassoc"})
 
@@ -40,6 +40,8 @@ def split_statistics(
     weights: Array,
     start: int,
     stop: int,
+    first_split: int,
+    last_split: int,
     linear: Array,
     thresholds: Array,
     modes_a: Array,
@@ -50,7 +52,7 @@ def split_statistics(
     sums: Array,
     counts: Array,
 ) -> None:
-    """Add what falls to side b of each of S splits, over the rows from start to stop.
+    """Add what falls to side b of the splits from the first to before the last, over the rows from start to stop.
 
     Parameters
     ----------
@@ -73,7 +75,7 @@ def split_statistics(
     step = CHUNK if codes.shape[0] or numeric.size <= CACHED_CELLS else CHUNK_FROM_MEMORY
     for first in range(start, stop, step):
         last = min(first + step, stop)
-        for s in range(thresholds.size):
+        for s in range(first_split, last_split):
             _sides(
                 numeric, codes, first, last, linear[s], thresholds[s], modes_a[s], modes_b[s], gamma,
                 score, match, side,
@@ -188,11 +190,12 @@ def _count(side: Array) -> Any:
 @inner  # type: ignore[untyped-decorator]
 def _tally(code: Array, chosen: Array, weight: Array, counts: Array, offset: int) -> None:
     if weight.size:
-        for i in chosen:
+        for n in range(chosen.size):
+            i = chosen[n]
             counts[offset + code[i]] += weight[i]
     else:
-        for i in chosen:
-            counts[offset + code[i]] += 1.0
+        for n in range(chosen.size):
+            counts[offset + code[chosen[n]]] += 1.0
 
 
 @compiled  # type: ignore[untyped-decorator]
@@ -200,6 +203,8 @@ def refine(
     numeric: Array,
     codes: Array,
     weights: Array,
+    start: int,
+    stop: int,
     means_a: Array,
     modes_a: Array,
     means_b: Array,
@@ -222,12 +227,12 @@ def refine(
 
     Parameters
     ----------
-    numeric, codes, weights
+    numeric, codes, weights, start, stop
         As in `split_statistics`.
     means_a, means_b : float64 arrays of shape (S, p), modes_a, modes_b : int64 arrays of shape (S, q)
         Changed in place, to the prototypes of the last split.
     whole_rows, whole_sums, whole_counts
-        Statistics of all rows, shapes (), (p,) and (L,).
+        Statistics of all these rows, shapes (), (p,) and (L,).
     tolerance : float
         Rest when both prototypes together move by no more than this squared distance.
     linear, thresholds, rows, sums, counts : arrays
@@ -236,7 +241,6 @@ def refine(
         Cost of the last split, infinite where a side was left empty.
     """
     weight = numeric.dtype.type(gamma)
-    start = np.int64(0)
     sums_a = np.empty_like(whole_sums)
     counts_a = np.empty_like(whole_counts)
     new_means_a = np.empty_like(whole_sums)
@@ -244,37 +248,44 @@ def refine(
     new_modes_a = np.empty(codes.shape[0], np.int64)
     new_modes_b = np.empty(codes.shape[0], np.int64)
     for s in range(costs.size):
+        mean_a = means_a[s]
+        mean_b = means_b[s]
+        mode_a = modes_a[s]
+        mode_b = modes_b[s]
+        sum_b = sums[s]
+        count_b = counts[s]
         costs[s] = np.inf
         for done in range(1, max_passes + 1):
             for j in range(whole_sums.size):
-                linear[s, j] = 2.0 * (means_b[s, j] - means_a[s, j])
-            thresholds[s] = _squared_norm(means_b[s]) - _squared_norm(means_a[s])
+                linear[s, j] = 2.0 * (mean_b[j] - mean_a[j])
+            thresholds[s] = _squared_norm(mean_b) - _squared_norm(mean_a)
             rows[s] = 0.0
-            sums[s].fill(0.0)
-            counts[s].fill(0.0)
+            for j in range(sum_b.size):
+                sum_b[j] = 0.0
+            for j in range(count_b.size):
+                count_b[j] = 0.0
             split_statistics(
-                numeric, codes, weights, start, numeric.shape[1],
-                linear[s : s + 1], thresholds[s : s + 1], modes_a[s : s + 1], modes_b[s : s + 1], weight, offsets,
-                rows[s : s + 1], sums[s : s + 1], counts[s : s + 1],
+                numeric, codes, weights, start, stop, s, s + 1, linear, thresholds, modes_a, modes_b, weight, offsets,
+                rows, sums, counts,
             )  # fmt: skip
             rows_a = whole_rows - rows[s]
             if rows_a <= 0.0 or rows[s] <= 0.0:
                 costs[s] = np.inf
                 break
-            _subtract(whole_sums, sums[s], sums_a)
-            _subtract(whole_counts, counts[s], counts_a)
+            _subtract(whole_sums, sum_b, sums_a)
+            _subtract(whole_counts, count_b, counts_a)
             before = costs[s]
             costs[s] = _centre(rows_a, sums_a, counts_a, gamma, offsets, new_means_a, new_modes_a) + _centre(
-                rows[s], sums[s], counts[s], gamma, offsets, new_means_b, new_modes_b
+                rows[s], sum_b, count_b, gamma, offsets, new_means_b, new_modes_b
             )
-            shift = _squared_distance(new_means_a, means_a[s]) + _squared_distance(new_means_b, means_b[s])
-            moved = shift > tolerance or _differ(new_modes_a, modes_a[s]) or _differ(new_modes_b, modes_b[s])
+            shift = _squared_distance(new_means_a, mean_a) + _squared_distance(new_means_b, mean_b)
+            moved = shift > tolerance or _differ(new_modes_a, mode_a) or _differ(new_modes_b, mode_b)
             if not (costs[s] < before and moved) or done == max_passes:
                 break
-            _copy(new_means_a, means_a[s])
-            _copy(new_means_b, means_b[s])
-            _copy(new_modes_a, modes_a[s])
-            _copy(new_modes_b, modes_b[s])
+            _copy(new_means_a, mean_a)
+            _copy(new_means_b, mean_b)
+            _copy(new_modes_a, mode_a)
+            _copy(new_modes_b, mode_b)
 
 
 @inner  # type: ignore[untyped-decorator]
@@ -330,132 +341,3 @@ def _differ(a: Array, b: Array) -> Any:
 def _copy(source: Array, target: Array) -> None:
     for j in range(source.size):
         target[j] = source[j]
-
-
-@compiled  # type: ignore[untyped-decorator]
-def densest(codes: Array, start: int, stop: int, counts: Array, offsets: Array, first: Array, hashes: Array) -> Any:
-    """Of the rows from start to stop, the one whose levels are the most frequent ones: (density, position).
-
-    Parameters
-    ----------
-    codes : array of shape (q, n)
-    counts : float64 array of shape (L,), offsets : int64 array of shape (q,)
-        How often each level occurs, and where each column's counts begin.
-    first : int64 array of shape (q,) or (0,)
-        Codes of another row; density counts times the number of columns that differ from it. Empty: just density.
-    hashes : uint64 array of shape (n,)
-        Of equally dense rows the one with the lowest counts.
-    """
-    best = -1.0
-    row = start
-    density = np.empty(CHUNK)
-    apart = np.empty(CHUNK)
-    for low in range(start, stop, CHUNK):
-        size = min(low + CHUNK, stop) - low
-        density.fill(0.0)
-        apart.fill(0.0 if first.size else 1.0)
-        for k in range(codes.shape[0]):
-            code = codes[k][low : low + size]
-            for i in range(size):
-                density[i] += counts[offsets[k] + code[i]]
-            if first.size:
-                for i in range(size):
-                    apart[i] += code[i] != first[k]
-        for i in range(size):
-            score = density[i] * apart[i]
-            if score > best or (score == best and hashes[low + i] < hashes[row]):
-                best = score
-                row = low + i
-    return best, row
-
-
-@compiled  # type: ignore[untyped-decorator]
-def hash_rows(bits: Array, codes: Array, start: int, stop: int, hashes: Array) -> None:
-    """Write to ``hashes[start:stop]`` a 64-bit hash of each row's content.
-
-    Parameters
-    ----------
-    bits : uint32 or uint64 array of shape (p, n)
-        The numbers, seen as bits.
-    codes : array of shape (q, n)
-    hashes : uint64 array of shape (n,)
-    """
-    out = hashes[start:stop]
-    for i in range(out.size):
-        out[i] = 0
-    for j in range(bits.shape[0]):
-        column = bits[j][start:stop]
-        for i in range(out.size):
-            out[i] = _mixed(out[i] + np.uint64(column[i]))
-    for k in range(codes.shape[0]):
-        code = codes[k][start:stop]
-        for i in range(out.size):
-            out[i] = _mixed(out[i] + np.uint64(code[i]))
-
-
-@compiled  # type: ignore[untyped-decorator]
-def rows_below(hashes: Array, key: Any, limit: Any) -> Any:
-    """Positions and values of the hashes, seeded with a key, that are at most limit; all uint64."""
-    size = 0
-    for i in range(hashes.size):
-        size += _mixed(hashes[i] ^ key) <= limit
-    where = np.empty(size + 1, np.int64)  # one spare place, so that the loop below needs no branch
-    value = np.empty(size + 1, np.uint64)
-    size = 0
-    for i in range(hashes.size):
-        seeded = _mixed(hashes[i] ^ key)
-        where[size] = i
-        value[size] = seeded
-        size += seeded <= limit
-    return where[:size], value[:size]
-
-
-@inner  # type: ignore[untyped-decorator]
-def _mixed(value: Any) -> Any:
-    # The finaliser of SplitMix64 (Steele, Lea & Flood 2014).
-    value = np.uint64(value) + np.uint64(0x9E3779B97F4A7C15)
-    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return value ^ (value >> np.uint64(31))
-
-
-@compiled  # type: ignore[untyped-decorator]
-def partition(column: Array, sides: Array) -> None:
-    """Move the values of side a to the front and those of side b to the back, each in their order.
-
-    Parameters
-    ----------
-    column : array of shape (n,)
-        Changed in place.
-    sides : bool array of shape (n,)
-        True for side b.
-    """
-    size = 0
-    for i in range(sides.size):
-        size += sides[i]
-    later = np.empty(size + 1, column.dtype)
-    a = 0
-    b = 0
-    for i in range(column.size):
-        value = column[i]
-        column[a] = value
-        later[b] = value
-        a += not sides[i]
-        b += sides[i]
-    for i in range(b):
-        column[a + i] = later[i]
-
-
-@compiled  # type: ignore[untyped-decorator]
-def moments(values: Array) -> Any:
-    """Sum and sum of squares of int32 values, exactly: (sum, high, low) with squares = high * 2**31 + low."""
-    total = np.int64(0)
-    high = np.int64(0)
-    low = np.int64(0)
-    for i in range(values.size):
-        value = np.int64(values[i])
-        square = value * value
-        total += value
-        high += square >> 31
-        low += square & 0x7FFFFFFF
-    return total, high, low

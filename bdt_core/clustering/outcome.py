@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from bdt_core.clustering import kernels
+from bdt_core.clustering import row_kernels
 from bdt_core.table.encoding import exact_sum
 
 LARGEST = 2**31 - 1
@@ -24,10 +24,11 @@ class Moments:
     squares: int
 
     @classmethod
-    def of(cls, values: npt.NDArray[np.int32]) -> Moments:
-        """Count and add up the values."""
-        total, high, low = kernels.moments(values)
-        return cls(len(values), int(total), (int(high) << 31) + int(low))
+    def of(cls, values: npt.NDArray[np.int32], chosen: npt.NDArray[np.bool_] | None = None) -> Moments:
+        """Count and add up the chosen values, or all."""
+        everything = np.ones(len(values), dtype=np.bool_) if chosen is None else chosen
+        rows, total, high, low = row_kernels.moments(values, everything)
+        return cls(int(rows), int(total), (int(high) << 31) + int(low))
 
     @property
     def std(self) -> float:
@@ -52,9 +53,15 @@ def whole_numbers(y: npt.NDArray[np.float64], better: str) -> npt.NDArray[np.int
     y : float64 ndarray of shape (n,)
     better : {"lower", "higher"}
     """
-    above = y - y.min()
-    above = above / (above.max() or 1.0)
-    distance = above - exact_sum(above) / len(above)
-    unit = np.abs(distance).max() / LARGEST
-    whole: npt.NDArray[np.int32] = np.rint(distance / unit if unit else distance).astype(np.int32)
-    return -whole if better == "higher" else whole
+    whole = y - y.min()
+    largest = whole.max()
+    if largest > 0.0:
+        whole /= largest
+    mean = exact_sum(whole) / len(whole)
+    whole -= mean
+    unit = max(mean, float(whole.max())) / LARGEST  # the smallest value was 0
+    if unit > 0.0:
+        whole /= unit
+    np.rint(whole, out=whole)
+    numbers: npt.NDArray[np.int32] = whole.astype(np.int32)
+    return np.negative(numbers, out=numbers) if better == "higher" else numbers

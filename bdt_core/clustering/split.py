@@ -10,6 +10,7 @@ and to a when they are equally near.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bdt_core.clustering import kernels
-from bdt_core.table.encoding import Encoded
+from bdt_core.table.encoding import Encoded, Encoder
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -66,6 +67,19 @@ class Layout:
     levels: tuple[int, ...]
     gamma: float
     variance: float = 1.0
+
+    @classmethod
+    def of(cls, encoder: Encoder) -> Layout:
+        """Sizes of an encoder's columns; a category weighs half of the numbers' mean standard deviation (Huang)."""
+        spreads = []
+        for column, is_flag in encoder.fields:
+            share = column.missing or 0.0
+            own = math.sqrt(share * (1.0 - share)) if is_flag else column.std
+            if own > 0.0:
+                spreads.append(1.0 if encoder.scale else own)
+        gamma = 0.5 * sum(spreads) / len(spreads) if spreads else 1.0
+        variance = sum(one * one for one in spreads) / len(spreads) if spreads else 1.0
+        return cls(len(encoder.fields), encoder.levels, gamma, variance)
 
     @cached_property
     def offsets(self) -> Integers:
@@ -191,6 +205,8 @@ def block_statistics(block: Block, splits: Splits, layout: Layout) -> Statistics
         block.weights,
         block.start,
         block.stop,
+        0,
+        size,
         splits.linear,
         splits.thresholds,
         splits.modes_a,

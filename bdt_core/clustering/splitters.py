@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bdt_core.clustering import kernels
+from bdt_core.clustering import row_kernels
 from bdt_core.clustering.grow import Grown, Halves
 from bdt_core.clustering.split import (
     BLOCK_ROWS,
@@ -97,11 +97,11 @@ class CompiledSplitter:
             found.side_b,
         )
 
-    def partition(self, node: Grown, sides: npt.NDArray[np.bool_]) -> None:
+    def partition(self, node: Grown, sides: npt.NDArray[np.bool_], *, last: bool) -> None:
         # Floats are moved as the integers of their size: one compiled loop for both.
         numeric = self.table.numeric.view(_unsigned(self.table.numeric.dtype))
-        columns = [*numeric, *self.table.codes, self.order, self.hashes]
-        list(self.map_blocks(lambda column: kernels.partition(column[node.start : node.stop], sides), columns))
+        columns = [self.order] if last else [*numeric, *self.table.codes, self.order, self.hashes]
+        list(self.map_blocks(lambda column: row_kernels.partition(column[node.start : node.stop], sides), columns))
 
     def _content_hashes(self) -> npt.NDArray[np.uint64]:
         # Constant columns stay out, so that adding one changes nothing.
@@ -109,7 +109,7 @@ class CompiledSplitter:
         codes = _varying(self.table.codes)
         hashes = np.empty(self.table.rows, dtype=np.uint64)
         bounds = bounds_of_blocks(0, self.table.rows, self.block_rows)
-        list(self.map_blocks(lambda one: kernels.hash_rows(bits, codes, *one, hashes), bounds))
+        list(self.map_blocks(lambda one: row_kernels.hash_rows(bits, codes, *one, hashes), bounds))
         return hashes
 
 
@@ -168,8 +168,8 @@ class ReferenceSplitter:
             self._centre(rows[sides]),
         )
 
-    def partition(self, node: Grown, sides: npt.NDArray[np.bool_]) -> None:
-        kernels.partition(self.order[node.start : node.stop], sides)
+    def partition(self, node: Grown, sides: npt.NDArray[np.bool_], *, last: bool) -> None:  # noqa: ARG002
+        row_kernels.partition(self.order[node.start : node.stop], sides)
 
     def _two_means(self, values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Prototypes, Prototypes]:
         from sklearn.cluster import KMeans
@@ -220,7 +220,7 @@ def _ranks(levels: tuple[str | None, ...]) -> npt.NDArray[np.int64]:
 
 
 def _varying(columns: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    kept = [bool((column != column[0]).any()) for column in columns]
+    kept = [bool((column[:1000] != column[0]).any() or (column != column[0]).any()) for column in columns]
     return columns if all(kept) else np.ascontiguousarray(columns[kept])
 
 

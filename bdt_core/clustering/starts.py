@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bdt_core.clustering import kernels
+from bdt_core.clustering import row_kernels
 from bdt_core.clustering.split import (
     Block,
     Floats,
@@ -43,10 +43,21 @@ class Sample:
     weights: Floats
     complete: bool
 
+    @property
+    def block(self) -> Block:
+        """All its rows, without weights where there are no copies: that is quicker to add up."""
+        return Block(self.table, 0, self.table.rows, self.weights if (self.weights > 1.0).any() else np.empty(0))
+
+    def first(self, size: int) -> Sample:
+        """The sample that `draw_sample` makes of that size."""
+        if len(self.weights) <= size:
+            return self
+        columns = Encoded(self.table.numeric[:, :size].copy(), self.table.codes[:, :size].copy())
+        return Sample(columns, self.weights[:size], complete=False)
+
     def statistics(self, layout: Layout) -> Statistics:
         """Of all its rows, S = 1."""
-        everything = Splits.all_to_b(layout, self.table.numeric.dtype)
-        return block_statistics(Block(self.table, 0, self.table.rows, self.weights), everything, layout)
+        return block_statistics(self.block, Splits.all_to_b(layout, self.table.numeric.dtype), layout)
 
 
 def draw_sample(
@@ -66,7 +77,7 @@ def draw_sample(
     share = 1.0 if rows <= 2 * size else 1.25 * size / rows
     while True:
         limit = np.uint64(2**64 - 1) if share >= 1.0 else np.uint64(int(share * 2.0**64))
-        where, values = kernels.rows_below(hashes[start:stop], key, limit)
+        where, values = row_kernels.rows_below(hashes[start:stop], key, limit)
         order = np.argsort(values)  # equal values are copies of one row, in whatever order
         ordered = values[order]
         first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])[: len(ordered)])
@@ -76,12 +87,11 @@ def draw_sample(
     complete = share >= 1.0 and len(first) <= size
     weights = np.diff(np.append(first, len(ordered))).astype(np.float64)[:size]
     chosen = start + where[order[first[:size]]]
-    columns = Encoded(np.ascontiguousarray(table.numeric[:, chosen]), np.ascontiguousarray(table.codes[:, chosen]))
-    return Sample(columns, weights, complete)
+    return Sample(Encoded(table.numeric.take(chosen, axis=1), table.codes.take(chosen, axis=1)), weights, complete)
 
 
 def starts(
-    sample: Sample, layout: Layout, generator: np.random.Generator, n_init: int
+    sample: Sample, total: Statistics, layout: Layout, generator: np.random.Generator, n_init: int
 ) -> tuple[Prototypes, Prototypes]:
     """Pairs of rows to start from.
 
@@ -95,24 +105,22 @@ def starts(
     weights = sample.weights
     draws = generator.random((n_init, 2))
     firsts = _draw(weights, draws[:, 0])
-    density = None
-    if len(layout.levels) and not layout.fields:
-        density = np.zeros(len(weights))
-        for code in codes:
-            density += np.bincount(code, weights)[code]
-        firsts[0] = density.argmax()
     seconds = np.empty_like(firsts)
-    for index, first in enumerate(firsts):
+    by_density = int(len(layout.levels) > 0 and not layout.fields)
+    if by_density:
+        in_order = np.arange(len(weights), dtype=np.uint64)
+        firsts[0], seconds[0] = _densest_two([sample.block], in_order, total, layout)
+    for index, first in enumerate(firsts[by_density:], by_density):
         apart = np.zeros(len(weights))
         for column in numeric:
             apart += (column - column[first]) ** 2
         apart += layout.gamma * (codes != codes[:, [first]]).sum(axis=0)
-        if index == 0 and density is not None:
-            seconds[index] = (density * apart).argmax()
-        else:
-            seconds[index] = _draw(weights * apart, draws[index : index + 1, 1])[0]
-    points = Prototypes(numeric.T, codes.T.astype(np.int64))
-    return points[firsts], points[seconds]
+        seconds[index] = _draw(weights * apart, draws[index : index + 1, 1])[0]
+    a, b = (
+        Prototypes(np.ascontiguousarray(numeric[:, rows].T), np.ascontiguousarray(codes[:, rows].T, dtype=np.int64))
+        for rows in (firsts, seconds)
+    )
+    return a, b
 
 
 def densest_start(
@@ -127,14 +135,27 @@ def densest_start(
     Of equally dense rows the one with the lower content hash counts, which does not depend on their order.
     """
     codes = blocks[0].table.codes
-    first = np.zeros((0,), dtype=np.int64)
-    rows = []
-    for _ in range(2):
-        search = partial(_densest, codes=codes, whole=whole, layout=layout, first=first, hashes=hashes)
-        _, _, row = max(map_blocks(search, blocks))
-        first = codes[:, row].astype(np.int64)
-        rows.append(Prototypes(np.empty((1, 0)), first[None, :]))
-    return rows[0], rows[1]
+    a, b = (
+        Prototypes(np.empty((1, 0)), codes[:, row].astype(np.int64)[None, :])
+        for row in _densest_two(blocks, hashes, whole, layout, map_blocks)
+    )
+    return a, b
+
+
+def _densest_two(
+    blocks: Sequence[Block],
+    ranks: npt.NDArray[np.uint64],
+    whole: Statistics,
+    layout: Layout,
+    map_blocks: MapBlocks = map,
+) -> tuple[int, int]:
+    """Positions of the densest row, and of the row with the largest product of density and distance from it."""
+    codes = blocks[0].table.codes
+    search = partial(_densest, codes=codes, whole=whole, layout=layout, ranks=ranks, density=np.empty(blocks[-1].stop))
+    nothing = np.empty(0, dtype=np.int64)
+    _, _, first = max(map_blocks(partial(search, first=nothing), blocks))
+    _, _, second = max(map_blocks(partial(search, first=codes[:, first].astype(np.int64)), blocks))
+    return first, second
 
 
 def _densest(
@@ -144,11 +165,13 @@ def _densest(
     whole: Statistics,
     layout: Layout,
     first: npt.NDArray[np.int64],
-    hashes: npt.NDArray[np.uint64],
+    ranks: npt.NDArray[np.uint64],
+    density: Floats,
 ) -> tuple[float, int, int]:
-    """Density (see the kernel), hash, negated, and position of a block's densest row."""
-    score, row = kernels.densest(codes, block.start, block.stop, whole.counts[0], layout.offsets, first, hashes)
-    return score, -int(hashes[row]), row
+    """Density (see the kernel), rank, negated, and position of a block's densest row."""
+    counts, offsets = whole.counts[0], layout.offsets
+    score, row = row_kernels.densest(codes, block.start, block.stop, counts, offsets, first, ranks, density)
+    return score, -int(ranks[row]), row
 
 
 def _draw(weights: Floats, uniform: Floats) -> npt.NDArray[np.intp]:

@@ -13,6 +13,7 @@ from bdt_core.clustering import kernels
 from bdt_core.clustering.split import (
     BLOCK_ROWS,
     Block,
+    Floats,
     Integers,
     Layout,
     MapBlocks,
@@ -25,7 +26,7 @@ from bdt_core.clustering.split import (
     squared_norm,
     statistics,
 )
-from bdt_core.clustering.starts import Sample, densest_start, draw_sample, starts
+from bdt_core.clustering.starts import SAMPLE_ROWS, Sample, densest_start, draw_sample, starts
 from bdt_core.table.encoding import Encoded
 
 LARGER_SAMPLE_ROWS = 32_768
@@ -97,14 +98,16 @@ def best_split(
     """
     generator = np.random.Generator(np.random.PCG64(np.random.SeedSequence(list(seed))))
     key = np.uint64(generator.integers(0, 2**64, dtype=np.uint64))
-    sample = draw_sample(table, start, stop, hashes, key)
+    is_large = stop - start > 4 * LARGER_SAMPLE_ROWS
+    larger = draw_sample(table, start, stop, hashes, key, LARGER_SAMPLE_ROWS if is_large else SAMPLE_ROWS)
+    sample = larger.first(SAMPLE_ROWS)
     if len(sample.weights) < 2:
         return None
     total = whole if sample.complete else sample.statistics(layout)
     share = min_rows / (stop - start)
-    a, b = starts(sample, layout, generator, n_init)
+    a, b = starts(sample, total, layout, generator, n_init)
     tolerance = TOLERANCE * layout.variance
-    found = refine_sample(sample, a, b, total, layout, 0.0 if sample.complete else tolerance)
+    found = refine_at_once(sample.block, a, b, total, layout, 0.0 if sample.complete else tolerance)
     if not found:
         return None
     if sample.complete:
@@ -113,10 +116,9 @@ def best_split(
             found = polish(sample, found, total, layout)
         return _large_enough_first(found, total, share)[0]
     a, b = _promising(_large_enough_first(found, total, share), total, layout)
-    if stop - start > 4 * LARGER_SAMPLE_ROWS:
-        sample = draw_sample(table, start, stop, hashes, key, LARGER_SAMPLE_ROWS)
-        total = sample.statistics(layout)
-        found = refine_sample(sample, a, b, total, layout, tolerance)
+    if is_large:
+        total = larger.statistics(layout)
+        found = refine_at_once(larger.block, a, b, total, layout, tolerance)
         if found:
             a, b = _promising(_large_enough_first(found, total, share)[:1], total, layout)
     nothing = np.empty(0)
@@ -124,15 +126,19 @@ def best_split(
     if not layout.fields:
         dense_a, dense_b = densest_start(blocks, hashes, whole, layout, map_blocks)
         a, b = _joined([a, dense_a]), _joined([b, dense_b])
-    found = _large_enough_first(refine(blocks, a, b, whole, layout, tolerance, map_blocks), whole, share)
+    if len(blocks) == 1:
+        found = refine_at_once(blocks[0], a, b, whole, layout, tolerance)
+    else:
+        found = refine(blocks, a, b, whole, layout, tolerance, map_blocks)
+    found = _large_enough_first(found, whole, share)
     return found[0] if found else None
 
 
-def refine_sample(
-    sample: Sample, a: Prototypes, b: Prototypes, whole: Statistics, layout: Layout, tolerance: float
+def refine_at_once(
+    block: Block, a: Prototypes, b: Prototypes, whole: Statistics, layout: Layout, tolerance: float
 ) -> list[Found]:
-    """What `refine` gives on the rows of a sample, in one compiled loop: passes over few rows are short."""
-    table = sample.table
+    """What `refine` gives on a single block, in one compiled loop: passes over few rows are short."""
+    table = block.table
     size = len(a.means)
     a, b = (Prototypes(one.means.astype(np.float64), one.modes.astype(np.int64)) for one in (a, b))  # copies
     linear: npt.NDArray[Any] = np.empty((size, layout.fields), table.numeric.dtype)
@@ -142,7 +148,9 @@ def refine_sample(
     kernels.refine(
         table.numeric,
         table.codes,
-        sample.weights,
+        block.weights,
+        block.start,
+        block.stop,
         a.means,
         a.modes,
         b.means,
@@ -161,12 +169,18 @@ def refine_sample(
         side_b.counts,
         costs,
     )
-    distinct, firsts = np.unique(costs, return_index=True)
-    return [
-        Found(splits[[index]], side_b[[index]], float(one))
-        for one, index in zip(distinct, firsts, strict=True)
-        if np.isfinite(one)
-    ]
+    return _cheapest_first(splits, side_b, costs)
+
+
+def _cheapest_first(splits: Splits, side_b: Statistics, costs: Floats) -> list[Found]:
+    """By rising cost, one of each; of equal ones the first. Infinite cost means that a side was left empty."""
+    distinct: list[Found] = []
+    for index in np.argsort(costs, kind="stable").tolist():
+        price = float(costs[index])
+        if np.isfinite(price) and (not distinct or price > distinct[-1].cost):
+            one = slice(index, index + 1)
+            distinct.append(Found(splits[one], side_b[one], price))
+    return distinct
 
 
 def refine(
@@ -240,7 +254,9 @@ def polish(sample: Sample, found: list[Found], whole: Statistics, layout: Layout
             moved_a, moved_b = (np.repeat(one, 2 * len(columns), axis=0) for one in (a, b))
             moved_a[columns, columns] = second_a
             moved_b[len(columns) + columns, columns] = second_b
-            tried = refine_sample(sample, Prototypes(means, moved_a), Prototypes(means, moved_b), whole, layout, 0.0)
+            tried = refine_at_once(
+                sample.block, Prototypes(means, moved_a), Prototypes(means, moved_b), whole, layout, 0.0
+            )
             if not tried or tried[0].cost >= best.cost:
                 break
             best = tried[0]

@@ -10,10 +10,12 @@ from typing import Any, Literal
 
 from bdt_core.clustering.clusters import Clusters
 from bdt_core.clustering.tree import ClusterTree
+from bdt_core.depth import Depth
 from bdt_core.differences import ColumnDifference, FeatureDifferences
 from bdt_core.fairness.declared_groups import GroupMetrics, GroupScores
 from bdt_core.inference import CategoricalComparison, Comparison
 from bdt_core.report import text
+from bdt_core.report.document_depth import depth_document
 from bdt_core.report.document_groups import groups_document
 from bdt_core.significance import ClusterSignificance, ComparedCluster
 from bdt_core.spec import AnyLimit
@@ -36,6 +38,7 @@ def build_document(
     require: Literal["all", "majority"] = "all",
     metrics: GroupMetrics | None = None,
     scores: GroupScores | None = None,
+    depth: Depth | None = None,
 ) -> dict[str, Any]:
     """Put what the stages found, and the gate's verdict, into one JSON-able document.
 
@@ -49,6 +52,8 @@ def build_document(
     require : {"all", "majority"}
     metrics, scores : optional
         Results of the stages on declared groups.
+    depth : Depth, optional
+        Slices, local bias and mitigation.
 
     Returns
     -------
@@ -92,6 +97,7 @@ def build_document(
         "differences": _differences(significance, differences),
         "proxies": [proxy for one in differences.columns if one.role == "protected" for proxy in _proxies(one)],
         "groups": groups_document(metrics, scores),
+        **depth_document(depth or Depth(), judged),
         "warnings": [*test.warnings, *_warnings(significance)],
     }
     plain: dict[str, Any] = _plain(document)

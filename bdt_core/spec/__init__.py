@@ -12,6 +12,7 @@ from bdt_core.spec.audit_spec import (
     Significance,
     Split,
 )
+from bdt_core.spec.depth import LocalBias, Mitigation, SliceSearch
 from bdt_core.spec.gate import GATE_METRICS, AnyLimit, Limit, MetricLimit
 from bdt_core.spec.production import AlertSeverity, History, Inbox, PartitionBy
 from bdt_core.spec.reading import json_schema, load_spec, parse_spec, resolve_source
@@ -34,9 +35,12 @@ __all__ = [
     "Join",
     "Kind",
     "Limit",
+    "LocalBias",
     "MetricLimit",
+    "Mitigation",
     "PartitionBy",
     "Significance",
+    "SliceSearch",
     "Source",
     "Split",
     "Table",

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from bdt_core.spec.depth import LocalBias, Mitigation, SliceSearch
 from bdt_core.spec.gate import AnyLimit, Limit, MetricLimit
 from bdt_core.spec.production import AlertSeverity, History, Inbox, PartitionBy
 from bdt_core.spec.section import Section, Value
@@ -195,6 +196,11 @@ class AuditSpec(Section):
     clustering: Clustering = Field(Clustering(), description="How clusters are searched.")
     significance: Significance = Field(Significance(), description="How differences are tested.")
     groups: Groups = Field(Groups(), description="Groups that are declared, and compared by every group metric.")
+    slices: SliceSearch | None = Field(
+        SliceSearch(), description="Intersections in which people fare worse; null leaves the search out."
+    )
+    local_bias: LocalBias | None = Field(None, description="Where in the data groups are treated differently.")
+    mitigation: Mitigation | None = Field(None, description="Thresholds per group, and what they would change.")
     gate: list[AnyLimit] = Field([Limit()], description="Limits that a model must keep to be let through.")
     require: Literal["all", "majority"] = Field(
         "all", description="How many of the limits must hold: all of them, or more than half."
@@ -246,6 +252,30 @@ class AuditSpec(Section):
             self.groups.label or (taken.label if taken else None),
             self.groups.prediction or (taken.prediction if taken else None),
         )
+
+    @property
+    def carried(self) -> tuple[str, ...]:
+        """Columns that are no features but that some stage reads row by row."""
+        names: list[str] = []
+        if self.local_bias is not None:
+            embeddings = self.local_bias.embeddings
+            names += [self.local_bias.group, *(embeddings if isinstance(embeddings, list) else ())]
+        if self.mitigation is not None:
+            names += [*self.mitigation.facets, self.mitigation.score]
+        if self.local_bias is not None or self.mitigation is not None:
+            names += [one for one in self.group_columns() if one is not None]
+        return tuple(dict.fromkeys(names))
+
+    @model_validator(mode="after")
+    def _groups_have_outcomes(self) -> AuditSpec:
+        lacks = None in self.group_columns()
+        for key, section in (("local_bias", self.local_bias), ("mitigation", self.mitigation)):
+            if section is not None and lacks:
+                raise ValueError(
+                    f'"{key}" needs a label and a prediction: set "groups.label" and "groups.prediction", or derive '
+                    "the bias_variable from them"
+                )
+        return self
 
     @model_validator(mode="after")
     def _metrics_have_columns(self) -> AuditSpec:

@@ -103,7 +103,7 @@ class MetricLimit(Section):
     min: float | None = Field(None, description="Smallest value that is tolerated, e.g. 0.8 for a ratio.")
     max: float | None = Field(
         None,
-        description="Largest value that is tolerated, e.g. 0.1 for a difference; without min it holds in both directions.",
+        description="Largest value that is tolerated, e.g. 0.1 for a difference; without min, in both directions.",
     )
     rule: Literal["interval", "point"] = Field(
         "interval",

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 BIAS_VARIABLE = "(bias variable)"
+ROW = "(row)"
+"""Column with the number of the row in the source, where something beside the table is read by it."""
 Role = Literal["feature", "protected", "label", "prediction", "bias_variable", "unused"]
 
 
@@ -72,6 +74,12 @@ class AuditTable:
     fingerprint: str
     warnings: tuple[str, ...] = ()
     part: Literal["all", "train", "test"] = "all"
+
+    @property
+    def used(self) -> list[str]:
+        """Columns that the method uses; the others are only carried along for stages that read them."""
+        roles = {one.name for one in self.columns if one.role != "unused"}
+        return [name for name in self.frame.columns if name in roles or name == BIAS_VARIABLE]
 
     def names(self, role: Role) -> list[str]:
         """Names of the columns that play a role."""

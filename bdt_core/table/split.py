@@ -34,8 +34,10 @@ def split_rows(table: AuditTable, settings: Split) -> tuple[AuditTable, AuditTab
     DataError
         When a part would have fewer than two audited rows.
     """
-    hashes = row_hashes(table.frame)
-    order = np.argsort(hashes, kind="stable")
+    carried = [name for name in table.frame.columns if name not in table.used]
+    hashes = row_hashes(table.frame[table.used])
+    # Equal rows may differ in what is carried along: they too get an order of their own.
+    order = np.lexsort((row_hashes(table.frame[carried]) if carried else hashes, hashes))
     frame = table.frame.take(order)
     strata = _strata(frame[BIAS_VARIABLE].to_numpy(dtype=np.float64), settings.stratify)
     rng = np.random.default_rng(settings.random_state)

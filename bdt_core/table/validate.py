@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bdt_core.errors import DataError
+from bdt_core.errors import DataError, did_you_mean
 from bdt_core.spec import AuditSpec
-from bdt_core.table.audit_table import BIAS_VARIABLE, AuditTable, Column, LeftOut, Role, fingerprint
+from bdt_core.table.audit_table import BIAS_VARIABLE, ROW, AuditTable, Column, LeftOut, Role, fingerprint
 from bdt_core.table.bias_variable import bias_variable
 from bdt_core.table.roles import assign_roles, kind_of, settle_type
 from bdt_core.table.sources import JOINED
@@ -39,6 +39,7 @@ def validate(frame: pd.DataFrame, spec: AuditSpec) -> AuditTable:
         When the audit would be meaningless; the message names the column or key and how to mend it.
     """
     frame = _with_text_names(frame)
+    _refuse_missing_columns(frame, spec.carried)
     roles = assign_roles(frame, spec)
     y, left_out = bias_variable(frame, spec.bias_variable)
     typed, columns, warnings = _settled_columns(frame, roles, spec)
@@ -50,6 +51,8 @@ def validate(frame: pd.DataFrame, spec: AuditSpec) -> AuditTable:
         )
     typed[BIAS_VARIABLE] = y
     result = pd.DataFrame(typed)
+    if spec.local_bias is not None and isinstance(spec.local_bias.embeddings, str):
+        result[ROW] = np.arange(len(result), dtype=np.float64)
     result, dropped = _without_missing(result, features, spec)
     left_out += dropped
     audited = result[result[BIAS_VARIABLE].notna()]
@@ -57,13 +60,14 @@ def validate(frame: pd.DataFrame, spec: AuditSpec) -> AuditTable:
     warnings += _late(frame)
     warnings += find_leaks(audited, features, spec).values()
     warnings += _duplicates(audited, features)
+    used = {BIAS_VARIABLE, *(one.name for one in columns if one.role != "unused")}
     return AuditTable(
         frame=result.reset_index(drop=True),
         columns=tuple(columns),
         spec=spec,
         rows=len(frame),
         left_out=tuple(left_out),
-        fingerprint=fingerprint(result),
+        fingerprint=fingerprint(result[[name for name in result if name in used]]),
         warnings=tuple(warnings),
     )
 
@@ -91,6 +95,15 @@ def _with_text_names(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.set_axis(names, axis="columns").reset_index(drop=True)
 
 
+def _refuse_missing_columns(frame: pd.DataFrame, names: tuple[str, ...]) -> None:
+    for name in names:
+        if name not in frame.columns:
+            raise DataError(
+                f'There is no column "{name}", which local_bias or mitigation names. '
+                f"{did_you_mean(name, frame.columns)}"
+            )
+
+
 def _settled_columns(
     frame: pd.DataFrame, roles: dict[str, Role], spec: AuditSpec
 ) -> tuple[dict[str, object], list[Column], list[str]]:
@@ -116,7 +129,7 @@ def _settled_columns(
                         f'Column "{name}" numbers the rows one by one; if it is an identifier, add it to '
                         '"features.exclude".'
                     )
-        elif role in ("label", "prediction"):
+        elif role in ("label", "prediction") or name in spec.carried:
             typed[name] = series if pd.api.types.is_numeric_dtype(series.dtype) else settle_type(series, "categorical")
         columns.append(Column(name, role, kind, missing, distinct))
     return typed, columns, warnings

@@ -12,9 +12,9 @@ from typing import Literal
 from bdt_core.report import text
 from bdt_core.result import Result
 from bdt_core.significance import ClusterSignificance, ComparedCluster
-from bdt_core.spec import Limit
+from bdt_core.spec import AlertSeverity, Limit
 from bdt_core.table.bias_variable import wording
-from bdt_core.verdict.words import Verdict, stops
+from bdt_core.verdict.words import Verdict, severity_of, stops
 
 DEFAULT_LIMIT_TWO_VALUED = 0.05
 DEFAULT_LIMIT_IN_SD = 0.2  # a small effect in Cohen's words
@@ -30,7 +30,8 @@ class ClusterLimitResult(Result):
     """What a limit on clusters says.
 
     ``difference``, ``low`` and ``high`` count harm as positive, whichever way the bias variable points.
-    ``smallest_visible`` is the smallest difference that this data would have shown with 80 % power.
+    ``severity`` is by limit over difference where that is beyond the limit. ``smallest_visible`` is the smallest
+    difference that this data would have shown with 80 % power.
     """
 
     kind: Literal["cluster"]
@@ -46,6 +47,7 @@ class ClusterLimitResult(Result):
     high: float | None
     p_value: float | None
     smallest_visible: float | None
+    severity: AlertSeverity | None
 
 
 def judge_clusters(limit: Limit, tested: ClusterSignificance) -> ClusterLimitResult:
@@ -134,6 +136,7 @@ def _result(
         high=high,
         p_value=cluster.comparison.p_value if cluster else None,
         smallest_visible=cluster.comparison.minimum_detectable_difference if cluster else None,
+        severity=None if difference is None else severity_of(difference, None, most),
     )
 
 

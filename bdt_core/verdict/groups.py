@@ -14,15 +14,13 @@ from bdt_core.fairness.declared_groups import FacetMetrics, GroupMetrics, GroupS
 from bdt_core.fairness.metric_results import Metric, group_name
 from bdt_core.report import text
 from bdt_core.result import Result
-from bdt_core.spec import GATE_METRICS, MetricLimit
-from bdt_core.verdict.words import Verdict, stops
+from bdt_core.spec import GATE_METRICS, AlertSeverity, MetricLimit
+from bdt_core.verdict.words import Verdict, severity_of, stops
 
-AlertSeverity = Literal["low", "medium", "high", "critical"]
 FEWEST_IN_DENOMINATOR = 10
 _POWER = 0.8
 _SIGNED = ("CI", "DPL", "CDDL", "DPPL", "DCA", "DCR", "RD", "SD", "DAR", "DRR", "AD", "CDDPL", "TE", "FT")
 _RATIOS = ("DI", "TE", "observed_to_expected")
-_SEVERITY_FROM: tuple[tuple[float, AlertSeverity], ...] = ((0.9, "low"), (0.75, "medium"), (0.5, "high"))
 _NAMED = 10
 
 
@@ -278,22 +276,10 @@ def _result(
         confidence=1.0 - alpha,
         p_value=metric.p_value,
         smallest_visible=visible,
-        severity=_severity(one, limit) if one else None,
+        severity=severity_of(one.value, limit.min, limit.max) if one else None,
         groups_judged=groups,
         left_out=left_out,
     )
-
-
-def _severity(one: _Judged, limit: MetricLimit) -> AlertSeverity | None:
-    """How bad it is, by how much of the limit is reached."""
-    if one.beyond(limit) <= 0:
-        return None
-    if limit.min is not None and one.value < limit.min and limit.min > 0:
-        reached = max(one.value, 0.0) / limit.min
-    else:
-        broken = limit.max if limit.max is not None and one.value > limit.max else limit.min
-        reached = abs(broken or 0.0) / abs(one.value)
-    return next((word for least, word in _SEVERITY_FROM if reached >= least), "critical")
 
 
 def _sentence(limit: MetricLimit, metric: Metric, one: _Judged, facet: FacetMetrics, alpha: float) -> str:

@@ -51,6 +51,16 @@ class AuditAssets:
         """Whether groups are declared, and there is a label or a prediction to compare them by."""
         return bool(self.spec.facets)
 
+    @property
+    def depth(self) -> tuple[str, ...]:
+        """Assets beside clusters and declared groups that the specification asks for."""
+        wanted = {
+            "bias_slices": self.spec.slices,
+            "local_bias": self.spec.local_bias,
+            "mitigation": self.spec.mitigation,
+        }
+        return tuple(name for name, section in wanted.items() if section is not None)
+
     def key(self, asset: str) -> dg.AssetKey:
         """Key of one of the audit's assets."""
         return dg.AssetKey([self.spec.name, asset])

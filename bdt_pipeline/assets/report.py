@@ -39,7 +39,7 @@ def bias_report(audit: AuditAssets) -> dg.AssetsDefinition:
             "when the gate fails goes downstream of this asset."
         ),
         kinds={"html", "json"},
-        takes=["test_data", "hbac_clusters", "cluster_significance", "feature_differences", *of_groups],
+        takes=["test_data", "hbac_clusters", "cluster_significance", "feature_differences", *of_groups, *audit.depth],
         config=["gate", "require"],
         more_config={"output": _OUTPUT},
         freshness_policy=None if hours is None else dg.FreshnessPolicy.time_window(timedelta(hours=hours)),
@@ -50,10 +50,12 @@ def bias_report(audit: AuditAssets) -> dg.AssetsDefinition:
         hbac_clusters: Clusters,
         cluster_significance: ClusterSignificance,
         feature_differences: FeatureDifferences,
-        **groups: Any,
+        **beside: Any,
     ) -> dg.MaterializeResult[Any]:
         config = dict(context.op_execution_context.op_config)
         output = config.pop("output")
+        from bdt_core.depth import Depth  # not when definitions load
+
         with clear_failures():
             document = audit.stages.build_document(
                 test_data,
@@ -61,8 +63,9 @@ def bias_report(audit: AuditAssets) -> dg.AssetsDefinition:
                 cluster_significance,
                 feature_differences,
                 effective_spec(audit.spec, config),
-                groups.get("group_metrics"),
-                groups.get("bias_score"),
+                beside.get("group_metrics"),
+                beside.get("bias_score"),
+                Depth(beside.get("bias_slices"), beside.get("local_bias"), beside.get("mitigation")),
             )
             folder = UPath(output) if output else _own_folder(context, audit)
             files = write_folder(folder, lambda local: audit.stages.write_reports(document, local))

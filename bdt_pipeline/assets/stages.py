@@ -12,10 +12,16 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from bdt_core.clustering.clusters import Clusters
+    from bdt_core.clustering.local_bias import LocalBias
+    from bdt_core.depth import Depth
     from bdt_core.differences import FeatureDifferences
     from bdt_core.fairness.declared_groups import GroupCounts, GroupMetrics, GroupScores
+    from bdt_core.mitigation import Mitigation
     from bdt_core.significance import ClusterSignificance
-    from bdt_core.spec import AuditSpec
+    from bdt_core.slices import Slices
+    from bdt_core.spec import AuditSpec, SliceSearch
+    from bdt_core.spec import LocalBias as LocalBiasSettings
+    from bdt_core.spec import Mitigation as MitigationWanted
     from bdt_core.table.audit_table import AuditTable
 
 
@@ -96,6 +102,24 @@ class Stages:
 
         return score_groups(counts, settings)
 
+    def find_slices(self, train: AuditTable, test: AuditTable, settings: SliceSearch) -> Slices:
+        """Search intersections in which people fare worse."""
+        from bdt_core.slices.stage import find_bias_slices
+
+        return find_bias_slices(train, test, settings)
+
+    def find_local_bias(self, train: AuditTable, test: AuditTable, settings: LocalBiasSettings) -> LocalBias:
+        """Look for places in the data where groups are treated differently."""
+        from bdt_core.clustering.audited_local_bias import find_audited_local_bias
+
+        return find_audited_local_bias(train, test, settings)
+
+    def mitigate(self, train: AuditTable, test: AuditTable, settings: MitigationWanted) -> Mitigation:
+        """Choose thresholds per group and measure what they change."""
+        from bdt_core.mitigation.audited import mitigate_audited
+
+        return mitigate_audited(train, test, settings)
+
     def build_document(
         self,
         test: AuditTable,
@@ -105,6 +129,7 @@ class Stages:
         spec: AuditSpec,
         metrics: GroupMetrics | None = None,
         scores: GroupScores | None = None,
+        depth: Depth | None = None,
     ) -> dict[str, Any]:
         """Put what was found, and the verdict of the specification's gate, into one document."""
         from bdt_core.report.document import build_document
@@ -118,6 +143,7 @@ class Stages:
             require=spec.require,
             metrics=metrics,
             scores=scores,
+            depth=depth,
         )
 
     def write_reports(self, document: dict[str, Any], folder: Path) -> dict[str, Path]:

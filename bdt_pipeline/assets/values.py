@@ -11,13 +11,18 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from bdt_core.clustering.clusters import Clusters
+    from bdt_core.clustering.local_bias import LocalBias
     from bdt_core.differences import FeatureDifferences
     from bdt_core.fairness.declared_groups import GroupCounts, GroupMetrics, GroupScores
+    from bdt_core.history import History
+    from bdt_core.mitigation import Mitigation
     from bdt_core.significance import ClusterSignificance
+    from bdt_core.slices import Slices
     from bdt_core.table.audit_table import AuditTable
 else:
     AuditTable = Clusters = ClusterSignificance = DataFrame = FeatureDifferences = Any
-    GroupCounts = GroupMetrics = GroupScores = Any
+    LocalBias = Mitigation = Slices = Any
+    GroupCounts = GroupMetrics = GroupScores = History = Any
 
 __all__ = [
     "AuditTable",
@@ -28,4 +33,8 @@ __all__ = [
     "GroupCounts",
     "GroupMetrics",
     "GroupScores",
+    "History",
+    "LocalBias",
+    "Mitigation",
+    "Slices",
 ]

@@ -1,4 +1,4 @@
-"""The checks of an audit: data quality before it, limits on group metrics, the fairness gate after it."""
+"""The checks of an audit: data quality, group metrics, the history of batches, intersections, and the fairness gate."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from collections.abc import Sequence
 import dagster as dg
 
 from bdt_pipeline.assets.common import AuditAssets
+from bdt_pipeline.checks.depth import local_bias_check, slices_check
 from bdt_pipeline.checks.gate import bias_gate
 from bdt_pipeline.checks.groups import check_names, metric_checks
+from bdt_pipeline.checks.history import history_checks
 from bdt_pipeline.checks.quality import quality_checks
 
 __all__ = ["build_checks"]
@@ -17,4 +19,7 @@ __all__ = ["build_checks"]
 def build_checks(audit: AuditAssets) -> Sequence[dg.AssetChecksDefinition]:
     """All checks of an audit."""
     limits = [metric_checks(audit)] if check_names(audit.spec.gate) else []
-    return [*quality_checks(audit), *limits, bias_gate(audit)]
+    history = [history_checks(audit)] if audit.has_groups else []
+    depth = [*([slices_check(audit)] if "bias_slices" in audit.depth else []),
+             *([local_bias_check(audit)] if "local_bias" in audit.depth else [])]  # fmt: skip
+    return [*quality_checks(audit), *limits, *history, *depth, bias_gate(audit)]

@@ -24,9 +24,13 @@ _RESULTS = {
     "Clusters": "bdt_core.clustering.clusters",
     "ClusterSignificance": "bdt_core.significance",
     "FeatureDifferences": "bdt_core.differences",
+    "LocalBias": "bdt_core.clustering.local_bias",
+    "Mitigation": "bdt_core.mitigation",
+    "Slices": "bdt_core.slices",
     "GroupCounts": "bdt_core.fairness.declared_groups",
     "GroupMetrics": "bdt_core.fairness.declared_groups",
     "GroupScores": "bdt_core.fairness.declared_groups",
+    "History": "bdt_core.history",
 }
 _DOCUMENT = "document"
 

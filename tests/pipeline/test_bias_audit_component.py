@@ -24,6 +24,7 @@ ASSETS = {
     "hbac_clusters",
     "cluster_significance",
     "feature_differences",
+    "bias_slices",
     "bias_report",
 }
 LEAST = {"name": "loans", "source": {"path": "loans.csv"}, "bias_variable": {"column": "error"}}
@@ -67,6 +68,31 @@ CASES: dict[str, Any] = {
         "similar_by": ["age"],
         "reference": "m",
     },
+    "slices": {
+        "columns": ["age", "sex"],
+        "max_conditions": 2,
+        "min_support": 0.05,
+        "bins": 4,
+        "fdr": 0.05,
+        "max_difference": 0.1,
+    },
+    "local_bias": {
+        "group": "sex",
+        "embeddings": ["e1", "e2"],
+        "metric": "tpr",
+        "n_clusters": 5,
+        "weight": 0.1,
+        "min_group_size": 30,
+        "max_gap": 0.1,
+    },
+    "mitigation": {
+        "group": ["sex", "race"],
+        "score": "risk",
+        "constraint": "equalized_odds",
+        "tolerance": 0.05,
+        "objective": "balanced_accuracy",
+        "randomized": True,
+    },
     "gate": [
         {"check": "any_cluster", "max_difference": 0.2, "inconclusive": "block"},
         {"check": "worst_cluster", "max_difference": 0.3},
@@ -82,6 +108,13 @@ CASES: dict[str, Any] = {
     "notify": ["json://127.0.0.1/hook"],
     "notify_from": "high",
 }
+
+
+# What a key needs beside it.
+_PARTS, _OUTCOMES = {"source": {"path": "{partition}.csv"}}, {"bias_variable": DERIVED}
+NEEDED: dict[str, dict[str, Any]] = {
+    "partition_by": _PARTS, "inbox": _PARTS, "local_bias": _OUTCOMES, "mitigation": _OUTCOMES,
+}  # fmt: skip
 
 
 def loaded(attributes: dict[str, Any], component: type[dg.Component] = BiasAudit) -> tuple[Any, dg.Definitions]:
@@ -110,11 +143,11 @@ def test_there_is_a_case_for_every_key() -> None:
 
 @pytest.mark.parametrize("key", CASES)
 def test_every_key_of_the_specification_arrives(key: str) -> None:
-    in_parts = {"source": {"path": "{partition}.csv"}} if key in ("partition_by", "inbox") else {}
-    attributes = {**LEAST, **in_parts, key: CASES[key]}
+    base = LEAST | NEEDED.get(key, {})
+    attributes = {**base, key: CASES[key]}
     spec = spec_of(attributes)
     assert spec == AuditSpec.model_validate(attributes)
-    assert spec != AuditSpec.model_validate(LEAST | in_parts)
+    assert spec != AuditSpec.model_validate(base)
 
 
 def test_the_assets_checks_and_job_of_one_audit() -> None:

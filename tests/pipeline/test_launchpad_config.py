@@ -61,6 +61,8 @@ def test_an_empty_form_is_the_specification() -> None:
         ({"groups": {"facets": ["region"]}}, ("groups", "facets"), ["region"]),
         ({"groups": {"reference": "m"}}, ("groups", "reference"), "m"),
         ({"require": "majority"}, ("require",), "majority"),
+        ({"slices": {"bins": 3}}, ("slices", "bins"), 3),
+        ({"slices": None}, ("slices",), None),
         ({"features": {"kinds": {"age": "numeric"}}}, ("features", "kinds"), {"age": "numeric"}),
         ({"features": {"include": None}}, ("features", "include"), None),
         ({"bias_variable": {"positive": "yes"}}, ("bias_variable", "positive"), "yes"),

@@ -7,10 +7,10 @@ import itertools
 import numpy as np
 import pytest
 
-from bdt_core.clustering import kernels
-from bdt_core.clustering.split import Block, Layout, Prototypes, Splits, assign, block_statistics
-from bdt_core.clustering.starts import Sample
-from bdt_core.clustering.two_means import MAX_PASSES, refine, refine_sample
+from bdt_core.clustering import row_kernels
+from bdt_core.clustering.split import Block, Layout, Prototypes, Splits, assign, block_statistics, statistics
+from bdt_core.clustering.starts import Sample, draw_sample
+from bdt_core.clustering.two_means import MAX_PASSES, refine, refine_at_once
 from bdt_core.table.encoding import Encoded
 
 
@@ -161,7 +161,7 @@ def test_refine(rows, fields, columns, dtype, code_dtype, copies, tolerance):
     wanted = sorted((one for one in expected if one is not None), key=lambda one: one[-1])
     wanted = [one for i, one in enumerate(wanted) if i == 0 or one[-1] > wanted[i - 1][-1]]
     before = a.means.tobytes(), a.modes.tobytes()
-    found = refine_sample(sample, a, b, whole, layout, tolerance)
+    found = refine_at_once(sample.block, a, b, whole, layout, tolerance)
     assert (a.means.tobytes(), a.modes.tobytes()) == before
     assert len(found) == len(wanted) >= 1
     for one, (split, n, sums, counts, cost) in zip(found, wanted, strict=True):
@@ -171,6 +171,39 @@ def test_refine(rows, fields, columns, dtype, code_dtype, copies, tolerance):
         for name in ("linear", "thresholds", "modes_a", "modes_b"):
             assert getattr(one.split, name).tobytes() == getattr(split, name).tobytes()
     assert_same(found, refine([Block(table, 0, rows, weights)], a, b, whole, layout, tolerance))
+
+
+def test_refine_part_of_a_table_at_once():
+    generator = np.random.default_rng(11)
+    table = random_table(generator, 5000, 2, 2, "float32", "uint8")
+    layout = Layout(2, (7, 7), 0.5)
+    points = Prototypes(table.numeric.T.astype(np.float64), table.codes.T.astype(np.int64))
+    a, b = points[[700, 900, 1200]], points[[800, 1000, 1300]]
+    nothing = np.empty(0)
+    part = [Block(table, 700, 2100, nothing), Block(table, 2100, 4321, nothing)]
+    whole = statistics(part, Splits.all_to_b(layout, np.float32), layout)
+    at_once = refine_at_once(Block(table, 700, 4321, nothing), a, b, whole, layout, 1e-3)
+    assert_same(at_once, refine(part, a, b, whole, layout, 1e-3))
+    assert at_once
+    assert whole.rows[0] == 4321 - 700
+
+
+def test_a_smaller_sample_is_the_beginning_of_a_larger_one():
+    generator = np.random.default_rng(12)
+    table = random_table(generator, 20_000, 1, 1, "float32", "uint8")
+    table = Encoded(np.rint(table.numeric * 4000) / 4000, table.codes)  # some rows have copies
+    hashes = np.empty(20_000, np.uint64)
+    row_kernels.hash_rows(table.numeric.view(np.uint32), table.codes, 0, 20_000, hashes)
+    larger, smaller = (draw_sample(table, 1000, 20_000, hashes, np.uint64(3), size) for size in (4000, 500))
+    first = larger.first(500)
+    assert first.table.numeric.tobytes() == smaller.table.numeric.tobytes()
+    assert first.table.codes.tobytes() == smaller.table.codes.tobytes()
+    assert first.weights.tolist() == smaller.weights.tolist()
+    assert max(smaller.weights) > 1
+    assert (first.complete, len(first.weights)) == (smaller.complete, 500) == (False, 500)
+    everything = draw_sample(table, 1000, 1400, hashes, np.uint64(3), 4000)
+    assert everything.first(500) is everything
+    assert everything.complete
 
 
 def assert_same(found, others):
@@ -191,10 +224,13 @@ def test_densest(columns):
     offsets = np.arange(columns) * 5
     density = sum(counts[offset + code] for offset, code in zip(offsets, codes, strict=True))
     other = codes[:, 7].astype(np.int64)
+    written = np.empty(3000)
     for first, score in ((other[:0], density), (other, density * (codes != other[:, None]).sum(axis=0))):
         wanted = min(range(500, 2900), key=lambda row, score=score: (-score[row], hashes[row]))
-        assert kernels.densest(codes, 500, 2900, counts, offsets, first, hashes) == (score[wanted], wanted)
+        found = row_kernels.densest(codes, 500, 2900, counts, offsets, first, hashes, written)
+        assert found == (score[wanted], wanted)
         assert (score[500:2900] == score[wanted]).sum() > 1
+        assert written[500:2900].tobytes() == density[500:2900].tobytes()
 
 
 def mixed_twin(value):
@@ -212,8 +248,8 @@ def test_hash_rows(dtype):
     for column in (*bits, *table.codes):
         expected = mixed_twin(expected + column.astype(np.uint64))
     hashes = np.zeros(500, np.uint64)
-    kernels.hash_rows(bits, table.codes, 0, 200, hashes)
-    kernels.hash_rows(bits, table.codes, 200, 500, hashes)
+    row_kernels.hash_rows(bits, table.codes, 0, 200, hashes)
+    row_kernels.hash_rows(bits, table.codes, 200, 500, hashes)
     assert hashes.tobytes() == expected.tobytes()
     assert len(np.unique(hashes)) == 500
 
@@ -221,12 +257,12 @@ def test_hash_rows(dtype):
 def test_rows_below():
     hashes = np.random.default_rng(0).integers(0, 2**64, 1000, dtype=np.uint64)
     key, limit = np.uint64(12345), np.uint64(2**62)
-    where, values = kernels.rows_below(hashes, key, limit)
+    where, values = row_kernels.rows_below(hashes, key, limit)
     seeded = mixed_twin(hashes ^ key)
     assert where.tolist() == np.flatnonzero(seeded <= limit).tolist()
     assert values.tolist() == seeded[seeded <= limit].tolist()
     assert 200 < len(where) < 300
-    everything, _ = kernels.rows_below(hashes, key, np.uint64(2**64 - 1))
+    everything, _ = row_kernels.rows_below(hashes, key, np.uint64(2**64 - 1))
     assert len(everything) == 1000
 
 
@@ -237,14 +273,15 @@ def test_partition(dtype, share):
     column = generator.integers(0, 200, 999).astype(dtype)
     sides = generator.random(999) < share
     expected = np.concatenate([column[~sides], column[sides]])
-    kernels.partition(column, sides)
+    row_kernels.partition(column, sides)
     assert column.tobytes() == expected.tobytes()
 
 
 def test_moments_at_the_ends_of_the_range():
     values = np.random.default_rng(2).integers(-(2**31) + 1, 2**31 - 1, 10_000).astype(np.int32)
     values[:3000] = 2**31 - 1
-    total, high, low = kernels.moments(values)
-    exact = [int(value) for value in values]
-    assert int(total) == sum(exact)
-    assert (int(high) << 31) + int(low) == sum(value * value for value in exact)
+    for chosen in (np.ones(10_000, bool), np.arange(10_000) % 3 > 0):
+        rows, total, high, low = row_kernels.moments(values, chosen)
+        exact = [int(value) for value in values[chosen]]
+        assert (int(rows), int(total)) == (len(exact), sum(exact))
+        assert (int(high) << 31) + int(low) == sum(value * value for value in exact)

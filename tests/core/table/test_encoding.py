@@ -223,3 +223,55 @@ def test_sums_do_not_depend_on_order_and_are_close(values, random):
     scale = max(np.abs(array).max(), 1e-300)
     assert abs(exact_sum(array) - math.fsum(values)) <= 1e-12 * scale
     np.testing.assert_allclose(mean_and_std(array), [array.mean(), array.std()], rtol=1e-7, atol=1e-9 * scale)
+
+
+AWKWARD = pd.DataFrame(
+    {
+        "text": ["b", "a", None, "b"] * 30,
+        "small": np.array([-128, 127, 0, 0] * 30, np.int8),
+        "large": np.array([2**63, 5, 5, 2**64 - 1] * 30, np.uint64),
+        "far": [-(10**12), 0, 10**12, 3] * 30,
+        "near": [7, 9, 7, -2] * 30,
+        "fraction": [0.5, np.nan, 1.0, 1.0] * 30,
+        "flag": [True, False, False, False] * 30,
+        "nullable": pd.array([1, None, 3, 3] * 30, dtype="Int64"),
+    }
+)
+
+
+@pytest.mark.parametrize("kinds", [{}, dict.fromkeys(AWKWARD, "categorical")])
+def test_fit_transform_is_fit_and_transform(kinds):
+    encoder, encoded = Encoder.fit_transform(AWKWARD, kinds=kinds)
+    assert encoder == Encoder.fit(AWKWARD, kinds=kinds)
+    again = encoder.transform(AWKWARD)
+    assert encoded.numeric.tobytes() == again.numeric.tobytes()
+    assert encoded.codes.tobytes() == again.codes.tobytes()
+    assert encoded.numeric.shape == again.numeric.shape == (len(encoder.fields), 120)
+    assert encoded.codes.dtype == again.codes.dtype
+
+
+@pytest.mark.parametrize("name", AWKWARD.columns)
+def test_levels_do_not_depend_on_how_they_are_counted(name):
+    column = AWKWARD[name]
+    encoder, encoded = Encoder.fit_transform(column.to_frame(), kinds={name: "categorical"})
+    levels = encoder.categorical[0].levels
+    texts = [None if pd.isna(value) else level_name(value) for value in column.astype(object)]
+    assert [levels[code] for code in encoded.codes[0]] == texts
+    assert sorted(levels, key=str) == sorted(set(texts), key=str)
+
+
+def test_codes_widen_where_a_later_column_needs_it():
+    frame = pd.DataFrame({"a": [0, 1] * 150, "b": range(300)})
+    encoder, encoded = Encoder.fit_transform(frame, kinds={"a": "categorical", "b": "categorical"})
+    assert encoded.codes.dtype == np.uint16
+    for column, codes in zip(encoder.categorical, encoded.codes, strict=True):
+        assert [column.levels[code] for code in codes] == [str(value) for value in frame[column.name]]
+
+
+def test_tables_of_any_memory_order_encode_alike():
+    values = np.random.default_rng(0).normal(size=(9000, 6))
+    by_rows, by_columns = np.ascontiguousarray(values), np.asfortranarray(values)
+    first, second = (Encoder.fit_transform(one)[1].numeric for one in (by_rows, by_columns))
+    assert first.tobytes() == second.tobytes()
+    # Columns are read in groups of four, in parts of 8,192 rows.
+    np.testing.assert_allclose(first[5], (values[:, 5] - values[:, 5].mean()) / values[:, 5].std(), atol=1e-6)

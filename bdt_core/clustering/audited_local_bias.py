@@ -1,0 +1,125 @@
+"""Local bias on the audit's own train and test rows."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+
+from bdt_core.clustering.local_bias import LocalBias, LocalBiasSettings, LocalRows, find_local_bias
+from bdt_core.errors import DataError, SourceError
+from bdt_core.fairness.coding import Threshold
+from bdt_core.fairness.confusion import favourable
+from bdt_core.fairness.declared_groups import favourable_values
+from bdt_core.spec import LocalBias as Wanted
+from bdt_core.table.audit_table import ROW, AuditTable
+from bdt_core.table.environment import expanded
+from bdt_core.table.files import located, read_bytes
+from bdt_core.verdict.harm import Judged, judged
+
+
+def find_audited_local_bias(train: AuditTable, test: AuditTable, wanted: Wanted) -> LocalBias:
+    """Look for places in the data where groups are treated differently.
+
+    Parameters
+    ----------
+    train, test : AuditTable
+        Clusters are found on the one and judged on the other.
+    wanted : LocalBias
+        The section of the specification.
+
+    Returns
+    -------
+    LocalBias
+        Of `bdt_core.clustering.local_bias`.
+
+    Raises
+    ------
+    SourceError, DataError
+        Embeddings that cannot be read or do not fit the rows; see `find_local_bias`.
+    """
+    embeddings = None
+    if isinstance(wanted.embeddings, str):
+        embeddings = _read_embeddings(wanted.embeddings, train.rows)
+    settings = LocalBiasSettings(
+        group=wanted.group,
+        embeddings=tuple(wanted.embeddings) if isinstance(wanted.embeddings, list) else wanted.embeddings,
+        n_clusters=wanted.n_clusters,
+        weight=wanted.weight,
+        metric=wanted.metric,
+        min_group_size=wanted.min_group_size,
+        threshold=wanted.max_gap,
+        alpha=train.spec.significance.alpha,
+        random_state=train.spec.split.random_state,
+    )
+    return find_local_bias(_rows(train, wanted, embeddings), _rows(test, wanted, embeddings), settings)
+
+
+def judge_local_bias(found: LocalBias) -> Judged:
+    """Hold the gaps that the test rows confirm against the limit of the settings.
+
+    Parameters
+    ----------
+    found : LocalBias
+
+    Returns
+    -------
+    Judged
+        fail: a confirmed gap whose whole interval is beyond the limit. inconclusive: a confirmed gap whose interval
+        holds it. pass: no confirmed gap beyond it. not_testable: no cluster could be tested.
+    """
+    limit = found.settings.threshold
+    tested = [one for one in found.logan.clusters if one.held_out.status == "tested"]
+    if not tested:
+        return judged("not_testable", "No cluster has enough test rows of two groups.", limit)
+    confirmed = [one for one in tested if one.held_out.confirmed and (one.held_out.gap or 0.0) > limit]
+    if not confirmed:
+        return judged("pass", f"No gap beyond {limit:g} is confirmed in any of {len(tested)} clusters.", limit)
+    worst = max(confirmed, key=lambda one: one.held_out.gap or 0.0)
+    gap, low, high = worst.held_out.gap, worst.held_out.low, worst.held_out.high
+    proven = low is not None and low > limit
+    sentence = (
+        f"Cluster {worst.label}: {found.settings.metric} of {worst.held_out.higher} is higher than that of "
+        f"{worst.held_out.lower} by {gap:.3g}, confirmed on test rows; at most {limit:g} is allowed."
+    )
+    return judged("fail" if proven else "inconclusive", sentence, limit, (gap, low, high))
+
+
+def _rows(part: AuditTable, wanted: Wanted, embeddings: Any) -> LocalRows:
+    frame = part.frame
+    label, prediction = part.spec.group_columns()
+    assert label is not None  # the specification refuses local bias without them
+    assert prediction is not None
+    true, predicted = (
+        _favourable(frame[name], positive)
+        for name, positive in zip((label, prediction), favourable_values(part.spec), strict=True)
+    )
+    if embeddings is not None:
+        X = embeddings[frame[ROW].to_numpy(dtype=np.int64)]
+    else:
+        X = frame[wanted.embeddings if isinstance(wanted.embeddings, list) else part.names("feature")]
+    return LocalRows(X, frame[wanted.group].to_numpy(), y_true=true, y_pred=predicted)
+
+
+def _favourable(column: Any, positive: Any) -> Any:
+    """1 where a value is favourable, 0 where it is not, NaN where it is missing."""
+    if isinstance(positive, Threshold):
+        found = column.to_numpy(dtype=np.float64) > positive.value
+    else:
+        levels = tuple(column.dropna().unique().tolist())
+        good = [one for one, ok in zip(levels, favourable(levels, positive), strict=True) if ok]
+        found = column.isin(good).to_numpy()
+    return np.where(column.isna().to_numpy(), np.nan, found.astype(np.float64))
+
+
+def _read_embeddings(path: str, rows: int) -> Any:
+    file = located(expanded(path, "local_bias.embeddings"))
+    try:
+        found = np.load(io.BytesIO(read_bytes(file)), allow_pickle=False)
+    except (ValueError, EOFError):
+        raise SourceError(f"{file} is not a .npy file of numbers. Write it with numpy.save.") from None
+    if found.ndim != 2 or len(found) != rows:
+        shape = " x ".join(map(str, found.shape))
+        raise DataError(f"{file} holds {shape} numbers beside a table of {rows} rows. Expected one row per row.")
+    return found

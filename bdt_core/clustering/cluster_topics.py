@@ -1,0 +1,311 @@
+"""What clusters are about: their words, the rows at their centre, the features that set them apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bdt_core.errors import DataError, SpecError
+from bdt_core.inference import adjust_p_values, compare_category_counts, compare_samples
+
+MIN_WORD_ROWS = 5
+"""A word in fewer rows is not shown: it could tell who wrote them."""
+
+MIN_LEVEL_ROWS = 10
+"""The same for a level of a categorical column."""
+
+
+@dataclass(frozen=True)
+class Word:
+    """A word of a cluster.
+
+    Attributes
+    ----------
+    word : str
+    weight : float
+        Class-based tf-idf, or the topic's share of the word; higher is more typical.
+    rows : int
+        Rows of the cluster that have the word.
+    """
+
+    word: str
+    weight: float
+    rows: int
+
+
+@dataclass(frozen=True)
+class FeatureDifference:
+    """A column inside a cluster against all other rows.
+
+    Attributes
+    ----------
+    column : str
+    kind : {"numeric", "categorical"}
+    level : str or None
+        Of a categorical column: the level whose share differs most, among those of at least 10 rows.
+    inside, outside : float
+        Mean of a number, share of the level.
+    effect, effect_name : float and str
+        Hedges' g or Cohen's h, positive when higher inside; Cramér's V over all levels of a categorical column.
+    p_value, p_adjusted : float
+        Benjamini-Hochberg over all columns of all clusters.
+    """
+
+    column: str
+    kind: Literal["numeric", "categorical"]
+    level: str | None
+    inside: float
+    outside: float
+    effect: float
+    effect_name: str
+    p_value: float
+    p_adjusted: float
+
+
+@dataclass(frozen=True)
+class ClusterTopic:
+    """What a cluster is about; what was not asked for is empty."""
+
+    words: tuple[Word, ...] = ()
+    nearest_rows: tuple[int, ...] = ()
+    features: tuple[FeatureDifference, ...] = ()
+
+
+def top_words(
+    texts: Sequence[str],
+    labels: NDArray[np.integer[Any]],
+    *,
+    n_words: int = 20,
+    method: Literal["ctfidf", "lda"] = "ctfidf",
+    stop_words: str | list[str] | None = "english",
+    exclude: Sequence[str] = (),
+    random_state: int = 0,
+) -> tuple[tuple[Word, ...], ...]:
+    """The words that tell each cluster from the others.
+
+    Parameters
+    ----------
+    texts : sequence of str, shape (n,)
+    labels : integer ndarray of shape (n,)
+        Clusters 0, 1, ...
+    n_words : int
+        At most so many words per cluster.
+    method : {"ctfidf", "lda"}
+        Class-based tf-idf: the share of a word in a cluster times ln(1 + A / f), with A the mean number of words
+        per cluster and f how often the word occurs in all. "lda": a topic model with as many topics as clusters,
+        and for each cluster the words of the topic that its texts are mostly about; two clusters can share one.
+    stop_words : "english", list of str or None
+        Words that do not count.
+    exclude : sequence of str
+        More of them, such as the names of the groups, which would head every list.
+    random_state : int
+        Seed of the topic model.
+
+    Returns
+    -------
+    tuple of tuple of Word
+        Per cluster, most typical first; ties in the order of the alphabet. Words in fewer than 5 rows are not shown.
+
+    Raises
+    ------
+    DataError
+        Not one text per label.
+    SpecError
+        An unknown method.
+
+    References
+    ----------
+    M. Grootendorst, "BERTopic: neural topic modeling with a class-based TF-IDF procedure", 2022.
+    D. Blei, A. Ng, M. Jordan, "Latent Dirichlet Allocation", JMLR 3, 2003.
+
+    Examples
+    --------
+    >>> texts = ["the cat sat", "a cat and a dog"] * 5 + ["stock market news", "the market fell"] * 5
+    >>> labels = np.repeat([0, 1], 10)
+    >>> [word.word for word in top_words(texts, labels, n_words=1)[0]]
+    ['cat']
+    """
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    if method not in ("ctfidf", "lda"):
+        raise SpecError(f'method must be "ctfidf" or "lda", not {method!r}.')
+    labels = np.asarray(labels)
+    if len(texts) != len(labels):
+        raise DataError(f"There are {len(texts):,} texts and {len(labels):,} labels: one text per row is needed.")
+    clusters = int(labels.max(initial=-1)) + 1
+    order = np.lexsort((labels, np.array([str(text) for text in texts], dtype=object)))
+    labels = labels[order]
+    vectorizer = CountVectorizer(stop_words=stop_words)
+    try:
+        counts = vectorizer.fit_transform([str(texts[i]) for i in order]).tocsr()
+    except ValueError:  # nothing but stop words
+        return ((),) * clusters
+    words = vectorizer.get_feature_names_out()
+    unwanted = {one.lower() for one in exclude}
+    shown = np.asarray((counts > 0).sum(axis=0)).ravel() >= MIN_WORD_ROWS
+    shown &= np.array([word not in unwanted for word in words])
+    counts, words = counts[:, np.flatnonzero(shown)], words[shown]
+    if not len(words):
+        return ((),) * clusters
+    weights = _lda(counts, labels, clusters, random_state) if method == "lda" else _ctfidf(counts, labels, clusters)
+    rows = _per_cluster((counts > 0).astype(np.int64), labels, clusters)
+    return tuple(
+        tuple(
+            Word(str(words[i]), float(weights[label, i]), int(rows[label, i]))
+            for i in np.lexsort((words, -weights[label]))[:n_words]
+            if rows[label, i]
+        )
+        for label in range(clusters)
+    )
+
+
+def nearest_rows(
+    X: NDArray[np.floating[Any]], labels: NDArray[np.integer[Any]], *, n_rows: int = 5
+) -> tuple[tuple[int, ...], ...]:
+    """Positions of the rows nearest to the mean of their cluster, nearest first.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, p)
+    labels : integer ndarray of shape (n,)
+        Clusters 0, 1, ...
+    n_rows : int
+        At most so many per cluster.
+
+    Examples
+    --------
+    >>> nearest_rows(np.array([[0.0], [1.0], [5.0], [9.0]]), np.array([0, 0, 0, 1]), n_rows=2)
+    ((1, 0), (3,))
+    """
+    found: list[tuple[int, ...]] = []
+    for label in range(int(labels.max(initial=-1)) + 1):
+        rows = np.flatnonzero(labels == label)
+        inside = np.asarray(X)[rows].astype(np.float64)
+        if not len(rows):
+            found.append(())
+            continue
+        distances = np.square(inside - inside.mean(axis=0)).sum(axis=1)
+        found.append(tuple(int(rows[i]) for i in np.argsort(distances, kind="stable")[:n_rows]))
+    return tuple(found)
+
+
+def feature_differences(
+    frame: pd.DataFrame,
+    labels: NDArray[np.integer[Any]],
+    clusters: int,
+    *,
+    alpha: float = 0.05,
+    min_rows: int = 30,
+    n_features: int = 10,
+) -> tuple[tuple[FeatureDifference, ...], ...]:
+    """Columns that differ most between each cluster and all other rows.
+
+    Use rows that the clusters were not made of: on those every feature differs, by construction.
+
+    Parameters
+    ----------
+    frame : DataFrame of shape (n, p)
+    labels : integer ndarray of shape (n,)
+    clusters : int
+        Number of clusters, empty ones included.
+    alpha : float
+        Level of the tests' intervals.
+    min_rows : int
+        A cluster with fewer rows, on either side, is left out.
+    n_features : int
+        At most so many columns per cluster.
+
+    Returns
+    -------
+    tuple of tuple of FeatureDifference
+        Per cluster, the strongest effect first; numbers by Welch's test (the exact one for two values), categories
+        by chi-squared over all levels.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"age": [20.0, 21.0, 60.0, 61.0] * 25, "sex": ["f", "m"] * 50})
+    >>> first = feature_differences(frame, np.array([0, 0, 1, 1] * 25), 2)[0][0]
+    >>> first.column, first.inside, first.outside
+    ('age', 20.5, 60.5)
+    """
+    found = [
+        [one for name in frame.columns if (one := _compare(frame[name], labels == label, alpha, min_rows)) is not None]
+        for label in range(clusters)
+    ]
+    adjusted = iter(adjust_p_values([one.p_value for columns in found for one in columns], "bh"))
+    corrected = [[replace(one, p_adjusted=float(next(adjusted))) for one in columns] for columns in found]
+    return tuple(
+        tuple(sorted(columns, key=lambda one: (-abs(one.effect), one.column))[:n_features]) for columns in corrected
+    )
+
+
+def _compare(
+    column: pd.Series[Any], inside: NDArray[np.bool_], alpha: float, min_rows: int
+) -> FeatureDifference | None:
+    numeric = pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype)
+    return (_compare_numbers if numeric else _compare_levels)(column, inside, alpha, min_rows)
+
+
+def _compare_numbers(
+    column: pd.Series[Any], inside: NDArray[np.bool_], alpha: float, min_rows: int
+) -> FeatureDifference | None:
+    values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    known = np.isfinite(values)
+    a, b = values[known & inside], values[known & ~inside]
+    two_values = len(np.unique(values[known])) <= 2
+    result = compare_samples(a, b, test="auto" if two_values else "welch", alpha=alpha, min_rows=min_rows)
+    if result.effect_size is None or result.p_value is None or result.mean_a is None or result.mean_b is None:
+        return None
+    return FeatureDifference(
+        str(column.name), "numeric", None, result.mean_a, result.mean_b, result.effect_size, result.effect_name or "",
+        result.p_value, np.nan,
+    )  # fmt: skip
+
+
+def _compare_levels(
+    column: pd.Series[Any], inside: NDArray[np.bool_], alpha: float, min_rows: int
+) -> FeatureDifference | None:
+    texts = column.astype("object").where(column.notna(), "(missing)").to_numpy(dtype=str)
+    levels, codes = np.unique(texts, return_inverse=True)
+    a = np.bincount(codes[inside], minlength=len(levels))
+    b = np.bincount(codes[~inside], minlength=len(levels))
+    result = compare_category_counts(a, b, alpha=alpha, min_rows=min_rows)
+    enough = a + b >= MIN_LEVEL_ROWS
+    if result.effect_size is None or result.p_value is None or not enough.any():
+        return None
+    share_a, share_b = a / a.sum(), b / b.sum()
+    level = int(np.where(enough, np.abs(share_a - share_b), -1.0).argmax())
+    return FeatureDifference(
+        str(column.name), "categorical", str(levels[level]), float(share_a[level]), float(share_b[level]),
+        result.effect_size, result.effect_name or "", result.p_value, np.nan,
+    )  # fmt: skip
+
+
+def _ctfidf(counts: Any, labels: NDArray[Any], clusters: int) -> NDArray[np.float64]:
+    per_cluster = _per_cluster(counts, labels, clusters).astype(np.float64)
+    in_cluster = np.maximum(per_cluster.sum(axis=1, keepdims=True), 1.0)
+    mean_words = per_cluster.sum() / clusters
+    weights: NDArray[np.float64] = per_cluster / in_cluster * np.log1p(mean_words / per_cluster.sum(axis=0))
+    return weights
+
+
+def _lda(counts: Any, labels: NDArray[Any], clusters: int, random_state: int) -> NDArray[np.float64]:
+    from sklearn.decomposition import LatentDirichletAllocation
+
+    model = LatentDirichletAllocation(n_components=max(clusters, 1), random_state=random_state)
+    shares = model.fit_transform(counts)
+    topics = model.components_ / model.components_.sum(axis=1, keepdims=True)
+    main = [int(shares[labels == label].sum(axis=0).argmax()) for label in range(clusters)]
+    weights: NDArray[np.float64] = topics[main]
+    return weights
+
+
+def _per_cluster(counts: Any, labels: NDArray[Any], clusters: int) -> NDArray[np.int64]:
+    """Sums of a sparse matrix's rows per cluster, dense: (clusters, words)."""
+    sums = [counts[np.flatnonzero(labels == label)].sum(axis=0) for label in range(clusters)]
+    return np.concatenate([np.asarray(one, dtype=np.int64).reshape(1, -1) for one in sums])

@@ -1,0 +1,220 @@
+"""What changes from batch to batch: the trend over the look-back, and the latest batch against its past."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+from scipy.special import stdtrit
+
+from bdt_core.history.counted import Counts, Pair
+from bdt_core.inference import newcombe_interval
+from bdt_core.result import Result
+
+FEWEST_IN_DENOMINATOR = 10
+_FEWEST_BATCHES = 3
+
+DriftState = Literal["drift", "moved", "steady", "not_testable"]
+
+
+@dataclass(frozen=True)
+class Trend(Result):
+    """How the difference changes over the look-back.
+
+    Attributes
+    ----------
+    slope, low, high : float
+        Change of the difference per batch, and its interval for this stream alone.
+    batches : int
+        Batches that the line goes through.
+    """
+
+    slope: float
+    low: float
+    high: float
+    batches: int
+
+
+@dataclass(frozen=True)
+class Drift(Result):
+    """The latest batch against the batches before it, taken together.
+
+    Attributes
+    ----------
+    state : {"drift", "moved", "steady", "not_testable"}
+        drift: the change is beyond the limit for certain, its whole interval being so. moved: only the value is,
+        which chance alone may do. steady: the value is within.
+    change, low, high : float or None
+        Difference in the latest batch less difference before; the interval holds for all streams at once.
+    reason : str or None
+        Why nothing could be tested.
+    """
+
+    state: DriftState
+    change: float | None
+    low: float | None
+    high: float | None
+    reason: str | None
+
+
+def trend_of(pair: Pair, look_back: int, alpha: float) -> Trend | None:
+    """Weighted least squares on the differences of the last batches.
+
+    Parameters
+    ----------
+    pair : Pair
+    look_back : int
+        Batches; those in which a side has nobody are passed over, but count as time.
+    alpha : float
+
+    Returns
+    -------
+    Trend or None
+        None with fewer than three batches.
+
+    Notes
+    -----
+    A batch weighs by one over the variance of its difference, from the rates of all these batches taken together,
+    so that its weight does not depend on its own outcome. Where differences scatter more than counts do, the variance
+    between batches is added to each (the moment estimate of DerSimonian & Laird 1986 for a line), and what is left
+    of the excess widens the interval; the critical value is Student's with batches - 2 degrees of freedom (Knapp &
+    Hartung 2003).
+
+    Examples
+    --------
+    >>> rows = np.full(5, 10_000.0)
+    >>> rising = Pair(np.array([3000.0, 3200, 3400, 3600, 3800]), rows, np.full(5, 3000.0), rows)
+    >>> trend = trend_of(rising, 30, 0.05)
+    >>> round(trend.slope, 6), trend.low > 0
+    (0.02, True)
+    """
+    sides = [one[-look_back:] for one in (pair.events, pair.rows, pair.reference_events, pair.reference_rows)]
+    used = (sides[1] > 0) & (sides[3] > 0)
+    events, rows, other_events, other_rows = (one[used] for one in sides)
+    batches = rows.size
+    if batches < _FEWEST_BATCHES:
+        return None
+    x = np.flatnonzero(used).astype(np.float64)
+    y = events / rows - other_events / other_rows
+    variance = _pooled_variance(events, rows) + _pooled_variance(other_events, other_rows)
+    between = max(_line(x, y, variance).excess(batches), 0.0)
+    line = _line(x, y, variance + between)
+    slope, scale = line.slope, max(1.0, line.chi_squared / (batches - 2))
+    half = float(stdtrit(batches - 2, 1.0 - alpha / 2.0)) * (scale / line.spread) ** 0.5
+    return Trend(slope, slope - half, slope + half, batches)
+
+
+class _Line(NamedTuple):
+    """A line through points that weigh by one over their variance."""
+
+    slope: float
+    spread: float
+    chi_squared: float
+    freedom: float
+
+    def excess(self, points: int) -> float:
+        """Variance between the points, beside their own."""
+        return (self.chi_squared - (points - 2)) / self.freedom
+
+
+def _line(x: Counts, y: Counts, variance: Counts) -> _Line:
+    weight = 1.0 / variance
+    x, y = x - np.average(x, weights=weight), y - np.average(y, weights=weight)
+    spread = float(np.sum(weight * x * x))
+    slope = float(np.sum(weight * x * y)) / spread
+    # What an added variance of 1 would add to the expected chi-squared.
+    freedom = float(weight.sum() - np.sum(weight**2) / weight.sum() - np.sum((weight * x) ** 2) / spread)
+    return _Line(slope, spread, float(np.sum(weight * (y - slope * x) ** 2)), freedom)
+
+
+def drifts_of(pairs: Sequence[Pair], rows: Sequence[tuple[float, float]], *, limit: float, look_back: int,
+              min_rows: int, alpha: float) -> list[Drift]:  # fmt: skip
+    """The latest batch of every stream against the batches before it.
+
+    Parameters
+    ----------
+    pairs : sequence of Pair
+    rows : sequence of (float, float)
+        Rows of both groups in the latest batch.
+    limit : float
+        Change that is tolerated, either way.
+    look_back : int
+        Batches before the latest that make up the past.
+    min_rows : int
+        Rows that each group must have in the latest batch.
+    alpha : float
+        Chance that any of the intervals misses.
+
+    Returns
+    -------
+    list of Drift
+
+    Notes
+    -----
+    The interval of the change of a difference joins Newcombe's intervals of the two differences by MOVER, each
+    stream at alpha / streams (Bonferroni).
+
+    Examples
+    --------
+    >>> hundred = np.full(3, 1000.0)
+    >>> jumped = Pair(np.array([300.0, 300, 500]), hundred, np.full(3, 300.0), hundred)
+    >>> drifts_of([jumped], [(1000, 1000)], limit=0.05, look_back=30, min_rows=100, alpha=0.05)[0].state
+    'drift'
+    """
+    reasons = [_too_few(pair, *both, look_back, min_rows) for pair, both in zip(pairs, rows, strict=True)]
+    tested = [pair for pair, reason in zip(pairs, reasons, strict=True) if reason is None]
+    changes = iter(_changes(tested, look_back, alpha))
+    found = []
+    for reason in reasons:
+        if reason is not None:
+            found.append(Drift("not_testable", None, None, None, reason))
+            continue
+        change, low, high = next(changes)
+        state: DriftState = "steady"
+        if abs(change) > limit:
+            state = "drift" if low > limit or high < -limit else "moved"
+        found.append(Drift(state, change, low, high, None))
+    return found
+
+
+def _too_few(pair: Pair, rows: float, other_rows: float, look_back: int, min_rows: int) -> str | None:
+    if pair.rows.size < 2:
+        return "there is no batch before this one"
+    if min(rows, other_rows) < min_rows:
+        return f"fewer than {min_rows} rows in this batch"
+    past = slice(-look_back - 1, -1)
+    for denominators, when in (
+        ((pair.rows[-1], pair.reference_rows[-1]), "in this batch"),
+        ((pair.rows[past].sum(), pair.reference_rows[past].sum()), "in the batches before"),
+    ):
+        if min(denominators) < FEWEST_IN_DENOMINATOR:
+            return f"fewer than {FEWEST_IN_DENOMINATOR} rows to take the rate of, {when}"
+    return None
+
+
+def _changes(pairs: Sequence[Pair], look_back: int, alpha: float) -> list[tuple[float, float, float]]:
+    """Change and its interval, pair by pair."""
+    if not pairs:
+        return []
+    confidence = 1.0 - alpha / len(pairs)
+    x, n, y, m = _sides(pairs, slice(-1, None))
+    x0, n0, y0, m0 = _sides(pairs, slice(-look_back - 1, -1))
+    d, (low, high) = x / n - y / m, newcombe_interval(x, n, y, m, confidence)
+    d0, (low0, high0) = x0 / n0 - y0 / m0, newcombe_interval(x0, n0, y0, m0, confidence)
+    change = d - d0
+    lower = change - np.hypot(d - low, high0 - d0)
+    upper = change + np.hypot(high - d, d0 - low0)
+    return list(zip(change.tolist(), lower.tolist(), upper.tolist(), strict=True))
+
+
+def _sides(pairs: Sequence[Pair], when: slice) -> Counts:
+    """Counts of some batches taken together, shape (4, pairs)."""
+    names = ("events", "rows", "reference_events", "reference_rows")
+    return np.array([[getattr(pair, name)[when].sum() for pair in pairs] for name in names])
+
+
+def _pooled_variance(events: Counts, rows: Counts) -> Counts:
+    rate = (events.sum() + 0.5) / (rows.sum() + 1.0)
+    return np.asarray(rate * (1.0 - rate) / rows)

@@ -1,0 +1,204 @@
+"""What the history of batches says, as frozen data."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from bdt_core.errors import DataError, did_you_mean
+from bdt_core.history.change import FEWEST_IN_DENOMINATOR, Drift, Trend
+from bdt_core.history.counted import Pair
+from bdt_core.history.evidence import evidence
+from bdt_core.history.limits import LimitOverTime
+from bdt_core.inference.sequential import SequentialComparison
+from bdt_core.result import Result
+from bdt_core.spec import AuditSpec
+
+
+@dataclass(frozen=True)
+class SeenBatch(Result):
+    """A batch of the history, without its counts."""
+
+    id: str
+    time: datetime.datetime
+    content: str
+
+
+@dataclass(frozen=True)
+class Stream(Result):
+    """One rate of one group beside its reference, batch after batch.
+
+    Differences are the group's rate less the reference's.
+
+    Attributes
+    ----------
+    facets : tuple of str
+    metric, group, reference : str
+    events, rows, reference_events, reference_rows : tuple of int
+        Per batch: rows that count, and rows among which they are counted.
+    difference, low, high : float or None
+        On all batches together, with its confidence sequence. None: a side has nobody yet.
+    e_value, p_value : float
+        Evidence against "no difference" now, and the always-valid p-value.
+    discovered : bool
+        Whether e-BH over all streams finds a difference, on all batches together.
+    alarm : int or None
+        Position of the first batch after which e-BH found it.
+    trend : Trend or None
+    drift : Drift
+    tolerated_low, tolerated_high : float or None
+        The gate's limits on this difference, the tightest ones.
+    """
+
+    facets: tuple[str, ...]
+    metric: str
+    group: str
+    reference: str
+    events: tuple[int, ...]
+    rows: tuple[int, ...]
+    reference_events: tuple[int, ...]
+    reference_rows: tuple[int, ...]
+    difference: float | None
+    low: float | None
+    high: float | None
+    e_value: float
+    p_value: float
+    discovered: bool
+    alarm: int | None
+    trend: Trend | None
+    drift: Drift
+    tolerated_low: float | None
+    tolerated_high: float | None
+
+    @property
+    def limited(self) -> bool:
+        """Whether the gate has a limit on this difference."""
+        return self.tolerated_low is not None or self.tolerated_high is not None
+
+    @property
+    def pair(self) -> Pair:
+        """The counts as arrays."""
+        return Pair(
+            *(
+                np.array(one, dtype=np.float64)
+                for one in (self.events, self.rows, self.reference_events, self.reference_rows)
+            )
+        )
+
+    def over_time(self, alpha: float, effect: float) -> SequentialComparison:
+        """Difference so far, confidence sequence and e-value after every batch."""
+        return evidence(self.pair, alpha=alpha, effect=effect)
+
+
+@dataclass(frozen=True)
+class GroupingHistory(Result):
+    """One declared grouping over all batches.
+
+    Attributes
+    ----------
+    facets : tuple of str
+    reference : str
+        What its groups are compared with.
+    groups : tuple of str
+    rows : tuple of tuple of int
+        Rows per batch, of each group.
+    too_small : tuple of str
+        Groups with too few rows in all batches together to be followed.
+    streams : tuple of Stream
+    """
+
+    facets: tuple[str, ...]
+    reference: str
+    groups: tuple[str, ...]
+    rows: tuple[tuple[int, ...], ...]
+    too_small: tuple[str, ...]
+    streams: tuple[Stream, ...]
+
+    @property
+    def facet(self) -> str:
+        """Name of the grouping."""
+        return " & ".join(self.facets)
+
+
+@dataclass(frozen=True)
+class SmallGroup(Result):
+    """A group with fewer rows in a batch than are to be watched."""
+
+    facets: tuple[str, ...]
+    group: str
+    rows: int
+
+
+@dataclass(frozen=True)
+class History(Result):
+    """What all batches show together.
+
+    Attributes
+    ----------
+    spec : AuditSpec
+        Its `history` and `significance` sections hold the settings.
+    batches : tuple of SeenBatch
+        In the order of time.
+    groupings : tuple of GroupingHistory
+    limits : tuple of LimitOverTime
+        Limits of the gate on differences of rates, held against everything counted so far.
+    notes : tuple of str
+        What was not used or not followed, and why.
+    """
+
+    spec: AuditSpec
+    batches: tuple[SeenBatch, ...]
+    groupings: tuple[GroupingHistory, ...]
+    limits: tuple[LimitOverTime, ...]
+    notes: tuple[str, ...]
+
+    @cached_property
+    def streams(self) -> tuple[Stream, ...]:
+        """The streams of all groupings."""
+        return tuple(stream for one in self.groupings for stream in one.streams)
+
+    def over_time(self, stream: Stream) -> SequentialComparison:
+        """Difference so far, confidence sequence and e-value of a stream after every batch."""
+        return stream.over_time(self.spec.significance.alpha, self.spec.history.effect)
+
+    def values(self, stream: Stream) -> list[float | None]:
+        """Difference of a stream in each batch alone; None where a side has too few rows to print its rate."""
+        grouping = next(one for one in self.groupings if one.facets == stream.facets)
+        rows = dict(zip(grouping.groups, np.array(grouping.rows), strict=True))
+        mine = rows[stream.group]
+        others = rows.get(stream.reference, np.array(grouping.rows).sum(axis=0) - mine)
+        enough = np.minimum(mine, others) >= self.spec.significance.min_rows
+        pair = stream.pair
+        enough &= np.minimum(pair.rows, pair.reference_rows) >= FEWEST_IN_DENOMINATOR
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = pair.events / pair.rows - pair.reference_events / pair.reference_rows
+        return [value if printed else None for value, printed in zip(found.tolist(), enough.tolist(), strict=True)]
+
+    def small_groups(self, batch: str | None = None) -> tuple[SmallGroup, ...]:
+        """Groups with fewer rows in a batch than `history.min_rows`.
+
+        Parameters
+        ----------
+        batch : str, optional
+            Name of the batch; by default the latest.
+
+        Raises
+        ------
+        DataError
+            The history has no such batch.
+        """
+        if not self.batches:
+            return ()
+        ids = [one.id for one in self.batches]
+        if batch is not None and batch not in ids:
+            raise DataError(f'The history has no batch "{batch}". {did_you_mean(batch, ids)}')
+        at = -1 if batch is None else ids.index(batch)
+        return tuple(
+            SmallGroup(one.facets, group, rows[at])
+            for one in self.groupings
+            for group, rows in zip(one.groups, one.rows, strict=True)
+            if rows[at] < self.spec.history.min_rows
+        )

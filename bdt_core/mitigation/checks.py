@@ -1,0 +1,78 @@
+"""What this package accepts: labels 0 and 1, groups without gaps, columns of equal length."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from bdt_core.errors import DataError
+from bdt_core.fairness.coding import Coded, code_column
+
+_NAMED = 20
+
+
+def zero_or_one(labels: ArrayLike) -> NDArray[np.bool_]:
+    """Which labels are 1.
+
+    Raises
+    ------
+    DataError
+        Missing labels, or other values than 0 and 1 (False and True).
+    """
+    given = np.asarray(labels)
+    if given.ndim != 1:
+        raise DataError(f"Labels must be one-dimensional; found shape {given.shape}.")
+    missing = int(pd.isna(given).sum())
+    if missing:
+        raise DataError(f"{missing} of {given.size} labels are missing. Leave those rows out.")
+    positive = np.asarray(given == 1)
+    if not bool((positive | (given == 0)).all()):
+        raise DataError(
+            f"Labels must be 0 and 1; found {len(pd.unique(given))} different values of type {given.dtype}. Say which "
+            "value is positive, as in labels == value."
+        )
+    return positive
+
+
+def coded(values: ArrayLike, what: str) -> Coded:
+    """Codes of the values that occur.
+
+    Raises
+    ------
+    DataError
+        Missing values, or none at all.
+    """
+    series: pd.Series[Any] = pd.Series(values)
+    if not series.size:
+        raise DataError(f"There are no {what}: no rows were given.")
+    missing = int(series.isna().sum())
+    if missing:
+        raise DataError(
+            f"{missing} of {series.size} {what} are missing. Leave those rows out, or name a value for them."
+        )
+    found = code_column(pd.DataFrame({what: series.array}), what)
+    used = np.flatnonzero(np.bincount(found.codes, minlength=len(found.levels)))
+    back = np.zeros(len(found.levels), dtype=np.int64)
+    back[used] = np.arange(used.size)
+    return Coded(back[found.codes], tuple(found.levels[i] for i in used))
+
+
+def same_length(**several: int) -> None:
+    """Refuse arrays of different rows.
+
+    Raises
+    ------
+    DataError
+    """
+    if len(set(several.values())) > 1:
+        told = ", ".join(f"{n} {name}" for name, n in several.items())
+        raise DataError(f"All must be of the same rows; found {told}.")
+
+
+def quoted(names: list[str]) -> str:
+    """Names for a message; the first 20."""
+    shown = ", ".join(f'"{name}"' for name in names[:_NAMED])
+    return shown + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")

@@ -1,0 +1,156 @@
+"""The rows that mitigation works on: group, score, label and present decision, with nothing missing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bdt_core.errors import DataError
+from bdt_core.fairness.coding import Coded, code_column, column, numbers
+from bdt_core.fairness.confusion import favourable
+from bdt_core.fairness.counting import code_groups
+from bdt_core.fairness.metric_results import group_name
+from bdt_core.mitigation.curves import gains, group_curves
+from bdt_core.mitigation.results import MitigationSettings
+
+
+@dataclass(frozen=True, eq=False)
+class Decisions:
+    """Rows without missing values, in the order of their content.
+
+    Attributes
+    ----------
+    group : ndarray of str, shape (n,)
+    score : ndarray of float64
+    label : ndarray of bool
+    selected : ndarray of bool or None
+        Present decisions, where a prediction column says them.
+    missing : dict of str to int
+        Rows left out, per column.
+    """
+
+    group: NDArray[Any]
+    score: NDArray[np.float64]
+    label: NDArray[np.bool_]
+    selected: NDArray[np.bool_] | None
+    missing: dict[str, int]
+
+    def of(self, groups: list[str]) -> Decisions:
+        """The rows of some groups."""
+        kept = np.isin(self.group, groups)
+        return replace(
+            self,
+            group=self.group[kept],
+            score=self.score[kept],
+            label=self.label[kept],
+            selected=None if self.selected is None else self.selected[kept],
+        )
+
+
+def read_decisions(frame: pd.DataFrame, settings: MitigationSettings) -> Decisions:
+    """Take the columns out of a table.
+
+    Raises
+    ------
+    DataError
+        A column that does not exist, a score that is not numeric or is infinite, or a label or prediction in which
+        no value is positive.
+    """
+    score = numbers(column(frame, settings.score), settings.score)
+    infinite = int(np.isinf(score).sum())
+    if infinite:
+        raise DataError(f'{infinite} of {score.size} scores in column "{settings.score}" are infinite. Fill them.')
+    label = code_column(frame, settings.label)
+    is_positive = favourable(label.levels, settings.positive)
+    if score.size and not is_positive.any():
+        raise DataError(f'No row has a positive label: column "{settings.label}" never is {_told(settings.positive)}.')
+    prediction = None if settings.prediction is None else code_column(frame, settings.prediction)
+    groups, codes, _ = code_groups(frame, settings.group)
+    known_group = np.array([None not in group for group in groups], dtype=bool)
+    known = {
+        settings.facet: known_group[codes],
+        settings.score: ~np.isnan(score),
+        settings.label: _known(label),
+    }
+    if prediction is not None and settings.prediction is not None:
+        known[settings.prediction] = _known(prediction)
+    kept = np.logical_and.reduce(list(known.values()))
+    names = np.array([group_name(group) for group in groups], dtype=object)[codes][kept].astype(str)
+    selected = None
+    if prediction is not None:
+        wanted = settings.positive if settings.positive_prediction is None else settings.positive_prediction
+        selected = favourable(prediction.levels, wanted)[prediction.codes][kept]
+    rows = Decisions(
+        names,
+        score[kept],
+        is_positive[label.codes][kept],
+        selected,
+        {name: int((~one).sum()) for name, one in known.items() if not one.all()},
+    )
+    return _in_order(rows)
+
+
+def present_thresholds(train: Decisions, settings: MitigationSettings) -> tuple[float | None, str]:
+    """The single threshold that is in use, and what the present decision is in words.
+
+    With a prediction column it is the lowest selected score, if nobody at or above it is rejected; otherwise None.
+    """
+    if settings.prediction is not None:
+        selected = train.selected
+        assert selected is not None
+        found = _threshold_of(train.score, selected)
+        told = f'the column "{settings.prediction}"'
+        if found is None:
+            return None, f"{told} (no single threshold on {settings.score})"
+        return found, f"{told} ({settings.score} at or above {number_text(found)}, for everybody)"
+    if settings.threshold is not None:
+        return settings.threshold, f"{settings.score} at or above {number_text(settings.threshold)}, for everybody"
+    one_group = np.zeros(train.score.size, dtype=np.int64)
+    curves = group_curves(train.score, train.label, one_group, ("everybody",))
+    best = float(curves[0].thresholds[int(gains(curves, settings.objective)[0].argmax())])
+    told = f"{settings.score} at or above {number_text(best)}, for everybody"
+    return best, f"{told} (the single threshold with the best {settings.objective} on the train rows)"
+
+
+def number_text(x: float) -> str:
+    """A threshold as text, to six digits.
+
+    Examples
+    --------
+    >>> number_text(5.0), number_text(0.42971234)
+    ('5', '0.429712')
+    """
+    return f"{x:.6g}"
+
+
+def _threshold_of(score: NDArray[np.float64], selected: NDArray[np.bool_]) -> float | None:
+    if not selected.any():
+        return float("inf")
+    lowest = float(score[selected].min())
+    return None if (score[~selected] >= lowest).any() else lowest
+
+
+def _in_order(rows: Decisions) -> Decisions:
+    """Sorted by content: lots are then drawn for the same rows whatever their order was."""
+    keys = [rows.label, rows.score, rows.group]
+    order = np.lexsort(keys if rows.selected is None else [rows.selected, *keys])
+    return replace(
+        rows,
+        group=rows.group[order],
+        score=rows.score[order],
+        label=rows.label[order],
+        selected=None if rows.selected is None else rows.selected[order],
+    )
+
+
+def _known(coded: Coded) -> NDArray[np.bool_]:
+    is_known = np.array([one is not None for one in coded.levels], dtype=np.bool_)
+    return np.asarray(is_known[coded.codes])
+
+
+def _told(values: tuple[Any, ...]) -> str:
+    return " or ".join(map(str, values))

@@ -1,0 +1,256 @@
+"""Features that stand in for a protected attribute: how well each one tells it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import special
+
+from bdt_core.fairness.coding import Coded, code_column, column, level_order
+from bdt_core.inference import AUC, area_under_curve
+from bdt_core.inference._checks import fraction
+from bdt_core.result import Result
+
+Measure = Literal["Cramér's V, bias-corrected", "AUC", "rank correlation"]
+
+FEWEST_ROWS = 30
+"""Fewer rows, of a group or altogether, tell nothing that could be shown."""
+_MOST_CELLS = 10_000_000
+
+
+@dataclass(frozen=True)
+class Proxy:
+    """How well one feature tells one protected attribute.
+
+    Attributes
+    ----------
+    feature, protected : str
+    measure : {"Cramér's V, bias-corrected", "AUC", "rank correlation"} or None
+        Two categorical columns; a numeric and a categorical one; two numeric ones. None: not measured.
+    level : str or None
+        AUC: the category that the number tells best from all other rows, by the end of its interval nearest to .5.
+    estimate, low, high : float or None
+        V in [0, 1] (no interval is given for it); AUC in [0, 1], .5 telling nothing; correlation in [-1, 1].
+    strength : float or None
+        On one scale, 0 (tells nothing) to 1 (tells all): V, ``|2 AUC - 1|``, ``|correlation|``.
+    rows : int
+        Rows with both values; a missing category is a level of its own.
+    reason : str or None
+        Why nothing was measured.
+    """
+
+    feature: str
+    protected: str
+    measure: Measure | None
+    level: str | None
+    estimate: float | None
+    low: float | None
+    high: float | None
+    strength: float | None
+    rows: int
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class ProxyTable(Result):
+    """All pairs of feature and protected attribute, strongest first.
+
+    Attributes
+    ----------
+    confidence : float
+        Of each interval alone.
+    proxies : tuple of Proxy
+    """
+
+    confidence: float
+    proxies: tuple[Proxy, ...]
+
+    def table(self) -> pd.DataFrame:
+        """One line per pair, strongest first."""
+        names = ("feature", "protected", "measure", "level", "estimate", "low", "high", "strength", "rows", "reason")
+        return pd.DataFrame({name: [getattr(one, name) for one in self.proxies] for name in names})
+
+
+def proxy_table(
+    frame: pd.DataFrame, features: Sequence[str], protected: Sequence[str], *, alpha: float = 0.05
+) -> ProxyTable:
+    """Measure how well each feature tells each protected attribute.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    features, protected : sequence of str
+        Columns. Numeric ones with more than two values are taken as numbers, all others as categories.
+    alpha : float
+        Intervals of AUC (DeLong) and rank correlation (Bonett & Wright) have confidence 1 - alpha, each alone.
+
+    Returns
+    -------
+    ProxyTable
+        A pair of the same column is left out.
+
+    Raises
+    ------
+    DataError
+        A column that does not exist.
+    SpecError
+        alpha outside (0, 1).
+
+    Notes
+    -----
+    One feature at a time: several weak ones can tell an attribute together. Of several categories the one told best
+    is shown, which errs towards the strong side where all are told badly. V is corrected for the value that it
+    would have by chance (Bergsma 2013), so that 0 means "no more than chance".
+
+    References
+    ----------
+    Bergsma, W. (2013). A bias-correction for Cramér's V and Tschuprow's T. Journal of the Korean Statistical
+    Society 42, 323-328. Bonett, D. G., Wright, T. A. (2000). Psychometrika 65, 23-28.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"sex": list("fm") * 50, "job": ["nurse", "pilot"] * 50, "age": range(100)})
+    >>> found = proxy_table(frame, ["age", "job"], ["sex"])
+    >>> [(one.feature, one.measure, round(one.strength, 2)) for one in found.proxies]
+    [('job', "Cramér's V, bias-corrected", 1.0), ('age', 'AUC', 0.02)]
+    """
+    confidence = 1.0 - fraction(alpha, "alpha")
+    columns = {name: column(frame, name) for name in dict.fromkeys([*features, *protected])}
+    numeric = {name: _is_number(one) for name, one in columns.items()}
+    found = []
+    for attribute in dict.fromkeys(protected):
+        for feature in dict.fromkeys(features):
+            if feature == attribute:
+                continue
+            if numeric[feature] and numeric[attribute]:
+                found.append(_correlated(columns[feature], columns[attribute], alpha))
+            elif numeric[feature]:
+                found.append(_telling(columns[feature], columns[attribute], feature, attribute, alpha))
+            elif numeric[attribute]:
+                found.append(_telling(columns[attribute], columns[feature], feature, attribute, alpha))
+            else:
+                found.append(_associated(columns[feature], columns[attribute]))
+    order = sorted(found, key=lambda one: (one.strength is None, -(one.strength or 0.0), one.protected, one.feature))
+    return ProxyTable(confidence, tuple(order))
+
+
+def bias_corrected_cramers_v(counts: NDArray[Any]) -> float:
+    """Cramér's V of a table of counts, less what chance alone would give; 0 to 1.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (r, c)
+        Rows and columns without counts are left out. A table with a single row or column gives 0.
+
+    References
+    ----------
+    Bergsma, W. (2013). Journal of the Korean Statistical Society 42, 323-328.
+
+    Examples
+    --------
+    >>> bias_corrected_cramers_v(np.array([[50, 0], [0, 50]])), bias_corrected_cramers_v(np.array([[5, 5], [5, 5]]))
+    (1.0, 0.0)
+    """
+    table = counts[counts.sum(axis=1) > 0][:, counts.sum(axis=0) > 0].astype(np.float64)
+    n = table.sum()
+    r, c = table.shape
+    if min(r, c) < 2 or n < 2:
+        return 0.0
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / n
+    phi2 = float(((table - expected) ** 2 / expected).sum() / n)
+    phi2 = max(0.0, phi2 - (r - 1) * (c - 1) / (n - 1))
+    fewest = min(r - (r - 1) ** 2 / (n - 1), c - (c - 1) ** 2 / (n - 1)) - 1.0
+    return min(1.0, math.sqrt(phi2 / fewest)) if fewest > 0.0 else 0.0
+
+
+def _associated(feature: pd.Series[Any], protected: pd.Series[Any]) -> Proxy:
+    names = (str(feature.name), str(protected.name))
+    one, other = _codes(feature), _codes(protected)
+    rows = one.codes.size
+    sizes = (len(one.levels), len(other.levels))
+    if rows < FEWEST_ROWS:
+        return _nothing(*names, rows, f"fewer than {FEWEST_ROWS} rows")
+    if max(sizes) > rows / 2:
+        return _nothing(*names, rows, "nearly every row has a value of its own")
+    if sizes[0] * sizes[1] > _MOST_CELLS:
+        return _nothing(*names, rows, f"{sizes[0]:,} x {sizes[1]:,} combinations are too many to count")
+    cells = one.codes * sizes[1] + other.codes
+    counts = np.bincount(cells, minlength=sizes[0] * sizes[1]).reshape(sizes)
+    if min((counts.sum(axis=axis) > 0).sum() for axis in (0, 1)) < 2:
+        return _nothing(*names, rows, "one of the columns has a single value")
+    v = bias_corrected_cramers_v(counts)
+    return Proxy(*names, "Cramér's V, bias-corrected", None, v, None, None, v, rows)
+
+
+def _telling(numbers: pd.Series[Any], categories: pd.Series[Any], feature: str, protected: str, alpha: float) -> Proxy:
+    """How well a number tells the category that it tells best."""
+    x = numbers.to_numpy(dtype=np.float64, na_value=np.nan)
+    known = np.isfinite(x)
+    coded = _codes(categories)
+    x, codes = x[known], coded.codes[known]
+    rows = np.bincount(codes, minlength=len(coded.levels))
+    compared = np.flatnonzero((rows >= FEWEST_ROWS) & (codes.size - rows >= FEWEST_ROWS))
+    if not compared.size:
+        return _nothing(feature, protected, int(codes.size), f"no two sides with {FEWEST_ROWS} rows to compare")
+    areas = {level: area_under_curve(x[codes == level], x[codes != level], alpha=alpha) for level in compared.tolist()}
+    best = max(areas, key=lambda level: (_distance(areas[level]), _name(coded, level)))
+    found = areas[best]
+    assert found.auc is not None
+    strength = abs(2.0 * found.auc - 1.0)
+    return Proxy(
+        feature, protected, "AUC", _name(coded, best), found.auc, found.low, found.high, strength, int(codes.size)
+    )
+
+
+def _distance(area: AUC) -> tuple[float, float]:
+    """How far an interval lies from .5, then the estimate: few rows do not win by chance."""
+    assert area.auc is not None
+    assert area.low is not None
+    assert area.high is not None
+    return max(area.low - 0.5, 0.5 - area.high, 0.0), abs(area.auc - 0.5)
+
+
+def _correlated(feature: pd.Series[Any], protected: pd.Series[Any], alpha: float) -> Proxy:
+    names = (str(feature.name), str(protected.name))
+    both = np.stack([one.to_numpy(dtype=np.float64, na_value=np.nan) for one in (feature, protected)])
+    pair = pd.DataFrame(both[:, np.isfinite(both).all(axis=0)].T, columns=["a", "b"])
+    n = len(pair)
+    if n < FEWEST_ROWS or min(pair.nunique()) < 2:
+        reason = f"fewer than {FEWEST_ROWS} rows" if n < FEWEST_ROWS else "one of the columns has a single value"
+        return _nothing(*names, n, reason)
+    ranks = pair.rank()
+    r = float(np.clip(np.corrcoef(ranks["a"], ranks["b"])[0, 1], -1.0, 1.0))
+    low, high = r, r
+    if abs(r) < 1.0:
+        reach = float(special.ndtri(1.0 - 0.5 * alpha)) * math.sqrt((1.0 + 0.5 * r * r) / (n - 3))
+        low, high = math.tanh(math.atanh(r) - reach), math.tanh(math.atanh(r) + reach)
+    return Proxy(*names, "rank correlation", None, r, low, high, abs(r), n)
+
+
+def _nothing(feature: str, protected: str, rows: int, reason: str) -> Proxy:
+    return Proxy(feature, protected, None, None, None, None, None, None, rows, reason)
+
+
+def _is_number(series: pd.Series[Any]) -> bool:
+    dtype = series.dtype
+    number = pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype)
+    return bool(number and series.nunique() > 2)
+
+
+def _codes(series: pd.Series[Any]) -> Coded:
+    """Codes in the order of the levels: sums over a table then do not depend on the order of the rows."""
+    found = code_column(pd.DataFrame({"column": series.array}), "column")
+    order = sorted(range(len(found.levels)), key=lambda i: level_order(found.levels[i]))
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    return Coded(place[found.codes], tuple(found.levels[i] for i in order))
+
+
+def _name(coded: Coded, level: int) -> str:
+    return "(missing)" if coded.levels[level] is None else str(coded.levels[level])

@@ -1,0 +1,240 @@
+"""What was measured about each limit that does not hold, in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bdt_core.fairness.metric_results import Estimate
+from bdt_core.mitigation.decisions import number_text
+from bdt_core.mitigation.results import FrontierRow, GroupChange, MetricChange, Mitigation, Thresholds
+from bdt_core.report import text
+from bdt_core.result import Result
+from bdt_core.spec import GATE_METRICS
+from bdt_core.verdict import LimitResult, MetricLimitResult, Verdict
+
+
+@dataclass(frozen=True)
+class Recommendation(Result):
+    """What to do about one limit.
+
+    Attributes
+    ----------
+    check : str
+        The limit's name.
+    verdict : str
+        What the limit said.
+    measured : bool
+        Whether the effect on this limit's metric was measured.
+    keeps_limit : {"yes", "no", "cannot tell"} or None
+        Whether the whole interval after the change lies within the limit, beyond it, or on both sides.
+    text : str
+    """
+
+    check: str
+    verdict: Verdict
+    measured: bool
+    keeps_limit: str | None
+    text: str
+
+
+def recommend(mitigation: Mitigation, limits: Sequence[LimitResult]) -> tuple[Recommendation, ...]:
+    """Say for each limit that does not pass what the thresholds were measured to do about it.
+
+    Parameters
+    ----------
+    mitigation : Mitigation
+    limits : sequence of limit results
+        Of the gate; those that pass are left out.
+
+    Returns
+    -------
+    tuple of Recommendation
+        In the order of the limits.
+    """
+    return tuple(_recommended(mitigation, one) for one in limits if one.verdict != "pass")
+
+
+def _recommended(mitigation: Mitigation, limit: LimitResult) -> Recommendation:
+    if not isinstance(limit, MetricLimitResult):
+        return _unmeasured(
+            limit, f"Thresholds by {mitigation.settings.facet} were tried, not by cluster. {_proxies(mitigation)}"
+        )
+    if limit.facet != mitigation.settings.facet:
+        return _unmeasured(
+            limit,
+            f"Thresholds by {mitigation.settings.facet} were tried, not by {limit.facet}: set mitigation.group to "
+            f"{limit.facet} to measure what they do to this metric.",
+        )
+    if mitigation.thresholds is None:
+        return _unmeasured(limit, f"Thresholds by {limit.facet} could not be chosen. {mitigation.reason}")
+    name = GATE_METRICS[limit.metric]
+    if name == "bias_score":
+        return _unmeasured(limit, _parts_of_the_score(mitigation))
+    changes = [one for one in mitigation.thresholds.metrics if one.metric == name and _is_known(one)]
+    if not changes:
+        return _unmeasured(
+            limit,
+            f"{_capital(limit.metric)} was not measured under other thresholds: "
+            + _undefined(mitigation.thresholds, name),
+        )
+    return _measured(mitigation, mitigation.thresholds, limit, changes)
+
+
+def _measured(
+    mitigation: Mitigation, found: Thresholds, limit: MetricLimitResult, changes: list[MetricChange]
+) -> Recommendation:
+    settings = mitigation.settings
+    worst = max(changes, key=lambda one: (_beyond(one.after, limit), one.group or ""))
+    kept = _keeps(changes, limit)
+    sentences = [
+        f"Thresholds by {settings.facet} on {settings.score}, chosen on {text.count(mitigation.train_rows)} train rows "
+        f"for {settings.constraint.replace('_', ' ')} within {settings.tolerance:g}: {_all_thresholds(found.groups)}.",
+        f"On the {text.count(mitigation.test_rows)} test rows {_told(worst, settings.alpha)}; accuracy goes from "
+        f"{text.percent(found.accuracy.before.estimate)} to {text.percent(found.accuracy.after.estimate)} "
+        f"({_points(found.accuracy_change, settings.alpha)}).",
+        {
+            "yes": f"The whole interval then keeps the limit ({_allowed(limit)}).",
+            "no": f"The whole interval is then still beyond the limit ({_allowed(limit)}).",
+            "cannot tell": f"The interval then lies on both sides of the limit ({_allowed(limit)}): so many test rows "
+            "cannot show that it holds.",
+        }[kept],
+    ]
+    if worst.metric == settings.metric:
+        sentences += _cheaper(found, limit, settings.tolerance)
+    elif worst.metric.removesuffix("_ratio") != settings.constraint:
+        sentences.append(
+            f"They were not chosen for this metric, but for {settings.constraint.replace('_', ' ')}; "
+            "mitigation.constraint says for which."
+        )
+    return Recommendation(limit.check, limit.verdict, True, kept, " ".join(sentences))
+
+
+def _cheaper(found: Thresholds, limit: MetricLimitResult, tolerance: float) -> list[str]:
+    """The loosest thresholds whose gap on the train rows keeps the limit, where they are looser than those chosen."""
+    within = [one for one in found.frontier if limit.maximum is not None and one.train_gap <= limit.maximum]
+    if not within:
+        return []
+    loosest: FrontierRow = within[0]
+    if loosest.train_gap <= max(tolerance, found.train_gap) or loosest.gap.estimate is None:
+        return []
+    return [
+        f"The loosest thresholds that keep it on the train rows (tolerance {loosest.tolerance:g}) have a gap of "
+        f"{text.number(loosest.gap.estimate)} and an accuracy of {text.percent(loosest.accuracy.estimate)} on the test "
+        "rows."
+    ]
+
+
+def _unmeasured(limit: LimitResult, why: str) -> Recommendation:
+    return Recommendation(limit.check, limit.verdict, False, None, why.strip())
+
+
+def _parts_of_the_score(mitigation: Mitigation) -> str:
+    assert mitigation.thresholds is not None
+    parts = [
+        _told(one, mitigation.settings.alpha)
+        for one in mitigation.thresholds.metrics
+        if one.metric in ("demographic_parity_difference", "equalized_odds_difference")
+    ]
+    return f"The composite score was not measured under other thresholds. Near to it: {'; '.join(parts)}."
+
+
+def _undefined(found: Thresholds, name: str) -> str:
+    reasons = [
+        side.undefined_reason
+        for one in found.metrics
+        if one.metric == name
+        for side in (one.before, one.after)
+        if side.undefined_reason
+    ]
+    return f"{reasons[0]}." if reasons else f"name {name} in mitigation.metrics to measure it."
+
+
+def _proxies(mitigation: Mitigation) -> str:
+    """The features that tell a group best: through them a cluster can stand in for it."""
+    strong = [one for one in (mitigation.proxies.proxies if mitigation.proxies else ()) if one.strength is not None][:3]
+    if not strong:
+        return ""
+    told = ", ".join(f"{one.feature} ({one.protected}: {one.measure} {text.number(one.estimate)})" for one in strong)
+    return f"The features that tell a protected attribute best: {told}."
+
+
+def _all_thresholds(groups: Sequence[GroupChange]) -> str:
+    return "; ".join(f"{one.group} {_threshold_change(one)}" for one in groups)
+
+
+def _threshold_change(one: GroupChange) -> str:
+    if one.threshold_after is None:
+        after = " or ".join(f"{_threshold(value)} ({text.percent(chance)})" for value, chance in one.mixture)
+        return f"draws lots between {after}"
+    if one.threshold_before is None:
+        return _threshold(one.threshold_after)
+    if one.threshold_before == one.threshold_after:
+        return f"stays at {_threshold(one.threshold_after)}"
+    return f"from {_threshold(one.threshold_before)} to {_threshold(one.threshold_after)}"
+
+
+def _threshold(value: float) -> str:
+    if math.isinf(value):
+        return "nobody" if value > 0 else "everybody"
+    return number_text(value)
+
+
+def _told(change: MetricChange, alpha: float) -> str:
+    whose = f" of {change.group}" if change.group else ""
+    return (
+        f"the {change.metric.replace('_', ' ')}{whose} goes from {_with_interval(change.before, alpha)} to "
+        f"{_with_interval(change.after, alpha)}"
+    )
+
+
+def _with_interval(one: Estimate, alpha: float) -> str:
+    if one.estimate is None:
+        return f"undefined ({one.undefined_reason})"
+    level = f"{100 * (1 - alpha):.4g} % CI"
+    return f"{text.number(one.estimate)} [{level} {text.number(one.low)} to {text.number(one.high)}]"
+
+
+def _points(change: Estimate, alpha: float) -> str:
+    return text.difference(change.estimate, change.low, change.high, confidence=1.0 - alpha, unit="rate")
+
+
+def _is_known(change: MetricChange) -> bool:
+    return change.after.estimate is not None
+
+
+def _keeps(changes: Sequence[MetricChange], limit: MetricLimitResult) -> str:
+    """The severest of all groups."""
+    verdicts = [_keeps_one(one.after, limit) for one in changes]
+    return next(one for one in ("no", "cannot tell", "yes") if one in verdicts)
+
+
+def _keeps_one(one: Estimate, limit: MetricLimitResult) -> str:
+    if one.low is None or one.high is None:
+        return "cannot tell"
+    lowest = -math.inf if limit.minimum is None else limit.minimum
+    highest = math.inf if limit.maximum is None else limit.maximum
+    if one.high < lowest or one.low > highest:
+        return "no"
+    return "yes" if one.low >= lowest and one.high <= highest else "cannot tell"
+
+
+def _beyond(one: Estimate, limit: MetricLimitResult) -> float:
+    """How far a value lies beyond the limit; negative within."""
+    assert one.estimate is not None
+    below = -math.inf if limit.minimum is None else limit.minimum - one.estimate
+    above = -math.inf if limit.maximum is None else one.estimate - limit.maximum
+    return max(below, above)
+
+
+def _allowed(limit: MetricLimitResult) -> str:
+    if limit.minimum is None:
+        return f"at most {text.number(limit.maximum)}"
+    if limit.maximum is None:
+        return f"at least {text.number(limit.minimum)}"
+    return f"{text.number(limit.minimum)} to {text.number(limit.maximum)}"
+
+
+def _capital(metric: str) -> str:
+    return text.capital(metric.replace("_", " "))

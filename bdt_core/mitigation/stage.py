@@ -1,0 +1,256 @@
+"""The audit's stage: thresholds are chosen on the train rows and measured on the test rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bdt_core.errors import BDTError, DataError
+from bdt_core.fairness import BiasMetrics, Estimate, Metric
+from bdt_core.fairness.metric_results import group_name
+from bdt_core.inference import area_under_curve
+from bdt_core.mitigation.checks import quoted
+from bdt_core.mitigation.curves import RATES_OF
+from bdt_core.mitigation.decisions import Decisions, present_thresholds, read_decisions
+from bdt_core.mitigation.group_thresholds import GroupThresholds
+from bdt_core.mitigation.measuring import accuracy, group_metrics, paired_change
+from bdt_core.mitigation.proxies import proxy_table
+from bdt_core.mitigation.results import (
+    FrontierRow,
+    GroupChange,
+    LeftOutGroup,
+    MetricChange,
+    Mitigation,
+    MitigationSettings,
+    Thresholds,
+)
+from bdt_core.mitigation.reweighing import reweigh
+
+FEWEST_IN_DENOMINATOR = 10
+SHOWN_RATES = (
+    "selection_rate",
+    "true_positive_rate",
+    "false_positive_rate",
+    "positive_predictive_value",
+    "accuracy",
+)
+
+
+def mitigate(train: pd.DataFrame, test: pd.DataFrame, settings: MitigationSettings) -> Mitigation:
+    """Choose thresholds per group on the train rows and measure on the test rows what they change.
+
+    Parameters
+    ----------
+    train, test : DataFrame
+        With the columns that the settings name.
+    settings : MitigationSettings
+
+    Returns
+    -------
+    Mitigation
+        Where no thresholds can be chosen (one group only, constant scores, a tolerance that cannot be met) the
+        status is "not_possible", with the reason; reweighing and proxies are there all the same.
+
+    Raises
+    ------
+    DataError
+        A column that does not exist or is of the wrong type.
+    SpecError
+        `settings.metrics` names an unknown metric.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> frame = pd.DataFrame({"sex": np.tile(["f", "m"], 500), "skill": rng.integers(1, 11, 1000)})
+    >>> frame["score"] = frame["skill"] - 2 * (frame["sex"] == "f")
+    >>> frame["repaid"] = (rng.random(1000) < frame["skill"] / 12).astype(int)
+    >>> settings = MitigationSettings(("sex",), "score", "repaid", threshold=6.0, tolerance=0.05)
+    >>> found = mitigate(frame[:500], frame[500:], settings)
+    >>> [(one.group, one.threshold_before, one.threshold_after) for one in found.thresholds.groups]
+    [('f', 6.0, 4.0), ('m', 6.0, 6.0)]
+    >>> found.thresholds.gap.before.estimate > found.thresholds.gap.after.estimate
+    True
+    """
+    fit_rows, judge_rows = read_decisions(train, settings), read_decisions(test, settings)
+    taking_part, left_out = _taking_part(fit_rows, judge_rows, settings)
+    fit_part, judge_part = fit_rows.of(taking_part), judge_rows.of(taking_part)
+    present, measured, notes, reason = "not determined", None, [], None
+    if fit_part.score.size:
+        one_threshold, present = present_thresholds(fit_part, settings)
+    try:
+        model = _fitted(taking_part, fit_part, settings)
+    except BDTError as problem:
+        reason = str(problem)
+    else:
+        measured = _measured(model, fit_part, judge_part, one_threshold, settings)
+        notes = _notes(model, fit_part, settings)
+    proxies = None
+    if settings.features:
+        columns = list(dict.fromkeys([*settings.features, *(settings.protected or settings.group)]))
+        everybody = pd.concat([train[columns], test[columns]], ignore_index=True)
+        proxies = proxy_table(everybody, settings.features, settings.protected or settings.group, alpha=settings.alpha)
+    return Mitigation(
+        settings=settings,
+        status="measured" if measured else "not_possible",
+        reason=reason,
+        present=present,
+        train_rows=fit_part.score.size,
+        test_rows=judge_part.score.size,
+        missing=dict(Counter(fit_rows.missing) + Counter(judge_rows.missing)),
+        left_out=left_out,
+        thresholds=measured,
+        reweighing=reweigh(fit_part.label.astype(np.int64), fit_part.group) if fit_part.score.size else None,
+        proxies=proxies,
+        notes=tuple(notes),
+    )
+
+
+def _taking_part(
+    train: Decisions, test: Decisions, settings: MitigationSettings
+) -> tuple[list[str], tuple[LeftOutGroup, ...]]:
+    """Groups with enough rows to choose a threshold on, and the others."""
+    rows, tested = Counter(train.group.tolist()), Counter(test.group.tolist())
+    positives = Counter(train.group[train.label].tolist())
+    kept, left_out = [], []
+    for name in sorted(rows.keys() | tested.keys()):
+        have = {"rows": (rows[name], settings.min_rows)}
+        if settings.constraint != "demographic_parity":
+            have["rows with a positive label"] = (positives[name], FEWEST_IN_DENOMINATOR)
+        if settings.constraint == "equalized_odds":
+            have["rows with a negative label"] = (rows[name] - positives[name], FEWEST_IN_DENOMINATOR)
+        lacks = next((f"{n} train {what}; {least} are needed" for what, (n, least) in have.items() if n < least), None)
+        if lacks is None and not tested[name]:
+            lacks = "no test rows"
+        if lacks is None:
+            kept.append(name)
+        else:
+            left_out.append(LeftOutGroup(name, rows[name], tested[name], lacks))
+    return kept, tuple(left_out)
+
+
+def _fitted(taking_part: list[str], train: Decisions, settings: MitigationSettings) -> GroupThresholds:
+    if len(taking_part) < 2:
+        found = f"only {quoted(taking_part)} has" if taking_part else "none has"
+        raise DataError(
+            f"Thresholds by {settings.facet} need two groups with enough rows; {found}. Bring more rows or join groups."
+        )
+    model = GroupThresholds(
+        settings.constraint,
+        tolerance=settings.tolerance,
+        objective=settings.objective,
+        randomized=settings.randomized,
+    )
+    return model.fit(train.score, train.label, train.group)
+
+
+def _measured(
+    model: GroupThresholds,
+    train: Decisions,
+    test: Decisions,
+    one_threshold: float | None,
+    settings: MitigationSettings,
+) -> Thresholds:
+    before = _present(test, one_threshold)
+    after = model.predict(test.score, test.group, settings.random_state).astype(np.bool_)
+    was, now = group_metrics(test, before, settings), group_metrics(test, after, settings)
+    changes = _changes(was, now, settings)
+    rows = Counter(train.group.tolist())
+    return Thresholds(
+        train_gap=model.gap_,
+        groups=tuple(
+            _group_change(name, rows[name], test, before, after, one_threshold, model, (was, now), settings)
+            for name in sorted(rows)
+        ),
+        gap=next(one for one in changes if one.metric == settings.metric),
+        accuracy=MetricChange("accuracy", None, accuracy(test, before, settings), accuracy(test, after, settings)),
+        accuracy_change=paired_change(before == test.label, after == test.label, settings.alpha),
+        metrics=changes,
+        frontier=_frontier(model, test, settings),
+    )
+
+
+def _present(test: Decisions, one_threshold: float | None) -> NDArray[np.bool_]:
+    if test.selected is not None:
+        return test.selected
+    assert one_threshold is not None
+    return np.asarray(test.score >= one_threshold)
+
+
+def _changes(was: BiasMetrics, now: BiasMetrics, settings: MitigationSettings) -> tuple[MetricChange, ...]:
+    """Ranges, and the metrics that were asked for."""
+    wanted = {was[name].name for name in settings.metrics}  # refuses unknown ones
+    changes = []
+    for before, after in zip(was.metrics, now.metrics, strict=True):
+        if before.kind != "range" and before.name not in wanted:
+            continue
+        names = [group_name(group) or None for group in before.values]
+        changes += [MetricChange(before.name, name, _at(before, i), _at(after, i)) for i, name in enumerate(names)]
+    return tuple(changes)
+
+
+def _group_change(
+    name: str,
+    train_rows: int,
+    test: Decisions,
+    before: NDArray[np.bool_],
+    after: NDArray[np.bool_],
+    one_threshold: float | None,
+    model: GroupThresholds,
+    metrics: tuple[BiasMetrics, BiasMetrics],
+    settings: MitigationSettings,
+) -> GroupChange:
+    inside = test.group == name
+    test_rows = int(inside.sum())
+    is_shown = test_rows >= settings.min_rows
+    was, now = metrics
+    rates = tuple(MetricChange(rate, name, was[rate][name], now[rate][name]) for rate in SHOWN_RATES)
+    mixture = model.mixtures_[name]
+    return GroupChange(
+        group=name,
+        train_rows=train_rows,
+        test_rows=test_rows,
+        threshold_before=one_threshold,
+        threshold_after=mixture[0][0] if len(mixture) == 1 else None,
+        mixture=mixture,
+        selected_now=int((inside & after & ~before).sum()) if is_shown else None,
+        selected_no_longer=int((inside & before & ~after).sum()) if is_shown else None,
+        rates=rates if is_shown else (),
+    )
+
+
+def _frontier(model: GroupThresholds, test: Decisions, settings: MitigationSettings) -> tuple[FrontierRow, ...]:
+    rows = []
+    for point in model.frontier():
+        thresholds = {str(group): value for group, value in point.thresholds.items()}
+        at = np.zeros(test.score.size)
+        for group, value in thresholds.items():
+            at[test.group == group] = value
+        selected = test.score >= at
+        gap = group_metrics(test, selected, settings)[settings.metric].only
+        right = accuracy(test, selected, settings)
+        rows.append(FrontierRow(point.tolerance, point.gap, point.objective, thresholds, gap, right))
+    return tuple(rows)
+
+
+def _at(metric: Metric, i: int) -> Estimate:
+    return Estimate(
+        metric.estimate[i], metric.low[i], metric.high[i], metric.undefined_reason[i], metric.n[i], metric.events[i]
+    )
+
+
+def _notes(model: GroupThresholds, train: Decisions, settings: MitigationSettings) -> list[str]:
+    notes = [f"The rule needs the {settings.facet} of every person at the time of decision.", *model.notes_]
+    area = area_under_curve(train.score[train.label], train.score[~train.label], alpha=settings.alpha)
+    if area.high is not None and area.high < 0.5:
+        notes.append(
+            f"{settings.score} is lower for rows with a positive label (AUC {area.auc:.2f}): turn its sign, or name "
+            "the other value as positive."
+        )
+    if len(RATES_OF[settings.constraint]) == 1:
+        notes.append(
+            f"Only the {RATES_OF[settings.constraint][0].replace('_', ' ')} is held equal; see what other metrics do."
+        )
+    return notes

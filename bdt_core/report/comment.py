@@ -1,0 +1,104 @@
+"""The gate's result as the body of a comment on a pull request, and as the summary of a CI step."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from bdt_core.report import text
+from bdt_core.report.blocks import Bullets, Cell, Paragraph, Table
+from bdt_core.report.gate_result import GateResult, shortened
+from bdt_core.report.markdown import _block, _escaped
+from bdt_core.report.printed import printed
+from bdt_core.report.sections_result import gate_section
+from bdt_core.verdict.baseline import CHANGE_WORDS
+
+_LONGEST_CELL = 200
+_MOST_SENTENCES = 10
+_SEVEREST_FIRST = ("stops", "warns", "accepted", "holds")
+_WHAT_FOLLOWS = {
+    "holds": "lets pass",
+    "stops": "stops what stands behind the gate",
+    "accepted": "lets pass: not significantly worse than the baseline",
+    "warns": "lets pass with a warning",
+}
+_CODES = {
+    0: "The gate is open.",
+    1: "The gate is shut.",
+    3: "The gate cannot tell: nothing stops, but nothing is proven either.",
+}
+
+
+def comment_marker(name: str) -> str:
+    """The hidden line by which a bot finds the comment of an audit again.
+
+    Examples
+    --------
+    >>> comment_marker("loans")
+    '<!-- bdt-gate:loans -->'
+    """
+    return f"<!-- bdt-gate:{name} -->"
+
+
+def render_comment(document: dict[str, Any], result: GateResult) -> str:
+    """Draw the gate's result as Markdown.
+
+    Parameters
+    ----------
+    document : dict
+        The report, as data.
+    result : dict
+        From :func:`bdt_core.report.gate_result.build_gate_result`, of the same report.
+
+    Returns
+    -------
+    str
+        A hidden marker, verdict, table of limits (severest first, ten at most), the most deviating cluster, what has
+        changed against the baseline, and warnings. Names from the data are escaped and shortened, so that the whole
+        fits into a comment.
+    """
+    word = text.VERDICT_WORDS[result["verdict"]]
+    baseline = result["baseline"]
+    parts = [
+        comment_marker(result["name"]),
+        f"## {word}: bias gate {_escaped(result['name'])}",
+        f"**{_escaped(shortened(result['sentence']))}**",
+        f"{_CODES[result['exit_code']]} Exit code {result['exit_code']}."
+        + (f" Against the baseline: {_escaped(shortened(baseline['sentence']))}" if baseline else ""),
+        _limits(document, result),
+        "### The most deviating cluster",
+        _escaped(shortened(result["headline"])),
+        _changes(result),
+        *(f"> **Warning:** {_escaped(shortened(one))}" for one in result["warnings"]),
+    ]
+    return "\n\n".join(one for one in parts if one) + "\n"
+
+
+def _limits(document: dict[str, Any], result: GateResult) -> str:
+    """The report's own table of limits, with what follows from them, and their sentences."""
+    drawn = gate_section(printed(document)).blocks
+    tables = [one for one in drawn if isinstance(one, Table)]
+    if not tables:
+        return "\n\n".join(_block(one) for one in drawn if isinstance(one, Paragraph))
+    order = sorted(range(len(result["limits"])), key=lambda i: _SEVEREST_FIRST.index(result["limits"][i]["outcome"]))
+    limits = [result["limits"][i] for i in order]
+    rows = [
+        (*map(_short_cell, tables[0].rows[i][:-1]), Cell(_WHAT_FOLLOWS[result["limits"][i]["outcome"]])) for i in order
+    ]
+    told = dict.fromkeys(shortened(one["sentence"]) for one in limits[:_MOST_SENTENCES])
+    sentences = tuple(one for one in told if one != shortened(result["sentence"]))
+    parts = (_block(replace(tables[0], rows=tuple(rows))), _block(Bullets(sentences)))
+    return "\n\n".join(one for one in parts if one)
+
+
+def _changes(result: GateResult) -> str:
+    if result["baseline"] is None:
+        return ""
+    changes = [one["change"] for one in result["limits"]]
+    changes.sort(key=lambda one: tuple(CHANGE_WORDS).index(one["change"]))
+    told = tuple(shortened(one["sentence"]) for one in changes[:_MOST_SENTENCES])
+    return "\n\n".join(["### Against the baseline", _block(Bullets(told or ("No limit is set.",)))])
+
+
+def _short_cell(cell: Cell) -> Cell:
+    return replace(cell, text=shortened(cell.text, _LONGEST_CELL), note=shortened(cell.note, _LONGEST_CELL))

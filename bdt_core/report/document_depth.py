@@ -1,0 +1,38 @@
+"""The parts of the report's document on intersections, local bias and mitigation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from bdt_core.depth import Depth
+from bdt_core.verdict import GateResult
+
+SLICES_LISTED = 50
+
+
+def depth_document(depth: Depth, gate: GateResult) -> dict[str, Any]:
+    """What was found beside clusters and declared groups; null for what was not asked for.
+
+    Slices are listed as far as they are significant, and the first `SLICES_LISTED` of the others.
+    """
+    slices = depth.slices
+    if slices is not None:
+        significant = sum(bool(one.significant) for one in slices.slices)
+        slices = replace(slices, slices=slices.slices[: max(significant, SLICES_LISTED)])
+    return {
+        "slices": None if slices is None else slices.to_dict(),
+        "local_bias": None if depth.local_bias is None else _without_state(depth.local_bias.to_dict()),
+        "mitigation": None if depth.mitigation is None else _mitigation(depth.mitigation, gate),
+    }
+
+
+def _mitigation(found: Any, gate: GateResult) -> dict[str, Any]:
+    from bdt_core.mitigation import recommend
+
+    return {**found.to_dict(), "recommendations": [one.to_dict() for one in recommend(found, gate.limits)]}
+
+
+def _without_state(found: dict[str, Any]) -> dict[str, Any]:
+    """Without the fitted model, which is needed to place new rows and not to read the result."""
+    return {name: value for name, value in found.items() if name != "model_state"}

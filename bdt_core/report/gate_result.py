@@ -1,0 +1,111 @@
+"""What the gate says, as data: every form for CI systems is drawn from it."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from bdt_core.report import text
+from bdt_core.verdict.baseline import BaselineComparison
+
+GateResult = dict[str, Any]
+Outcome = Literal["holds", "stops", "accepted", "warns"]
+GATE_SCHEMA_VERSION = 1
+LONGEST_TEXT = 1000
+
+
+def build_gate_result(
+    document: dict[str, Any], exit_code: int, comparison: BaselineComparison | None = None
+) -> GateResult:
+    """Put verdict, limits and exit code into one JSON-able document.
+
+    Parameters
+    ----------
+    document : dict
+        The report, as data.
+    exit_code : int
+    comparison : BaselineComparison, optional
+        With an earlier report.
+
+    Returns
+    -------
+    dict
+        ``schema_version``, ``name``, ``verdict`` (the report's own), ``exit_code``, ``blocks``, ``sentence``,
+        ``headline`` (the most deviating cluster), ``limits`` as in the report, each with its ``outcome`` and its
+        ``change`` since the baseline, ``baseline`` (verdict, blocks and sentence against it, or null) and
+        ``warnings``. Every text is on one line, without characters that control a terminal, and never a command to a
+        CI runner that reads along.
+
+        ``outcome`` is ``holds``; ``stops``: what stands behind the gate is stopped by this limit; ``accepted``: it
+        would be, but is not significantly worse than the baseline; ``warns``: any other.
+    """
+    changes = comparison.limits if comparison else (None,) * len(document["gate"])
+    judged = comparison or document["verdict"]
+    result = {
+        "schema_version": GATE_SCHEMA_VERSION,
+        "name": document["name"],
+        "verdict": document["verdict"]["verdict"],
+        "exit_code": exit_code,
+        "blocks": judged.blocks if isinstance(judged, BaselineComparison) else judged["blocks"],
+        "sentence": document["verdict"]["sentence"],
+        "headline": document["summary"]["headline"],
+        "limits": [
+            {
+                **one,
+                "outcome": _outcome(one, accepted=change is not None and change.accepted),
+                "change": change.to_dict() if change else None,
+            }
+            for one, change in zip(document["gate"], changes, strict=True)
+        ],
+        "baseline": None
+        if comparison is None
+        else {"verdict": comparison.verdict, "blocks": comparison.blocks, "sentence": comparison.sentence},
+        "warnings": document["warnings"],
+    }
+    safe: GateResult = _harmless(text.printable(result))
+    return safe
+
+
+def limit_title(limit: dict[str, Any]) -> str:
+    """A limit and its verdict in a few words.
+
+    Examples
+    --------
+    >>> limit_title({"check": "disparate_impact by sex", "verdict": "not_testable"})
+    'Not testable: disparate_impact by sex'
+    """
+    return f"{text.VERDICT_WORDS[limit['verdict']]}: {limit['check']}"
+
+
+def limit_text(limit: dict[str, Any]) -> str:
+    """Why a limit's verdict is what it is, and what has changed since the baseline."""
+    change = limit["change"]
+    told = shortened(limit["sentence"])
+    return told if change is None else f"{told} Baseline: {shortened(change['sentence'])}"
+
+
+def shortened(words: str, longest: int = LONGEST_TEXT) -> str:
+    """A text that a name from the data cannot blow up.
+
+    Examples
+    --------
+    >>> shortened("abcdefgh", 5)
+    'abcd…'
+    """
+    return words if len(words) <= longest else words[: longest - 1] + "…"
+
+
+def _outcome(limit: dict[str, Any], *, accepted: bool) -> Outcome:
+    if limit["verdict"] == "pass":
+        return "holds"
+    if not limit["blocks"]:
+        return "warns"
+    return "accepted" if accepted else "stops"
+
+
+def _harmless(x: Any) -> Any:
+    """Without ``##[``, which GitHub's runner takes for a command anywhere in a line."""
+    if isinstance(x, dict):
+        return {_harmless(key): _harmless(one) for key, one in x.items()}
+    if isinstance(x, list):
+        return [_harmless(one) for one in x]
+    return x.replace("##[", "##\u2060[") if isinstance(x, str) else x

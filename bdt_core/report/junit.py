@@ -1,0 +1,67 @@
+"""The gate's result as JUnit XML, which most CI systems show as tests."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from xml.etree import ElementTree
+
+from bdt_core.report import text
+from bdt_core.report.gate_result import GateResult, limit_text, limit_title
+
+# What XML 1.0 has no way to write.
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def render_junit(result: GateResult) -> str:
+    """Draw the gate's result as JUnit XML.
+
+    Parameters
+    ----------
+    result : dict
+        From :func:`bdt_core.report.gate_result.build_gate_result`.
+
+    Returns
+    -------
+    str
+        One test case per limit. A limit that stops the gate is a failure, and so is one that is broken; one that
+        cannot tell or could not be tested is skipped, with the sentence that says why, and so is one that is accepted
+        because it is not significantly worse than the baseline. Without limits: an empty suite.
+    """
+    cases = [_case(one, result["name"], f"{n}. " if len(result["limits"]) > 1 else "")
+             for n, one in enumerate(result["limits"], start=1)]  # fmt: skip
+    counts = {
+        "tests": str(len(cases)),
+        "failures": str(sum(one.find("failure") is not None for one in cases)),
+        "errors": "0",
+        "skipped": str(sum(one.find("skipped") is not None for one in cases)),
+        "time": "0",
+    }
+    suites = ElementTree.Element("testsuites", {"name": "bias gate", **counts})
+    suite = ElementTree.SubElement(suites, "testsuite", {"name": _xml(f"bias gate {result['name']}"), **counts})
+    suite.extend(cases)
+    ElementTree.indent(suites)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suites, encoding="unicode")
+
+
+def _case(limit: dict[str, Any], name: str, number: str) -> ElementTree.Element:
+    told = _xml(limit_text(limit))
+    case = ElementTree.Element(
+        "testcase", {"classname": f"bias_gate.{name}", "name": _xml(f"{number}{limit['check']}"), "time": "0"}
+    )
+    if limit["outcome"] == "stops" or (limit["verdict"] == "fail" and limit["outcome"] == "warns"):
+        failure = ElementTree.SubElement(
+            case, "failure", {"type": limit["verdict"], "message": _xml(limit_title(limit))}
+        )
+        failure.text = told
+    elif limit["outcome"] != "holds":
+        accepted = "not significantly worse than the baseline" if limit["outcome"] == "accepted" else ""
+        why = accepted or text.VERDICT_WORDS[limit["verdict"]].lower()
+        ElementTree.SubElement(case, "skipped", {"message": _xml(f"{text.capital(why)}. {told}")})
+    else:
+        ElementTree.SubElement(case, "system-out").text = told
+    return case
+
+
+def _xml(words: str) -> str:
+    return _NOT_XML.sub("\ufffd", words)

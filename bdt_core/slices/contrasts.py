@@ -1,0 +1,184 @@
+"""Many slices against their complements at once: differences, their spread, shrinkage, and what repeats what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bdt_core.errors import DataError
+from bdt_core.inference import newcombe_interval, welch_interval
+from bdt_core.slices.counting import NO_ITEM
+from bdt_core.slices.measure import Measure, Payload, rate_counts
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Contrasts:
+    """Slices against their complements.
+
+    Attributes
+    ----------
+    n, n_rest : ndarray of shape (slices,)
+        Rows in the metric's denominator.
+    value, difference : ndarray of shape (slices,)
+        In the slice, and slice minus complement, in the outcome's units; NaN without rows.
+    error : ndarray of shape (slices,)
+        Standard error of the difference if the slice did not differ: sqrt(V (1 / n + 1 / n_rest)), where V is the
+        variance over all rows.
+    harm : ndarray of shape (slices,)
+        The difference, positive where the slice fares worse.
+    """
+
+    n: Floats
+    n_rest: Floats
+    value: Floats
+    difference: Floats
+    error: Floats
+    harm: Floats
+
+    def __getitem__(self, which: Any) -> Contrasts:
+        parts = (self.n, self.n_rest, self.value, self.difference, self.error, self.harm)
+        return Contrasts(*(one[which] for one in parts))
+
+    @property
+    def z(self) -> Floats:
+        """Harm in standard errors."""
+        return self.harm / self.error
+
+
+def contrasts(measure: Measure, payload: Payload, totals: NDArray[Any], whole: NDArray[Any]) -> Contrasts:
+    """Compare slices with their complements.
+
+    Parameters
+    ----------
+    measure : Measure
+    payload : Payload
+        Gives the units.
+    totals : ndarray of shape (slices, outcomes)
+        As `count_slices` makes them; values are centred on the mean of all rows.
+    whole : ndarray of shape (outcomes,)
+        The same over all rows.
+
+    Returns
+    -------
+    Contrasts
+    """
+    sums, n = sums_and_rows(measure, payload, totals)
+    (all_sums,), (all_n,) = sums_and_rows(measure, payload, whole[None])
+    variance = _variance(measure, payload, whole)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        inside, rest = sums / n, (all_sums - sums) / (all_n - n)
+        error = np.sqrt(variance * (1.0 / n + 1.0 / (all_n - n))) * payload.step
+    difference = (inside - rest) * payload.step
+    value = payload.zero + payload.step * inside
+    return Contrasts(n, all_n - n, value, difference, error, measure.harm_sign * difference)
+
+
+def sums_and_rows(measure: Measure, payload: Payload, totals: NDArray[Any]) -> tuple[Floats, Floats]:
+    """Sum of the outcome (events of a rate) and rows in the denominator."""
+    if payload.codes is not None:
+        return rate_counts(measure, totals)
+    return totals[:, 1], totals[:, 0]
+
+
+def prior_variance(found: Contrasts) -> float:
+    """Variance of the true differences: the mean of difference^2 - error^2, at least 0.
+
+    The estimate of moments of Hedges and Olkin for effects that are 0 on average; each slice counts once, so that
+    large slices, in which a small group's harm is thin, do not decide how much that group's own slice is shrunk.
+
+    References
+    ----------
+    Hedges, L. V., Olkin, I. (1985). Statistical Methods for Meta-Analysis, chapter 9. Efron, B., Morris, C. (1975).
+    Data analysis using Stein's estimator and its generalizations. JASA 70, 311-319.
+    """
+    usable = np.isfinite(found.difference) & np.isfinite(found.error)
+    if not usable.any():
+        return 0.0
+    return max(0.0, float(np.mean(found.difference[usable] ** 2 - found.error[usable] ** 2)))
+
+
+def shrunken(found: Contrasts, variance: float) -> Floats:
+    """Differences shrunk towards 0: times variance / (variance + error^2)."""
+    with np.errstate(invalid="ignore"):
+        return found.difference * (variance / (variance + found.error**2) if variance > 0.0 else 0.0)
+
+
+def repeats_a_part(items: NDArray[np.int32], rows: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which slices have the same rows as they have with one condition less.
+
+    Parameters
+    ----------
+    items : ndarray of int32, shape (slices, width)
+        Ascending, -1 where there is none; with every slice, the slices of its parts are there too.
+    rows : ndarray of shape (slices,)
+
+    Raises
+    ------
+    DataError
+        There are so many items that conjunctions of this width cannot be numbered.
+    """
+    width = items.shape[1]
+    base = int(items.max(initial=0)) + 2
+    if base**width >= 1 << 63:
+        raise DataError(
+            f"{base:,} conditions are too many to combine {width} at a time. Name fewer columns, or lower "
+            '"max_conditions".'
+        )
+    keys = _keys(items, base)
+    order = np.argsort(keys)
+    repeats = np.zeros(len(items), dtype=bool)
+    for j in range(width):
+        part = np.full_like(items, NO_ITEM)
+        part[:, :-1] = np.delete(items, j, axis=1)
+        place = order[np.searchsorted(keys, _keys(part, base), sorter=order).clip(max=len(order) - 1)]
+        repeats |= (items[:, j] != NO_ITEM) & (part[:, 0] != NO_ITEM) & (rows[place] == rows)
+    return repeats
+
+
+def adds_to(measure: Measure, payload: Payload, part: NDArray[Any], parent: NDArray[Any], alpha: float) -> bool:
+    """Whether a slice fares worse than the rest of a slice that holds it: its interval at 1 - alpha excludes 0.
+
+    Parameters
+    ----------
+    part, parent : ndarray of shape (outcomes,)
+        Totals; all rows of `part` are in `parent`.
+    """
+    rest = parent - part
+    (sum_in, sum_rest), (n_in, n_rest) = sums_and_rows(measure, payload, np.stack([part, rest]))
+    if payload.codes is not None:
+        if min(n_in, n_rest) < 1:
+            return False
+        low, high = newcombe_interval(sum_in, n_in, sum_rest, n_rest, 1.0 - alpha)
+    else:
+        if min(n_in, n_rest) < 2:
+            return False
+        mean_in, mean_rest = sum_in / n_in, sum_rest / n_rest
+        variances = (
+            max(float(squares - n * mean * mean), 0.0) / (n - 1.0)
+            for squares, n, mean in ((part[2], n_in, mean_in), (rest[2], n_rest, mean_rest))
+        )
+        low, high = welch_interval(
+            mean_in, next(variances), n_in, mean_rest, next(variances), n_rest, confidence=1.0 - alpha
+        )
+    return bool(low > 0.0) if measure.harm_sign > 0 else bool(high < 0.0)
+
+
+def _variance(measure: Measure, payload: Payload, whole: NDArray[Any]) -> float:
+    """Variance over all rows; of two values, as if they were 0 and 1."""
+    (total,), (n,) = sums_and_rows(measure, payload, whole[None])
+    if payload.codes is not None:
+        rate = total / n if n else 0.0
+        return float(rate * (1.0 - rate))
+    return float((whole[2] - total * total / n) / (n - 1.0)) if n > 1 else 0.0
+
+
+def _keys(items: NDArray[np.int32], base: int) -> NDArray[np.int64]:
+    keys = np.zeros(len(items), dtype=np.int64)
+    for column in items.T:
+        keys = keys * base + (column + 1)
+    return keys

@@ -1,0 +1,213 @@
+"""What the slice search hands on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import pandas as pd
+
+from bdt_core.inference import Comparison
+from bdt_core.result import Result
+from bdt_core.slices.columns import Condition, ExcludedColumn, SlicedColumn
+from bdt_core.slices.measure import Better
+
+
+@dataclass(frozen=True)
+class Slice:
+    """One conjunction of conditions against everybody else.
+
+    Attributes
+    ----------
+    name : str
+        The conditions in words, joined by "and".
+    conditions : tuple of Condition
+    train_rows, test_rows : int
+        Rows that meet all conditions.
+    train_support, test_support : float
+        The same as a share of the rows.
+    train_value, train_difference : float
+        The metric in the slice and its difference from everybody else, on the rows it was found on: too extreme,
+        because it was chosen for it.
+    comparison : Comparison
+        Slice (a) against its complement (b) on the test rows: values, difference with interval, p-value. Rows are
+        those in the metric's denominator. The interval holds for this slice alone.
+    ratio_to_overall : float or None
+        Value in the slice over the value of all test rows; None where that is 0 or a mean can be negative.
+    shrunken_difference : float or None
+        The difference on the test rows, shrunk towards 0 by how slices differ at large (empirical Bayes); ranks.
+    worse : bool or None
+        Whether the slice fares worse than everybody else on the test rows.
+    weight : float or None
+        Share of the error budget, 1 on average: slices with stronger evidence on the train rows have more.
+    p_adjusted : float or None
+        Of the one-sided test for harm, weighted and corrected over everything tested.
+    significant : bool or None
+    parent : str or None
+        Name of a reported slice that holds this one and is no less affected: see `Slices.folded_into`.
+    """
+
+    name: str
+    conditions: tuple[Condition, ...]
+    train_rows: int
+    train_support: float
+    train_value: float
+    train_difference: float
+    test_rows: int
+    test_support: float
+    comparison: Comparison
+    ratio_to_overall: float | None
+    shrunken_difference: float | None
+    worse: bool | None
+    weight: float | None
+    p_adjusted: float | None
+    significant: bool | None
+    parent: str | None = None
+
+    @property
+    def status(self) -> Literal["tested", "not_testable"]:
+        """Whether it could be tested; the reason is in the comparison."""
+        return self.comparison.status
+
+
+@dataclass(frozen=True)
+class LatticeNode:
+    """A part of the worst slice's conditions, or all of them, against everybody else on the test rows."""
+
+    name: str
+    conditions: tuple[Condition, ...]
+    rows: int
+    support: float
+    comparison: Comparison
+
+
+@dataclass(frozen=True)
+class Slices(Result):
+    """All slices that were tested, the worst first.
+
+    Attributes
+    ----------
+    metric : str
+        "mean" or the name of a rate.
+    metric_name : str
+        The same for people.
+    better : {"lower", "higher"}
+        Whether people are better off with a lower or a higher value.
+    label, prediction, outcome : str or None
+        Columns.
+    in_sample : bool
+        Whether the slices were searched for and tested on the same rows.
+    train_rows, test_rows : int
+        Rows with a known outcome; the same rows when `in_sample`.
+    left_out : int
+        Rows without one.
+    train_value, test_value : float or None
+        The metric over all rows; None without rows in its denominator.
+    columns : tuple of SlicedColumn
+    excluded : tuple of ExcludedColumn
+    bins, max_conditions, min_rows, min_support, max_tests
+        Settings; `min_rows` holds in both parts and for denominators.
+    min_train_rows : int
+        What `min_support` and `min_rows` demand of the train rows.
+    searched : int
+        Slices with enough rows, without those that have the same rows as a slice of fewer conditions.
+    tests : int
+        Tests made on the test rows; the correction counts them all.
+    correction : {"bh", "max-t"}
+        Benjamini-Hochberg with weights from the train rows, or permutation of the largest statistic.
+    fdr : float
+        A slice is significant when its adjusted p-value is at most this.
+    alpha : float
+        Intervals have confidence 1 - alpha.
+    prior_sd : float
+        Standard deviation of the true differences between a slice and everybody else, estimated on the train rows.
+    slices : tuple of Slice
+        Reported slices, then those that are listed under one of them, then those that are not significant; each by
+        the shrunken difference.
+    lattice : tuple of LatticeNode
+        All parts of the conditions of the first slice, those with the fewest conditions first.
+    reason : str or None
+        Why nothing was tested.
+    warnings : tuple of str
+    """
+
+    metric: str
+    metric_name: str
+    better: Better
+    label: str | None
+    prediction: str | None
+    outcome: str | None
+    in_sample: bool
+    train_rows: int
+    test_rows: int
+    left_out: int
+    train_value: float | None
+    test_value: float | None
+    columns: tuple[SlicedColumn, ...]
+    excluded: tuple[ExcludedColumn, ...]
+    bins: int
+    max_conditions: int
+    min_rows: int
+    min_support: float
+    min_train_rows: int
+    max_tests: int
+    searched: int
+    tests: int
+    correction: Literal["bh", "max-t"]
+    fdr: float
+    alpha: float
+    prior_sd: float
+    slices: tuple[Slice, ...]
+    lattice: tuple[LatticeNode, ...]
+    reason: str | None
+    warnings: tuple[str, ...]
+
+    @property
+    def reported(self) -> tuple[Slice, ...]:
+        """Slices that fare significantly worse and are not listed under another."""
+        return tuple(one for one in self.slices if one.significant and one.parent is None)
+
+    @property
+    def worst(self) -> Slice | None:
+        """The first reported slice."""
+        return next(iter(self.reported), None)
+
+    def folded_into(self, parent: Slice) -> tuple[Slice, ...]:
+        """Significant slices inside a reported one that add nothing to it: their effect is no larger."""
+        return tuple(one for one in self.slices if one.parent == parent.name)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per slice.
+
+        Returns
+        -------
+        DataFrame
+            slice, conditions, train_rows, test_rows, test_support, value, rest, difference, low, high,
+            ratio_to_overall, shrunken_difference, p_value, weight, p_adjusted, significant, parent, status, reason.
+        """
+        return pd.DataFrame(
+            [
+                {
+                    "slice": one.name,
+                    "conditions": len(one.conditions),
+                    "train_rows": one.train_rows,
+                    "test_rows": one.test_rows,
+                    "test_support": one.test_support,
+                    "value": one.comparison.mean_a,
+                    "rest": one.comparison.mean_b,
+                    "difference": one.comparison.difference,
+                    "low": one.comparison.low,
+                    "high": one.comparison.high,
+                    "ratio_to_overall": one.ratio_to_overall,
+                    "shrunken_difference": one.shrunken_difference,
+                    "p_value": one.comparison.p_value,
+                    "weight": one.weight,
+                    "p_adjusted": one.p_adjusted,
+                    "significant": one.significant,
+                    "parent": one.parent,
+                    "status": one.comparison.status,
+                    "reason": one.comparison.reason,
+                }
+                for one in self.slices
+            ]
+        )

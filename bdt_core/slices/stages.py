@@ -1,0 +1,217 @@
+"""The stages of the slice search in their order: code, search, test, shrink, fold, sort."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bdt_core.errors import DataError
+from bdt_core.slices.candidates import Candidates, find_candidates, is_constant
+from bdt_core.slices.columns import Condition, ExcludedColumn, FittedColumn, fit_columns
+from bdt_core.slices.contrasts import contrasts, shrunken
+from bdt_core.slices.measure import Measure, Payload
+from bdt_core.slices.part import Part, parts_of
+from bdt_core.slices.results import LatticeNode, Slice, Slices
+from bdt_core.slices.settings import Settings
+from bdt_core.slices.testing import Tested, compare, fold, tested_in_sample, tested_on_other_rows
+
+
+def search(
+    train: pd.DataFrame,
+    test: pd.DataFrame,
+    names: Sequence[str],
+    measure: Measure,
+    of_rows: Sequence[Payload],
+    settings: Settings,
+    *,
+    in_sample: bool = False,
+    notes: tuple[str, ...] = (),
+) -> Slices:
+    """Search for slices on the train rows and test them on the test rows; `bdt_core.slices.find_slices` has the words.
+
+    Parameters
+    ----------
+    train, test : DataFrame
+        The same one when `in_sample`.
+    names : sequence of str
+        Columns whose values make the slices.
+    measure : Measure
+    of_rows : sequence of Payload
+        Outcomes of the train and of the test rows.
+    settings : Settings
+    notes : tuple of str
+        Warnings.
+
+    Returns
+    -------
+    Slices
+    """
+    _refuse_unknown_outcomes(measure, of_rows)
+    known = [one.known for one in of_rows]
+    train, test = (frame if rows.all() else frame[rows] for frame, rows in zip((train, test), known, strict=True))
+    min_train_rows = max(math.ceil(settings.min_support * len(train) - 1e-9), settings.min_rows)
+    columns, unusable = fit_columns(
+        train,
+        [name for name in names if name not in measure.columns],
+        bins=settings.bins,
+        max_levels=settings.max_levels,
+        min_rows=min_train_rows,
+    )
+    measured = [ExcludedColumn(name, "it is measured") for name in names if name in measure.columns]
+    excluded = (*measured, *unusable)
+    levels = [len(one.sliced.conditions) for one in columns]
+    offsets = np.concatenate([[0], np.cumsum(levels, dtype=np.int64)]).astype(np.int64)
+    on_train = Part.of(_codes(columns, train), of_rows[0], measure, offsets)
+    on_test = on_train if in_sample else Part.of(_codes(columns, test), of_rows[1], measure, offsets)
+    candidates = find_candidates(on_train, levels, on_test.rows, min_train_rows, settings)
+    find = tested_in_sample if in_sample else tested_on_other_rows
+    tested = find(candidates, on_test, settings)
+    conditions = [condition for one in columns for condition in one.sliced.conditions]
+    slices = _slices(tested, candidates, on_train, on_test, conditions, settings)
+    return Slices(
+        metric=measure.metric,
+        metric_name=measure.name,
+        better=measure.better,
+        label=measure.label,
+        prediction=measure.prediction,
+        outcome=measure.outcome,
+        in_sample=in_sample,
+        train_rows=on_train.rows,
+        test_rows=on_test.rows,
+        left_out=sum(int((~rows).sum()) for rows in (known[:1] if in_sample else known)),
+        train_value=on_train.value(),
+        test_value=on_test.value(),
+        columns=tuple(one.sliced for one in columns),
+        excluded=excluded,
+        bins=settings.bins,
+        max_conditions=settings.max_conditions,
+        min_rows=settings.min_rows,
+        min_support=settings.min_support,
+        min_train_rows=min_train_rows,
+        max_tests=settings.max_tests,
+        searched=len(candidates.items),
+        tests=tested.tests,
+        correction="max-t" if settings.permutations else "bh",
+        fdr=settings.fdr,
+        alpha=settings.alpha,
+        prior_sd=math.sqrt(candidates.prior_variance),
+        slices=slices,
+        lattice=_lattice(slices, on_test, conditions, settings, in_sample),
+        reason=None if tested.tests else _reason(excluded, candidates, tested, on_train, min_train_rows, settings),
+        warnings=notes,
+    )
+
+
+def _slices(
+    tested: Tested,
+    candidates: Candidates,
+    train: Part,
+    test: Part,
+    conditions: Sequence[Condition],
+    settings: Settings,
+) -> tuple[Slice, ...]:
+    """The tested slices, shrunken, folded and sorted."""
+    if not tested.items:
+        return ()
+    overall, harm_sign = test.value(), test.measure.harm_sign
+    shrunk = shrunken(contrasts(test.measure, test.payload, tested.totals, test.totals()), candidates.prior_variance)
+    of_items = [tuple(conditions[i] for i in items) for items in tested.items]
+    parents = fold(tested, test, settings.alpha)
+    found = []
+    for i, (of_slice, comparison, parent) in enumerate(zip(of_items, tested.comparisons, parents, strict=True)):
+        at = tested.positions[i]
+        difference, train_rows = comparison.difference, int(candidates.rows[at])
+        found.append(
+            Slice(
+                name=_name(of_slice),
+                conditions=of_slice,
+                train_rows=train_rows,
+                train_support=train_rows / train.rows,
+                train_value=float(candidates.contrasts.value[at]),
+                train_difference=float(candidates.contrasts.difference[at]),
+                test_rows=tested.rows[i],
+                test_support=tested.rows[i] / test.rows,
+                comparison=comparison,
+                ratio_to_overall=_ratio(comparison.mean_a, overall, test.payload),
+                shrunken_difference=None if difference is None else float(shrunk[i]),
+                worse=None if difference is None else harm_sign * difference > 0,
+                weight=tested.weights[i],
+                p_adjusted=tested.p_adjusted[i],
+                significant=tested.significant[i],
+                parent=None if parent is None else _name(of_items[parent]),
+            )
+        )
+
+    def rank(one: Slice) -> tuple[Any, ...]:
+        group = 3 if one.shrunken_difference is None else 2 if not one.significant else 0 if one.parent is None else 1
+        p_value = 1.0 if one.comparison.p_value is None else one.comparison.p_value
+        return group, -harm_sign * (one.shrunken_difference or 0.0), p_value, len(one.conditions), one.name
+
+    return tuple(sorted(found, key=rank))
+
+
+def _lattice(
+    slices: tuple[Slice, ...], test: Part, conditions: Sequence[Condition], settings: Settings, in_sample: bool
+) -> tuple[LatticeNode, ...]:
+    """All parts of the first slice's conditions on the test rows."""
+    if not slices:
+        return ()
+    number = {condition: i for i, condition in enumerate(conditions)}
+    parts = parts_of(tuple(number[one] for one in slices[0].conditions))
+    nodes = []
+    for part, (_, comparison, rows) in zip(parts, compare(test, parts, settings, permuting=not in_sample), strict=True):
+        of_node = tuple(conditions[i] for i in part)
+        nodes.append(LatticeNode(_name(of_node), of_node, rows, rows / test.rows, comparison))
+    return tuple(nodes)
+
+
+def _reason(
+    excluded: Sequence[ExcludedColumn],
+    candidates: Candidates,
+    tested: Tested,
+    train: Part,
+    min_train_rows: int,
+    settings: Settings,
+) -> str:
+    """Why nothing was tested."""
+    if not len(train.codes):
+        reasons = "; ".join(f"{one.name}: {one.reason}" for one in excluded)
+        return f"no column is left to search ({reasons or 'none was given'})"
+    if is_constant(train):
+        return "every train row has the same outcome"
+    if not candidates.items:
+        return (
+            f"no slice has {min_train_rows:,} train rows and {settings.min_rows} rows in the denominator of the "
+            "metric, inside and outside, on train and test rows"
+        )
+    if not tested.items:
+        return "no slice fares noticeably worse on the train rows"
+    return "no slice has enough test rows"
+
+
+def _refuse_unknown_outcomes(measure: Measure, of_rows: Sequence[Payload]) -> None:
+    for one, part in zip(of_rows, ("train", "test"), strict=True):
+        if not one.known.any():
+            where = " and ".join(f'"{name}"' for name in measure.columns)
+            raise DataError(f"No {part} row has a value in {where}.")
+
+
+def _codes(columns: Sequence[FittedColumn], frame: pd.DataFrame) -> NDArray[np.uint8]:
+    codes = np.empty((len(columns), len(frame)), dtype=np.uint8)
+    for row, one in zip(codes, columns, strict=True):
+        row[:] = one.codes(frame)
+    return codes
+
+
+def _ratio(value: float | None, overall: float | None, payload: Payload) -> float | None:
+    lowest = payload.lower if payload.values is None else payload.values.min()
+    return None if value is None or not overall or lowest < 0.0 else value / overall
+
+
+def _name(conditions: Sequence[Condition]) -> str:
+    return " and ".join(one.text for one in conditions)

@@ -1,0 +1,56 @@
+"""What an audit looks at beside clusters and declared groups: intersections, local bias, and what to do about it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from bdt_core.spec.section import Section
+
+
+class SliceSearch(Section):
+    """Every intersection of conditions with enough people: found on the train rows, tested on the test rows."""
+
+    columns: list[str] | None = Field(
+        None, description="Columns whose values make the slices; by default features and protected."
+    )
+    max_conditions: int = Field(3, ge=1, le=5, description="Most conditions of a slice.")
+    min_support: float = Field(0.01, gt=0, lt=0.5, description="Fewest train rows of a slice, as a share.")
+    bins: int = Field(5, ge=2, le=20, description="Numbers are cut into so many intervals of equally many rows.")
+    fdr: float = Field(0.10, gt=0, lt=1, description="Share of false discoveries that is accepted, on average.")
+    max_difference: float | None = Field(
+        None, ge=0, description="Limit of the check, in units of the bias variable; by default that of clusters."
+    )
+
+
+class LocalBias(Section):
+    """Places where an algorithm treats groups differently, though it may not over all rows (LOGAN)."""
+
+    group: str = Field(description="Column with the groups, e.g. race.")
+    embeddings: list[str] | str | None = Field(
+        None, description="Columns to cluster on, or a .npy file with one row per row; by default the features."
+    )
+    metric: Literal["accuracy", "tpr", "fpr"] = Field("accuracy", description="What is compared between groups.")
+    n_clusters: int = Field(10, ge=2, description="Clusters to start from; small ones are merged.")
+    weight: float = Field(0.05, ge=0, description="Weight of the gap beside the distances; 0 is k-means.")
+    min_group_size: int = Field(20, ge=1, description="Fewest train rows of either group in a cluster.")
+    max_gap: float = Field(0.05, ge=0, description="Limit of the check: a confirmed gap beyond it fails.")
+
+
+class Mitigation(Section):
+    """Thresholds per group that hold a rate equal: chosen on the train rows, measured on the test rows."""
+
+    group: str | list[str] = Field(description="Column (or columns) with the groups, e.g. race.")
+    score: str = Field(description="Column with the score; higher means that a positive label is more likely.")
+    constraint: Literal["demographic_parity", "equal_opportunity", "equalized_odds", "predictive_parity"] = Field(
+        "equal_opportunity", description="What is held equal: selection, TPR, TPR and FPR, or precision."
+    )
+    tolerance: float = Field(0.02, ge=0, lt=1, description="Largest gap between groups that is left.")
+    objective: Literal["accuracy", "balanced_accuracy"] = Field("accuracy", description="What is best among those.")
+    randomized: bool = Field(False, description="Whether lots may be drawn between two thresholds.")
+
+    @property
+    def facets(self) -> tuple[str, ...]:
+        """Columns with the groups."""
+        return (self.group,) if isinstance(self.group, str) else tuple(self.group)

@@ -1,0 +1,84 @@
+"""The asset that follows the declared groups over batches."""
+
+import datetime
+import hashlib
+from typing import Any
+
+import dagster as dg
+
+from bdt_pipeline.assets import views_history as views
+from bdt_pipeline.assets.common import AuditAssets
+from bdt_pipeline.assets.config import clear_failures, effective_spec
+from bdt_pipeline.assets.values import GroupCounts
+from bdt_pipeline.resources.history_store import HistoryStore
+from bdt_pipeline.resources.storage import storage_root
+
+_NO_PARTS = (
+    "The data has no parts, so every new content counts as a batch of its own. That is right when each run brings "
+    "other rows; a table that grows holds the same rows again and again, which makes differences look surer than "
+    "they are: give it partition_by or an inbox."
+)
+
+
+def bias_history(audit: AuditAssets) -> dg.AssetsDefinition:
+    """What all batches so far show together."""
+
+    of_content = () if audit.partitions is not None else ("validated_data",)
+
+    @audit.asset(
+        "bias_history",
+        description=(
+            "The counts of all batches so far: differences between the declared groups over time, with evidence that "
+            "stays valid however often one looks, trends, and drift of the latest batch. A batch that is audited "
+            "again replaces itself."
+        ),
+        kinds={"numpy", "json"},
+        takes=["group_counts", *of_content],
+        config=["history"],
+    )
+    def asset(
+        context: dg.AssetExecutionContext, group_counts: GroupCounts, **content: Any
+    ) -> dg.MaterializeResult[Any]:
+        from bdt_core.history import batch_of, follow
+
+        store = HistoryStore(storage_root(context.instance, audit.storage), audit.spec.name)
+        start = _start_of_part(context)
+        with clear_failures():
+            spec = effective_spec(group_counts.spec, context.op_execution_context.op_config)
+            spec = spec.model_copy(update={"source": audit.spec.source})  # all parts, not the one of this run
+            now = datetime.datetime.now(datetime.UTC)
+            batch = batch_of(group_counts, id=_id(context, group_counts, content), time=start or now)
+            changed = store.record(batch, keep_time=start is None)
+            batches, unreadable = store.read()
+            history = follow(batches, spec)
+        for one in unreadable:
+            context.log.warning(f"{store.folder / one} holds no batch and is left out; audit its part again.")
+        notes = [
+            *history.notes,
+            *(f"{one} holds no batch and is left out; audit its part again." for one in unreadable),
+        ]
+        if audit.partitions is None:
+            notes.append(_NO_PARTS)
+        context.log.info(f"Batch {batch.id} {'recorded' if changed else 'was there already'}.")
+        return dg.MaterializeResult(value=history, metadata=views.history(history, batch.id, notes))
+
+    return asset
+
+
+def _id(context: dg.AssetExecutionContext, counts: GroupCounts, content: dict[str, Any]) -> str:
+    """The part of the data; without parts, its content."""
+    if context.has_partition_key:
+        return str(context.partition_key)
+    from bdt_core.history import batch_of
+
+    counted = batch_of(counts, id="?", time=datetime.datetime.now(datetime.UTC)).content
+    both = f"{content['validated_data'].fingerprint} {counted}"
+    return hashlib.sha256(both.encode()).hexdigest()[:12]
+
+
+def _start_of_part(context: dg.AssetExecutionContext) -> datetime.datetime | None:
+    """Where the part begins in time; None where parts are not made by time."""
+    if context.has_partition_key and isinstance(context.assets_def.partitions_def, dg.TimeWindowPartitionsDefinition):
+        start: datetime.datetime = context.partition_time_window.start
+        return start
+    return None

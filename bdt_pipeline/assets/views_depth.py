@@ -1,0 +1,114 @@
+"""What the assets on intersections, local bias and mitigation show in the UI."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bdt_core.report import text
+from bdt_pipeline.assets.views import Metadata, listed, numbers, table_of
+
+if TYPE_CHECKING:
+    from bdt_core.spec import AuditSpec
+    from bdt_pipeline.assets.values import LocalBias, Mitigation, Slices
+
+_SHOWN = 20
+
+
+def slices(found: Slices, spec: AuditSpec) -> Metadata:
+    """The worst intersections; numbers of the first plot over time."""
+    from bdt_core.table.bias_variable import wording
+
+    shown = [one for one in found.slices if one.parent is None][:_SHOWN]
+    worst = shown[0] if shown else None
+    return {
+        **numbers(
+            tests=found.tests,
+            searched=found.searched,
+            difference=worst.comparison.difference if worst else None,
+            low=worst.comparison.low if worst else None,
+            high=worst.comparison.high if worst else None,
+            **{"significant slices": sum(bool(one.significant) for one in found.slices)},
+        ),
+        "measured": wording(spec.bias_variable).description,
+        "slices": table_of(
+            ["slice", "test rows", "value", "everybody else", "difference", "p corrected", "significant"],
+            [
+                [
+                    one.name,
+                    f"{one.test_rows:,}",
+                    text.number(one.comparison.mean_a),
+                    text.number(one.comparison.mean_b),
+                    f"{text.number(one.comparison.difference)} "
+                    f"[{text.number(one.comparison.low)}, {text.number(one.comparison.high)}]",
+                    text.p_number(one.p_adjusted),
+                    "yes" if one.significant else "no",
+                ]
+                for one in shown
+            ],
+        ),
+        "columns left out": listed([f"{one.name}: {one.reason}" for one in found.excluded]),
+        **({"nothing tested": found.reason} if found.reason else {}),
+    }
+
+
+def local_bias(found: LocalBias) -> Metadata:
+    """Every cluster's gap, and the summaries beside chance and k-means."""
+    confirmed = [one for one in found.logan.clusters if one.held_out.confirmed]
+    return {
+        **numbers(
+            clusters=len(found.logan.clusters),
+            **{
+                "confirmed gaps": len(confirmed),
+                "largest confirmed gap": max((one.held_out.gap or 0.0 for one in confirmed), default=None),
+            },
+        ),
+        "clusters": table_of(
+            ["cluster", "train rows", "test rows", "gap found", "gap on test rows", "p corrected", "confirmed"],
+            [
+                [
+                    one.label,
+                    f"{one.train_rows:,}",
+                    f"{one.test_rows:,}",
+                    text.number(one.train_gap),
+                    one.held_out.reason
+                    or f"{text.number(one.held_out.gap)} "
+                    f"[{text.number(one.held_out.low)}, {text.number(one.held_out.high)}]",
+                    text.p_number(one.held_out.p_adjusted),
+                    "yes" if one.held_out.confirmed else "no",
+                ]
+                for one in found.logan.clusters
+            ],
+        ),
+        "notes": listed(found.notes),
+    }
+
+
+def mitigation(found: Mitigation) -> Metadata:
+    """The gap and the accuracy before and after."""
+    if found.thresholds is None:
+        return {"status": found.status, "reason": found.reason or "", "notes": listed(found.notes)}
+    gap, right = found.thresholds.gap, found.thresholds.accuracy
+    return {
+        "status": found.status,
+        **numbers(
+            **{
+                "gap before": gap.before.estimate,
+                "gap after": gap.after.estimate,
+                "accuracy before": right.before.estimate,
+                "accuracy after": right.after.estimate,
+            }
+        ),
+        "thresholds": table_of(
+            ["group", "test rows", "before", "after"],
+            [
+                [
+                    one.group,
+                    f"{one.test_rows:,}",
+                    text.number(one.threshold_before),
+                    text.number(one.threshold_after),
+                ]
+                for one in found.thresholds.groups
+            ],
+        ),
+        "notes": listed(found.notes),
+    }

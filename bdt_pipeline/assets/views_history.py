@@ -1,0 +1,95 @@
+"""What the history shows in the UI: numbers that plot over time, the trend figure, and every stream in a table."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import dagster as dg
+
+from bdt_core.report import text
+from bdt_pipeline.assets.views import Metadata, listed, numbers, table_of
+
+if TYPE_CHECKING:
+    from bdt_core.history import Finding, Stream
+    from bdt_pipeline.assets.values import History
+
+_STREAMS_PLOTTED = 30
+_STREAMS_LISTED = 200
+
+
+def history(found: History, batch: str, notes: Sequence[str]) -> Metadata:
+    """All batches together; groups with too few rows in a batch without their rates in it."""
+    streams = found.streams
+    return {
+        "batch": batch,
+        "trend": figure(found),
+        "differences over time": table_of(
+            ["difference", *HEADER], [[named(one), *row(one, found)] for one in streams[:_STREAMS_LISTED]]
+        ),
+        "limits over time": table_of(
+            ["limit", "verdict", "broken since", "why"],
+            [[one.check, one.verdict, one.broken_since or text.NOTHING, one.sentence] for one in found.limits],
+        ),
+        "groups too small to be followed": listed(
+            [f"{one.facet}: {name}" for one in found.groupings for name in one.too_small]
+        ),
+        "notes": listed(notes),
+        **numbers(
+            batches=len(found.batches),
+            **{
+                "differences shown": sum(one.discovered for one in streams),
+                "drifting": sum(one.drift.state == "drift" for one in streams),
+                "limits broken": sum(one.verdict == "fail" for one in found.limits),
+                "groups with few rows in the batch": len(found.small_groups(batch)),
+            },
+        ),
+        **numbers(**{f"difference so far: {named(one)}": one.difference for one in streams[:_STREAMS_PLOTTED]}),
+        **numbers(**{f"p, always valid: {named(one)}": one.p_value for one in streams[:_STREAMS_PLOTTED]}),
+    }
+
+
+HEADER = ("latest batch", "so far", "trend per batch", "drift", "p always valid", "verdict")
+
+
+def row(one: Stream, found: History) -> list[str]:
+    """One stream as text; differences in points."""
+    latest = next(reversed(found.values(one)), None)
+    so_far = text.signed(one.difference, "rate")
+    if one.low is not None and one.high is not None:
+        so_far += f" [{text.signed(one.low, 'rate')} to {text.signed(one.high, 'rate')}]"
+    trend = text.NOTHING
+    if one.trend is not None:
+        slope, low, high = (_fine(x) for x in (one.trend.slope, one.trend.low, one.trend.high))
+        trend = f"{slope} [{low} to {high}]"
+    drift = one.drift.state.replace("_", " ")
+    if one.drift.change is not None:
+        drift += f" {text.signed(one.drift.change, 'rate')}"
+    verdict = "none shown"
+    if one.alarm is not None:
+        verdict = f"{'differs since' if one.discovered else 'none now; alarm at'} {found.batches[one.alarm].id}"
+    return [text.signed(latest, "rate"), so_far, trend, drift, text.p_number(one.p_value), verdict]
+
+
+def named(one: Stream) -> str:
+    """A stream's name."""
+    return f"{one.metric.replace('_', ' ')} by {' & '.join(one.facets)}: {one.group} less {one.reference}"
+
+
+def figure(found: History) -> dg.MarkdownMetadataValue:
+    """The figure, in the event itself, so that it needs no file and no network."""
+    from bdt_core.report.figure_history import history_png
+
+    png = base64.b64encode(history_png(found)).decode()
+    return dg.MetadataValue.md(f"![differences over time](data:image/png;base64,{png})")
+
+
+def finding(one: Finding) -> Metadata:
+    """What a check says beside its verdict."""
+    return {"severity": one.severity or "none", "recommendation": one.recommendation}
+
+
+def _fine(x: float) -> str:
+    """A slope in points, to a hundredth."""
+    return f"{'+' if x > 0 else text.MINUS if x < 0 else ''}{abs(x) * 100:.2f}"

@@ -1,0 +1,62 @@
+"""Checks on the history: drift, rows per group, and differences over time. They tell; only the gate stops."""
+
+from collections.abc import Iterator
+
+import dagster as dg
+
+from bdt_pipeline.assets.common import AuditAssets
+from bdt_pipeline.assets.config import clear_failures
+from bdt_pipeline.assets.values import History
+from bdt_pipeline.assets.views_history import finding as finding_metadata
+
+DRIFT, VOLUME, DIFFERENCE = "no_drift", "enough_volume", "no_difference_over_time"
+_DESCRIPTIONS = {
+    DRIFT: (
+        "Has no difference between groups moved by more than history.drift in the latest batch, against the batches "
+        "of the look-back? Chance alone is ruled out."
+    ),
+    VOLUME: "Does every group have at least history.min_rows rows in this batch?",
+    DIFFERENCE: (
+        "Do all batches together show no difference between groups? ERROR when a limit of the gate on a difference "
+        "was certainly broken at any time, WARN when there is a certain difference without a limit; valid however "
+        "often one looks."
+    ),
+}
+
+
+def history_checks(audit: AuditAssets) -> dg.AssetChecksDefinition:
+    """Non-blocking checks on ``bias_history``, each with a severity and a recommendation."""
+    asset = audit.key("bias_history")
+
+    @dg.multi_asset_check(
+        name=f"{audit.spec.name}__history",
+        specs=[
+            dg.AssetCheckSpec(name, asset=asset, blocking=False, description=told, partitions_def=audit.partitions)
+            for name, told in _DESCRIPTIONS.items()
+        ],
+        can_subset=True,
+        ins=audit.inputs("bias_history"),
+    )
+    def check(context: dg.AssetCheckExecutionContext, bias_history: History) -> Iterator[dg.AssetCheckResult]:
+        from bdt_core.history import difference_finding, drift_finding, volume_finding
+
+        batch = context.partition_key if context.has_partition_key else None
+        with clear_failures():
+            found = {
+                DRIFT: drift_finding(bias_history),
+                VOLUME: volume_finding(bias_history, batch),
+                DIFFERENCE: difference_finding(bias_history),
+            }
+        for name, one in found.items():
+            if dg.AssetCheckKey(asset, name) not in context.op_execution_context.selected_asset_check_keys:
+                continue
+            yield dg.AssetCheckResult(
+                asset_key=asset,
+                check_name=name,
+                passed=one.passed,
+                severity=dg.AssetCheckSeverity.ERROR if one.broken else dg.AssetCheckSeverity.WARN,
+                description=one.sentence,
+                metadata=finding_metadata(one),
+            )
+
+    return check

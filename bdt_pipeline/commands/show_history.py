@@ -1,0 +1,157 @@
+"""``bdt history``: what all batches of an audit show together."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from bdt_core.errors import OutputError, SourceError, SpecError, did_you_mean
+from bdt_core.report import text
+from bdt_pipeline.assets.views_history import HEADER, row
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+    from bdt_core.history import History
+
+_COLORS = {"pass": "green", "fail": "red", "inconclusive": "yellow", "not_testable": "yellow"}
+_FIGURES = (".png", ".svg")
+_NARROW = 120
+_WIDTH = 160  # where nobody watches, lines are kept whole
+
+
+def show_history(name: str, storage: str | None, out: Path | None) -> None:
+    """Print the history of an audit, and draw its figure.
+
+    Parameters
+    ----------
+    name : str
+        Name of the audit.
+    storage : str, optional
+        Folder or URL; by default ``BDT_STORAGE``, else the storage of the Dagster instance at ``DAGSTER_HOME``.
+    out : Path, optional
+        File for the figure, .png or .svg.
+
+    Raises
+    ------
+    SourceError
+        Nothing is stored there.
+    SpecError
+        Nobody said where to look, or the figure's ending is unknown.
+    OutputError
+        The figure cannot be written.
+    """
+    if out is not None and out.suffix.lower() not in _FIGURES:
+        raise SpecError(f"The figure is written as {' or '.join(_FIGURES)}; found {out.name}.")
+    history, unreadable = history_of(name, _root(storage))
+    _print(name, history, unreadable)
+    if out is not None:
+        _draw(history, out)
+        print(f"Figure: {out}")
+
+
+def history_of(name: str, root: UPath) -> tuple[History, list[str]]:
+    """The history of an audit, under the specification of its latest batch, and files that hold no batch.
+
+    Raises
+    ------
+    SourceError
+        No batch is stored.
+    """
+    from bdt_core.history import follow
+    from bdt_pipeline.resources.history_store import FOLDER, HistoryStore
+
+    batches, unreadable = HistoryStore(root, name).read()
+    if not batches:
+        known = _audits(root, FOLDER)
+        hint = did_you_mean(name, known) if known else "No audit has a history there."
+        raise SourceError(
+            f'No batch of an audit "{name}" is stored in {root}. {hint} Batches are recorded by the asset '
+            f"{name}/bias_history when an audit with declared groups runs; --storage names another place."
+        )
+    latest = max(batches, key=lambda one: (one.time, one.id))
+    return follow(batches, latest.counts.spec), unreadable
+
+
+def _root(storage: str | None) -> UPath:
+    from upath import UPath
+
+    from bdt_pipeline.resources.storage import STORAGE_VARIABLE, storage_root
+
+    if storage or os.environ.get(STORAGE_VARIABLE):
+        return UPath(storage or os.environ[STORAGE_VARIABLE])
+    if not os.environ.get("DAGSTER_HOME"):
+        raise SpecError(
+            f"Where are the batches? Name the audits' storage with --storage or {STORAGE_VARIABLE}, or set "
+            "DAGSTER_HOME to the home of the Dagster instance that runs the audits."
+        )
+    import dagster as dg
+
+    with dg.DagsterInstance.get() as instance:
+        return storage_root(instance)
+
+
+def _audits(root: UPath, folder: str) -> list[str]:
+    try:
+        return sorted(one.name for one in root.iterdir() if (one / folder).is_dir())
+    except OSError:
+        return []
+
+
+def _print(name: str, history: History, unreadable: list[str]) -> None:
+    from bdt_core.history import difference_finding, drift_finding, volume_finding
+
+    console = Console(highlight=False)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = _WIDTH
+    first, last = history.batches[0], history.batches[-1]
+    several = f"{len(history.batches):,} batch{'es' * (len(history.batches) != 1)}"
+    console.print(f"\n[bold]{escape(name)}[/]: {several}, {escape(first.id)} to {escape(last.id)}\n", soft_wrap=True)
+    for grouping in history.groupings:
+        table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+        for head in (f"by {grouping.facet}", f"less {grouping.reference}", *HEADER):
+            table.add_column(escape(text.printable(head)), overflow="fold")
+        for one in grouping.streams:
+            latest, so_far, trend, *rest = row(one, history)
+            if console.width < _NARROW:
+                trend = trend.split(" [")[0]
+            cells = (one.metric.replace("_", " "), one.group, latest, so_far, trend, *rest)
+            table.add_row(*(escape(text.printable(cell)) for cell in cells))
+        if grouping.streams:
+            console.print(table, "")
+    if history.streams:
+        level = 100 * (1 - history.spec.significance.alpha)
+        console.print(
+            f"In points. So far: all batches together, with the {level:.4g} % confidence sequence, which holds "
+            f"however often one looks. Trend: the last {history.spec.history.look_back} batches. Drift: the latest "
+            "batch against them; moved means that chance alone may do it.",
+        )
+    for limit in history.limits:
+        word = limit.verdict.replace("_", " ").upper()
+        console.print(f"\n[bold {_COLORS[limit.verdict]}]{word}[/]  {escape(text.printable(limit.sentence))}")
+    for finding in (difference_finding(history), drift_finding(history), volume_finding(history)):
+        if not finding.passed:
+            console.print(f"\n[yellow]{finding.severity}[/]  {escape(text.printable(finding.sentence))}")
+            console.print(f"  {escape(text.printable(finding.recommendation))}")
+    small = [f"{one.facet}: {group}" for one in history.groupings for group in one.too_small]
+    notes = [*history.notes, *(f"{one} holds no batch and is left out." for one in unreadable)]
+    if small:
+        notes.append(f"Too few rows to be followed: {', '.join(small)}.")
+    for note in notes:
+        console.print(f"\n[yellow]Note:[/] {escape(text.printable(note))}")
+
+
+def _draw(history: History, out: Path) -> None:
+    from bdt_core.report.figure_history import history_png, history_svg
+
+    drawn = history_png(history) if out.suffix.lower() == ".png" else history_svg(history).encode()
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_bytes(drawn)
+    except OSError as error:
+        raise OutputError(f"The figure {out} cannot be written: {error.strerror}. Name another file.") from None

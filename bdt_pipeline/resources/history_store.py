@@ -1,0 +1,116 @@
+"""Where the batches of an audit are kept: one file each, which takes its name only when it is whole."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from bdt_core.errors import BDTError, SourceError
+from bdt_pipeline.resources.storage import replacing
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+    from bdt_core.history import Batch
+
+FOLDER = "history"
+_EXTENSION = ".json"
+_READERS = 8
+
+
+class HistoryStore:
+    """The batches of one audit, ``{storage}/{audit}/history``.
+
+    Every batch is a file of its own, named after the batch's id: runs at the same time never write the same file
+    unless they count the same part of the data, and then the last one counts.
+
+    Parameters
+    ----------
+    root : UPath
+        Where everything is kept.
+    audit : str
+        Name of the audit.
+    """
+
+    def __init__(self, root: UPath, audit: str) -> None:
+        self.folder = root / audit / FOLDER
+
+    def record(self, batch: Batch, *, keep_time: bool = False) -> bool:
+        """Keep a batch, in place of one with the same id.
+
+        Parameters
+        ----------
+        batch : Batch
+        keep_time : bool
+            Whether a batch that is there already stays where it stands in time.
+
+        Returns
+        -------
+        bool
+            Whether anything changed; the same batch again changes nothing.
+        """
+        path = self._path(batch.id)
+        before = self._read(path) if path.exists() else None
+        if keep_time and before is not None and before.id == batch.id:
+            from dataclasses import replace
+
+            batch = replace(batch, time=before.time)
+        if before is not None and before.to_dict() == batch.to_dict():
+            return False
+        self.folder.mkdir(parents=True, exist_ok=True)
+        written = json.dumps(batch.to_dict(), ensure_ascii=True, allow_nan=False)
+        with replacing(path) as file:
+            file.write(written.encode())
+        return True
+
+    def read(self) -> tuple[list[Batch], list[str]]:
+        """All batches, and the names of files that hold none.
+
+        Raises
+        ------
+        SourceError
+            The folder cannot be listed.
+        """
+        try:
+            self.folder.fs.invalidate_cache()
+            paths = sorted(self.folder.iterdir(), key=lambda one: one.name) if self.folder.exists() else []
+        except OSError as error:
+            raise SourceError(f"The history in {self.folder} cannot be listed: {error}.") from None
+        # A name that begins with a dot is a file that is being written.
+        paths = [one for one in paths if one.name.endswith(_EXTENSION) and not one.name.startswith(".")]
+        with ThreadPoolExecutor(_READERS) as readers:  # remote files wait for the network, one after the other
+            found = list(zip(paths, readers.map(self._read, paths), strict=True))
+        batches = [batch for path, batch in found if batch is not None and self._path(batch.id).name == path.name]
+        kept = {self._path(one.id).name for one in batches}
+        return batches, [path.name for path, _ in found if path.name not in kept and path.exists()]
+
+    def _path(self, id: str) -> UPath:  # noqa: A002 - the batch's own word
+        return self.folder / file_name(id)
+
+    def _read(self, path: UPath) -> Batch | None:
+        """The batch in a file; None where there is none, or it is none."""
+        from bdt_core.history import Batch
+
+        try:
+            return Batch.from_dict(json.loads(path.read_text(encoding="utf-8")))
+        except FileNotFoundError:
+            return None
+        except (BDTError, KeyError, TypeError, ValueError, IndexError):
+            return None
+
+
+def file_name(id: str) -> str:  # noqa: A002 - the batch's own word
+    """Name of a batch's file: readable, one of its own, and never a way out of the folder.
+
+    Examples
+    --------
+    >>> file_name("2026-01-31")
+    '2026-01-31.36dcad9e65708c8c.json'
+    >>> file_name("../../etc/passwd").startswith("______etc_passwd.")
+    True
+    """
+    readable = re.sub(r"[^A-Za-z0-9-]", "_", id)[:60]
+    return f"{readable}.{hashlib.sha256(id.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}{_EXTENSION}"

@@ -1,0 +1,102 @@
+"""Intersections, local bias and mitigation in Dagster: the plain method's results, checks that stop nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import numpy as np
+import pandas as pd
+import pytest
+
+from bdt_core.audit import audit
+from bdt_core.errors import DataError, SpecError
+from bdt_core.spec import AuditSpec
+
+DERIVED = {"derive": "error", "label": "repaid", "prediction": "approved"}
+Make = Callable[..., AuditSpec]
+
+
+@pytest.fixture
+def scored(loans: pd.DataFrame, tmp_path: Path) -> Path:
+    """Loans with a score that is fairer to men."""
+    rng = np.random.default_rng(1)
+    score = loans["repaid"] + rng.normal(0, 1, len(loans)) + 0.7 * (loans["sex"] == "m")
+    loans.assign(score=score, approved=(score > 0.8).astype(int)).to_csv(tmp_path / "scored.csv", index=False)
+    return tmp_path / "scored.csv"
+
+
+def everything(scored: Path, make_spec: Make, **changes: Any) -> AuditSpec:
+    return make_spec(
+        scored,
+        bias_variable=DERIVED,
+        local_bias={"group": "sex", "n_clusters": 3},
+        mitigation={"group": "sex", "score": "score", "constraint": "demographic_parity", "tolerance": 0.05},
+        gate=[{"metric": "demographic_parity_difference", "facet": "sex", "max": 0.05}],
+        **changes,
+    )
+
+
+def test_the_assets_hold_what_the_plain_method_finds(
+    scored: Path, make_spec: Make, instance: dg.DagsterInstance, run_audit: Any
+) -> None:
+    spec = everything(scored, make_spec)
+    result = run_audit(spec, instance)
+    plain = audit(None, spec)
+    assert result.output_for_node("loans__bias_slices") == plain.depth.slices
+    assert result.output_for_node("loans__local_bias") == plain.depth.local_bias
+    assert result.output_for_node("loans__mitigation") == plain.depth.mitigation
+    report = result.output_for_node("loans__bias_report")
+    assert json.dumps(report, sort_keys=True) == json.dumps(plain.document, sort_keys=True)
+    told = report["mitigation"]["recommendations"]
+    assert told[0]["check"] == "demographic_parity_difference by sex"
+    assert told[0]["measured"]
+    for asset in ("bias_slices", "local_bias", "mitigation"):
+        event = instance.get_latest_materialization_event(dg.AssetKey(["loans", asset]))
+        assert event is not None
+        assert event.asset_materialization is not None
+        assert len(event.asset_materialization.metadata) > 2
+
+
+def test_the_worst_intersection_is_checked_and_stops_nothing(
+    loans_file: Path, make_spec: Make, instance: dg.DagsterInstance, run_audit: Any
+) -> None:
+    """The young in the north and south are harmed by 40 points."""
+    spec = make_spec(loans_file, gate=[], slices={"max_difference": 0.02})
+    result = run_audit(spec, instance)
+    (check,) = [one for one in result.get_asset_check_evaluations() if one.check_name == "worst_slice"]
+    assert (check.passed, check.severity, check.blocking) == (False, dg.AssetCheckSeverity.ERROR, False)
+    assert "age" in str(check.description)
+    assert check.metadata["severity"].value in ("low", "medium", "high", "critical")
+    assert result.success
+    calm = run_audit(make_spec(loans_file, gate=[], slices={"max_difference": 0.9}), instance)
+    (check,) = [one for one in calm.get_asset_check_evaluations() if one.check_name == "worst_slice"]
+    assert check.passed
+
+
+def test_what_is_carried_along_does_not_change_the_search(scored: Path, make_spec: Make) -> None:
+    with_more = audit(None, everything(scored, make_spec)).document
+    without = audit(None, make_spec(scored, bias_variable=DERIVED)).document
+    assert with_more["clusters"] == without["clusters"]
+    assert with_more["data"]["fingerprint"] == without["data"]["fingerprint"]
+
+
+def test_the_order_of_rows_does_not_matter_with_carried_columns(scored: Path, make_spec: Make, tmp_path: Path) -> None:
+    spec = everything(scored, make_spec)
+    frame = pd.read_csv(scored)
+    other = audit(frame.sample(frac=1, random_state=3), spec).document
+    assert json.dumps(other, sort_keys=True) == json.dumps(audit(frame, spec).document, sort_keys=True)
+
+
+def test_a_column_that_is_not_there_is_named(scored: Path, make_spec: Make) -> None:
+    spec = make_spec(scored, bias_variable=DERIVED, mitigation={"group": "sex", "score": "scor"})
+    with pytest.raises(DataError, match='no column "scor".*Did you mean "score"'):
+        audit(None, spec)
+
+
+def test_mitigation_without_an_outcome_is_refused(make_spec: Make) -> None:
+    with pytest.raises(SpecError, match='"mitigation" needs a label and a prediction'):
+        make_spec("loans.csv", mitigation={"group": "sex", "score": "score"})
