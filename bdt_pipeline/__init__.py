@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bdt_pipeline.assets.stages import Stages
+    from bdt_pipeline.checks.foreign import build_bias_gate_checks
     from bdt_pipeline.components.bias_audit import BiasAudit, bias_audit_definitions
 
-__all__ = ["BiasAudit", "Stages", "bias_audit_definitions"]
+__all__ = ["BiasAudit", "Stages", "bias_audit_definitions", "build_bias_gate_checks"]
 
 
 def __getattr__(name: str) -> Any:
@@ -20,6 +21,10 @@ def __getattr__(name: str) -> Any:
         from bdt_pipeline.assets.stages import Stages
 
         return Stages
+    if name == "build_bias_gate_checks":
+        from bdt_pipeline.checks.foreign import build_bias_gate_checks
+
+        return build_bias_gate_checks
     if name in __all__:
         from bdt_pipeline.components import bias_audit
 

@@ -165,23 +165,53 @@ def audit(
 @_reported
 def gate(
     spec: Annotated[Path, typer.Argument(metavar="SPEC", help="A specification (.yaml).")],
+    data: Annotated[str | None, typer.Option(help="Audit this table instead of the specification's source.")] = None,
+    partition: Annotated[
+        str | None, typer.Option(help="The part to audit: stands for {partition} in paths and :partition in queries.")
+    ] = None,
+    baseline: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="REPORT.json", help="An earlier report.json: fail only on what is significantly worse than there."
+        ),
+    ] = None,
+    form: Annotated[
+        Literal["text", "github", "gitlab", "junit", "json", "markdown"],
+        typer.Option(
+            "--format",
+            help="One line; annotations and step summary; code quality report; tests; data; pull-request comment.",
+        ),
+    ] = "text",
+    out: Annotated[
+        Path | None, typer.Option("--out", help="File for what --format makes; the verdict is still printed.")
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            help="New folder for the report, and for gate.json, gate.xml (JUnit), gate.md (comment) and "
+            "gate-codequality.json (GitLab)."
+        ),
+    ] = None,
     verbose: Verbose = False,  # noqa: ARG001 - _reported reads it
 ) -> None:
-    """Audit, and say in one line and by the exit code whether the limits hold.
+    """Audit files and say by the exit code whether the limits hold. Needs no Dagster set-up.
 
     \b
-    0  pass           every limit holds
-    1  fail           a limit is broken for certain
-    2  could not run  the specification or the table is at fault
+    0  pass           every limit holds, or what is broken is not worse than the baseline
+    1  fail           a limit is broken for certain, or cannot tell and says "inconclusive: block"
+    2  could not run  the specification, the table or the baseline is at fault
     3  inconclusive   the data cannot tell, or there are too few rows to test
 
     \b
     Example:  bdt gate loans.yaml && ./deploy.sh
+              bdt gate loans.yaml --data validation.csv --format github --report bias-report
+              bdt gate loans.yaml --baseline bias/baseline.json --format junit --out gate.xml
+              bdt gate loans.yaml --partition 2026-01-31
     """
-    from bdt_pipeline.commands.run_audit import run_gate
+    from bdt_pipeline.commands.run_gate import Request, run_gate
 
-    code, line = run_gate(spec)
-    print(line)
+    code, told = run_gate(Request(spec, data, partition, baseline, form, out, report))
+    print(told)
     raise typer.Exit(code)
 
 

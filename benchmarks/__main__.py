@@ -6,7 +6,7 @@ import importlib
 import inspect
 import sys
 
-NAMES = ("fairness", "hbac", "slices", "validity")
+NAMES = ("fairness", "hbac", "logan", "mitigation", "production", "slices", "validity")
 
 
 def main(arguments: list[str]) -> None:

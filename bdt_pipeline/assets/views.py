@@ -9,11 +9,12 @@ import base64
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import dagster as dg
 
 from bdt_core.report import text
+from bdt_core.spec import AlertSeverity
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -235,7 +236,16 @@ def gate_metadata(document: dict[str, Any]) -> Metadata:
         "limits": table_of(
             ["check", "verdict", "limit", "found", "low", "high", "why"], [_limit_row(one, unit) for one in limits]
         ),
+        **_severity(document),
     }
+
+
+def _severity(document: dict[str, Any]) -> Metadata:
+    """The worst severity of the limits that do not hold, for whoever is told."""
+    if document["verdict"]["verdict"] != "fail":
+        return {}
+    found = [one["severity"] for one in document["gate"] if one["verdict"] != "pass" and one["severity"] is not None]
+    return {"severity": max(found, key=get_args(AlertSeverity).index)} if found else {}
 
 
 def _limit_row(one: dict[str, Any], unit: text.Unit) -> list[str]:

@@ -9,7 +9,6 @@ import dagster as dg
 
 from bdt_pipeline.assets.common import AuditAssets
 from bdt_pipeline.assets.views import gate_metadata
-from bdt_pipeline.automation.problems import SEVEREST_FIRST
 
 GATE = "bias_gate"
 
@@ -37,14 +36,7 @@ def bias_gate(audit: AuditAssets) -> dg.AssetChecksDefinition:
             passed=bool(verdict["verdict"] == "pass"),
             severity=dg.AssetCheckSeverity.ERROR if verdict["blocks"] else dg.AssetCheckSeverity.WARN,
             description=verdict["sentence"],
-            metadata={**gate_metadata(bias_report), **_severity(bias_report)},
+            metadata=gate_metadata(bias_report),
         )
 
     return check
-
-
-def _severity(report: dict[str, Any]) -> dict[str, str]:
-    """The worst severity of the limits that do not hold, for whoever is told."""
-    found = {one.get("severity") for one in report["gate"] if one["verdict"] != "pass"}
-    worst = next((one for one in SEVEREST_FIRST if one in found), None)
-    return {} if worst is None or report["verdict"]["verdict"] != "fail" else {"severity": worst}

@@ -1,4 +1,4 @@
-"""``bdt audit`` and ``bdt gate``: the method itself, without Dagster."""
+"""``bdt audit``: the method itself, without Dagster."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from bdt_core.audit import STAGES, AuditResult, audit
 from bdt_core.errors import SpecError
 from bdt_core.spec import AuditSpec, load_spec, parse_spec
 from bdt_core.table.sources import read_table
-from bdt_pipeline.commands.console import gate_line, progress_bar, report_folder, say, show_result
+from bdt_pipeline.commands.console import progress_bar, report_folder, say, show_result
 
-EXIT_CODES = {"pass": 0, "fail": 1, "inconclusive": 3, "not_testable": 3}
 _SPEC_FILES = {".yaml", ".yml"}
 
 
@@ -35,12 +34,6 @@ def run_audit(target: str, changes: dict[str, Any], out: Path | None) -> None:
         result = _watched(frame, spec)
         files = result.write(folder)
     show_result(result.document, files)
-
-
-def run_gate(path: Path) -> tuple[int, str]:
-    """Exit code and the line that says why."""
-    document = audit(None, load_spec(path)).document
-    return EXIT_CODES[document["verdict"]["verdict"]], gate_line(document)
 
 
 def spec_of(target: str, changes: dict[str, Any]) -> AuditSpec:

@@ -332,7 +332,8 @@ def nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_command_prints_the_streams_and_draws(stored: Path, tmp_path: Path) -> None:
     for ending in ("png", "svg"):
         out = tmp_path / "figures" / f"loans.{ending}"
-        result = CliRunner().invoke(app, ["history", "loans", "--storage", str(stored), "--out", str(out)])
+        arguments = ["history", "loans", "--storage", str(stored), "--out", str(out)]
+        result = CliRunner().invoke(app, arguments, env={"COLUMNS": "160"})
         assert result.exit_code == 0, result.output
         assert out.read_bytes()[:5] in (b"\x89PNG\r", b"<?xml")
     assert "loans: 6 batches, 2026-01-01 to 2026-01-06" in result.output

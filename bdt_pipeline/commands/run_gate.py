@@ -1,0 +1,192 @@
+"""``bdt gate``: the audit on files, as a CI system wants it. No Dagster."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+
+from bdt_core.audit import audit
+from bdt_core.errors import OutputError, SpecError
+from bdt_core.report import text
+from bdt_core.report.annotations import Place, github_annotations, gitlab_code_quality
+from bdt_core.report.comment import render_comment
+from bdt_core.report.gate_result import GateResult, build_gate_result
+from bdt_core.report.junit import render_junit
+from bdt_core.report.write import _write, canonical_json
+from bdt_core.spec import AuditSpec, load_spec, parse_spec
+from bdt_core.verdict import Verdict
+from bdt_core.verdict.baseline import compare_with_baseline
+from bdt_core.verdict.baseline_report import read_baseline
+from bdt_pipeline.commands.console import gate_line, report_folder
+
+Format = Literal["text", "github", "gitlab", "junit", "json", "markdown"]
+EXIT_CODES: Mapping[Verdict, int] = {"pass": 0, "fail": 1, "inconclusive": 3, "not_testable": 3}
+FILES: Mapping[Format, str] = {
+    "json": "gate.json",
+    "junit": "gate.xml",
+    "markdown": "gate.md",
+    "gitlab": "gate-codequality.json",
+}
+"""Forms that stand in the report's folder, beside the report."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the command line asks for."""
+
+    spec: Path
+    data: str | None = None
+    partition: str | None = None
+    baseline: Path | None = None
+    format: Format = "text"
+    out: Path | None = None
+    report: Path | None = None
+
+
+def run_gate(asked: Request) -> tuple[int, str]:
+    """Audit, write what was asked for, and give the exit code and what is to be printed.
+
+    Raises
+    ------
+    BDTError
+        The specification, the table or the baseline is at fault, or something cannot be written.
+    """
+    spec = _spec(asked)
+    baseline = None if asked.baseline is None else read_baseline(asked.baseline, spec)
+    if asked.report is None:
+        return _judged(asked, spec, baseline, None)
+    with report_folder(asked.report, spec.name) as folder:
+        return _judged(asked, spec, baseline, folder)
+
+
+def _judged(asked: Request, spec: AuditSpec, baseline: dict[str, Any] | None, folder: Path | None) -> tuple[int, str]:
+    found = audit(None, spec)
+    document = found.document
+    comparison = None if baseline is None else compare_with_baseline(document, baseline)
+    code = exit_code(document["verdict"] if comparison is None else comparison.to_dict())
+    result = build_gate_result(document, code, comparison)
+    forms = _forms(asked, document, result)
+    if folder is not None:
+        found.write(folder)
+        for form, name in FILES.items():
+            _put(folder / name, forms[form])
+    if asked.format == "github":
+        _tell_github(forms["markdown"], result)
+    if asked.out is None:
+        return code, forms[asked.format]
+    _put(asked.out, forms[asked.format])
+    return code, forms["text"]
+
+
+def exit_code(verdict: dict[str, Any]) -> int:
+    """0 pass, 1 fail or blocked, 3 the data cannot tell.
+
+    An inconclusive limit with ``inconclusive: block`` gives 1: what stops a deployment in Dagster stops it here, also
+    where a CI job lets 3 pass with a warning.
+
+    Examples
+    --------
+    >>> [exit_code({"verdict": "inconclusive", "blocks": blocks}) for blocks in (False, True)]
+    [3, 1]
+    """
+    return 1 if verdict["blocks"] else EXIT_CODES[verdict["verdict"]]
+
+
+def _spec(asked: Request) -> AuditSpec:
+    """The specification with the table and the partition of the command line."""
+    spec = load_spec(asked.spec)
+    source = spec.source.model_dump(mode="json")
+    if asked.data is not None:
+        source |= {"path": asked.data, "sql": None, "database": None, "asset": None}
+    if asked.partition is not None:
+        source["partition"] = asked.partition
+        if not ("{partition}" in (source["path"] or "") or ":partition" in (source["sql"] or "")):
+            raise SpecError(
+                "--partition names a part of the data, but the source is the same for all parts. Put {partition} into "
+                "source.path (or --data), or :partition into source.sql."
+            )
+    if asked.data is None and asked.partition is None:
+        return spec
+    changed = spec.to_dict() | {"source": source}
+    if asked.data is not None and "{partition}" not in asked.data:
+        changed |= {"partition_by": None, "inbox": None}  # one file is not audited part by part
+    return parse_spec(changed, "The command line")
+
+
+def _forms(asked: Request, document: dict[str, Any], result: GateResult) -> dict[Format, str]:
+    places = _places(asked.spec, len(result["limits"]))
+    return {
+        "text": _text(result),
+        "github": github_annotations(result, places),
+        "gitlab": gitlab_code_quality(result, places),
+        "junit": render_junit(result),
+        "json": canonical_json(result).rstrip("\n"),
+        "markdown": render_comment(document, result).rstrip("\n"),
+    }
+
+
+def _text(result: GateResult) -> str:
+    """Verdict and reason in one line; with a baseline, a line on it and one per limit."""
+    line = gate_line({"name": result["name"], "verdict": result})
+    if result["baseline"] is None:
+        return line
+    word = result["baseline"]["verdict"].replace("_", " ").upper()
+    changes = [f"  {one['change']['sentence']}" for one in result["limits"]]
+    return "\n".join([line, f"{word} against the baseline: {result['baseline']['sentence']}", *changes])
+
+
+def _tell_github(summary: str, result: GateResult) -> None:
+    """Hand the summary and the outputs to the runner, where there is one."""
+    outputs = {"verdict": result["verdict"], "exit-code": result["exit_code"]}
+    if result["baseline"] is not None:
+        outputs["baseline-verdict"] = result["baseline"]["verdict"]
+    _append(os.environ.get("GITHUB_STEP_SUMMARY"), summary)
+    _append(os.environ.get("GITHUB_OUTPUT"), "\n".join(f"{name}={value}" for name, value in outputs.items()))
+
+
+def _append(path: str | None, words: str) -> None:
+    if not path:
+        return
+    try:
+        with Path(path).open("a", encoding="utf-8", errors="backslashreplace") as stream:
+            stream.write(words + "\n")
+    except OSError as error:
+        raise OutputError(f"{path} cannot be written: {error.strerror or error}.") from None
+
+
+def _put(path: Path, words: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _write(path, (words + "\n").encode(errors="backslashreplace"))
+    except OSError as error:
+        raise OutputError(f"{path} cannot be written: {error.strerror or error}. Name another file.") from None
+
+
+def _places(path: Path, limits: int) -> list[Place]:
+    """The lines of the specification that set the limits; its first line for limits by default."""
+    lines = _lines(path)
+    return [Place(_in_repository(path), lines[i] if i < len(lines) else 1) for i in range(limits)]
+
+
+def _lines(path: Path) -> list[int]:
+    root = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+    gate = _under(_under(root, "attributes") or root, "gate")
+    return [one.start_mark.line + 1 for one in gate.value] if isinstance(gate, yaml.SequenceNode) else []
+
+
+def _under(node: yaml.Node | None, key: str) -> yaml.Node | None:
+    if not isinstance(node, yaml.MappingNode):
+        return None
+    return next((value for name, value in node.value if name.value == key), None)
+
+
+def _in_repository(path: Path) -> str:
+    """The file as the repository names it, when it lies in there."""
+    top = Path(os.environ.get("GITHUB_WORKSPACE") or os.environ.get("CI_PROJECT_DIR") or ".").resolve()
+    whole = path.resolve()
+    return str(text.printable((whole.relative_to(top) if whole.is_relative_to(top) else path).as_posix()))
