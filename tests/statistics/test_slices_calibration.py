@@ -120,7 +120,7 @@ def test_few_of_the_discoveries_are_false(honest, full):
         proportions.append(np.mean(false) if false else 0.0)
         found_any += bool(discoveries)
         found_planted += any({c.text for c in one.conditions} == {"c0 = 1", "c1 = 1"} for one in found.reported)
-    assert found_any == runs
+    assert found_any > 0.95 * runs
     assert found_planted > 0.8 * runs
     assert np.mean(proportions) - 3.1 * np.std(proportions) / np.sqrt(runs) <= Q
 
