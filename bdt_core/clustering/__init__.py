@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bdt_core.clustering.hbac import HBAC
+    from bdt_core.clustering.logan import LOGAN
     from bdt_core.clustering.tree import ClusterTree, Node
 
-__all__ = ["HBAC", "ClusterTree", "Node"]
+__all__ = ["HBAC", "LOGAN", "ClusterTree", "Node"]
 
-_HOMES = {"HBAC": "hbac", "ClusterTree": "tree", "Node": "tree"}
+_HOMES = {"HBAC": "hbac", "LOGAN": "logan", "ClusterTree": "tree", "Node": "tree"}
 
 
 def __getattr__(name: str) -> Any:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import io
 from typing import Any
 
 import numpy as np
 
-from bdt_core.clustering.local_bias import LocalBias, LocalBiasSettings, LocalRows, find_local_bias
-from bdt_core.errors import DataError, SourceError
+from bdt_core.clustering.local_bias import LocalBias, LocalBiasSettings, LocalRows, find_local_bias, read_embeddings
+from bdt_core.errors import DataError
 from bdt_core.fairness.coding import Threshold
 from bdt_core.fairness.confusion import favourable
 from bdt_core.fairness.declared_groups import favourable_values
 from bdt_core.spec import LocalBias as Wanted
 from bdt_core.table.audit_table import ROW, AuditTable
-from bdt_core.table.environment import expanded
-from bdt_core.table.files import located, read_bytes
 from bdt_core.verdict.harm import Judged, judged
 
 
@@ -37,11 +34,12 @@ def find_audited_local_bias(train: AuditTable, test: AuditTable, wanted: Wanted)
     Raises
     ------
     SourceError, DataError
-        Embeddings that cannot be read or do not fit the rows; see `find_local_bias`.
+        Embeddings that cannot be read or do not fit the rows (see `read_embeddings`), or no train row with a
+        favourable label; see also `find_local_bias`.
     """
     embeddings = None
     if isinstance(wanted.embeddings, str):
-        embeddings = _read_embeddings(wanted.embeddings, train.rows)
+        embeddings = read_embeddings(wanted.embeddings, train.rows)
     settings = LocalBiasSettings(
         group=wanted.group,
         embeddings=tuple(wanted.embeddings) if isinstance(wanted.embeddings, list) else wanted.embeddings,
@@ -53,7 +51,13 @@ def find_audited_local_bias(train: AuditTable, test: AuditTable, wanted: Wanted)
         alpha=train.spec.significance.alpha,
         random_state=train.spec.split.random_state,
     )
-    return find_local_bias(_rows(train, wanted, embeddings), _rows(test, wanted, embeddings), settings)
+    train_rows, test_rows = _rows(train, wanted, embeddings), _rows(test, wanted, embeddings)
+    if not (train_rows.y_true == 1.0).any():
+        raise DataError(
+            f'No train row has a favourable label in column "{train.spec.group_columns()[0]}". Say which value is '
+            'favourable in "groups.positive", or in "bias_variable.positive".'
+        )
+    return find_local_bias(train_rows, test_rows, settings)
 
 
 def judge_local_bias(found: LocalBias) -> Judged:
@@ -76,9 +80,9 @@ def judge_local_bias(found: LocalBias) -> Judged:
     confirmed = [one for one in tested if one.held_out.confirmed and (one.held_out.gap or 0.0) > limit]
     if not confirmed:
         return judged("pass", f"No gap beyond {limit:g} is confirmed in any of {len(tested)} clusters.", limit)
-    worst = max(confirmed, key=lambda one: one.held_out.gap or 0.0)
+    proven = [one for one in confirmed if one.held_out.low is not None and one.held_out.low > limit]
+    worst = max(proven or confirmed, key=lambda one: one.held_out.gap or 0.0)
     gap, low, high = worst.held_out.gap, worst.held_out.low, worst.held_out.high
-    proven = low is not None and low > limit
     sentence = (
         f"Cluster {worst.label}: {found.settings.metric} of {worst.held_out.higher} is higher than that of "
         f"{worst.held_out.lower} by {gap:.3g}, confirmed on test rows; at most {limit:g} is allowed."
@@ -111,15 +115,3 @@ def _favourable(column: Any, positive: Any) -> Any:
         good = [one for one, ok in zip(levels, favourable(levels, positive), strict=True) if ok]
         found = column.isin(good).to_numpy()
     return np.where(column.isna().to_numpy(), np.nan, found.astype(np.float64))
-
-
-def _read_embeddings(path: str, rows: int) -> Any:
-    file = located(expanded(path, "local_bias.embeddings"))
-    try:
-        found = np.load(io.BytesIO(read_bytes(file)), allow_pickle=False)
-    except (ValueError, EOFError):
-        raise SourceError(f"{file} is not a .npy file of numbers. Write it with numpy.save.") from None
-    if found.ndim != 2 or len(found) != rows:
-        shape = " x ".join(map(str, found.shape))
-        raise DataError(f"{file} holds {shape} numbers beside a table of {rows} rows. Expected one row per row.")
-    return found

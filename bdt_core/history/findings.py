@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 from bdt_core.fairness.score_calculator import severity_of
 from bdt_core.history.results import History, Stream
-from bdt_core.history.severity import Severity, severest, severity
 from bdt_core.report import text
 from bdt_core.result import Result
+from bdt_core.spec import AlertSeverity
+from bdt_core.verdict.words import severest, severity_by_ratio
 
 _NAMED = 5
-_OF_SCORE: dict[str, Severity] = {
+_OF_SCORE: dict[str, AlertSeverity] = {
     "minimal": "low", "low": "low", "moderate": "medium", "high": "high", "severe": "critical",
 }  # fmt: skip
 _ADVICE = {
@@ -47,7 +48,7 @@ class Finding(Result):
 
     passed: bool
     broken: bool
-    severity: Severity | None
+    severity: AlertSeverity | None
     sentence: str
     recommendation: str
 
@@ -94,7 +95,7 @@ def drift_finding(history: History) -> Finding:
         f"Compare the rows of batch {batch} with those before it, beginning with {_named(first)}: did the data, the "
         f"people or the model change? Then {_ADVICE[first.metric]}."
     )
-    worst = severest([severity(limit, abs(one.drift.change or 0.0)) for one in drifting])
+    worst = severest([severity_by_ratio(limit, abs(one.drift.change or 0.0)) for one in drifting])
     return Finding(False, False, worst, told + also, advice)
 
 
@@ -119,7 +120,7 @@ def volume_finding(history: History, batch: str | None = None) -> Finding:
         f"Rows per group were counted: take longer batches, or lower history.min_rows from {least:,}; until then drift "
         "in these groups is not tested, and only all batches together say something of them."
     )
-    return Finding(False, False, severity(small[0].rows, least), told, advice)
+    return Finding(False, False, severity_by_ratio(small[0].rows, least), told, advice)
 
 
 def difference_finding(history: History) -> Finding:
@@ -132,7 +133,7 @@ def difference_finding(history: History) -> Finding:
         key=lambda one: -abs(one.difference or 0),
     )
     sentences = [one.sentence for one in broken]
-    severities: list[Severity] = [one.severity for one in broken if one.severity is not None]
+    severities: list[AlertSeverity] = [one.severity for one in broken if one.severity is not None]
     if shown:
         sentences.append(
             f"Without a limit, but certain (false discovery rate {100 * history.spec.significance.alpha:.4g} % however "

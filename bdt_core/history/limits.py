@@ -17,12 +17,12 @@ from bdt_core.fairness.rates import RATES
 from bdt_core.history.change import FEWEST_IN_DENOMINATOR
 from bdt_core.history.counted import Counted
 from bdt_core.history.evidence import evidence
-from bdt_core.history.severity import Severity, severity
 from bdt_core.inference.sequential import SequentialComparison
 from bdt_core.report import text
 from bdt_core.result import Result
-from bdt_core.spec import GATE_METRICS, AuditSpec, MetricLimit
+from bdt_core.spec import GATE_METRICS, AlertSeverity, AuditSpec, MetricLimit
 from bdt_core.verdict import Verdict, check_name
+from bdt_core.verdict.words import severity_by_ratio
 
 Floats = NDArray[np.float64]
 
@@ -76,7 +76,7 @@ class LimitOverTime(Result):
     high: float | None
     confidence: float
     broken_since: str | None
-    severity: Severity | None
+    severity: AlertSeverity | None
     sentence: str
     groups_judged: int
     left_out: tuple[str, ...]
@@ -294,9 +294,9 @@ def _beyond(from_below: Floats, from_above: Floats, limit: MetricLimit) -> Float
     return np.asarray(np.maximum(below, above), dtype=np.float64)
 
 
-def _severity(value: float, limit: MetricLimit) -> Severity:
+def _severity(value: float, limit: MetricLimit) -> AlertSeverity:
     broken = limit.max if limit.max is not None and value > limit.max else limit.min
-    return severity(abs(broken or 0.0), abs(value))
+    return severity_by_ratio(abs(broken or 0.0), abs(value))
 
 
 def _untestable(limit: MetricLimit, spec: AuditSpec, reason: str, left_out: tuple[str, ...]) -> LimitOverTime:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bdt_core.errors import SpecError
 from bdt_core.fairness.coding import Value
 from bdt_core.fairness.confusion import Positive
@@ -26,7 +28,9 @@ def mitigate_audited(train: AuditTable, test: AuditTable, wanted: Wanted) -> Mit
     -------
     Mitigation
     """
-    return mitigate(train.frame, test.frame, settings_of(train.spec, wanted, train.names("feature")))
+    settings = settings_of(train.spec, wanted, train.names("feature"))
+    usable = tuple(name for name in settings.protected if name in train.frame) or wanted.facets
+    return mitigate(train.frame, test.frame, replace(settings, protected=usable))
 
 
 def settings_of(spec: AuditSpec, wanted: Wanted, features: list[str]) -> MitigationSettings:

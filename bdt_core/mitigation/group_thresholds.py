@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -27,32 +26,13 @@ from bdt_core.mitigation.curves import (
     objective_value,
     rate_of,
 )
+from bdt_core.mitigation.frontier import TOLERANCES, FrontierPoint, frontier_points
 from bdt_core.mitigation.mixtures import best_mixtures
 from bdt_core.mitigation.preparing import checked_curves, checked_rates
-from bdt_core.mitigation.sweep import ROUNDING, Choice, OneRate, Search, TwoRates
+from bdt_core.mitigation.sweep import Choice, OneRate, Search, TwoRates
 from bdt_core.mitigation.threshold_notes import threshold_notes
 
-TOLERANCES = (0.0, 0.0025, 0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.075, 0.1, 0.125, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
 _SHOWN_RATES = ("selection_rate", "true_positive_rate", "false_positive_rate", "positive_predictive_value", "accuracy")
-
-
-@dataclass(frozen=True)
-class FrontierPoint:
-    """The best thresholds at one tolerance.
-
-    Attributes
-    ----------
-    tolerance : float
-        Asked for; 1 where the groups' thresholds are free.
-    gap, objective : float
-        On the rows of the fit.
-    thresholds : dict of group to float
-    """
-
-    tolerance: float
-    gap: float
-    objective: float
-    thresholds: dict[Level, float]
 
 
 class GroupThresholds(BaseEstimator):  # type: ignore[misc]
@@ -262,24 +242,7 @@ class GroupThresholds(BaseEstimator):  # type: ignore[misc]
         """
         if not hasattr(self, "mixtures_"):
             raise NotFittedError("This GroupThresholds instance is not fitted yet: call fit first.")
-        search = self._search(self._curves)
-        points: list[tuple[float, Choice]] = []
-        for tolerance in (1.0, *sorted(tolerances, reverse=True)):
-            if points and tolerance >= points[-1][1].gap - ROUNDING:
-                continue
-            found = search.best(tolerance)
-            if found is None:
-                break
-            points.append((tolerance, found))
-        return [
-            FrontierPoint(
-                tolerance,
-                choice.gap,
-                objective_value(self._curves, self.objective, choice.gain),
-                {one.group: float(one.thresholds[i]) for one, i in zip(self._curves, choice.points, strict=True)},
-            )
-            for tolerance, choice in points
-        ]
+        return frontier_points(self._curves, self._search(self._curves), self.objective, tolerances)
 
     def _search(self, curves: list[Curve]) -> Search:
         names = RATES_OF[self.constraint]

@@ -39,10 +39,10 @@ def github_annotations(result: GateResult, places: Sequence[Place]) -> str:
     --------
     >>> limit = {"check": "worst_cluster", "verdict": "fail", "outcome": "stops", "sentence": "50 % off.",
     ...          "change": None}
-    >>> print(github_annotations({"name": "loans", "blocks": True, "limits": [limit]}, [Place("loans.yaml", 7)]))
+    >>> print(github_annotations({"name": "loans", "limits": [limit]}, [Place("loans.yaml", 7)]))
     ::error file=loans.yaml,line=7,title=Bias gate loans%3A Fail%3A worst_cluster::50 %25 off.
     """
-    return "\n".join(_command(one, place, result) for one, place in zip(result["limits"], places, strict=True))
+    return "\n".join(_command(one, place, result["name"]) for one, place in zip(result["limits"], places, strict=True))
 
 
 def gitlab_code_quality(result: GateResult, places: Sequence[Place]) -> str:
@@ -77,10 +77,9 @@ def gitlab_code_quality(result: GateResult, places: Sequence[Place]) -> str:
     return json.dumps(findings, indent=2, ensure_ascii=False)
 
 
-def _command(limit: dict[str, Any], place: Place, result: GateResult) -> str:
-    stops = limit["outcome"] == "stops" and result["blocks"]
-    level = "error" if stops else "notice" if limit["outcome"] == "holds" else "warning"
-    title = f"Bias gate {result['name']}: {limit_title(limit)}"
+def _command(limit: dict[str, Any], place: Place, name: str) -> str:
+    level = {"stops": "error", "holds": "notice"}.get(limit["outcome"], "warning")
+    title = f"Bias gate {name}: {limit_title(limit)}"
     at = f"file={_property(place.path)},line={place.line},title={_property(title)}"
     return f"::{level} {at}::{_data(limit_text(limit))}"
 

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bdt_core.report.printed import printed
+from bdt_core.report.wording_depth import figures_of_depth
 from bdt_core.report.wording_groups import FIGURES_SHOWN, figures_of_groups
 
 if TYPE_CHECKING:
@@ -66,8 +67,9 @@ def figure_names(document: Document) -> tuple[str, ...]:
     >>> figure_names({"groups": None})
     ('clusters', 'apart', 'tree')
     """
-    of_groups = figures_of_groups(printed(document))
-    return tuple(name for name in FIGURES if name in of_groups or not name.startswith("groups_"))
+    document = printed(document)
+    known = {*_ALWAYS, *figures_of_groups(document), *figures_of_depth(document)}
+    return tuple(name for name in FIGURES if name in known)
 
 
 def _drawn(document: Document, name: str, finish: Callable[[Sheet], _T]) -> _T:
@@ -102,9 +104,38 @@ def _groups(name: str, document: Document) -> Sheet:
     return draw(document, name)
 
 
+def _slices(document: Document) -> Sheet:
+    from bdt_core.report.figure_slices import draw
+
+    return draw(document)
+
+
+def _lattice(document: Document) -> Sheet:
+    from bdt_core.report.figure_slices import draw_lattice
+
+    return draw_lattice(document)
+
+
+def _local_bias(document: Document) -> Sheet:
+    from bdt_core.report.figure_local_bias import draw
+
+    return draw(document)
+
+
+def _mitigation(document: Document) -> Sheet:
+    from bdt_core.report.figure_mitigation import draw
+
+    return draw(document)
+
+
 FIGURES: dict[str, Callable[[Document], Sheet]] = {
     "clusters": _clusters,
     "apart": _apart,
     **{f"groups_{i}": partial(_groups, f"groups_{i}") for i in range(1, FIGURES_SHOWN + 1)},
+    "slices": _slices,
+    "slices_lattice": _lattice,
+    "local_bias": _local_bias,
+    "mitigation": _mitigation,
     "tree": _tree,
 }
+_ALWAYS = ("clusters", "apart", "tree")

@@ -35,23 +35,24 @@ def build_gate_result(
         ``warnings``. Every text is on one line, without characters that control a terminal, and never a command to a
         CI runner that reads along.
 
-        ``outcome`` is ``holds``; ``stops``: what stands behind the gate is stopped by this limit; ``accepted``: it
-        would be, but is not significantly worse than the baseline; ``warns``: any other.
+        ``outcome`` is ``holds``; ``stops``: the gate is shut, and by this limit; ``accepted``: it would be, but the
+        limit is not significantly worse than the baseline; ``warns``: any other, such as a broken limit that the
+        majority outvotes.
     """
     changes = comparison.limits if comparison else (None,) * len(document["gate"])
-    judged = comparison or document["verdict"]
+    blocks = comparison.blocks if comparison else document["verdict"]["blocks"]
     result = {
         "schema_version": GATE_SCHEMA_VERSION,
         "name": document["name"],
         "verdict": document["verdict"]["verdict"],
         "exit_code": exit_code,
-        "blocks": judged.blocks if isinstance(judged, BaselineComparison) else judged["blocks"],
+        "blocks": blocks,
         "sentence": document["verdict"]["sentence"],
         "headline": document["summary"]["headline"],
         "limits": [
             {
                 **one,
-                "outcome": _outcome(one, accepted=change is not None and change.accepted),
+                "outcome": _outcome(one, shut=blocks, accepted=change is not None and change.accepted),
                 "change": change.to_dict() if change else None,
             }
             for one, change in zip(document["gate"], changes, strict=True)
@@ -94,12 +95,12 @@ def shortened(words: str, longest: int = LONGEST_TEXT) -> str:
     return words if len(words) <= longest else words[: longest - 1] + "…"
 
 
-def _outcome(limit: dict[str, Any], *, accepted: bool) -> Outcome:
+def _outcome(limit: dict[str, Any], *, shut: bool, accepted: bool) -> Outcome:
     if limit["verdict"] == "pass":
         return "holds"
-    if not limit["blocks"]:
-        return "warns"
-    return "accepted" if accepted else "stops"
+    if accepted:
+        return "accepted"
+    return "stops" if shut and limit["blocks"] else "warns"
 
 
 def _harmless(x: Any) -> Any:

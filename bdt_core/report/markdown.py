@@ -21,7 +21,7 @@ from bdt_core.report.blocks import (
 from bdt_core.report.page import build_page
 
 Document = dict[str, Any]
-_SECTIONS = ("clusters", "gate", "differences", "proxies", "groups", "trust")
+_SECTIONS = ("clusters", "gate", "differences", "proxies", "groups", "slices", "local_bias", "mitigation", "trust")
 _MOST_ROWS = 10
 # An underscore inside a word is one to Markdown too.
 _SPECIAL = re.compile(r"([\\`*\[<>|$~]|(?<!\w)_|_(?!\w)|&(?=\w|#)|^[-+=](?=\W)|(?<=^\d)[.)]|^#)")
@@ -40,8 +40,8 @@ def render_markdown(document: Document) -> str:
     Returns
     -------
     str
-        Verdict, headline, and the tables of clusters, limits, differences and declared groups, ten rows at most each.
-        Names from the data are escaped.
+        Verdict, headline, and the tables of clusters, limits, differences, declared groups, intersections, local bias
+        and mitigation, ten rows at most each. Names from the data are escaped.
     """
     page = build_page(document)
     lines = [

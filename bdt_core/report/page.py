@@ -10,8 +10,11 @@ from bdt_core.report.printed import printed
 from bdt_core.report.sections_apart import differences_section
 from bdt_core.report.sections_background import data_section, method_section, repeat_section
 from bdt_core.report.sections_groups import groups_section
+from bdt_core.report.sections_local_bias import local_bias_section
+from bdt_core.report.sections_mitigation import mitigation_section
 from bdt_core.report.sections_result import clusters_section, gate_section
 from bdt_core.report.sections_search import original_tool_section, tree_section
+from bdt_core.report.sections_slices import slices_section
 from bdt_core.report.sections_trust import proxies_section, trust_section
 
 Document = dict[str, Any]
@@ -32,6 +35,9 @@ _SECTIONS = (
     differences_section,
     proxies_section,
     groups_section,
+    slices_section,
+    local_bias_section,
+    mitigation_section,
     trust_section,
     tree_section,
     original_tool_section,
@@ -65,7 +71,7 @@ def build_page(document: Document) -> Page:
         verdict_word=text.VERDICT_WORDS[verdict["verdict"]],
         verdict_sentence=verdict["sentence"],
         verdict_meaning=_meaning(document),
-        warnings=tuple(document["warnings"]),
+        warnings=(*document["warnings"], *_in_sample(document)),
         headline=document["summary"]["headline"],
         key_numbers=_key_numbers(document),
         how_sure=tuple(_how_sure(document)),
@@ -84,6 +90,12 @@ def _meaning(document: Document) -> str:
     if decides.get("rule") == "point":
         return text.POINT_MEANINGS.get(verdict["verdict"], text.VERDICT_MEANINGS[verdict["verdict"]])
     return text.VERDICT_MEANINGS[verdict["verdict"]]
+
+
+def _in_sample(document: Document) -> list[str]:
+    """What makes the intersections unfit to decide on."""
+    slices = document.get("slices")
+    return [f"Intersections: {one}" for one in slices["warnings"]] if slices else []
 
 
 def _key_numbers(document: Document) -> tuple[KeyNumber, ...]:

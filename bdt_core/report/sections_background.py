@@ -22,7 +22,7 @@ from bdt_core.report.wording import correction_words
 Document = dict[str, Any]
 _SPEC_ORDER = (
     "name", "source", "bias_variable", "features", "protected", "missing", "split", "clustering",
-    "significance", "groups", "gate", "require",
+    "significance", "groups", "slices", "local_bias", "mitigation", "gate", "require",
 )  # fmt: skip
 _METHODS = {
     "kmeans": "numbers, by k-means",
@@ -36,6 +36,24 @@ _GROUPS_METHOD = (
     "that hold for all pairs at once, because the largest of many differences is never zero, not even where nothing "
     "differs. For the same reason the composite score stands beside the one that chance alone would give."
 )
+_SLICES_METHOD = (
+    "Intersections are found on the train rows and tested on the test rows, by the same tests as clusters, one-sided "
+    "for harm. Each is compared with everybody who is not in it. Benjamini and Hochberg's method bounds the share of "
+    "false discoveries among all that are called worse; intersections with stronger evidence on the train rows have a "
+    "larger part of it. An intersection within a reported one that is no worse is listed under it."
+)
+_LOCAL_BIAS_METHOD = (
+    "Local bias is searched by LOGAN (Zhao and Chang, 2020): k-means whose objective also counts the gap between the "
+    "groups within each cluster. Its published figures count clusters with a gap of their own train rows, which are "
+    "there by chance as well; so they stand beside those of plain k-means, beside those with the groups shuffled "
+    "within clusters, and beside exact tests (for the area under the curve, DeLong's) of the gaps on the test rows."
+)
+_MITIGATION_METHOD = (
+    "Thresholds per group are chosen by an exact sweep over all scores of the train rows. Before and after are "
+    "measured on the test rows: ranges over groups with limits that hold for all pairs at once, the change of accuracy "
+    "on the same rows. It is the effect of these thresholds on these people; nobody's behaviour is taken to change."
+)
+_DEPTH_METHODS = {"slices": _SLICES_METHOD, "local_bias": _LOCAL_BIAS_METHOD, "mitigation": _MITIGATION_METHOD}
 
 
 def data_section(document: Document) -> Section:
@@ -134,6 +152,9 @@ def method_section(document: Document) -> Section:
     ]
     if document["groups"] is not None:
         blocks.insert(-2, Paragraph(_GROUPS_METHOD))
+    for part, told in _DEPTH_METHODS.items():
+        if document.get(part) is not None:
+            blocks.insert(-2, Paragraph(told))
     return Section("method", "Method", tuple(blocks))
 
 

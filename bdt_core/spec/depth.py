@@ -35,7 +35,7 @@ class LocalBias(Section):
     n_clusters: int = Field(10, ge=2, description="Clusters to start from; small ones are merged.")
     weight: float = Field(0.05, ge=0, description="Weight of the gap beside the distances; 0 is k-means.")
     min_group_size: int = Field(20, ge=1, description="Fewest train rows of either group in a cluster.")
-    max_gap: float = Field(0.05, ge=0, description="Limit of the check: a confirmed gap beyond it fails.")
+    max_gap: float = Field(0.05, gt=0, lt=1, description="Limit of the check: a confirmed gap beyond it fails.")
 
 
 class Mitigation(Section):

@@ -125,7 +125,7 @@ def _located(path: str) -> Path | UPath:
         hint = did_you_mean(file.name, siblings) if siblings else f"The folder {file.parent} does not exist either."
         raise SourceError(f"{path} does not exist. {hint}")
     if file.is_file() and file.stat().st_size == 0:
-        raise SourceError(f"{path} is empty (0 bytes). Expected a table with a header line.")
+        raise SourceError(f"{path} is empty (0 bytes). Expected a table with a header line, or an array.")
     return file
 
 

@@ -129,7 +129,7 @@ def _settled_columns(
                         f'Column "{name}" numbers the rows one by one; if it is an identifier, add it to '
                         '"features.exclude".'
                     )
-        elif role in ("label", "prediction") or name in spec.carried:
+        if name not in typed and (role in ("label", "prediction") or name in spec.carried):
             typed[name] = series if pd.api.types.is_numeric_dtype(series.dtype) else settle_type(series, "categorical")
         columns.append(Column(name, role, kind, missing, distinct))
     return typed, columns, warnings

@@ -189,8 +189,8 @@ def _nothing(why: str, group: str | None = None, now: Measured | None = None) ->
 
 
 def _stretches(document: Document, baseline: Document, groups: int) -> tuple[float, float]:
-    alphas = (one["spec"]["significance"]["alpha"] for one in (document, baseline))
-    return stretches_of(*alphas, changes=groups)
+    now, before = (one["spec"]["significance"]["alpha"] for one in (document, baseline))
+    return stretches_of(now, before, groups)
 
 
 def _fails(one: Measured, limit: Document) -> bool:
@@ -231,7 +231,8 @@ def _cluster_sentence(limit: Document, found: Compared, document: Document) -> s
 
 
 def _metric_sentence(limit: Document, found: Compared, groups: int, document: Document) -> str:
-    told = text.capital(limit["check"]) + ("" if found.group is None else f" for {found.group}")
+    name = limit["metric"] if limit["metric"].isupper() else limit["metric"].replace("_", " ")
+    told = text.capital(f"{name} by {limit['facet']}") + ("" if found.group is None else f" for {found.group}")
     if found.before is None:
         return f"{told}: cannot be compared with the baseline, {found.why}."
     told += f": {CHANGE_WORDS[found.change]}, {text.number(found.now)} now against {text.number(found.before)}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Iterable
+from typing import Literal, get_args
 
 from bdt_core.spec import AlertSeverity
 
@@ -40,4 +41,30 @@ def severity_of(value: float, minimum: float | None, maximum: float | None) -> A
         reached = maximum / abs(value) if maximum >= 0 and value else 0.0
     else:
         return None
+    return _word(reached)
+
+
+def severity_by_ratio(smaller: float, larger: float) -> AlertSeverity:
+    """Severity by the ratio of limit and value, whichever of them is the smaller.
+
+    Examples
+    --------
+    >>> severity_by_ratio(0.05, 0.052), severity_by_ratio(0.05, 0.2)
+    ('low', 'critical')
+    """
+    return _word(smaller / larger if larger > 0.0 else 0.0)
+
+
+def severest(several: Iterable[AlertSeverity]) -> AlertSeverity | None:
+    """The worst of several.
+
+    Examples
+    --------
+    >>> severest(["low", "high"])
+    'high'
+    """
+    return max(several, key=get_args(AlertSeverity).index, default=None)
+
+
+def _word(reached: float) -> AlertSeverity:
     return next((word for least, word in _SEVERITY_FROM if reached >= least), "critical")

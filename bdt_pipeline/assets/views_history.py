@@ -24,7 +24,7 @@ def history(found: History, batch: str, notes: Sequence[str]) -> Metadata:
     streams = found.streams
     return {
         "batch": batch,
-        "trend": figure(found),
+        **({"trend": figure(found)} if len(found.batches) > 1 else {}),
         "differences over time": table_of(
             ["difference", *HEADER], [[named(one), *row(one, found)] for one in streams[:_STREAMS_LISTED]]
         ),

@@ -189,22 +189,19 @@ def test_predictions_and_labels_in_files_of_their_own(
 
 # --- names that somebody else has chosen -----------------------------------------------------------------------------
 
-HOSTILE = {
-    "a\n::error::injected": 0.1,
-    "b ##[set-output name=x]y": 0.9,
-    "</testcase><c>&\x00\ufffe": 0.12,
-    "| d | <script> @octocat [x](//e.org) <!-- -->": 0.88,
-    "e%0A::warning::x" + "z" * 5000: 0.11,
-}
+HOSTILE = ["a\n::error::injected", "b ##[set-output name=x]y", "e%0A::warning::x" + "z" * 5000]
+HOSTILE_FEW = ["</testcase><c>&\ufffe", "| d | <script> @octocat [x](//e.org) <!-- -->", "a::c,\r\n::add-mask::x"]
 
 
 @pytest.fixture(scope="module")
 def hostile() -> dict[str, Any]:
-    """A report on groups whose names attack, and on one of 20 people, of whom 17 are selected."""
+    """A report on groups whose names attack; those of 20 people, of whom 17 are selected, are too few to be judged."""
     rng = np.random.default_rng(2)
-    groups = [np.repeat(name, 300) for name in HOSTILE] + [np.repeat("few", 20)]
-    selected = [np.arange(300) < rate * 300 for rate in HOSTILE.values()] + [np.arange(20) < 17]
-    frame = pd.DataFrame({"group": np.concatenate(groups), "hired": np.concatenate(selected).astype(int)})
+    rows = [(name, 300, round(300 * rate)) for name, rate in zip(HOSTILE, (0.1, 0.2, 0.9), strict=True)]
+    rows += [(name, 20, 17) for name in (*HOSTILE_FEW, "few")]
+    frame = pd.DataFrame(
+        [(name, int(i < selected)) for name, n, selected in rows for i in range(n)], columns=["group", "hired"]
+    )
     frame["age"] = rng.integers(18, 70, len(frame))
     limits = [
         {"metric": metric, "facet": "group", **bound}
@@ -252,7 +249,7 @@ def test_names_cannot_give_commands_to_the_runner(hostile: dict[str, Any]) -> No
         matched = command.fullmatch(line)
         assert matched is not None, line
         assert not re.search(r"%(?!25|0A|0D|3A|2C)", matched[1] + matched[2])
-    assert any("%250A" in line or "injected" in line for line in lines)
+    assert all(any(word in line for line in lines) for word in ("injected", "add-mask", "octocat"))
 
 
 def test_names_stay_inside_their_place(hostile: dict[str, Any]) -> None:
@@ -260,6 +257,7 @@ def test_names_stay_inside_their_place(hostile: dict[str, Any]) -> None:
     assert len(check_junit(drawn["junit"])) == len(hostile["gate"])
     assert len(json.loads(drawn["gitlab"])) == len({one["fingerprint"] for one in json.loads(drawn["gitlab"])})
     comment = drawn["markdown"]
+    assert all(word in comment for word in ("injected", "octocat", "zzz"))
     assert len(comment) < 60_000  # GitHub takes 65,536
     assert comment.count("<!--") == 1
     assert comment.startswith(comment_marker("hiring"))
@@ -310,13 +308,15 @@ from bdt_pipeline import bias_audit_definitions
 def promote_model():
     Path(os.environ["PROMOTED"]).touch()
 
-everything = dg.define_asset_job("everything", selection="*", executor_def=dg.in_process_executor)
+gate = dg.AssetSelection.checks(dg.AssetCheckKey(dg.AssetKey(["loans", "bias_report"]), "bias_gate"))
+selection = dg.AssetSelection.assets(promote_model).upstream().without_checks() | gate
+promote = dg.define_asset_job("promote", selection=selection, executor_def=dg.in_process_executor)
 defs = dg.Definitions.merge(
-    bias_audit_definitions(load_spec(os.environ["SPEC"])), dg.Definitions(assets=[promote_model], jobs=[everything])
+    bias_audit_definitions(load_spec(os.environ["SPEC"])), dg.Definitions(assets=[promote_model], jobs=[promote])
 )
 """
-DAGSTER = ["dagster", "job", "execute", "-f", "jobs.py", "-j", "everything"]
-DG = ["dg", "launch", "-f", "jobs.py", "--job", "everything"]
+DAGSTER = ["dagster", "job", "execute", "-f", "jobs.py", "-j", "promote"]
+DG = ["dg", "launch", "-f", "jobs.py", "--job", "promote"]
 
 
 @pytest.mark.parametrize(

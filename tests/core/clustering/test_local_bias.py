@@ -18,7 +18,7 @@ from bdt_core.clustering.local_bias import (
     read_embeddings,
     summarise_gaps,
 )
-from bdt_core.errors import DataError, SpecError
+from bdt_core.errors import DataError, SourceError, SpecError
 from bdt_core.inference import adjust_p_values, compare_counts, mid_p_value
 
 # Zhao & Chang (2020), tables 8 and 9, race: white rows, black rows, white accuracy, black accuracy in percent. The
@@ -299,7 +299,7 @@ def test_embeddings_from_a_file(tmp_path):
     assert read_embeddings(path, 4).sum() == 66
     with pytest.raises(DataError, match="have 4 rows and the table has 5"):
         read_embeddings(path, 5)
-    with pytest.raises(DataError, match="Cannot read the embeddings"):
+    with pytest.raises(SourceError, match="none.npy does not exist"):
         read_embeddings(tmp_path / "none.npy", 4)
     np.save(path, np.arange(4.0))
     with pytest.raises(DataError, match="two dimensions"):

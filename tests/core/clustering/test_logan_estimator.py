@@ -14,8 +14,11 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import roc_auc_score
 
-from bdt_core.clustering import logan
-from bdt_core.clustering.logan import LOGAN, kmeans_plus_plus, merge_small, outcome_of
+from bdt_core.clustering.local import search
+from bdt_core.clustering.local.inputs import outcome_of
+from bdt_core.clustering.local.partition import merge_small
+from bdt_core.clustering.local.seeding import kmeans_plus_plus
+from bdt_core.clustering.logan import LOGAN, Partition
 from bdt_core.errors import BDTError, DataError, SpecError
 
 
@@ -99,11 +102,11 @@ def test_neither_the_order_of_rows_nor_threads_nor_samples_of_starts_matter(metr
     rng = np.random.default_rng(0)
     score = rng.random(len(X))
     outcomes = {"y_true": correct, "y_pred": np.ones(len(X)), "y_score": score}
-    monkeypatch.setattr(logan, "SAMPLE_ROWS", 200)  # starts rest on a sample first
+    monkeypatch.setattr(search, "SAMPLE_ROWS", 200)  # starts rest on a sample first
     first = LOGAN(5, metric=metric, weight=0.1).fit(X, group=group, **outcomes)
     order = rng.permutation(len(X))
-    monkeypatch.setattr(logan, "THREADED_CELLS", 0)
-    monkeypatch.setattr(logan.os, "sched_getaffinity", lambda _: range(3))
+    monkeypatch.setattr(search, "THREADED_CELLS", 0)
+    monkeypatch.setattr(search.os, "sched_getaffinity", lambda _: range(3))
     again = LOGAN(5, metric=metric, weight=0.1).fit(
         X[order], group=group[order], **{name: values[order] for name, values in outcomes.items()}
     )
@@ -115,7 +118,7 @@ def test_neither_the_order_of_rows_nor_threads_nor_samples_of_starts_matter(metr
 def test_starts_from_a_sample_are_as_good(monkeypatch):
     X, correct, group = noise(4000, 2, 3)
     whole = LOGAN(6, weight=0.0).fit(X, correct, group)
-    monkeypatch.setattr(logan, "SAMPLE_ROWS", 500)
+    monkeypatch.setattr(search, "SAMPLE_ROWS", 500)
     sampled = LOGAN(6, weight=0.0).fit(X, correct, group)
     assert sampled.inertia_ <= 1.01 * whole.inertia_
 
@@ -215,7 +218,7 @@ def test_fewer_different_rows_than_clusters():
 
 
 def test_copies_that_fill_the_sample_do_not_hide_other_rows(monkeypatch):
-    monkeypatch.setattr(logan, "SAMPLE_ROWS", 50)
+    monkeypatch.setattr(search, "SAMPLE_ROWS", 50)
     X = np.zeros((1000, 1))
     X[:5, 0] = [5, 6, 7, 8, 9]
     model = LOGAN(4, n_init=3, min_group_size=1).fit(X, np.arange(1000) % 2, np.arange(1000) % 2)
@@ -244,7 +247,7 @@ def test_tables_clones_and_copies():
     assert (pickle.loads(pickle.dumps(model)).predict(frame) == model.predict(X)).all()
     assert (model.fit_predict(X, correct, group=group) == model.labels_).all()
     assert not hasattr(model, "feature_names_in_")
-    restored = logan.Partition.from_dict(model.partition_.to_dict())
+    restored = Partition.from_dict(model.partition_.to_dict())
     assert (restored.predict(X) == model.predict(X)).all()
 
 

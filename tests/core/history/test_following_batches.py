@@ -189,16 +189,14 @@ def test_evidence_is_that_of_the_inference_where_counts_are_large() -> None:
     plain = compare_rates_over_time([150] * 10, [500] * 10, [100] * 10, [500] * 10)
     mine = found.over_time(stream)
     np.testing.assert_allclose(mine.e_value, plain.e_value)
-    np.testing.assert_allclose(mine.low, plain.low, atol=0.002)
-    np.testing.assert_allclose(mine.high, plain.high, atol=0.002)
+    np.testing.assert_allclose(mine.low, plain.low)
+    np.testing.assert_allclose(mine.high, plain.high)
     assert (stream.e_value, stream.p_value) == (mine.e_value[-1], mine.p_value[-1])
 
 
 def test_rare_events_are_no_evidence_before_ten_are_expected() -> None:
     groups = [{"f": (0, 3, 0, 7), "m": (0, 1, 0, 9999)}] * 4
     stream = next(one for one in follow(days(SPEC, groups), SPEC).streams if one.metric == "selection_rate")
-    plain = compare_rates_over_time([3] * 4, [10] * 4, [1] * 4, [10_000] * 4)
-    assert plain.e_value[-1] > 1000
     assert stream.e_value == 1.0
 
 

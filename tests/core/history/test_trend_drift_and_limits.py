@@ -11,8 +11,8 @@ from bdt_core.history import difference_finding, drift_finding, follow, volume_f
 from bdt_core.history.change import drifts_of, trend_of
 from bdt_core.history.counted import Pair
 from bdt_core.history.limits import difference_of
-from bdt_core.history.severity import severest, severity
 from bdt_core.inference import newcombe_interval
+from bdt_core.verdict.words import severest, severity_by_ratio
 from tests.core.history.made_batches import days, history_spec
 
 EQUAL = {"f": (150, 50, 100, 200), "m": (300, 100, 200, 400)}
@@ -213,7 +213,7 @@ def test_a_broken_limit_is_an_error_and_a_difference_without_one_a_warning() -> 
 
 
 def test_severity_by_value_over_limit() -> None:
-    assert [severity(x, 1.0) for x in (0.95, 0.9, 0.89, 0.75, 0.5, 0.49, 0.0)] == [
+    assert [severity_by_ratio(x, 1.0) for x in (0.95, 0.9, 0.89, 0.75, 0.5, 0.49, 0.0)] == [
         "low", "low", "medium", "medium", "high", "critical", "critical",
     ]  # fmt: skip
     assert severest([]) is None

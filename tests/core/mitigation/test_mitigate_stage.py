@@ -54,7 +54,7 @@ def limit(metric="equal_opportunity_difference", facet="race", maximum=0.1, mini
 def cluster_limit():
     return ClusterLimitResult(
         kind="cluster", check="worst_cluster", cluster=0, limit=0.05, verdict="fail", blocks=True, inconclusive="warn",
-        sentence="", difference=0.2, low=0.1, high=0.3, p_value=0.001, smallest_visible=None,
+        sentence="", difference=0.2, low=0.1, high=0.3, p_value=0.001, smallest_visible=None, severity=None,
     )  # fmt: skip
 
 

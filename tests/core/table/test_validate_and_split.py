@@ -172,3 +172,21 @@ def test_rows_outside_the_denominator_are_divided_too():
     assert len(train.frame) + len(test.frame) == 2000
     assert len(test.frame) == pytest.approx(400, abs=2)
     assert (test.frame["label"] == 1).mean() == pytest.approx((train.frame["label"] == 1).mean(), abs=0.01)
+
+
+def test_a_carried_column_of_one_value_is_carried_all_the_same():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": rng.normal(size=400), "sex": "f", "y": rng.integers(0, 2, 400)})
+    frame["p"] = rng.integers(0, 2, 400)
+    spec = parse_spec(
+        {
+            "name": "a",
+            "source": {"path": "a.csv"},
+            "bias_variable": {"derive": "error", "label": "y", "prediction": "p"},
+            "protected": ["sex"],
+            "mitigation": {"group": "sex", "score": "age"},
+        }
+    )
+    table = validate(frame, spec)
+    assert "sex" in table.frame
+    assert "sex" not in table.used

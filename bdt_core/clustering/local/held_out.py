@@ -1,0 +1,134 @@
+"""The gaps of the train rows' clusters, tested on the test rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from bdt_core.clustering.local.metrics import GroupMetrics, Integers, gaps
+from bdt_core.clustering.local.results import GroupValue, HeldOutGap, LocalCluster, or_none
+from bdt_core.clustering.local.rows import Sides
+from bdt_core.inference import adjust_p_values, area_under_curve, compare_counts
+
+
+def judged_clusters(sides: Sides, train_labels: Integers, test_labels: Integers, k: int) -> tuple[LocalCluster, ...]:
+    """Each of k clusters with its groups' metrics and the test of its gap, corrected over the clusters.
+
+    Parameters
+    ----------
+    sides : Sides
+    train_labels, test_labels : int64 ndarrays
+        Cluster of each row.
+    k : int
+    """
+    settings = sides.settings
+    train, test = sides.train.metrics(train_labels, k), sides.test.metrics(test_labels, k)
+    train_gap = gaps(train.value, train.counted, settings.min_group_size)
+    test_gap = gaps(test.value, test.counted, settings.min_test_rows)
+    tests = [_held_out(sides, train, test, test_labels, label) for label in range(k)]
+    adjusted = adjust_p_values([one.p_value for one in tests], "bh")
+    clusters = []
+    for label, (one, p) in enumerate(zip(tests, adjusted, strict=True)):
+        if one.p_value is not None and one.gap is not None:
+            significant = bool(p <= settings.alpha)
+            one = replace(one, p_adjusted=float(p), significant=significant, confirmed=significant and one.gap > 0.0)
+        clusters.append(
+            LocalCluster(
+                label=label,
+                train_rows=int(train.rows[label].sum()),
+                test_rows=int(test.rows[label].sum()),
+                train=_values(sides, train, label),
+                test=_values(sides, test, label),
+                train_gap=or_none(train_gap[label]),
+                test_gap=or_none(test_gap[label]),
+                held_out=one,
+            )
+        )
+    return tuple(clusters)
+
+
+def _values(sides: Sides, table: GroupMetrics, label: int) -> tuple[GroupValue, ...]:
+    rate = sides.settings.metric != "auc"
+    return tuple(
+        GroupValue(
+            group=name,
+            rows=int(table.rows[label, code]),
+            counted=int(table.counted[label, code]),
+            events=int(table.counts[label, code, 1]) if rate else None,
+            value=or_none(table.value[label, code]),
+        )
+        for code, name in enumerate(sides.groups)
+    )
+
+
+def _held_out(sides: Sides, train: GroupMetrics, test: GroupMetrics, test_labels: Integers, label: int) -> HeldOutGap:
+    """Test, on test rows, the two groups that are furthest apart among the train rows of a cluster."""
+    settings = sides.settings
+    counts = np.flatnonzero(train.counted[label] >= settings.min_group_size)
+    if len(counts) < 2:
+        return HeldOutGap(
+            "not_testable",
+            f"fewer than two groups with {settings.min_group_size} train rows that the metric can be computed from",
+        )
+    values = train.value[label, counts]
+    higher, lower = int(counts[values.argmax()]), int(counts[::-1][values[::-1].argmin()])
+    result = HeldOutGap(
+        "tested",
+        None,
+        higher=sides.groups[higher],
+        lower=sides.groups[lower],
+        counted_higher=int(test.counted[label, higher]),
+        counted_lower=int(test.counted[label, lower]),
+    )
+    if min(result.counted_higher, result.counted_lower) < settings.min_test_rows:
+        return replace(
+            result,
+            status="not_testable",
+            reason=f"{result.counted_higher} test rows against {result.counted_lower}: each group needs at least "
+            f"{settings.min_test_rows}",
+        )
+    if settings.metric == "auc":
+        return _compare_areas(sides, result, test_labels == label, higher, lower)
+    events = test.counts[label, :, 1]
+    comparison = compare_counts(
+        int(events[higher]),
+        result.counted_higher,
+        int(events[lower]),
+        result.counted_lower,
+        alpha=settings.alpha,
+        min_rows=settings.min_test_rows,
+    )
+    return replace(
+        result,
+        test=comparison.test,
+        gap=comparison.difference,
+        low=comparison.low,
+        high=comparison.high,
+        p_value=comparison.p_value,
+        minimum_detectable_gap=comparison.minimum_detectable_difference,
+    )
+
+
+def _compare_areas(sides: Sides, result: HeldOutGap, inside: NDArray[np.bool_], higher: int, lower: int) -> HeldOutGap:
+    """Difference of two areas under the curve by DeLong's intervals of each, which are independent."""
+    alpha = sides.settings.alpha
+    outcome, group = sides.test.rows.outcome, sides.test.group
+    assert outcome.score is not None
+    areas = []
+    for code in (higher, lower):
+        rows = inside & (group == code)
+        score, label = outcome.score[rows], outcome.value[rows]
+        area = area_under_curve(score[label == 1], score[label == 0], alpha=alpha)
+        areas.append(np.array([area.auc, area.low, area.high], dtype=np.float64))  # both labels occur: no None
+    (a, low_a, high_a), (b, low_b, high_b) = (one.tolist() for one in areas)
+    gap = a - b
+    # The square-and-add interval of two independent estimates (Zou & Donner 2008), and the errors that the
+    # intervals' lengths stand for.
+    low = gap - float(np.hypot(a - low_a, high_b - b))
+    high = gap + float(np.hypot(high_a - a, b - low_b))
+    error = float(np.hypot(high_a - low_a, high_b - low_b)) / (2.0 * float(special.ndtri(1.0 - 0.5 * alpha)))
+    p_value = float(2.0 * special.ndtr(-abs(gap) / error))
+    return replace(result, test="DeLong", gap=gap, low=max(low, -1.0), high=min(high, 1.0), p_value=p_value)

@@ -1,0 +1,137 @@
+"""The metric of each group in each cluster, and the gap between groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from bdt_core.clustering import logan_kernels as kernels
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Metric = Literal["accuracy", "tpr", "fpr", "auc"]
+
+SCORE_CLASSES = 1024
+"""The search orders scores into at most so many classes; what is reported uses the scores themselves."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the metric is computed from, row by row.
+
+    Attributes
+    ----------
+    metric : {"accuracy", "tpr", "fpr", "auc"}
+    value : int8 ndarray of shape (n,)
+        1 counts as an event of the rate, 0 does not, -1 is outside its denominator. For "auc": the label.
+    score : float64 ndarray of shape (n,) or None
+        Of "auc" only.
+    """
+
+    metric: Metric
+    value: npt.NDArray[np.int8]
+    score: Floats | None = None
+
+    def __getitem__(self, rows: Any) -> Outcome:
+        return Outcome(self.metric, self.value[rows], None if self.score is None else self.score[rows])
+
+    @property
+    def ranks(self) -> tuple[npt.NDArray[np.int32], int]:
+        """Class of each row's score and number of classes; none for rates."""
+        if self.score is None:
+            return np.empty(0, np.int32), 0
+        scores, position = np.unique(self.score, return_inverse=True)
+        classes = min(len(scores), SCORE_CLASSES)
+        return (position * classes // len(scores)).astype(np.int32), classes
+
+
+@dataclass(frozen=True)
+class GroupMetrics:
+    """The metric of each group in each cluster.
+
+    Attributes
+    ----------
+    rows : int64 ndarray of shape (k, G)
+    counts : int64 ndarray of shape (k, G, 2)
+        Rows with value 0 and 1.
+    counted : int64 ndarray of shape (k, G)
+        Rows that the metric rests on: the rate's denominator; the scarcer label for the area under the curve.
+    value : float64 ndarray of shape (k, G)
+        In [0, 1]; NaN when undefined.
+    """
+
+    rows: Integers
+    counts: Integers
+    counted: Integers
+    value: Floats
+
+
+def metric_by_group(
+    labels: npt.NDArray[Any], k: int, group: npt.NDArray[Any], groups: int, outcome: Outcome
+) -> GroupMetrics:
+    """Compute the metric of every group in every cluster.
+
+    Parameters
+    ----------
+    labels, group : integer ndarrays of shape (n,)
+        Below k and below groups.
+    k, groups : int
+    outcome : Outcome
+
+    Returns
+    -------
+    GroupMetrics
+    """
+    cell = labels.astype(np.int64) * groups + group
+    rows = np.bincount(cell, minlength=k * groups).reshape(k, groups)
+    known = outcome.value >= 0
+    counts = np.bincount(2 * cell[known] + outcome.value[known], minlength=2 * k * groups).reshape(k, groups, 2)
+    counted = rows_counted(counts, outcome.score is not None)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if outcome.score is None:
+            value = counts[:, :, 1] / counted
+        else:
+            wins = np.zeros(k * groups, np.int64)
+            by_score = np.argsort(outcome.score, kind="stable")
+            ordered = outcome.score[by_score]
+            starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1], [True]]))
+            kernels.wins_by_group(outcome.value[by_score], cell[by_score], starts, wins)
+            value = wins.reshape(k, groups) / (2.0 * counts[:, :, 0] * counts[:, :, 1])
+    return GroupMetrics(rows, counts, counted, np.asarray(value, dtype=np.float64))
+
+
+def rows_counted(counts: Integers, ranked: bool) -> Integers:
+    """Rows that each metric rests on, from counts by value: all, or where rows are ranked the scarcer value's."""
+    counted: Integers = counts.min(axis=2) if ranked else counts.sum(axis=2)
+    return counted
+
+
+def gaps(value: Floats, counted: Integers, smallest: int) -> Floats:
+    """Largest minus least metric of the groups that count in each cluster.
+
+    Parameters
+    ----------
+    value, counted : ndarrays of shape (k, G) or (..., k, G)
+        See `GroupMetrics`.
+    smallest : int
+        A group counts when its metric rests on at least so many rows.
+
+    Returns
+    -------
+    float64 ndarray of shape (k,) or (..., k)
+        In [0, 1]; NaN where fewer than two groups count.
+
+    Examples
+    --------
+    >>> gaps(np.array([[0.5, 0.75], [1.0, 0.0]]), np.array([[40, 20], [40, 19]]), 20)
+    array([0.25,  nan])
+    """
+    counts = (counted >= max(smallest, 1)) & ~np.isnan(value)
+    high = np.where(counts, value, -np.inf).max(axis=-1)
+    low = np.where(counts, value, np.inf).min(axis=-1)
+    with np.errstate(invalid="ignore"):
+        gap: Floats = np.where(counts.sum(axis=-1) >= 2, high - low, np.nan)
+    return gap

@@ -1,0 +1,261 @@
+"""What the stage hands on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from bdt_core.clustering.cluster_topics import ClusterTopic
+from bdt_core.clustering.local.metrics import Integers
+from bdt_core.clustering.local.partition import Partition
+from bdt_core.clustering.local.rows import encoded
+from bdt_core.clustering.local.settings import LocalBiasSettings
+from bdt_core.result import Result
+from bdt_core.table.encoding import Encoder
+
+
+@dataclass(frozen=True)
+class GroupValue:
+    """The metric of one group in one cluster.
+
+    Attributes
+    ----------
+    group : str
+    rows : int
+    counted : int
+        Rows that the metric rests on: all for the accuracy, positives for "tpr", negatives for "fpr", the scarcer of
+        both for "auc".
+    events : int or None
+        Of the rate; None for "auc".
+    value : float or None
+        In [0, 1]; None without rows to compute it from.
+    """
+
+    group: str
+    rows: int
+    counted: int
+    events: int | None
+    value: float | None
+
+
+@dataclass(frozen=True)
+class HeldOutGap:
+    """The test, on rows that the search has not seen, of the gap that it found.
+
+    Attributes
+    ----------
+    status : {"tested", "not_testable"}
+    reason : str or None
+        Why no test was made.
+    test : str or None
+        "exact mid-p" or "DeLong".
+    higher, lower : str or None
+        The groups with the highest and lowest metric in this cluster of *train* rows, whichever way it is now.
+    counted_higher, counted_lower : int
+        Test rows that their metrics rest on.
+    gap, low, high : float or None
+        Metric of `higher` minus that of `lower` with its interval (Newcombe's; for "auc" from DeLong's). Negative
+        when the gap points the other way here.
+    p_value : float or None
+        Two-sided.
+    p_adjusted : float or None
+        Benjamini-Hochberg over the clusters.
+    significant : bool or None
+        p_adjusted <= alpha.
+    confirmed : bool
+        Significant, and the same group is ahead as among the train rows.
+    minimum_detectable_gap : float or None
+        At 80 % power, uncorrected; None for "auc".
+    """
+
+    status: Literal["tested", "not_testable"]
+    reason: str | None
+    test: str | None = None
+    higher: str | None = None
+    lower: str | None = None
+    counted_higher: int = 0
+    counted_lower: int = 0
+    gap: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p_value: float | None = None
+    p_adjusted: float | None = None
+    significant: bool | None = None
+    confirmed: bool = False
+    minimum_detectable_gap: float | None = None
+
+
+@dataclass(frozen=True)
+class LocalCluster:
+    """A cluster, or all rows.
+
+    Attributes
+    ----------
+    label : int or None
+        0 has the largest gap among the train rows; None is all rows together.
+    train_rows, test_rows : int
+    train, test : tuple of GroupValue
+    train_gap, test_gap : float or None
+        Largest minus least metric of the groups that count; None when fewer than two do.
+    held_out : HeldOutGap
+    about : ClusterTopic
+    """
+
+    label: int | None
+    train_rows: int
+    test_rows: int
+    train: tuple[GroupValue, ...]
+    test: tuple[GroupValue, ...]
+    train_gap: float | None
+    test_gap: float | None
+    held_out: HeldOutGap
+    about: ClusterTopic = field(default_factory=ClusterTopic)
+
+
+@dataclass(frozen=True)
+class GapNull:
+    """What the summary would be if groups were treated alike.
+
+    Attributes
+    ----------
+    permutations : int
+    bcr, bir : float
+        Means over the permutations.
+    mean_gap : float or None
+        The same, over those with any biased cluster.
+    largest_gap : float
+    p_bcr, p_bir, p_largest_gap : float
+        Share of permutations with as large a figure, the data themselves counted as one.
+    """
+
+    permutations: int
+    bcr: float
+    bir: float
+    mean_gap: float | None
+    largest_gap: float
+    p_bcr: float
+    p_bir: float
+    p_largest_gap: float
+
+
+@dataclass(frozen=True)
+class GapSummary:
+    """The figures of Zhao and Chang (2020) over the clusters in which at least two groups count.
+
+    Attributes
+    ----------
+    clusters, biased : int
+        Clusters that can have a gap, and those whose gap reaches the threshold.
+    bcr : float or None
+        Biased cluster ratio: biased / clusters. None without clusters.
+    bir : float or None
+        Biased instance ratio: share of these clusters' rows that are in biased ones.
+    mean_gap : float or None
+        Mean gap of the biased clusters ("|Bias|"); None when there are none.
+    largest_gap : float or None
+    within_clusters : GapNull or None
+        Groups permuted within clusters. Among test rows, and for k-means among train rows as well, its p-values hold.
+        Among LOGAN's train rows they are too small: these clusters were made for their gaps.
+    whole_search : GapNull or None
+        The search repeated on groups permuted within the clusters of k-means (train rows, when `refits` were asked
+        for): what the search finds where there is nothing.
+    """
+
+    clusters: int
+    biased: int
+    bcr: float | None
+    bir: float | None
+    mean_gap: float | None
+    largest_gap: float | None
+    within_clusters: GapNull | None = None
+    whole_search: GapNull | None = None
+
+
+@dataclass(frozen=True)
+class LocalClustering:
+    """Clusters of one kind, and what came of them.
+
+    Attributes
+    ----------
+    method : {"LOGAN", "k-means"}
+    clusters : tuple of LocalCluster
+        The largest gap among the train rows first; clusters without one last.
+    train, test : GapSummary
+    inertia : float
+        Of the train rows, before merging.
+    inertia_ratio : float or None
+        To that of k-means; None when that is 0.
+    merged : int
+        Clusters that were too small.
+    off_centre : float
+        Share of train rows that are not in the cluster of their nearest centre: what is found in them cannot be
+        found again, for a further row's outcome does not decide on its cluster.
+    confirmed : int
+        Clusters whose gap was found again among the test rows.
+    """
+
+    method: Literal["LOGAN", "k-means"]
+    clusters: tuple[LocalCluster, ...]
+    train: GapSummary
+    test: GapSummary
+    inertia: float
+    inertia_ratio: float | None
+    merged: int
+    off_centre: float
+    confirmed: int
+
+
+@dataclass(frozen=True)
+class LocalBias(Result):
+    """Local group bias, by LOGAN and by plain k-means.
+
+    Attributes
+    ----------
+    settings : LocalBiasSettings
+    groups : tuple of str
+    train_rows, test_rows : int
+        That were used.
+    left_out : dict
+        Reason: rows, train and test together.
+    everywhere : LocalCluster
+        All rows as one cluster: the global gap.
+    logan, kmeans : LocalClustering
+    notes : tuple of str
+    model_state : dict
+        What `predict` needs.
+    """
+
+    settings: LocalBiasSettings
+    groups: tuple[str, ...]
+    train_rows: int
+    test_rows: int
+    left_out: dict[str, int]
+    everywhere: LocalCluster
+    logan: LocalClustering
+    kmeans: LocalClustering
+    notes: tuple[str, ...]
+    model_state: dict[str, Any] = field(repr=False)
+
+    @cached_property
+    def _models(self) -> tuple[Encoder | None, dict[str, tuple[Partition, Integers]]]:
+        state = self.model_state
+        encoder = None if state["encoder"] is None else Encoder.from_dict(state["encoder"])
+        partitions = {
+            name: (Partition.from_dict(state[name]), np.array(state[f"{name}_labels"])) for name in ("logan", "kmeans")
+        }
+        return encoder, partitions
+
+    def predict(self, X: Any, method: Literal["logan", "kmeans"] = "logan") -> Integers:
+        """Cluster of each row of a table, or array of embeddings, like the one that was searched."""
+        encoder, partitions = self._models
+        partition, label = partitions[method]
+        found: Integers = label[partition.predict(X if encoder is None else encoded(encoder, X))]
+        return found
+
+
+def or_none(value: float) -> float | None:
+    """None for NaN."""
+    return None if np.isnan(value) else float(value)

@@ -1,0 +1,264 @@
+"""The search: starts rest as k-means and go on from there with gaps in the objective."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bdt_core.clustering import logan_kernels as kernels
+from bdt_core.clustering.local.metrics import Floats, Integers, Outcome, rows_counted
+from bdt_core.clustering.local.partition import Partition, merge_small, on_grid
+from bdt_core.clustering.local.seeding import kmeans_plus_plus
+from bdt_core.clustering.row_kernels import hash_rows
+from bdt_core.errors import SpecError
+
+if TYPE_CHECKING:
+    from bdt_core.clustering.logan import LOGAN
+
+SAMPLE_ROWS = 8192
+"""With more than four times as many rows, starts first rest on so many of them."""
+
+FULL_RUNS = 2
+"""Starts, the best on the sample, that go on to all rows."""
+
+THREADED_CELLS = 20_000_000
+"""Smaller searches (rows x columns x clusters) are not worth a second thread."""
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Where a start came to rest; labels in the order of the search."""
+
+    labels: npt.NDArray[np.int32]
+    centres: npt.NDArray[np.floating[Any]]
+    inertia: float
+    objective: float
+    history: Floats
+
+
+@dataclass(frozen=True)
+class Search:
+    """Rows in an order of their content, ready to be clustered.
+
+    Attributes
+    ----------
+    rows : kernels.Rows
+    order : int64 ndarray of shape (n,)
+        Position among the rows given of each row here.
+    mean, exponent : ndarrays of shape (p,)
+        See `Partition`.
+    total : float
+        Sum of squares around the mean.
+    groups, classes : int
+        Number of groups, and of score classes (0 for rates).
+    settings : LOGAN
+    """
+
+    rows: kernels.Rows
+    order: Integers
+    mean: Floats
+    exponent: Integers
+    total: float
+    groups: int
+    classes: int
+    settings: LOGAN
+
+    @classmethod
+    def prepare(
+        cls,
+        matrix: npt.NDArray[np.floating[Any]],
+        group: npt.NDArray[np.int32],
+        groups: int,
+        outcome: Outcome,
+        settings: LOGAN,
+    ) -> Search:
+        """Centre the numbers, put them on a grid, and bring rows into an order that depends on their content only."""
+        numeric = np.ascontiguousarray(matrix.T) + matrix.dtype.type(0)  # a copy, without -0
+        rank, classes = outcome.ranks
+        hashes = np.empty(len(matrix), np.uint64)
+        bits = numeric.view(np.uint32 if numeric.dtype == np.float32 else np.uint64)
+        hash_rows(bits, np.empty((0, len(matrix)), np.uint8), 0, len(matrix), hashes)
+        keys = (rank,) if classes else ()
+        order = np.lexsort((*keys, outcome.value, group, hashes))
+        mean, exponent = np.empty(len(numeric)), np.empty(len(numeric), np.int64)
+        total = 0.0
+        for column, values in enumerate(numeric):
+            ordered = values[order].astype(np.float64)
+            mean[column] = ordered.mean()
+            ordered -= mean[column]
+            # n numbers of standard deviation s add up to at most n s in absolute values: with steps of n s 2**-50
+            # any sum of them is exact in float64.
+            spread = float(np.square(ordered).mean()) ** 0.5
+            if spread <= 1e-12 * abs(mean[column]):
+                spread = 0.0  # constant but for the rounding of the mean
+            exponent[column] = math.frexp(spread)[1] + math.frexp(len(order))[1] - 50 if spread else 2000
+            values[:] = on_grid(ordered, int(exponent[column]))
+            total += float(np.square(values.astype(np.float64)).sum())
+        rows = kernels.Rows(numeric, group[order], outcome.value[order], rank[order] if classes else rank)
+        return cls(rows, order, mean, exponent, total, groups, classes, settings)
+
+    @property
+    def lambda_(self) -> float:
+        """Weight of the squared gaps in squared distances."""
+        return float(self.settings.weight) * self.total / int(self.settings.n_clusters)
+
+    def kmeans(self, seed: int, init: str | npt.ArrayLike) -> tuple[list[Solution], tuple[str, ...]]:
+        """Let every start rest as k-means.
+
+        Returns
+        -------
+        list of Solution
+            Of the starts that went on to all rows.
+        tuple of str
+            Notes.
+        """
+        wanted = int(self.settings.n_clusters)
+        numeric = self.rows.numeric
+        if not isinstance(init, str):
+            return [self._rest(self._given(init), 0.0)], ()
+        sample = numeric
+        if numeric.shape[1] > 4 * SAMPLE_ROWS:
+            sample = np.ascontiguousarray(numeric[:, :SAMPLE_ROWS])
+        seeds = np.random.SeedSequence(seed).spawn(int(self.settings.n_init))
+
+        def start(one: np.random.SeedSequence) -> npt.NDArray[np.floating[Any]]:
+            generator = np.random.Generator(np.random.PCG64(one))
+            return kmeans_plus_plus(sample, wanted, generator)
+
+        with _threads(sample.size * wanted) as mapped:
+            starts = list(mapped(start, seeds))
+        if sample is not numeric:
+            part = self._first(SAMPLE_ROWS)
+            with _threads(sample.size * wanted) as mapped:
+                rested = list(mapped(lambda one: part._rest(one, 0.0), starts))
+            # Copies of few rows can fill a sample: more clusters before less inertia.
+            rested.sort(key=lambda one: (-len(one.centres), one.inertia))
+            starts = [one.centres for one in rested[:FULL_RUNS]]
+            if len(starts[0]) < wanted:
+                starts = [
+                    kmeans_plus_plus(numeric, wanted, np.random.Generator(np.random.PCG64(one)))
+                    for one in seeds[:FULL_RUNS]
+                ]
+        most = max(map(len, starts))
+        with _threads(numeric.size * wanted) as mapped:
+            found = list(mapped(lambda one: self._rest(one, 0.0), [one for one in starts if len(one) == most]))
+        notes: tuple[str, ...] = ()
+        if most < wanted:
+            notes = (
+                f"X has only {most:,} different row{'s'[: most != 1]}: {most:,} cluster{'s'[: most != 1]} instead of "
+                f"the {wanted:,} asked for.",
+            )
+        return found, notes
+
+    def with_gaps(self, solutions: Sequence[Solution], group: npt.NDArray[np.int32] | None = None) -> list[Solution]:
+        """Go on from k-means solutions with gaps in the objective; `group` replaces the groups, in this order."""
+        search = self if group is None else self.with_groups(group)
+        with _threads(self.rows.numeric.size * int(self.settings.n_clusters)) as mapped:
+            return list(mapped(lambda one: search._rest(one.centres, search.lambda_, one.labels), solutions))
+
+    def partition(self, solution: Solution) -> Partition:
+        """Merge small clusters, and give rows their labels in the order they came in."""
+        tally = self._tally(solution.labels, len(solution.centres))
+        merged_into = merge_small(
+            solution.centres.astype(np.float64),
+            np.asarray(tally.rows),
+            rows_counted(np.asarray(tally.counts), self.classes > 0),
+            int(self.settings.min_group_size),
+            int(self.settings.min_clusters),
+        )
+        labels = np.empty(len(self.order), np.int64)
+        labels[self.order] = merged_into[solution.labels]
+        return Partition(
+            labels=labels,
+            centres=solution.centres.astype(np.float64),
+            merged_into=merged_into,
+            inertia=solution.inertia,
+            mean=self.mean,
+            exponent=self.exponent,
+            dtype=str(self.rows.numeric.dtype),
+        )
+
+    def _rest(
+        self,
+        start: npt.NDArray[np.floating[Any]],
+        weight: float,
+        labels: npt.NDArray[np.int32] | None = None,
+    ) -> Solution:
+        numeric = self.rows.numeric
+        centres = np.ascontiguousarray(start).copy()
+        if labels is None:
+            labels = np.empty(numeric.shape[1], np.int32)
+            kernels.assign_nearest(numeric, centres, labels)
+        else:
+            labels = labels.copy()
+        smallest, passes = max(int(self.settings.min_group_size), 1), int(self.settings.max_iter)
+        tally = self._tally(labels, len(centres))
+        history = np.empty(passes + 1)
+        variance = self.total / max(numeric.size, 1)
+        entries = kernels.search(
+            self.rows, labels, centres, self.total, weight, smallest, float(self.settings.tol) * variance, passes,
+            tally, history,
+        )  # fmt: skip
+        history = history[:entries]
+        objective = float(history[-1])
+        inertia = objective + weight * float(np.asarray(tally.squared_gap).sum())
+        if inertia < 1e-12 * self.total:  # nothing but rounding
+            inertia = 0.0
+        return Solution(labels, centres, inertia, objective, history)
+
+    def _tally(self, labels: npt.NDArray[np.int32], k: int) -> kernels.Tally:
+        columns, groups = len(self.rows.numeric), self.groups
+        tally = kernels.Tally(
+            rows=np.zeros(k, np.int64),
+            sums=np.zeros((columns, k)),
+            counts=np.zeros((k, groups, 2), np.int64),
+            wins=np.zeros((k, groups), np.int64),
+            below=np.zeros((k, groups, 2, self.classes + 1), np.int64),
+            lowest=np.zeros((k, groups)),
+            highest=np.zeros((k, groups)),
+            squared_gap=np.zeros(k),
+            change=np.zeros((k, groups, 2, 2)),
+        )
+        kernels.count_all(self.rows, labels, max(int(self.settings.min_group_size), 1), tally)
+        return tally
+
+    def with_groups(self, group: npt.NDArray[np.int32]) -> Search:
+        """The same search with other groups, in its order."""
+        return replace(self, rows=self.rows._replace(group=group))
+
+    def _first(self, size: int) -> Search:
+        """The first rows of the order: a random sample, for it is an order by hash."""
+        numeric = np.ascontiguousarray(self.rows.numeric[:, :size])
+        rank = self.rows.rank[:size]
+        rows = kernels.Rows(numeric, self.rows.group[:size], self.rows.value[:size], rank)
+        total = float(np.square(numeric.astype(np.float64)).sum())
+        return replace(self, rows=rows, total=total)
+
+    def _given(self, init: npt.ArrayLike) -> npt.NDArray[np.floating[Any]]:
+        wanted = (int(self.settings.n_clusters), len(self.mean))
+        centres = np.asarray(init, dtype=np.float64)
+        if centres.shape != wanted or not np.isfinite(centres).all():
+            raise SpecError(
+                f"init must hold finite numbers in the shape (n_clusters, columns of X) = {wanted}, "
+                f"found the shape {centres.shape}."
+            )
+        return (centres - self.mean).astype(self.rows.numeric.dtype)
+
+
+@contextmanager
+def _threads(cells: int) -> Iterator[Callable[..., Iterator[Any]]]:
+    """``map`` for small searches, a thread pool's for large ones."""
+    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if cpus == 1 or cells < THREADED_CELLS:
+        yield map
+        return
+    with ThreadPoolExecutor(cpus) as pool:
+        yield pool.map

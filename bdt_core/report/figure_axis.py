@@ -1,0 +1,86 @@
+"""Scales that several figures share: round ends, a few places named on them, and where a value lies."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, TypeGuard
+
+from bdt_core.report import text
+from bdt_core.report.sheet import GREY, Sheet
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A stretch of the sheet that stands for numbers.
+
+    Attributes
+    ----------
+    low, high : float
+        Numbers at its ends.
+    ticks : tuple of float
+        Numbers to name on it.
+    start, end : float
+        Places of the ends on the sheet, in points.
+    """
+
+    low: float
+    high: float
+    ticks: tuple[float, ...]
+    start: float
+    end: float
+
+    def place(self, x: float) -> float:
+        """Where a number is drawn; at an end where it lies beyond."""
+        share = (x - self.low) / (self.high - self.low)
+        return self.start + min(max(share, 0.0), 1.0) * (self.end - self.start)
+
+
+def scale(values: Iterable[Any], start: float, end: float, *, least: float = 0.0, steps: int = 5) -> Scale:
+    """A scale with round ends that holds all finite values.
+
+    Parameters
+    ----------
+    values : iterable
+        What is no finite number is passed over.
+    start, end : float
+        Places on the sheet.
+    least : float
+        Smallest span, so that small differences do not look large.
+    steps : int
+        Most steps between named numbers.
+
+    Examples
+    --------
+    >>> found = scale([0.02, 0.31, None], 100, 200)
+    >>> found.low, found.high, [round(one, 3) for one in found.ticks]
+    (0.0, 0.4, [0.0, 0.1, 0.2, 0.3, 0.4])
+    >>> round(found.place(0.2), 6)
+    150.0
+    """
+    known = [float(x) for x in values if finite(x)]
+    low, high = min(known, default=0.0), max(known, default=1.0)
+    short = max((least or abs(high) * 1e-6 or 1e-6) - (high - low), 0.0)
+    low, high = low - short / 2, high + short / 2
+    power = math.floor(math.log10((high - low) / steps))
+    step = next(one for one in (size * 10.0**power for size in (1, 2, 5, 10)) if high - low <= (steps - 1e-9) * one)
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return Scale(first * step, last * step, tuple(i * step for i in range(first, last + 1)), start, end)
+
+
+def finite(x: Any) -> TypeGuard[float]:
+    """Whether something is a number, and no infinity."""
+    return isinstance(x, int | float) and not isinstance(x, bool) and math.isfinite(x)
+
+
+def draw_across(sheet: Sheet, axis: Scale, top: float, bottom: float, factor: float = 1.0) -> None:
+    """Lines down from top to bottom at the named numbers, which stand below, times a factor."""
+    for x in axis.ticks:
+        sheet.line([axis.place(x)] * 2, [top, bottom], width=0.5)
+        sheet.text(axis.place(x), bottom + 9, told(x, factor), size=7, color=GREY, align="center")
+
+
+def told(x: float, factor: float) -> str:
+    """A named number, times a factor; without the noise of floats."""
+    return text.number(float(f"{x * factor:.6g}"))

@@ -1,0 +1,190 @@
+"""Figures on intersections: their differences from everybody else, and the worst one taken apart."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from string import ascii_uppercase
+from typing import Any
+
+from bdt_core.report import text
+from bdt_core.report.figure_axis import Scale, draw_across, finite, scale
+from bdt_core.report.sheet import CALM, FAINT, GREY, HARM, HARM_TINT, INK, WIDTH, Sheet
+from bdt_core.report.wording_depth import drawn_slices, has_numbers, name_of_slices, reported_slices, unit_of_slices
+
+Document = dict[str, Any]
+Slice = dict[str, Any]
+SHOWN = 20
+_UNREPORTED_SHOWN = 10
+_ROW = 28.0
+_NAMES, _LEFT, _RIGHT = 8.0, 238.0, 500.0
+_NUMBER_COLUMNS = (548.0, 610.0, 672.0)
+_SPACE, _WIDEST = 10.0, 200.0
+_EVERYBODY, _TOGETHER, _VALUE = 34.0, 46.0, 32.0  # heights of boxes, and of the value within
+_LINES = 3
+_BETWEEN = 24.0
+
+
+def draw(document: Document) -> Sheet:
+    """One row per intersection, the worst first."""
+    slices, unit = document["slices"], unit_of_slices(document)
+    known = drawn_slices(slices)
+    shown = known[: SHOWN if reported_slices(slices) else _UNREPORTED_SHOWN]
+    sheet = Sheet(_title(document, len(shown)), 24 + _ROW * len(shown) + 70)
+    top = sheet.top + 24
+    bottom = top + _ROW * len(shown)
+    rows = "rows" if slices["in_sample"] else "test rows"
+    short = sheet.fit(name_of_slices(document)[1], 56, 8)
+    sheet.text(_NAMES, top - 9, "intersection", size=8, color=GREY)
+    for x, head in zip(_NUMBER_COLUMNS, (rows, short, "all others"), strict=True):
+        sheet.text(x, top - 9, head, size=8, color=GREY, align="right")
+    ends = [0.0, *(one["comparison"][key] for one in shown for key in ("low", "high", "difference"))]
+    axis = scale(ends, _LEFT, _RIGHT, least=0.02 if unit == "rate" else 0.0)
+    _background(sheet, document, axis, top, bottom)
+    for number, one in enumerate(shown):
+        _row(sheet, one, axis, unit, top + _ROW * (number + 0.5))
+        sheet.line([_NAMES, sheet.width - 8], [top + _ROW * (number + 1)] * 2, width=0.4)
+    _legend(sheet, document, bottom + 58)
+    return sheet
+
+
+def _title(document: Document, shown: int) -> str:
+    slices = document["slices"]
+    reported = len(reported_slices(slices))
+    sample = " In-sample: too large, and too sure." if slices["in_sample"] else ""
+    if not reported:
+        return f"No intersection is significantly worse off than everybody else; the strongest of them.{sample}"
+    first = f" The first {shown} are shown." if reported > shown else ""
+    are = "intersections are" if reported > 1 else "intersection is"
+    return f"{reported} {are} significantly worse off than everybody else.{first}{sample}"
+
+
+def _background(sheet: Sheet, document: Document, axis: Scale, top: float, bottom: float) -> None:
+    """The side of harm shaded, the scale, and which way is worse."""
+    harm_is_right = document["slices"]["better"] == "lower"
+    zero = axis.place(0.0)
+    start, end = (zero, _RIGHT) if harm_is_right else (_LEFT, zero)
+    sheet.box(start, top, max(end - start, 0.1), bottom - top, fill=HARM_TINT, edge=HARM_TINT, round_by=0)
+    rate = unit_of_slices(document) == "rate"
+    draw_across(sheet, axis, top, bottom, 100.0 if rate else 1.0)
+    sheet.line([zero] * 2, [top, bottom], color=INK, width=1)
+    name = sheet.fit(name_of_slices(document)[1], 110, 8)
+    words = f"difference in {name}{', points' if rate else ''}"
+    sheet.text((_LEFT + _RIGHT) / 2, bottom + 26, words, size=8, align="center")
+    left, right = ("← better", "worse →") if harm_is_right else ("← worse", "better →")
+    colors = (CALM, HARM) if harm_is_right else (HARM, CALM)
+    if axis.low < 0:
+        sheet.text(_LEFT, bottom + 40, left, size=8, bold=True, color=colors[0])
+    if axis.high > 0:
+        sheet.text(_RIGHT, bottom + 40, right, size=8, bold=True, color=colors[1], align="right")
+
+
+def _row(sheet: Sheet, one: Slice, axis: Scale, unit: text.Unit, y: float) -> None:
+    comparison = one["comparison"]
+    lines = sheet.wrap(one["name"], _LEFT - _NAMES - 12, 8, 2)
+    sheet.text(_NAMES, y, "\n".join(lines), size=8)
+    shape, color = ("D", HARM) if one["significant"] else ("s", GREY)
+    low, high = (comparison[end] if finite(comparison[end]) else None for end in ("low", "high"))
+    if low is not None and high is not None:
+        sheet.line([axis.place(low), axis.place(high)], [y, y], color=color, width=1.8)
+    sheet.mark(axis.place(comparison["difference"]), y, shape=shape, fill=color, edge="white", size=7)
+    numbers = (
+        text.count(one["test_rows"]), text.value(comparison["mean_a"], unit), text.value(comparison["mean_b"], unit)
+    )  # fmt: skip
+    for x, number in zip(_NUMBER_COLUMNS, numbers, strict=True):
+        sheet.text(x, y, number, size=8.5, align="right")
+
+
+def _legend(sheet: Sheet, document: Document, y: float) -> None:
+    x = 14.0
+    for shape, fill, words in (("D", HARM, "significantly worse"), ("s", GREY, "not significant")):
+        sheet.mark(x, y, shape=shape, fill=fill, edge="white")
+        sheet.text(x + 9, y, words, size=7.5, color=GREY)
+        x += 22 + sheet.measure(words, 7.5)
+    confidence = f"line: {(1 - document['slices']['alpha']) * 100:.4g} % interval, for each one alone"
+    sheet.text(sheet.width - 8, y, confidence, size=7.5, color=GREY, align="right")
+
+
+def draw_lattice(document: Document) -> Sheet:
+    """Everybody, each condition of the worst intersection, and what they are together, level by level."""
+    slices, unit = document["slices"], unit_of_slices(document)
+    nodes = slices["lattice"]
+    letters = dict(zip((one["name"] for one in nodes if len(one["conditions"]) == 1), ascii_uppercase, strict=False))
+    levels: defaultdict[int, list[dict[str, Any]]] = defaultdict(list)
+    for one in nodes:
+        levels[len(one["conditions"])].append(one)
+    widths = {level: min((WIDTH - 16 + _SPACE) / len(row) - _SPACE, _WIDEST) for level, row in levels.items()}
+    title = _lattice_title(document)
+    ruler = Sheet(title, 0)
+    lines = max(len(ruler.wrap(name, widths[1] - 30, 8, _LINES)) for name in letters)
+    heights = {level: _TOGETHER if level > 1 else 10 + 10 * lines + _VALUE for level in levels}
+    sheet = Sheet(title, 8 + _EVERYBODY + sum(heights.values()) + _BETWEEN * len(levels) + 8)
+    y = sheet.top + 8
+    everybody = (WIDTH / 2 - _WIDEST / 2, y, _WIDEST, _EVERYBODY)
+    boxes = {frozenset[str](): everybody}
+    y += _EVERYBODY + _BETWEEN
+    for level in sorted(levels):
+        width = widths[level]
+        start = WIDTH / 2 - width / 2 - (width + _SPACE) * (len(levels[level]) - 1) / 2
+        for number, one in enumerate(levels[level]):
+            boxes[_parts(one)] = (start + number * (width + _SPACE), y, width, heights[level])
+        y += heights[level] + _BETWEEN
+    _connect(sheet, boxes)
+    sheet.box(*everybody, fill="#f3f4f6", edge=FAINT)
+    whole = (f"All {'' if slices['in_sample'] else 'test '}rows", text.value(slices["test_value"], unit))
+    for line, words in enumerate(whole):
+        sheet.text(WIDTH / 2, everybody[1] + 10.5 + 13 * line, words, size=8, bold=line > 0, align="center")
+    for one in nodes:
+        _node(sheet, document, one, letters, boxes[_parts(one)], worst=one is nodes[-1])
+    return sheet
+
+
+def _parts(one: dict[str, Any]) -> frozenset[str]:
+    return frozenset(condition["text"] for condition in one["conditions"])
+
+
+def _lattice_title(document: Document) -> str:
+    worst, unit = document["slices"]["lattice"][-1], unit_of_slices(document)
+    if not has_numbers(worst, document["slices"]["min_rows"]):
+        return "What the worst intersection is made of."
+    name = name_of_slices(document)[1]
+    return (
+        f"What the worst intersection is made of: {name} {text.value(worst['comparison']['mean_a'], unit)} in it, "
+        f"{text.value(worst['comparison']['mean_b'], unit)} among all others."
+    )
+
+
+def _connect(sheet: Sheet, boxes: dict[frozenset[str], tuple[float, float, float, float]]) -> None:
+    """Lines from each part to those with one condition more."""
+    for part, (x, y, width, height) in boxes.items():
+        for around, (to, top, wide, _) in boxes.items():
+            if part < around and len(around) == len(part) + 1:
+                sheet.line([x + width / 2, to + wide / 2], [y + height, top], color=GREY, width=0.7)
+
+
+def _node(
+    sheet: Sheet,
+    document: Document,
+    one: dict[str, Any],
+    letters: dict[str, str],
+    box: tuple[float, float, float, float],
+    *,
+    worst: bool,
+) -> None:
+    x, y, width, height = box
+    sheet.box(*box, fill=HARM_TINT if worst else "white", edge=HARM if worst else GREY)
+    marks = [letters[condition["text"]] for condition in one["conditions"]]
+    if len(marks) == 1:
+        sheet.text(x + 7, y + 11, marks[0], size=9, bold=True)
+        for line, words in enumerate(sheet.wrap(one["name"], width - 30, 8, _LINES)):
+            sheet.text(x + 22, y + 11 + 10 * line, words, size=8)
+    else:
+        words = sheet.fit(" + ".join(sorted(marks)), width - 6, 9, True)
+        sheet.text(x + width / 2, y + 11, words, size=9, bold=True, align="center")
+    comparison = one["comparison"]
+    if has_numbers(one, document["slices"]["min_rows"]):
+        told = (text.value(comparison["mean_a"], unit_of_slices(document)), f"of {text.count(comparison['n_a'])}")
+    else:
+        told = ("too few rows", f"{text.count(one['rows'])} rows")
+    for line, words in enumerate(told):
+        shown = sheet.fit(words, width - 6, 8)
+        sheet.text(x + width / 2, y + height - 21 + 12 * line, shown, size=8, bold=line == 0, align="center")

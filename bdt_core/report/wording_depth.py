@@ -1,0 +1,147 @@
+"""What the sections and the figures on intersections, local bias and mitigation choose to show, and its names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from bdt_core.report import text
+from bdt_core.report.wording_groups import CRITERIA, RATE_NAMES, rate_value, span
+
+Document = dict[str, Any]
+
+LOCAL_METRICS = {
+    "accuracy": "accuracy",
+    "tpr": "true positive rate",
+    "fpr": "false positive rate",
+    "auc": "area under the curve (AUC)",
+}
+
+
+def figures_of_depth(document: Document) -> tuple[str, ...]:
+    """Figures on intersections, local bias and mitigation that a document has.
+
+    Examples
+    --------
+    >>> figures_of_depth({"slices": None})
+    ()
+    """
+    slices, local = document.get("slices"), document.get("local_bias")
+    found = []
+    if slices and drawn_slices(slices):
+        found.append("slices")
+    if slices and len(slices["lattice"]) > 1:
+        found.append("slices_lattice")
+    if local and any(pair(one) for one in local["logan"]["clusters"]):
+        found.append("local_bias")
+    if mitigation_points(document):
+        found.append("mitigation")
+    return tuple(found)
+
+
+def unit_of_slices(document: Document) -> text.Unit:
+    """Whether slices are measured by a rate, as percentages and points, or by a number."""
+    unit: text.Unit = document["bias_variable"]["unit"]
+    return unit if document["slices"]["metric"] == "mean" else "rate"
+
+
+def name_of_slices(document: Document) -> tuple[str, str]:
+    """What is measured of slices, at length and short."""
+    variable, slices = document["bias_variable"], document["slices"]
+    if slices["metric"] == "mean":
+        return variable["name"], variable["short"]
+    return slices["metric_name"], slices["metric_name"]
+
+
+def has_numbers(one: dict[str, Any], min_rows: int) -> bool:
+    """Whether a slice may be printed with its values: both sides have enough rows in their denominators."""
+    comparison = one["comparison"]
+    return bool(comparison["status"] == "tested" and min(comparison["n_a"], comparison["n_b"]) >= min_rows)
+
+
+def reported_slices(slices: dict[str, Any]) -> list[dict[str, Any]]:
+    """Slices that fare significantly worse and are not listed under another, the worst first."""
+    return [one for one in slices["slices"] if one["significant"] and one["parent"] is None]
+
+
+def drawn_slices(slices: dict[str, Any]) -> list[dict[str, Any]]:
+    """Reported slices, or where there are none all that were tested; the worst first."""
+    chosen = reported_slices(slices) or slices["slices"]
+    return [one for one in chosen if has_numbers(one, slices["min_rows"])]
+
+
+def pair(cluster: dict[str, Any]) -> tuple[str, str] | None:
+    """The groups with the highest and the lowest metric among a cluster's train rows."""
+    held_out = cluster["held_out"]
+    return (held_out["higher"], held_out["lower"]) if held_out["higher"] is not None else None
+
+
+def local_value(local: dict[str, Any], cluster: dict[str, Any], part: str, group: str) -> dict[str, Any] | None:
+    """The metric of a group in a cluster, by `part` "train" or "test"; None when it rests on too few rows."""
+    least = local["settings"]["min_group_size" if part == "train" else "min_test_rows"]
+    for one in cluster[part]:
+        if one["group"] == group and one["value"] is not None and one["counted"] >= least:
+            found: dict[str, Any] = one
+            return found
+    return None
+
+
+def local_unit(local: dict[str, Any]) -> text.Unit:
+    """Rates are told in per cent, areas under the curve as numbers."""
+    return "value" if local["settings"]["metric"] == "auc" else "rate"
+
+
+def change_told(metric: str, x: text.Number) -> str:
+    """A metric of mitigation in its usual form.
+
+    Examples
+    --------
+    >>> change_told("equal_opportunity_difference", 0.436), change_told("demographic_parity_ratio", 0.397)
+    ('43.6 points', '0.397')
+    >>> change_told("accuracy", 0.655), change_told("DI", 0.5)
+    ('65.5 %', '0.5')
+    """
+    plain = metric.removesuffix("_difference")
+    if plain != metric and (plain in CRITERIA or plain in RATE_NAMES):
+        unit = CRITERIA[plain].unit if plain in CRITERIA else "rate"
+        return f"{text.signed(x, unit).removeprefix('+')}{' points' if unit == 'rate' and _known(x) else ''}"
+    return rate_value(metric, x) if metric in RATE_NAMES else text.number(x)
+
+
+def change_span(metric: str, low: text.Number, high: text.Number) -> str:
+    """The interval of a metric of mitigation, without its unit."""
+    if low is None or high is None:
+        return ""
+    return span(*(change_told(metric, x).removesuffix(" points").removesuffix(" %") for x in (low, high)))
+
+
+def _known(x: text.Number) -> bool:
+    return x is not None and not isinstance(x, str)
+
+
+def mitigation_points(document: Document) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Gap and accuracy at each tolerance on the test rows, as far as both are known; none to draw below two."""
+    mitigation = document.get("mitigation")
+    if not mitigation or mitigation["thresholds"] is None:
+        return []
+    thresholds = mitigation["thresholds"]
+    ends = [thresholds[one][side]["estimate"] for one in ("gap", "accuracy") for side in ("before", "after")]
+    if not all(map(_known, ends)):
+        return []
+    return [
+        (one["gap"], one["accuracy"])
+        for one in thresholds["frontier"]
+        if _known(one["gap"]["estimate"]) and _known(one["accuracy"]["estimate"])
+    ]
+
+
+def listed(names: Sequence[str], most: int = 6) -> str:
+    """Names in a sentence; after the first few only how many more there are.
+
+    Examples
+    --------
+    >>> listed(["a", "b", "c"]), listed(["a", "b", "c"], most=2)
+    ('a, b, c', 'a, b and 1 more')
+    """
+    more = len(names) - most
+    return ", ".join(names) if more <= 0 else f"{', '.join(names[:most])} and {text.count(more)} more"
