@@ -64,7 +64,8 @@ def scale(values: Iterable[Any], start: float, end: float, *, least: float = 0.0
     short = max((least or abs(high) * 1e-6 or 1e-6) - (high - low), 0.0)
     low, high = low - short / 2, high + short / 2
     power = math.floor(math.log10((high - low) / steps))
-    step = next(one for one in (size * 10.0**power for size in (1, 2, 5, 10)) if high - low <= (steps - 1e-9) * one)
+    sizes = (size * 10.0**power for size in (1, 2, 5, 10, 20))
+    step = next(size for size in sizes if high - low <= (steps - 1e-9) * size)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     return Scale(first * step, last * step, tuple(i * step for i in range(first, last + 1)), start, end)
 

@@ -108,14 +108,15 @@ def draw_lattice(document: Document) -> Sheet:
     """Everybody, each condition of the worst intersection, and what they are together, level by level."""
     slices, unit = document["slices"], unit_of_slices(document)
     nodes = slices["lattice"]
-    letters = dict(zip((one["name"] for one in nodes if len(one["conditions"]) == 1), ascii_uppercase, strict=False))
+    alone = {one["conditions"][0]["text"]: one["name"] for one in nodes if len(one["conditions"]) == 1}
+    letters = dict(zip(alone, ascii_uppercase, strict=False))
     levels: defaultdict[int, list[dict[str, Any]]] = defaultdict(list)
     for one in nodes:
         levels[len(one["conditions"])].append(one)
     widths = {level: min((WIDTH - 16 + _SPACE) / len(row) - _SPACE, _WIDEST) for level, row in levels.items()}
     title = _lattice_title(document)
     ruler = Sheet(title, 0)
-    lines = max(len(ruler.wrap(name, widths[1] - 30, 8, _LINES)) for name in letters)
+    lines = max(len(ruler.wrap(name, widths[1] - 30, 8, _LINES)) for name in alone.values())
     heights = {level: _TOGETHER if level > 1 else 10 + 10 * lines + _VALUE for level in levels}
     sheet = Sheet(title, 8 + _EVERYBODY + sum(heights.values()) + _BETWEEN * len(levels) + 8)
     y = sheet.top + 8

@@ -228,7 +228,8 @@ def _depth(document: Document, reported: Sequence[Slice]) -> Iterator[Folded]:
             )
             for around, several in _by_parent(reported, inside)
         )
-        yield Folded(f"{text.count(total)} intersections that others stand for", (cut, *tables))
+        several = f"{text.count(total)} intersections that others stand for"
+        yield Folded(several if total > 1 else "1 intersection that another stands for", (cut, *tables))
     weaker = [one for one in slices["slices"] if not one["significant"]]
     if weaker:
         yield Folded(

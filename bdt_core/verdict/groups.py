@@ -20,7 +20,7 @@ from bdt_core.verdict.words import Verdict, severity_of, stops
 FEWEST_IN_DENOMINATOR = 10
 _POWER = 0.8
 _SIGNED = ("CI", "DPL", "CDDL", "DPPL", "DCA", "DCR", "RD", "SD", "DAR", "DRR", "AD", "CDDPL", "TE", "FT")
-_RATIOS = ("DI", "TE", "observed_to_expected")
+_RATIOS = ("DI", "observed_to_expected")
 _NAMED = 10
 
 

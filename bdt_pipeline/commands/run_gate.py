@@ -97,6 +97,16 @@ def exit_code(verdict: dict[str, Any]) -> int:
     return 1 if verdict["blocks"] else EXIT_CODES[verdict["verdict"]]
 
 
+def verdict_in_words(result: GateResult) -> str:
+    """Verdict and reason in one line; with a baseline, a line on it and one per limit."""
+    line = gate_line({"name": result["name"], "verdict": result})
+    if result["baseline"] is None:
+        return line
+    word = result["baseline"]["verdict"].replace("_", " ").upper()
+    changes = [f"  {one['change']['sentence']}" for one in result["limits"]]
+    return "\n".join([line, f"{word} against the baseline: {result['baseline']['sentence']}", *changes])
+
+
 def _spec(asked: Request) -> AuditSpec:
     """The specification with the table and the partition of the command line."""
     spec = load_spec(asked.spec)
@@ -121,23 +131,13 @@ def _spec(asked: Request) -> AuditSpec:
 def _forms(asked: Request, document: dict[str, Any], result: GateResult) -> dict[Format, str]:
     places = _places(asked.spec, len(result["limits"]))
     return {
-        "text": _text(result),
+        "text": verdict_in_words(result),
         "github": github_annotations(result, places),
         "gitlab": gitlab_code_quality(result, places),
         "junit": render_junit(result),
         "json": canonical_json(result).rstrip("\n"),
         "markdown": render_comment(document, result).rstrip("\n"),
     }
-
-
-def _text(result: GateResult) -> str:
-    """Verdict and reason in one line; with a baseline, a line on it and one per limit."""
-    line = gate_line({"name": result["name"], "verdict": result})
-    if result["baseline"] is None:
-        return line
-    word = result["baseline"]["verdict"].replace("_", " ").upper()
-    changes = [f"  {one['change']['sentence']}" for one in result["limits"]]
-    return "\n".join([line, f"{word} against the baseline: {result['baseline']['sentence']}", *changes])
 
 
 def _tell_github(summary: str, result: GateResult) -> None:

@@ -160,11 +160,11 @@ def test_what_cannot_be_compared_still_stops() -> None:
 
 def test_another_reference_group_is_no_comparison() -> None:
     limit = {"metric": "selection_rate_difference", "facet": "group", "max": 0.1}
-    to_a = report({"a": 0.6, "b": 0.2}, limit, groups={"reference": "a"})
-    to_b = report({"a": 0.6, "b": 0.2}, limit, groups={"reference": "b"})
+    rates = {"a": 0.6, "b": 0.55, "c": 0.1}
+    to_a, to_b = (report(rates, limit, groups={"reference": one}) for one in "ab")
     assert compare_with_baseline(to_a, to_a).limits[0].change == "not_worse"
     (change,) = compare_with_baseline(to_a, to_b).limits
-    assert (change.change, change.accepted) == ("not_in_baseline", False)
+    assert (change.group, change.change, change.accepted) == ("c", "not_in_baseline", False)
 
 
 def test_the_direction_is_that_of_the_limit() -> None:

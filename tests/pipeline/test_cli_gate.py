@@ -26,7 +26,7 @@ from bdt_core.report.junit import render_junit
 from bdt_core.spec import AuditSpec, parse_spec
 from bdt_core.verdict.baseline import compare_with_baseline
 from bdt_pipeline.cli import app
-from bdt_pipeline.commands.run_gate import exit_code
+from bdt_pipeline.commands.run_gate import exit_code, verdict_in_words
 
 REPORT = {"report.json", "report.html", "report.pdf", "report.md"}
 FORMS = {"gate.json", "gate.xml", "gate.md", "gate-codequality.json"}
@@ -189,7 +189,7 @@ def test_predictions_and_labels_in_files_of_their_own(
 
 # --- names that somebody else has chosen -----------------------------------------------------------------------------
 
-HOSTILE = ["a\n::error::injected", "b ##[set-output name=x]y", "e%0A::warning::x" + "z" * 5000]
+HOSTILE = ["a\n::error::injected", "b ##[set-output name=x]y", "e%0A::warning::x" + "z" * 40_000]
 HOSTILE_FEW = ["</testcase><c>&\ufffe", "| d | <script> @octocat [x](//e.org) <!-- -->", "a::c,\r\n::add-mask::x"]
 
 
@@ -224,10 +224,12 @@ def hostile() -> dict[str, Any]:
     return audit(frame, parse_spec(spec)).document
 
 
-def forms(document: dict[str, Any]) -> dict[str, str]:
-    result = build_gate_result(document, 1, compare_with_baseline(document, document))
+def forms(document: dict[str, Any], with_baseline: bool) -> dict[str, str]:
+    comparison = compare_with_baseline(document, document) if with_baseline else None
+    result = build_gate_result(document, 1, comparison)
     places = [Place("a,b:c.yaml", n) for n, _ in enumerate(result["limits"], start=1)]
     return {
+        "text": verdict_in_words(result),
         "github": github_annotations(result, places),
         "gitlab": gitlab_code_quality(result, places),
         "junit": render_junit(result),
@@ -236,8 +238,9 @@ def forms(document: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def test_names_cannot_give_commands_to_the_runner(hostile: dict[str, Any]) -> None:
-    drawn = forms(hostile)
+@pytest.mark.parametrize("with_baseline", [False, True])
+def test_names_cannot_give_commands_to_the_runner(hostile: dict[str, Any], with_baseline: bool) -> None:
+    drawn = forms(hostile, with_baseline)
     for form, words in drawn.items():
         assert "##[" not in words, form  # the runner's older commands, read anywhere in a line
         for line in words.splitlines():
@@ -252,14 +255,15 @@ def test_names_cannot_give_commands_to_the_runner(hostile: dict[str, Any]) -> No
     assert all(any(word in line for line in lines) for word in ("injected", "add-mask", "octocat"))
 
 
-def test_names_stay_inside_their_place(hostile: dict[str, Any]) -> None:
-    drawn = forms(hostile)
+@pytest.mark.parametrize("with_baseline", [False, True])
+def test_names_stay_inside_their_place(hostile: dict[str, Any], with_baseline: bool) -> None:
+    drawn = forms(hostile, with_baseline)
     assert len(check_junit(drawn["junit"])) == len(hostile["gate"])
     assert len(json.loads(drawn["gitlab"])) == len({one["fingerprint"] for one in json.loads(drawn["gitlab"])})
     comment = drawn["markdown"]
     assert all(word in comment for word in ("injected", "octocat", "zzz"))
     assert len(comment) < 60_000  # GitHub takes 65,536
-    assert comment.count("<!--") == 1
+    assert len(re.findall(r"(?<!\\)<!--", comment)) == 1
     assert comment.startswith(comment_marker("hiring"))
     assert not re.search(r"(?<!\\)<(?!!-- bdt-gate)|@octocat|(?<!\\)\[x\]|://", comment)
     rows = [line for line in comment.splitlines() if line.startswith("| ")]
@@ -267,8 +271,9 @@ def test_names_stay_inside_their_place(hostile: dict[str, Any]) -> None:
     assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {6}
 
 
-def test_groups_with_too_few_rows_are_named_without_a_rate(hostile: dict[str, Any]) -> None:
-    for form, words in forms(hostile).items():
+@pytest.mark.parametrize("with_baseline", [False, True])
+def test_groups_with_too_few_rows_are_named_without_a_rate(hostile: dict[str, Any], with_baseline: bool) -> None:
+    for form, words in forms(hostile, with_baseline).items():
         assert "few" in words, form
         assert not re.search(r"0\.85\b|85\.0 %|for few\b", words), form
     assert all("few" in one["left_out"] or one["group"] is None for one in hostile["gate"])

@@ -9,19 +9,22 @@ from functools import cache
 import pypdf
 
 from bdt_core.report import render_html, render_pdf
+from tests.core.report.sample_depth import DEEP
 from tests.core.report.sample_document import DOCUMENTS
+
+SAMPLES = {**DOCUMENTS, **DEEP}
 
 
 @cache
 def html_of(name: str) -> str:
     """A sample as HTML."""
-    return render_html(DOCUMENTS[name]())
+    return render_html(SAMPLES[name]())
 
 
 @cache
 def pdf_of(name: str) -> bytes:
     """A sample as PDF."""
-    return render_pdf(DOCUMENTS[name]())
+    return render_pdf(SAMPLES[name]())
 
 
 @cache

@@ -287,7 +287,9 @@ def test_harm_points_left_when_higher_is_better():
 def test_importing_the_package_loads_nothing_heavy():
     program = (
         "import sys, bdt_core.report, bdt_core.report.page, bdt_core.report.html, bdt_core.report.pdf, "
-        "bdt_core.report.figures, bdt_core.report.figure_tree, bdt_core.report.figure_groups, bdt_core.report.write\n"
+        "bdt_core.report.figures, bdt_core.report.figure_tree, bdt_core.report.figure_groups, "
+        "bdt_core.report.figure_slices, bdt_core.report.figure_local_bias, bdt_core.report.figure_mitigation, "
+        "bdt_core.report.write\n"
         "print(sorted(set(sys.modules) & {'matplotlib', 'jinja2', 'typst', 'numpy', 'pandas', 'scipy', 'yaml'}))"
     )
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
