@@ -154,7 +154,7 @@ def _clusters_table(local: Local) -> Table:
     more = len(local["logan"]["clusters"]) - len(shown)
     return Table(
         f"Clusters by the gap in {LOCAL_METRICS[local['settings']['metric']]} on the train rows, and that gap on the "
-        "test rows" + (f"; {more} more stand in report.json" if more else ""),
+        "test rows; below each cluster its train + test rows" + (f"; {more} more stand in report.json" if more else ""),
         columns(
             "Cluster", "What sets it apart", "Ahead on the train rows, and behind", f"#Train gap{points}",
             f"#Test gap{points}", "#p, corrected", "Finding",
@@ -171,7 +171,7 @@ def _cluster_row(local: Local, one: Cluster) -> tuple[Cell, ...]:
         ends_told = f"[{confidence} CI {text.signed(held_out['low'], unit)} to {text.signed(held_out['high'], unit)}]"
         gap = Cell(text.signed(held_out["gap"], unit), note=whole(ends_told) if held_out["low"] is not None else "")
     return cells(
-        Cell(_label(one), note=f"{text.count(one['train_rows'])} train, {text.count(one['test_rows'])} test rows"),
+        Cell(_label(one), note=whole(f"{text.count(one['train_rows'])} + {text.count(one['test_rows'])} rows")),
         _about(local, one["about"], _FEATURES_IN_TABLE) or text.NOTHING,
         _pair_cell(local, one),
         text.signed(one["train_gap"], unit),

@@ -80,7 +80,7 @@ def local_value(local: dict[str, Any], cluster: dict[str, Any], part: str, group
     """The metric of a group in a cluster, by `part` "train" or "test"; None when it rests on too few rows."""
     least = local["settings"]["min_group_size" if part == "train" else "min_test_rows"]
     for one in cluster[part]:
-        if one["group"] == group and one["value"] is not None and one["counted"] >= 0:
+        if one["group"] == group and one["value"] is not None and one["counted"] >= least:
             found: dict[str, Any] = one
             return found
     return None

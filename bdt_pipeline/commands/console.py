@@ -35,7 +35,7 @@ def report_folder(wanted: Path | None, name: str) -> Iterator[Path]:
         folder = _next_free(name) if wanted is None else _own(wanted)
     except OSError as error:
         raise OutputError(
-            f"The folder {wanted or REPORTS} cannot be written: {error.strerror}. Name another one with --out."
+            f"The folder {wanted or REPORTS} cannot be written: {error.strerror}. Name another one."
         ) from None
     try:
         yield folder
@@ -107,7 +107,7 @@ def _next_free(name: str) -> Path:
 
 def _own(folder: Path) -> Path:
     if folder.exists() and not folder.is_dir():
-        raise OutputError(f"{folder} is a file. Name a folder for the report with --out.")
+        raise OutputError(f"{folder} is a file. Name a folder for the report.")
     if (folder / "report.json").exists():
         raise OutputError(f"{folder} holds a report already, and reports are never overwritten. Name another folder.")
     folder.mkdir(parents=True, exist_ok=True)
