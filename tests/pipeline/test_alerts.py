@@ -89,7 +89,8 @@ STRICT = [{"max_difference": 0.02}]
 def test_a_failed_gate_is_told_once_and_its_end_too(
     loans_file: Path, make_spec: Make, instance: dg.DagsterInstance, hook: WebHook
 ) -> None:
-    watched = Watched(make_spec(loans_file, gate=STRICT, notify=[hook.address], notify_from="high"), instance)
+    spec = make_spec(loans_file, gate=STRICT, slices=None, notify=[hook.address], notify_from="high")
+    watched = Watched(spec, instance)
     watched.audit()
     watched.look()
     (first,) = hook.received

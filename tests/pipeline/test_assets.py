@@ -22,6 +22,7 @@ ASSETS = (
     "hbac_clusters",
     "cluster_significance",
     "feature_differences",
+    "bias_slices",
     "bias_report",
 )
 Compas = tuple[dg.ExecuteInProcessResult, dg.DagsterInstance]
