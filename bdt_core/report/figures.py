@@ -75,9 +75,11 @@ def figure_names(document: Document) -> tuple[str, ...]:
 def _drawn(document: Document, name: str, finish: Callable[[Sheet], _T]) -> _T:
     from bdt_core.report.sheet import has_outlines, settings
 
-    document = printed(document)
-    with settings(has_outlines(json.dumps(document, ensure_ascii=False))):
-        return finish(FIGURES[name](document))
+    safe = printed(document)
+    if safe.has_outlines is None:
+        safe.has_outlines = has_outlines(json.dumps(safe, ensure_ascii=False))
+    with settings(safe.has_outlines):
+        return finish(FIGURES[name](safe))
 
 
 def _clusters(document: Document) -> Sheet:

@@ -10,7 +10,14 @@ Document = dict[str, Any]
 GROUPS_KEPT = 60
 
 
-def printed(document: Document) -> Document:
+class Printed(dict[str, Any]):
+    """A document that is safe to print already: made once for all that is drawn from it."""
+
+    has_outlines: bool | None = None
+    """Whether its texts can be drawn as outlines, once somebody has looked."""
+
+
+def printed(document: Document) -> Printed:
     """The document with every text made safe to print, and with the largest declared groups first.
 
     Of a grouping with very many groups the largest `GROUPS_KEPT` stay; each grouping says in ``groups_total`` how
@@ -23,11 +30,12 @@ def printed(document: Document) -> Document:
     >>> printed({"groups": {"facets": [facet]}})["groups"]["facets"][0]["groups"]
     [{'group': 'b ', 'rows': 9}, {'group': 'a', 'rows': 2}]
     """
+    if isinstance(document, Printed):
+        return document
     groups = document.get("groups")
     if groups is not None:
         groups = {**groups, "facets": [_largest_first(one) for one in groups["facets"]]}
-    safe: Document = text.printable({**document, "groups": groups})
-    return safe
+    return Printed(text.printable({**document, "groups": groups}))
 
 
 def _largest_first(facet: dict[str, Any]) -> dict[str, Any]:

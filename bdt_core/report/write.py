@@ -37,6 +37,7 @@ def write_reports(document: Document, folder: str | Path) -> dict[str, Path]:
     from bdt_core.report.html import render_html
     from bdt_core.report.markdown import render_markdown
     from bdt_core.report.pdf import render_pdf
+    from bdt_core.report.printed import printed
 
     folder = Path(folder)
     files = {form: folder / f"report.{form}" for form in ("json", "html", "pdf", "md")}
@@ -47,7 +48,8 @@ def write_reports(document: Document, folder: str | Path) -> dict[str, Path]:
                 f"{folder} holds a report already ({', '.join(taken)}). Name a new folder, or remove that report first."
             )
         folder.mkdir(parents=True, exist_ok=True)
-        figures = {name: figure_svg(document, name) for name in figure_names(document)}
+        safe = printed(document)
+        figures = {name: figure_svg(safe, name) for name in figure_names(safe)}
         forms = {
             "html": render_html(document, figures).encode(),
             "pdf": render_pdf(document, figures),
