@@ -139,7 +139,9 @@ def judge_metric(limit: MetricLimit, metrics: GroupMetrics, scores: GroupScores 
     if left_out:
         named = ", ".join(left_out[:_NAMED]) + (", ..." if len(left_out) > _NAMED else "")
         sentence += f" Not judged, for too few rows: {named}."
-    return _result(limit, metrics, metric, worst, verdict, sentence, len(judged), left_out)
+    # A range has one value, of all groups that are not left out.
+    groups = len(judged) if worst.group is not None else sum(n > 0 for n in facet.rows) - len(left_out)
+    return _result(limit, metrics, metric, worst, verdict, sentence, groups, left_out)
 
 
 def check_name(limit: MetricLimit) -> str:

@@ -86,7 +86,7 @@ def test_the_group_that_breaks_the_limit_is_named_and_small_ones_are_left_out():
     assert "for c" in found.sentence
     assert "Not judged, for too few rows: tiny." in found.sentence
     ranged = judged(frame, metric="demographic_parity_difference", max=0.05)
-    assert ranged.left_out == ("tiny",)
+    assert (ranged.left_out, ranged.groups_judged) == (("tiny",), 3)
     assert "between c and a" in ranged.sentence
 
 
