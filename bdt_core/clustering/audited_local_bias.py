@@ -49,6 +49,7 @@ def find_audited_local_bias(train: AuditTable, test: AuditTable, wanted: Wanted)
         min_group_size=wanted.min_group_size,
         threshold=wanted.max_gap,
         alpha=train.spec.significance.alpha,
+        min_test_rows=train.spec.significance.min_rows,  # what is not tested is not printed either
         random_state=train.spec.split.random_state,
     )
     train_rows, test_rows = _rows(train, wanted, embeddings), _rows(test, wanted, embeddings)

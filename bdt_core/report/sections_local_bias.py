@@ -171,7 +171,7 @@ def _cluster_row(local: Local, one: Cluster) -> tuple[Cell, ...]:
         ends_told = f"[{confidence} CI {text.signed(held_out['low'], unit)} to {text.signed(held_out['high'], unit)}]"
         gap = Cell(text.signed(held_out["gap"], unit), note=whole(ends_told) if held_out["low"] is not None else "")
     return cells(
-        Cell(_label(one), note=whole(f"{text.count(one['train_rows'])} + {text.count(one['test_rows'])} rows")),
+        Cell(_label(one), note=whole(f"{text.count(one['train_rows'])} + {text.count(one['test_rows'])}")),
         _about(local, one["about"], _FEATURES_IN_TABLE) or text.NOTHING,
         _pair_cell(local, one),
         text.signed(one["train_gap"], unit),

@@ -78,7 +78,8 @@ def pair(cluster: dict[str, Any]) -> tuple[str, str] | None:
 
 def local_value(local: dict[str, Any], cluster: dict[str, Any], part: str, group: str) -> dict[str, Any] | None:
     """The metric of a group in a cluster, by `part` "train" or "test"; None when it rests on too few rows."""
-    least = local["settings"]["min_group_size" if part == "train" else "min_test_rows"]
+    settings = local["settings"]
+    least = max(settings["min_test_rows"], settings["min_group_size"] if part == "train" else 0)
     for one in cluster[part]:
         if one["group"] == group and one["value"] is not None and one["counted"] >= least:
             found: dict[str, Any] = one

@@ -92,6 +92,7 @@ def test_every_setting_arrives() -> None:
     )
     assert found_in(people(), spec).settings == LocalBiasSettings(
         group="sex", n_clusters=3, weight=0.02, metric="fpr", min_group_size=33, threshold=0.12, alpha=0.01,
+        min_test_rows=30,
         random_state=7,
     )  # fmt: skip
 

@@ -346,7 +346,7 @@ def test_clusters_of_local_bias_have_their_gaps_and_findings():
         "Cluster 2": "turned round", "Cluster 3": "not testable",
     }  # fmt: skip
     first = rows["Cluster 0"]
-    assert first[0].note.replace("\u00a0", " ") == "907 + 112 rows"
+    assert first[0].note.replace("\u00a0", " ") == "907 + 112"
     assert first[1].text == "age lower (24.1 against 36.2); c_charge_degree = F (71.2 % against 45.7 %)"
     assert first[2].text == "Caucasian, African-American"
     assert first[2].note == ("train: 82.5 % of 400 against 60.0 % of 500; test: 76.7 % of 60 against 62.0 % of 50")
