@@ -28,7 +28,6 @@ _COLUMNS = "dagster/column_schema"
 _FIGURES = {
     "clusters": "clusters against everybody else",
     "apart": "what sets the most deviating cluster apart",
-    "tree": "how the clusters were split",
 }
 
 
