@@ -291,4 +291,4 @@ def _solved(coverage: Callable[[Floats], Floats], confidence: float, contrasts: 
         last, at_last, square = square, here, np.clip(square - step, low**2, high**2)
         if np.abs(square - last).max() < 1e-10:
             break
-    return np.sqrt(square)
+    return np.asarray(np.sqrt(square))
