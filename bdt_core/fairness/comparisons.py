@@ -25,6 +25,7 @@ from bdt_core.fairness.simultaneous import (
 from bdt_core.inference import koopman_interval, newcombe_interval
 
 FEWEST_IN_DENOMINATOR = 10
+IS_REFERENCE = "the reference itself"
 
 RANGES = {
     "demographic_parity": "selection_rate",
@@ -84,7 +85,7 @@ def against_reference(
     gap = rate.estimate - other.estimate
     with np.errstate(divide="ignore", invalid="ignore"):
         quotient = rate.estimate / other.estimate
-    itself = where(np.arange(groups) == (-1 if reference is None else reference), "the reference itself")
+    itself = where(np.arange(groups) == (-1 if reference is None else reference), IS_REFERENCE)
     empty = first(itself, where(cells.rows.n == 0, "no rows"))
     neither = (rate.events == 0) & (other.events == 0)
     out = []

@@ -9,11 +9,11 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
+from bdt_core.fairness.comparisons import FEWEST_IN_DENOMINATOR
 from bdt_core.history.counted import Counts, Pair
 from bdt_core.inference import newcombe_interval
 from bdt_core.result import Result
 
-FEWEST_IN_DENOMINATOR = 10
 _FEWEST_BATCHES = 3
 
 DriftState = Literal["drift", "moved", "steady", "not_testable"]

@@ -12,9 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bdt_core.fairness.comparisons import RANGES
+from bdt_core.fairness.comparisons import FEWEST_IN_DENOMINATOR, RANGES
 from bdt_core.fairness.rates import RATES
-from bdt_core.history.change import FEWEST_IN_DENOMINATOR
 from bdt_core.history.counted import Counted
 from bdt_core.history.evidence import evidence
 from bdt_core.inference.sequential import SequentialComparison

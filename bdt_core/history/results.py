@@ -9,7 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from bdt_core.errors import DataError, did_you_mean
-from bdt_core.history.change import FEWEST_IN_DENOMINATOR, Drift, Trend
+from bdt_core.fairness.comparisons import FEWEST_IN_DENOMINATOR
+from bdt_core.history.change import Drift, Trend
 from bdt_core.history.counted import Pair
 from bdt_core.history.evidence import evidence
 from bdt_core.history.limits import LimitOverTime

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from bdt_core.errors import BDTError, DataError
 from bdt_core.fairness import BiasMetrics, Estimate, Metric
+from bdt_core.fairness.comparisons import FEWEST_IN_DENOMINATOR
 from bdt_core.fairness.metric_results import group_name
 from bdt_core.inference import area_under_curve
 from bdt_core.mitigation.checks import quoted
@@ -29,7 +30,6 @@ from bdt_core.mitigation.results import (
 )
 from bdt_core.mitigation.reweighing import reweigh
 
-FEWEST_IN_DENOMINATOR = 10
 SHOWN_RATES = (
     "selection_rate",
     "true_positive_rate",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from bdt_core.report import text
 from bdt_core.slices.results import Slice, Slices
 from bdt_core.slices.search import find_slices_in
 from bdt_core.spec import SliceSearch
 from bdt_core.table.audit_table import BIAS_VARIABLE, AuditTable
 from bdt_core.table.bias_variable import wording
-from bdt_core.verdict.harm import Judged, judged
+from bdt_core.verdict.harm import Judged, default_limit, judged
 
 
 def find_bias_slices(train: AuditTable, test: AuditTable, settings: SliceSearch) -> Slices:
@@ -51,17 +53,16 @@ def find_bias_slices(train: AuditTable, test: AuditTable, settings: SliceSearch)
     )
 
 
-DEFAULT_LIMIT = 0.05
-
-
-def judge_slices(found: Slices, max_difference: float | None = None) -> Judged:
+def judge_slices(found: Slices, test: AuditTable, max_difference: float | None = None) -> Judged:
     """Hold the worst intersection against a limit.
 
     Parameters
     ----------
     found : Slices
+    test : AuditTable
+        The rows that they were tested on.
     max_difference : float, optional
-        Largest tolerated difference from everybody else, in units of the bias variable; 0.05 by default.
+        Largest tolerated difference from everybody else, in units of the bias variable; by default that of clusters.
 
     Returns
     -------
@@ -69,7 +70,8 @@ def judge_slices(found: Slices, max_difference: float | None = None) -> Judged:
         fail: an intersection that is significantly worse, whose whole interval is beyond the limit. inconclusive: one
         that is significantly worse, whose interval holds the limit. Intervals hold for each intersection alone.
     """
-    limit = DEFAULT_LIMIT if max_difference is None else max_difference
+    two_valued = len(np.unique(test.y)) <= 2
+    limit = default_limit(two_valued, float(test.y.std(ddof=1))) if max_difference is None else max_difference
     if not found.tests:
         return judged("not_testable", f"No intersection was tested: {found.reason}.", limit)
     sign = 1.0 if found.better == "lower" else -1.0

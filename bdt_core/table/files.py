@@ -52,7 +52,7 @@ def read_files(path: str, *, separator: str | None = None, encoding: str | None 
         return _read_one(_demo(path), separator, encoding)
     several = _matching(path)
     if several is None:
-        return _read_one(_located(path), separator, encoding)
+        return _read_one(located(path), separator, encoding)
     parts = [_read_one(one, separator, encoding) for one in several]
     _refuse_different(parts, several)
     return pd.concat(parts, ignore_index=True)
@@ -70,17 +70,6 @@ def read_bytes(file: Path | UPath) -> bytes:
         return file.read_bytes()
     except OSError as error:
         raise SourceError(f"{file} cannot be read: {_reason(error)}.") from None
-
-
-def located(path: str) -> Path | UPath:
-    """The file of a path or URL.
-
-    Raises
-    ------
-    SourceError
-        It does not exist or is empty.
-    """
-    return _located(path)
 
 
 def is_remote(path: str) -> bool:
@@ -113,7 +102,14 @@ def _matching(path: str) -> list[Path | UPath] | None:
     return found
 
 
-def _located(path: str) -> Path | UPath:
+def located(path: str) -> Path | UPath:
+    """The file of a path or URL.
+
+    Raises
+    ------
+    SourceError
+        It does not exist or is empty.
+    """
     if is_remote(path):
         remote = _remote(path)
         if not _remotely(path, remote.exists):

@@ -14,10 +14,8 @@ from bdt_core.result import Result
 from bdt_core.significance import ClusterSignificance, ComparedCluster
 from bdt_core.spec import AlertSeverity, Limit
 from bdt_core.table.bias_variable import wording
+from bdt_core.verdict.harm import default_limit
 from bdt_core.verdict.words import Verdict, severity_of, stops
-
-DEFAULT_LIMIT_TWO_VALUED = 0.05
-DEFAULT_LIMIT_IN_SD = 0.2  # a small effect in Cohen's words
 
 NO_CLUSTERS = (
     "the search found no way to divide the train rows, so there is no cluster to test; "
@@ -91,7 +89,7 @@ def judge_clusters(limit: Limit, tested: ClusterSignificance) -> ClusterLimitRes
 def _limit(limit: Limit, tested: ClusterSignificance) -> float:
     if limit.max_difference is not None:
         return limit.max_difference
-    return DEFAULT_LIMIT_TWO_VALUED if tested.two_valued else DEFAULT_LIMIT_IN_SD * tested.test_sd
+    return default_limit(tested.two_valued, tested.test_sd)
 
 
 def _harm(one: ComparedCluster, limit: Limit, tested: ClusterSignificance) -> tuple[float, float, float] | None:

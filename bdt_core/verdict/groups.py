@@ -9,7 +9,7 @@ from typing import Literal
 from scipy.special import ndtri
 
 from bdt_core.errors import SpecError, did_you_mean
-from bdt_core.fairness.comparisons import RANGES
+from bdt_core.fairness.comparisons import FEWEST_IN_DENOMINATOR, IS_REFERENCE, RANGES
 from bdt_core.fairness.declared_groups import FacetMetrics, GroupMetrics, GroupScores
 from bdt_core.fairness.metric_results import Metric, group_name
 from bdt_core.report import text
@@ -17,7 +17,6 @@ from bdt_core.result import Result
 from bdt_core.spec import GATE_METRICS, AlertSeverity, MetricLimit
 from bdt_core.verdict.words import Verdict, severity_of, stops
 
-FEWEST_IN_DENOMINATOR = 10
 _POWER = 0.8
 _SIGNED = ("CI", "DPL", "CDDL", "DPPL", "DCA", "DCR", "RD", "SD", "DAR", "DRR", "AD", "CDDPL", "TE", "FT")
 _RATIOS = ("DI", "observed_to_expected")
@@ -139,6 +138,9 @@ def judge_metric(limit: MetricLimit, metrics: GroupMetrics, scores: GroupScores 
     if left_out:
         named = ", ".join(left_out[:_NAMED]) + (", ..." if len(left_out) > _NAMED else "")
         sentence += f" Not judged, for too few rows: {named}."
+    undefined = _undefined(metric, left_out)
+    if undefined:
+        sentence += f" Undefined for: {', '.join(undefined[:_NAMED])}{', ...' if len(undefined) > _NAMED else ''}."
     # A range has one value, of all groups that are not left out.
     groups = len(judged) if worst.group is not None else sum(n > 0 for n in facet.rows) - len(left_out)
     return _result(limit, metrics, metric, worst, verdict, sentence, groups, left_out)
@@ -231,6 +233,15 @@ def _judged(metric: Metric, facet: FacetMetrics, min_rows: int) -> tuple[list[_J
                 low, high = metric.together_low[i], metric.together_high[i]
             judged.append(_Judged(group_name(group) if group else None, value, low, high))
     return judged, tuple(left_out)
+
+
+def _undefined(metric: Metric, left_out: tuple[str, ...]) -> list[str]:
+    """Groups with enough rows for which the metric has no value; the reference itself is none of them."""
+    return [
+        f"{group_name(group)} ({reason})"
+        for group, reason in zip(metric.values, metric.undefined_reason, strict=True)
+        if group and reason is not None and reason != IS_REFERENCE and group_name(group) not in left_out
+    ]
 
 
 def _rank(verdict: Verdict) -> int:

@@ -8,6 +8,20 @@ from bdt_core.result import Result
 from bdt_core.spec import AlertSeverity
 from bdt_core.verdict.words import Verdict, severity_of
 
+DEFAULT_LIMIT_TWO_VALUED = 0.05
+DEFAULT_LIMIT_IN_SD = 0.2  # a small effect in Cohen's words
+
+
+def default_limit(two_valued: bool, sd: float) -> float:
+    """The difference that is tolerated where the specification names none, in units of the bias variable.
+
+    Examples
+    --------
+    >>> default_limit(True, 0.5), default_limit(False, 100.0)
+    (0.05, 20.0)
+    """
+    return DEFAULT_LIMIT_TWO_VALUED if two_valued else DEFAULT_LIMIT_IN_SD * sd
+
 
 @dataclass(frozen=True)
 class Judged(Result):

@@ -9,12 +9,11 @@ import base64
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
 from bdt_core.report import text
-from bdt_core.spec import AlertSeverity
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -244,10 +243,13 @@ def gate_metadata(document: dict[str, Any]) -> Metadata:
 
 def _severity(document: dict[str, Any]) -> Metadata:
     """The worst severity of the limits that do not hold, for whoever is told."""
+    from bdt_core.verdict.words import severest
+
     if document["verdict"]["verdict"] != "fail":
         return {}
     found = [one["severity"] for one in document["gate"] if one["verdict"] != "pass" and one["severity"] is not None]
-    return {"severity": max(found, key=get_args(AlertSeverity).index)} if found else {}
+    worst = severest(found)
+    return {} if worst is None else {"severity": worst}
 
 
 def _limit_row(one: dict[str, Any], unit: text.Unit) -> list[str]:

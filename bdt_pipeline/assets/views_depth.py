@@ -8,16 +8,13 @@ from bdt_core.report import text
 from bdt_pipeline.assets.views import Metadata, listed, numbers, table_of
 
 if TYPE_CHECKING:
-    from bdt_core.spec import AuditSpec
     from bdt_pipeline.assets.values import LocalBias, Mitigation, Slices
 
 _SHOWN = 20
 
 
-def slices(found: Slices, spec: AuditSpec) -> Metadata:
+def slices(found: Slices) -> Metadata:
     """The worst intersections; numbers of the first plot over time."""
-    from bdt_core.table.bias_variable import wording
-
     shown = [one for one in found.slices if one.parent is None][:_SHOWN]
     worst = shown[0] if shown else None
     return {
@@ -29,7 +26,7 @@ def slices(found: Slices, spec: AuditSpec) -> Metadata:
             high=worst.comparison.high if worst else None,
             **{"significant slices": sum(bool(one.significant) for one in found.slices)},
         ),
-        "measured": wording(spec.bias_variable).description,
+        "measured": found.outcome or found.metric_name,
         "slices": table_of(
             ["slice", "test rows", "value", "everybody else", "difference", "p corrected", "significant"],
             [

@@ -6,7 +6,7 @@ import dagster as dg
 
 from bdt_pipeline.assets.common import AuditAssets
 from bdt_pipeline.assets.config import clear_failures
-from bdt_pipeline.assets.values import LocalBias, Slices
+from bdt_pipeline.assets.values import AuditTable, LocalBias, Slices
 from bdt_pipeline.assets.views import numbers
 from bdt_pipeline.checks.quality import spec_of_run
 
@@ -17,15 +17,18 @@ def slices_check(audit: AuditAssets) -> dg.AssetChecksDefinition:
     @dg.asset_check(
         name="worst_slice",
         asset=audit.key("bias_slices"),
+        additional_ins=audit.inputs("test_data"),
         partitions_def=audit.partitions,
         description="Does no intersection fare worse than everybody else by more than slices.max_difference?",
     )
-    def check(context: dg.AssetCheckExecutionContext, bias_slices: Slices) -> dg.AssetCheckResult:
+    def check(
+        context: dg.AssetCheckExecutionContext, bias_slices: Slices, test_data: AuditTable
+    ) -> dg.AssetCheckResult:
         from bdt_core.slices.stage import judge_slices
 
         with clear_failures():
             settings = spec_of_run(context, audit).slices
-            found = judge_slices(bias_slices, None if settings is None else settings.max_difference)
+            found = judge_slices(bias_slices, test_data, None if settings is None else settings.max_difference)
         return _result(found)
 
     return check

@@ -162,5 +162,7 @@ def spec_of_run(context: dg.AssetCheckExecutionContext, audit: AuditAssets) -> A
         if op.startswith(f"{audit.spec.name}__"):
             for key, value in settings.get("config", {}).items():
                 if key in spec:
-                    changed[key] = {**spec[key], **value} if isinstance(spec[key], dict) else value
+                    changed[key] = (
+                        {**spec[key], **value} if isinstance(spec[key], dict) and isinstance(value, dict) else value
+                    )
     return effective_spec(audit.spec, changed)

@@ -186,3 +186,12 @@ def test_a_majority_never_passes_what_all_pass_and_all_never_pass_what_a_majorit
         assert most == "pass"
     if most == "fail":
         assert every == "fail"
+
+
+def test_a_group_without_a_value_is_named():
+    frame = table({"a": (0, 1200), "b": (0, 1000), "c": (300, 1000)})
+    found = judged(frame, metric="selection_rate_ratio", max=1.25)
+    assert (found.verdict, found.group) == ("fail", "c")
+    assert "Undefined for: b (0 in the group and in the reference)." in found.sentence
+    against = judged(frame, metric="selection_rate_difference", max=0.9)
+    assert "Undefined" not in against.sentence  # the reference itself has none, and needs none

@@ -100,3 +100,24 @@ def test_a_column_that_is_not_there_is_named(scored: Path, make_spec: Make) -> N
 def test_mitigation_without_an_outcome_is_refused(make_spec: Make) -> None:
     with pytest.raises(SpecError, match='"mitigation" needs a label and a prediction'):
         make_spec("loans.csv", mitigation={"group": "sex", "score": "score"})
+
+
+def test_without_a_limit_that_of_clusters_holds_for_numbers_too(
+    loans: pd.DataFrame, tmp_path: Path, make_spec: Make, instance: dg.DagsterInstance, run_audit: Any
+) -> None:
+    """A bias variable in thousands: a fifth of its standard deviation, and not 0.05."""
+    spread = np.random.default_rng(0).normal(size=len(loans))
+    loans.assign(error=1000.0 * (loans["error"] + spread)).to_csv(tmp_path / "costs.csv", index=False)
+    spec = make_spec(tmp_path / "costs.csv", gate=[])
+    result = run_audit(spec, instance)
+    (check,) = [one for one in result.get_asset_check_evaluations() if one.check_name == "worst_slice"]
+    y = audit(None, spec).test.y
+    assert check.metadata["limit"].value == pytest.approx(0.2 * y.std(ddof=1))
+
+
+def test_a_section_set_to_nothing_in_the_launchpad_breaks_no_check(
+    loans_file: Path, make_spec: Make, instance: dg.DagsterInstance, run_audit: Any
+) -> None:
+    result = run_audit(make_spec(loans_file, gate=[]), instance, {"bias_slices": {"slices": None}})
+    assert result.success
+    assert {"worst_slice", "bias_gate"} <= {one.check_name for one in result.get_asset_check_evaluations()}
