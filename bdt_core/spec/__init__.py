@@ -13,6 +13,7 @@ from bdt_core.spec.audit_spec import (
     Split,
 )
 from bdt_core.spec.depth import LocalBias, Mitigation, SliceSearch
+from bdt_core.spec.engine import DaskEngine, Engine
 from bdt_core.spec.gate import GATE_METRICS, AnyLimit, Limit, MetricLimit
 from bdt_core.spec.production import AlertSeverity, History, Inbox, PartitionBy
 from bdt_core.spec.reading import json_schema, load_spec, parse_spec, resolve_source
@@ -27,7 +28,9 @@ __all__ = [
     "Better",
     "BiasVariable",
     "Clustering",
+    "DaskEngine",
     "Derivation",
+    "Engine",
     "Features",
     "Groups",
     "History",

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from bdt_core.spec.depth import LocalBias, Mitigation, SliceSearch
+from bdt_core.spec.engine import Engine
 from bdt_core.spec.gate import AnyLimit, Limit, MetricLimit
 from bdt_core.spec.production import AlertSeverity, History, Inbox, PartitionBy
 from bdt_core.spec.section import Section, Value
@@ -84,7 +85,19 @@ class Split(Section):
     """How rows are divided: clusters are found on the train rows and tested on the test rows."""
 
     test_size: float = Field(0.2, gt=0, lt=1, description="Share of the rows kept for testing.")
-    stratify: bool = Field(True, description="Keep the distribution of the bias variable equal in both parts.")
+    method: Literal["auto", "stratified", "hash"] = Field(
+        "auto",
+        description=(
+            "hash: every row by its own random number, made of its content, which needs no second look at the table. "
+            "stratified: as stratify says. auto: hash for tables of more than large_rows rows and out of core."
+        ),
+    )
+    key: str | None = Field(
+        None, description="Column that names the person: all rows of a person stay on one side. It implies hash."
+    )
+    stratify: bool = Field(
+        True, description="Keep the distribution of the bias variable equal in both parts; not with hash."
+    )
     random_state: int = Field(42, ge=0, description="Seed of everything random in the audit.")
     repeats: int = Field(
         1,
@@ -115,6 +128,18 @@ class Clustering(Section):
     )
     engine: Literal["bdt", "reference"] = Field(
         "bdt", description="reference runs scikit-learn and kmodes as the original tool did."
+    )
+    memory: Literal["auto", "in_memory", "out_of_core"] = Field(
+        "auto",
+        description=(
+            "out_of_core: the source is read once in batches and written as columns to temporary files, which are "
+            "mapped into memory; any number of rows in little memory. auto: only if the table does not fit."
+        ),
+    )
+    memory_limit: str | None = Field(
+        None,
+        pattern=r"^[0-9]+(\.[0-9]+)?\s*[MGT]i?B$",
+        description='What the table may take, such as "4 GiB"; by default half of the memory that is free.',
     )
 
 
@@ -222,6 +247,16 @@ class AuditSpec(Section):
         ),
     )
     notify_from: AlertSeverity = Field("low", description="The least severity that is told.")
+
+    large_rows: int = Field(
+        1_000_000,
+        ge=1_000,
+        description=(
+            "A table of more rows is divided by hash and worked through in blocks. What needs single rows (stability, "
+            "rules, AUC, local bias, mitigation) then uses a sample of this many, drawn by hash."
+        ),
+    )
+    engine: Engine = Field(Engine(), description="What works on a table that is worked through in blocks.")
 
     @field_validator("name")
     @classmethod

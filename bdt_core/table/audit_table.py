@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 BIAS_VARIABLE = "(bias variable)"
 ROW = "(row)"
 """Column with the number of the row in the source, where something beside the table is read by it."""
+RANK = "(rank)"
+"""Column with the uniform random number (uint64) by which the rows of a table that is divided by hash are drawn."""
+T = TypeVar("T")
 Role = Literal["feature", "protected", "label", "prediction", "bias_variable", "unused"]
 
 
@@ -100,6 +104,38 @@ class AuditTable:
         """Bias variable of the audited rows."""
         values: NDArray[np.float64] = self.frame[BIAS_VARIABLE].to_numpy(dtype=np.float64)
         return values[~np.isnan(values)]
+
+    @property
+    def is_large(self) -> bool:
+        """Whether the source has more than ``large_rows`` rows; the same for all its parts."""
+        return self.rows > self.spec.large_rows
+
+    @property
+    def audited_rows(self) -> int:
+        """Rows of this part that have a bias variable."""
+        return int(self.frame[BIAS_VARIABLE].notna().sum())
+
+    def in_memory(self) -> AuditTable:
+        """Itself; see `bdt_core.table.rows.Rows`."""
+        return self
+
+    def map_blocks(self, function: Callable[[AuditTable], T]) -> list[T]:
+        """Apply a function to each block of rows: here there is one; see `bdt_core.table.rows.Rows`."""
+        return [function(self)]
+
+    def sample(self, rows: int) -> AuditTable:
+        """At most so many rows of this part, drawn by their hash, in an order of their own.
+
+        A table that is not divided by hash gives its first rows, which are in the order of their content.
+        """
+        if len(self.frame) <= rows:
+            return self
+        if RANK not in self.frame.columns:
+            return replace(self, frame=self.frame.iloc[:rows])
+        ranks = self.frame[RANK].to_numpy()
+        lowest = np.argpartition(ranks, rows)[:rows]
+        chosen = lowest[np.argsort(ranks[lowest], kind="stable")]
+        return replace(self, frame=self.frame.take(chosen).reset_index(drop=True))
 
     def to_arrow(self) -> pa.Table:
         """As an Arrow table; what is not a row stands in the schema's metadata."""
