@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,33 +16,39 @@ from bdt_core.table.encoding import Encoder, mean_and_std
 
 def finish(
     grown: list[Grown],
-    order: npt.NDArray[Any],
-    y: npt.NDArray[np.float64],
+    moments: Sequence[tuple[float, float]],
     better: str,
     encoder: Encoder,
     layout: Layout,
-) -> tuple[ClusterTree, npt.NDArray[np.int64]]:
-    """Number the leaves by falling gap, and say everything in the units of the table."""
-    leaves = sorted((node for node in grown if node.children is None), key=lambda one: (-one.gap, one.id))
-    label_of = {node.id: label for label, node in enumerate(leaves)}
-    labels = np.empty(len(y), dtype=np.int64)
+) -> ClusterTree:
+    """Number the leaves by falling gap, and say everything in the units of the table.
+
+    Parameters
+    ----------
+    grown : list of Grown
+    moments : sequence of (float, float)
+        Mean and standard deviation of the bias variable in each of them, in its own units.
+    better : {"lower", "higher"}
+    encoder : Encoder
+    layout : Layout
+
+    Returns
+    -------
+    ClusterTree
+    """
+    label_of = {node.id: label for label, node in enumerate(leaves(grown))}
     nodes = []
-    ordered = y[order]  # in which every node's rows are a range, and moments do not depend on the order
-    mean_of_all, _ = mean_and_std(ordered)
-    for node in grown:
-        mean, std = mean_and_std(ordered[node.start : node.stop])
-        others = len(y) - node.rows
-        gap = len(y) * (mean - mean_of_all) / others if others else 0.0
-        label = label_of.get(node.id)
-        if label is not None:
-            labels[order[node.start : node.stop]] = label
+    rows, (mean_of_all, _) = grown[0].rows, moments[0]
+    for node, (mean, std) in zip(grown, moments, strict=True):
+        others = rows - node.rows
+        gap = rows * (mean - mean_of_all) / others if others else 0.0
         prototype, missing = in_own_units(node.centre, encoder)
         nodes.append(
             Node(
                 id=node.id,
                 parent=node.parent,
                 children=node.children,
-                label=label,
+                label=label_of.get(node.id),
                 rows=node.rows,
                 mean=mean,
                 std=std,
@@ -55,4 +62,25 @@ def finish(
         )
     fields = tuple((column.name, flag) for column, flag in encoder.fields)
     names = tuple(column.name for column in encoder.categorical)
-    return ClusterTree(tuple(nodes), layout.gamma, fields, names), labels
+    return ClusterTree(tuple(nodes), layout.gamma, fields, names)
+
+
+def leaves(grown: list[Grown]) -> list[Grown]:
+    """The clusters in the order of their labels: by falling gap."""
+    return sorted((node for node in grown if node.children is None), key=lambda one: (-one.gap, one.id))
+
+
+def labels_of_rows(grown: list[Grown], order: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Label of each row; ``order`` has every node's rows in its range."""
+    labels = np.empty(len(order), dtype=np.int64)
+    for label, node in enumerate(leaves(grown)):
+        labels[order[node.start : node.stop]] = label
+    return labels
+
+
+def moments_of_nodes(
+    grown: list[Grown], order: npt.NDArray[Any], y: npt.NDArray[np.float64]
+) -> list[tuple[float, float]]:
+    """Mean and standard deviation of the bias variable in each node, which do not depend on the order of its rows."""
+    ordered = y[order]
+    return [mean_and_std(ordered[node.start : node.stop]) for node in grown]

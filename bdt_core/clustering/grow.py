@@ -10,7 +10,6 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from bdt_core.clustering import row_kernels
 from bdt_core.clustering.outcome import Moments
 from bdt_core.clustering.split import Prototypes, Splits
 
@@ -46,31 +45,40 @@ class Grown:
     @property
     def rows(self) -> int:
         """Number of training rows."""
-        return self.stop - self.start
+        return self.moments.rows
 
 
 @dataclass(frozen=True)
 class Halves:
-    """A proposed split of a node's rows: who goes to side b, and each side's centre."""
+    """A proposed split of a node's rows, and each side's centre.
+
+    Who goes to side b stands in ``sides``, unless the rows are elsewhere.
+    """
 
     split: Splits
-    sides: npt.NDArray[np.bool_]
     centre_a: Prototypes
     centre_b: Prototypes
+    sides: npt.NDArray[np.bool_] | None = None
     memory_a: Any = None
     memory_b: Any = None
 
 
 class Splitter(Protocol):
-    """Holds the rows of the table in an order in which every node is a range."""
+    """Holds the rows of the table, and their bias variable, in an order in which every node is a range."""
 
     def centre(self) -> tuple[Prototypes, Any]:
         """Centre of all rows, and what the splitter wants to remember of the root."""
 
+    def moments(self) -> Moments:
+        """Moments of all rows' bias variable, higher is worse."""
+
     def propose(self, node: Grown) -> Halves | None:
         """Split the node's rows; None when they cannot be told apart."""
 
-    def partition(self, node: Grown, sides: npt.NDArray[np.bool_], *, last: bool) -> None:
+    def moments_of_b(self, node: Grown, halves: Halves) -> Moments:
+        """Moments of the bias variable on side b of a proposed split."""
+
+    def partition(self, node: Grown, halves: Halves, *, last: bool) -> None:
         """Move the node's rows on side a to the front of its range and those on side b to the back.
 
         After the ``last`` split only their order is asked for.
@@ -79,7 +87,6 @@ class Splitter(Protocol):
 
 def grow(
     splitter: Splitter,
-    y: npt.NDArray[np.int32],
     *,
     max_iter: int,
     min_rows: int,
@@ -96,8 +103,6 @@ def grow(
     Parameters
     ----------
     splitter : Splitter
-    y : int32 ndarray of shape (n,)
-        The bias variable, higher is worse; reordered in place along with the splitter's rows.
     max_iter : int
         Number of splits tried.
     min_rows : int
@@ -112,9 +117,9 @@ def grow(
     list of Grown
         Root first, children after their parent.
     """
-    whole = Moments.of(y)
+    whole = splitter.moments()
     centre, memory = splitter.centre()
-    nodes = [Grown(0, None, 1, 0, len(y), whole, Fraction(0), 0, centre, memory=memory)]
+    nodes = [Grown(0, None, 1, 0, whole.rows, whole, Fraction(0), 0, centre, memory=memory)]
     step = Fraction(margin * whole.std)
     labels = 1
     for attempt in range(max_iter):
@@ -126,16 +131,13 @@ def grow(
         node.accepted = False
         halves = splitter.propose(node)
         if halves is not None:
-            size_b = int(np.count_nonzero(halves.sides))
-            if min(size_b, node.rows - size_b) >= min_rows:
-                values = y[node.start : node.stop]
-                b = Moments.of(values, halves.sides)
-                a = Moments(node.rows - size_b, node.moments.total - b.total, node.moments.squares - b.squares)
-                if max(a.gap(whole), b.gap(whole)) >= node.gap + step:
-                    splitter.partition(node, halves.sides, last=attempt + 1 == max_iter)
-                    row_kernels.partition(values.view(np.uint32), halves.sides)
-                    _adopt(nodes, node, halves, a, b, whole, labels)
-                    labels += 1
+            b = splitter.moments_of_b(node, halves)
+            a = node.moments - b
+            is_large_enough = min(a.rows, b.rows) >= max(min_rows, 1)
+            if is_large_enough and max(a.gap(whole), b.gap(whole)) >= node.gap + step:
+                splitter.partition(node, halves, last=attempt + 1 == max_iter)
+                _adopt(nodes, node, halves, a, b, whole, labels)
+                labels += 1
         if progress is not None:
             progress(attempt + 1, max_iter)
     if progress is not None:

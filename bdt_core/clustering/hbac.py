@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import NotFittedError
 
 from bdt_core.clustering.checks import bias_variable, checked_settings, settled_method
-from bdt_core.clustering.finish import finish
+from bdt_core.clustering.finish import finish, labels_of_rows, moments_of_nodes
 from bdt_core.clustering.grow import grow
 from bdt_core.clustering.outcome import whole_numbers
 from bdt_core.clustering.split import Layout, MapBlocks
@@ -216,6 +216,7 @@ class HBAC(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             if self.engine == "bdt":
                 splitter = CompiledSplitter(
                     table,
+                    whole,
                     layout,
                     n_init=self.n_init,
                     seed=settings.seed,
@@ -224,11 +225,10 @@ class HBAC(ClusterMixin, BaseEstimator):  # type: ignore[misc]
                 )
             else:
                 splitter = ReferenceSplitter(
-                    table, encoder, layout, method=method, n_init=self.n_init, seed=settings.seed
+                    table, whole, encoder, layout, method=method, n_init=self.n_init, seed=settings.seed
                 )
             grown = grow(
                 splitter,
-                whole,
                 max_iter=self.max_iter,
                 min_rows=min_rows,
                 margin=float(self.margin),
@@ -237,7 +237,13 @@ class HBAC(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             )
         order = splitter.order
         del table, splitter
-        self.tree_, self.labels_ = finish(grown, order, y, self.better, encoder, layout)
+        self.labels_ = labels_of_rows(grown, order)
+        tree = finish(grown, moments_of_nodes(grown, order, y), self.better, encoder, layout)
+        return self.adopt(tree, encoder, method)
+
+    def adopt(self, tree: ClusterTree, encoder: Encoder, method: str) -> Self:
+        """Take over a tree that was grown elsewhere, for example on rows in shards."""
+        self.tree_ = tree
         self.encoder_ = encoder
         self.method_ = method
         self._set_shape(named=False)

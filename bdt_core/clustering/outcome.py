@@ -30,6 +30,12 @@ class Moments:
         rows, total, high, low = row_kernels.moments(values, everything)
         return cls(int(rows), int(total), (int(high) << 31) + int(low))
 
+    def __add__(self, other: Moments) -> Moments:
+        return Moments(self.rows + other.rows, self.total + other.total, self.squares + other.squares)
+
+    def __sub__(self, other: Moments) -> Moments:
+        return Moments(self.rows - other.rows, self.total - other.total, self.squares - other.squares)
+
     @property
     def std(self) -> float:
         """Standard deviation (ddof 0)."""

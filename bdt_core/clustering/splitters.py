@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from bdt_core.clustering import row_kernels
 from bdt_core.clustering.grow import Grown, Halves
+from bdt_core.clustering.outcome import Moments
 from bdt_core.clustering.split import (
     BLOCK_ROWS,
     Block,
@@ -22,17 +23,38 @@ from bdt_core.clustering.split import (
     prototypes,
     statistics,
 )
-from bdt_core.clustering.two_means import best_split
+from bdt_core.clustering.two_means import Found, TableRows, best_split
 from bdt_core.table.encoding import Encoded, Encoder
 
 
-class CompiledSplitter:
+class _InMemory:
+    """Rows whose order, and whose bias variable in that order, are in memory."""
+
+    def __init__(self, y: npt.NDArray[np.int32]) -> None:
+        self.y = y
+        self.order = np.arange(len(y), dtype=np.uint32 if len(y) < 2**32 else np.uint64)
+
+    def moments(self) -> Moments:
+        return Moments.of(self.y)
+
+    def moments_of_b(self, node: Grown, halves: Halves) -> Moments:
+        return Moments.of(self.y[node.start : node.stop], halves.sides)
+
+    def partition(self, node: Grown, halves: Halves, *, last: bool) -> None:  # noqa: ARG002
+        assert halves.sides is not None
+        row_kernels.partition(self.order[node.start : node.stop], halves.sides)
+        row_kernels.partition(self.y.view(np.uint32)[node.start : node.stop], halves.sides)
+
+
+class CompiledSplitter(_InMemory):
     """k-means, k-modes and k-prototypes on the columns themselves, which it reorders in place.
 
     Parameters
     ----------
     table : Encoded
         Taken over: its rows are reordered.
+    y : int32 ndarray of shape (n,)
+        The bias variable, higher is worse; taken over, too.
     layout : Layout
     n_init : int
     seed : int
@@ -44,6 +66,7 @@ class CompiledSplitter:
     def __init__(
         self,
         table: Encoded,
+        y: npt.NDArray[np.int32],
         layout: Layout,
         *,
         n_init: int,
@@ -52,6 +75,7 @@ class CompiledSplitter:
         map_blocks: MapBlocks = map,
         block_rows: int = BLOCK_ROWS,
     ) -> None:
+        super().__init__(y)
         self.table = table
         self.layout = layout
         self.n_init = n_init
@@ -59,7 +83,6 @@ class CompiledSplitter:
         self.min_rows = min_rows
         self.map_blocks = map_blocks
         self.block_rows = block_rows
-        self.order = np.arange(table.rows, dtype=np.uint32 if table.rows < 2**32 else np.uint64)
         self.hashes = self._content_hashes()
 
     def centre(self) -> tuple[Prototypes, Statistics]:
@@ -71,41 +94,29 @@ class CompiledSplitter:
         return prototypes(whole, self.layout), whole
 
     def propose(self, node: Grown) -> Halves | None:
-        found = best_split(
-            self.table,
-            node.start,
-            node.stop,
-            self.hashes,
-            node.memory,
-            self.layout,
-            (self.seed, node.position),
-            self.n_init,
-            self.min_rows,
-            self.map_blocks,
-            self.block_rows,
-        )
+        rows = TableRows(self.table, node.start, node.stop, self.hashes, self.map_blocks, self.block_rows)
+        seed = (self.seed, node.position)
+        found = best_split(rows, node.memory, self.layout, seed, self.n_init, self.min_rows)
         if found is None:
             return None
         sides = assign(self.table, node.start, node.stop, found.split, self.map_blocks, self.block_rows)
-        side_a = node.memory - found.side_b
-        return Halves(
-            found.split,
-            sides,
-            prototypes(side_a, self.layout),
-            prototypes(found.side_b, self.layout),
-            side_a,
-            found.side_b,
-        )
+        return halves_of(found, node.memory, self.layout, sides)
 
-    def partition(self, node: Grown, sides: npt.NDArray[np.bool_], *, last: bool) -> None:
-        # Floats are moved as the integers of their size: one compiled loop for both.
-        numeric = self.table.numeric.view(_unsigned(self.table.numeric.dtype))
-        columns = [self.order] if last else [*numeric, *self.table.codes, self.order, self.hashes]
-        list(self.map_blocks(lambda column: row_kernels.partition(column[node.start : node.stop], sides), columns))
+    def partition(self, node: Grown, halves: Halves, *, last: bool) -> None:
+        super().partition(node, halves, last=last)
+        if not last:
+            # Floats are moved as the integers of their size: one compiled loop for both.
+            numeric = self.table.numeric.view(unsigned(self.table.numeric.dtype))
+            columns = [*numeric, *self.table.codes, self.hashes]
+            list(
+                self.map_blocks(
+                    lambda column: row_kernels.partition(column[node.start : node.stop], halves.sides), columns
+                )
+            )
 
     def _content_hashes(self) -> npt.NDArray[np.uint64]:
         # Constant columns stay out, so that adding one changes nothing.
-        bits = _varying(self.table.numeric.view(_unsigned(self.table.numeric.dtype)))
+        bits = _varying(self.table.numeric.view(unsigned(self.table.numeric.dtype)))
         codes = _varying(self.table.codes)
         hashes = np.empty(self.table.rows, dtype=np.uint64)
         bounds = bounds_of_blocks(0, self.table.rows, self.block_rows)
@@ -113,7 +124,7 @@ class CompiledSplitter:
         return hashes
 
 
-class ReferenceSplitter:
+class ReferenceSplitter(_InMemory):
     """scikit-learn's KMeans on the numbers as they are, or kmodes with Cao's starts.
 
     Splits, labels and gaps are those of the package unsupervised-bias-detection 0.2.6 with the same
@@ -123,6 +134,8 @@ class ReferenceSplitter:
     ----------
     table : Encoded
         In float64, neither scaled nor centred.
+    y : int32 ndarray of shape (n,)
+        The bias variable, higher is worse; taken over.
     encoder : Encoder
     layout : Layout
     method : {"kmeans", "kmodes"}
@@ -130,13 +143,21 @@ class ReferenceSplitter:
     """
 
     def __init__(
-        self, table: Encoded, encoder: Encoder, layout: Layout, *, method: str, n_init: int, seed: int
+        self,
+        table: Encoded,
+        y: npt.NDArray[np.int32],
+        encoder: Encoder,
+        layout: Layout,
+        *,
+        method: str,
+        n_init: int,
+        seed: int,
     ) -> None:
+        super().__init__(y)
         self.table = table
         self.layout = layout
         self.method = method
         self.settings = {"n_clusters": 2, "n_init": n_init, "random_state": seed}
-        self.order = np.arange(table.rows)
         if method == "kmeans":
             # The libraries see the columns in the order given, the encoder keeps them by name.
             place = {column.name: index for index, column in enumerate(encoder.numeric)}
@@ -163,13 +184,10 @@ class ReferenceSplitter:
         sides = labels == 1
         return Halves(
             Splits.between(a, b, self.layout.gamma, np.float64),
-            sides,
             self._centre(rows[~sides]),
             self._centre(rows[sides]),
+            sides,
         )
-
-    def partition(self, node: Grown, sides: npt.NDArray[np.bool_], *, last: bool) -> None:  # noqa: ARG002
-        row_kernels.partition(self.order[node.start : node.stop], sides)
 
     def _two_means(self, values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Prototypes, Prototypes]:
         from sklearn.cluster import KMeans
@@ -202,6 +220,13 @@ class ReferenceSplitter:
         )
 
 
+def halves_of(found: Found, whole: Statistics, layout: Layout, sides: npt.NDArray[np.bool_] | None = None) -> Halves:
+    """A split with the centres of its two sides, whose statistics are remembered."""
+    side_a = whole - found.side_b
+    centres = prototypes(side_a, layout), prototypes(found.side_b, layout)
+    return Halves(found.split, *centres, sides, side_a, found.side_b)
+
+
 def _ranks(levels: tuple[str | None, ...]) -> npt.NDArray[np.int64]:
     """Rank of each code: missing last, numbers before texts, by value."""
 
@@ -224,5 +249,6 @@ def _varying(columns: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return columns if all(kept) else np.ascontiguousarray(columns[kept])
 
 
-def _unsigned(dtype: np.dtype[Any]) -> type[np.unsignedinteger[Any]]:
+def unsigned(dtype: np.dtype[Any]) -> type[np.unsignedinteger[Any]]:
+    """The whole numbers that are as long as these floats."""
     return np.uint32 if dtype.itemsize == 4 else np.uint64

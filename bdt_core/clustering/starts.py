@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,6 +14,7 @@ from bdt_core.clustering import row_kernels
 from bdt_core.clustering.split import (
     Block,
     Floats,
+    Integers,
     Layout,
     MapBlocks,
     Prototypes,
@@ -60,34 +61,85 @@ class Sample:
         return block_statistics(self.block, Splits.all_to_b(layout, self.table.numeric.dtype), layout)
 
 
-def draw_sample(
-    table: Encoded,
-    start: int,
-    stop: int,
-    hashes: npt.NDArray[np.uint64],
-    key: np.uint64,
-    size: int = SAMPLE_ROWS,
-) -> Sample:
+@dataclass(frozen=True)
+class Candidates:
+    """Distinct rows of the smallest seeded hashes.
+
+    Attributes
+    ----------
+    hashes : uint64 ndarray of shape (m,)
+        Rising.
+    copies : int64 ndarray of shape (m,)
+        How often each row is there.
+    table : Encoded
+        The rows in this order.
+    distinct : int
+        Number of distinct rows below the limit; more than m where only the first were wanted.
+    """
+
+    hashes: npt.NDArray[np.uint64]
+    copies: Integers
+    table: Encoded
+    distinct: int
+
+
+def candidates(
+    table: Encoded, start: int, stop: int, hashes: npt.NDArray[np.uint64], key: np.uint64, limit: np.uint64, size: int
+) -> Candidates:
+    """Of the rows from start to stop, the distinct ones whose seeded hash is at most the limit; the first ``size``."""
+    where, values = row_kernels.rows_below(hashes[start:stop], key, limit)
+    order = np.argsort(values)  # equal values are copies of one row, in whatever order
+    ordered = values[order]
+    first = _firsts(ordered)
+    copies = np.diff(np.append(first, len(ordered)))[:size]
+    chosen = start + where[order[first[:size]]]
+    rows = Encoded(table.numeric.take(chosen, axis=1), table.codes.take(chosen, axis=1))
+    return Candidates(ordered[first[:size]], copies, rows, len(first))
+
+
+def joined_candidates(parts: Sequence[Candidates], size: int) -> Candidates:
+    """What `candidates` gives on all the rows of several parts."""
+    hashes = np.concatenate([one.hashes for one in parts])
+    order = np.argsort(hashes, kind="stable")
+    first = _firsts(hashes[order])
+    copies = np.add.reduceat(np.concatenate([one.copies for one in parts])[order], first) if len(first) else first
+    chosen = order[first[:size]]
+    numeric, codes = (
+        np.concatenate([getattr(one.table, name) for one in parts], axis=1) for name in ("numeric", "codes")
+    )
+    rows = Encoded(numeric.take(chosen, axis=1), codes.take(chosen, axis=1))
+    distinct = max([len(first), *(one.distinct for one in parts)])
+    return Candidates(hashes[chosen], copies[:size], rows, distinct)
+
+
+def _firsts(ordered: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+    """Where each value first occurs."""
+    return np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])[: len(ordered)])
+
+
+def draw_sample(below: Callable[[np.uint64], Candidates], rows: int, size: int = SAMPLE_ROWS) -> Sample:
     """The distinct rows with the smallest seeded hashes, in that order, each with its number of copies.
 
     Which rows these are depends on their content and the key alone, not on their order. Copies of a row share
     its hash, so many copies cannot crowd other rows out.
+
+    Parameters
+    ----------
+    below : callable
+        The candidates up to a limit.
+    rows : int
+        Of all.
+    size : int
+        Distinct rows wanted.
     """
-    rows = stop - start
     share = 1.0 if rows <= 2 * size else 1.25 * size / rows
     while True:
-        limit = np.uint64(2**64 - 1) if share >= 1.0 else np.uint64(int(share * 2.0**64))
-        where, values = row_kernels.rows_below(hashes[start:stop], key, limit)
-        order = np.argsort(values)  # equal values are copies of one row, in whatever order
-        ordered = values[order]
-        first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])[: len(ordered)])
-        if len(first) >= size or share >= 1.0:
+        found = below(np.uint64(2**64 - 1) if share >= 1.0 else np.uint64(int(share * 2.0**64)))
+        if found.distinct >= size or share >= 1.0:
             break
         share *= 8.0
-    complete = share >= 1.0 and len(first) <= size
-    weights = np.diff(np.append(first, len(ordered))).astype(np.float64)[:size]
-    chosen = start + where[order[first[:size]]]
-    return Sample(Encoded(table.numeric.take(chosen, axis=1), table.codes.take(chosen, axis=1)), weights, complete)
+    complete = share >= 1.0 and found.distinct <= size
+    return Sample(found.table, found.copies.astype(np.float64), complete)
 
 
 def starts(
@@ -109,7 +161,17 @@ def starts(
     by_density = int(len(layout.levels) > 0 and not layout.fields)
     if by_density:
         in_order = np.arange(len(weights), dtype=np.uint64)
-        firsts[0], seconds[0] = _densest_two([sample.block], in_order, total, layout)
+        search = partial(
+            _densest,
+            sample.block,
+            codes=codes,
+            whole=total,
+            layout=layout,
+            ranks=in_order,
+            density=np.empty(len(weights)),
+        )
+        *_, firsts[0] = search(first=np.empty(0, dtype=np.int64))
+        *_, seconds[0] = search(first=codes[:, firsts[0]].astype(np.int64))
     for index, first in enumerate(firsts[by_density:], by_density):
         apart = np.zeros(len(weights))
         for column in numeric:
@@ -123,39 +185,53 @@ def starts(
     return a, b
 
 
-def densest_start(
-    blocks: Sequence[Block],
-    hashes: npt.NDArray[np.uint64],
-    whole: Statistics,
-    layout: Layout,
-    map_blocks: MapBlocks = map,
-) -> tuple[Prototypes, Prototypes]:
+@dataclass(frozen=True)
+class Dense:
+    """The row of some rows with the largest score (see the kernel), of equal ones the one of lowest rank."""
+
+    score: float
+    rank: int
+    codes: Integers
+
+    @property
+    def order(self) -> tuple[float, int]:
+        """The largest is the one."""
+        return self.score, -self.rank
+
+
+def densest_start(search: Callable[[Integers], Dense]) -> tuple[Prototypes, Prototypes]:
     """The start by density (see `starts`) of all rows, where a sample's is not quite the same.
 
     Of equally dense rows the one with the lower content hash counts, which does not depend on their order.
+
+    Parameters
+    ----------
+    search : callable
+        The densest row; given another row's codes, the one with the largest product of density and distance from it.
     """
-    codes = blocks[0].table.codes
-    a, b = (
-        Prototypes(np.empty((1, 0)), codes[:, row].astype(np.int64)[None, :])
-        for row in _densest_two(blocks, hashes, whole, layout, map_blocks)
-    )
+    first = search(np.empty(0, dtype=np.int64)).codes
+    second = search(first).codes
+    a, b = (Prototypes(np.empty((1, 0)), codes[None, :]) for codes in (first, second))
     return a, b
 
 
-def _densest_two(
+def densest(
     blocks: Sequence[Block],
     ranks: npt.NDArray[np.uint64],
     whole: Statistics,
     layout: Layout,
     map_blocks: MapBlocks = map,
-) -> tuple[int, int]:
-    """Positions of the densest row, and of the row with the largest product of density and distance from it."""
+) -> Callable[[Integers], Dense]:
+    """The search that `densest_start` wants, on blocks of one table."""
     codes = blocks[0].table.codes
-    search = partial(_densest, codes=codes, whole=whole, layout=layout, ranks=ranks, density=np.empty(blocks[-1].stop))
-    nothing = np.empty(0, dtype=np.int64)
-    _, _, first = max(map_blocks(partial(search, first=nothing), blocks))
-    _, _, second = max(map_blocks(partial(search, first=codes[:, first].astype(np.int64)), blocks))
-    return first, second
+    density = np.empty(blocks[-1].stop)
+
+    def search(first: Integers) -> Dense:
+        best = partial(_densest, codes=codes, whole=whole, layout=layout, ranks=ranks, density=density, first=first)
+        score, rank, row = max(map_blocks(best, blocks))
+        return Dense(score, -rank, codes[:, row].astype(np.int64))
+
+    return search
 
 
 def _densest(
@@ -164,7 +240,7 @@ def _densest(
     codes: npt.NDArray[np.unsignedinteger[Any]],
     whole: Statistics,
     layout: Layout,
-    first: npt.NDArray[np.int64],
+    first: Integers,
     ranks: npt.NDArray[np.uint64],
     density: Floats,
 ) -> tuple[float, int, int]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +27,16 @@ from bdt_core.clustering.split import (
     squared_norm,
     statistics,
 )
-from bdt_core.clustering.starts import SAMPLE_ROWS, Sample, densest_start, draw_sample, starts
+from bdt_core.clustering.starts import (
+    SAMPLE_ROWS,
+    Candidates,
+    Sample,
+    candidates,
+    densest,
+    densest_start,
+    draw_sample,
+    starts,
+)
 from bdt_core.table.encoding import Encoded
 
 LARGER_SAMPLE_ROWS = 32_768
@@ -57,20 +67,73 @@ class Found:
     cost: float
 
 
+class NodeRows(Protocol):
+    """The rows of one node, wherever they are."""
+
+    @property
+    def rows(self) -> int:
+        """How many."""
+
+    def candidates(self, key: np.uint64, limit: np.uint64, size: int) -> Candidates:
+        """See `bdt_core.clustering.starts.candidates`."""
+
+    def refine(self, a: Prototypes, b: Prototypes, whole: Statistics, layout: Layout, tolerance: float) -> list[Found]:
+        """See the function `refine`."""
+
+    def densest_start(self, whole: Statistics, layout: Layout) -> tuple[Prototypes, Prototypes]:
+        """See `bdt_core.clustering.starts.densest_start`."""
+
+
+@dataclass(frozen=True)
+class TableRows:
+    """The rows from start to stop of a table in memory.
+
+    Attributes
+    ----------
+    hashes : uint64 ndarray of shape (n,)
+        Content hash of each row of the table.
+    """
+
+    table: Encoded
+    start: int
+    stop: int
+    hashes: npt.NDArray[np.uint64]
+    map_blocks: MapBlocks = map
+    block_rows: int = BLOCK_ROWS
+
+    @property
+    def rows(self) -> int:
+        return self.stop - self.start
+
+    @property
+    def blocks(self) -> list[Block]:
+        """The rows, cut."""
+        nothing = np.empty(0)
+        return [Block(self.table, *one, nothing) for one in bounds_of_blocks(self.start, self.stop, self.block_rows)]
+
+    def candidates(self, key: np.uint64, limit: np.uint64, size: int) -> Candidates:
+        return candidates(self.table, self.start, self.stop, self.hashes, key, limit, size)
+
+    def refine(self, a: Prototypes, b: Prototypes, whole: Statistics, layout: Layout, tolerance: float) -> list[Found]:
+        blocks = self.blocks
+        if len(blocks) == 1:
+            return refine_at_once(blocks[0], a, b, whole, layout, tolerance)
+        statistics_of = partial(statistics, blocks, layout=layout, map_blocks=self.map_blocks)
+        return refine(statistics_of, a, b, whole, layout, tolerance, self.table.numeric.dtype)
+
+    def densest_start(self, whole: Statistics, layout: Layout) -> tuple[Prototypes, Prototypes]:
+        return densest_start(densest(self.blocks, self.hashes, whole, layout, self.map_blocks))
+
+
 def best_split(
-    table: Encoded,
-    start: int,
-    stop: int,
-    hashes: npt.NDArray[np.uint64],
+    node: NodeRows,
     whole: Statistics,
     layout: Layout,
     seed: Sequence[int],
     n_init: int,
     min_rows: int = 1,
-    map_blocks: MapBlocks = map,
-    block_rows: int = BLOCK_ROWS,
 ) -> Found | None:
-    """Split the rows from start to stop in two.
+    """Split the rows of a node in two.
 
     Of the splits that the starts lead to, the cheapest with at least ``min_rows`` rows on either side; where there
     is none, the cheapest. Without that preference a few outliers, the cheapest split of many a skewed table,
@@ -78,9 +141,7 @@ def best_split(
 
     Parameters
     ----------
-    table : Encoded
-    hashes : uint64 ndarray of shape (n,)
-        Content hash of each row.
+    node : NodeRows
     whole : Statistics
         Of the rows, S = 1.
     layout : Layout
@@ -98,13 +159,14 @@ def best_split(
     """
     generator = np.random.Generator(np.random.PCG64(np.random.SeedSequence(list(seed))))
     key = np.uint64(generator.integers(0, 2**64, dtype=np.uint64))
-    is_large = stop - start > 4 * LARGER_SAMPLE_ROWS
-    larger = draw_sample(table, start, stop, hashes, key, LARGER_SAMPLE_ROWS if is_large else SAMPLE_ROWS)
+    is_large = node.rows > 4 * LARGER_SAMPLE_ROWS
+    size = LARGER_SAMPLE_ROWS if is_large else SAMPLE_ROWS
+    larger = draw_sample(lambda limit: node.candidates(key, limit, size), node.rows, size)
     sample = larger.first(SAMPLE_ROWS)
     if len(sample.weights) < 2:
         return None
     total = whole if sample.complete else sample.statistics(layout)
-    share = min_rows / (stop - start)
+    share = min_rows / node.rows
     a, b = starts(sample, total, layout, generator, n_init)
     tolerance = TOLERANCE * layout.variance
     found = refine_at_once(sample.block, a, b, total, layout, 0.0 if sample.complete else tolerance)
@@ -121,15 +183,10 @@ def best_split(
         found = refine_at_once(larger.block, a, b, total, layout, tolerance)
         if found:
             a, b = _promising(_large_enough_first(found, total, share)[:1], total, layout)
-    nothing = np.empty(0)
-    blocks = [Block(table, *bounds, nothing) for bounds in bounds_of_blocks(start, stop, block_rows)]
     if not layout.fields:
-        dense_a, dense_b = densest_start(blocks, hashes, whole, layout, map_blocks)
+        dense_a, dense_b = node.densest_start(whole, layout)
         a, b = _joined([a, dense_a]), _joined([b, dense_b])
-    if len(blocks) == 1:
-        found = refine_at_once(blocks[0], a, b, whole, layout, tolerance)
-    else:
-        found = refine(blocks, a, b, whole, layout, tolerance, map_blocks)
+    found = node.refine(a, b, whole, layout, tolerance)
     found = _large_enough_first(found, whole, share)
     return found[0] if found else None
 
@@ -184,30 +241,36 @@ def _cheapest_first(splits: Splits, side_b: Statistics, costs: Floats) -> list[F
 
 
 def refine(
-    blocks: Sequence[Block],
+    statistics_of: Callable[[Splits], Statistics],
     a: Prototypes,
     b: Prototypes,
     whole: Statistics,
     layout: Layout,
     tolerance: float,
-    map_blocks: MapBlocks = map,
+    dtype: Any,
 ) -> list[Found]:
     """Move S pairs of prototypes to the centres of their rows until they rest.
 
     A start that leaves a side empty is abandoned.
+
+    Parameters
+    ----------
+    statistics_of : callable
+        Side b of each of some splits: one pass over the rows.
+    dtype : dtype
+        Of the encoded numbers.
 
     Returns
     -------
     list of Found
         By rising cost, one of each; of equal ones the earlier start.
     """
-    dtype = blocks[0].table.numeric.dtype
     rested: list[tuple[int, Found]] = []
     ids = np.arange(len(a.means))
     before = np.full(len(ids), np.inf)
     for passes in range(MAX_PASSES):
         splits = Splits.between(a, b, layout.gamma, dtype)
-        side_b = statistics(blocks, splits, layout, map_blocks)
+        side_b = statistics_of(splits)
         side_a = whole - side_b
         full = (side_a.rows > 0) & (side_b.rows > 0)
         ids, before, a, b = ids[full], before[full], a[full], b[full]

@@ -10,7 +10,7 @@ import pytest
 from bdt_core.clustering import row_kernels
 from bdt_core.clustering.split import Block, Layout, Prototypes, Splits, assign, block_statistics, statistics
 from bdt_core.clustering.starts import Sample, draw_sample
-from bdt_core.clustering.two_means import MAX_PASSES, refine, refine_at_once
+from bdt_core.clustering.two_means import MAX_PASSES, TableRows, refine, refine_at_once
 from bdt_core.table.encoding import Encoded
 
 
@@ -170,7 +170,12 @@ def test_refine(rows, fields, columns, dtype, code_dtype, copies, tolerance):
         assert one.side_b.counts[0].tobytes() == counts.tobytes()
         for name in ("linear", "thresholds", "modes_a", "modes_b"):
             assert getattr(one.split, name).tobytes() == getattr(split, name).tobytes()
-    assert_same(found, refine([Block(table, 0, rows, weights)], a, b, whole, layout, tolerance))
+    assert_same(found, refine_in_blocks([Block(table, 0, rows, weights)], a, b, whole, layout, tolerance))
+
+
+def refine_in_blocks(blocks, a, b, whole, layout, tolerance):
+    dtype = blocks[0].table.numeric.dtype
+    return refine(lambda splits: statistics(blocks, splits, layout), a, b, whole, layout, tolerance, dtype)
 
 
 def test_refine_part_of_a_table_at_once():
@@ -183,7 +188,7 @@ def test_refine_part_of_a_table_at_once():
     part = [Block(table, 700, 2100, nothing), Block(table, 2100, 4321, nothing)]
     whole = statistics(part, Splits.all_to_b(layout, np.float32), layout)
     at_once = refine_at_once(Block(table, 700, 4321, nothing), a, b, whole, layout, 1e-3)
-    assert_same(at_once, refine(part, a, b, whole, layout, 1e-3))
+    assert_same(at_once, refine_in_blocks(part, a, b, whole, layout, 1e-3))
     assert at_once
     assert whole.rows[0] == 4321 - 700
 
@@ -194,14 +199,19 @@ def test_a_smaller_sample_is_the_beginning_of_a_larger_one():
     table = Encoded(np.rint(table.numeric * 4000) / 4000, table.codes)  # some rows have copies
     hashes = np.empty(20_000, np.uint64)
     row_kernels.hash_rows(table.numeric.view(np.uint32), table.codes, 0, 20_000, hashes)
-    larger, smaller = (draw_sample(table, 1000, 20_000, hashes, np.uint64(3), size) for size in (4000, 500))
+
+    def drawn(stop, size):
+        node = TableRows(table, 1000, stop, hashes)
+        return draw_sample(lambda limit: node.candidates(np.uint64(3), limit, size), node.rows, size)
+
+    larger, smaller = (drawn(20_000, size) for size in (4000, 500))
     first = larger.first(500)
     assert first.table.numeric.tobytes() == smaller.table.numeric.tobytes()
     assert first.table.codes.tobytes() == smaller.table.codes.tobytes()
     assert first.weights.tolist() == smaller.weights.tolist()
     assert max(smaller.weights) > 1
     assert (first.complete, len(first.weights)) == (smaller.complete, 500) == (False, 500)
-    everything = draw_sample(table, 1000, 1400, hashes, np.uint64(3), 4000)
+    everything = drawn(1400, 4000)
     assert everything.first(500) is everything
     assert everything.complete
 

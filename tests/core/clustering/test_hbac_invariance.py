@@ -16,6 +16,7 @@ from bdt_core.clustering.outcome import Moments, whole_numbers
 from bdt_core.clustering.split import Layout
 from bdt_core.clustering.splitters import CompiledSplitter
 from bdt_core.clustering.starts import SAMPLE_ROWS, draw_sample
+from bdt_core.clustering.two_means import TableRows
 from bdt_core.table.encoding import Encoder
 
 seeds = st.integers(0, 10_000)
@@ -107,13 +108,14 @@ def tree_bytes(frame, y, *, map_blocks=map, block_rows=1 << 16, dtype="float32")
     encoder = Encoder.fit(frame, dtype=dtype)
     splitter = CompiledSplitter(
         encoder.transform(frame),
+        whole_numbers(y, "lower"),
         Layout.of(encoder),
         n_init=3,
         seed=0,
         map_blocks=map_blocks,
         block_rows=block_rows,
     )
-    nodes = grow(splitter, whole_numbers(y, "lower"), max_iter=6, min_rows=300, margin=0.0)
+    nodes = grow(splitter, max_iter=6, min_rows=300, margin=0.0)
     parts = [splitter.order.tobytes()]
     for node in nodes:
         parts += [node.centre.means.tobytes(), node.centre.modes.tobytes(), repr(node.moments).encode()]
@@ -157,16 +159,22 @@ def test_a_node_is_split_the_same_whatever_else_is_split():
             assert node.split.to_dict() == long[node.id].split.to_dict()
 
 
+def sample_of(node):
+    key = np.uint64(5)
+    return draw_sample(lambda limit: node.candidates(key, limit, SAMPLE_ROWS), node.rows)
+
+
 def test_copies_of_a_row_do_not_crowd_the_others_out_of_the_sample():
     rows = 200_000
     values = np.zeros(rows)
     values[: 3 * SAMPLE_ROWS] = np.arange(3 * SAMPLE_ROWS)
     encoder = Encoder.fit(values[:, None])
-    splitter = CompiledSplitter(encoder.transform(values[:, None]), Layout.of(encoder), n_init=1, seed=0)
-    sample = draw_sample(splitter.table, 0, rows, splitter.hashes, np.uint64(5))
+    y = np.zeros(rows, dtype=np.int32)
+    splitter = CompiledSplitter(encoder.transform(values[:, None]), y, Layout.of(encoder), n_init=1, seed=0)
+    sample = sample_of(TableRows(splitter.table, 0, rows, splitter.hashes))
     assert len(np.unique(sample.table.numeric)) == len(sample.weights) == SAMPLE_ROWS
     assert not sample.complete
-    distinct = draw_sample(splitter.table, 3 * SAMPLE_ROWS - 100, rows, splitter.hashes, np.uint64(5))
+    distinct = sample_of(TableRows(splitter.table, 3 * SAMPLE_ROWS - 100, rows, splitter.hashes))
     assert distinct.complete
     assert distinct.weights.sum() == rows - 3 * SAMPLE_ROWS + 100
     assert distinct.weights.max() == rows - 3 * SAMPLE_ROWS
