@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 BIAS_VARIABLE = "(bias variable)"
 ROW = "(row)"
 """Column with the number of the row in the source, where something beside the table is read by it."""
+KEY = "(key)"
+"""Column with the hash (uint64) of what names the person, where all rows of a person stay together."""
 RANK = "(rank)"
 """Column with the uniform random number (uint64) by which the rows of a table that is divided by hash are drawn."""
 T = TypeVar("T")
@@ -34,7 +36,8 @@ class Column:
     role: Role
     kind: Kind | None
     missing: int
-    distinct: int
+    distinct: int | None
+    """None when there are more than 65,536 different values."""
 
 
 @dataclass(frozen=True)
@@ -184,6 +187,12 @@ def row_hashes(frame: pd.DataFrame) -> NDArray[np.uint64]:
     return hashes.to_numpy().astype(np.uint64, copy=False)
 
 
-def fingerprint(frame: pd.DataFrame) -> str:
-    """Content hash of a table; the same for the same rows in any order."""
-    return "sha256:" + hashlib.sha256(np.sort(row_hashes(frame)).astype("<u8").tobytes()).hexdigest()
+def fingerprint(sums: tuple[int, ...]) -> str:
+    """Content hash of a table; the same for the same rows in any order.
+
+    Parameters
+    ----------
+    sums : tuple of int
+        See `bdt_core.table.ranks.content_sums`.
+    """
+    return "sha256:" + hashlib.sha256(",".join(map(str, sums)).encode()).hexdigest()

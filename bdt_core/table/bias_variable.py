@@ -25,36 +25,105 @@ class Wording:
     description: str
 
 
-def bias_variable(frame: pd.DataFrame, settings: BiasVariable) -> tuple[NDArray[np.float64], list[LeftOut]]:
+@dataclass(frozen=True)
+class Outcome:
+    """The bias variable of some rows.
+
+    Attributes
+    ----------
+    y : float64 ndarray of shape (n,)
+        NaN where the row is not audited.
+    facts : OutcomeFacts
+    """
+
+    y: NDArray[np.float64]
+    facts: OutcomeFacts
+
+
+@dataclass(frozen=True)
+class OutcomeFacts:
+    """What is to be known of the bias variable; facts of parts of a table add up to those of the whole.
+
+    Attributes
+    ----------
+    rows, known : int
+    low, high : float
+        The smallest and the largest known value; not finite without any.
+    left_out : tuple of LeftOut
+        Why rows are not audited, and how many.
+    never_positive : frozenset of (str, str)
+        Columns, and their keys in the specification, that never have the positive value.
+    """
+
+    rows: int
+    known: int
+    low: float
+    high: float
+    left_out: tuple[LeftOut, ...]
+    never_positive: frozenset[tuple[str, str]]
+
+    def __add__(self, other: OutcomeFacts) -> OutcomeFacts:
+        reasons = dict.fromkeys(one.reason for one in (*self.left_out, *other.left_out))
+        return OutcomeFacts(
+            self.rows + other.rows,
+            self.known + other.known,
+            min(self.low, other.low),
+            max(self.high, other.high),
+            tuple(
+                LeftOut(reason, sum(one.rows for one in (*self.left_out, *other.left_out) if one.reason == reason))
+                for reason in reasons
+            ),
+            self.never_positive & other.never_positive,
+        )
+
+    def refuse_useless(self, settings: BiasVariable) -> None:
+        """Raise DataError where nothing can be audited."""
+        for column, key in sorted(self.never_positive):
+            raise DataError(
+                f'Column "{column}" ({key}) never has the positive value {", ".join(map(repr, _wanted(settings)))} '
+                'of "bias_variable.positive". Correct the value, or list one for each of label and prediction.'
+            )
+        name = wording(settings).name
+        if self.known == 0:
+            raise DataError(
+                f"The bias variable ({name}) is missing in all {self.rows:,} rows. There is nothing to audit."
+            )
+        if self.low == self.high:
+            raise DataError(
+                f"The bias variable ({name}) is constant: all {self.known:,} rows have the same value, so no group can "
+                "be worse off. Name another column or derivation."
+            )
+
+
+def bias_variable(frame: pd.DataFrame, settings: BiasVariable) -> Outcome:
     """Compute the bias variable of every row.
 
     Parameters
     ----------
     frame : DataFrame
-        The source; the named columns exist.
+        The source, or some rows of it; the named columns exist.
     settings : BiasVariable
 
     Returns
     -------
-    y : ndarray of shape (n_rows,)
-        NaN where the row is not audited: the value is missing, or the row is outside the denominator
+    Outcome
+        With NaN where the row is not audited: the value is missing, or the row is outside the denominator
         (a positive label for ``false_positive_rate``, a negative one for ``false_negative_rate``).
-    left_out : list of LeftOut
-        Why and how many.
 
     Raises
     ------
     DataError
-        When a column is not numeric, not two-valued, infinite, or leaves nothing that varies.
+        When a column is not numeric, not two-valued, or infinite.
 
     Examples
     --------
     >>> frame = pd.DataFrame({"reoffended": [0, 0, 1, 1], "high_risk": [1, 0, 1, 0]})
     >>> settings = BiasVariable(derive="false_positive_rate", label="reoffended", prediction="high_risk")
-    >>> bias_variable(frame, settings)[0].tolist()
+    >>> bias_variable(frame, settings).y.tolist()
     [1.0, 0.0, nan, nan]
     """
     left_out: list[LeftOut] = []
+    never_positive: frozenset[tuple[str, str]] = frozenset()
     if settings.column is not None:
         y = _numbers(frame, settings.column, "bias_variable.column")
     elif settings.derive in _NUMERIC_DERIVATIONS:
@@ -65,12 +134,13 @@ def bias_variable(frame: pd.DataFrame, settings: BiasVariable) -> tuple[NDArray[
         )
         y = np.abs(error) if settings.derive == "absolute_error" else error**2
     else:
-        y, left_out = _from_confusion(frame, settings)
-    missing = int(np.isnan(y).sum()) - sum(one.rows for one in left_out)
+        y, left_out, never_positive = _from_confusion(frame, settings)
+    known = y[~np.isnan(y)]
+    missing = len(y) - len(known) - sum(one.rows for one in left_out)
     if missing:
         left_out.append(LeftOut(f"the bias variable ({wording(settings).name}) is missing", missing))
-    _refuse_useless(y, settings)
-    return y, left_out
+    low, high = float(known.min(initial=np.inf)), float(known.max(initial=-np.inf))
+    return Outcome(y, OutcomeFacts(len(y), len(known), low, high, tuple(left_out), never_positive))
 
 
 def wording(settings: BiasVariable) -> Wording:
@@ -113,13 +183,19 @@ def wording(settings: BiasVariable) -> Wording:
             return Wording("squared error", "sq. error", f"mean squared difference of {prediction} and {label}")
 
 
-def _from_confusion(frame: pd.DataFrame, settings: BiasVariable) -> tuple[NDArray[np.float64], list[LeftOut]]:
+def _from_confusion(
+    frame: pd.DataFrame, settings: BiasVariable
+) -> tuple[NDArray[np.float64], list[LeftOut], frozenset[tuple[str, str]]]:
     assert settings.prediction is not None
-    predicted = _is_positive(frame, settings.prediction, settings, "bias_variable.prediction")
+    key = "bias_variable.prediction"
+    predicted = _is_positive(frame, settings.prediction, settings, key)
+    absent = _never_positive(settings.prediction, predicted, settings, key)
     if settings.derive == "positive_prediction":
-        return predicted, []
+        return predicted, [], absent
     assert settings.label is not None
-    observed = _is_positive(frame, settings.label, settings, "bias_variable.label")
+    key = "bias_variable.label"
+    observed = _is_positive(frame, settings.label, settings, key)
+    absent |= _never_positive(settings.label, observed, settings, key)
     known = ~np.isnan(predicted) & ~np.isnan(observed)
     left_out: list[LeftOut] = []
     outside = np.zeros(len(frame), dtype=bool)
@@ -136,7 +212,8 @@ def _from_confusion(frame: pd.DataFrame, settings: BiasVariable) -> tuple[NDArra
     elif settings.derive == "false_negative_rate":
         outside = known & (observed == 0)
         left_out = [LeftOut(f"{settings.label} is negative: outside the false negative rate", int(outside.sum()))]
-    return np.where(known & ~outside, wrong.astype(np.float64), np.nan), [one for one in left_out if one.rows]
+    y = np.where(known & ~outside, wrong.astype(np.float64), np.nan)
+    return y, [one for one in left_out if one.rows], absent
 
 
 def _is_positive(frame: pd.DataFrame, name: str, settings: BiasVariable, key: str) -> NDArray[np.float64]:
@@ -154,18 +231,21 @@ def _is_positive(frame: pd.DataFrame, name: str, settings: BiasVariable, key: st
             )
         positive = column.eq(1).to_numpy(dtype=bool, na_value=False)
     else:
-        wanted = (
-            settings.positive
-            if isinstance(settings.positive, Sequence) and not isinstance(settings.positive, str)
-            else [settings.positive]
-        )
-        positive = column.isin(wanted).to_numpy(dtype=bool)
-        if not positive.any():
-            raise DataError(
-                f'Column "{name}" ({key}) never has the positive value {", ".join(map(repr, wanted))} '
-                'of "bias_variable.positive". Correct the value, or list one for each of label and prediction.'
-            )
+        positive = column.isin(_wanted(settings)).to_numpy(dtype=bool)
     return np.where(missing, np.nan, positive.astype(np.float64))
+
+
+def _wanted(settings: BiasVariable) -> list[object]:
+    """The values that count as positive."""
+    wanted = settings.positive
+    return list(wanted) if isinstance(wanted, Sequence) and not isinstance(wanted, str) else [wanted]
+
+
+def _never_positive(
+    name: str, positive: NDArray[np.float64], settings: BiasVariable, key: str
+) -> frozenset[tuple[str, str]]:
+    nowhere = settings.positive is not None and not (positive == 1.0).any()
+    return frozenset({(name, key)}) if nowhere else frozenset()
 
 
 def _numbers(frame: pd.DataFrame, name: str, key: str) -> NDArray[np.float64]:
@@ -185,18 +265,6 @@ def _numbers(frame: pd.DataFrame, name: str, key: str) -> NDArray[np.float64]:
     if infinite:
         raise DataError(f'Column "{name}" ({key}) holds {infinite:,} infinite values. Replace or remove them.')
     return values
-
-
-def _refuse_useless(y: NDArray[np.float64], settings: BiasVariable) -> None:
-    known = y[~np.isnan(y)]
-    name = wording(settings).name
-    if known.size == 0:
-        raise DataError(f"The bias variable ({name}) is missing in all {len(y):,} rows. There is nothing to audit.")
-    if known.min() == known.max():
-        raise DataError(
-            f"The bias variable ({name}) is constant: all {known.size:,} rows have the same value, so no group can be "
-            "worse off. Name another column or derivation."
-        )
 
 
 def _plain(value: object) -> object:

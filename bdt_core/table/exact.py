@@ -1,17 +1,135 @@
-"""Sums that do not depend on the order of the values: they are rounded to whole steps and added as integers."""
+"""Sums that do not depend on the order of the values: they are rounded to whole steps and added as integers.
+
+Sums of blocks add up to the sum of the whole, whatever the blocks are: first the `Span` of all values, from which
+follows how long a `Step` is; then the steps of each block, which are integers.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
 
 _LARGEST_POWER = 1000
 """Powers of two beyond this one are multiplied by in two goes."""
 
 
-def mean_and_std(values: npt.NDArray[np.float64]) -> tuple[float, float]:
+@dataclass(frozen=True)
+class Span:
+    """How many values, the smallest and the largest; spans of blocks add up.
+
+    Examples
+    --------
+    >>> span_of(np.array([3.0, 1.0])) + span_of(np.array([2.0]))
+    Span(rows=3, low=1.0, high=3.0)
+    """
+
+    rows: int = 0
+    low: float = math.inf
+    high: float = -math.inf
+
+    def __add__(self, other: Span) -> Span:
+        return Span(self.rows + other.rows, min(self.low, other.low), max(self.high, other.high))
+
+
+@dataclass(frozen=True)
+class Step:
+    """The unit in which values, their distances from ``low + mean``, or the squares of these are counted.
+
+    Attributes
+    ----------
+    exponent : int or None
+        The step is two to this power; None when all there is to add up is 0.
+    low, mean : float
+        Subtracted one after the other.
+    squared : bool
+    """
+
+    exponent: int | None
+    low: float = 0.0
+    mean: float = 0.0
+    squared: bool = False
+
+    def count(self, values: Floats) -> int:
+        """How many steps the values of a block are in all.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n,)
+            Finite.
+        """
+        if self.exponent is None:
+            return 0
+        from bdt_core.table.kernels import whole_steps
+
+        most = min(-self.exponent, _LARGEST_POWER)
+        powers = math.ldexp(1.0, most), math.ldexp(1.0, -self.exponent - most)
+        values = np.require(values, np.float64, ["C_CONTIGUOUS", "WRITEABLE"])  # what the loop is compiled for
+        return int(whole_steps(values, self.low, self.mean, self.squared, *powers))
+
+    def total(self, count: int) -> float:
+        """The sum that so many steps, those of all blocks, are."""
+        return 0.0 if self.exponent is None else math.ldexp(float(count), self.exponent)
+
+
+def span_of(values: Floats) -> Span:
+    """Rows, smallest and largest of values, which are finite."""
+    if len(values) == 0:
+        return Span()
+    return Span(len(values), float(values.min()) + 0.0, float(values.max()) + 0.0)  # adding 0 turns -0 into 0
+
+
+def step_of_values(whole: Span) -> Step:
+    """The step for the sum of values, of which all together have this span."""
+    return _step(whole.rows, max(whole.high, -whole.low, 0.0) if whole.rows else 0.0)
+
+
+def step_of_distances(whole: Span) -> Step:
+    """The step for the sum of the distances from the smallest value."""
+    return _step(whole.rows, whole.high - whole.low if whole.rows else 0.0, whole.low)
+
+
+def step_of_squares(whole: Span, mean: float) -> Step:
+    """The step for the sum of squared distances from the mean, which lies ``mean`` above the smallest value."""
+    if whole.rows == 0 or whole.low == whole.high:
+        return Step(None)
+    farthest = max(mean, whole.high - whole.low - mean)
+    return _step(whole.rows, farthest**2, whole.low, mean, squared=True)
+
+
+def mean_and_std_in_blocks(whole: Span, count: Callable[[Step], int]) -> tuple[float, float]:
+    """Mean and standard deviation (ddof 0) of values that are in blocks; to the bit those of `mean_and_std`.
+
+    Parameters
+    ----------
+    whole : Span
+        Of all values.
+    count : callable
+        Gives the count of a step over all blocks; called twice.
+
+    Examples
+    --------
+    >>> blocks = [np.array([4.0, 1.0]), np.array([3.0, 2.0])]
+    >>> whole = span_of(blocks[0]) + span_of(blocks[1])
+    >>> mean_and_std_in_blocks(whole, lambda step: sum(step.count(block) for block in blocks))
+    (2.5, 1.118033988749895)
+    """
+    if whole.rows == 0:
+        return 0.0, 0.0
+    if whole.low == whole.high:
+        return whole.low, 0.0
+    distances = step_of_distances(whole)
+    mean = distances.total(count(distances)) / whole.rows
+    squares = step_of_squares(whole, mean)
+    return whole.low + mean, math.sqrt(squares.total(count(squares)) / whole.rows)
+
+
+def mean_and_std(values: Floats) -> tuple[float, float]:
     """Mean and standard deviation (ddof 0) that do not depend on the order of the values.
 
     Parameters
@@ -24,23 +142,15 @@ def mean_and_std(values: npt.NDArray[np.float64]) -> tuple[float, float]:
     >>> mean_and_std(np.array([1.0, 2.0, 3.0, 4.0]))
     (2.5, 1.118033988749895)
     """
-    if len(values) == 0:
-        return 0.0, 0.0
-    return mean_and_std_between(values, float(values.min()), float(values.max()))
+    return mean_and_std_in_blocks(span_of(values), lambda step: step.count(values))
 
 
-def mean_and_std_between(values: npt.NDArray[np.float64], low: float, high: float) -> tuple[float, float]:
+def mean_and_std_between(values: Floats, low: float, high: float) -> tuple[float, float]:
     """The same when the smallest and the largest value are known."""
-    if low == high:
-        return low, 0.0
-    size = len(values)
-    mean = _exact_total(values, high - low, low=low) / size
-    farthest = max(mean, high - low - mean)
-    squares = _exact_total(values, farthest**2, low=low, mean=mean, squared=True)
-    return low + mean, math.sqrt(squares / size)
+    return mean_and_std_in_blocks(Span(len(values), low, high), lambda step: step.count(values))
 
 
-def exact_sum(values: npt.NDArray[np.float64]) -> float:
+def exact_sum(values: Floats) -> float:
     """Sum that does not depend on the order of the values.
 
     Values are rounded to a common power of two, about n 2**-61 of the largest, and added as integers.
@@ -55,19 +165,12 @@ def exact_sum(values: npt.NDArray[np.float64]) -> float:
     >>> exact_sum(np.array([0.5, 0.25]))
     0.75
     """
-    return _exact_total(values, float(max(values.max(initial=0.0), -values.min(initial=0.0))))
+    step = step_of_values(span_of(values))
+    return step.total(step.count(values))
 
 
-def _exact_total(
-    values: npt.NDArray[np.float64], largest: float, low: float = 0.0, mean: float = 0.0, squared: bool = False
-) -> float:
-    """Sum of the distances from low + mean, or of their squares, none beyond ``largest`` (but for rounding)."""
+def _step(rows: int, largest: float, low: float = 0.0, mean: float = 0.0, *, squared: bool = False) -> Step:
+    """The step for so many terms, none beyond ``largest`` (but for rounding), whose sum must fit into 63 bits."""
     if largest == 0.0:
-        return 0.0
-    from bdt_core.table.kernels import whole_steps
-
-    exponent = math.frexp(largest)[1] + math.frexp(len(values))[1] - 61
-    most = min(-exponent, _LARGEST_POWER)
-    powers = math.ldexp(1.0, most), math.ldexp(1.0, -exponent - most)
-    values = np.require(values, np.float64, ["C_CONTIGUOUS", "WRITEABLE"])  # what the loop is compiled for
-    return math.ldexp(float(whole_steps(values, low, mean, squared, *powers)), exponent)
+        return Step(None)
+    return Step(math.frexp(largest)[1] + math.frexp(rows)[1] - 61, low, mean, squared)

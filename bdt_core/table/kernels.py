@@ -1,4 +1,4 @@
-"""The compiled loops of the encoding, serial and free of the interpreter lock.
+"""The compiled loops over the values of columns, serial and free of the interpreter lock.
 
 Each has a NumPy twin in the tests that it must equal to the bit. Import this module where it is needed only:
 the compiler takes a third of a second to load.
@@ -55,3 +55,38 @@ def standardise(values: Array, mean: float, divisor: float, enlarged: float, red
         distance = (values[i] - mean) / divisor
         steps = 0.0 if np.isnan(distance) else np.rint(distance * enlarged)
         out[i] = steps * reduced + 0.0  # adding 0 turns -0 into 0: equal rows have equal bits
+
+
+@compiled  # type: ignore[untyped-decorator]
+def moment_steps(
+    values: Array, groups: Array, shrink: float, centre: float, enlarge: float, rows: Array, spans: Array, steps: Array
+) -> None:
+    """Add the first three powers of the distances from a centre to each group, in whole steps.
+
+    Parameters
+    ----------
+    values : float64 array of shape (n,)
+    groups : int64 array of shape (n,)
+    shrink, centre, enlarge : float
+        Values are multiplied by ``shrink``, a power of two, the centre is subtracted, and what is left multiplied by
+        ``enlarge``, a power of two: it then lies between -1 and 1.
+    rows : int64 array of shape (g,)
+    spans : float64 array of shape (g, 2)
+        Smallest and largest value so far.
+    steps : int64 array of shape (g, 3, 2)
+        Of each power the steps of 2**-30, and those of 2**-60 that remain: halves, so that four billion rows fit.
+    """
+    fine = 1073741824.0
+    for i in range(values.size):
+        value, group = values[i], groups[i]
+        rows[group] += 1
+        spans[group, 0] = min(spans[group, 0], value)
+        spans[group, 1] = max(spans[group, 1], value)
+        distance = (value * shrink - centre) * enlarge
+        power = distance
+        for k in range(3):
+            many = power * fine
+            coarse = np.rint(many)
+            steps[group, k, 0] += np.int64(coarse)
+            steps[group, k, 1] += np.int64(np.rint((many - coarse) * fine))
+            power = power * distance

@@ -34,6 +34,7 @@ def assign_roles(frame: pd.DataFrame, spec: AuditSpec) -> dict[str, Role]:
         "features.include": spec.features.include or [],
         "features.exclude": spec.features.exclude,
         "features.kinds": list(spec.features.kinds),
+        "split.key": [spec.split.key] if spec.split.key else [],
     }
     for key, names in named.items():
         _refuse_unknown(names, frame.columns, key)
@@ -54,7 +55,7 @@ def assign_roles(frame: pd.DataFrame, spec: AuditSpec) -> dict[str, Role]:
             roles[name] = "label"
         elif name == bias.prediction:
             roles[name] = "prediction"
-        elif spec.features.include is None and name not in spec.features.exclude:
+        elif spec.features.include is None and name not in (*spec.features.exclude, spec.split.key):
             roles[name] = "feature"
         else:
             roles[name] = "unused"
@@ -81,7 +82,7 @@ def settle_type(column: pd.Series, kind: Kind) -> pd.Series:
     Raises
     ------
     DataError
-        For text or infinite values in a numeric column, and for a categorical one that looks like an identifier.
+        For text or infinite values in a numeric column, and for lists in a categorical one.
     """
     return _as_numbers(column) if kind == "numeric" else _as_categories(column)
 
@@ -89,6 +90,22 @@ def settle_type(column: pd.Series, kind: Kind) -> pd.Series:
 def looks_like_identifier(levels: int, rows: int) -> bool:
     """Whether a categorical column has too many levels to describe a group."""
     return levels > MAX_LEVELS or levels > max(_FEW_LEVELS, rows / 2)
+
+
+def refuse_identifier(name: str, levels: int | None, rows: int) -> None:
+    """Raise DataError for a categorical column with too many levels to describe a group.
+
+    Parameters
+    ----------
+    levels : int or None
+        None when they are too many to be counted.
+    """
+    if levels is None or looks_like_identifier(levels, rows):
+        counted = f"more than {MAX_LEVELS:,}" if levels is None else f"{levels:,}"
+        raise DataError(
+            f'Column "{name}" has {counted} different values in {rows:,} rows: it looks like an identifier. Add it to '
+            '"features.exclude" (or group its values).'
+        )
 
 
 def _as_numbers(column: pd.Series) -> pd.Series:
@@ -109,20 +126,25 @@ def _as_numbers(column: pd.Series) -> pd.Series:
 
 
 def _as_categories(column: pd.Series) -> pd.Series:
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        column = column.astype(column.cat.categories.dtype)
-    present = column[column.notna()]
-    if pd.api.types.is_float_dtype(present.dtype) and (present == present.round()).all():
-        present = present.astype(np.int64)  # 1012.0, a whole number made float by a missing value, is 1012
-    texts = present.astype(str).reindex(column.index)
-    categories = texts.astype("category")
-    levels = len(categories.cat.categories)
-    if looks_like_identifier(levels, len(column)):
+    try:
+        codes, values = pd.factorize(column)
+    except TypeError:
         raise DataError(
-            f'Column "{column.name}" has {levels:,} different values in {len(column):,} rows: it looks like an '
-            'identifier. Add it to "features.exclude" (or group its values).'
-        )
-    return categories
+            f'Column "{column.name}" holds lists or other containers, which are no categories. Unpack them into '
+            'columns of their own, or add the column to "features.exclude".'
+        ) from None
+    is_float = pd.api.types.is_float_dtype(values.dtype)
+    # 1012.0, a whole number made float by a missing value, is 1012.
+    texts = [str(int(one)) if float(one).is_integer() else str(one) for one in values] if is_float else (
+        pd.Series(values).astype(str).tolist()
+    )  # fmt: skip
+    levels, positions = np.unique(np.array(texts, dtype=object), return_inverse=True)
+    places = np.append(positions, -1)  # missing has the code -1
+    return pd.Series(
+        pd.Categorical.from_codes(places[codes], categories=pd.Index(levels.tolist())),
+        index=column.index,
+        name=column.name,
+    )
 
 
 def _refuse_unknown(names: Iterable[str], columns: Iterable[str], key: str) -> None:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from bdt_core.errors import DataError
 from bdt_core.spec import Split
-from bdt_core.table.audit_table import BIAS_VARIABLE, AuditTable, row_hashes
+from bdt_core.table.audit_table import BIAS_VARIABLE, KEY, RANK, AuditTable, row_hashes
+from bdt_core.table.ranks import is_test
+from bdt_core.table.rows import Rows
+from bdt_core.table.validate import with_ranks
 
 _FEW_VALUES = 10
 
@@ -15,7 +21,8 @@ _FEW_VALUES = 10
 def split_rows(table: AuditTable, settings: Split) -> tuple[AuditTable, AuditTable]:
     """Divide a table at random into train and test rows.
 
-    Rows are first put in the order of their content, so the same rows in another order give the same parts.
+    Rows are first put in the order of their content, so the same rows in another order give the same parts. A large
+    table, or one with a key, is divided by hash: every row (or every key) by its own random number.
     Rows outside the bias variable's denominator are divided too, for metrics that need them.
 
     Parameters
@@ -34,27 +41,58 @@ def split_rows(table: AuditTable, settings: Split) -> tuple[AuditTable, AuditTab
     DataError
         When a part would have fewer than two audited rows.
     """
-    carried = [name for name in table.frame.columns if name not in table.used]
-    hashes = row_hashes(table.frame[table.used])
+    if is_by_hash(table, settings):
+        table = with_ranks(table)
+        frame = in_order_of_content(table.frame, table.used)
+        is_test_row = on_test_side(frame, settings)
+    else:
+        frame = in_order_of_content(table.frame, table.used)
+        is_test_row = _stratified(frame[BIAS_VARIABLE].to_numpy(dtype=np.float64), settings)
+    spec = table.spec.model_copy(update={"split": settings})
+    train = table.with_rows(frame[~is_test_row], "train", spec)
+    test = table.with_rows(frame[is_test_row], "test", spec)
+    refuse_empty_parts((train, test), table.audited_rows)
+    return train, test
+
+
+def is_by_hash(table: Rows, settings: Split) -> bool:
+    """Whether each row is divided by its own random number, as rows in shards are."""
+    return settings.method == "hash" or settings.key is not None or (settings.method == "auto" and table.is_large)
+
+
+def on_test_side(frame: pd.DataFrame, settings: Split) -> NDArray[np.bool_]:
+    """Which rows with their ranks (or keys) are test rows."""
+    numbers = frame[RANK if settings.key is None else KEY].to_numpy()
+    return is_test(numbers, settings.test_size, settings.random_state)
+
+
+def in_order_of_content(frame: pd.DataFrame, used: list[str]) -> pd.DataFrame:
+    """The rows in an order that does not depend on the one they come in."""
+    carried = [name for name in frame.columns if name not in used]
+    hashes = row_hashes(frame[used])
     # Equal rows may differ in what is carried along: they too get an order of their own.
-    order = np.lexsort((row_hashes(table.frame[carried]) if carried else hashes, hashes))
-    frame = table.frame.take(order)
-    strata = _strata(frame[BIAS_VARIABLE].to_numpy(dtype=np.float64), settings.stratify)
+    return frame.take(np.lexsort((row_hashes(frame[carried]) if carried else hashes, hashes)))
+
+
+def refuse_empty_parts(parts: Sequence[Rows], audited_rows: int) -> None:
+    """Raise DataError when a part has too few rows to work with."""
+    for part in parts:
+        if part.audited_rows < 2:
+            raise DataError(
+                f"The {part.part} part would hold {part.audited_rows} of {audited_rows} audited rows. Expected at "
+                'least 2: bring more rows or change "split.test_size".'
+            )
+
+
+def _stratified(y: NDArray[np.float64], settings: Split) -> NDArray[np.bool_]:
+    """Draw the test rows, in the same proportion of each stratum."""
+    strata = _strata(y, settings.stratify)
     rng = np.random.default_rng(settings.random_state)
-    is_test = np.zeros(len(frame), dtype=bool)
+    is_test_row = np.zeros(len(y), dtype=bool)
     for stratum in np.unique(strata):
         rows = np.flatnonzero(strata == stratum)
-        is_test[rng.permutation(rows)[: round(settings.test_size * len(rows))]] = True
-    spec = table.spec.model_copy(update={"split": settings})
-    train = table.with_rows(frame[~is_test], "train", spec)
-    test = table.with_rows(frame[is_test], "test", spec)
-    for part in (train, test):
-        if len(part.y) < 2:
-            raise DataError(
-                f"The {part.part} part would hold {len(part.y)} of {len(table.y)} audited rows. Expected at least 2: "
-                'bring more rows or change "split.test_size".'
-            )
-    return train, test
+        is_test_row[rng.permutation(rows)[: round(settings.test_size * len(rows))]] = True
+    return is_test_row
 
 
 def _strata(y: NDArray[np.float64], stratify: bool) -> NDArray[np.int64]:

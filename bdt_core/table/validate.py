@@ -3,20 +3,99 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from bdt_core.errors import DataError, did_you_mean
-from bdt_core.spec import AuditSpec
-from bdt_core.table.audit_table import BIAS_VARIABLE, ROW, AuditTable, Column, LeftOut, Role, fingerprint
-from bdt_core.table.bias_variable import bias_variable
-from bdt_core.table.roles import assign_roles, kind_of, settle_type
+from bdt_core.spec import AuditSpec, Kind
+from bdt_core.table.audit_table import (
+    BIAS_VARIABLE,
+    KEY,
+    RANK,
+    ROW,
+    AuditTable,
+    Column,
+    LeftOut,
+    Role,
+    fingerprint,
+    row_hashes,
+)
+from bdt_core.table.bias_variable import OutcomeFacts, bias_variable
+from bdt_core.table.facts import ColumnFacts, facts_of
+from bdt_core.table.ranks import content_sums, occurrence_numbers, rank_rows
+from bdt_core.table.roles import assign_roles, kind_of, refuse_identifier, settle_type
+from bdt_core.table.rows import Rows
 from bdt_core.table.sources import JOINED
 
 _DETERMINED = 0.999
 _MANY_ROWS = 100
+
+
+@dataclass(frozen=True)
+class TableFacts:
+    """What is to be known of a table before it is audited; facts of parts add up to those of the whole.
+
+    Attributes
+    ----------
+    columns : dict of str to ColumnFacts
+        Every column of the source.
+    kinds : dict of str to Kind
+        Features and protected columns.
+    problems : dict of str to str
+        Columns that cannot have the type they should have, and why.
+    outcome : OutcomeFacts
+    without_match : int
+        Rows that a join has found no match for.
+    join : dict
+        What the join was.
+    no_key : int
+        Rows without a value in ``split.key``.
+    """
+
+    columns: dict[str, ColumnFacts]
+    kinds: dict[str, Kind]
+    problems: dict[str, str]
+    outcome: OutcomeFacts
+    without_match: int
+    join: dict[str, Any]
+    no_key: int
+
+    @property
+    def rows(self) -> int:
+        """Rows of the source."""
+        return self.outcome.rows
+
+    def __add__(self, other: TableFacts) -> TableFacts:
+        return TableFacts(
+            {name: facts + other.columns[name] for name, facts in self.columns.items()},
+            other.kinds | self.kinds,
+            other.problems | self.problems,
+            self.outcome + other.outcome,
+            self.without_match + other.without_match,
+            self.join,
+            self.no_key + other.no_key,
+        )
+
+
+@dataclass(frozen=True)
+class Settled:
+    """Columns with their roles, and what a person should know of them."""
+
+    columns: tuple[Column, ...]
+    warnings: tuple[str, ...]
+
+    def names(self, role: Role) -> list[str]:
+        """Names of the columns that play a role."""
+        return [one.name for one in self.columns if one.role == role]
+
+    def kept(self, frame: pd.DataFrame, spec: AuditSpec) -> list[str]:
+        """Typed columns that go on: all but features and protected columns that turned out to be of no use."""
+        unused = {one.name for one in self.columns if one.role == "unused"} - set(spec.carried)
+        return [name for name in frame.columns if name not in unused]
 
 
 def validate(frame: pd.DataFrame, spec: AuditSpec) -> AuditTable:
@@ -38,52 +117,118 @@ def validate(frame: pd.DataFrame, spec: AuditSpec) -> AuditTable:
     DataError
         When the audit would be meaningless; the message names the column or key and how to mend it.
     """
-    frame = _with_text_names(frame)
+    frame = with_text_names(frame)
+    roles = roles_of(frame, spec)
+    typed, facts = type_rows(frame, roles, spec)
+    settled = settle(facts, roles, spec)
+    typed = typed[settled.kept(typed, spec)]
+    if spec.local_bias is not None and isinstance(spec.local_bias.embeddings, str):
+        typed[ROW] = np.arange(len(typed), dtype=np.float64)
+    keep, lost = complete_rows(typed, settled, spec)
+    result = (typed if keep.all() else typed[keep]).reset_index(drop=True)
+    left_out = (*facts.outcome.left_out, *lost)
+    refuse_too_few(facts.outcome.known - sum(one.rows for one in lost), left_out, spec)
+    table = AuditTable(
+        frame=result,
+        columns=settled.columns,
+        spec=spec,
+        rows=facts.rows,
+        left_out=left_out,
+        fingerprint="",
+        warnings=settled.warnings,
+    )
+    if table.is_large:
+        table = with_ranks(table)
+    sums = content_sums(row_hashes(result[table.used]))
+    return replace(table, fingerprint=fingerprint(sums), warnings=(*settled.warnings, *warnings_on_rows(table)))
+
+
+def roles_of(frame: pd.DataFrame, spec: AuditSpec) -> dict[str, Role]:
+    """Roles by column; only the columns of the frame are looked at."""
     _refuse_missing_columns(frame, spec.carried)
-    roles = assign_roles(frame, spec)
-    y, left_out = bias_variable(frame, spec.bias_variable)
-    typed, columns, warnings = _settled_columns(frame, roles, spec)
-    features = [one.name for one in columns if one.role == "feature"]
-    if not features:
+    return assign_roles(frame, spec)
+
+
+def type_rows(frame: pd.DataFrame, roles: dict[str, Role], spec: AuditSpec) -> tuple[pd.DataFrame, TableFacts]:
+    """Typed columns and bias variable of some rows of the source, and their facts.
+
+    A feature that cannot be typed is left out and named among the problems, for it may turn out to be of no use.
+    """
+    outcome = bias_variable(frame, spec.bias_variable)
+    typed: dict[str, object] = {}
+    kinds: dict[str, Kind] = {}
+    problems: dict[str, str] = {}
+    for name, role in roles.items():
+        column = frame[name]
+        if role in ("feature", "protected"):
+            try:
+                kinds[name] = kind_of(column, spec.features.kinds.get(name))
+                typed[name] = settle_type(column, kinds[name])
+            except DataError as error:
+                problems[name] = str(error)
+        if name not in typed and (role in ("label", "prediction") or name in spec.carried):
+            is_number = pd.api.types.is_numeric_dtype(column.dtype)
+            typed[name] = column if is_number else settle_type(column, "categorical")
+    typed[BIAS_VARIABLE] = outcome.y
+    no_key = 0
+    if spec.split.key is not None:
+        key = frame[spec.split.key]
+        no_key = int(key.isna().sum())
+        typed[KEY] = row_hashes(settle_type(key, "categorical").to_frame())
+    join = frame.attrs.get(JOINED) or {}
+    columns = {name: facts_of(frame[name]) for name in roles}
+    without_match = int(join.get("without_match", 0))
+    return pd.DataFrame(typed), TableFacts(columns, kinds, problems, outcome.facts, without_match, join, no_key)
+
+
+def settle(facts: TableFacts, roles: dict[str, Role], spec: AuditSpec) -> Settled:
+    """Decide which columns are used, once the facts of all rows are known."""
+    facts.outcome.refuse_useless(spec.bias_variable)
+    if facts.no_key:
+        raise DataError(
+            f'"split.key" names the column "{spec.split.key}", which is missing in {facts.no_key:,} of {facts.rows:,} '
+            "rows. Every row must say whom it belongs to."
+        )
+    columns: list[Column] = []
+    warnings: list[str] = []
+    for name, role in roles.items():
+        one = facts.columns[name]
+        kind: Kind | None = None
+        if role in ("feature", "protected"):
+            if one.is_constant:
+                what = "has no value in any row" if one.distinct == 0 else "has the same value in every row"
+                warnings.append(f'Column "{name}" {what}; it is left out of the {role}s.')
+                role = "unused"
+            elif name in facts.problems:
+                raise DataError(facts.problems[name])
+            else:
+                kind = facts.kinds[name]
+                if kind == "categorical":
+                    refuse_identifier(name, one.distinct, one.rows)
+        columns.append(Column(name, role, kind, one.missing, one.distinct))
+    if not any(one.role == "feature" for one in columns):
         raise DataError(
             "No feature is left to tell people apart. "
             + (" ".join(warnings) or 'List some in "features.include", or exclude fewer.')
         )
-    typed[BIAS_VARIABLE] = y
-    result = pd.DataFrame(typed)
-    if spec.local_bias is not None and isinstance(spec.local_bias.embeddings, str):
-        result[ROW] = np.arange(len(result), dtype=np.float64)
-    result, dropped = _without_missing(result, features, spec)
-    left_out += dropped
-    audited = result[result[BIAS_VARIABLE].notna()]
-    _refuse_too_few(len(audited), left_out, spec)
-    warnings += _late(frame)
-    warnings += find_leaks(audited, features, spec).values()
-    warnings += _duplicates(audited, features)
-    used = {BIAS_VARIABLE, *(one.name for one in columns if one.role != "unused")}
-    return AuditTable(
-        frame=result.reset_index(drop=True),
-        columns=tuple(columns),
-        spec=spec,
-        rows=len(frame),
-        left_out=tuple(left_out),
-        fingerprint=fingerprint(result[[name for name in result if name in used]]),
-        warnings=tuple(warnings),
-    )
+    settled = Settled(tuple(columns), (*warnings, *_late(facts)))
+    if spec.missing == "error":
+        _refuse_missing(facts, settled.names("feature"))
+    return settled
 
 
-def _late(frame: pd.DataFrame) -> list[str]:
+def _late(facts: TableFacts) -> list[str]:
     """Rows that a join has found no match for."""
-    joined = frame.attrs.get(JOINED)
-    if not joined or not joined["without_match"]:
+    if not facts.without_match:
         return []
     return [
-        f"{joined['without_match']:,} of {joined['rows']:,} rows have no match in {joined['table']} by "
-        f"{joined['key']}: what it would add, such as a label that is not known yet, is missing there."
+        f"{facts.without_match:,} of {facts.rows:,} rows have no match in {facts.join['table']} by "
+        f"{facts.join['key']}: what it would add, such as a label that is not known yet, is missing there."
     ]
 
 
-def _with_text_names(frame: pd.DataFrame) -> pd.DataFrame:
+def with_text_names(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with its column names as text, all different."""
     names = [str(one) for one in frame.columns]
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
@@ -104,62 +249,66 @@ def _refuse_missing_columns(frame: pd.DataFrame, names: tuple[str, ...]) -> None
             )
 
 
-def _settled_columns(
-    frame: pd.DataFrame, roles: dict[str, Role], spec: AuditSpec
-) -> tuple[dict[str, object], list[Column], list[str]]:
-    """Typed columns by name, every column's facts, and warnings on features that say nothing."""
-    typed: dict[str, object] = {}
-    columns: list[Column] = []
-    warnings: list[str] = []
-    for name, role in roles.items():
-        series = frame[name]
-        missing = int(series.isna().sum())
-        distinct = int(series.nunique())
-        kind = None
-        if role in ("feature", "protected"):
-            if distinct == 0 or (distinct == 1 and missing == 0):
-                what = "has no value in any row" if distinct == 0 else "has the same value in every row"
-                warnings.append(f'Column "{name}" {what}; it is left out of the {role}s.')
-                role = "unused"
-            else:
-                kind = kind_of(series, spec.features.kinds.get(name))
-                typed[name] = settle_type(series, kind)
-                if role == "feature" and kind == "numeric" and _counts_the_rows(series, distinct):
-                    warnings.append(
-                        f'Column "{name}" numbers the rows one by one; if it is an identifier, add it to '
-                        '"features.exclude".'
-                    )
-        if name not in typed and (role in ("label", "prediction") or name in spec.carried):
-            typed[name] = series if pd.api.types.is_numeric_dtype(series.dtype) else settle_type(series, "categorical")
-        columns.append(Column(name, role, kind, missing, distinct))
-    return typed, columns, warnings
+def complete_rows(typed: pd.DataFrame, settled: Settled, spec: AuditSpec) -> tuple[NDArray[np.bool_], list[LeftOut]]:
+    """Which rows stay under the rule for missing feature values, and how many audited ones do not."""
+    if spec.missing != "drop":
+        return np.ones(len(typed), dtype=np.bool_), []
+    complete = typed[settled.names("feature")].notna().all(axis="columns").to_numpy()
+    lost = int((~complete & typed[BIAS_VARIABLE].notna()).sum())
+    return complete, [LeftOut('a feature is missing ("missing: drop")', lost)] if lost else []
 
 
-def _counts_the_rows(series: pd.Series, distinct: int) -> bool:
-    return (
-        distinct == len(series) >= _MANY_ROWS
-        and pd.api.types.is_integer_dtype(series.dtype)
-        and float(series.max()) - float(series.min()) < 10 * distinct
-    )
+def with_ranks(table: AuditTable) -> AuditTable:
+    """The table with a random number for every row, by which rows are drawn; see `bdt_core.table.ranks`."""
+    if RANK in table.frame.columns:
+        return table
+    hashes = row_hashes(hashed_columns(table.frame))
+    return replace(table, frame=table.frame.assign(**{RANK: rank_rows(hashes, occurrence_numbers(hashes))}))
 
 
-def _without_missing(frame: pd.DataFrame, features: list[str], spec: AuditSpec) -> tuple[pd.DataFrame, list[LeftOut]]:
-    """Apply the rule for missing feature values."""
-    counts = frame[features].isna().sum()
-    if spec.missing == "keep" or counts.sum() == 0:
-        return frame, []
-    if spec.missing == "error":
-        listed = ", ".join(f'"{name}" ({int(count):,})' for name, count in counts[counts > 0].items())
+def hashed_columns(frame: pd.DataFrame) -> pd.DataFrame:
+    """What makes the content of a row: everything but its number in the source."""
+    return frame[[name for name in frame.columns if name not in (ROW, RANK)]]
+
+
+def warnings_on_rows(table: Rows) -> tuple[str, ...]:
+    """What a person should know of the rows; of a large table a sample is looked at.
+
+    Raises
+    ------
+    DataError
+        All rows have the same feature values.
+    """
+    sample = table.sample(table.spec.large_rows) if table.is_large else table.in_memory()
+    audited, features = sample.audited, table.names("feature")
+    if len(audited[features].drop_duplicates()) == 1:
+        raise DataError("All rows have the same feature values, so nobody can be told apart. Add features.")
+    numbered = [
+        f'Column "{one.name}" numbers the rows one by one; if it is an identifier, add it to "features.exclude".'
+        for one in table.columns
+        if one.role == "feature" and one.kind == "numeric" and _counts_the_rows(sample.frame[one.name], table.rows)
+    ]
+    return (*numbered, *find_leaks(audited, features, table.spec).values())
+
+
+def _counts_the_rows(column: pd.Series, rows: int) -> bool:
+    x = column.to_numpy(dtype=np.float64)
+    if len(x) < _MANY_ROWS or not (x == np.floor(x)).all():  # missing ones are not whole either
+        return False
+    return float(x.max() - x.min()) < 10 * rows and len(np.unique(x)) == len(x)
+
+
+def _refuse_missing(facts: TableFacts, features: list[str]) -> None:
+    counts = {name: facts.columns[name].missing for name in features if facts.columns[name].missing}
+    if counts:
+        listed = ", ".join(f'"{name}" ({count:,})' for name, count in counts.items())
         raise DataError(
             f'Missing values in {listed}, and "missing: error" forbids them. '
             'Fill them, or set "missing" to keep or drop.'
         )
-    complete = frame[features].notna().all(axis="columns")
-    lost = int((~complete & frame[BIAS_VARIABLE].notna()).sum())
-    return frame[complete], [LeftOut('a feature is missing ("missing: drop")', lost)] if lost else []
 
 
-def _refuse_too_few(rows: int, left_out: list[LeftOut], spec: AuditSpec) -> None:
+def refuse_too_few(rows: int, left_out: tuple[LeftOut, ...], spec: AuditSpec) -> None:
     """Nothing could be found or tested on so few rows."""
     reasons = "".join(f" {one.rows:,} rows are left out: {one.reason}." for one in left_out)
     test_rows = round(rows * spec.split.test_size)
@@ -222,10 +371,3 @@ def _explained(column: pd.Series, y: NDArray[np.float64]) -> float:
     if x.size < 2 or x.std() == 0 or y[known].std() == 0:
         return 0.0
     return float(np.corrcoef(x, y[known])[0, 1] ** 2)
-
-
-def _duplicates(audited: pd.DataFrame, features: list[str]) -> list[str]:
-    distinct = len(audited[features].drop_duplicates())
-    if distinct == 1:
-        raise DataError("All rows have the same feature values, so nobody can be told apart. Add features.")
-    return []

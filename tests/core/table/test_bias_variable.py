@@ -7,9 +7,17 @@ from sklearn.metrics import confusion_matrix, mean_absolute_error, mean_squared_
 
 from bdt_core.errors import DataError
 from bdt_core.spec import BiasVariable
-from bdt_core.table.bias_variable import bias_variable
+from bdt_core.table.bias_variable import bias_variable as compute
 
 RNG = np.random.default_rng(5)
+
+
+def bias_variable(frame, settings):
+    outcome = compute(frame, settings)
+    outcome.facts.refuse_useless(settings)
+    return outcome.y, list(outcome.facts.left_out)
+
+
 FRAME = pd.DataFrame(
     {
         "y": RNG.integers(0, 2, 300),

@@ -1,0 +1,209 @@
+"""What the files of one table hold in each column, whether they agree, and the type that holds all of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from bdt_core.errors import SourceError
+
+Dtype = Any
+"""A type of pandas or NumPy."""
+
+NUMBERS, FLAGS, TEXTS = "numbers", "true or false", "texts"
+_WORDS = {
+    "boolean": FLAGS,
+    "integer": NUMBERS,
+    "floating": NUMBERS,
+    "mixed-integer-float": NUMBERS,
+    "decimal": "exact decimals",
+    "date": "dates",
+    "datetime": "points in time",
+    "time": "times of day",
+    "timedelta": "durations",
+    "bytes": "bytes",
+}
+
+
+@dataclass(frozen=True)
+class ColumnType:
+    """What one file holds in one column.
+
+    Attributes
+    ----------
+    dtype : dtype of pandas
+        Of the column when the whole file is read.
+    holds : str
+        What its values are, in words: ``numbers``, ``texts``, ``true or false``, ``dates``, ...
+    filled : bool
+        Whether it has any value.
+    """
+
+    dtype: Dtype
+    holds: str
+    filled: bool = True
+
+
+@dataclass(frozen=True)
+class FileTypes:
+    """What one file holds.
+
+    Attributes
+    ----------
+    name : str
+        The file, as messages name it.
+    rows : int
+    columns : dict of str to ColumnType
+    """
+
+    name: str
+    rows: int
+    columns: dict[str, ColumnType]
+
+
+def types_of(frame: pd.DataFrame) -> dict[str, ColumnType]:
+    """What the columns of a frame hold.
+
+    Examples
+    --------
+    >>> [one.holds for one in types_of(pd.DataFrame({"a": [1.5], "b": ["x"], "c": [True]})).values()]
+    ['numbers', 'texts', 'true or false']
+    """
+    return {name: ColumnType(one.dtype, _holds(one), bool(one.notna().any())) for name, one in frame.items()}  # type: ignore[misc]
+
+
+def agreed(files: Sequence[FileTypes]) -> dict[str, Dtype]:
+    """The type of each column in a table of several files.
+
+    Whole numbers and fractions, wide and narrow numbers, categories and plain texts go together: the type is the
+    one that holds them all. A column may be empty in some files.
+
+    Parameters
+    ----------
+    files : sequence of FileTypes
+
+    Returns
+    -------
+    dict of str to dtype
+        In the order of the first file.
+
+    Raises
+    ------
+    SourceError
+        A file lacks a column of the others or has one more, or holds something else in it. It is the file that
+        differs from most others that is named.
+    """
+    if len(files) > 1:
+        _refuse_other_columns(files)
+        for name in files[0].columns:
+            _refuse_other_values(name, files)
+    filled = [one for one in files if one.rows] or list(files)
+    return {name: common_dtype([one.columns[name] for one in filled]) for name in files[0].columns}
+
+
+def conformed(frame: pd.DataFrame, dtypes: Mapping[str, Dtype]) -> pd.DataFrame:
+    """The frame with the types that hold the values of all files; every one is at least as wide as its own."""
+    changed = {
+        name: _as_type(frame[name], dtype) for name, dtype in dtypes.items() if not _is_same(frame[name].dtype, dtype)
+    }
+    return frame.assign(**changed) if changed else frame
+
+
+def holding_missing(dtype: Dtype) -> Dtype:
+    """The type of pandas for such values when some are missing."""
+    if isinstance(dtype, np.dtype) and dtype.kind in "iu":
+        return np.dtype(np.float64)
+    return np.dtype(object) if dtype == np.dtype(bool) else dtype
+
+
+def common_dtype(types: Sequence[ColumnType]) -> Dtype:
+    """The narrowest type that holds several columns.
+
+    Examples
+    --------
+    >>> common_dtype([ColumnType(np.dtype("int32"), "numbers"), ColumnType(np.dtype("int64"), "numbers")])
+    dtype('int64')
+    """
+    dtype = reduce(_wider, [one.dtype for one in types if one.filled] or [one.dtype for one in types])
+    return dtype if all(one.filled for one in types) else holding_missing(dtype)
+
+
+def _wider(one: Dtype, other: Dtype) -> Dtype:
+    if _is_same(one, other):
+        return one
+    if isinstance(one, pd.CategoricalDtype) and isinstance(other, pd.CategoricalDtype):
+        added = other.categories[~other.categories.isin(one.categories)]
+        return pd.CategoricalDtype(one.categories.append(added))
+    one, other = (
+        holding_missing(each.categories.dtype) if isinstance(each, pd.CategoricalDtype) else each
+        for each in (one, other)
+    )
+    return pd.concat([_single(one), _single(other)]).dtype  # as pandas would set rows of both types under each other
+
+
+def _single(dtype: Dtype) -> pd.Series[Any]:
+    plain = isinstance(dtype, np.dtype) and dtype.kind in "biuf"
+    return pd.Series(np.zeros(1, dtype)) if plain else pd.Series([None], dtype=dtype)
+
+
+def _is_same(one: Dtype, other: Dtype) -> bool:
+    """The same type; categories in the same order."""
+    if isinstance(one, pd.CategoricalDtype) and isinstance(other, pd.CategoricalDtype):
+        return one is other or (one.ordered == other.ordered and one.categories.equals(other.categories))
+    return bool(one == other)
+
+
+def _as_type(column: pd.Series[Any], dtype: Dtype) -> pd.Series[Any]:
+    if isinstance(column.dtype, pd.CategoricalDtype) and isinstance(dtype, pd.CategoricalDtype):
+        return column.cat.set_categories(dtype.categories, ordered=dtype.ordered)
+    if len(column) and column.isna().all():
+        return pd.Series(index=column.index, dtype=dtype, name=column.name)
+    return column.astype(dtype)
+
+
+def _holds(column: pd.Series[Any]) -> str:
+    dtype = column.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        return _holds(pd.Series(dtype.categories))
+    if pd.api.types.is_bool_dtype(dtype):
+        return FLAGS
+    if pd.api.types.is_numeric_dtype(dtype):
+        return NUMBERS
+    if isinstance(dtype, pd.DatetimeTZDtype):
+        return f"points in time ({dtype.tz})"
+    kind = {"M": "datetime", "m": "timedelta"}.get(getattr(dtype, "kind", ""), "")
+    return _WORDS.get(kind or pd.api.types.infer_dtype(column, skipna=True), TEXTS)
+
+
+def _refuse_other_columns(files: Sequence[FileTypes]) -> None:
+    usual = Counter(frozenset(one.columns) for one in files).most_common(1)[0][0]
+    model = next(one for one in files if usual == frozenset(one.columns))
+    for file in files:
+        lacking = [name for name in model.columns if name not in file.columns]
+        added = [name for name in file.columns if name not in model.columns]
+        if lacking or added:
+            word, column = ("lacks", lacking[0]) if lacking else ("also has", added[0])
+            raise SourceError(
+                f'{file.name} {word} the column "{column}", unlike {model.name}. Files read together must agree: '
+                f"write this one again with the columns of the others, or leave it out."
+            )
+
+
+def _refuse_other_values(name: str, files: Sequence[FileTypes]) -> None:
+    speaking = [one for one in files if one.rows and one.columns[name].filled]
+    kinds = Counter(one.columns[name].holds for one in speaking)
+    if len(kinds) < 2:
+        return
+    usual = kinds.most_common(1)[0][0]
+    model = next(one for one in speaking if one.columns[name].holds == usual)
+    other = next(one for one in speaking if one.columns[name].holds != usual)
+    raise SourceError(
+        f'Column "{name}" holds {usual} in {model.name} and {other.columns[name].holds} in {other.name}. '
+        f"Files read together must agree: expected {usual} in all of them; mend or leave out the one that differs."
+    )

@@ -1,0 +1,86 @@
+"""What is to be known of a column before it is used; facts of parts of a table add up to those of the whole."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+MOST_DISTINCT = 65_536
+"""More distinct values are not counted."""
+
+
+@dataclass(frozen=True)
+class ColumnFacts:
+    """Facts of one column in some rows.
+
+    Attributes
+    ----------
+    rows, missing : int
+    values : frozenset or None
+        The distinct values, without missing; None when there are more than 65,536.
+    low, high : float
+        The smallest and the largest whole number; not finite when there is none.
+    is_whole : bool
+        Whether its type is that of whole numbers.
+    """
+
+    rows: int
+    missing: int
+    values: frozenset[Hashable] | None
+    low: float = math.inf
+    high: float = -math.inf
+    is_whole: bool = True
+
+    @property
+    def distinct(self) -> int | None:
+        """Number of distinct values, if it was counted."""
+        return None if self.values is None else len(self.values)
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether all rows are alike."""
+        return self.distinct == 0 or (self.distinct == 1 and self.missing == 0)
+
+    def __add__(self, other: ColumnFacts) -> ColumnFacts:
+        values = None if self.values is None or other.values is None else self.values | other.values
+        return ColumnFacts(
+            self.rows + other.rows,
+            self.missing + other.missing,
+            None if values is None or len(values) > MOST_DISTINCT else values,
+            min(self.low, other.low),
+            max(self.high, other.high),
+            self.is_whole and other.is_whole,
+        )
+
+
+def facts_of(column: pd.Series) -> ColumnFacts:
+    """Look at a column.
+
+    Examples
+    --------
+    >>> facts = facts_of(pd.Series([1.0, None, 1.0])) + facts_of(pd.Series([2.0]))
+    >>> facts.rows, facts.missing, facts.distinct, facts.is_constant
+    (4, 1, 2, False)
+    """
+    is_whole = pd.api.types.is_integer_dtype(column.dtype)
+    missing = int(column.isna().sum())
+    low, high = math.inf, -math.inf
+    if is_whole and missing < len(column):
+        low, high = float(column.min()), float(column.max())
+    return ColumnFacts(len(column), missing, _values(column), low, high, is_whole)
+
+
+def _values(column: pd.Series) -> frozenset[Hashable] | None:
+    try:
+        # Where the beginning has too many values already, the rest need not be looked at.
+        for part in (column.iloc[: 2 * MOST_DISTINCT], column):
+            values = part.dropna().unique()
+            if len(values) > MOST_DISTINCT:
+                return None
+    except TypeError:  # lists and the like
+        return None
+    return frozenset(values.tolist() if isinstance(values, np.ndarray) else list(values))

@@ -1,0 +1,255 @@
+"""Find files, local or on any file system that fsspec knows, and notice when they change under the reader."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, BinaryIO
+from urllib.parse import unquote
+
+from bdt_core.errors import SourceError, did_you_mean
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+DEMO_FILES = {"compas": "compas.csv", "adult": "adult.parquet"}
+PARQUET = (".parquet", ".pq")
+JSON_LINES = (".jsonl", ".ndjson")
+_WILD = set("*?[")
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """One of the files that are read together.
+
+    Attributes
+    ----------
+    path : Path or UPath
+    number, of : int
+        Its place among them, from 1.
+    keys : dict
+        What the names of its folders say: ``year=2026`` is the value ``"2026"`` of the column ``year`` in each row.
+    """
+
+    path: Path | UPath
+    number: int = 1
+    of: int = 1
+    keys: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def where(self) -> str:
+        """The file, and its place when it is one of several, as messages name it."""
+        return str(self.path) if self.of == 1 else f"File {self.number} of {self.of}: {self.path}"
+
+    @property
+    def suffix(self) -> str:
+        """The end of its name, in small letters: ``.csv``."""
+        return PurePosixPath(self.path.name).suffix.lower()
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether it is reached by a URL."""
+        return hasattr(self.path, "fs")
+
+    def size(self) -> int:
+        """Bytes."""
+        with reading(self, "a file"):
+            return int(self.path.stat().st_size)
+
+    def open(self) -> BinaryIO:
+        """The file, open for reading."""
+        with reading(self, "a file"):
+            return self.path.open("rb")  # type: ignore[return-value,unused-ignore]
+
+    def version(self) -> object:
+        """Something that differs when the file is written again; None when it is gone."""
+        try:
+            if hasattr(self.path, "fs"):
+                self.path.fs.invalidate_cache()  # what a file system remembers is not what is there now
+                return self.path.fs.ukey(self.path.path)
+            seen = self.path.stat()
+        except Exception:  # each file system has errors of its own
+            return None
+        return seen.st_size, seen.st_mtime_ns, seen.st_ino
+
+
+@contextmanager
+def reading(file: SourceFile, form: str, version: object = None) -> Iterator[None]:
+    """Whatever goes wrong while a file is read is a SourceError that names it.
+
+    Parameters
+    ----------
+    file : SourceFile
+    form : str
+        What it is read as: ``"Parquet"``.
+    version : optional
+        As `SourceFile.version` gave it before; the file must still be the same one before and after.
+    """
+    # The libraries behind a URL fail in words of their own; a local file fails in these ways only.
+    failures: tuple[type[Exception], ...] = (Exception,) if file.is_remote else (OSError, ValueError)
+    _refuse_changed(file, version)
+    try:
+        yield
+    except MemoryError:
+        raise
+    except SourceError:
+        _refuse_changed(file, version)
+        raise
+    except failures as error:
+        _refuse_changed(file, version)
+        mend = "" if form == "a file" else f" It is cut off or no {form}: write it again, or leave it out."
+        words = "cannot be read" if form == "a file" else f"cannot be read as {form}"
+        raise SourceError(f"{file.where} {words}: {reason(error)}.{mend}") from None
+    _refuse_changed(file, version)
+
+
+def _refuse_changed(file: SourceFile, version: object) -> None:
+    if version is None:
+        return
+    now = file.version()
+    if now != version:
+        what = "was deleted" if now is None else "was written again"
+        raise SourceError(
+            f"{file.where} {what} while the table was being read. Expected files that stay as they are: read a copy "
+            "of them, or start again when they are complete."
+        )
+
+
+def files_at(path: str) -> list[SourceFile]:
+    """The file of a path, the Parquet files of a folder, or all that fits a pattern, in the order of their names.
+
+    Raises
+    ------
+    SourceError
+        Nothing is there, or a folder holds no Parquet file.
+
+    Examples
+    --------
+    >>> [file.path.name for file in files_at("demo:compas")]
+    ['compas.csv']
+    """
+    if path.startswith("demo:"):
+        return [SourceFile(_demo(path))]
+    matching = _matching(path)
+    several = [(located(path), None)] if matching is None else matching
+    found: list[tuple[Path | UPath, dict[str, str]]] = []
+    for one, is_folder in several:
+        inside = one.is_dir() if is_folder is None else is_folder
+        found += _inside(one) if inside else [(one, {})]
+    return [SourceFile(one, number, len(found), keys) for number, (one, keys) in enumerate(found, start=1)]
+
+
+def read_bytes(file: Path | UPath) -> bytes:
+    """What a file holds, local or not.
+
+    Raises
+    ------
+    SourceError
+        It cannot be read.
+    """
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise SourceError(f"{file} cannot be read: {reason(error)}.") from None
+
+
+def is_remote(path: str) -> bool:
+    """Whether a path is a URL."""
+    return "://" in path
+
+
+def located(path: str) -> Path | UPath:
+    """The file of a path or URL.
+
+    Raises
+    ------
+    SourceError
+        It does not exist or is empty.
+    """
+    if is_remote(path):
+        remote = _remote(path)
+        if not _remotely(path, remote.exists):
+            raise SourceError(f"{path} does not exist, or the credentials in the environment do not allow to see it.")
+        return remote
+    file = Path(path).expanduser()
+    if not file.exists():
+        siblings = [one.name for one in file.parent.iterdir()] if file.parent.is_dir() else []
+        hint = did_you_mean(file.name, siblings) if siblings else f"The folder {file.parent} does not exist either."
+        raise SourceError(f"{path} does not exist. {hint}")
+    if file.is_file() and file.stat().st_size == 0:
+        raise SourceError(f"{path} is empty (0 bytes). Expected a table with a header line, or an array.")
+    return file
+
+
+def reason(error: Exception) -> str:
+    """The first line of what an error says, without the full stop."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+
+
+def _demo(path: str) -> Path:
+    name = path.removeprefix("demo:")
+    if name not in DEMO_FILES:
+        raise SourceError(f'There is no demonstration data named "{name}". {did_you_mean(name, DEMO_FILES)}')
+    return Path(str(resources.files("bdt_core"))) / "data" / DEMO_FILES[name]
+
+
+def _matching(path: str) -> Sequence[tuple[Path | UPath, bool | None]] | None:
+    """What fits a pattern, by name, and whether it is a folder; None for a path that is no pattern."""
+    if not _WILD & set(path) or (not is_remote(path) and Path(path).exists()):
+        return None
+    found: list[tuple[Path | UPath, bool | None]]
+    if is_remote(path):
+        root = _remote(path)
+        listed = _remotely(path, lambda: root.fs.glob(root.path, detail=True))
+        found = [
+            (_remote(str(root.fs.unstrip_protocol(name))), listed[name]["type"] == "directory")
+            for name in sorted(listed)
+        ]
+    else:
+        whole = Path(path).expanduser()
+        fixed = Path(*itertools.takewhile(lambda part: not _WILD & set(part), whole.parts))
+        found = [(one, None) for one in sorted(fixed.glob(str(whole.relative_to(fixed))))]
+    if not found:
+        raise SourceError(f"No file fits the pattern {path}.")
+    return found
+
+
+def _inside(folder: Path | UPath) -> list[tuple[Path | UPath, dict[str, str]]]:
+    """All files under a folder of Parquet files, but hidden ones and marks such as _SUCCESS."""
+    names = {one: one.relative_to(folder).parts for one in folder.rglob("*") if one.is_file()}
+    shown = [one for one, parts in names.items() if not any(part.startswith((".", "_")) for part in parts)]
+    if not any(one.name.endswith(".parquet") for one in shown):
+        raise SourceError(
+            f"The folder {folder} holds no .parquet file. Name a .csv, .tsv or .parquet file, or a pattern such as "
+            f"{folder}/*.csv."
+        )
+    return [(one, _keys(names[one][:-1])) for one in sorted(shown, key=str)]
+
+
+def _keys(folders: Sequence[str]) -> dict[str, str]:
+    """Columns that stand in the names of folders, as Hive writes them."""
+    named = (part.partition("=") for part in folders if "=" in part)
+    return {unquote(name): unquote(value) for name, _, value in named}
+
+
+def _remote(path: str) -> UPath:
+    from upath import UPath
+
+    try:
+        return UPath(path)
+    except (ImportError, ValueError) as error:
+        raise SourceError(f"{path} cannot be opened: {reason(error)}.") from None
+
+
+def _remotely(path: str, ask: Callable[[], Any]) -> Any:
+    """Ask a file system far away; it fails in the words of its own library."""
+    try:
+        return ask()
+    except Exception as error:
+        raise SourceError(f"{path} cannot be reached: {type(error).__name__}: {reason(error)}.") from None

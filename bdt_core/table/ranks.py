@@ -1,0 +1,89 @@
+"""A random number for every row that follows from its content, so that rows can be drawn without knowing the others.
+
+Rows of equal content are told apart by a running number, their occurrence. Which of them has which number depends on
+the order of the rows, but they are equal, so what is drawn does not.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Hashes = NDArray[np.uint64]
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_WORDS = 4
+
+
+def rank_rows(hashes: Hashes, occurrences: Hashes) -> Hashes:
+    """A uniform random number per row, from its content hash and its occurrence.
+
+    Parameters
+    ----------
+    hashes, occurrences : uint64 ndarray of shape (n,)
+
+    Examples
+    --------
+    >>> hashes = np.array([7, 9, 7], dtype=np.uint64)
+    >>> occurrence_numbers(hashes).tolist()
+    [0, 0, 1]
+    >>> ranks = rank_rows(hashes, occurrence_numbers(hashes))
+    >>> len(set(ranks.tolist()))
+    3
+    """
+    return mixed(mixed(hashes) + occurrences)
+
+
+def occurrence_numbers(hashes: Hashes) -> Hashes:
+    """How many rows of equal content stand before each row."""
+    order = np.argsort(hashes, kind="stable")
+    ordered = hashes[order]
+    is_first = np.concatenate([[True], ordered[1:] != ordered[:-1]])[: len(ordered)]
+    first = np.flatnonzero(is_first)
+    number = np.empty(len(hashes), dtype=np.uint64)
+    number[order] = np.arange(len(hashes)) - first[np.cumsum(is_first) - 1]
+    return number
+
+
+def is_test(numbers: Hashes, test_size: float, seed: int) -> NDArray[np.bool_]:
+    """Which rows are test rows: a share of about ``test_size`` of them, another one for each seed.
+
+    Parameters
+    ----------
+    numbers : uint64 ndarray of shape (n,)
+        Ranks; or hashes of a key, all rows of which are to stay together.
+    """
+    drawn: Hashes = mixed(numbers ^ mixed(np.array([seed], dtype=np.uint64)))
+    # 53 bits are compared: a float holds them.
+    return np.asarray((drawn >> np.uint64(11)).astype(np.float64) < test_size * 2.0**53)
+
+
+def content_sums(hashes: Hashes) -> tuple[int, ...]:
+    """Sums that say which rows there are, whatever their order; those of parts add up (modulo 2**64).
+
+    Returns
+    -------
+    tuple of int
+        The number of rows, and four sums of differently mixed hashes.
+    """
+    sums: list[int] = []
+    word = hashes
+    for _ in range(_WORDS):
+        word = mixed(word)
+        sums.append(int(word.sum(dtype=np.uint64)))
+    return (len(hashes), *sums)
+
+
+def added(several: list[tuple[int, ...]]) -> tuple[int, ...]:
+    """The sums of several parts together."""
+    return tuple(sum(one) % 2**64 for one in zip(*several, strict=True))
+
+
+def mixed(values: NDArray[Any]) -> Hashes:
+    """The finaliser of SplitMix64 (Steele, Lea & Flood 2014): a one-to-one function that looks random."""
+    value = values.astype(np.uint64) + _GOLDEN
+    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(value ^ (value >> np.uint64(31)))
