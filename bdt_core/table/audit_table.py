@@ -138,7 +138,7 @@ class AuditTable:
         ranks = self.frame[RANK].to_numpy()
         lowest = np.argpartition(ranks, rows)[:rows]
         chosen = lowest[np.argsort(ranks[lowest], kind="stable")]
-        return replace(self, frame=self.frame.take(chosen).reset_index(drop=True))
+        return replace(self, frame=tidy(self.frame.take(chosen)).reset_index(drop=True))
 
     def to_arrow(self) -> pa.Table:
         """As an Arrow table; what is not a row stands in the schema's metadata."""
@@ -179,6 +179,18 @@ class AuditTable:
     def with_rows(self, frame: pd.DataFrame, part: Literal["train", "test"], spec: AuditSpec) -> AuditTable:
         """The same table with some of its rows."""
         return replace(self, frame=frame.reset_index(drop=True), part=part, spec=spec)
+
+
+def tidy(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with just those categories that occur, in the order of the alphabet."""
+    columns = {}
+    for name in frame.columns:
+        column = frame[name]
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            used = column.cat.remove_unused_categories()
+            column = used.cat.reorder_categories(sorted(used.cat.categories))
+        columns[name] = column
+    return pd.DataFrame(columns)
 
 
 def row_hashes(frame: pd.DataFrame) -> NDArray[np.uint64]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bdt_core.errors import DataError
 from bdt_core.spec import Split
-from bdt_core.table.audit_table import BIAS_VARIABLE, KEY, RANK, AuditTable, row_hashes
+from bdt_core.table.audit_table import BIAS_VARIABLE, KEY, RANK, AuditTable, row_hashes, tidy
 from bdt_core.table.ranks import is_test
 from bdt_core.table.rows import Rows
 from bdt_core.table.validate import with_ranks
@@ -45,12 +45,14 @@ def split_rows(table: AuditTable, settings: Split) -> tuple[AuditTable, AuditTab
         table = with_ranks(table)
         frame = in_order_of_content(table.frame, table.used)
         is_test_row = on_test_side(frame, settings)
+        parts = tidy(frame[~is_test_row]), tidy(frame[is_test_row])
     else:
         frame = in_order_of_content(table.frame, table.used)
         is_test_row = _stratified(frame[BIAS_VARIABLE].to_numpy(dtype=np.float64), settings)
+        parts = frame[~is_test_row], frame[is_test_row]
     spec = table.spec.model_copy(update={"split": settings})
-    train = table.with_rows(frame[~is_test_row], "train", spec)
-    test = table.with_rows(frame[is_test_row], "test", spec)
+    train = table.with_rows(parts[0], "train", spec)
+    test = table.with_rows(parts[1], "test", spec)
     refuse_empty_parts((train, test), table.audited_rows)
     return train, test
 

@@ -1,0 +1,61 @@
+"""What works on shards: here the threads of this process, elsewhere the workers of a cluster."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol, TypeVar
+
+from bdt_core.shards.shard import Shard
+
+T = TypeVar("T")
+
+
+class ShardEngine(Protocol):
+    """Applies functions to shards, each where the shard is."""
+
+    def map(self, function: Callable[[Shard], T], shards: Sequence[Shard]) -> list[T]:
+        """Results in the order of the shards.
+
+        The function depends on nothing but its argument and on what it can be pickled with: it may be called again,
+        in another process, when a worker was lost. Files that it writes have their final name only when they are whole.
+        """
+
+    def __enter__(self) -> ShardEngine: ...
+    def __exit__(self, *_: object) -> None: ...
+
+
+class LocalEngine:
+    """Threads of this process.
+
+    Parameters
+    ----------
+    threads : int, optional
+        As many as processors by default. Each works on one shard at a time, so that memory grows with them.
+    """
+
+    def __init__(self, threads: int | None = None) -> None:
+        self.threads = threads or processors()
+        self._pool: ThreadPoolExecutor | None = None
+
+    def map(self, function: Callable[[Shard], T], shards: Sequence[Shard]) -> list[T]:
+        """See `ShardEngine.map`."""
+        if self.threads == 1 or len(shards) == 1:
+            return [function(one) for one in shards]
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self.threads)
+        return list(self._pool.map(function, shards))
+
+    def __enter__(self) -> LocalEngine:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+            self._pool = None
+
+
+def processors() -> int:
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

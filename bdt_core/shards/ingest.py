@@ -1,0 +1,178 @@
+"""Read a source once, batch by batch, and make shards of it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import pandas as pd
+
+from bdt_core.errors import SourceError
+from bdt_core.shards.engine import ShardEngine, processors
+from bdt_core.shards.occurrences import write_hashes, write_ranks
+from bdt_core.shards.shard import Shard
+from bdt_core.shards.table import ShardedTable
+from bdt_core.spec import AuditSpec
+from bdt_core.table.audit_table import BIAS_VARIABLE, RANK, AuditTable, LeftOut, Role, fingerprint, row_hashes
+from bdt_core.table.ranks import added, content_sums
+from bdt_core.table.validate import (
+    Settled,
+    TableFacts,
+    complete_rows,
+    hashed_columns,
+    refuse_too_few,
+    roles_of,
+    settle,
+    type_rows,
+    warnings_on_rows,
+    with_text_names,
+)
+
+T = TypeVar("T")
+Progress = Callable[[str, int, int | None], None]
+
+
+def ingest(
+    batches: Iterable[pd.DataFrame],
+    spec: AuditSpec,
+    folder: str | Path,
+    engine: ShardEngine,
+    progress: Progress | None = None,
+) -> ShardedTable:
+    """Validate a table that comes in batches, and write it as shards.
+
+    Parameters
+    ----------
+    batches : iterable of DataFrame
+        With the same columns and types; see `bdt_core.table.batches.read_batches`.
+    spec : AuditSpec
+    folder : str or Path
+        Where the shards go; everybody who works on them must see it.
+    engine : ShardEngine
+    progress : callable, optional
+        Called with (what is done, rows or shards done, all of them if known).
+
+    Returns
+    -------
+    ShardedTable
+
+    Raises
+    ------
+    DataError, SourceError
+        As `bdt_core.table.validate.validate` and `bdt_core.table.sources.read_table` do.
+    OutputError
+        The folder cannot take the shards.
+    """
+    say = progress or (lambda *_: None)
+    written = _write_shards(batches, spec, str(folder), say)
+    facts = functools.reduce(lambda one, other: one + other, (one.facts for one in written))
+    roles = written[0].roles
+    settled = settle(facts, roles, spec)
+    shards = tuple(one.shard for one in written)
+    typed = written[0].header
+    columns = settled.kept(typed, spec)
+    used = _used(typed[columns], settled)
+    say("number equal rows", 0, len(shards))
+    kept = engine.map(functools.partial(_hash_shard, columns=columns, used=used, settled=settled, spec=spec), shards)
+    write_ranks(shards, engine)
+    lost = sum(one.lost for one in kept)
+    left_out = (*facts.outcome.left_out, *([LeftOut('a feature is missing ("missing: drop")', lost)] if lost else []))
+    refuse_too_few(facts.outcome.known - lost, left_out, spec)
+    header = AuditTable(
+        frame=typed[columns].assign(**{RANK: np.empty(0, dtype=np.uint64)}),
+        columns=settled.columns,
+        spec=spec,
+        rows=facts.rows,
+        left_out=left_out,
+        fingerprint=fingerprint(added([one.sums for one in kept])),
+        warnings=settled.warnings,
+    )
+    table = ShardedTable(header, shards, engine).counted()
+    return replace(table, header=replace(header, warnings=(*settled.warnings, *warnings_on_rows(table))))
+
+
+@dataclass(frozen=True)
+class _Written:
+    shard: Shard
+    facts: TableFacts
+    roles: dict[str, Role]
+    header: pd.DataFrame
+
+
+def _write_shards(batches: Iterable[pd.DataFrame], spec: AuditSpec, folder: str, say: Progress) -> list[_Written]:
+    """Type and write each batch, while the next one is being read."""
+    done = 0
+    written = []
+    numbered = enumerate(one for one in batches if len(one))
+    for one in in_parallel(lambda pair: _write_shard(pair[1], pair[0], folder, spec), numbered, processors()):
+        written.append(one)
+        done += one.shard.rows
+        say("read the table", done, None)
+    if not written:
+        raise SourceError(f"{spec.source.described} has a header but no rows.")
+    return written
+
+
+def _write_shard(frame: pd.DataFrame, number: int, folder: str, spec: AuditSpec) -> _Written:
+    frame = with_text_names(frame)
+    roles = roles_of(frame, spec)
+    typed, facts = type_rows(frame, roles, spec)
+    shard = Shard(folder, number, len(frame))
+    shard.write_frame("table.arrow", typed)
+    of_groups = group_columns(spec)
+    if of_groups:
+        shard.write_frame("source.arrow", frame[[name for name in frame.columns if name in of_groups]])
+    return _Written(shard, facts, roles, typed.iloc[:0])
+
+
+def group_columns(spec: AuditSpec) -> set[str]:
+    """Columns of the source that are counted for declared groups."""
+    if not spec.facets:
+        return set()
+    groups = spec.groups
+    named = [*spec.group_columns(), groups.score, groups.stratum, *groups.similar_by]
+    return {name for name in (*named, *(name for facets in spec.facets for name in facets)) if name is not None}
+
+
+def in_parallel(function: Callable[[T], _Written], items: Iterator[T], threads: int) -> Iterator[_Written]:
+    """Results in the order of the items, of which no more than threads + 1 are held at a time."""
+    with ThreadPoolExecutor(threads) as pool:
+        waiting: list[Future[_Written]] = []
+        try:
+            for item in items:
+                waiting.append(pool.submit(function, item))
+                del item
+                if len(waiting) > threads:
+                    yield waiting.pop(0).result()
+            while waiting:
+                yield waiting.pop(0).result()
+        finally:
+            for one in waiting:
+                one.cancel()
+
+
+@dataclass(frozen=True)
+class _Kept:
+    sums: tuple[int, ...]
+    lost: int
+
+
+def _hash_shard(shard: Shard, columns: list[str], used: list[str], settled: Settled, spec: AuditSpec) -> _Kept:
+    """Say which rows are audited, and write the hashes of their content; those of other rows are of no matter."""
+    frame = shard.read_frame("table.arrow", columns)
+    keep, lost = complete_rows(frame, settled, spec)
+    hashes = row_hashes(hashed_columns(frame))
+    content = hashes if set(used) == set(hashed_columns(frame).columns) else row_hashes(frame[used])
+    shard.write_array("kept.npy", keep)
+    write_hashes(shard, hashes)
+    return _Kept(content_sums(content[keep]), sum(one.rows for one in lost))
+
+
+def _used(frame: pd.DataFrame, settled: Settled) -> list[str]:
+    roles = {one.name for one in settled.columns if one.role != "unused"}
+    return [str(name) for name in frame.columns if name in roles or name == BIAS_VARIABLE]

@@ -1,0 +1,191 @@
+"""A validated table whose rows are in shards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Literal, TypeVar
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bdt_core.shards.engine import ShardEngine
+from bdt_core.shards.shard import Shard
+from bdt_core.spec import AuditSpec, Split
+from bdt_core.table.audit_table import BIAS_VARIABLE, RANK, AuditTable, Column, LeftOut, Role, tidy
+from bdt_core.table.split import in_order_of_content, is_by_hash, on_test_side, refuse_empty_parts
+
+T = TypeVar("T")
+PartName = Literal["all", "train", "test"]
+
+_SLACK = 1.05
+
+
+@dataclass(frozen=True)
+class ShardedTable:
+    """Validated rows in shards, or the train or test part of them; see `bdt_core.table.rows.Rows`.
+
+    Attributes
+    ----------
+    header : AuditTable
+        Everything but the rows: its frame has the typed columns, and no rows.
+    shards : tuple of Shard
+    engine : ShardEngine
+    part : {"all", "train", "test"}
+    audited_rows : int
+        Rows of this part that have a bias variable.
+    """
+
+    header: AuditTable
+    shards: tuple[Shard, ...]
+    engine: ShardEngine = field(repr=False, compare=False)
+    part: PartName = "all"
+    audited_rows: int = 0
+    part_rows: int = 0
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """Every column of the source."""
+        return self.header.columns
+
+    @property
+    def spec(self) -> AuditSpec:
+        """The specification so far."""
+        return self.header.spec
+
+    @property
+    def rows(self) -> int:
+        """Rows of the source."""
+        return self.header.rows
+
+    @property
+    def left_out(self) -> tuple[LeftOut, ...]:
+        """Rows of the source that are not audited."""
+        return self.header.left_out
+
+    @property
+    def fingerprint(self) -> str:
+        """Content hash of the used columns."""
+        return self.header.fingerprint
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a person should know."""
+        return self.header.warnings
+
+    @property
+    def is_large(self) -> bool:
+        """Whether the source has more than ``large_rows`` rows."""
+        return self.header.is_large
+
+    def names(self, role: Role) -> list[str]:
+        """Names of the columns that play a role."""
+        return self.header.names(role)
+
+    def map_blocks(self, function: Callable[[AuditTable], T]) -> list[T]:
+        """Apply a function to the rows of each shard, where the shard is."""
+        return self.engine.map(partial(on_block, function, self.header, self.part), self.shards)
+
+    def map_source_blocks(self, function: Callable[[pd.DataFrame], T]) -> list[T]:
+        """Apply a function to the columns that groups need, as they were in the source, of each shard's rows."""
+        return self.engine.map(partial(_on_source_block, function), self.shards)
+
+    def sample(self, rows: int) -> AuditTable:
+        """At most so many rows of this part, drawn by their hash, in an order of their own."""
+        if self.part_rows <= rows:
+            return self.in_memory()
+        share = _SLACK * rows / self.part_rows
+        while True:
+            limit = 2**64 - 1 if share >= 1.0 else int(share * 2**64)
+            parts = self.map_blocks(partial(_rows_below, limit=limit))
+            if sum(map(len, parts)) >= rows or share >= 1.0:
+                break
+            share *= 2.0
+        frame = together(parts)
+        lowest = np.argsort(frame[RANK].to_numpy(), kind="stable")[:rows]
+        return self._with(frame.take(lowest))
+
+    def in_memory(self) -> AuditTable:
+        """All rows of this part as one table; for tables that are not large."""
+        frame = together(self.map_blocks(_frame_of))
+        return self._with(in_order_of_content(frame, self.header.used))
+
+    def divided(self, settings: Split) -> tuple[ShardedTable, ShardedTable]:
+        """The train and the test part.
+
+        Raises
+        ------
+        DataError
+            When a part would have fewer than two audited rows.
+        """
+        if not is_by_hash(self, settings):
+            settings = settings.model_copy(update={"method": "hash"})
+        header = replace(self.header, spec=self.spec.model_copy(update={"split": settings}))
+        parts = []
+        for name in ("train", "test"):
+            part = replace(self, header=replace(header, part=name), part=name)
+            parts.append(part.counted())
+        train, test = parts
+        refuse_empty_parts(parts, self.audited_rows)
+        return train, test
+
+    def counted(self) -> ShardedTable:
+        """The same part with its numbers of rows."""
+        counts = self.map_blocks(_count)
+        return replace(self, part_rows=sum(one for one, _ in counts), audited_rows=sum(one for _, one in counts))
+
+    def _with(self, frame: pd.DataFrame) -> AuditTable:
+        return replace(self.header, frame=tidy(frame).reset_index(drop=True))
+
+
+def on_block(function: Callable[[AuditTable], T], header: AuditTable, part: PartName, shard: Shard) -> T:
+    """Apply a function to the rows of a shard's part."""
+    return function(read_block(header, part, shard))
+
+
+def read_block(header: AuditTable, part: PartName, shard: Shard) -> AuditTable:
+    """The rows of a shard's part as a table in memory."""
+    frame = shard.read_frame("table.arrow", [name for name in header.frame.columns if name != RANK])
+    frame[RANK] = np.array(shard.read_array("ranks.npy"))
+    chosen = rows_of_part(frame, header, part, shard)
+    return replace(header, frame=(frame if chosen.all() else frame[chosen]).reset_index(drop=True))
+
+
+def rows_of_part(frame: pd.DataFrame, header: AuditTable, part: PartName, shard: Shard) -> NDArray[np.bool_]:
+    """Which rows of a shard belong to a part."""
+    kept = np.array(shard.read_array("kept.npy"))
+    if part == "all":
+        return kept
+    return np.asarray(kept & (on_test_side(frame, header.spec.split) == (part == "test")))
+
+
+def together(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Blocks as one frame; categories are those of all blocks."""
+    if len(frames) == 1:
+        return frames[0]
+    columns: dict[str, object] = {}
+    for name in frames[0].columns:
+        parts = [one[name] for one in frames]
+        if isinstance(parts[0].dtype, pd.CategoricalDtype):
+            columns[str(name)] = pd.api.types.union_categoricals(parts)
+        else:
+            columns[str(name)] = pd.concat(parts, ignore_index=True)
+    return pd.DataFrame(columns)
+
+
+def _on_source_block(function: Callable[[pd.DataFrame], T], shard: Shard) -> T:
+    return function(shard.read_frame("source.arrow"))
+
+
+def _frame_of(block: AuditTable) -> pd.DataFrame:
+    return block.frame
+
+
+def _rows_below(block: AuditTable, limit: int) -> pd.DataFrame:
+    return block.frame[block.frame[RANK].to_numpy() <= np.uint64(limit)]
+
+
+def _count(block: AuditTable) -> tuple[int, int]:
+    return len(block.frame), int(block.frame[BIAS_VARIABLE].notna().sum())
