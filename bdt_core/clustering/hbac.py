@@ -241,12 +241,12 @@ class HBAC(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         tree = finish(grown, moments_of_nodes(grown, order, y), self.better, encoder, layout)
         return self.adopt(tree, encoder, method)
 
-    def adopt(self, tree: ClusterTree, encoder: Encoder, method: str) -> Self:
+    def adopt(self, tree: ClusterTree, encoder: Encoder, method: str, *, named: bool = False) -> Self:
         """Take over a tree that was grown elsewhere, for example on rows in shards."""
         self.tree_ = tree
         self.encoder_ = encoder
         self.method_ = method
-        self._set_shape(named=False)
+        self._set_shape(named=named)
         return self
 
     def fit_predict(self, X: Any, y: Any, **fit_params: Any) -> npt.NDArray[np.int64]:

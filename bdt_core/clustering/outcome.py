@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -10,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bdt_core.clustering import row_kernels
-from bdt_core.table.encoding import exact_sum
+from bdt_core.table.exact import Floats, Span, Step, span_of, step_of_values
 
 LARGEST = 2**31 - 1
 
@@ -49,25 +50,59 @@ class Moments:
         return Fraction(whole.rows * self.total - self.rows * whole.total, self.rows * others)
 
 
-def whole_numbers(y: npt.NDArray[np.float64], better: str) -> npt.NDArray[np.int32]:
-    """The bias variable, higher is worse, moved to mean 0 and stretched to the range of int32.
+@dataclass(frozen=True)
+class WholeScale:
+    """How a bias variable becomes whole numbers: moved to mean 0 and stretched to the range of int32.
 
-    Values of y that are equal stay equal; steps are 2**-31 of the largest distance from the mean.
+    Values that are equal stay equal; steps are 2**-31 of the largest distance from the mean.
+
+    Attributes
+    ----------
+    span : Span
+        Of all values.
+    mean : float
+        Of all values after they are moved and stretched to 0 to 1.
+    better : {"lower", "higher"}
+    """
+
+    span: Span
+    mean: float
+    better: str
+
+    def unit_values(self, y: Floats) -> Floats:
+        """Values between 0 and 1, in memory of their own."""
+        whole = y - self.span.low
+        largest = self.span.high - self.span.low
+        if largest > 0.0:
+            whole /= largest
+        return whole
+
+    def numbers(self, y: Floats) -> npt.NDArray[np.int32]:
+        """The values as whole numbers, higher is worse."""
+        whole = self.unit_values(y)
+        whole -= self.mean
+        highest = 1.0 if self.span.high > self.span.low else 0.0
+        unit = max(self.mean, highest - self.mean) / LARGEST  # the smallest value was 0
+        if unit > 0.0:
+            whole /= unit
+        np.rint(whole, out=whole)
+        found: npt.NDArray[np.int32] = whole.astype(np.int32)
+        return np.negative(found, out=found) if self.better == "higher" else found
+
+    @classmethod
+    def fit(cls, span: Span, better: str, count: Callable[[WholeScale, Step], int]) -> WholeScale:
+        """Learn the mean; ``count`` gives the steps of all values between 0 and 1."""
+        blank = cls(span, 0.0, better)
+        step = step_of_values(Span(span.rows, 0.0, 1.0 if span.high > span.low else 0.0))
+        return cls(span, step.total(count(blank, step)) / span.rows, better)
+
+
+def whole_numbers(y: Floats, better: str) -> npt.NDArray[np.int32]:
+    """The bias variable as whole numbers; see `WholeScale`.
 
     Parameters
     ----------
     y : float64 ndarray of shape (n,)
     better : {"lower", "higher"}
     """
-    whole = y - y.min()
-    largest = whole.max()
-    if largest > 0.0:
-        whole /= largest
-    mean = exact_sum(whole) / len(whole)
-    whole -= mean
-    unit = max(mean, float(whole.max())) / LARGEST  # the smallest value was 0
-    if unit > 0.0:
-        whole /= unit
-    np.rint(whole, out=whole)
-    numbers: npt.NDArray[np.int32] = whole.astype(np.int32)
-    return np.negative(numbers, out=numbers) if better == "higher" else numbers
+    return WholeScale.fit(span_of(y), better, lambda scale, step: step.count(scale.unit_values(y))).numbers(y)

@@ -40,8 +40,8 @@ class Condition:
         """Whether each row meets the condition."""
         column = frame[self.column]
         if not self.is_range:
-            equal = column.isna() if self.level is None else column.astype("object").eq(self.level)
-            return np.asarray(equal.to_numpy(dtype=bool, na_value=False) != self.negated)
+            equal = column.isna().to_numpy() if self.level is None else _equals(column, self.level)
+            return np.asarray(equal != self.negated)
         x = column.to_numpy(dtype=np.float64, na_value=np.nan)
         with np.errstate(invalid="ignore"):
             return (x > (-np.inf if self.above is None else self.above)) & (
@@ -81,15 +81,26 @@ class Rule:
 
     def precision_and_recall(self, frame: pd.DataFrame, inside: NDArray[np.bool_]) -> tuple[float | None, float | None]:
         """Share of the rule's rows that are in the cluster, and share of the cluster's rows that the rule meets."""
+        return precision_and_recall(*self.count(frame, inside))
+
+    def count(self, frame: pd.DataFrame, inside: NDArray[np.bool_]) -> tuple[int, int, int]:
+        """Rows that the rule meets, those of them in the cluster, and rows of the cluster; they add up over blocks."""
         met = self.holds(frame)
-        both = int((met & inside).sum())
-        return (
-            both / int(met.sum()) if met.any() else None,
-            both / int(inside.sum()) if inside.any() else None,
-        )
+        return int(met.sum()), int((met & inside).sum()), int(inside.sum())
 
     def __str__(self) -> str:
         return " and ".join(map(str, self.conditions)) or "everybody"
+
+
+def precision_and_recall(met: int, both: int, inside: int) -> tuple[float | None, float | None]:
+    """From the rows that a rule meets, those of them in the cluster, and the rows of the cluster.
+
+    Examples
+    --------
+    >>> precision_and_recall(10, 5, 20)
+    (0.5, 0.25)
+    """
+    return both / met if met else None, both / inside if inside else None
 
 
 def find_rule(X: pd.DataFrame, inside: NDArray[np.bool_]) -> Rule:
@@ -191,6 +202,14 @@ class _Column:
         scores = is_not if negated else is_level
         at = int(scores.argmax())
         return float(scores[at]), Condition(self.name, level=self.levels[at], negated=negated)
+
+
+def _equals(column: pd.Series, level: str) -> NDArray[np.bool_]:
+    """Whether each row has a level; a missing one has none."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        wanted = [i for i, one in enumerate(column.cat.categories) if one == level]
+        return np.isin(column.cat.codes.to_numpy(), wanted)
+    return column.eq(level).to_numpy(dtype=bool, na_value=False)
 
 
 def _rule(columns: list[_Column], inside: NDArray[np.bool_]) -> Rule:

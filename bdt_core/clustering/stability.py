@@ -65,6 +65,8 @@ def measure_stability(
     X: Any,
     y: NDArray[np.float64],
     *,
+    labels: NDArray[np.int64] | None = None,
+    fitted_rows: int | None = None,
     bootstraps: int = 50,
     seeds: int = SEEDS,
     random_state: int = 0,
@@ -75,9 +77,13 @@ def measure_stability(
     Parameters
     ----------
     model : HBAC
-        Fitted on X and y.
+        Fitted on X and y, or on more rows of which these were drawn.
     X, y
         The training rows, in an order that does not depend on the source's.
+    labels : ndarray of int64, shape (n,), optional
+        The model's cluster of each row; by default its ``labels_``.
+    fitted_rows : int, optional
+        Rows that the model was fitted on, by default these: a smallest cluster in rows is a share of them.
     bootstraps, seeds : int
     random_state : int
     progress : callable, optional
@@ -101,13 +107,13 @@ def measure_stability(
     ['stable', 'stable']
     """
     table = model.encoder_.transform(X)
-    share = _share(model, table.rows)
+    share = _share(model, table.rows if fitted_rows is None else fitted_rows)
     rows = min(table.rows, MOST_ROWS)
     judged = np.arange(rows)
     if rows < table.rows:
         chosen = np.random.default_rng([random_state, 1]).choice(table.rows, rows, replace=False)
         judged = np.sort(chosen)
-    labels = model.labels_[judged]
+    labels = (model.labels_ if labels is None else labels)[judged]
     judged_table = _take(table, judged)
 
     def refit(number: int) -> NDArray[np.int64]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,18 +83,33 @@ def fit_categories(name: str, positions: Positions) -> CategoricalColumn:
     DataError
         When there are too many.
     """
+    return CategoricalColumn(name, ranked_levels(name, count_levels(positions)))
+
+
+def count_levels(positions: Positions) -> dict[str | None, int]:
+    """Rows of each level that occurs; None is missing."""
     counted = np.bincount(positions.rows + 1, minlength=len(positions.names) + 1).tolist()
     counts: dict[str | None, int] = {}
     for level, count in zip((None, *positions.names), counted, strict=True):
         if count:
             counts[level] = counts.get(level, 0) + count
+    return counts
+
+
+def ranked_levels(name: str, counts: Mapping[str | None, int]) -> tuple[str | None, ...]:
+    """Levels by falling number of rows, then by name.
+
+    Raises
+    ------
+    DataError
+        When there are too many.
+    """
     if len(counts) > MAX_LEVELS:
         raise DataError(
             f'Column "{name}" has {len(counts):,} different values: it looks like an identifier. '
             f"Leave it out of the features, or group it into at most {MAX_LEVELS:,} categories."
         )
-    ranked = sorted(counts, key=lambda level: (-counts[level], level is None, level or ""))
-    return CategoricalColumn(name, tuple(ranked))
+    return tuple(sorted(counts, key=lambda level: (-counts[level], level is None, level or "")))
 
 
 def encode_categories(column: CategoricalColumn, positions: Positions, out: npt.NDArray[Any]) -> None:
