@@ -21,12 +21,10 @@ from bdt_core.fairness.declared_groups import (
     score_groups,
 )
 from bdt_core.report.document import build_document
+from bdt_core.shards.opening import Opened, divide, open_table
 from bdt_core.significance import ClusterSignificance, compare_clusters
 from bdt_core.spec import AuditSpec, load_spec, parse_spec
-from bdt_core.table.audit_table import AuditTable
-from bdt_core.table.sources import read_table
-from bdt_core.table.split import split_rows
-from bdt_core.table.validate import validate
+from bdt_core.table.rows import Rows
 from bdt_core.verdict import Verdict
 
 STAGES = (
@@ -49,7 +47,8 @@ class AuditResult:
 
     Attributes
     ----------
-    table, train, test : AuditTable
+    table, train, test : Rows
+        Of a table that was worked on out of core only the facts are left: its rows were in temporary files.
     clusters : Clusters
     significance : ClusterSignificance
     differences : FeatureDifferences
@@ -61,9 +60,9 @@ class AuditResult:
         The report as data.
     """
 
-    table: AuditTable
-    train: AuditTable
-    test: AuditTable
+    table: Rows
+    train: Rows
+    test: Rows
     clusters: Clusters
     significance: ClusterSignificance
     differences: FeatureDifferences
@@ -108,6 +107,7 @@ def audit(
     spec: AuditSpec | dict[str, Any] | str | Path,
     *,
     progress: Progress | None = None,
+    notice: Callable[[str], None] | None = None,
 ) -> AuditResult:
     """Audit a table.
 
@@ -118,6 +118,8 @@ def audit(
     spec : AuditSpec, dict or path of a YAML file
     progress : callable, optional
         Called with (stage, steps done, steps of the stage).
+    notice : callable, optional
+        Called with a sentence, when the table is too large for memory and is worked on in temporary files.
 
     Returns
     -------
@@ -148,11 +150,16 @@ def audit(
     settled = _settled(spec, data)
     say = _Announcer(progress)
     say(0)
-    frame = data if isinstance(data, pd.DataFrame) else read_table(settled.source)
-    say(1)
-    table = validate(frame, settled)
+    frame = data if isinstance(data, pd.DataFrame) else None
+    with open_table(frame, settled, progress=say.rows, notice=notice) as opened:
+        return _audit(opened, settled, say)
+
+
+def _audit(opened: Opened, settled: AuditSpec, say: _Announcer) -> AuditResult:
+    """The stages after the table is there."""
+    table = opened.table
     say(2)
-    train, test = split_rows(table, settled.split)
+    train, test = divide(table, settled.split)
     say(3)
     clusters = find_clusters(train, settled.clustering, progress=say.steps(3))
     say(4)
@@ -162,8 +169,8 @@ def audit(
     say(6)
     counts = metrics = scores = None
     if settled.facets:
-        counts = count_groups(frame, settled)
-        metrics = compare_groups(counts, settled.significance, frame)
+        counts = count_groups(opened.source, settled)
+        metrics = compare_groups(counts, settled.significance, opened.source)
         scores = score_groups(counts, settled.significance)
     say(7)
     depth = look_deeper(train, test, settled)
@@ -204,6 +211,11 @@ class _Announcer:
     def __call__(self, stage: int) -> None:
         if self._progress is not None:
             self._progress(STAGES[stage], 0, 1)
+
+    def rows(self, what: str, done: int, total: int | None) -> None:
+        """Of a source that is read in batches."""
+        if self._progress is not None:
+            self._progress(what, done, total or done)
 
     def steps(self, stage: int) -> Callable[[int, int], None] | None:
         progress = self._progress

@@ -7,22 +7,24 @@ from typing import Any
 import numpy as np
 
 from bdt_core.clustering.local_bias import LocalBias, LocalBiasSettings, LocalRows, find_local_bias, read_embeddings
+from bdt_core.depth import rows_at_hand
 from bdt_core.errors import DataError
 from bdt_core.fairness.coding import Threshold
 from bdt_core.fairness.confusion import favourable
 from bdt_core.fairness.declared_groups import favourable_values
 from bdt_core.spec import LocalBias as Wanted
 from bdt_core.table.audit_table import ROW, AuditTable
+from bdt_core.table.rows import Rows
 from bdt_core.verdict.harm import Judged, judged
 
 
-def find_audited_local_bias(train: AuditTable, test: AuditTable, wanted: Wanted) -> LocalBias:
+def find_audited_local_bias(train: Rows, test: Rows, wanted: Wanted) -> LocalBias:
     """Look for places in the data where groups are treated differently.
 
     Parameters
     ----------
-    train, test : AuditTable
-        Clusters are found on the one and judged on the other.
+    train, test : Rows
+        Clusters are found on the one and judged on the other; of a large table on ``large_rows`` drawn rows of each.
     wanted : LocalBias
         The section of the specification.
 
@@ -52,7 +54,7 @@ def find_audited_local_bias(train: AuditTable, test: AuditTable, wanted: Wanted)
         min_test_rows=train.spec.significance.min_rows,  # what is not tested is not printed either
         random_state=train.spec.split.random_state,
     )
-    train_rows, test_rows = _rows(train, wanted, embeddings), _rows(test, wanted, embeddings)
+    train_rows, test_rows = (_rows(rows_at_hand(one), wanted, embeddings) for one in (train, test))
     if not (train_rows.y_true == 1.0).any():
         raise DataError(
             f'No train row has a favourable label in column "{train.spec.group_columns()[0]}". Say which value is '

@@ -17,6 +17,7 @@ from bdt_core.clustering.stability import SEEDS, Stability, measure_stability
 from bdt_core.result import Result
 from bdt_core.spec import AuditSpec, Clustering
 from bdt_core.table.audit_table import AuditTable
+from bdt_core.table.rows import Rows
 
 Progress = Callable[[int, int], None]
 
@@ -54,7 +55,10 @@ class TrainCluster:
 
 @dataclass(frozen=True)
 class Clusters(Result):
-    """What the search found on the train rows; it can place any further row."""
+    """What the search found on the train rows; it can place any further row.
+
+    ``shown_rows`` is the number of train rows that rules and stability were worked out on: all, or a sample.
+    """
 
     spec: AuditSpec
     model_state: dict[str, Any]
@@ -64,6 +68,7 @@ class Clusters(Result):
     min_cluster_rows: int
     method: str
     stability: Stability | None
+    shown_rows: int
 
     @cached_property
     def model(self) -> HBAC:
@@ -75,12 +80,12 @@ class Clusters(Result):
         return np.asarray(self.model.predict(table.X), dtype=np.int64)
 
 
-def find_clusters(train: AuditTable, settings: Clustering, progress: Progress | None = None) -> Clusters:
+def find_clusters(train: Rows, settings: Clustering, progress: Progress | None = None) -> Clusters:
     """Find clusters of train rows whose bias variable deviates.
 
     Parameters
     ----------
-    train : AuditTable
+    train : Rows
         Only its features are clustered on; protected columns are kept out.
     settings : Clustering
     progress : callable, optional
@@ -90,8 +95,7 @@ def find_clusters(train: AuditTable, settings: Clustering, progress: Progress | 
     -------
     Clusters
     """
-    X, y = train.X, train.y
-    smallest = min_cluster_rows(settings, len(y), train.spec)
+    smallest = min_cluster_rows(settings, train.audited_rows, train.spec)
     model = HBAC(
         method=settings.method,
         max_iter=settings.max_iter,
@@ -104,27 +108,43 @@ def find_clusters(train: AuditTable, settings: Clustering, progress: Progress | 
         random_state=train.spec.split.random_state,
     )
     refits = settings.stability + SEEDS if settings.stability else 0
-    model.fit(X, y, progress=_part(progress, 0, settings.max_iter + refits))
+    splits_tried = _part(progress, 0, settings.max_iter + refits)
+    # What looks at single rows does so on a sample of a large table: rules and stability.
+    shown = train.sample(train.spec.large_rows) if train.is_large else train.in_memory()
+    if isinstance(train, AuditTable) or not train.is_large:
+        rows = train if isinstance(train, AuditTable) else shown
+        model.fit(rows.X, rows.y, progress=splits_tried)
+    else:
+        from bdt_core.clustering.sharded import fit_sharded
+        from bdt_core.shards.table import ShardedTable
+
+        assert isinstance(train, ShardedTable)
+        fit_sharded(model, train, progress=splits_tried)
+    X, y = shown.X, shown.y
+    labels = model.predict(X) if train.is_large else model.labels_
     stability = None
     if settings.stability:
         stability = measure_stability(
             model,
             X,
             y,
+            labels=labels,
+            fitted_rows=train.audited_rows,
             bootstraps=settings.stability,
             random_state=train.spec.split.random_state,
             progress=_part(progress, settings.max_iter, settings.max_iter + refits),
         )
-    rules = find_rules(X, model.labels_, model.n_clusters_)
+    rules = find_rules(X, labels, model.n_clusters_)
     return Clusters(
         spec=train.spec.model_copy(update={"clustering": settings}),
         model_state=model.to_dict(),
-        train=tuple(_describe(model, label, rule, y) for label, rule in enumerate(rules)),
-        train_rows=len(y),
-        train_mean=float(y.mean()),
+        train=tuple(_describe(model, label, rule) for label, rule in enumerate(rules)),
+        train_rows=train.audited_rows,
+        train_mean=model.tree_.nodes[0].mean,
         min_cluster_rows=smallest,
         method=model.method_,
         stability=stability,
+        shown_rows=len(y),
     )
 
 
@@ -148,14 +168,14 @@ def min_cluster_rows(settings: Clustering, train_rows: int, spec: AuditSpec) -> 
     return max(math.ceil(0.01 * train_rows), min(math.ceil(testable), train_rows // 4))
 
 
-def _describe(model: HBAC, label: int, rule: Rule, y: NDArray[np.float64]) -> TrainCluster:
-    inside = model.labels_ == label
+def _describe(model: HBAC, label: int, rule: Rule) -> TrainCluster:
+    leaf = model.tree_.leaf(label)
     return TrainCluster(
         label=label,
-        rows=int(inside.sum()),
-        mean=float(y[inside].mean()),
-        gap=float(model.gaps_[label]),
+        rows=leaf.rows,
+        mean=leaf.mean,
+        gap=leaf.gap,
         rule=rule,
         path=tuple(model.tree_.path(label)),
-        profile=model.tree_.leaf(label).prototype,
+        profile=leaf.prototype,
     )

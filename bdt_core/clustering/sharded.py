@@ -26,6 +26,7 @@ from bdt_core.clustering.working import (
     Kept,
     Working,
     ask,
+    bytes_per_row,
     candidates_of,
     densest_of,
     forget,
@@ -45,7 +46,7 @@ from bdt_core.table.exact import Span, Step, span_of, step_of_distances, step_of
 T = TypeVar("T")
 
 
-def fit_sharded(model: HBAC, train: ShardedTable, *, folder: str | None, progress: Progress | None = None) -> HBAC:
+def fit_sharded(model: HBAC, train: ShardedTable, *, progress: Progress | None = None) -> HBAC:
     """Find the clusters of the train rows.
 
     Parameters
@@ -53,8 +54,6 @@ def fit_sharded(model: HBAC, train: ShardedTable, *, folder: str | None, progres
     model : HBAC
         Its settings; ``labels_`` is not set.
     train : ShardedTable
-    folder : str or None
-        Where encoded rows are kept in files; None keeps them in memory.
     progress : callable, optional
 
     Returns
@@ -86,6 +85,8 @@ def fit_sharded(model: HBAC, train: ShardedTable, *, folder: str | None, progres
         model.better,
         lambda blank, step: sum(train.map_blocks(partial(_count_units, scale=blank, step=step))),
     )
+    held = train.audited_rows * bytes_per_row(encoder)
+    folder = None if held <= train.engine.room else train.shards[0].folder
     fit = Fit(uuid.uuid4().hex, train.header, encoder, layout, scale, folder)
     splitter = ShardSplitter(
         fit,

@@ -87,6 +87,12 @@ class Kept:
     split: Splits
 
 
+def bytes_per_row(encoder: Encoder) -> int:
+    """Memory or disk that an encoded row takes, with its bias variable (twice) and its hash."""
+    codes = len(encoder.categorical) * (1 if max([2, *encoder.levels]) <= 256 else 2)
+    return len(encoder.fields) * np.dtype(encoder.dtype).itemsize + codes + 4 + 8 + 8
+
+
 class Working:
     """The encoded audited rows of one shard, their bias variable and their content hashes."""
 

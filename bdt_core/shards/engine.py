@@ -15,6 +15,10 @@ T = TypeVar("T")
 class ShardEngine(Protocol):
     """Applies functions to shards, each where the shard is."""
 
+    @property
+    def room(self) -> int:
+        """Bytes of memory for encoded rows; more of them are kept in files."""
+
     def map(self, function: Callable[[Shard], T], shards: Sequence[Shard]) -> list[T]:
         """Results in the order of the shards.
 
@@ -33,9 +37,12 @@ class LocalEngine:
     ----------
     threads : int, optional
         As many as processors by default. Each works on one shard at a time, so that memory grows with them.
+    room : int
+        Bytes of memory for encoded rows.
     """
 
-    def __init__(self, threads: int | None = None) -> None:
+    def __init__(self, threads: int | None = None, room: int = 0) -> None:
+        self.room = room
         self.threads = threads or processors()
         self._pool: ThreadPoolExecutor | None = None
 

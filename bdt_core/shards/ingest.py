@@ -43,6 +43,8 @@ def ingest(
     folder: str | Path,
     engine: ShardEngine,
     progress: Progress | None = None,
+    *,
+    rows: int | None = None,
 ) -> ShardedTable:
     """Validate a table that comes in batches, and write it as shards.
 
@@ -55,7 +57,9 @@ def ingest(
         Where the shards go; everybody who works on them must see it.
     engine : ShardEngine
     progress : callable, optional
-        Called with (what is done, rows or shards done, all of them if known).
+        Called with (what is done, rows done, all of them if known).
+    rows : int, optional
+        All rows, if their number is known.
 
     Returns
     -------
@@ -69,7 +73,7 @@ def ingest(
         The folder cannot take the shards.
     """
     say = progress or (lambda *_: None)
-    written = _write_shards(batches, spec, str(folder), say)
+    written = _write_shards(batches, spec, str(folder), lambda done: say("read the table", done, rows))
     facts = functools.reduce(lambda one, other: one + other, (one.facts for one in written))
     roles = written[0].roles
     settled = settle(facts, roles, spec)
@@ -77,7 +81,7 @@ def ingest(
     typed = written[0].header
     columns = settled.kept(typed, spec)
     used = _used(typed[columns], settled)
-    say("number equal rows", 0, len(shards))
+    say("validate it", 0, facts.rows)
     kept = engine.map(functools.partial(_hash_shard, columns=columns, used=used, settled=settled, spec=spec), shards)
     write_ranks(shards, engine)
     lost = sum(one.lost for one in kept)
@@ -104,7 +108,9 @@ class _Written:
     header: pd.DataFrame
 
 
-def _write_shards(batches: Iterable[pd.DataFrame], spec: AuditSpec, folder: str, say: Progress) -> list[_Written]:
+def _write_shards(
+    batches: Iterable[pd.DataFrame], spec: AuditSpec, folder: str, say: Callable[[int], object]
+) -> list[_Written]:
     """Type and write each batch, while the next one is being read."""
     done = 0
     written = []
@@ -112,7 +118,7 @@ def _write_shards(batches: Iterable[pd.DataFrame], spec: AuditSpec, folder: str,
     for one in in_parallel(lambda pair: _write_shard(pair[1], pair[0], folder, spec), numbered, processors()):
         written.append(one)
         done += one.shard.rows
-        say("read the table", done, None)
+        say(done)
     if not written:
         raise SourceError(f"{spec.source.described} has a header but no rows.")
     return written

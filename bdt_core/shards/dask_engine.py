@@ -1,0 +1,204 @@
+"""Shards on a Dask cluster: each has a worker of its own, which keeps its rows from one question to the next."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from bdt_core.errors import BDTError, SourceError, SpecError
+from bdt_core.shards.shard import Shard
+from bdt_core.spec import DaskEngine
+from bdt_core.table.environment import expanded
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+T = TypeVar("T")
+
+_TRIES = 4
+"""So often a shard is given to a worker before the audit stops: each time the one before was lost."""
+
+_LOOK_EVERY = 1.0
+_CONNECT_WITHIN = 30.0
+_NO_WORKERS_FOR = 60.0
+_SHARE_FOR_ROWS = 0.4
+"""Of a worker's memory; Dask pauses workers that use most of it."""
+
+
+class DaskShards:
+    """Applies functions to shards on the workers of a cluster; see `bdt_core.shards.engine.ShardEngine`.
+
+    Parameters
+    ----------
+    settings : DaskEngine
+        A scheduler's address, or a number of processes of this machine.
+
+    Raises
+    ------
+    SpecError
+        Dask is not installed.
+    SourceError
+        The scheduler does not answer, or has no workers.
+    """
+
+    def __init__(self, settings: DaskEngine) -> None:
+        self._client, self._cluster = _connected(settings)
+        self._homes: dict[int, str] = {}
+        self._seen: tuple[float, dict[str, Any]] = (-_LOOK_EVERY, {})
+
+    @property
+    def dashboard(self) -> str:
+        """Where Dask shows what it does."""
+        return str(self._client.dashboard_link)
+
+    @property
+    def room(self) -> int:
+        """Bytes of memory for encoded rows on all workers."""
+        return int(_SHARE_FOR_ROWS * sum(one["memory_limit"] for one in self._workers().values()))
+
+    def map(self, function: Callable[[Shard], T], shards: Sequence[Shard]) -> list[T]:
+        """See `bdt_core.shards.engine.ShardEngine.map`.
+
+        Raises
+        ------
+        SourceError
+            The scheduler is lost, or a worker is lost again and again.
+        """
+        import cloudpickle
+        from distributed import CancelledError, wait
+        from distributed import TimeoutError as Late
+        from distributed.comm.core import CommClosedError
+
+        pickled = cloudpickle.dumps(function)
+        try:
+            tries = Counter(shard.number for shard in shards)
+            running = {self._submit(pickled, shard): place for place, shard in enumerate(shards)}
+            answers: list[Any] = [None] * len(shards)
+            while running:
+                try:
+                    done = wait(list(running), timeout=_LOOK_EVERY, return_when="FIRST_COMPLETED").done
+                except Late:
+                    done = set()
+                for future in done:
+                    place = running.pop(future)
+                    if future.status == "finished":
+                        answers[place] = future
+                    else:
+                        self._again(future, shards[place], tries)
+                        running[self._submit(pickled, shards[place])] = place
+                self._refuse_lost_scheduler()
+                alive = self._workers()
+                for future, place in list(running.items()):
+                    if self._homes[shards[place].number] not in alive:
+                        del running[future]
+                        self._again(None, shards[place], tries)
+                        future.cancel()
+                        running[self._submit(pickled, shards[place])] = place
+            return list(self._client.gather(answers))
+        except (CommClosedError, CancelledError, OSError) as error:
+            raise _lost_scheduler() from error
+
+    def __enter__(self) -> DaskShards:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._client.close(timeout=5)
+        if self._cluster is not None:
+            self._cluster.close(timeout=10)
+
+    def _submit(self, pickled: bytes, shard: Shard) -> Future[Any]:
+        return self._client.submit(_apply, pickled, shard, workers=[self._home(shard)], pure=False)
+
+    def _home(self, shard: Shard) -> str:
+        """The shard's worker; when that is lost, the one that has the fewest."""
+        workers = self._workers()
+        until = time.monotonic() + _NO_WORKERS_FOR
+        while not workers:
+            if time.monotonic() > until:
+                raise SourceError(
+                    f"All workers of the Dask cluster are gone for {_NO_WORKERS_FOR:.0f} s. Start some, and run the "
+                    "audit again; if they ran out of memory, give them more."
+                )
+            time.sleep(_LOOK_EVERY)
+            self._refuse_lost_scheduler()
+            workers = self._workers()
+        if self._homes.get(shard.number) not in workers:
+            load = Counter(dict.fromkeys(sorted(workers), 0))
+            load.update(home for home in self._homes.values() if home in workers)
+            self._homes[shard.number] = min(sorted(workers), key=lambda one: load[one])
+        return self._homes[shard.number]
+
+    def _again(self, future: Future[Any] | None, shard: Shard, tries: Counter[int]) -> None:
+        """Whether a shard may be given out once more; what went wrong otherwise."""
+        from distributed.scheduler import KilledWorker
+
+        error = None if future is None else future.exception(timeout=10)
+        if isinstance(error, BDTError):
+            raise error
+        if error is not None and not isinstance(error, KilledWorker):
+            raise SourceError(
+                f"A worker of the Dask cluster failed on part {shard.number} of the table: {type(error).__name__}: "
+                f"{str(error)[:200]}. The workers need the same packages in the same versions as this process."
+            ) from error
+        tries[shard.number] += 1
+        if tries[shard.number] > _TRIES:
+            raise SourceError(
+                f"{_TRIES} workers of the Dask cluster were lost one after the other on part {shard.number} of the "
+                "table; most often they ran out of memory. Give each more memory, or name fewer threads per worker, "
+                "and run the audit again."
+            )
+
+    def _workers(self) -> dict[str, Any]:
+        """The cluster's workers by address, as they were a second ago at most."""
+        looked, workers = self._seen
+        if time.monotonic() - looked >= _LOOK_EVERY:
+            workers = self._client.scheduler_info(n_workers=-1)["workers"]
+            self._seen = time.monotonic(), workers
+        return workers
+
+    def _refuse_lost_scheduler(self) -> None:
+        if self._client.status != "running":
+            raise _lost_scheduler()
+
+
+def _apply(pickled: bytes, shard: Shard) -> Any:
+    import cloudpickle
+
+    return cloudpickle.loads(pickled)(shard)
+
+
+def _connected(settings: DaskEngine) -> tuple[Client, Any]:
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError:
+        raise SpecError(
+            '"engine.dask" needs the package distributed: pip install "bdt-pipeline[dask]", here and on the workers.'
+        ) from None
+    if settings.address is None:
+        cluster = LocalCluster(
+            n_workers=settings.local_workers,
+            threads_per_worker=1,
+            processes=True,
+            memory_limit=settings.memory_limit.replace(" ", ""),
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
+        )
+        return Client(cluster), cluster
+    address = expanded(settings.address, "engine.dask.address")
+    try:
+        client = Client(address, timeout=_CONNECT_WITHIN)
+    except (OSError, ValueError) as error:
+        raise SourceError(
+            f"No Dask scheduler answers at {address} ({type(error).__name__}). Start one with: dask scheduler, and "
+            "workers with: dask worker ADDRESS"
+        ) from None
+    return client, None
+
+
+def _lost_scheduler() -> SourceError:
+    return SourceError(
+        "The scheduler of the Dask cluster is gone. Nothing is reported from what was done so far; start it again, and "
+        "run the audit again."
+    )

@@ -1,0 +1,127 @@
+"""Open the table of a source: in memory, or in shards where it is too large for that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import pandas as pd
+
+from bdt_core.shards.engine import LocalEngine, ShardEngine
+from bdt_core.shards.memory import MemoryPlan, in_words, plan_memory, refuse_full_disk
+from bdt_core.shards.scratch import scratch_folder
+from bdt_core.spec import AuditSpec, Split
+from bdt_core.table.audit_table import AuditTable
+from bdt_core.table.rows import Rows
+from bdt_core.table.sources import read_table
+from bdt_core.table.split import split_rows
+from bdt_core.table.validate import validate
+
+if TYPE_CHECKING:
+    from bdt_core.shards.ingest import Progress
+    from bdt_core.shards.table import ShardedTable
+
+Notice = Callable[[str], None]
+
+_SHARD_CELLS = 20_000_000
+_SHARD_ROWS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A validated table, and the rows of its source for what counts these.
+
+    Attributes
+    ----------
+    table : Rows
+    source : DataFrame or ShardedTable
+    """
+
+    table: Rows
+    source: pd.DataFrame | ShardedTable
+
+
+@contextmanager
+def open_table(
+    frame: pd.DataFrame | None,
+    spec: AuditSpec,
+    *,
+    progress: Progress | None = None,
+    notice: Notice | None = None,
+) -> Iterator[Opened]:
+    """Read and validate the table of a specification, where there is room for it.
+
+    Parameters
+    ----------
+    frame : DataFrame or None
+        A table that is in memory already; None reads the source.
+    spec : AuditSpec
+        ``clustering.memory`` and ``engine`` say where the rows go; by default into memory if they fit.
+    progress : callable, optional
+        Called with (what is done, rows done, all of them if known) while a source is read in batches.
+    notice : callable, optional
+        Called with a sentence on where the rows go, when they do not go into memory.
+
+    Yields
+    ------
+    Opened
+        Rows in files are gone afterwards.
+    """
+    plan = None if frame is not None else memory_plan(spec)
+    if plan is None or not plan.out_of_core:
+        whole = read_table(spec.source) if frame is None else frame
+        yield Opened(validate(whole, spec), whole)
+        return
+    with ExitStack() as stack:
+        folder = stack.enter_context(scratch_folder())
+        refuse_full_disk(folder, plan.disk)
+        engine = stack.enter_context(engine_of(spec, plan))
+        if notice is not None:
+            disk = "" if plan.disk is None else f", which need about {in_words(plan.disk)}"
+            notice(f"Out of core, for {plan.reason}: temporary columns go to {folder}{disk}.")
+        table = table_in_shards(spec, folder, engine, progress)
+        yield Opened(table, table)
+
+
+def memory_plan(spec: AuditSpec) -> MemoryPlan:
+    """Whether the source of a specification is held in memory; another engine than this process never does that."""
+    from bdt_core.table.batches import measure_source
+
+    wanted = "out_of_core" if spec.engine.dask is not None else spec.clustering.memory
+    needs_size = wanted != "in_memory" and not (spec.source.path or "").startswith("demo:")
+    estimated = measure_source(spec.source).estimated_bytes if needs_size else None
+    plan = plan_memory(wanted, spec.clustering.memory_limit, estimated)
+    if spec.engine.dask is not None:
+        return MemoryPlan(True, "the audit runs on a Dask cluster", plan.limit, plan.disk)
+    return plan
+
+
+def engine_of(spec: AuditSpec, plan: MemoryPlan) -> ShardEngine:
+    """The engine that works on shards."""
+    if spec.engine.dask is None:
+        return LocalEngine(room=plan.limit // 2)
+    from bdt_core.shards.dask_engine import DaskShards
+
+    return DaskShards(spec.engine.dask)
+
+
+def table_in_shards(
+    spec: AuditSpec, folder: str | Path, engine: ShardEngine, progress: Progress | None = None
+) -> ShardedTable:
+    """Read the source of a specification in batches, and write them as shards into a folder."""
+    from bdt_core.shards.ingest import ingest
+    from bdt_core.table.batches import open_batches
+
+    with open_batches(spec.source) as batches:
+        batches.batch_rows = max(1000, min(_SHARD_ROWS, _SHARD_CELLS // len(batches.dtypes)))
+        return ingest(batches, spec, folder, engine, progress, rows=batches.rows)
+
+
+def divide(table: Rows, settings: Split) -> tuple[Rows, Rows]:
+    """Train and test rows, wherever they are."""
+    if isinstance(table, AuditTable):
+        return split_rows(table, settings)
+    return cast("ShardedTable", table).divided(settings)
