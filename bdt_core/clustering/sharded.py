@@ -86,8 +86,7 @@ def fit_sharded(model: HBAC, train: ShardedTable, *, progress: Progress | None =
         lambda blank, step: sum(train.map_blocks(partial(_count_units, scale=blank, step=step))),
     )
     held = train.audited_rows * bytes_per_row(encoder)
-    folder = None if held <= train.engine.room else train.shards[0].folder
-    fit = Fit(uuid.uuid4().hex, train.header, encoder, layout, scale, folder)
+    fit = Fit(uuid.uuid4().hex, train.header, encoder, layout, scale, in_files=held > train.engine.room)
     splitter = ShardSplitter(
         fit,
         train.shards,

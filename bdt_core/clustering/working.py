@@ -31,7 +31,7 @@ from bdt_core.clustering.split import (
 )
 from bdt_core.clustering.starts import Candidates, Dense, candidates, densest
 from bdt_core.errors import OutputError
-from bdt_core.shards.shard import Shard
+from bdt_core.shards.shard import Shard, process_folder
 from bdt_core.shards.table import read_block
 from bdt_core.table.audit_table import AuditTable
 from bdt_core.table.encoding import Encoded, Encoder
@@ -54,8 +54,8 @@ class Fit:
     layout : Layout
     scale : WholeScale
         Of the bias variable.
-    folder : str or None
-        Where encoded rows are kept in files; None keeps them in memory.
+    in_files : bool
+        Whether encoded rows are kept in temporary files instead of memory.
     """
 
     id: str
@@ -63,7 +63,7 @@ class Fit:
     encoder: Encoder
     layout: Layout
     scale: WholeScale
-    folder: str | None
+    in_files: bool
 
     @property
     def varying_numbers(self) -> npt.NDArray[np.bool_]:
@@ -114,8 +114,8 @@ class Working:
             hashes,
         ]
         self._map: mmap.mmap | None = None
-        if fit.folder is not None and len(y):
-            self._map, parts = _in_file(parts, fit.folder)
+        if fit.in_files and len(y):
+            self._map, parts = _in_file(parts, process_folder())
         numeric, codes, whole, y, hashes = parts
         self.layout = fit.layout
         self.table = Encoded(numeric, codes)
@@ -230,7 +230,7 @@ def _some(columns: npt.NDArray[Any], kept: npt.NDArray[np.bool_]) -> npt.NDArray
     return columns if kept.all() else np.ascontiguousarray(columns[kept])
 
 
-def _in_file(arrays: Sequence[npt.NDArray[Any]], folder: str) -> tuple[mmap.mmap, list[npt.NDArray[Any]]]:
+def _in_file(arrays: Sequence[npt.NDArray[Any]], folder: Path) -> tuple[mmap.mmap, list[npt.NDArray[Any]]]:
     """The arrays in a file that has no name any more, so that it is gone with the process, however that ends."""
     starts = np.cumsum([0, *(-(-one.nbytes // 64) * 64 for one in arrays)]).tolist()
     try:

@@ -36,11 +36,9 @@ def write_ranks(shards: Sequence[Shard], engine: ShardEngine) -> None:
     engine.map(partial(_count_earlier, shards=tuple(shards), buckets=buckets), numbered)
     engine.map(partial(_rank_shard, buckets=buckets), shards)
     for bucket in numbered:
-        for what in ("places", "known", "earlier"):
-            bucket.file(f"{what}.bucket.npy").unlink(missing_ok=True)
+        bucket.remove(*(f"{what}.bucket.npy" for what in ("places", "known", "earlier")))
     for shard in shards:
-        for what in (_HASHES, _UNIQUE, _COUNTS):
-            shard.file(what).unlink(missing_ok=True)
+        shard.remove(_HASHES, _UNIQUE, _COUNTS)
 
 
 def _count_earlier(bucket: Shard, shards: Sequence[Shard], buckets: int) -> None:

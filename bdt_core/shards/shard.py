@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
+import hashlib
 import os
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from bdt_core.errors import OutputError, SourceError
+from bdt_core.table.locations import is_remote
+
+if TYPE_CHECKING:
+    from upath import UPath
 
 
 @dataclass(frozen=True)
@@ -22,7 +30,8 @@ class Shard:
     Attributes
     ----------
     folder : str
-        Where its files are: a folder that everybody who works on the table sees.
+        Where its files are: a folder that everybody who works on the table sees, or the URL of one in an object
+        store, from which each process takes a copy when it first needs a file.
     number : int
         Its place among the shards.
     rows : int
@@ -32,9 +41,11 @@ class Shard:
     number: int
     rows: int
 
-    def file(self, what: str) -> Path:
-        """One of its files, such as ``table.arrow`` or ``ranks.npy``."""
-        return Path(self.folder) / f"{self.number:06d}.{what}"
+    def remove(self, *several: str) -> None:
+        """Remove files that are of no use any more."""
+        for what in several:
+            file = self._file(what)
+            file.unlink(missing_ok=True)
 
     def write_frame(self, what: str, frame: pd.DataFrame) -> None:
         """Write columns that `read_frame` maps into memory."""
@@ -49,13 +60,13 @@ class Shard:
             with pa.OSFile(str(file), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
                 writer.write_table(table)
 
-        write_whole(self.file(what), write)
+        self._write(what, write)
 
     def read_frame(self, what: str, columns: Iterable[str] | None = None) -> pd.DataFrame:
         """Columns, or those that are named."""
         import pyarrow as pa
 
-        file = self.file(what)
+        file = self._readable(what)
         try:
             with pa.memory_map(str(file)) as source:
                 table = pa.ipc.open_file(source).read_all()
@@ -73,16 +84,69 @@ class Shard:
             with file.open("wb") as sink:
                 np.save(sink, values, allow_pickle=False)
 
-        write_whole(self.file(what), write)
+        self._write(what, write)
 
     def read_array(self, what: str) -> NDArray[Any]:
         """An array, mapped into memory."""
-        file = self.file(what)
+        file = self._readable(what)
         try:
             array: NDArray[Any] = np.load(file, mmap_mode="r", allow_pickle=False)
         except (OSError, ValueError):
             raise lost(file) from None
         return array
+
+    def _file(self, what: str) -> Path | UPath:
+        name = f"{self.number:06d}.{what}"
+        if not is_remote(self.folder):
+            return Path(self.folder) / name
+        from upath import UPath
+
+        return UPath(self.folder) / name
+
+    def _write(self, what: str, write: Callable[[Path], None]) -> None:
+        file = self._file(what)
+        if isinstance(file, Path) and not is_remote(self.folder):
+            write_whole(file, write)
+            return
+        copy = _copy_of(file)
+        write_whole(copy, write)
+        try:
+            file.fs.put_file(str(copy), file.path)  # type: ignore[union-attr]
+        except Exception as error:  # whatever the object store's library raises
+            raise OutputError(f"{file} cannot be written: {type(error).__name__}: {str(error)[:200]}.") from None
+
+    def _readable(self, what: str) -> Path:
+        """The file, or this process's copy of it."""
+        file = self._file(what)
+        if isinstance(file, Path) and not is_remote(self.folder):
+            return file
+        copy = _copy_of(file)
+        if not copy.exists():
+            try:
+                write_whole(copy, lambda part: file.fs.get_file(file.path, str(part)))  # type: ignore[union-attr]
+            except OutputError:
+                raise
+            except Exception:  # whatever the object store's library raises
+                raise lost(file) from None
+        return copy
+
+
+def _copy_of(file: Path | UPath) -> Path:
+    """Where this process keeps its copy of a file that is elsewhere."""
+    name = hashlib.sha256(str(file).encode()).hexdigest()[:24]
+    return process_folder() / f"{name}-{file.name}"
+
+
+@functools.cache
+def process_folder() -> Path:
+    """A folder of this process for copies, removed when it ends."""
+    from bdt_core.shards.scratch import scratch_folder
+
+    return _at_exit.enter_context(scratch_folder())
+
+
+_at_exit = ExitStack()
+atexit.register(_at_exit.close)
 
 
 def write_whole(file: Path, write: Callable[[Path], None]) -> None:
@@ -105,7 +169,7 @@ def write_whole(file: Path, write: Callable[[Path], None]) -> None:
         ) from None
 
 
-def lost(file: Path) -> SourceError:
+def lost(file: Path | UPath) -> SourceError:
     """What to say of a file that was there."""
     return SourceError(
         f"{file} is gone or damaged: a temporary file of this audit was deleted or changed while it ran. Nothing is "
