@@ -14,11 +14,12 @@ import pandas as pd
 
 from bdt_core.errors import SourceError
 from bdt_core.shards.engine import ShardEngine, processors
+from bdt_core.shards.large_source import group_columns
 from bdt_core.shards.occurrences import write_hashes, write_ranks
 from bdt_core.shards.shard import Shard
 from bdt_core.shards.table import ShardedTable
 from bdt_core.spec import AuditSpec
-from bdt_core.table.audit_table import BIAS_VARIABLE, RANK, AuditTable, LeftOut, Role, fingerprint, row_hashes
+from bdt_core.table.audit_table import BIAS_VARIABLE, RANK, AuditTable, LeftOut, Role, fingerprint, row_hashes, tidy
 from bdt_core.table.ranks import added, content_sums
 from bdt_core.table.validate import (
     Settled,
@@ -133,16 +134,7 @@ def _write_shard(frame: pd.DataFrame, number: int, folder: str, spec: AuditSpec)
     of_groups = group_columns(spec)
     if of_groups:
         shard.write_frame("source.arrow", frame[[name for name in frame.columns if name in of_groups]])
-    return _Written(shard, facts, roles, typed.iloc[:0])
-
-
-def group_columns(spec: AuditSpec) -> set[str]:
-    """Columns of the source that are counted for declared groups."""
-    if not spec.facets:
-        return set()
-    groups = spec.groups
-    named = [*spec.group_columns(), groups.score, groups.stratum, *groups.similar_by]
-    return {name for name in (*named, *(name for facets in spec.facets for name in facets)) if name is not None}
+    return _Written(shard, facts, roles, tidy(typed.iloc[:0]))
 
 
 def in_parallel(function: Callable[[T], _Written], items: Iterator[T], threads: int) -> Iterator[_Written]:

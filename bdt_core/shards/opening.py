@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -106,6 +107,19 @@ def engine_of(spec: AuditSpec, plan: MemoryPlan) -> ShardEngine:
     from bdt_core.shards.dask_engine import DaskShards
 
     return DaskShards(spec.engine.dask)
+
+
+def engine_of_process(spec: AuditSpec) -> ShardEngine:
+    """The engine of a specification, opened once in this process and closed when that ends."""
+    key = (spec.engine.model_dump_json(), spec.clustering.memory_limit)
+    if key not in _engines:
+        plan = plan_memory("out_of_core", spec.clustering.memory_limit, None)
+        _engines[key] = engine_of(spec, plan)
+        atexit.register(_engines[key].__exit__, None, None, None)
+    return _engines[key]
+
+
+_engines: dict[tuple[str, str | None], ShardEngine] = {}
 
 
 def table_in_shards(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -17,7 +18,11 @@ from bdt_core.spec import AuditSpec, Split
 from bdt_core.table.audit_table import BIAS_VARIABLE, RANK, AuditTable, Column, LeftOut, Role, tidy
 from bdt_core.table.split import in_order_of_content, is_by_hash, on_test_side, refuse_empty_parts
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 T = TypeVar("T")
+_META = b"bdt.shards"
 PartName = Literal["all", "train", "test"]
 
 _SLACK = 1.05
@@ -135,6 +140,40 @@ class ShardedTable:
         """The same part with its numbers of rows."""
         counts = self.map_blocks(_count)
         return replace(self, part_rows=sum(one for one, _ in counts), audited_rows=sum(one for _, one in counts))
+
+    def to_arrow(self) -> pa.Table:
+        """As a table without rows, whose metadata says where the rows are."""
+        place = {
+            "folder": self.shards[0].folder,
+            "shards": [one.rows for one in self.shards],
+            "part": self.part,
+            "audited_rows": self.audited_rows,
+            "part_rows": self.part_rows,
+        }
+        table = self.header.to_arrow()
+        return table.replace_schema_metadata({**table.schema.metadata, _META: json.dumps(place).encode()})
+
+    @classmethod
+    def from_arrow(cls, table: pa.Table, engine: ShardEngine | None = None) -> ShardedTable | None:
+        """Undo `to_arrow`; None for another table.
+
+        Parameters
+        ----------
+        table : pyarrow.Table
+        engine : ShardEngine, optional
+            By default the one that the specification names, opened when it is first needed.
+        """
+        note = (table.schema.metadata or {}).get(_META)
+        if note is None:
+            return None
+        place = json.loads(note)
+        header = AuditTable.from_arrow(table)
+        shards = tuple(Shard(place["folder"], number, rows) for number, rows in enumerate(place["shards"]))
+        if engine is None:
+            from bdt_core.shards.opening import engine_of_process
+
+            engine = engine_of_process(header.spec)
+        return cls(header, shards, engine, place["part"], place["audited_rows"], place["part_rows"])
 
     def _with(self, frame: pd.DataFrame) -> AuditTable:
         return replace(self.header, frame=tidy(frame).reset_index(drop=True))

@@ -7,6 +7,7 @@ import dagster as dg
 from bdt_pipeline.assets import views_groups as views
 from bdt_pipeline.assets.common import AuditAssets
 from bdt_pipeline.assets.config import clear_failures, effective_spec
+from bdt_pipeline.assets.large_tables import source_rows
 from bdt_pipeline.assets.values import AuditTable, DataFrame, GroupCounts
 
 
@@ -28,7 +29,7 @@ def group_counts(audit: AuditAssets) -> dg.AssetsDefinition:
     ) -> dg.MaterializeResult[Any]:
         with clear_failures():
             spec = effective_spec(validated_data.spec, context.op_execution_context.op_config)
-            counts = audit.stages.count_groups(raw_data, spec)
+            counts = audit.stages.count_groups(source_rows(raw_data, spec), spec)
         return dg.MaterializeResult(value=counts, metadata=views.counts(counts))
 
     return asset
@@ -52,7 +53,8 @@ def group_metrics(audit: AuditAssets) -> dg.AssetsDefinition:
     ) -> dg.MaterializeResult[Any]:
         with clear_failures():
             settings = effective_spec(audit.spec, context.op_execution_context.op_config).significance
-            metrics = audit.stages.compare_groups(group_counts, settings, raw_data)
+            rows = source_rows(raw_data, group_counts.spec)
+            metrics = audit.stages.compare_groups(group_counts, settings, rows)
         return dg.MaterializeResult(value=metrics, metadata=views.metrics(metrics))
 
     return asset

@@ -7,6 +7,7 @@ import dagster as dg
 from bdt_pipeline.assets import views
 from bdt_pipeline.assets.common import AuditAssets
 from bdt_pipeline.assets.config import clear_failures, effective_spec
+from bdt_pipeline.assets.large_tables import work_metadata
 from bdt_pipeline.assets.values import AuditTable, Clusters
 
 
@@ -30,7 +31,7 @@ def hbac_clusters(audit: AuditAssets) -> dg.AssetsDefinition:
             clusters = audit.stages.find_clusters(
                 train_data, settings, lambda done, total: context.log.debug(f"split {done} of {total}")
             )
-        return dg.MaterializeResult(value=clusters, metadata=views.clusters(clusters))
+        return dg.MaterializeResult(value=clusters, metadata=views.clusters(clusters) | work_metadata(train_data))
 
     return asset
 

@@ -17,12 +17,15 @@ if TYPE_CHECKING:
     from bdt_core.differences import FeatureDifferences
     from bdt_core.fairness.declared_groups import GroupCounts, GroupMetrics, GroupScores
     from bdt_core.mitigation import Mitigation
+    from bdt_core.shards.large_source import LargeSource
+    from bdt_core.shards.table import ShardedTable
     from bdt_core.significance import ClusterSignificance
     from bdt_core.slices import Slices
     from bdt_core.spec import AuditSpec, SliceSearch
     from bdt_core.spec import LocalBias as LocalBiasSettings
     from bdt_core.spec import Mitigation as MitigationWanted
     from bdt_core.table.audit_table import AuditTable
+    from bdt_core.table.rows import Rows
 
 
 class Stages:
@@ -56,11 +59,29 @@ class Stages:
 
         return validate(frame, spec)
 
-    def split_rows(self, table: AuditTable, settings: Split) -> tuple[AuditTable, AuditTable]:
-        """Divide the rows into train and test rows."""
-        from bdt_core.table.split import split_rows
+    def leave_in_place(self, spec: AuditSpec) -> LargeSource | None:
+        """The source as something to be read in batches, if its table would not fit into memory; else None."""
+        if type(self).read_table is not Stages.read_table:
+            return None  # only the method that replaces ours knows where the table is
+        from bdt_core.shards.large_source import LargeSource
+        from bdt_core.shards.opening import memory_plan
 
-        return split_rows(table, settings)
+        plan = memory_plan(spec)
+        return LargeSource.of(spec.source, plan.reason) if plan.out_of_core else None
+
+    def validate_in_shards(
+        self, spec: AuditSpec, folder: str, progress: Callable[[str, int, int | None], None] | None = None
+    ) -> ShardedTable:
+        """Read the source in batches, check them, and write them as columns into a folder."""
+        from bdt_core.shards.opening import engine_of_process, table_in_shards
+
+        return table_in_shards(spec, folder, engine_of_process(spec), progress)
+
+    def split_rows(self, table: Rows, settings: Split) -> tuple[Rows, Rows]:
+        """Divide the rows into train and test rows."""
+        from bdt_core.shards.opening import divide
+
+        return divide(table, settings)
 
     def find_clusters(
         self, train: AuditTable, settings: Clustering, progress: Callable[[int, int], None] | None = None

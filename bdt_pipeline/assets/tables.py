@@ -9,6 +9,7 @@ from bdt_core.spec import Source
 from bdt_pipeline.assets import views
 from bdt_pipeline.assets.common import AuditAssets
 from bdt_pipeline.assets.config import clear_failures, effective_spec
+from bdt_pipeline.assets.large_tables import is_large_source, large_source_metadata, validated_in_shards, work_metadata
 from bdt_pipeline.assets.partitions import source_of_part
 from bdt_pipeline.assets.values import AuditTable, DataFrame
 
@@ -25,12 +26,17 @@ def raw_data(audit: AuditAssets) -> dg.AssetsDefinition:
         description="The table as it was read: nothing dropped, nothing converted.",
         kinds={"pandas", "parquet"},
         takes={} if upstream is None else {"upstream": dg.AssetIn(key=dg.AssetKey.from_user_string(upstream))},
-        config=["source"],
+        config=["source", "engine"],
         stored_as="table",
     )
     def asset(context: dg.AssetExecutionContext, **inputs: Any) -> dg.MaterializeResult[Any]:
         with clear_failures(audit.quarantine(context)):
-            source = source_of_part(effective_spec(audit.spec, context.op_execution_context.op_config).source, context)
+            spec = effective_spec(audit.spec, context.op_execution_context.op_config)
+            source = source_of_part(spec.source, context)
+            large = None if inputs else audit.stages.leave_in_place(spec.model_copy(update={"source": source}))
+            if large is not None:
+                context.log.info(f"{source.described} is left where it is: {large.reason}.")
+                return dg.MaterializeResult(value=large, metadata=large_source_metadata(large))
             frame = audit.stages.take_table(inputs["upstream"]) if inputs else audit.stages.read_table(source)
         frame.attrs[_SOURCE] = source.model_dump(mode="json")
         return dg.MaterializeResult(value=frame, metadata=views.raw_table(frame, source))
@@ -46,14 +52,18 @@ def validated_data(audit: AuditAssets) -> dg.AssetsDefinition:
         description="Columns with settled types and roles, and the bias variable: what is measured per person.",
         kinds={"pandas", "parquet"},
         takes=["raw_data"],
-        config=["bias_variable", "features", "protected", "missing"],
+        config=["bias_variable", "features", "protected", "missing", "engine"],
         stored_as="table",
     )
     def asset(context: dg.AssetExecutionContext, raw_data: DataFrame) -> dg.MaterializeResult[Any]:
         with clear_failures(audit.quarantine(context)):
             spec = effective_spec(audit.spec, context.op_execution_context.op_config)
-            table = audit.stages.validate(raw_data, spec.model_copy(update={"source": _source(raw_data, spec.source)}))
-        return dg.MaterializeResult(value=table, metadata=views.validated_table(table))
+            if is_large_source(raw_data):
+                table = validated_in_shards(audit, context, spec.model_copy(update={"source": raw_data.source}))
+            else:
+                source = _source(raw_data, spec.source)
+                table = audit.stages.validate(raw_data, spec.model_copy(update={"source": source}))
+        return dg.MaterializeResult(value=table, metadata=views.validated_table(table) | work_metadata(table))
 
     return asset
 

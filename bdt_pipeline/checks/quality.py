@@ -9,6 +9,7 @@ import dagster as dg
 from bdt_core.spec import AuditSpec
 from bdt_pipeline.assets.common import AuditAssets
 from bdt_pipeline.assets.config import clear_failures, effective_spec
+from bdt_pipeline.assets.large_tables import is_large_source
 from bdt_pipeline.assets.values import AuditTable, DataFrame
 from bdt_pipeline.assets.views import table_of
 
@@ -60,7 +61,10 @@ def _raw_quality(audit: AuditAssets) -> dg.AssetChecksDefinition:
 
         with clear_failures():
             spec = spec_of_run(context, audit)
-        marked = with_marks(raw_data, spec)
+        # Of a table that was left at its source the beginning is looked at; the rest is checked when it is read.
+        source: Any = raw_data
+        table = source.beginning(spec.large_rows) if is_large_source(source) else source
+        marked = with_marks(table, spec)
         rows = _evaluated(marked, list(raw_rules(marked, spec)))
         put_aside = audit.quarantine(context)
         broken = [f"{row[0]}: {row[1]}, wanted {row[2]}" for one in _RAW if one.blocking
@@ -83,7 +87,8 @@ def _validated_quality(audit: AuditAssets) -> dg.AssetChecksDefinition:
         from bdt_core.table.validate import find_leaks
         from bdt_pipeline.checks.rules import validated_rules
 
-        table = validated_data
+        most = validated_data.spec.large_rows
+        table = validated_data.sample(most) if validated_data.is_large else validated_data.in_memory()
         rows = _evaluated(table.audited, list(validated_rules(table, spec_of_run(context, audit))))
         features = table.names("feature")
         leaks = find_leaks(table.audited, features, table.spec)

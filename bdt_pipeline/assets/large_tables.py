@@ -1,0 +1,96 @@
+"""What assets do differently with a table that is larger than memory."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+from upath import UPath
+
+from bdt_core.spec import AuditSpec
+from bdt_pipeline.assets.common import AuditAssets
+from bdt_pipeline.resources.storage import make_folder, storage_root
+
+_SAY_EVERY = 10.0
+
+
+def is_large_source(value: Any) -> bool:
+    """Whether a table was left at its source."""
+    from bdt_core.shards.large_source import LargeSource
+
+    return isinstance(value, LargeSource)
+
+
+def source_rows(raw_data: Any, spec: AuditSpec) -> Any:
+    """The rows of a source for what counts groups: the table, or batches of the columns that are counted."""
+    if not is_large_source(raw_data):
+        return raw_data
+    from bdt_core.shards.large_source import group_columns
+
+    return raw_data.of_columns(group_columns(spec))
+
+
+def validated_in_shards(audit: AuditAssets, context: dg.AssetExecutionContext, spec: AuditSpec) -> Any:
+    """The table as columns in a folder of the run's own; folders of earlier runs are removed then."""
+    part = context.partition_key if context.has_partition_key else "all"
+    parent = storage_root(context.instance, audit.storage) / audit.spec.name / "columns" / _plain(part)
+    folder = parent / context.run.run_id
+    make_folder(folder)
+    said = time.monotonic()
+
+    def progress(what: str, done: int, total: int | None) -> None:
+        nonlocal said
+        if time.monotonic() - said >= _SAY_EVERY:
+            said = time.monotonic()
+            context.log.info(f"{what}: {done:,} of {total:,} rows" if total else f"{what}: {done:,} rows")
+
+    table = audit.stages.validate_in_shards(spec, str(folder), progress)
+    for other in parent.iterdir():
+        if other.name != folder.name:
+            _remove(other)
+    dashboard = getattr(table.engine, "dashboard", None)
+    if dashboard is not None:
+        context.log.info(f"The Dask dashboard is at {dashboard}.")
+    return table
+
+
+def large_source_metadata(large: Any) -> dict[str, Any]:
+    """What the UI shows of a table that was left at its source."""
+    columns = [dg.TableColumn(name, kind) for name, kind in large.dtypes.items()]
+    return {
+        "dagster/row_count": large.rows,
+        "dagster/column_schema": dg.TableSchema(columns),
+        "source": large.source.described,
+        "left at its source": large.reason,
+    }
+
+
+def work_metadata(table: Any) -> dict[str, Any]:
+    """Where a table's rows are and what works on them; nothing for a table in memory."""
+    engine = getattr(table, "engine", None)
+    if engine is None:
+        return {}
+    dashboard = getattr(engine, "dashboard", None)
+    return {
+        "shards": len(table.shards),
+        "worked on by": "threads of this process" if dashboard is None else "a Dask cluster",
+        **({} if dashboard is None else {"Dask dashboard": dg.MetadataValue.url(dashboard)}),
+    }
+
+
+def _plain(part: str) -> str:
+    """A partition's key as the name of a folder, which never leads out of the store."""
+    import hashlib
+
+    safe = "".join(one if one.isalnum() or one in "-_" else "_" for one in part)[:60]
+    return f"{safe}-{hashlib.sha256(part.encode()).hexdigest()[:8]}"
+
+
+def _remove(folder: UPath) -> None:
+    if isinstance(folder, Path):
+        shutil.rmtree(folder, ignore_errors=True)
+    else:
+        folder.fs.rm(folder.path, recursive=True)

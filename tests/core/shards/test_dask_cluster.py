@@ -1,0 +1,175 @@
+"""Shards on a real Dask cluster of processes: the same model, and what happens when a part of the cluster dies."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bdt_core.clustering import HBAC
+from bdt_core.clustering.sharded import fit_sharded
+from bdt_core.errors import SourceError
+from bdt_core.shards.dask_engine import DaskShards
+from bdt_core.shards.engine import LocalEngine
+from bdt_core.shards.ingest import ingest
+from bdt_core.shards.scratch import scratch_folder
+from bdt_core.shards.shard import Shard
+from bdt_core.spec import DaskEngine, parse_spec
+
+pytest.importorskip("distributed")
+SPEC = parse_spec({"name": "t", "source": {"path": "t.csv"}, "large_rows": 1000, "bias_variable": {"column": "wrong"}})
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with DaskShards(DaskEngine(local_workers=2)) as engine:
+        yield engine
+
+
+@pytest.fixture(scope="module")
+def train():
+    rng = np.random.default_rng(2)
+    rows = 24_000
+    frame = pd.DataFrame({**{name: rng.normal(size=rows) for name in "abc"}, "town": rng.choice(list("xyz"), rows)})
+    frame["wrong"] = rng.normal(size=rows) + (frame["a"] > 1)
+    with scratch_folder() as folder, LocalEngine(1) as engine:
+        parts = [frame.iloc[:5000], frame.iloc[5000:9000], frame.iloc[9000:20_000], frame.iloc[20_000:]]
+        yield ingest(parts, SPEC, folder, engine).divided(SPEC.split)[0]
+
+
+@pytest.fixture(scope="module")
+def expected(train):
+    return fit_sharded(model(), train).to_dict()
+
+
+def model():
+    return HBAC(max_iter=5, min_cluster_size=0.01, n_init=3)
+
+
+def on(engine, train):
+    return train.__class__(**{**vars(train), "engine": engine})
+
+
+def test_the_model_is_that_of_one_process(cluster, train, expected):
+    assert fit_sharded(model(), on(cluster, train)).to_dict() == expected
+    assert cluster.dashboard.startswith("http://127.0.0.1:")
+
+
+def test_each_shard_stays_with_its_worker(cluster, train):
+    pids = [cluster.map(_process, train.shards) for _ in range(3)]
+    assert pids[0] == pids[1] == pids[2]
+    assert len(set(pids[0])) == 2
+    assert os.getpid() not in pids[0]
+
+
+def test_a_worker_that_is_killed_in_the_middle_changes_nothing(train, expected):
+    with DaskShards(DaskEngine(local_workers=2)) as engine:
+        killed = []
+
+        def kill_one(done, total):
+            if done == 2 and not killed:
+                killed.append(engine.map(_process, train.shards)[0])
+                os.kill(killed[0], signal.SIGKILL)
+
+        assert fit_sharded(model(), on(engine, train), progress=kill_one).to_dict() == expected
+        assert killed
+        assert killed[0] not in engine.map(_process, train.shards)
+
+
+def test_a_worker_that_is_killed_while_it_answers_is_asked_elsewhere(tmp_path):
+    shards = [Shard(str(tmp_path), number, 1) for number in range(4)]
+    with DaskShards(DaskEngine(local_workers=2)) as engine:
+        answers = engine.map(partial(_die_once, mark=str(tmp_path / "died")), shards)
+        assert answers == [0, 1, 2, 3]
+        assert (tmp_path / "died").exists()
+
+
+def test_a_worker_that_runs_out_of_memory_each_time_is_told(tmp_path):
+    with DaskShards(DaskEngine(local_workers=1, memory_limit="400 MiB")) as engine:
+        with pytest.raises(SourceError, match="workers of the Dask cluster were lost one after the other on part 0"):
+            engine.map(_too_large, [Shard(str(tmp_path), 0, 1)])
+        assert engine.map(_number, [Shard(str(tmp_path), 7, 1)]) == [7]  # and it can be used again
+
+
+def test_what_is_wrong_with_the_data_comes_in_its_own_words(cluster, train):
+    lost = [*train.shards, Shard(train.shards[0].folder, 99, 5)]
+    with pytest.raises(SourceError, match=r"000099\.table\.arrow is gone or damaged"):
+        cluster.map(_read, lost)
+
+
+def test_a_lost_scheduler_is_told_at_once(train):
+    port, processes = _cluster_of_its_own()
+    try:
+        with DaskShards(DaskEngine(address=f"tcp://127.0.0.1:{port}")) as engine:
+            assert engine.map(_number, train.shards) == [0, 1, 2, 3]
+            killer = threading.Timer(3.0, processes[0].kill)
+            killer.start()
+            began = time.monotonic()
+            with pytest.raises(SourceError, match="The scheduler of the Dask cluster is gone"):
+                engine.map(_sleep, train.shards)
+            assert time.monotonic() - began < 60
+    finally:
+        for one in processes:
+            one.kill()
+            one.wait()
+
+
+def test_a_scheduler_that_does_not_answer_is_named(monkeypatch):
+    monkeypatch.setattr("bdt_core.shards.dask_engine._CONNECT_WITHIN", 2.0)
+    with pytest.raises(SourceError, match=r"No Dask scheduler answers at tcp://127\.0\.0\.1:9"):
+        DaskShards(DaskEngine(address="tcp://127.0.0.1:9"))
+
+
+def _cluster_of_its_own():
+    import socket
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    dask = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", str(port)]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    scheduler = subprocess.Popen([*dask, "--no-dashboard"], **quiet)
+    worker = [sys.executable, "-m", "distributed.cli.dask_worker", f"tcp://127.0.0.1:{port}", "--nthreads", "1"]
+    workers = subprocess.Popen([*worker, "--no-dashboard", "--nworkers", "2"], **quiet)
+    return port, [scheduler, workers]
+
+
+def _process(shard):
+    return os.getpid()
+
+
+def _number(shard):
+    return shard.number
+
+
+def _read(shard):
+    return len(shard.read_frame("table.arrow"))
+
+
+def _sleep(shard):
+    time.sleep(30)
+    return shard.number
+
+
+def _die_once(shard, mark):
+    if shard.number == 2 and not Path(mark).exists():
+        Path(mark).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return shard.number
+
+
+def _too_large(shard):
+    held = []
+    for _ in range(200):
+        held.append(np.ones(2_000_000))
+        time.sleep(0.05)
+    return len(held)
