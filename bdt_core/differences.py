@@ -5,30 +5,31 @@ On the train rows the comparison would be circular: clusters are made of the fea
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from bdt_core.clustering.clusters import Clusters
+from bdt_core.compared_rows import ComparedRows, compared_columns, compared_rows
+from bdt_core.group_summaries import Drawn
 from bdt_core.inference import (
     AUC,
     CategoricalComparison,
     Comparison,
     adjust_p_values,
-    area_under_curve,
+    area_under_curve_of_counts,
     compare_category_counts,
     compare_counts,
-    compare_samples,
 )
 from bdt_core.result import Result
 from bdt_core.spec import AuditSpec, Significance
-from bdt_core.table.audit_table import AuditTable
+from bdt_core.table.audit_table import Column
+from bdt_core.table.rows import Rows
 
 MIN_LEVEL_ROWS = 10
-MISSING = "(missing)"
 RARE = "(rare levels)"
 
 
@@ -89,7 +90,9 @@ class FeatureDifferences(Result):
     """All columns, strongest difference first.
 
     ``tests`` is the number of tests that the correction counts: one per number and one per level; of two levels
-    only one, for both are the same test.
+    only one, for both are the same test. ``drawn`` says on how many of a large table's test rows the areas under the
+    curve of protected numbers with more than 2,000 distinct values were worked out; None: on all. Everything else is
+    worked out on all rows.
     """
 
     spec: AuditSpec
@@ -98,15 +101,16 @@ class FeatureDifferences(Result):
     rows_rest: int
     tests: int
     columns: tuple[ColumnDifference, ...]
+    drawn: Drawn | None = None
 
 
-def compare_features(clusters: Clusters, test: AuditTable, settings: Significance) -> FeatureDifferences:
+def compare_features(clusters: Clusters, test: Rows, settings: Significance) -> FeatureDifferences:
     """Compare the most deviating cluster with everybody else, column by column.
 
     Parameters
     ----------
     clusters : Clusters
-    test : AuditTable
+    test : Rows
         Features and protected columns are compared.
     settings : Significance
 
@@ -115,72 +119,64 @@ def compare_features(clusters: Clusters, test: AuditTable, settings: Significanc
     FeatureDifferences
         Without columns when the search made no split.
     """
-    inside = clusters.predict(test) == 0
-    rows = test.audited
-    found: list[ColumnDifference] = []
-    if len(clusters.train) > 1:
-        for column in test.columns:
-            if column.role not in ("feature", "protected"):
-                continue
-            series = rows[column.name]
-            if column.kind == "numeric":
-                found.append(_numeric(series, inside, column.role, settings, clusters.spec))
-                if series.isna().any():
-                    missing = series.isna().map({True: "yes", False: "no"}).rename(f"{column.name} is missing")
-                    found.append(_categorical(missing, inside, column.role, settings, clusters.spec))
-            else:
-                found.append(_categorical(series, inside, column.role, settings, clusters.spec))
+    rows = compared_rows(clusters, test)
+    found = list(_compared(rows, test, settings, clusters.spec)) if len(clusters.train) > 1 else []
     corrected, tests = _corrected(found, settings)
     return FeatureDifferences(
         spec=clusters.spec.model_copy(update={"significance": settings}),
         cluster=0,
-        rows_cluster=int(inside.sum()),
-        rows_rest=int((~inside).sum()),
+        rows_cluster=rows.sizes[0],
+        rows_rest=rows.sizes[1],
         tests=tests,
         columns=tuple(sorted(corrected, key=lambda one: (-abs(one.effect or 0.0), one.column))),
+        drawn=rows.drawn if any(map(_is_of_fewer_rows, found)) else None,
     )
 
 
-def _numeric(
-    series: pd.Series,
-    inside: NDArray[np.bool_],
-    role: Literal["feature", "protected"],
-    settings: Significance,
-    spec: AuditSpec,
-) -> ColumnDifference:
-    x = series.to_numpy(dtype=np.float64)
-    known = ~np.isnan(x)
-    comparison = compare_samples(
-        x[known & inside],
-        x[known & ~inside],
-        alpha=settings.alpha,
-        min_rows=settings.min_rows,
-        random_state=spec.split.random_state,
-    )
-    return ColumnDifference(
-        column=str(series.name),
-        role=role,
-        kind="numeric",
-        status=comparison.status,
-        reason=comparison.reason,
-        effect=comparison.effect_size,
-        effect_name=comparison.effect_name,
-        numeric=comparison,
-        auc=_auc(x[known & inside], x[known & ~inside], role, comparison, settings),
-    )
+def _is_of_fewer_rows(one: ColumnDifference) -> bool:
+    """Whether an area under the curve is not of all rows that were compared."""
+    if one.auc is None or one.numeric is None:
+        return False
+    return one.auc.n_a + one.auc.n_b < one.numeric.n_a + one.numeric.n_b
+
+
+def _compared(rows: ComparedRows, test: Rows, settings: Significance, spec: AuditSpec) -> Iterator[ColumnDifference]:
+    for column in compared_columns(test):
+        if column.kind == "numeric":
+            comparison, auc = rows.compare(column.name, column.role == "protected", settings, spec.split.random_state)
+            yield ColumnDifference(
+                column=column.name,
+                role=_role(column),
+                kind="numeric",
+                status=comparison.status,
+                reason=comparison.reason,
+                effect=comparison.effect_size,
+                effect_name=comparison.effect_name,
+                numeric=comparison,
+                auc=auc,
+            )
+            missing = rows.missing(column.name)
+            if sum(missing):
+                present = rows.sizes[0] - missing[0], rows.sizes[1] - missing[1]
+                levels = {"no": present, "yes": missing} if sum(present) else {"yes": missing}
+                yield _categorical(f"{column.name} is missing", _role(column), levels, settings, spec)
+        else:
+            yield _categorical(column.name, _role(column), rows.levels(column.name), settings, spec)
+
+
+def _role(column: Column) -> Literal["feature", "protected"]:
+    return "protected" if column.role == "protected" else "feature"
 
 
 def _categorical(
-    series: pd.Series,
-    inside: NDArray[np.bool_],
+    name: str,
     role: Literal["feature", "protected"],
+    counts: dict[str, tuple[int, int]],
     settings: Significance,
     spec: AuditSpec,
 ) -> ColumnDifference:
-    texts = series.astype("object").where(series.notna(), MISSING)
-    levels, codes = np.unique(texts.to_numpy(dtype=str), return_inverse=True)
-    in_cluster = np.bincount(codes[inside], minlength=len(levels))
-    in_rest = np.bincount(codes[~inside], minlength=len(levels))
+    levels = sorted(counts)
+    in_cluster, in_rest = (np.array([counts[one][side] for one in levels], dtype=np.int64) for side in (0, 1))
     whole = compare_category_counts(
         in_cluster,
         in_rest,
@@ -188,20 +184,22 @@ def _categorical(
         min_rows=settings.min_rows,
         random_state=spec.split.random_state,
     )
-    names, a, b = _rare_together(levels, in_cluster, in_rest)
+    names, a, b = _rare_together(np.array(levels, dtype=str), in_cluster, in_rest)
     n_cluster, n_rest = int(in_cluster.sum()), int(in_rest.sum())
 
     def level(name: str, x: int, z: int) -> LevelDifference:
         comparison = compare_counts(x, n_cluster, z, n_rest, alpha=settings.alpha, min_rows=settings.min_rows)
         if x + z < MIN_LEVEL_ROWS:
             return LevelDifference(name, x + z, _not_shown(comparison))
-        with_level = np.repeat([1.0, 0.0], [x, z])
-        without = np.repeat([1.0, 0.0], [n_cluster - x, n_rest - z])
-        return LevelDifference(name, x + z, comparison, _auc(with_level, without, role, comparison, settings))
+        auc = None
+        if role == "protected" and comparison.status == "tested":
+            with_level, without = [z, x], [n_rest - z, n_cluster - x]
+            auc = area_under_curve_of_counts(with_level, without, alpha=settings.alpha)
+        return LevelDifference(name, x + z, comparison, auc)
 
     shown = tuple(level(name, int(x), int(z)) for name, x, z in zip(names, a, b, strict=True))
     return ColumnDifference(
-        column=str(series.name),
+        column=name,
         role=role,
         kind="categorical",
         status=whole.status,
@@ -211,19 +209,6 @@ def _categorical(
         table=replace(whole, levels=(), comparisons=()),
         levels=shown,
     )
-
-
-def _auc(
-    a: NDArray[np.float64],
-    b: NDArray[np.float64],
-    role: Literal["feature", "protected"],
-    comparison: Comparison,
-    settings: Significance,
-) -> AUC | None:
-    """How well a score tells a from b, for protected columns that could be compared."""
-    if role != "protected" or comparison.status != "tested":
-        return None
-    return area_under_curve(a, b, alpha=settings.alpha)
 
 
 def _not_shown(comparison: Comparison) -> Comparison:

@@ -55,10 +55,16 @@ class PermutedProcedure:
 
 
 def repeat_splits(
-    clusters: Clusters, table: AuditTable, primary: Comparison | None, settings: Significance
+    clusters: Clusters, train: AuditTable, test: AuditTable, primary: Comparison | None, settings: Significance
 ) -> RepeatedSplits | None:
-    """Find and test clusters on ``split.repeats`` splits in all; None when one is enough."""
+    """Find and test clusters on ``split.repeats`` splits in all; None when one is enough.
+
+    Of a large table, train and test are the rows drawn from both parts.
+    """
     spec = clusters.spec
+    if spec.split.repeats == 1:
+        return None
+    table = train.joined(test)
     p_values = [primary.p_value if primary else None]
     differences = [primary.difference if primary else None]
     for repeat in range(1, spec.split.repeats):
@@ -68,15 +74,17 @@ def repeat_splits(
         comparison = compare_first(found.predict(test), test.y, settings) if len(found.train) > 1 else None
         p_values.append(comparison.p_value if comparison else None)
         differences.append(comparison.difference if comparison else None)
-    if spec.split.repeats == 1:
-        return None
     return RepeatedSplits(tuple(p_values), tuple(differences), combine_repeated_splits(p_values))
 
 
 def permute_procedure(
     clusters: Clusters, train: AuditTable, test: AuditTable, settings: Significance
 ) -> PermutedProcedure | None:
-    """Permute the bias variable, cluster and test again; None unless ``significance.test`` is permutation."""
+    """Permute the bias variable, cluster and test again; None unless ``significance.test`` is permutation.
+
+    Of a large table, train and test are the rows drawn from both parts; the smallest cluster is then as large a share
+    of the drawn train rows as it was of all.
+    """
     if settings.test != "permutation":
         return None
     sign = 1.0 if clusters.spec.bias_variable.better == "lower" else -1.0
@@ -86,12 +94,15 @@ def permute_procedure(
     rng = np.random.default_rng([clusters.spec.split.random_state, 2])
     model = clusters.model
     train_rows, test_rows = model.encoder_.transform(train.X), model.encoder_.transform(test.X)
+    again = clone(model)
+    if train.audited_rows < clusters.train_rows:
+        again.set_params(min_cluster_size=min(clusters.min_cluster_rows / clusters.train_rows, 0.999))
     pooled = np.concatenate([train.y, test.y])
     as_large = 1
     for _ in range(settings.permutations):
         shuffled = rng.permutation(pooled)
         one, other = shuffled[: len(train.y)], shuffled[len(train.y) :]
-        refit = clone(model).fit_encoded(train_rows.copy(), one, model.encoder_, model.method_)
+        refit = clone(again).fit_encoded(train_rows.copy(), one, model.encoder_, model.method_)
         harm = _harm(refit.tree_.route(test_rows), other, sign) if refit.n_clusters_ > 1 else None
         as_large += harm is not None and harm >= observed
     return PermutedProcedure(settings.permutations, observed, as_large / (settings.permutations + 1))

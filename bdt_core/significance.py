@@ -8,11 +8,15 @@ from typing import Literal
 import numpy as np
 
 from bdt_core.clustering.clusters import Clusters, TrainCluster
-from bdt_core.inference import Comparison, adjust_p_values, compare_samples
+from bdt_core.clustering.rule import precision_and_recall
+from bdt_core.group_summaries import Drawn, drawn_rows
+from bdt_core.inference import Comparison, adjust_p_values
 from bdt_core.resampling import PermutedProcedure, RepeatedSplits, permute_procedure, repeat_splits
 from bdt_core.result import Result
 from bdt_core.spec import AuditSpec, Significance
 from bdt_core.table.audit_table import AuditTable
+from bdt_core.table.rows import Rows
+from bdt_core.tested_rows import rows_tested
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,7 @@ class ClusterSignificance(Result):
     unit: Literal["rate", "value"]
     repeats: RepeatedSplits | None
     procedure: PermutedProcedure | None
+    drawn: Drawn | None = None
 
     @property
     def primary(self) -> ComparedCluster | None:
@@ -75,46 +80,36 @@ class ClusterSignificance(Result):
         return self.clusters[0] if len(self.clusters) > 1 else None
 
 
-def compare_clusters(
-    clusters: Clusters, train: AuditTable, test: AuditTable, settings: Significance
-) -> ClusterSignificance:
+def compare_clusters(clusters: Clusters, train: Rows, test: Rows, settings: Significance) -> ClusterSignificance:
     """Compare every cluster with everybody else, on rows that the search has not seen.
 
     Parameters
     ----------
     clusters : Clusters
-    train : AuditTable
+    train : Rows
         Needed only where the procedure is repeated: ``split.repeats`` above 1, or ``test: permutation``.
-    test : AuditTable
+    test : Rows
     settings : Significance
 
     Returns
     -------
     ClusterSignificance
+
+    Notes
+    -----
+    A large table is compared by counts and exact sums over its blocks, which make the same tests as the rows. Only
+    where a bias variable of more than 2,000 distinct values would be tested by permutation, and there are more than
+    ``large_rows`` test rows, Welch's test is kept.
     """
-    y = test.y
-    values = np.unique(y)
-    labels = clusters.predict(test)
+    rows = rows_tested(clusters, test)
     tested = len(clusters.train) if len(clusters.train) > 1 else 0
-
-    def compare(label: int, alpha: float) -> Comparison:
-        return compare_samples(
-            y[labels == label],
-            y[labels != label],
-            test=settings.test,
-            alpha=alpha,
-            min_rows=settings.min_rows,
-            random_state=clusters.spec.split.random_state,
-        )
-
-    comparisons = [compare(one.label, settings.alpha) for one in clusters.train]
-    together = [compare(one.label, settings.alpha / max(tested, 1)) for one in clusters.train]
+    comparisons = [rows.compare(one.label, settings.alpha, settings) for one in clusters.train]
+    together = [rows.compare(one.label, settings.alpha / max(tested, 1), settings) for one in clusters.train]
     adjusted = adjust_p_values([one.p_value for one in comparisons], settings.correction)
-    X = test.X
     results = []
     for found, comparison, joint, p in zip(clusters.train, comparisons, together, adjusted, strict=True):
-        inside = labels == found.label
-        precision, recall = found.rule.precision_and_recall(X, inside)
+        met, both, inside = rows.meeting_rule(found)
+        precision, recall = precision_and_recall(met, both, inside)
         p_adjusted = None if np.isnan(p) else float(p)
         harm = comparison.difference
         if harm is not None and clusters.spec.bias_variable.better == "higher":
@@ -122,7 +117,7 @@ def compare_clusters(
         results.append(
             ComparedCluster(
                 found=found,
-                test_rows=int(inside.sum()),
+                test_rows=inside,
                 comparison=comparison,
                 simultaneous=None if joint.low is None or joint.high is None else (joint.low, joint.high),
                 p_adjusted=p_adjusted,
@@ -132,14 +127,32 @@ def compare_clusters(
                 rule_recall=recall,
             )
         )
+    is_repeated = clusters.spec.split.repeats > 1 or (settings.test == "permutation" and tested > 0)
+    repeats = procedure = drawn = None
+    if is_repeated:
+        train_rows, test_rows, drawn = _rows_to_repeat_on(train, test)
+        repeats = repeat_splits(clusters, train_rows, test_rows, comparisons[0] if tested else None, settings)
+        procedure = permute_procedure(clusters, train_rows, test_rows, settings) if tested else None
+    (mean, sd), values = rows.mean_and_sd, rows.few_values
     return ClusterSignificance(
         spec=clusters.spec.model_copy(update={"significance": settings}),
         clusters=tuple(results),
-        test_rows=len(y),
-        test_mean=float(y.mean()),
-        test_sd=float(y.std()),
-        two_valued=len(values) <= 2,
-        repeats=repeat_splits(clusters, train.joined(test), comparisons[0] if tested else None, settings),
-        procedure=permute_procedure(clusters, train, test, settings) if tested else None,
-        unit="rate" if set(values) <= {0.0, 1.0} else "value",
+        test_rows=rows.rows,
+        test_mean=mean,
+        test_sd=sd,
+        two_valued=values is not None and len(values) <= 2,
+        repeats=repeats,
+        procedure=procedure,
+        unit="rate" if values is not None and values <= {0.0, 1.0} else "value",
+        drawn=drawn,
     )
+
+
+def _rows_to_repeat_on(train: Rows, test: Rows) -> tuple[AuditTable, AuditTable, Drawn | None]:
+    """All rows, or those drawn from a large table."""
+    if not test.is_large:
+        return train.in_memory(), test.in_memory(), None
+    most = test.spec.large_rows
+    one, other = drawn_rows(train, most), drawn_rows(test, most)
+    drawn = Drawn(one.audited_rows + other.audited_rows, train.audited_rows + test.audited_rows)
+    return one, other, drawn if drawn.rows < drawn.of else None

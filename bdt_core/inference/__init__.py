@@ -1,8 +1,14 @@
 """Two-sample tests, intervals, corrections and power: arrays and numbers in, plain results out."""
 
-from bdt_core.inference.auc import AUC, area_under_curve
+from bdt_core.inference.auc import AUC, area_under_curve, area_under_curve_of_counts
 from bdt_core.inference.categories import CategoricalComparison, compare_categories, compare_category_counts
-from bdt_core.inference.comparison import Comparison, compare_count_arrays, compare_counts, compare_samples
+from bdt_core.inference.comparison import (
+    Comparison,
+    compare_count_arrays,
+    compare_counts,
+    compare_samples,
+)
+from bdt_core.inference.comparison_of_summaries import compare_summaries
 from bdt_core.inference.exact import mid_p_value
 from bdt_core.inference.means import mean_interval, welch_interval
 from bdt_core.inference.multiplicity import adjust_p_values, combine_repeated_splits
@@ -22,12 +28,14 @@ __all__ = [
     "Comparison",
     "adjust_p_values",
     "area_under_curve",
+    "area_under_curve_of_counts",
     "combine_repeated_splits",
     "compare_categories",
     "compare_category_counts",
     "compare_count_arrays",
     "compare_counts",
     "compare_samples",
+    "compare_summaries",
     "jeffreys_interval",
     "koopman_interval",
     "mean_interval",

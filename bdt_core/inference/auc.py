@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from bdt_core.inference._checks import finite_vector, fraction
+from bdt_core.errors import DataError
+from bdt_core.inference._checks import finite_vector, fraction, whole_counts
 from bdt_core.inference.proportions import wilson_interval
 
 
@@ -84,29 +85,76 @@ def area_under_curve(scores_a: ArrayLike, scores_b: ArrayLike, *, alpha: float =
     >>> result.auc
     0.875
     """
+    a = finite_vector(scores_a, "Scores of the first group").astype(np.float64)
+    b = finite_vector(scores_b, "Scores of the second group").astype(np.float64)
+    _, at = np.unique(np.concatenate([a, b]), return_inverse=True)
+    values = int(at.max(initial=-1)) + 1
+    return area_under_curve_of_counts(
+        np.bincount(at[: a.size], minlength=values), np.bincount(at[a.size :], minlength=values), alpha=alpha
+    )
+
+
+def area_under_curve_of_counts(counts_a: ArrayLike, counts_b: ArrayLike, *, alpha: float = 0.05) -> AUC:
+    """`area_under_curve` from how often each score occurs in the two groups.
+
+    Parameters
+    ----------
+    counts_a, counts_b : array-like of int, shape (v,)
+        Rows of the groups with the lowest score, the next one, and so on.
+    alpha : float, default 0.05
+        The interval has confidence 1 - alpha.
+
+    Returns
+    -------
+    AUC
+
+    Raises
+    ------
+    DataError
+        Counts that are not whole numbers, or not of one length.
+    SpecError
+        alpha outside (0, 1).
+
+    Examples
+    --------
+    >>> area_under_curve_of_counts([1, 3], [2, 2]).auc  # a score of 0 or 1
+    0.625
+    """
     confidence = 1.0 - fraction(alpha, "alpha")
-    a = np.sort(finite_vector(scores_a, "Scores of the first group").astype(np.float64))
-    b = np.sort(finite_vector(scores_b, "Scores of the second group").astype(np.float64))
-    if not a.size or not b.size:
-        return AUC(None, None, None, confidence, a.size, b.size)
-    placement_a = _placements(a, b)
-    placement_b = 1.0 - _placements(b, a)
-    auc = float(placement_a.mean())
+    a, b = whole_counts(counts_a, "Counts of scores"), whole_counts(counts_b, "Counts of scores")
+    if a.size != b.size:
+        raise DataError(f"Both groups need one count per score; found {a.size} and {b.size} counts.")
+    n_a, n_b = int(a.sum()), int(b.sum())
+    if not n_a or not n_b:
+        return AUC(None, None, None, confidence, n_a, n_b)
+    placement_a = _placements(b)
+    placement_b = 1.0 - _placements(a)
+    auc = float((a * placement_a).sum() / n_a)
     variance = math.nan
-    if min(a.size, b.size) > 1:
-        variance = float(placement_a.var(ddof=1) / a.size + placement_b.var(ddof=1) / b.size)
+    if min(n_a, n_b) > 1:
+        variance = _variance(placement_a, a) / n_a + _variance(placement_b, b) / n_b
     if variance > 0.0 and 0.0 < auc < 1.0:
         logit = math.log(auc / (1.0 - auc))
         reach = float(special.ndtri(1.0 - 0.5 * alpha)) * math.sqrt(variance) / (auc * (1.0 - auc))
         low, high = float(special.expit(logit - reach)), float(special.expit(logit + reach))
     else:
-        rows = min(a.size, b.size)
+        rows = min(n_a, n_b)
         low, high = wilson_interval(auc * rows, rows, confidence)
-    return AUC(auc, low, high, confidence, a.size, b.size)
+    return AUC(auc, low, high, confidence, n_a, n_b)
 
 
-def _placements(of: NDArray[np.float64], among: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Share of `among` below each value of `of`, ties counted one half; both sorted."""
-    below = np.searchsorted(among, of, side="left")
-    up_to = np.searchsorted(among, of, side="right")
-    return 0.5 * (below + up_to) / among.size
+def _placements(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Share of a group below each value, ties counted one half."""
+    up_to = np.cumsum(counts)
+    placements: NDArray[np.float64] = (up_to - 0.5 * counts) / up_to[-1]
+    return placements
+
+
+def _variance(placements: NDArray[np.float64], counts: NDArray[np.int64]) -> float:
+    """Sample variance of values that occur so many times; exactly 0 when all rows have one."""
+    present = placements[counts > 0]
+    if present[0] == present[-1]:
+        return 0.0
+    rows = counts.sum()
+    mean = (placements * counts).sum() / rows
+    return float((np.square(placements - mean) * counts).sum() / (rows - 1))

@@ -14,7 +14,7 @@ from bdt_core.errors import DataError, SpecError
 from bdt_core.inference import means
 from bdt_core.inference._checks import counts_pair, finite_vector, fraction, json_number, number_or_none
 from bdt_core.inference.exact import SMALLEST_P, mid_p_value
-from bdt_core.inference.permutation import needs_permutation, studentised_permutation_test
+from bdt_core.inference.permutation import PermutationResult, needs_permutation, studentised_permutation_test
 from bdt_core.inference.power import detectable_mean_difference, detectable_rate_difference
 from bdt_core.inference.proportions import koopman_interval, newcombe_interval
 
@@ -149,23 +149,17 @@ def compare_samples(
     >>> result.test, round(result.difference, 3), round(result.p_value, 4)
     ('exact mid-p', 0.2, 0.0048)
     """
-    if test not in get_args(TestName):
-        raise SpecError(f"Unknown test {test!r}. Known: {', '.join(get_args(TestName))}.")
     fraction(alpha, "alpha")
     values_a, values_b = (
         finite_vector(a, "Values of the first group"),
         finite_vector(b, "Values of the second group"),
     )
-    two = _two_values(values_a, values_b)
-    if test == "exact" and two is None:
-        raise DataError(
-            "The exact test compares rates and needs a variable with two values; this one has more. "
-            'Use test "auto", "welch" or "permutation".'
-        )
+    two = two_values(values_a, values_b)
+    check_test(test, two)
     if two is not None and test in ("auto", "exact"):
         low, high = two
         if low == high:
-            return _not_testable("binary", values_a.size, values_b.size, alpha, ONE_VALUE)
+            return not_testable("binary", values_a.size, values_b.size, alpha, ONE_VALUE)
         return compare_count_arrays(
             [np.count_nonzero(values_a == high)],
             [values_a.size],
@@ -270,9 +264,9 @@ def compare_count_arrays(
     results = []
     for i in range(x_a.size):
         n, m, events, other = int(rows_a[i]), int(rows_b[i]), int(x_a[i]), int(x_b[i])
-        too_few = _too_few(n, m, max(min_rows, 1))
+        too_few = too_few_rows(n, m, max(min_rows, 1))
         if too_few:
-            results.append(_not_testable("binary", n, m, alpha, too_few))
+            results.append(not_testable("binary", n, m, alpha, too_few))
             continue
         has_ratio = lower == 0.0 and events + other > 0
         results.append(
@@ -318,25 +312,42 @@ def _compare_means(
 ) -> Comparison:
     kind: Literal["binary", "continuous"] = "continuous" if two is None else "binary"
     n_a, n_b = values_a.size, values_b.size
-    too_few = _too_few(n_a, n_b, max(min_rows, FEWEST_ROWS_OF_MEANS))
+    too_few = too_few_rows(n_a, n_b, max(min_rows, FEWEST_ROWS_OF_MEANS))
     if too_few:
-        return _not_testable(kind, n_a, n_b, alpha, too_few)
+        return not_testable(kind, n_a, n_b, alpha, too_few)
     # Sorted, every sum below is the same for any order of the rows; a power of two as the unit loses nothing
     # and keeps squares of very large or very small values in range.
     a, b = np.sort(values_a.astype(np.float64)), np.sort(values_b.astype(np.float64))
     events = (None, None) if two is None else (int((a == two[1]).sum()), int((b == two[1]).sum()))
     if a[0] == a[-1] == b[0] == b[-1]:
-        return _not_testable(kind, n_a, n_b, alpha, ONE_VALUE)
-    unit = _power_of_two(max(abs(a[0]), abs(a[-1]), abs(b[0]), abs(b[-1])))
+        return not_testable(kind, n_a, n_b, alpha, ONE_VALUE)
+    unit = power_of_two(max(abs(a[0]), abs(a[-1]), abs(b[0]), abs(b[-1])))
     a, b = a / unit, b / unit
     summary = (*_mean_and_variance(a), n_a, *_mean_and_variance(b), n_b)
+    drawn = None
+    if test == "permutation" or (test == "auto" and needs_permutation(a, b)):
+        drawn = studentised_permutation_test(a, b, alpha=alpha, random_state=random_state)
+    return mean_comparison(kind, summary, unit, (summary[0] * unit, summary[3] * unit), events, drawn, alpha)
+
+
+def mean_comparison(
+    kind: Literal["binary", "continuous"],
+    summary: tuple[float, float, int, float, float, int],
+    unit: float,
+    own_means: tuple[float, float],
+    events: tuple[int | None, int | None],
+    drawn: PermutationResult | None,
+    alpha: float,
+) -> Comparison:
+    """The comparison of two means, variances and numbers of rows, in ``unit``; by permutation where one was drawn."""
+    n_a, n_b = summary[2], summary[5]
     difference = summary[0] - summary[3]
     welch, pooled = means.welch_t(*summary), means.pooled_t(*summary)
     error, df = means.welch_error(summary[1], n_a, summary[4], n_b)
-    if test == "permutation" or (test == "auto" and needs_permutation(a, b)):
+    if drawn is not None:
         name = "studentised permutation"
-        p_value, low_t, high_t = studentised_permutation_test(a, b, alpha=alpha, random_state=random_state)
-        low, high = difference - high_t * float(error), difference - low_t * float(error)
+        p_value = drawn.p_value
+        low, high = difference - drawn.high_t * float(error), difference - drawn.low_t * float(error)
     else:
         name = "Welch's t"
         p_value = max(float(welch.p_value), SMALLEST_P)
@@ -350,8 +361,8 @@ def _compare_means(
         n_b=n_b,
         events_a=events[0],
         events_b=events[1],
-        mean_a=summary[0] * unit,
-        mean_b=summary[3] * unit,
+        mean_a=own_means[0],
+        mean_b=own_means[1],
         difference=difference * unit,
         low=number_or_none(low * unit),
         high=number_or_none(high * unit),
@@ -372,7 +383,17 @@ def _compare_means(
     )
 
 
-def _two_values(a: NDArray[Any], b: NDArray[Any]) -> tuple[float, float] | None:
+def check_test(test: str, two: tuple[float, float] | None) -> None:
+    if test not in get_args(TestName):
+        raise SpecError(f"Unknown test {test!r}. Known: {', '.join(get_args(TestName))}.")
+    if test == "exact" and two is None:
+        raise DataError(
+            "The exact test compares rates and needs a variable with two values; this one has more. "
+            'Use test "auto", "welch" or "permutation".'
+        )
+
+
+def two_values(a: NDArray[Any], b: NDArray[Any]) -> tuple[float, float] | None:
     """The lower and higher value when both groups together hold at most two, else None.
 
     One value only counts as a 0/1 variable when it is 0 or 1; otherwise it is returned twice.
@@ -395,17 +416,17 @@ def _mean_and_variance(ordered: NDArray[np.float64]) -> tuple[float, float]:
     return float(ordered.mean()), float(ordered.var(ddof=1))
 
 
-def _power_of_two(largest: float) -> float:
+def power_of_two(largest: float) -> float:
     return math.ldexp(1.0, math.frexp(largest)[1] - 1)
 
 
-def _too_few(n_a: int, n_b: int, needed: int) -> str | None:
+def too_few_rows(n_a: int, n_b: int, needed: int) -> str | None:
     if min(n_a, n_b) >= needed:
         return None
     return f"{n_a} rows against {n_b}: each side needs at least {needed} rows"
 
 
-def _not_testable(kind: Literal["binary", "continuous"], n_a: int, n_b: int, alpha: float, reason: str) -> Comparison:
+def not_testable(kind: Literal["binary", "continuous"], n_a: int, n_b: int, alpha: float, reason: str) -> Comparison:
     undefined = {
         field.name: None
         for field in dataclasses.fields(Comparison)

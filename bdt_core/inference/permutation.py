@@ -17,6 +17,7 @@ SHUFFLE_UP_TO = 1_000
 _TIE = 1e-9
 _NO_VARIANCE = 1e-13
 _CELLS_AT_ONCE = 2_000_000
+_ROWS_AT_HAND = 2_000_000
 
 
 class PermutationResult(NamedTuple):
@@ -40,11 +41,16 @@ def needs_permutation(a: NDArray[np.float64], b: NDArray[np.float64]) -> bool:
     With more than 10,000 rows on the smaller side and more than 2,000 distinct values Welch is kept, because
     drawing would take too long: the limit is then only passed by a skewness above 5.
     """
-    if min(a.size, b.size) < FEWEST_ROWS or a[0] == a[-1] or b[0] == b[-1]:
+    if too_few_or_constant(a.size, b.size, bool(a[0] == a[-1] or b[0] == b[-1])):
         return True
     if skewness_of_difference(a, b) <= SKEW_LIMIT:
         return False
     return min(a.size, b.size) <= LARGEST_DRAW or np.unique(np.concatenate([a, b])).size <= MOST_VALUES
+
+
+def too_few_or_constant(n_a: int, n_b: int, one_is_constant: bool) -> bool:
+    """Whether a side has fewer than 30 rows or no variance."""
+    return min(n_a, n_b) < FEWEST_ROWS or one_is_constant
 
 
 def skewness_of_difference(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
@@ -56,7 +62,12 @@ def skewness_of_difference(a: NDArray[np.float64], b: NDArray[np.float64]) -> fl
     squared_a, squared_b = residual_a * residual_a, residual_b * residual_b
     second = float(squared_a.sum() + squared_b.sum()) / rows
     third = float((squared_a * residual_a).sum() + (squared_b * residual_b).sum()) / rows
-    over_a, over_b = 1.0 / a.size, 1.0 / b.size
+    return skewness_from_moments(second, third, a.size, b.size)
+
+
+def skewness_from_moments(second: float, third: float, n_a: int, n_b: int) -> float:
+    """The same from the second and third moment around the group means in both groups together."""
+    over_a, over_b = 1.0 / n_a, 1.0 / n_b
     imbalance = abs(over_a**2 - over_b**2) / (over_a + over_b) ** 1.5
     return float(abs(third) / second**1.5 * imbalance)
 
@@ -105,26 +116,60 @@ def studentised_permutation_test(
     0.008
     """
     values, counts = np.unique(np.concatenate([a, b]), return_counts=True)
+    in_a = np.diff(np.searchsorted(np.sort(a), values, side="right"), prepend=0)
+    return permutation_test_of_counts(values, in_a, counts - in_a, alpha=alpha, random_state=random_state)
+
+
+def permutation_test_of_counts(
+    values: NDArray[np.float64],
+    in_a: NDArray[np.int64],
+    in_b: NDArray[np.int64],
+    *,
+    alpha: float = 0.05,
+    random_state: int = 0,
+) -> PermutationResult:
+    """The same test from how often each value occurs in the two samples.
+
+    Parameters
+    ----------
+    values : ndarray of float64, shape (v,)
+        Rising.
+    in_a, in_b : ndarray of int64, shape (v,)
+        Rows with each value; together at least 1.
+    alpha, random_state
+        As in `studentised_permutation_test`.
+
+    Returns
+    -------
+    PermutationResult
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> round(permutation_test_of_counts(np.array([0.0, 1.0]), np.array([4, 1]), np.array([1, 4])).p_value, 1)
+    0.2
+    """
+    counts = in_a + in_b
+    n_a, n_b = int(in_a.sum()), int(in_b.sum())
     centred = values - (values * counts).sum() / counts.sum()
     centred /= np.abs(centred).max()
     squared = centred**2
-    smaller, larger = sorted((a.size, b.size))
+    smaller, larger = sorted((n_a, n_b))
     totals = float((counts * centred).sum()), float((counts * squared).sum())
 
-    in_a = np.diff(np.searchsorted(np.sort(a), values, side="right"), prepend=0)
-    drawn = in_a if a.size <= b.size else counts - in_a
+    drawn = in_a if n_a <= n_b else in_b
     rng = np.random.default_rng(random_state)
     sums, squares = (
         _draw_counts(centred, counts, smaller, rng)
         if _counting_is_cheaper(values.size, smaller, smaller + larger)
-        else _draw_rows(np.repeat(centred, counts), smaller, rng)
+        else _draw_rows(centred, counts, smaller, rng)
     )
     # The observed split comes first; it is one of the permutations.
     sums, squares = np.r_[(drawn * centred).sum(), sums], np.r_[(drawn * squared).sum(), squares]
     t = _welch_t(sums, squares, smaller, larger, totals)
-    if a.size > b.size:
+    if n_a > n_b:
         t = -t
-    if a.size == b.size:  # the other half of every split is as likely, and makes a and b exchangeable
+    if n_a == n_b:  # the other half of every split is as likely, and makes a and b exchangeable
         t = np.concatenate([t, -t])
 
     observed = float(t[0])
@@ -163,10 +208,18 @@ def _draw_counts(
 
 
 def _draw_rows(
-    rows: NDArray[np.float64], size: int, rng: np.random.Generator
+    values: NDArray[np.float64], counts: NDArray[Any], size: int, rng: np.random.Generator
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Sum and sum of squares of `size` rows drawn without replacement, row by row."""
     sums, squares = np.empty(PERMUTATIONS), np.empty(PERMUTATIONS)
+    ends = np.cumsum(counts)
+    if ends[-1] > _ROWS_AT_HAND:
+        for i in range(PERMUTATIONS):
+            chosen = rng.choice(ends[-1], size, replace=False, shuffle=False)
+            drawn = values[np.searchsorted(ends, chosen, side="right")]
+            sums[i], squares[i] = drawn.sum(), np.square(drawn).sum()
+        return sums, squares
+    rows = np.repeat(values, counts)
     if rows.size > SHUFFLE_UP_TO:
         for i in range(PERMUTATIONS):
             drawn = rows[rng.choice(rows.size, size, replace=False, shuffle=False)]

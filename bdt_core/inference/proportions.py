@@ -269,21 +269,24 @@ def _log_ratios(counts: NDArray[np.float64], target: NDArray[np.float64]) -> NDA
     last, at_last = np.full(here.size, np.nan), np.full(here.size, np.nan)
     for step in range(120):
         excess = _ratio_score(counts[0], counts[1], counts[2], counts[3], np.exp(here)) - target
-        low, high = np.where(excess > 0.0, here, low), np.where(excess > 0.0, high, here)
+        too_low, met = excess > 0.0, excess == 0.0
+        low, high = np.where(too_low, here, low), np.where(too_low, high, here)
         with np.errstate(divide="ignore", invalid="ignore"):
             secant = here - excess * (here - last) / (excess - at_last) if step else here + excess * error
-        close = (np.abs(secant - here) < 1e-11) | (excess == 0.0)
+        close = (np.abs(secant - here) < 1e-11) | met
         # Where the score bends too much for secants, every second step halves the bracket.
         halve = ~((secant > low) & (secant < high)) | (step > 8 and step % 2 == 0)
-        following = np.where(excess == 0.0, here, np.where(close | ~halve, secant, 0.5 * (low + high)))
+        following = np.where(met, here, np.where(close | ~halve, secant, 0.5 * (low + high)))
         done = close | (high - low < 1e-13)
         found[left] = following
         if done.all():
             break
-        keep = ~done
-        counts, target, left = counts[:, keep], target[keep], left[keep]
-        last, at_last, here = here[keep], excess[keep], following[keep]
-        low, high, error = low[keep], high[keep], error[keep]
+        last, at_last, here = here, excess, following
+        if done.any():
+            keep = ~done
+            counts, target, left = counts[:, keep], target[keep], left[keep]
+            last, at_last, here = last[keep], at_last[keep], here[keep]
+            low, high, error = low[keep], high[keep], error[keep]
     return found
 
 
@@ -302,7 +305,7 @@ def _ratio_score(
     c = x_a + x_b
     with np.errstate(divide="ignore", invalid="ignore"):
         rate_b = 2.0 * c / (b + np.sqrt(np.maximum(b * b - 4.0 * a * c, 0.0)))
-        rate_b = np.clip(rate_b, 0.0, np.minimum(1.0, 1.0 / ratio))
+        rate_b = np.minimum(np.maximum(rate_b, 0.0), np.minimum(1.0, 1.0 / ratio))
         rate_a = np.minimum(ratio * rate_b, 1.0)
         variance = rate_a * (1.0 - rate_a) / rows_a + ratio**2 * rate_b * (1.0 - rate_b) / rows_b
         gap = x_a / rows_a - ratio * (x_b / rows_b)

@@ -22,7 +22,7 @@ _TRIES = 4
 
 _LOOK_EVERY = 1.0
 _CONNECT_WITHIN = 30.0
-_NO_WORKERS_FOR = 60.0
+_NO_WORKERS_FOR = 120.0
 _SHARE_FOR_ROWS = 0.4
 """Of a worker's memory; Dask pauses workers that use most of it."""
 

@@ -74,6 +74,8 @@ def open_table(
     plan = None if frame is not None else memory_plan(spec)
     if plan is None or not plan.out_of_core:
         whole = read_table(spec.source) if frame is None else frame
+        if progress is not None:
+            progress("validate it", 0, len(whole))
         yield Opened(validate(whole, spec), whole)
         return
     with ExitStack() as stack:

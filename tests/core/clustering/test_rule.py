@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bdt_core.clustering.rule import Condition, Rule, find_rule
+from bdt_core.clustering.rule import Condition, Rule, find_rule, precision_and_recall
 
 
 def people(seed: int = 0, n: int = 800) -> pd.DataFrame:
@@ -100,3 +100,28 @@ def test_it_comes_back_from_plain_data():
     rule = find_rule(X, (X["age"] > 60).to_numpy())
     adapter = TypeAdapter(Rule)
     assert adapter.validate_json(adapter.dump_json(rule)) == rule
+
+
+def test_counts_of_blocks_add_up_to_precision_and_recall():
+    X = people(4)
+    inside = ((X["age"] > 55) & (X["city"] != "Oslo")).to_numpy(copy=True)
+    inside[::9] = False
+    rule = find_rule(X, inside)
+    blocks = np.split(np.random.default_rng(2).permutation(len(X)), [0, 100, 350])
+    counts = [rule.count(X.iloc[rows], inside[rows]) for rows in blocks]
+    assert counts[0] == (0, 0, 0)
+    met, both, all_inside = (sum(one) for one in zip(*counts, strict=True))
+    assert 0 < both < met
+    assert precision_and_recall(met, both, all_inside) == rule.precision_and_recall(X, inside)
+    assert precision_and_recall(0, 0, 3) == (None, 0.0)
+    assert precision_and_recall(3, 0, 0) == (0.0, None)
+
+
+@pytest.mark.parametrize("dtype", [object, "str", "category"])
+@pytest.mark.parametrize("negated", [False, True])
+def test_a_level_is_met_whatever_holds_it(dtype, negated):
+    column = pd.Series(["Oslo", None, "Riga", "Oslo"], dtype=object).astype(dtype)
+    frame = pd.DataFrame({"city": column})
+    for level, rows in {"Oslo": [0, 3], "Bern": [], None: [1]}.items():
+        met = Condition("city", level=level, negated=negated).holds(frame)
+        assert np.flatnonzero(met != negated).tolist() == rows

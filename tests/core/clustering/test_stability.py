@@ -60,3 +60,20 @@ def test_words_are_hennigs():
     assert [in_a_word(x) for x in (0.59, 0.6, 0.84, 0.85)] == [
         "do not interpret", "moderately stable", "moderately stable", "stable"
     ]  # fmt: skip
+
+
+def test_on_rows_drawn_the_clusters_are_those_of_the_model_on_all_rows():
+    rng = np.random.default_rng(4)
+    group = np.repeat([0, 1, 2], 600)
+    X = np.array([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]])[group] + rng.normal(size=(1800, 2))
+    y = np.array([0.0, 1.0, 2.0])[group] + rng.normal(scale=0.3, size=1800)
+    model = HBAC(max_iter=2, min_cluster_size=400).fit(X, y)
+    some = np.sort(rng.choice(1800, 450, replace=False))
+    stored = HBAC.from_dict(model.to_dict())  # which has no labels of its own
+    found = measure_stability(
+        stored, X[some], y[some], labels=stored.predict(X[some]), fitted_rows=1800, bootstraps=10, seeds=2
+    )
+    assert found.rows == 450
+    assert [one.word for one in found.clusters] == ["stable"] * 3  # 400 of 450 rows would allow no split
+    same = measure_stability(model, X, y, bootstraps=3)
+    assert same == measure_stability(stored, X, y, labels=model.labels_, fitted_rows=1800, bootstraps=3)

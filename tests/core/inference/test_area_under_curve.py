@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from bdt_core.errors import DataError
-from bdt_core.inference import area_under_curve, wilson_interval
+from bdt_core.inference import area_under_curve, area_under_curve_of_counts, wilson_interval
 
 
 def by_pairs(a, b):
@@ -60,3 +60,27 @@ def test_empty_groups_are_undefined_and_bad_scores_refused():
     }
     with pytest.raises(DataError, match="missing or infinite"):
         area_under_curve([np.nan, 1.0], [0.0])
+
+
+@pytest.mark.parametrize("values", [1, 2, 7])
+def test_counts_of_scores_give_what_the_rows_give(values):
+    rng = np.random.default_rng(9)
+    a, b = rng.integers(0, 40, values), rng.integers(1, 90, values)
+    found = area_under_curve_of_counts(a, b)
+    scores = np.arange(values) / 3
+    assert found == area_under_curve(np.repeat(scores, a), np.repeat(scores, b))
+    area, variance = by_pairs(np.repeat(scores, a), np.repeat(scores, b))
+    assert found.auc == pytest.approx(area, rel=1e-14)
+    with_empty = np.insert(a, 1, 0), np.insert(b, 1, 0)
+    assert area_under_curve_of_counts(*with_empty) == found
+    if values > 1:
+        reach = 1.959963984540054 * np.sqrt(variance) / (area * (1 - area))
+        assert found.high == pytest.approx(1 / (1 + np.exp(-reach - np.log(area / (1 - area)))), rel=1e-9)
+
+
+def test_counts_of_scores_that_cannot_be():
+    with pytest.raises(DataError, match="whole numbers"):
+        area_under_curve_of_counts([0.5], [1])
+    with pytest.raises(DataError, match="one count per score"):
+        area_under_curve_of_counts([1], [1, 2])
+    assert area_under_curve_of_counts([0, 0], [1, 2]).auc is None

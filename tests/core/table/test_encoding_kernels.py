@@ -38,3 +38,26 @@ def test_standardise(rows, dtype):
     assert not np.signbit(out[out == 0.0]).any()
     kernels.standardise(HALVES, 0.0, 1.0, 1.0, 1.0, out[: len(HALVES)])
     assert out[: len(HALVES)].tolist() == [-2.0, -2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 2.0, 2.0]
+
+
+def test_moment_steps():
+    every = np.concatenate([values(500), [3e3, -3e3]])
+    groups = np.random.default_rng(1).integers(0, 3, len(every))
+    shrink, centre, enlarge = 2.0**-12, 0.011, 0.5
+    rows, spans, steps = np.zeros(4, np.int64), np.tile([np.inf, -np.inf], (4, 1)), np.zeros((4, 3, 2), np.int64)
+    kernels.moment_steps(every, groups, shrink, centre, enlarge, rows, spans, steps)
+    distance = (every * shrink - centre) * enlarge
+    assert np.abs(distance).max() <= 1.0
+    power = distance
+    for k in range(3):
+        coarse = np.rint(power * 2.0**30)
+        fine = np.rint((power * 2.0**30 - coarse) * 2.0**30)
+        for group in range(3):
+            inside = groups == group
+            assert steps[group, k].tolist() == [sum(map(int, one[inside])) for one in (coarse, fine)]
+        power = power * distance
+    for group in range(3):
+        assert rows[group] == (groups == group).sum()
+        assert spans[group].tolist() == [every[groups == group].min(), every[groups == group].max()]
+    assert rows[3] == 0
+    assert spans[3].tolist() == [np.inf, -np.inf]
