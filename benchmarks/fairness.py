@@ -55,6 +55,8 @@ class Peer:
         How many times less CPU time we want to take; 0 where nothing was asked for.
     repeats, times : int
         Runs, and what their time is multiplied with where only a part is run.
+    same : tuple of str
+        Tasks of ours that give this peer's output and no more, each set against it in a line of its own.
     """
 
     name: str
@@ -64,6 +66,7 @@ class Peer:
     wanted: float
     repeats: int = 1
     times: int = 1
+    same: tuple[str, ...] = ()
 
     @property
     def variable(self) -> str:
@@ -71,9 +74,10 @@ class Peer:
         return f"BENCHMARK_{self.name.upper()}_PYTHON"
 
 
+LIKE_AEQUITAS = {kind: f"aequitas' output, groups as {kind}" for kind in ("text", "categories", "numbers")}
 PEERS = (
     Peer("fairlearn", "report", "5 rates, differences, ratios", "numbers", 1000),
-    Peer("aequitas", "report", "11 rates, ratios", "text", 50, repeats=5),
+    Peer("aequitas", "report", "11 rates, ratios", "text", 50, repeats=5, same=tuple(LIKE_AEQUITAS.values())),
     Peer("aequitas", "report_with_p_values", "11 rates, ratios, p-values", "text", 0),
     Peer("aif360", "report", "10 rates, 9 comparisons", "numbers", 0),
     Peer("smclarify", "report", "18 metrics, 10 of 40 values x 4", "text", 300, times=4),
@@ -124,8 +128,25 @@ def our_timings(rows: int) -> dict[str, Timing]:
     }
     for kind, one in given.items():
         work[kind] = lambda one=one: bias_metrics(one, facet="g", label="y", prediction="p")  # type: ignore[misc]
+        work[LIKE_AEQUITAS[kind]] = lambda one=one: rates_and_ratios(one)  # type: ignore[misc]
     work["with scores"] = lambda: bias_metrics(scored, facet="g", label="y", prediction="p", score="s")
     return {name: timed(task) for name, task in work.items()}
+
+
+def rates_and_ratios(frame: pd.DataFrame) -> pd.DataFrame:
+    """What aequitas gives without p-values, from the count table: counts, rates, ratios to the largest group."""
+    table = count_rows(frame, "g", label="y", prediction="p")
+    (tn, fp), (fn, tp) = table.counts.sum(axis=(1, 4)).transpose(1, 2, 0)  # labels and predictions: 0, then 1
+    n, positives, negatives, pp, pn = tp + fp + fn + tn, tp + fn, fp + tn, tp + fp, fn + tn
+    counts = {"tp": tp, "fp": fp, "fn": fn, "tn": tn, "pp": pp, "pn": pn,
+              "label_pos": positives, "label_neg": negatives, "group_size": n}  # fmt: skip
+    compared = {"ppr": pp / pp.sum(), "pprev": pp / n, "precision": tp / pp, "fdr": fp / pp, "for": fn / pn,
+                "fpr": fp / negatives, "fnr": fn / positives, "tpr": tp / positives, "tnr": tn / negatives,
+                "npv": tn / pn}  # fmt: skip
+    largest = int(n.argmax())
+    ratios = {f"{name}_disparity": rate / rate[largest] for name, rate in compared.items()}
+    others = {"accuracy": (tp + tn) / n, "prev": positives / n}
+    return pd.DataFrame({**counts, **others, **compared, **ratios}, index=[value for (value,) in table.groups])
 
 
 def our_table(ours: dict[str, Timing]) -> str:
@@ -168,6 +189,9 @@ def peers_table(ours: dict[str, Timing], rows: int) -> str:
                 wanted,
             ]
         )
+        for name in peer.same:
+            beside = [_shown(one) for one in (theirs.wall / ours[name].wall, theirs.cpu / ours[name].cpu)]
+            lines.append([f"{peer.name}, like for like: {name}, from counts", "", "", *beside, "", ""])
     head = ["peer", "wall s", "CPU s", "wall ratio to ours", "CPU ratio", "CPU ratio, ours with numbers", "wanted"]
     return markdown_table(head, lines)
 

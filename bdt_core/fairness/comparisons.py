@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bdt_core.fairness.confusion import Cells, Floats
-from bdt_core.fairness.measured import Measured, first, measured, where
+from bdt_core.fairness.measured import Measured, first, measured_each, where, where_each
 from bdt_core.fairness.omnibus import equal_rates_p_value
-from bdt_core.fairness.rates import FALSE_NEGATIVE_SHARE, RATES, Rate, RateDefinition, evaluate, evaluate_all
+from bdt_core.fairness.rates import FALSE_NEGATIVE_SHARE, RATES, Rate, RateDefinition, evaluate_all
 from bdt_core.fairness.simultaneous import (
     contrasts_critical_value,
     difference_limits,
@@ -35,6 +35,10 @@ RANGES = {
     "accuracy_equality": "accuracy",
 }
 """Fairness criteria that ask for one rate to be equal, and that rate."""
+
+
+_Interval = tuple[float, float, float]
+_UNDEFINED: _Interval = (math.nan, math.nan, math.nan)
 
 
 class AgainstReference(NamedTuple):
@@ -87,53 +91,143 @@ def against_reference(
         quotient = rate.estimate / other.estimate
     itself = where(np.arange(groups) == (-1 if reference is None else reference), IS_REFERENCE)
     empty = first(itself, where(cells.rows.n == 0, "no rows"))
+    nobody = where_each(rate.n == 0, [one.nobody for one in definitions])
+    nobody_else = where_each(other.n == 0, [f"{one.nobody} in the reference" for one in definitions])
     neither = (rate.events == 0) & (other.events == 0)
+    no_event = where_each(neither, ["0 in the group and in the reference"] * len(definitions))
+    no_difference = [first(empty, one, another) for one, another in zip(nobody, nobody_else, strict=True)]
+    no_ratio = [first(one, another) for one, another in zip(no_difference, no_event, strict=True)]
+    own = (rate.n, rate.events)
+    return [
+        AgainstReference(*one)
+        for one in zip(
+            measured_each(gap, differences, no_difference, *own),
+            zip(*differences_together, strict=True),
+            measured_each(quotient, ratios, no_ratio, *own),
+            zip(*ratios_together, strict=True),
+            strict=True,
+        )
+    ]
+
+
+def ranges_over_groups(
+    names: Sequence[str], cells: Cells, mean_score: Floats | None, alpha: float, min_rows: int
+) -> dict[str, Range]:
+    """Largest difference and smallest ratio over all pairs, from simultaneous intervals of the pairs.
+
+    Parameters
+    ----------
+    names : sequence of str
+        - Those of `RANGES`: of that rate.
+        - "equalized_odds": the larger difference and the smaller ratio of TPR and FPR. Each takes half of the error, so
+          that their intervals hold together; the p-values of the two alone are combined by Bonferroni.
+        - "treatment_equality": of FN / FP, whose limits are those of FN / (FN + FP).
+        - "calibration": of positives observed over positives expected (the sum of the scores): calibration in the
+          large, 1 in every group when scores mean the same everywhere, whatever their prevalence. The scores are taken
+          as given: Wilson's limits of the prevalence, divided by the mean score, hold the ratio of the people whose
+          scores these are, and err on the wide side because people with different scores vary less than equal ones.
+          There is no test: equal prevalence is not what is asked for.
+    cells : Cells
+        One entry per group.
+    mean_score : ndarray of shape (groups,), optional
+        For "calibration"; NaN where undefined.
+    alpha : float
+        Intervals have confidence 1 - alpha.
+    min_rows : int
+        Groups with fewer rows, or fewer than 10 in the denominator, are left out.
+    """
+    criteria: dict[str, _Criterion] = {}
+    for name in names:
+        if name == "equalized_odds":
+            for rate in ("true_positive_rate", "false_positive_rate"):
+                criteria[rate] = _Criterion(RATES[rate], alpha / 2.0, test=False)
+        elif name == "treatment_equality":
+            criteria[name] = _Criterion(FALSE_NEGATIVE_SHARE, alpha, change=lambda share: share / (1.0 - share))
+        elif name == "calibration" and mean_score is not None:
+            criteria[name] = _Criterion(RATES["prevalence"], alpha, _over(mean_score), min_rows, test=False)
+        else:
+            criteria[name] = _Criterion(RATES[RANGES[name]], alpha)
+    found = dict(zip(criteria, _ranges(list(criteria.values()), cells, min_rows), strict=True))
+    if "equalized_odds" in names:
+        both = (found.pop("true_positive_rate"), found.pop("false_positive_rate"))
+        found["equalized_odds"] = _worse(both, (found["equal_opportunity"], found["predictive_equality"]))
+    return {name: found[name] for name in names}
+
+
+class _Criterion(NamedTuple):
+    """A rate, or what rises with it group by group as `change` says (NaN: not in this group)."""
+
+    definition: RateDefinition
+    alpha: float
+    change: Callable[[Floats], Floats] = lambda share: share
+    fewest: int = FEWEST_IN_DENOMINATOR
+    test: bool = True
+
+
+def _over(mean_score: Floats) -> Callable[[Floats], Floats]:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scale = np.where(mean_score > 0, 1.0 / mean_score, np.nan)
+    return lambda share: share * scale
+
+
+def _ranges(criteria: Sequence[_Criterion], cells: Cells, min_rows: int) -> list[Range]:
+    if not criteria:
+        return []
+    rate = evaluate_all([one.definition for one in criteria], cells)
+    fewest = np.array([one.fewest for one in criteria])[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        values = np.array([one.change(share) for one, share in zip(criteria, rate.estimate, strict=True)])
+    enough = (rate.n >= fewest) & (cells.rows.n >= min_rows) & (rate.effective_n > 0) & ~np.isnan(values)
+    kept = enough.sum(axis=1).tolist()
+    critical = [
+        pairs_critical_value(groups, 1.0 - one.alpha) if groups > 1 else math.nan
+        for one, groups in zip(criteria, kept, strict=True)
+    ]
+    events, n = np.where(enough, rate.effective_events, np.nan), np.where(enough, rate.effective_n, np.nan)
+    limits = wilson_limits(events, n, np.array(critical)[:, None])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        low, high = (
+            np.array([one.change(limit) for one, limit in zip(criteria, side, strict=True)]) for side in limits
+        )
+    values = np.where(enough, values, np.nan)
+    finite = np.where(np.isinf(values).any(axis=1, keepdims=True), np.nan, values)  # infinite: no pairs to look at
+    differences = range_of_pairs(finite, low, high, difference_limits)
+    ratios = range_of_pairs(finite, low, high, ratio_limits)
     out = []
-    for i, definition in enumerate(definitions):
-        reason = first(
-            empty,
-            where(rate.n[i] == 0, definition.nobody),
-            where(other.n[i] == 0, f"{definition.nobody} in the reference"),
-        )
-        no_ratio = first(reason, where(neither[i], "0 in the group and in the reference"))
-        own = (rate.n[i], rate.events[i])
-        out.append(
-            AgainstReference(
-                measured(gap[i], (differences[0][i], differences[1][i]), reason, *own),
-                (differences_together[0][i], differences_together[1][i]),
-                measured(quotient[i], (ratios[0][i], ratios[1][i]), no_ratio, *own),
-                (ratios_together[0][i], ratios_together[1][i]),
-            )
-        )
+    for i, one in enumerate(criteria):
+        among, excluded = values[i][enough[i]], ~enough[i] & (cells.rows.n > 0)
+        if kept[i] < 2:
+            reason = f"{kept[i]} group{'s' * (kept[i] != 1)} with enough rows; two are needed"
+            out.append(Range(_UNDEFINED, _UNDEFINED, reason, excluded, None))
+            continue
+        p_value = equal_rates_p_value(events[i][enough[i]], n[i][enough[i]]) if one.test else None
+        largest, smallest = float(among.max()), float(among.min())
+        of_differences, of_ratios = ((low[i], high[i]) for low, high in (differences, ratios))
+        out.append(Range(*_extremes(largest, smallest, of_differences, of_ratios), excluded, p_value))
     return out
 
 
-def range_over_groups(
-    definition: RateDefinition, cells: Cells, alpha: float, min_rows: int, *, test: bool = True
-) -> Range:
-    """Largest difference and smallest ratio of a rate over all pairs, from simultaneous intervals of the pairs.
+def _extremes(
+    largest: float, smallest: float, differences: tuple[float, float], ratios: tuple[float, float]
+) -> tuple[_Interval, _Interval, str | None]:
+    """Largest difference and smallest ratio, with the limits of all differences and of all ratios."""
+    if math.isinf(smallest):
+        return _UNDEFINED, _UNDEFINED, "infinite in every group"
+    if math.isinf(largest):
+        return (math.inf, 0.0, math.inf), (0.0, 0.0, 1.0), None
+    difference = (largest - smallest, max(differences[0], 0.0), differences[1])
+    if largest == 0.0:
+        return difference, _UNDEFINED, None
+    # The smallest ratio is one over the largest.
+    return difference, (smallest / largest, 1.0 / ratios[1], 1.0 / max(ratios[0], 1.0)), None
 
-    Without `test` there is no p-value.
-    """
-    rate = evaluate(definition, cells)
-    enough = (rate.n >= FEWEST_IN_DENOMINATOR) & (cells.rows.n >= min_rows)
-    return _range(rate, rate.estimate, enough, cells.rows.n, alpha, test=test)
 
-
-def equalized_odds_range(cells: Cells, alone: tuple[Range, Range], alpha: float, min_rows: int) -> Range:
-    """The larger difference and the smaller ratio of TPR and FPR.
-
-    Each takes half of the error, so that their intervals hold together; the p-values of the two ranges `alone` are
-    combined by Bonferroni.
-    """
-    both = [
-        range_over_groups(RATES[rate], cells, alpha / 2.0, min_rows, test=False)
-        for rate in ("true_positive_rate", "false_positive_rate")
-    ]
-    excluded = np.logical_or.reduce([one.excluded for one in both])
-    reason = next((one.reason for one in both if one.reason is not None), None)
+def _worse(both: tuple[Range, Range], alone: tuple[Range, Range]) -> Range:
+    """The larger difference and the smaller ratio of two ranges, with the p-values of the same at the full alpha."""
+    excluded = both[0].excluded | both[1].excluded
+    reason = both[0].reason or both[1].reason
     if reason is not None:
-        return Range((math.nan,) * 3, (math.nan,) * 3, reason, excluded, None)
+        return Range(_UNDEFINED, _UNDEFINED, reason, excluded, None)
     p_values = [one.p_value for one in alone if one.p_value is not None]
     return Range(
         tuple(max(one.difference[i] for one in both) for i in range(3)),  # type: ignore[arg-type]
@@ -142,71 +236,6 @@ def equalized_odds_range(cells: Cells, alone: tuple[Range, Range], alpha: float,
         excluded,
         min(1.0, len(p_values) * min(p_values)) if p_values else None,
     )
-
-
-def treatment_range(cells: Cells, alpha: float, min_rows: int) -> Range:
-    """Range of FN / FP over groups, whose limits are those of FN / (FN + FP)."""
-    rate = evaluate(FALSE_NEGATIVE_SHARE, cells)
-    enough = (rate.n >= FEWEST_IN_DENOMINATOR) & (cells.rows.n >= min_rows)
-    with np.errstate(divide="ignore"):
-        odds = rate.estimate / (1.0 - rate.estimate)
-    return _range(rate, odds, enough, cells.rows.n, alpha, change=lambda share: share / (1.0 - share))
-
-
-def calibration_range(cells: Cells, mean_score: Floats, alpha: float, min_rows: int) -> Range:
-    """Range of positives observed over positives expected (the sum of the scores): calibration in the large.
-
-    1 in every group when scores mean the same everywhere, whatever their prevalence. The scores are taken as given:
-    Wilson's limits of the prevalence, divided by the mean score, hold the ratio of the people whose scores these
-    are, and err on the wide side because people with different scores vary less than equal ones. There is no test:
-    equal prevalence is not what is asked for.
-    """
-    rate = evaluate(RATES["prevalence"], cells)
-    enough = (rate.n >= min_rows) & (mean_score > 0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        scale = 1.0 / mean_score
-    kept = np.nan_to_num(scale, posinf=0.0)[enough]
-    return _range(
-        rate, rate.estimate * scale, enough, cells.rows.n, alpha, change=lambda share: share * kept, test=False
-    )
-
-
-def _range(
-    rate: Rate,
-    values: Floats,
-    enough: NDArray[np.bool_],
-    rows: Floats,
-    alpha: float,
-    *,
-    change: Callable[[Floats], Floats] | None = None,
-    test: bool = True,
-) -> Range:
-    """Range of values that are a rate, or rise with it group by group as `change` says."""
-    enough = enough & (rate.effective_n > 0)
-    excluded = ~enough & (rows > 0)
-    kept = int(enough.sum())
-    if kept < 2:
-        reason = f"{kept} group{'s' * (kept != 1)} with enough rows; two are needed"
-        return Range((math.nan,) * 3, (math.nan,) * 3, reason, excluded, None)
-    critical = pairs_critical_value(kept, 1.0 - alpha)
-    low, high = wilson_limits(rate.effective_events[enough], rate.effective_n[enough], critical)
-    value = values[enough]
-    if change is not None:
-        with np.errstate(divide="ignore"):
-            low, high = change(low), change(high)
-    p_value = equal_rates_p_value(rate.effective_events[enough], rate.effective_n[enough]) if test else None
-    largest, smallest = float(value.max()), float(value.min())
-    if math.isinf(largest):
-        if math.isinf(smallest):
-            return Range((math.nan,) * 3, (math.nan,) * 3, "infinite in every group", excluded, p_value)
-        difference, ratio = (math.inf, 0.0, math.inf), (0.0, 0.0, 1.0)
-    else:
-        lower, upper = range_of_pairs(value, low, high, difference_limits)
-        difference = (largest - smallest, max(lower, 0.0), upper)
-        # The smallest ratio is one over the largest.
-        lower, upper = range_of_pairs(value, low, high, ratio_limits)
-        ratio = (smallest / largest, 1.0 / upper, 1.0 / max(lower, 1.0)) if largest else (math.nan,) * 3
-    return Range(difference, ratio, None, excluded, p_value)
 
 
 def _reference_critical(rate: Rate, reference: int | None, alpha: float) -> Floats:

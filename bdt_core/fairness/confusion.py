@@ -107,6 +107,15 @@ class Cells:
         return Cells(rows, change(self.weights), change(self.squares)) if self.weighted else Cells(rows, rows, rows)
 
 
+def kish_rows(rows: Floats, weight: Floats, squares: Floats) -> Floats:
+    """Kish's effective number of rows: (sum of weights)^2 / (sum of squared weights); 0 where nothing has weight.
+
+    Squares of weights below .003 are 0 in fixed point; where there are no others, every row counts as one.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(squares > 0, weight**2 / squares, np.where(weight > 0, rows, 0.0))
+
+
 def confusion_cells(table: CountTable, positive: Positive, positive_prediction: Positive | None = None) -> Cells:
     """Reduce a count table to confusion counts per group.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -44,23 +45,44 @@ def measured(
     value = np.asarray(estimate, dtype=np.float64)
     if reason.count(None) < len(reason):
         value = np.where([one is not None for one in reason], np.nan, value)
-    if (unexplained := np.flatnonzero(np.isnan(value))).size:
-        reason = list(reason)
-        for i in unexplained.tolist():
-            reason[i] = reason[i] or NO_WEIGHT
-    # A rounding error must not push an estimate out of its own interval; NaN in either goes through.
-    low, high = np.minimum(limits[0], value), np.maximum(limits[1], value)
-    rows, counted = (
-        one if np.shape(one) == value.shape else np.broadcast_to(one, value.shape)
-        for one in (np.asarray(n, dtype=np.float64), np.asarray(events, dtype=np.float64))
-    )
-    return Measured(value, low, high, reason, rows, counted)
+    if (undefined := np.isnan(value)).any():
+        reason = [one or NO_WEIGHT if is_so else one for one, is_so in zip(reason, undefined.tolist(), strict=True)]
+    low, high = _around(value, limits)
+    return Measured(value, low, high, reason, _rows(n, value.shape), _rows(events, value.shape))
+
+
+def measured_each(
+    estimates: Floats,
+    limits: tuple[Floats, Floats],
+    reason_lists: Sequence[list[str | None]],
+    n: Floats,
+    events: Floats,
+) -> list[Measured]:
+    """Put several metrics together, one per row of the arrays; see `measured`."""
+    explained = np.array([[one is not None for one in row] for row in reason_lists], dtype=bool)
+    values = np.where(explained, np.nan, estimates)
+    if (unexplained := np.isnan(values) & ~explained).any():
+        reason_lists = [list(one) for one in reason_lists]
+        for metric, place in np.argwhere(unexplained).tolist():
+            reason_lists[metric][place] = NO_WEIGHT
+    return [Measured(*one) for one in zip(values, *_around(values, limits), reason_lists, n, events, strict=True)]
+
+
+def _around(value: Floats, limits: tuple[ArrayLike, ArrayLike]) -> tuple[Floats, Floats]:
+    """The limits: a rounding error must not push an estimate out of its own interval. NaN in either goes through."""
+    return np.minimum(limits[0], value), np.maximum(limits[1], value)
+
+
+def _rows(given: ArrayLike, shape: tuple[int, ...]) -> Floats:
+    """Rows of each value, where they may be given once for all."""
+    rows = np.asarray(given, dtype=np.float64)
+    return rows if rows.shape == shape else np.full(shape, rows)
 
 
 def nothing(size: int, reason: str, n: ArrayLike = 0.0) -> Measured:
     """A metric that is undefined for all."""
     empty = np.full(size, np.nan)
-    return measured(empty, (empty, empty), [reason] * size, n, 0.0)
+    return Measured(empty, empty, empty, [reason] * size, _rows(n, empty.shape), np.zeros(size))
 
 
 def reasons(missing_in_d: ArrayLike, missing_in_a: ArrayLike, what: str) -> list[str | None]:
@@ -82,6 +104,13 @@ def where(condition: ArrayLike, reason: str) -> list[str | None]:
     """The reason where the condition holds."""
     held = np.atleast_1d(condition)
     return [reason if one else None for one in held.tolist()] if held.any() else [None] * held.size
+
+
+def where_each(conditions: NDArray[np.bool_], several: Sequence[str]) -> list[list[str | None]]:
+    """The reason of each row of the conditions, where they hold."""
+    if not conditions.any():
+        return [[None] * conditions.shape[1]] * conditions.shape[0]
+    return [where(row, reason) for row, reason in zip(conditions, several, strict=True)]
 
 
 def first(*several: list[str | None]) -> list[str | None]:

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import special
 
-from bdt_core.fairness.confusion import Cells, Floats
-from bdt_core.fairness.measured import Measured, first, measured, reasons
+from bdt_core.fairness.confusion import Cells, Floats, kish_rows
+from bdt_core.fairness.measured import Measured, first, measured, measured_each, reasons
 from bdt_core.fairness.rates import RATES, Rate, RateDefinition, evaluate_all
 from bdt_core.fairness.simultaneous import contrasts_critical_value, difference_limits, wilson_limits
 from bdt_core.inference import newcombe_interval, wilson_interval
@@ -60,11 +60,11 @@ def pre_training_metrics(d: Cells, a: Cells, labels_d: Floats, labels_a: Floats,
         "TVD": (0.5 * gap.sum(1), 0.5 * smallest.sum(1), np.minimum(0.5 * largest.sum(1), 1.0)),
         "KS": (gap.max(1), smallest.max(1), largest.max(1)),
     }
-    for name, (estimate, near, far) in distances.items():
-        out[name] = measured(estimate, (near, far), empty, d.rows.n, d.rows.positives)
-    for name, (estimate, near, far) in _divergences(p_d, p_a, effective_d, effective_a, alpha).items():
-        out[name] = measured(estimate, (near, far), empty, d.rows.n, d.rows.positives)
-    return out
+    distances |= _divergences(p_d, p_a, effective_d, effective_a, alpha)
+    parts = np.array(list(distances.values()))
+    of_d = (np.broadcast_to(one, parts[:, 0].shape) for one in (d.rows.n, d.rows.positives))
+    found = measured_each(parts[:, 0], (parts[:, 1], parts[:, 2]), [empty] * len(distances), *of_d)
+    return out | dict(zip(distances, found, strict=True))
 
 
 def rate_differences(
@@ -82,24 +82,16 @@ def rate_differences(
     )
     gap = plus.estimate - minus.estimate
     empty = reasons(d.rows.n == 0, a.rows.n == 0, "no rows")
-    return [
-        measured(
-            gap[i],
-            (low[i], high[i]),
-            first(empty, reasons(of_d.n[i] == 0, of_a.n[i] == 0, definition.nobody)),
-            of_d.n[i],
-            of_d.events[i],
-        )
+    no_rate = [
+        first(empty, reasons(of_d.n[i] == 0, of_a.n[i] == 0, definition.nobody))
         for i, definition in enumerate(definitions)
     ]
+    return measured_each(gap, (low, high), no_rate, of_d.n, of_d.events)
 
 
 def effective_rows(cells: Cells) -> Floats:
     """Kish's effective number of rows; the rows themselves without weights."""
-    if not cells.weighted:
-        return cells.rows.n
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(cells.weights.n > 0, cells.weights.n**2 / cells.squares.n, 0.0)
+    return kish_rows(cells.rows.n, cells.weights.n, cells.squares.n) if cells.weighted else cells.rows.n
 
 
 def _label_gaps(p_d: Floats, p_a: Floats, n_d: Floats, n_a: Floats, alpha: float) -> tuple[Floats, Floats]:
@@ -107,7 +99,7 @@ def _label_gaps(p_d: Floats, p_a: Floats, n_d: Floats, n_a: Floats, alpha: float
     labels = p_d.shape[1]
     critical = contrasts_critical_value(labels - 1 if labels == 2 else labels, 1.0 - alpha)
     limits = [
-        wilson_limits(np.clip(np.nan_to_num(p), 0, 1) * n[:, None], n[:, None] + np.zeros_like(p), critical)
+        wilson_limits(np.minimum(np.fmax(p, 0.0), 1.0) * n[:, None], n[:, None], critical)  # 0 for NaN
         for p, n in ((p_a, n_a), (p_d, n_d))
     ]
     low, high = difference_limits(p_a, *limits[0], p_d, *limits[1])

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bdt_core.errors import SpecError, did_you_mean
-from bdt_core.fairness.confusion import Cells, Confusion, Floats
+from bdt_core.fairness.confusion import Cells, Confusion, Floats, kish_rows
 from bdt_core.inference import rate_interval
 
 
@@ -119,18 +119,24 @@ def rate_definition(name: str) -> RateDefinition:
 
 def evaluate(definition: RateDefinition, cells: Cells) -> Rate:
     """Evaluate a rate for every group; 0/0 is NaN."""
-    return Rate(*(one[0] for one in evaluate_all((definition,), cells)))
+    return _evaluated(cells, definition.events, definition.among)
 
 
 def evaluate_all(definitions: Sequence[RateDefinition], cells: Cells) -> Rate:
     """Evaluate several rates at once: every part has shape (rates, groups)."""
-    events = np.stack([one.events(cells.rows) for one in definitions])
-    n = np.stack([one.among(cells.rows) for one in definitions])
+    return _evaluated(
+        cells,
+        lambda c: np.array([one.events(c) for one in definitions]),
+        lambda c: np.array([one.among(c) for one in definitions]),
+    )
+
+
+def _evaluated(cells: Cells, events_of: Callable[[Confusion], Floats], among_of: Callable[[Confusion], Floats]) -> Rate:
+    events, n = events_of(cells.rows), among_of(cells.rows)
     with np.errstate(divide="ignore", invalid="ignore"):
         if not cells.weighted:
             return Rate(events, n, events / n, events, n)
-        weight = np.stack([one.among(cells.weights) for one in definitions])
-        estimate = np.clip(np.stack([one.events(cells.weights) for one in definitions]) / weight, 0.0, 1.0)
-        squares = np.stack([one.among(cells.squares) for one in definitions])
-        effective = np.where(weight > 0, weight**2 / squares, 0.0)
+        weight, squares = among_of(cells.weights), among_of(cells.squares)
+        estimate = np.clip(events_of(cells.weights) / weight, 0.0, 1.0)
+    effective = kish_rows(n, weight, squares)
     return Rate(events, n, estimate, np.where(weight > 0, estimate * effective, 0.0), effective)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import repeat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from bdt_core.fairness.conditional_disparity import Outcome, conditional_dispari
 from bdt_core.fairness.confusion import Cells, Floats, Positive, favourable
 from bdt_core.fairness.counts import FIXED_POINT, CountTable, Group
 from bdt_core.fairness.facet_contrasts import FacetContrasts
-from bdt_core.fairness.measured import Measured, first, measured, nothing, where
+from bdt_core.fairness.measured import Measured, first, measured_each, nothing, where, where_each
 from bdt_core.fairness.metric_results import Kind, Metric
 from bdt_core.fairness.post_training import generalized_entropy, post_training_metrics
 from bdt_core.fairness.pre_training import pre_training_metrics
@@ -48,13 +49,13 @@ def group_rates(
     rates = evaluate_all(definitions, cells)
     low, high = rates.interval(1.0 - alpha)
     no_rows = where(cells.rows.n == 0, "no rows")
+    nobody = where_each(rates.n == 0, [one.nobody for one in definitions])
+    reasons_of = [first(no_rows, one) for one in nobody]
+    found = measured_each(rates.estimate, (low, high), reasons_of, rates.n, rates.events)
     out = {}
-    for i, definition in enumerate(definitions):
+    for definition, one in zip(definitions, found, strict=True):
         lacks = _lacks(table, definition)
-        out[definition.name] = nothing(size, lacks, cells.rows.n) if lacks else measured(
-            rates.estimate[i], (low[i], high[i]), first(no_rows, where(rates.n[i] == 0, definition.nobody)),
-            rates.n[i], rates.events[i],
-        )  # fmt: skip
+        out[definition.name] = nothing(size, lacks, cells.rows.n) if lacks else one
     jaccard = out.pop(JACCARD.name)
     out["f1_score"] = jaccard._replace(
         **{part: 2 * getattr(jaccard, part) / (1 + getattr(jaccard, part)) for part in ("estimate", "low", "high")}
@@ -65,7 +66,7 @@ def group_rates(
         out.update({name: nothing(size, _NO_SCORE, cells.rows.n) for name in SCORE_METRICS})
     else:
         out.update(score_metrics(table, positive, alpha))
-    return [_metric(name, "rate", table.groups, one) for name, one in out.items()]
+    return _metrics("rate", table.groups, out)
 
 
 def clarify_metrics(
@@ -119,29 +120,32 @@ def clarify_metrics(
         chosen = favourable(table.predictions, positive if positive_prediction is None else positive_prediction)
         out["CDDPL"] = _disparity(table, contrasts, chosen, "prediction", alpha)
         out["FT"] = given.get("FT") or nothing(size, "no features were named for the flip test", d.rows.n)
-    metrics = [
-        _metric(name, "clarify", contrasts.values, out[name])
-        for name in (*PRE_TRAINING, *POST_TRAINING)
-        if name != "GE"
-    ]
+    metrics = _metrics(
+        "clarify", contrasts.values, {name: out[name] for name in (*PRE_TRAINING, *POST_TRAINING) if name != "GE"}
+    )
     lacks = _lacks(table, RATES["accuracy"])
     whole = cells.total()
     entropy = nothing(1, lacks, whole.rows.n) if lacks else generalized_entropy(whole, alpha)
-    return [*metrics, _metric("GE", "clarify", ((),), entropy)]
+    return [*metrics, *_metrics("clarify", ((),), {"GE": entropy})]
 
 
 def reference_metrics(table: CountTable, cells: Cells, reference: int | None, alpha: float) -> list[Metric]:
     """Differences and ratios of every rate, against the group at a position or everybody else (None)."""
     definitions = [one for one in RATES.values() if not _lacks(table, one)] if table.groups else []
-    metrics = []
-    for one, found in zip(
-        definitions, comparisons.against_reference(definitions, cells, reference, alpha), strict=True
-    ):
-        metrics += [
-            _metric(f"{one.name}_difference", "difference", table.groups, found.difference, found.difference_together),
-            _metric(f"{one.name}_ratio", "ratio", table.groups, found.ratio, found.ratio_together),
-        ]
-    return metrics
+    found = comparisons.against_reference(definitions, cells, reference, alpha)
+    differences = _metrics(
+        "difference",
+        table.groups,
+        {f"{one.name}_difference": against.difference for one, against in zip(definitions, found, strict=True)},
+        together=[one.difference_together for one in found],
+    )
+    ratios = _metrics(
+        "ratio",
+        table.groups,
+        {f"{one.name}_ratio": against.ratio for one, against in zip(definitions, found, strict=True)},
+        together=[one.ratio_together for one in found],
+    )
+    return [one for pair in zip(differences, ratios, strict=True) for one in pair]
 
 
 def range_metrics(
@@ -156,28 +160,30 @@ def range_metrics(
     mean_score : ndarray of shape (groups,), optional
         NaN where undefined.
     """
-    found: dict[str, comparisons.Range] = {}
-    for name, rate in comparisons.RANGES.items():
-        if not _lacks(table, RATES[rate]):
-            found[name] = comparisons.range_over_groups(RATES[rate], cells, alpha, min_rows)
+    criteria = [name for name, rate in comparisons.RANGES.items() if not _lacks(table, RATES[rate])]
     if not _lacks(table, RATES["true_positive_rate"]):
-        found["equalized_odds"] = comparisons.equalized_odds_range(
-            cells, (found["equal_opportunity"], found["predictive_equality"]), alpha, min_rows
-        )
-        found["treatment_equality"] = comparisons.treatment_range(cells, alpha, min_rows)
+        criteria += ["equalized_odds", "treatment_equality"]
     if mean_score is not None and table.label is not None:
-        found["calibration"] = comparisons.calibration_range(cells, mean_score, alpha, min_rows)
-    metrics = []
-    for name, one in found.items():
-        excluded = tuple(group for group, out in zip(table.groups, one.excluded, strict=True) if out)
-        for part, kind in ((one.difference, "difference"), (one.ratio, "ratio")):
-            undefined = one.reason or ("0 in every group" if np.isnan(part[0]) else None)
-            values = [np.array([x]) for x in part]
-            result = measured(
-                values[0], (values[1], values[2]), [undefined], cells.rows.n.sum(), cells.rows.positives.sum()
-            )
-            metrics.append(_metric(f"{name}_{kind}", "range", ((),), result, None, one.p_value, excluded))
-    return metrics
+        criteria.append("calibration")
+    found = comparisons.ranges_over_groups(criteria, cells, mean_score, alpha, min_rows)
+    if not found:
+        return []
+    names = [f"{name}_{kind}" for name in found for kind in ("difference", "ratio")]
+    parts = [part for one in found.values() for part in (one.difference, one.ratio)]
+    estimate, low, high = np.array(parts).T[:, :, None]
+    reasons_of = [
+        [one.reason or ("0 in every group" if np.isnan(part[0]) else None)]
+        for one in found.values()
+        for part in (one.difference, one.ratio)
+    ]
+    n, events = (np.full_like(estimate, total.sum()) for total in (cells.rows.n, cells.rows.positives))
+    results = measured_each(estimate, (low, high), reasons_of, n, events)
+    tests = [
+        (one.p_value, tuple(group for group, out in zip(table.groups, one.excluded.tolist(), strict=True) if out))
+        for one in found.values()
+        for _ in range(2)
+    ]
+    return _metrics("range", ((),), dict(zip(names, results, strict=True)), tests=tests)
 
 
 def _disparity(
@@ -190,41 +196,46 @@ def _disparity(
     return conditional_disparity(d, outcomes.sum(axis=0) - d, alpha)
 
 
-def _metric(
-    name: str,
+def _metrics(
     kind: Kind,
     values: tuple[Group, ...],
-    found: Measured,
-    together: tuple[Floats, Floats] | None = None,
-    p_value: float | None = None,
-    excluded: tuple[Group, ...] = (),
-) -> Metric:
-    numbers = np.array([found.estimate, found.low, found.high, *(together or ())])
-    numbers[:, np.isnan(found.estimate)] = np.nan
-    estimate, low, high, *of_all = _listed(numbers)
-    return Metric(
-        name=name,
-        kind=kind,
-        values=values,
-        estimate=estimate,
-        low=low,
-        high=high,
-        undefined_reason=tuple(found.reason),
-        n=tuple(found.n.tolist()),
-        events=tuple(found.events.tolist()),
-        together_low=of_all[0] if of_all else None,
-        together_high=of_all[1] if of_all else None,
-        p_value=p_value,
-        excluded=excluded,
-    )
-
-
-def _listed(numbers: Floats) -> list[tuple[float | None, ...]]:
-    """Rows of numbers, None for NaN."""
-    listed: list[list[float | None]] = numbers.tolist()
-    for row, place in zip(*(one.tolist() for one in np.nonzero(np.isnan(numbers))), strict=True):
-        listed[row][place] = None
-    return [tuple(row) for row in listed]
+    found: Mapping[str, Measured],
+    *,
+    together: Sequence[tuple[Floats, Floats]] | None = None,
+    tests: Sequence[tuple[float | None, tuple[Group, ...]]] | None = None,
+) -> list[Metric]:
+    """Metrics by name as the report has them: tuples, with None for NaN, and wherever the estimate is NaN."""
+    if not found:
+        return []
+    limits: list[tuple[Floats, ...]] = [(one.estimate, one.low, one.high) for one in found.values()]
+    if together is not None:
+        limits = [(*own, *of_all) for own, of_all in zip(limits, together, strict=True)]
+    numbers = np.array(limits)  # metrics x parts x groups
+    listed: list[list[list[float | None]]] = numbers.tolist()
+    missing = np.isnan(numbers)
+    for metric, part, place in zip(*(one.tolist() for one in np.nonzero(missing | missing[:, :1])), strict=True):
+        listed[metric][part][place] = None
+    counts = np.array([(one.n, one.events) for one in found.values()]).tolist()
+    return [
+        Metric(
+            name=name,
+            kind=kind,
+            values=values,
+            estimate=tuple(parts[0]),
+            low=tuple(parts[1]),
+            high=tuple(parts[2]),
+            undefined_reason=tuple(one.reason),
+            n=tuple(n),
+            events=tuple(events),
+            together_low=tuple(parts[3]) if together is not None else None,
+            together_high=tuple(parts[4]) if together is not None else None,
+            p_value=p_value,
+            excluded=excluded,
+        )
+        for (name, one), parts, (n, events), (p_value, excluded) in zip(
+            found.items(), listed, counts, tests or repeat((None, ()), len(found)), strict=True
+        )
+    ]
 
 
 def _lacks(table: CountTable, definition: RateDefinition) -> str | None:

@@ -134,7 +134,7 @@ def _nodes(values: Floats, counted: NDArray[np.bool_]) -> tuple[Floats, Floats]:
     angle = math.pi * (degree + 0.5) / size
     # Sums over the values of Chebyshev's polynomials T_0, T_1, ...
     at = np.arccos(np.clip((scaled - middle) / half, -1.0, 1.0))
-    moments = np.stack([(np.cos(k * at) * counted).sum(axis=1) for k in degree], axis=1)
+    moments = (np.cos(degree[:, None] * at[:, None, :]) * counted[:, None, :]).sum(axis=2)
     moments[:, 0] *= 0.5
     return np.sinh(middle + half * np.cos(angle)), moments @ (2.0 / size * np.cos(np.outer(degree, angle)))
 
@@ -188,12 +188,13 @@ def ratio_limits(
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         product = a * b
+        square = product * product
         up, down = low_a * (2 * a - low_a), high_b * (2 * b - high_b)
-        low = up / (product + np.sqrt(np.maximum(product**2 - up * down, 0.0)))
+        low = up / (product + np.sqrt(np.maximum(square - up * down, 0.0)))
         up, down = high_a * (2 * a - high_a), low_b * (2 * b - low_b)
-        high = (product + np.sqrt(np.maximum(product**2 - up * down, 0.0))) / down
-    low = np.where(low_a <= 0.0, 0.0, low)
-    return np.where(np.isnan(low) & ~np.isnan(a + b), 0.0, low), np.where(low_b <= 0.0, np.inf, high)
+        high = (product + np.sqrt(np.maximum(square - up * down, 0.0))) / down
+    low = np.where((low_a <= 0.0) | (np.isnan(low) & ~np.isnan(a + b)), 0.0, low)
+    return low, np.where(low_b <= 0.0, np.inf, high)
 
 
 def range_of_pairs(
@@ -201,7 +202,7 @@ def range_of_pairs(
     low: Floats,
     high: Floats,
     limits: Callable[[Floats, Floats, Floats, Floats, Floats, Floats], tuple[Floats, Floats]],
-) -> tuple[float, float]:
+) -> tuple[Any, Any]:
     """Interval of the largest contrast over all ordered pairs, from the intervals of the pairs.
 
     When every pair's interval holds, so does this one: the largest contrast lies above every lower limit and
@@ -209,17 +210,30 @@ def range_of_pairs(
 
     Parameters
     ----------
-    estimates, low, high : ndarray of shape (groups,)
-        One-sample estimates and their limits at the pairs' critical value.
+    estimates, low, high : ndarray of shape (groups,), or (k, groups) for k families at once
+        One-sample estimates and their limits at the pairs' critical value; NaN for a group that is not compared.
     limits : callable
         `difference_limits` or `ratio_limits`.
+
+    Returns
+    -------
+    low, high : float or list of k floats
+        -inf without a pair.
     """
     sides = (estimates, low, high)
-    if estimates.size <= _ALL_PAIRS_UP_TO:
-        lower, upper = limits(estimates[:, None], low[:, None], high[:, None], *sides)
-        for found in (lower, upper):
-            np.fill_diagonal(found, -math.inf)  # a group with itself
-        return float(lower.max()), float(upper.max())
+    if estimates.shape[-1] <= _ALL_PAIRS_UP_TO:
+        found = limits(*(one[..., :, None] for one in sides), *(one[..., None, :] for one in sides))
+        known = ~np.isnan(estimates)
+        paired = known[..., :, None] & known[..., None, :] & ~np.eye(estimates.shape[-1], dtype=bool)
+        lower, upper = (np.where(paired, one, -math.inf).max(axis=(-1, -2), initial=-math.inf) for one in found)
+        return lower.tolist(), upper.tolist()
+    if estimates.ndim > 1:
+        lower, upper = zip(*(range_of_pairs(*one, limits) for one in zip(*sides, strict=True)), strict=True)
+        return lower, upper
+    known = ~np.isnan(estimates)
+    if known.sum() < 2:
+        return -math.inf, -math.inf
+    estimates, low, high = sides = (estimates[known], low[known], high[known])
     below, above = estimates - low, high - estimates
     lowest = _largest(0, limits, _front(estimates, -below), _front(-estimates, -above), sides)
     highest = _largest(1, limits, _front(estimates, above), _front(-estimates, below), sides)
@@ -286,8 +300,8 @@ def _solved(coverage: Callable[[Floats], Floats], confidence: float, contrasts: 
     for _ in range(50):
         here = excess(square)
         with np.errstate(divide="ignore", invalid="ignore"):
-            step = np.where(square == last, 0.0, here * (square - last) / (here - at_last))
-        step = np.nan_to_num(step, posinf=0.0, neginf=0.0)
+            step = here * (square - last) / (here - at_last)
+        step = np.where(np.isfinite(step), step, 0.0)
         last, at_last, square = square, here, np.clip(square - step, low**2, high**2)
         if np.abs(square - last).max() < 1e-10:
             break

@@ -238,3 +238,20 @@ def test_too_many_combinations_are_refused():
     frame = pd.DataFrame({"g": np.arange(n), "y": np.arange(n) * 1.5})
     with pytest.raises(DataError, match="threshold"):
         count_rows(frame, "g", label="y")
+
+
+@pytest.mark.parametrize("kind", ["int64", "int8", "uint16", "uint64", "Int64"])
+@pytest.mark.parametrize("late", [0, 127, 128, -1])
+def test_small_whole_numbers_are_counted_as_all_others_are(kind, late):
+    if (late < 0 and kind.startswith("u")) or (late > 127 and kind == "int8"):
+        late = 1
+    values = pd.Series(np.arange(140_000) % 120 + 3)  # more than are looked at in one go
+    values.iloc[-1] = late
+    group = values.astype(kind)
+    if kind == "Int64":
+        group.iloc[:7] = pd.NA
+    table = count_rows(pd.DataFrame({"g": group, "y": values % 2}), "g", label="y")
+    expected = group.value_counts(dropna=False)
+    found = {level: int(n.sum()) for (level,), n in zip(table.groups, table.counts, strict=True)}
+    assert found == {None if pd.isna(level) else int(level): n for level, n in expected.items()}
+    assert list(found) == sorted(found, key=lambda level: (level is None, level))

@@ -185,6 +185,17 @@ def test_weights_that_repeat_rows_give_the_same_estimates():
     assert constant["DCA"]["a"].estimate == pytest.approx(plain["DCA"]["a"].estimate)
 
 
+@pytest.mark.parametrize("reference", ["largest group", "everybody else"])
+def test_weights_too_small_to_be_squared_leave_the_report_whole(reference):
+    frame = pd.DataFrame({"g": list("aaaabbbb") * 20 + ["c", "c"], "y": [0, 1] * 81, "p": [1, 1, 0] * 54})
+    frame["w"] = np.where(frame.g == "c", 0.001, 1.0)
+    found = bias_metrics(frame, facet="g", label="y", prediction="p", weight="w", reference=reference)
+    rate = found["selection_rate"]["c"]
+    assert rate.estimate == pytest.approx(frame.p[frame.g == "c"].mean())
+    assert rate.low < rate.estimate < rate.high or rate.estimate in (0.0, 1.0)
+    assert rate.high - rate.low > 0.5  # two rows say little
+
+
 CELLS = st.lists(st.tuples(*[st.integers(0, 60)] * 4), min_size=2, max_size=5)
 
 

@@ -119,6 +119,23 @@ def test_range_of_many_groups_equals_the_search_through_all_pairs(highest):
         assert range_of_pairs(rate, low, high, limits) == tuple(side[pairs].max() for side in every)
 
 
+@pytest.mark.parametrize("groups", [6, 150])
+def test_ranges_of_several_families_are_those_of_each_without_its_missing_groups(groups):
+    rng = np.random.default_rng(groups)
+    n = rng.integers(5, 200, (4, groups)).astype(float)
+    events = np.floor(n * rng.random((4, groups)))
+    low, high = wilson_limits(events, n, 3.0)
+    rate = np.where(rng.random((4, groups)) < 0.3, np.nan, events / n)
+    rate[3, 1:] = np.nan  # a single group: no pair
+    for limits in (difference_limits, ratio_limits):
+        found = range_of_pairs(rate, low, high, limits)
+        for i in range(3):
+            kept = ~np.isnan(rate[i])
+            alone = range_of_pairs(*(side[i][kept] for side in (rate, low, high)), limits)
+            assert (found[0][i], found[1][i]) == alone
+        assert (found[0][3], found[1][3]) == (-np.inf, -np.inf)
+
+
 @given(st.integers(0, 50), st.integers(1, 50), st.integers(0, 50), st.integers(1, 50))
 def test_mover_is_newcombes_and_close_to_koopmans(x_a, more_a, x_b, more_b):
     n_a, n_b = x_a + more_a, x_b + more_b
