@@ -17,7 +17,8 @@ from bdt_pipeline.automation.inbox_sensor import build_inbox_sensor
 from bdt_pipeline.automation.schedules import build_schedule
 from bdt_pipeline.checks import build_checks
 from bdt_pipeline.components.yaml_model import yaml_model
-from bdt_pipeline.resources.io_managers import ResultStore, TableStore
+from bdt_pipeline.resources.history_values import AuditResultStore
+from bdt_pipeline.resources.io_managers import TableStore
 
 
 def bias_audit_definitions(
@@ -59,18 +60,26 @@ def _definitions(
     return dg.Definitions(
         assets=assets,
         asset_checks=checks,
-        jobs=[build_job(audit)],
+        jobs=[build_job(audit, assets)],
         schedules=[] if schedule is None else [schedule],
         sensors=[one for one in sensors if one is not None],
         resources=build_resources(audit),
     )
 
 
-def build_job(audit: AuditAssets) -> Any:
-    """The job that runs the whole audit in one process: a process per asset costs more than the audit."""
+def build_job(audit: AuditAssets, assets: Sequence[dg.AssetsDefinition] | None = None) -> Any:
+    """The job that runs the whole audit in one process: a process per asset costs more than the audit.
+
+    Parameters
+    ----------
+    audit : AuditAssets
+    assets : sequence of AssetsDefinition, optional
+        What it runs; by default the assets as they ship.
+    """
+    several = build_assets(audit) if assets is None else assets
     return dg.define_asset_job(
         f"{audit.spec.name}_audit",
-        selection=dg.AssetSelection.assets(*(key for one in build_assets(audit) for key in one.keys)),
+        selection=dg.AssetSelection.assets(*(key for one in several for key in one.keys)),
         description=f"The bias audit {audit.spec.name}, from the table to the gated report.",
         executor_def=dg.in_process_executor,
     )
@@ -80,7 +89,7 @@ def build_resources(audit: AuditAssets) -> dict[str, Any]:
     """Where the audit's values are stored; keys carry its name, so that audits do not meet."""
     return {
         audit.tables: TableStore(base_path=audit.storage),
-        audit.results: ResultStore(base_path=audit.storage),
+        audit.results: AuditResultStore(base_path=audit.storage),
     }
 
 
