@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bdt_core.errors import SpecError
 from bdt_core.shards.engine import ShardEngine
 from bdt_core.shards.shard import Shard
 from bdt_core.spec import AuditSpec, Split
@@ -122,9 +123,16 @@ class ShardedTable:
 
         Raises
         ------
+        SpecError
+            When the division is to be stratified.
         DataError
             When a part would have fewer than two audited rows.
         """
+        if settings.method == "stratified":
+            raise SpecError(
+                '"split.method: stratified" needs all rows in memory, and the table is too large for that. Use hash or '
+                'auto, or raise "clustering.memory_limit".'
+            )
         if not is_by_hash(self, settings):
             settings = settings.model_copy(update={"method": "hash"})
         header = replace(self.header, spec=self.spec.model_copy(update={"split": settings}))

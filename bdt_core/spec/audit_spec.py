@@ -343,6 +343,19 @@ class AuditSpec(Section):
             raise ValueError('a "schedule" needs all data at once, or parts by time; other parts come when they come')
         return self
 
+    @model_validator(mode="after")
+    def _rows_in_files_fit_the_rest(self) -> AuditSpec:
+        where = None
+        if self.engine.dask is not None:
+            where = '"engine.dask"'
+        elif self.clustering.memory == "out_of_core":
+            where = '"clustering.memory: out_of_core"'
+        if where is not None and self.clustering.engine == "reference":
+            raise ValueError(f'{where} goes with "clustering.engine: bdt"; reference needs all rows in memory')
+        if where is not None and self.split.method == "stratified":
+            raise ValueError(f'{where} goes with "split.method: hash" (or auto); stratified needs all rows in memory')
+        return self
+
     def to_dict(self) -> dict[str, Any]:
         """The specification as plain JSON-able data, defaults written out."""
         return self.model_dump(mode="json")

@@ -45,7 +45,14 @@ CASES: dict[str, Any] = {
     "features": {"include": ["age"], "exclude": ["id"], "kinds": {"zip": "categorical"}},
     "protected": ["race", "sex"],
     "missing": "drop",
-    "split": {"test_size": 0.3, "stratify": False, "random_state": 7, "repeats": 3},
+    "split": {
+        "test_size": 0.3,
+        "method": "hash",
+        "key": "person",
+        "stratify": False,
+        "random_state": 7,
+        "repeats": 3,
+    },
     "clustering": {
         "method": "kmeans",
         "max_iter": 5,
@@ -54,8 +61,12 @@ CASES: dict[str, Any] = {
         "margin": 0.1,
         "scale": False,
         "engine": "reference",
+        "memory": "in_memory",
+        "memory_limit": "2 GiB",
         "stability": 20,
     },
+    "large_rows": 5000,
+    "engine": {"dask": {"local_workers": 2, "memory_limit": "2 GiB"}},
     "significance": {"alpha": 0.01, "test": "welch", "correction": "bh", "min_rows": 20, "permutations": 99},
     "groups": {
         "facets": ["sex", ["sex", "race"]],
