@@ -61,6 +61,11 @@ def say(progress: Progress, stage: str, position: int) -> None:
     progress.update(progress.task_ids[0], description=stage, completed=position)
 
 
+def tell(sentence: str) -> None:
+    """Say something on standard error that stays."""
+    Console(stderr=True, highlight=False).print(escape(sentence))
+
+
 def show_result(document: dict[str, Any], files: Mapping[str, Path]) -> None:
     """The verdict, the most deviating cluster, what sets it apart, and where the report is."""
     console = Console(highlight=False, soft_wrap=False)

@@ -6,13 +6,10 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from bdt_core.audit import STAGES, AuditResult, audit
 from bdt_core.errors import SpecError
 from bdt_core.spec import AuditSpec, load_spec, parse_spec
-from bdt_core.table.sources import read_table
-from bdt_pipeline.commands.console import progress_bar, report_folder, say, show_result
+from bdt_pipeline.commands.console import progress_bar, report_folder, say, show_result, tell
 
 _SPEC_FILES = {".yaml", ".yml"}
 
@@ -29,9 +26,8 @@ def run_audit(target: str, changes: dict[str, Any], out: Path | None) -> None:
     out : Path, optional
     """
     spec = spec_of(target, changes)
-    frame = read_table(spec.source)
     with report_folder(out, spec.name) as folder:
-        result = _watched(frame, spec)
+        result = _watched(spec)
         files = result.write(folder)
     show_result(result.document, files)
 
@@ -76,11 +72,12 @@ def name_of(target: str) -> str:
     return re.sub(r"[^A-Za-z0-9]+", "_", stem).strip("_") or "audit"
 
 
-def _watched(frame: pd.DataFrame, spec: AuditSpec) -> AuditResult:
+def _watched(spec: AuditSpec) -> AuditResult:
     with progress_bar(len(STAGES)) as progress:
 
-        def announce(stage: str, done: int, _total: int) -> None:
-            if done == 0:
-                say(progress, stage, STAGES.index(stage))
+        def announce(stage: str, done: int, total: int) -> None:
+            of_rows = f": {done:,} of {total:,} rows" if done and stage == STAGES[0] else ""
+            if done == 0 or of_rows:
+                say(progress, stage + of_rows, STAGES.index(stage))
 
-        return audit(frame, spec, progress=announce)
+        return audit(None, spec, progress=announce, notice=tell)
