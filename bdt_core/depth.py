@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bdt_core.spec import AuditSpec
-from bdt_core.table.audit_table import AuditTable
+from bdt_core.table.rows import Rows
 
 if TYPE_CHECKING:
     from bdt_core.clustering.local_bias import LocalBias
     from bdt_core.mitigation import Mitigation
     from bdt_core.slices import Slices
+    from bdt_core.table.audit_table import AuditTable
 
 
 @dataclass(frozen=True)
@@ -23,13 +24,14 @@ class Depth:
     mitigation: Mitigation | None = None
 
 
-def look_deeper(train: AuditTable, test: AuditTable, spec: AuditSpec) -> Depth:
+def look_deeper(train: Rows, test: Rows, spec: AuditSpec) -> Depth:
     """Search intersections, look for local bias and measure a mitigation, as far as the specification asks for it.
 
     Parameters
     ----------
-    train, test : AuditTable
-        Everything is found on the one and judged on the other.
+    train, test : Rows
+        Everything is found on the one and judged on the other. Of a large table, intersections are counted on all
+        rows; local bias and mitigation are worked out on ``large_rows`` drawn rows of each part.
     spec : AuditSpec
 
     Returns
@@ -50,3 +52,12 @@ def look_deeper(train: AuditTable, test: AuditTable, spec: AuditSpec) -> Depth:
 
         mitigation = mitigate_audited(train, test, spec.mitigation)
     return Depth(slices, local_bias, mitigation)
+
+
+def rows_at_hand(table: Rows) -> AuditTable:
+    """All rows; of a large table ``large_rows`` of them, drawn by their hash."""
+    if not table.is_large:
+        return table.in_memory()
+    from bdt_core.group_summaries import drawn_rows
+
+    return drawn_rows(table, table.spec.large_rows)

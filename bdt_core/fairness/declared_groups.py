@@ -5,8 +5,9 @@ All rows are used, train and test alike: nothing here was searched for, so there
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -15,12 +16,14 @@ from bdt_core.errors import DataError, SpecError, did_you_mean
 from bdt_core.fairness.coding import Threshold, Value, values_of
 from bdt_core.fairness.composite_score import bias_score
 from bdt_core.fairness.confusion import Positive
-from bdt_core.fairness.counting import count_rows
+from bdt_core.fairness.counting import MAX_CELLS, count_rows
 from bdt_core.fairness.counts import CountTable, Group
 from bdt_core.fairness.from_counts import EVERYBODY_ELSE, LARGEST, metrics_from_counts
-from bdt_core.fairness.from_rows import measured_from_rows
+from bdt_core.fairness.measured_rows import MeasuredRows, rows_to_measure
 from bdt_core.fairness.metric_results import BiasMetrics, DeclaredTest, Metric, declared_tests, group_name
 from bdt_core.fairness.score_calculator import BiasScore
+from bdt_core.fairness.source_blocks import SourceBlocks, in_blocks
+from bdt_core.group_summaries import Drawn
 from bdt_core.result import Result
 from bdt_core.spec import AuditSpec, Significance, parse_spec
 
@@ -83,12 +86,15 @@ class GroupMetrics(Result):
     tests : tuple of DeclaredTest
         Of equal rates in all groups, corrected by Holm over all groupings and criteria.
     notes : tuple of str
+    drawn : Drawn or None
+        Rows of the flip test, where it was not made on all.
     """
 
     spec: AuditSpec
     facets: tuple[FacetMetrics, ...]
     tests: tuple[DeclaredTest, ...]
     notes: tuple[str, ...]
+    drawn: Drawn | None = None
 
 
 @dataclass(frozen=True)
@@ -107,13 +113,13 @@ class GroupScores(Result):
     scores: tuple[FacetScore, ...]
 
 
-def count_groups(frame: pd.DataFrame, spec: AuditSpec) -> GroupCounts:
+def count_groups(source: pd.DataFrame | SourceBlocks, spec: AuditSpec) -> GroupCounts:
     """Count every declared grouping x label x prediction.
 
     Parameters
     ----------
-    frame : DataFrame
-        The source as it was read.
+    source : DataFrame or SourceBlocks
+        The source as it was read, or blocks of it; the counts are the same.
     spec : AuditSpec
         Its `facets` are counted.
 
@@ -138,32 +144,23 @@ def count_groups(frame: pd.DataFrame, spec: AuditSpec) -> GroupCounts:
     >>> compare_groups(counts, spec.significance).facets[0].metrics["DI"]["f"].estimate
     0.0
     """
+    blocks = in_blocks(source).map_source_blocks(partial(_count_block, spec=spec))
     tables, notes = [], []
-    label, prediction = spec.group_columns()
-    for facets in spec.facets:
-        _check_columns(frame, facets)
-        numeric = [name for name in facets if _is_number(frame, name) and name not in spec.groups.thresholds]
-        if numeric and spec.groups.facets is None and facets in [(one,) for one in spec.protected]:
+    for facets, several in zip(spec.facets, zip(*blocks, strict=True), strict=True):
+        counted = [one for one in several if one is not None]
+        if len(counted) < len(several):
             notes.append(
-                f'"{numeric[0]}" is numeric and makes no groups by itself. Cut it in two with '
-                f"groups.thresholds: {{{numeric[0]}: VALUE}}, or name it in groups.facets to take each value."
+                f'"{facets[0]}" is numeric and makes no groups by itself. Cut it in two with '
+                f"groups.thresholds: {{{facets[0]}: VALUE}}, or name it in groups.facets to take each value."
             )
             continue
-        tables.append(
-            count_rows(
-                frame,
-                facets,
-                label=label,
-                prediction=prediction,
-                stratum=spec.groups.stratum,
-                score=spec.groups.score,
-                thresholds=_thresholds(spec),
-            )
-        )
+        tables.append(_merged(counted))
     return GroupCounts(spec, tuple(tables), tuple(notes))
 
 
-def compare_groups(counts: GroupCounts, settings: Significance, frame: pd.DataFrame | None = None) -> GroupMetrics:
+def compare_groups(
+    counts: GroupCounts, settings: Significance, source: pd.DataFrame | SourceBlocks | None = None
+) -> GroupMetrics:
     """Compute every metric of every grouping, each with its interval or the reason why it is undefined.
 
     Parameters
@@ -171,9 +168,11 @@ def compare_groups(counts: GroupCounts, settings: Significance, frame: pd.DataFr
     counts : GroupCounts
     settings : Significance
         Intervals are at 1 - `alpha`; groups with fewer than `min_rows` rows are not judged.
-    frame : DataFrame, optional
+    source : DataFrame or SourceBlocks, optional
         The rows, for the two metrics that counts cannot give: AUC (with a score) and the flip test (with
-        `groups.similar_by`).
+        `groups.similar_by`). Of more than `large_rows` rows AUC is computed from histograms of the scores (see
+        `bdt_core.fairness.from_blocks.count_scores`), and the flip test is made on rows drawn by a hash of the
+        columns that it reads.
 
     Returns
     -------
@@ -186,10 +185,11 @@ def compare_groups(counts: GroupCounts, settings: Significance, frame: pd.DataFr
     """
     spec = counts.spec.model_copy(update={"significance": settings})
     _check_reference(counts)
-    facets = tuple(_facet_metrics(table, spec, frame) for table in counts.tables)
+    rows = rows_to_measure(source, counts.tables, spec)
+    facets = tuple(_facet_metrics(table, spec, rows) for table in counts.tables)
     criteria = [metric.name for metric in facets[0].metrics.metrics if _has_test(metric)] if facets else []
     tests = declared_tests([one.metrics for one in facets], criteria, alpha=settings.alpha)
-    return GroupMetrics(spec, facets, tests, counts.notes)
+    return GroupMetrics(spec, facets, tests, counts.notes, None if rows is None else rows.flips_on)
 
 
 def score_groups(counts: GroupCounts, settings: Significance) -> GroupScores:
@@ -232,17 +232,17 @@ def favourable_values(spec: AuditSpec) -> tuple[Positive, Positive]:
     return cuts.get(label or "", value), cuts.get(prediction or "", value)
 
 
-def _facet_metrics(table: CountTable, spec: AuditSpec, frame: pd.DataFrame | None) -> FacetMetrics:
+def _facet_metrics(table: CountTable, spec: AuditSpec, rows_to_measure_on: MeasuredRows | None) -> FacetMetrics:
     known = table.known()
     rows = tuple(known.counts.sum(axis=(1, 2, 3, 4)).tolist())
     alpha, min_rows = spec.significance.alpha, spec.significance.min_rows
     judged = max(sum(n >= min_rows for n in rows), 1)
-    alone = _metrics(table, spec, frame, alpha)
+    alone = _metrics(table, spec, rows_to_measure_on, alpha)
     if judged == 1:
         return FacetMetrics(alone, known.groups, rows)
     # Bonferroni: at alpha / groups each, the limits hold for all groups at once. Ranges and comparisons with a
     # reference have sharper ones of their own.
-    strict = _metrics(table, spec, frame, alpha / judged)
+    strict = _metrics(table, spec, rows_to_measure_on, alpha / judged)
     return FacetMetrics(
         replace(
             alone,
@@ -258,12 +258,11 @@ def _facet_metrics(table: CountTable, spec: AuditSpec, frame: pd.DataFrame | Non
     )
 
 
-def _metrics(table: CountTable, spec: AuditSpec, frame: pd.DataFrame | None, alpha: float) -> BiasMetrics:
+def _metrics(table: CountTable, spec: AuditSpec, rows_to_measure_on: MeasuredRows | None, alpha: float) -> BiasMetrics:
     positive, positive_prediction = favourable_values(spec)
     from_rows = None
-    if frame is not None:
-        from_rows = measured_from_rows(
-            frame,
+    if rows_to_measure_on is not None:
+        from_rows = rows_to_measure_on.measured(
             table,
             positive=positive,
             positive_prediction=positive_prediction,
@@ -280,6 +279,43 @@ def _metrics(table: CountTable, spec: AuditSpec, frame: pd.DataFrame | None, alp
         min_rows=spec.significance.min_rows,
         from_rows=from_rows,
     )
+
+
+def _count_block(frame: pd.DataFrame, spec: AuditSpec) -> list[CountTable | None]:
+    """Every grouping of a block; None for a lone number, which makes no groups unless it was named."""
+    label, prediction = spec.group_columns()
+    tables: list[CountTable | None] = []
+    for facets in spec.facets:
+        _check_columns(frame, facets)
+        numeric = any(_is_number(frame, name) and name not in spec.groups.thresholds for name in facets)
+        if numeric and spec.groups.facets is None and facets in [(one,) for one in spec.protected]:
+            tables.append(None)
+            continue
+        tables.append(
+            count_rows(
+                frame,
+                facets,
+                label=label,
+                prediction=prediction,
+                stratum=spec.groups.stratum,
+                score=spec.groups.score,
+                thresholds=_thresholds(spec),
+            )
+        )
+    return tables
+
+
+def _merged(tables: Sequence[CountTable]) -> CountTable:
+    """Counts of all blocks; each has not too many cells, and they must not have them together."""
+    merged = tables[0]
+    for one in tables[1:]:
+        merged = merged + one
+        if merged.counts.size > MAX_CELLS:
+            raise DataError(
+                f"There are more than {MAX_CELLS:,} combinations of {', '.join(merged.facets)} and the other columns, "
+                "which are too many to count. Cut continuous columns at a threshold, or group their values."
+            )
+    return merged
 
 
 def _check_reference(counts: GroupCounts) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from bdt_core.depth import rows_at_hand
 from bdt_core.errors import SpecError
 from bdt_core.fairness.coding import Value
 from bdt_core.fairness.confusion import Positive
@@ -12,15 +13,16 @@ from bdt_core.mitigation.results import Mitigation, MitigationSettings
 from bdt_core.mitigation.stage import mitigate
 from bdt_core.spec import GATE_METRICS, AuditSpec, MetricLimit
 from bdt_core.spec import Mitigation as Wanted
-from bdt_core.table.audit_table import AuditTable
+from bdt_core.table.rows import Rows
 
 
-def mitigate_audited(train: AuditTable, test: AuditTable, wanted: Wanted) -> Mitigation:
+def mitigate_audited(train: Rows, test: Rows, wanted: Wanted) -> Mitigation:
     """Choose thresholds per group on the train rows and measure on the test rows what they change.
 
     Parameters
     ----------
-    train, test : AuditTable
+    train, test : Rows
+        Of a large table ``large_rows`` drawn rows of each are used.
     wanted : Mitigation
         The section of the specification.
 
@@ -29,8 +31,9 @@ def mitigate_audited(train: AuditTable, test: AuditTable, wanted: Wanted) -> Mit
     Mitigation
     """
     settings = settings_of(train.spec, wanted, train.names("feature"))
-    usable = tuple(name for name in settings.protected if name in train.frame) or wanted.facets
-    return mitigate(train.frame, test.frame, replace(settings, protected=usable))
+    train_rows, test_rows = (rows_at_hand(one).frame for one in (train, test))
+    usable = tuple(name for name in settings.protected if name in train_rows) or wanted.facets
+    return mitigate(train_rows, test_rows, replace(settings, protected=usable))
 
 
 def settings_of(spec: AuditSpec, wanted: Wanted, features: list[str]) -> MitigationSettings:

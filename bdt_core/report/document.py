@@ -16,11 +16,13 @@ from bdt_core.fairness.declared_groups import GroupMetrics, GroupScores
 from bdt_core.inference import CategoricalComparison, Comparison
 from bdt_core.report import text
 from bdt_core.report.document_depth import depth_document
+from bdt_core.report.document_drawn import drawn_document
 from bdt_core.report.document_groups import groups_document
 from bdt_core.significance import ClusterSignificance, ComparedCluster
-from bdt_core.spec import AnyLimit
-from bdt_core.table.audit_table import AuditTable
+from bdt_core.spec import AnyLimit, AuditSpec
 from bdt_core.table.bias_variable import wording
+from bdt_core.table.rows import Rows
+from bdt_core.table.split import is_by_hash
 from bdt_core.verdict import NO_CLUSTERS, judge_gate
 
 SCHEMA_VERSION = 1
@@ -29,7 +31,7 @@ _SET_APART = 5
 
 
 def build_document(
-    test: AuditTable,
+    test: Rows,
     clusters: Clusters,
     significance: ClusterSignificance,
     differences: FeatureDifferences,
@@ -44,7 +46,7 @@ def build_document(
 
     Parameters
     ----------
-    test : AuditTable
+    test : Rows
         The test rows, with the facts of the whole table.
     clusters, significance, differences
         Results of the stages.
@@ -58,24 +60,27 @@ def build_document(
     Returns
     -------
     dict
-        Version 1 of the schema in ``schema_v1.json``. Rates of clusters that were too small to test are null.
+        Version 1 of the schema in ``schema_v1.json``. Rates of clusters that were too small to test are null. It is
+        the same wherever the work ran: what the specification says of that is left out.
     """
     spec = significance.spec.model_copy(update={"gate": list(gate), "require": require})
     if metrics is not None:
         spec = spec.model_copy(update={"groups": metrics.spec.groups})
     judged = judge_gate(gate, require, significance, metrics, scores)
+    by_hash = is_by_hash(test, spec.split)
     document = {
         "schema_version": SCHEMA_VERSION,
         "name": spec.name,
         "software": _software(),
-        "spec": spec.to_dict(),
+        "spec": printed_specification(spec),
         "data": _data(test),
         "bias_variable": _bias_variable(clusters, significance),
         "split": {
             "train_rows": clusters.train_rows,
             "test_rows": significance.test_rows,
             "test_size": spec.split.test_size,
-            "stratified": spec.split.stratify,
+            "method": "hash" if by_hash else "stratified",
+            "stratified": spec.split.stratify and not by_hash,
             "random_state": spec.split.random_state,
         },
         "verdict": {
@@ -98,6 +103,7 @@ def build_document(
         "proxies": [proxy for one in differences.columns if one.role == "protected" for proxy in _proxies(one)],
         "groups": groups_document(metrics, scores),
         **depth_document(depth or Depth(), judged),
+        **drawn_document(test, clusters, significance, differences, metrics, depth or Depth()),
         "warnings": [*test.warnings, *_warnings(significance)],
     }
     plain: dict[str, Any] = _plain(document)
@@ -109,7 +115,16 @@ def _software() -> dict[str, str]:
     return versions | {name: metadata.version(name) for name in _PACKAGES}
 
 
-def _data(test: AuditTable) -> dict[str, Any]:
+def printed_specification(spec: AuditSpec) -> dict[str, Any]:
+    """The specification without what says where and in how much memory to work."""
+    plain = spec.to_dict()
+    plain.pop("engine")
+    for key in ("memory", "memory_limit"):
+        plain["clustering"].pop(key)
+    return plain
+
+
+def _data(test: Rows) -> dict[str, Any]:
     return {
         "source": test.spec.source.described,
         "fingerprint": test.fingerprint,

@@ -21,10 +21,15 @@ def depth_document(depth: Depth, gate: GateResult) -> dict[str, Any]:
         significant = sum(bool(one.significant) for one in slices.slices)
         slices = replace(slices, slices=slices.slices[: max(significant, SLICES_LISTED)])
     return {
-        "slices": None if slices is None else slices.to_dict(),
+        "slices": None if slices is None else _without_drawn(slices.to_dict()),
         "local_bias": None if depth.local_bias is None else _without_state(depth.local_bias.to_dict()),
         "mitigation": None if depth.mitigation is None else _mitigation(depth.mitigation, gate),
     }
+
+
+def _without_drawn(slices: dict[str, Any]) -> dict[str, Any]:
+    """What was worked out on some of the rows stands in a part of its own."""
+    return {name: value for name, value in slices.items() if name not in ("cut_on", "permuted_on")}
 
 
 def _mitigation(found: Any, gate: GateResult) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from bdt_core.report.blocks import (
     cells,
     columns,
 )
-from bdt_core.report.wording import correction_words
+from bdt_core.report.wording import correction_words, more_than_counted
 
 Document = dict[str, Any]
 _SPEC_ORDER = (
@@ -53,6 +53,17 @@ _MITIGATION_METHOD = (
     "measured on the test rows: ranges over groups with limits that hold for all pairs at once, the change of accuracy "
     "on the same rows. It is the effect of these thresholds on these people; nobody's behaviour is taken to change."
 )
+_DRAWN = {
+    "rules": "the words for clusters",
+    "stability": "the stability of clusters",
+    "repeats": "the repeated splits and permutations of the whole procedure",
+    "auc_of_features": "areas under the curve of numbers with many values",
+    "slice_edges": "the places where intersections cut numbers",
+    "slice_permutations": "permutation tests of intersections",
+    "flip_test": "the flip test",
+}
+_WHICH_ROWS = {"rules": "train rows", "stability": "train rows", "slice_edges": "train rows",
+               "slice_permutations": "test rows", "auc_of_features": "test rows"}  # fmt: skip
 _DEPTH_METHODS = {"slices": _SLICES_METHOD, "local_bias": _LOCAL_BIAS_METHOD, "mitigation": _MITIGATION_METHOD}
 
 
@@ -67,8 +78,7 @@ def data_section(document: Document) -> Section:
             (
                 "Split",
                 f"{text.count(split['train_rows'])} train rows to find clusters, {text.count(split['test_rows'])} test "
-                f"rows to judge them{'; stratified by the bias variable' if split['stratified'] else ''}; "
-                f"seed {split['random_state']}",
+                f"rows to judge them; {_divided(document)}seed {split['random_state']}",
             ),
             (
                 "Bias variable",
@@ -91,6 +101,15 @@ def data_section(document: Document) -> Section:
     return Section("data", "Data", tuple(blocks))
 
 
+def _divided(document: Document) -> str:
+    """How train and test rows were told apart; nothing where they were simply drawn."""
+    split = document["split"]
+    if split.get("method") == "hash":
+        key = document["spec"]["split"].get("key")
+        return f"each {'row' if key is None else f'value of {key}'} divided by a random number made of its content; "
+    return "stratified by the bias variable; " if split["stratified"] else ""
+
+
 def _columns_table(described: list[dict[str, Any]]) -> Table:
     return Table(
         "Columns and their roles",
@@ -101,7 +120,7 @@ def _columns_table(described: list[dict[str, Any]]) -> Table:
                 Cell(one["role"].replace("_", " "), tone="muted" if one["role"] == "unused" else ""),
                 one["kind"] or text.NOTHING,
                 text.count(one["missing"]),
-                text.count(one["distinct"]),
+                more_than_counted(one["distinct"]),
             )
             for one in described
         ),
@@ -155,7 +174,35 @@ def method_section(document: Document) -> Section:
     for part, told in _DEPTH_METHODS.items():
         if document.get(part) is not None:
             blocks.insert(-2, Paragraph(told))
+    if document.get("drawn"):
+        blocks.insert(-2, Paragraph(_large_table(document)))
     return Section("method", "Method", tuple(blocks))
+
+
+def _large_table(document: Document) -> str:
+    """What of a large table was worked out on how many of its rows."""
+    drawn = document["drawn"]
+    told = [
+        f"{name} on {text.count(one['rows'])} of {text.count(one['of'])} {_WHICH_ROWS.get(part, 'rows')}"
+        for part, name in _DRAWN.items()
+        if (one := drawn["parts"].get(part)) is not None
+    ]
+    told += [
+        f"{name} on {text.count(found['train_rows'])} train and {text.count(found['test_rows'])} test rows"
+        for name, part in (("local bias", "local_bias"), ("mitigation", "mitigation"))
+        if (found := document.get(part)) is not None
+    ]
+    rounded = " The area under the curve of the score is that of scores rounded to 65,535 steps of their range."
+    return (
+        f"The table has more than {text.count(drawn['large_rows'])} rows. Clusters, their tests, the comparison of "
+        "columns, and the counts of groups and intersections are of all rows. "
+        + (
+            f"What needs single rows was worked out on some, drawn by a hash of their content: {'; '.join(told)}."
+            if told
+            else ""
+        )
+        + (rounded if drawn["scores_rounded"] else "")
+    )
 
 
 def repeat_section(document: Document) -> Section:

@@ -6,6 +6,9 @@ from typing import Any
 
 from bdt_core.report import text
 
+MOST_DISTINCT = 65_536
+"""More different values than these are not counted; `bdt_core.table.facts` has the same number."""
+
 
 def whole(words: str) -> str:
     """A text that is not torn apart at a line's end."""
@@ -15,6 +18,11 @@ def whole(words: str) -> str:
 def interval_note(comparison: dict[str, Any], unit: text.Unit) -> str:
     """A difference's interval, for the smaller line of a table's cell."""
     return whole(text.interval(comparison["low"], comparison["high"], confidence=comparison["confidence"], unit=unit))
+
+
+def more_than_counted(distinct: int | None) -> str:
+    """A number of different values, which is not known when it is large."""
+    return f"more than {MOST_DISTINCT:,}" if distinct is None else text.count(distinct)
 
 
 def correction_words(correction: str) -> str:

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import shutil
 import tempfile
+import uuid
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from bdt_core.errors import OutputError
 
 Document = dict[str, Any]
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def write_reports(document: Document, folder: str | Path) -> dict[str, Path]:
     """Write report.json, report.html, report.pdf and report.md into a folder.
+
+    A folder that is new takes its name when all four are in it. In one that is there already report.json comes last:
+    where it is, the others are. The same report again changes nothing.
 
     Parameters
     ----------
@@ -31,7 +39,7 @@ def write_reports(document: Document, folder: str | Path) -> dict[str, Path]:
     Raises
     ------
     OutputError
-        When the folder holds a report already, or cannot be written.
+        When the folder holds another report already, or cannot be written.
     """
     from bdt_core.report.figures import figure_names, figure_svg
     from bdt_core.report.html import render_html
@@ -41,28 +49,20 @@ def write_reports(document: Document, folder: str | Path) -> dict[str, Path]:
 
     folder = Path(folder)
     files = {form: folder / f"report.{form}" for form in ("json", "html", "pdf", "md")}
+    safe = printed(document)
+    figures = {name: figure_svg(safe, name) for name in figure_names(safe)}
+    forms = {
+        "html": render_html(document, figures).encode(),
+        "pdf": render_pdf(document, figures),
+        "md": render_markdown(document).encode(),
+        # Halves of surrogate pairs, which UTF-8 cannot hold, become JSON's own escapes.
+        "json": canonical_json(document).encode(errors="backslashreplace"),
+    }
+    contents = {files[form].name: content for form, content in forms.items()}
     try:
-        taken = [one.name for one in files.values() if one.exists()]
-        if taken:
-            raise OutputError(
-                f"{folder} holds a report already ({', '.join(taken)}). Name a new folder, or remove that report first."
-            )
-        folder.mkdir(parents=True, exist_ok=True)
-        safe = printed(document)
-        figures = {name: figure_svg(safe, name) for name in figure_names(safe)}
-        forms = {
-            "html": render_html(document, figures).encode(),
-            "pdf": render_pdf(document, figures),
-            "md": render_markdown(document).encode(),
-            # Halves of surrogate pairs, which UTF-8 cannot hold, become JSON's own escapes.
-            "json": canonical_json(document).encode(errors="backslashreplace"),
-        }
-        for form, content in forms.items():
-            _write(files[form], content)
+        _write_together(folder, contents)
     except OSError as error:
-        raise OutputError(
-            f"The report cannot be written to {folder}: {error.strerror or error}. Name a folder that can be written."
-        ) from None
+        raise OutputError(f"The report {not_written(folder, error)}") from None
     return files
 
 
@@ -80,12 +80,79 @@ def canonical_json(document: Document) -> str:
     return json.dumps(document, sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
+def missing_files(folder: Any, contents: Mapping[str, bytes]) -> list[str]:
+    """Which files of a report a folder lacks; those of a writing that was broken off may be there already.
+
+    Parameters
+    ----------
+    folder : Path or UPath
+    contents : mapping of str to bytes
+        By name of the file.
+
+    Raises
+    ------
+    OutputError
+        A file is there with other content.
+    """
+    there = [name for name in contents if (folder / name).exists()]
+    taken = [name for name in there if (folder / name).read_bytes() != contents[name]]
+    if taken:
+        raise OutputError(
+            f"{folder} holds a report already ({', '.join(taken)}). Name a new folder, or remove that report first."
+        )
+    return [name for name in contents if name not in there]
+
+
+def not_written(place: object, error: OSError, *, free: str = "space") -> str:
+    """Why something cannot be written to a folder, and what to do about it.
+
+    Parameters
+    ----------
+    place : object
+        The folder.
+    error : OSError
+    free : str
+        What to free when the disk is full.
+
+    Examples
+    --------
+    >>> not_written("/reports", PermissionError(13, "Permission denied"))
+    'cannot be written to /reports: Permission denied. Name a folder that can be written.'
+    """
+    remedy = "Name a folder that can be written."
+    if error.errno in _FULL:
+        remedy = f"Free {free} there, or name another folder; then run it again."
+    return f"cannot be written to {place}: {error.strerror or error}. {remedy}"
+
+
+def _write_together(folder: Path, contents: Mapping[str, bytes]) -> None:
+    """Write all files or none: a new folder is filled under another name."""
+    new = not folder.exists()
+    place = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}.tmp") if new else folder
+    written: list[Path] = []
+    try:
+        for name in missing_files(folder, contents):
+            place.mkdir(parents=True, exist_ok=True)
+            _write(place / name, contents[name])
+            written.append(place / name)
+        if new:
+            place.replace(folder)
+    except BaseException:
+        for file in written:
+            file.unlink(missing_ok=True)
+        if new:
+            shutil.rmtree(place, ignore_errors=True)
+        raise
+
+
 def _write(file: Path, content: bytes) -> None:
     """Write under another name and rename, so that no reader ever sees half a file."""
     descriptor, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
     try:
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())  # else a power cut could leave the name with nothing behind it
         Path(temporary).chmod(0o644)
         Path(temporary).replace(file)
     except BaseException:

@@ -216,10 +216,17 @@ def together(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
     for name in frames[0].columns:
         parts = [one[name] for one in frames]
         if isinstance(parts[0].dtype, pd.CategoricalDtype):
-            columns[str(name)] = pd.api.types.union_categoricals(parts)
+            columns[str(name)] = _categories_together(parts)
         else:
             columns[str(name)] = pd.concat(parts, ignore_index=True)
     return pd.DataFrame(columns)
+
+
+def _categories_together(parts: Sequence[pd.Series]) -> pd.Categorical:
+    """Categorical columns as one; a part without any value may have categories of another type."""
+    categories = pd.Index(sorted({level for one in parts for level in one.cat.categories}))
+    codes = [np.append(categories.get_indexer(one.cat.categories), -1)[one.cat.codes] for one in parts]
+    return pd.Categorical.from_codes(np.concatenate(codes), categories=categories)
 
 
 def _on_source_block(function: Callable[[pd.DataFrame], T], shard: Shard) -> T:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +12,8 @@ from numpy.typing import NDArray
 from bdt_core.inference import mid_p_value
 from bdt_core.inference.means import welch_t
 from bdt_core.slices.contrasts import Contrasts, contrasts, prior_variance, repeats_a_part, sums_and_rows
-from bdt_core.slices.counting import NO_ITEM, SliceCounts, count_slices
-from bdt_core.slices.part import Items, Part
+from bdt_core.slices.counting import NO_ITEM, SliceCounts
+from bdt_core.slices.part import Items, Sliced
 from bdt_core.slices.settings import Settings
 
 SCREEN_Z = 1.96
@@ -50,10 +49,10 @@ class Candidates:
         order = np.argsort(-z, kind="stable")
         return order[z[order] >= SCREEN_Z][:most]
 
-    def p_values(self, train: Part) -> list[float | None]:
+    def p_values(self, train: Sliced) -> list[float | None]:
         """Two-sided ones of every slice on the rows it was found on; 1 where it fares no worse."""
         payload = train.payload
-        whole = train.totals()
+        whole = train.whole
         sums, n = sums_and_rows(train.measure, payload, self.totals)
         (all_sums,), (all_n,) = sums_and_rows(train.measure, payload, whole[None])
         worse = self.contrasts.harm > 0
@@ -65,18 +64,14 @@ class Candidates:
         return [None if math.isnan(p) else float(p) for p in np.where(worse, t.p_value, 1.0)]
 
 
-def find_candidates(
-    train: Part, levels: Sequence[int], test_rows: int, min_train_rows: int, settings: Settings
-) -> Candidates:
+def find_candidates(train: Sliced, test_rows: int, min_train_rows: int, settings: Settings) -> Candidates:
     """Find every conjunction with enough rows.
 
     A slice that has the rows of one of its parts is none of its own.
 
     Parameters
     ----------
-    train : Part
-    levels : sequence of int
-        Conditions per column.
+    train : Sliced
     test_rows : int
     min_train_rows : int
     settings : Settings
@@ -86,14 +81,12 @@ def find_candidates(
     Candidates
         By number of conditions, then by items; none when the outcome is constant.
     """
-    if levels and not is_constant(train):
-        counted = count_slices(
-            train.codes, levels, train.outcomes, max_conditions=settings.max_conditions, min_rows=min_train_rows
-        )
+    if train.columns and not train.is_constant:
+        counted = train.count(settings.max_conditions, min_train_rows)
     else:
         counted = SliceCounts(np.zeros((0, 1), dtype=np.int32), np.zeros((0, 4)))
     rows = counted.totals.sum(axis=1) if train.payload.codes is not None else counted.totals[:, 0]
-    found = contrasts(train.measure, train.payload, counted.totals, train.totals())
+    found = contrasts(train.measure, train.payload, counted.totals, train.whole)
     # A slice will be as large on the test rows as its share of the train rows lets expect.
     share = min(1.0, test_rows / train.rows)
     enough = np.minimum(found.n, found.n_rest) * share >= settings.min_rows
@@ -101,15 +94,6 @@ def find_candidates(
         enough &= ~repeats_a_part(counted.items, rows)
     items = [tuple(one for one in row if one != NO_ITEM) for row in counted.items[enough].tolist()]
     return Candidates(items, rows[enough], counted.totals[enough], found[enough])
-
-
-def is_constant(part: Part) -> bool:
-    """Whether the outcome is the same in every row of the metric's denominator."""
-    (total,), (n,) = sums_and_rows(part.measure, part.payload, part.totals()[None])
-    if part.payload.codes is not None:
-        return bool(total in (0, n)) or part.payload.step == 0.0
-    values = part.payload.values
-    return values is None or bool(values[0] == values[-1])
 
 
 def _moments(sums: Any, squares: Any, n: Any) -> tuple[Any, Any, Any]:

@@ -133,7 +133,8 @@ def fit_columns(
 def quantile_edges(ordered: NDArray[np.float64], bins: int) -> tuple[float, ...]:
     """Cut sorted numbers into intervals of about equally many rows, at edges that are easy to read.
 
-    An edge is the roundest number among those that split the rows within a tenth of a bin of the wanted share.
+    An edge is the roundest number among those that split the rows within a tenth of a bin of the wanted share. Where
+    nearly all rows have the largest number, the one below it is the only edge; there is none where all have it.
 
     Examples
     --------
@@ -148,6 +149,8 @@ def quantile_edges(ordered: NDArray[np.float64], bins: int) -> tuple[float, ...]
         edge = roundest(low, high)
         if ordered[0] <= edge < ordered[-1]:
             edges.add(edge)
+    if not edges:
+        edges.update(ordered[ordered < ordered[-1:]][-1:].tolist())
     return tuple(sorted(edges))
 
 
@@ -181,51 +184,107 @@ def interval_positions(values: NDArray[np.float64], edges: Sequence[float]) -> N
     return position
 
 
-def _fit(frame: pd.DataFrame, name: str, bins: int, max_levels: int, min_rows: int) -> FittedColumn | str:
-    """How a column is coded, or why it cannot be used."""
+def cut(frame: pd.DataFrame, name: str, bins: int, *, share: float = 1.0) -> tuple[float, ...] | str | None:
+    """Edges of a column of numbers with many values; None when its values are conditions as they are.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The train rows, or a sample of them.
+    name : str
+    bins : int
+    share : float
+        Share of the train rows that the sample has.
+
+    Returns
+    -------
+    tuple of float, None or str
+        A text says why the column cannot be used.
+    """
     series = column(frame, name)
     if pd.api.types.is_datetime64_any_dtype(series.dtype) or pd.api.types.is_timedelta64_dtype(series.dtype):
         return "it holds dates or times: turn them into a number, such as an age in years"
-    if pd.api.types.is_numeric_dtype(series.dtype) and not pd.api.types.is_bool_dtype(series.dtype):
-        values = _numbers(frame, name)
-        ordered = np.sort(values[~np.isnan(values)])
-        distinct = _distinct(ordered)
-        if distinct > max(bins, FEW_VALUES):
-            if _looks_like_identifier(ordered, distinct):
-                return "every row has a whole number of its own, as identifiers have"
-            return _fit_intervals(name, values, quantile_edges(ordered, bins), min_rows)
-    return _fit_values(frame, name, max_levels, min_rows)
+    if not is_number(frame, name):
+        return None
+    ordered = known_numbers(frame, name)
+    distinct = _distinct(ordered)
+    if not has_many_values(distinct, bins):
+        return None
+    if _looks_like_identifier(ordered, distinct, share):
+        return "every row has a whole number of its own, as identifiers have"
+    return quantile_edges(ordered, bins)
 
 
-def _fit_intervals(
-    name: str, values: NDArray[np.float64], edges: tuple[float, ...], min_rows: int
-) -> FittedColumn | str:
-    rows = np.bincount(interval_positions(values, edges), minlength=len(edges) + 2)
+def is_number(frame: pd.DataFrame, name: str) -> bool:
+    """Whether a column holds numbers, truth values not counted."""
+    dtype = column(frame, name).dtype
+    return bool(pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype))
+
+
+def has_many_values(distinct: int, bins: int) -> bool:
+    """Whether numbers with so many different values are cut into intervals."""
+    return distinct > max(bins, FEW_VALUES)
+
+
+def known_numbers(frame: pd.DataFrame, name: str) -> NDArray[np.float64]:
+    """The numbers of a column, sorted, without those that are missing."""
+    values = _numbers(frame, name)
+    return np.sort(values[~np.isnan(values)])
+
+
+def level_counts(frame: pd.DataFrame, name: str) -> dict[Level, int] | None:
+    """Rows of each value that occurs; None where values cannot be compared."""
+    try:
+        coded = code_column(frame, name)
+    except DataError:
+        return None
+    rows = np.bincount(coded.codes, minlength=len(coded.levels)).tolist()
+    return {level: n for level, n in zip(coded.levels, rows, strict=True) if n}
+
+
+def interval_counts(frame: pd.DataFrame, name: str, edges: Sequence[float]) -> NDArray[np.int64]:
+    """Rows of each interval, and at last those where the number is missing."""
+    return np.bincount(interval_positions(_numbers(frame, name), edges), minlength=len(edges) + 2)
+
+
+def from_intervals(name: str, edges: tuple[float, ...], rows: NDArray[Any], min_rows: int) -> FittedColumn | str:
+    """How a column of numbers is coded, from the rows of its intervals; or why it cannot be used."""
     bounds = [None, *edges, None]
     candidates: list[tuple[Any, Condition, int]] = []
     for i in range(len(edges) + 1):
         text = interval_text(name, bounds[i], bounds[i + 1])
         candidates.append((i, Condition(name, text, "interval", None, bounds[i], bounds[i + 1]), int(rows[i])))
     candidates.append((None, Condition(name, f"{name} is missing", "missing"), int(rows[-1])))
-    return _fitted(name, "intervals", edges, candidates, values.size, min_rows)
+    return _fitted(name, "intervals", edges, candidates, int(rows.sum()), min_rows)
 
 
-def _fit_values(frame: pd.DataFrame, name: str, max_levels: int, min_rows: int) -> FittedColumn | str:
-    try:
-        coded = code_column(frame, name)
-    except DataError:
+def from_levels(name: str, rows: dict[Level, int] | None, max_levels: int, min_rows: int) -> FittedColumn | str:
+    """How a column of values is coded, from the rows of each; or why it cannot be used."""
+    if rows is None:
         return "it holds values that cannot be compared, such as lists"
-    rows = np.bincount(coded.codes, minlength=len(coded.levels))
-    occurring = [i for i in range(len(coded.levels)) if rows[i] > 0]
-    if len(occurring) > max_levels:
-        return f"it has {len(occurring):,} different values, more than {max_levels}: group them"
-    candidates = []
-    for i in sorted(occurring, key=lambda i: level_order(coded.levels[i])):
-        level = coded.levels[i]
+    if len(rows) > max_levels:
+        return too_many(f"{len(rows):,}", max_levels)
+    candidates: list[tuple[Any, Condition, int]] = []
+    for level in sorted(rows, key=level_order):
         kind: Literal["value", "missing"] = "missing" if level is None else "value"
         text = f"{name} is missing" if level is None else f"{name} = {_level_text(level)}"
-        candidates.append((level, Condition(name, text, kind, level), int(rows[i])))
-    return _fitted(name, "values", (), candidates, len(frame), min_rows)
+        candidates.append((level, Condition(name, text, kind, level), rows[level]))
+    return _fitted(name, "values", (), candidates, sum(rows.values()), min_rows)
+
+
+def too_many(values: str, max_levels: int) -> str:
+    """Why a column with so many values cannot be used."""
+    return f"it has {values} different values, more than {max_levels}: group them"
+
+
+def _fit(frame: pd.DataFrame, name: str, bins: int, max_levels: int, min_rows: int) -> FittedColumn | str:
+    """How a column is coded, or why it cannot be used."""
+    edges = cut(frame, name, bins)
+    if isinstance(edges, str):
+        return edges
+    if edges is None:
+        return from_levels(name, level_counts(frame, name), max_levels, min_rows)
+    return from_intervals(name, edges, interval_counts(frame, name, edges), min_rows)
 
 
 def _fitted(
@@ -270,8 +329,9 @@ def _distinct(ordered: NDArray[np.float64]) -> int:
     return int(np.count_nonzero(np.diff(ordered))) + 1 if ordered.size else 0
 
 
-def _looks_like_identifier(ordered: NDArray[np.float64], distinct: int) -> bool:
+def _looks_like_identifier(ordered: NDArray[np.float64], distinct: int, share: float) -> bool:
     """Whether numbers are whole, all different and close together, like row numbers."""
     if distinct < max(ordered.size, _FEWEST_FOR_IDENTIFIER) or not np.isfinite([ordered[0], ordered[-1]]).all():
         return False
-    return bool(ordered[-1] - ordered[0] < 10 * distinct and (ordered == np.floor(ordered)).all())
+    close = (ordered[-1] - ordered[0]) * share < 10 * distinct
+    return bool(close and (ordered == np.floor(ordered)).all())

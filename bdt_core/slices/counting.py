@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,7 @@ NO_ITEM = -1
 
 Codes = NDArray[np.uint8]
 Combination = tuple[int, ...]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -82,65 +83,105 @@ def count_slices(
     >>> counted.items[[0, 4]].tolist(), counted.totals[[0, 4]].tolist()
     ([[0, -1], [0, 2]], [[1, 1], [1, 0]])
     """
-    counter = _Counter(codes, tuple(levels), payload, min(max_conditions, len(levels)), max(min_rows, 1))
-    blocks = counter.blocks()
-    if payload.size >= THREADED_ROWS and len(blocks) > 1:
-        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-            found = [one for part in pool.map(counter.count_block, blocks) for one in part]
-    else:
-        found = [one for block in blocks for one in counter.count_block(block)]
-    return _joined(found, max_conditions, counter.outcomes, payload.dtype)
+    most = min(max_conditions, len(levels))
+    outcomes = int(payload.max(initial=0)) + 1 if payload.dtype.kind == "u" else 3
+    packed = Packed(codes, tuple(levels), payload, most, outcomes)
+    counter = _Counter(packed, max(min_rows, 1))
+    wanted = [one for k in range(1, most + 1) for one in combinations(range(len(levels)), k)]
+    found = [one for part in in_threads(counter.count, packed.blocks(wanted), payload.size) for one in part]
+    return joined(found, max_conditions, outcomes, np.int64 if packed.counts_outcomes else np.float64)
+
+
+def in_threads(work: Callable[[Block], T], blocks: Sequence[Block], rows: int) -> list[T]:
+    """Work on blocks of combinations, in threads where there are many rows; results in their order."""
+    if rows < THREADED_ROWS or len(blocks) < 2:
+        return [work(block) for block in blocks]
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        return list(pool.map(work, blocks))
 
 
 @dataclass(frozen=True)
-class _Block:
+class Block:
     """Groups whose joint histogram gives the counts of some combinations of columns."""
 
     groups: tuple[int, ...]
     wanted: tuple[Combination, ...]
 
 
-class _Counter:
-    """One table, packed for counting."""
+class Packed:
+    """Coded rows, their columns packed into groups for counting.
+
+    Parameters
+    ----------
+    codes, levels, payload
+        As in `count_slices`.
+    max_conditions : int
+        No more than there are columns.
+    outcomes : int
+        Length of the last axis of histograms.
+    power : float, optional
+        The values are counted in whole steps; see `bdt_core.slices.kernels.joint_steps`.
+    """
 
     def __init__(
-        self, codes: Codes, levels: tuple[int, ...], payload: NDArray[Any], max_conditions: int, min_rows: int
+        self,
+        codes: Codes,
+        levels: tuple[int, ...],
+        payload: NDArray[Any],
+        max_conditions: int,
+        outcomes: int,
+        power: float | None = None,
     ) -> None:
-        self.codes, self.levels, self.payload, self.min_rows = codes, levels, payload, min_rows
+        self.codes, self.levels, self.payload, self.outcomes, self.power = codes, levels, payload, outcomes, power
         self.max_conditions = max_conditions
-        self.offsets = np.concatenate([[0], np.cumsum(levels)]).astype(np.int32)
         highest = codes.max(axis=1, initial=0).tolist()
         self.sizes = tuple(max(one, most + 1) for one, most in zip(levels, highest, strict=True))
         self.counts_outcomes = payload.dtype.kind == "u"
-        self.outcomes = (int(payload.max(initial=0)) + 1) if self.counts_outcomes else 3
         self.most_cells = max(payload.size, FEWEST_CELLS)
-        limit = int((min(self.most_cells, MOST_CELLS) / self.outcomes) ** (1.0 / max_conditions) + 1e-9)
+        limit = int((min(self.most_cells, MOST_CELLS) / outcomes) ** (1.0 / max(max_conditions, 1)) + 1e-9)
         self.members = pack(self.sizes, min(limit, 256))
         self.groups = self._group_codes()
 
-    def blocks(self) -> list[_Block]:
-        """Every combination of up to `max_conditions` columns, in a block that holds it."""
+    def blocks(self, wanted: Iterable[Combination]) -> list[Block]:
+        """Combinations of up to `max_conditions` columns in blocks, so that few histograms give all of them."""
         group_of = {column: g for g, members in enumerate(self.members) for column in members}
         size = min(self.max_conditions, len(self.members))
-        wanted: dict[tuple[int, ...], list[Combination]] = {}
-        for k in range(1, self.max_conditions + 1):
-            for one in combinations(range(len(self.levels)), k):
-                groups = {group_of[column] for column in one}
-                others = (g for g in range(len(self.members)) if g not in groups)
-                groups |= {g for g, _ in zip(others, range(size - len(groups)), strict=False)}
-                wanted.setdefault(tuple(sorted(groups)), []).append(one)
-        return [_Block(groups, tuple(several)) for groups, several in wanted.items()]
+        by_groups: dict[tuple[int, ...], list[Combination]] = {}
+        for one in wanted:
+            groups = {group_of[column] for column in one}
+            others = (g for g in range(len(self.members)) if g not in groups)
+            groups |= {g for g, _ in zip(others, range(size - len(groups)), strict=False)}
+            by_groups.setdefault(tuple(sorted(groups)), []).append(one)
+        return [Block(groups, tuple(several)) for groups, several in by_groups.items()]
 
-    def count_block(self, block: _Block) -> list[SliceCounts]:
-        """Slices over the combinations of a block, from its joint histogram when that has fewer cells than rows."""
+    def margins(self, block: Block) -> Margins | None:
+        """The joint histogram of a block; None when it would have more cells than there are rows."""
         columns = [column for g in block.groups for column in self.members[g]]
         shape = [self.sizes[column] for column in columns]
         if math.prod(shape) * self.outcomes > self.most_cells:
-            return list(self._one_by_one(block.wanted))
+            return None
         sizes = [math.prod(self.sizes[column] for column in self.members[g]) for g in block.groups]
-        joint = self._histogram(self.groups, block.groups, sizes)
-        margins = _Margins(joint.reshape(*shape, self.outcomes), columns)
-        return [self._frequent(margins.of(one), self._items_of_columns(one)) for one in block.wanted]
+        joint = self.histogram(self.groups, block.groups, sizes)
+        return Margins(joint.reshape(*shape, self.outcomes), columns)
+
+    def histogram(self, codes: NDArray[Any], chosen: Sequence[int], sizes: Sequence[int]) -> NDArray[Any]:
+        """Joint histogram of some rows of `codes`, shape (product of sizes, outcomes)."""
+        from bdt_core.slices import kernels  # the compiler takes a third of a second to import
+
+        unit = self.outcomes if self.counts_outcomes else 1
+        strides = np.array([unit * math.prod(sizes[j + 1 :]) for j in range(len(sizes))], dtype=np.int64)
+        where = np.array(chosen, dtype=np.int64)
+        if self.counts_outcomes:
+            counts = np.zeros(math.prod(sizes) * self.outcomes, dtype=np.int32)
+            kernels.joint_counts(codes, where, strides, self.payload, counts)
+            return counts.reshape(-1, self.outcomes)
+        if self.power is not None:
+            steps = np.zeros((math.prod(sizes), self.outcomes), dtype=np.int64)
+            kernels.joint_steps(codes, where, strides, self.payload, self.power, steps)
+            return steps
+        moments = np.zeros((math.prod(sizes), 3))
+        kernels.joint_moments(codes, where, strides, self.payload, moments)
+        return moments
 
     def _group_codes(self) -> NDArray[np.uint8]:
         if all(len(members) == 1 for members in self.members):
@@ -152,20 +193,20 @@ class _Counter:
                 code += self.codes[column]
         return groups
 
-    def _histogram(self, codes: NDArray[Any], chosen: Sequence[int], sizes: Sequence[int]) -> NDArray[Any]:
-        """Joint histogram of some rows of `codes`, shape (product of sizes, outcomes)."""
-        from bdt_core.slices import kernels  # the compiler takes a third of a second to import
 
-        unit = self.outcomes if self.counts_outcomes else 1
-        strides = np.array([unit * math.prod(sizes[j + 1 :]) for j in range(len(sizes))], dtype=np.int64)
-        where = np.array(chosen, dtype=np.int64)
-        if self.counts_outcomes:
-            counts = np.zeros(math.prod(sizes) * self.outcomes, dtype=np.int32)
-            kernels.joint_counts(codes, where, strides, self.payload, counts)
-            return counts.reshape(-1, self.outcomes)
-        moments = np.zeros((math.prod(sizes), 3))
-        kernels.joint_moments(codes, where, strides, self.payload, moments)
-        return moments
+class _Counter:
+    """Finds the slices with enough rows."""
+
+    def __init__(self, packed: Packed, min_rows: int) -> None:
+        self.packed, self.min_rows = packed, min_rows
+        self.offsets = np.concatenate([[0], np.cumsum(packed.levels)]).astype(np.int32)
+
+    def count(self, block: Block) -> list[SliceCounts]:
+        """Slices over the combinations of a block, from its joint histogram when that has fewer cells than rows."""
+        margins = self.packed.margins(block)
+        if margins is None:
+            return list(self._one_by_one(block.wanted))
+        return [self._frequent(margins.of(one), self._items_of_columns(one)) for one in block.wanted]
 
     def _one_by_one(self, wanted: Iterable[Combination]) -> Iterator[SliceCounts]:
         by_prefix: dict[Combination, list[int]] = {}
@@ -174,9 +215,9 @@ class _Counter:
         for prefix, last_columns in by_prefix.items():
             codes, items = self._frequent_conjunctions(prefix)
             for last in last_columns:
-                both = np.stack([codes, self.codes[last].astype(codes.dtype)])
-                counts = self._histogram(both, (0, 1), (len(items) + 1, self.sizes[last]))
-                counts = counts.reshape(len(items) + 1, self.sizes[last], self.outcomes)
+                both = np.stack([codes, self.packed.codes[last].astype(codes.dtype)])
+                counts = self.packed.histogram(both, (0, 1), (len(items) + 1, self.packed.sizes[last]))
+                counts = counts.reshape(len(items) + 1, self.packed.sizes[last], self.packed.outcomes)
                 yield self._frequent(counts, [items, self._items_of(last)])
 
     def _frequent_conjunctions(self, columns: Combination) -> tuple[NDArray[Any], NDArray[np.int32]]:
@@ -184,14 +225,14 @@ class _Counter:
 
         Rows of no such conjunction have the number that follows the last one.
         """
-        codes: NDArray[Any] = np.zeros(self.payload.size, dtype=np.uint8)
+        codes: NDArray[Any] = np.zeros(self.packed.payload.size, dtype=np.uint8)
         items = np.zeros((1, 0), dtype=np.int32)
         for column in columns:
-            cells = codes.astype(np.int32) * self.sizes[column] + self.codes[column]
-            counts = np.bincount(cells, minlength=(len(items) + 1) * self.sizes[column])
+            cells = codes.astype(np.int32) * self.packed.sizes[column] + self.packed.codes[column]
+            counts = np.bincount(cells, minlength=(len(items) + 1) * self.packed.sizes[column])
             counts = counts.reshape(len(items) + 1, -1)
             frequent = np.zeros(counts.shape, dtype=bool)
-            frequent[:-1, : self.levels[column]] = counts[:-1, : self.levels[column]] >= self.min_rows
+            frequent[:-1, : self.packed.levels[column]] = counts[:-1, : self.packed.levels[column]] >= self.min_rows
             before, level = np.nonzero(frequent)
             items = np.column_stack([items[before], self._items_of(column)[level]])
             number = np.full(frequent.shape, len(items), dtype=smallest_unsigned(len(items) + 1))
@@ -208,12 +249,12 @@ class _Counter:
     def _frequent(self, totals: NDArray[Any], items: Sequence[NDArray[np.int32]]) -> SliceCounts:
         """Cells of a histogram, shape (codes, ..., outcomes), that are slices with enough rows."""
         totals = totals[tuple(slice(len(one)) for one in items)]
-        rows = totals.sum(axis=-1) if self.counts_outcomes else totals[..., 0]
+        rows = totals.sum(axis=-1) if self.packed.counts_outcomes else totals[..., 0]
         cells = np.nonzero(rows >= self.min_rows)
         return SliceCounts(np.column_stack([one[at] for one, at in zip(items, cells, strict=True)]), totals[cells])
 
 
-class _Margins:
+class Margins:
     """Sums of a joint histogram over all but some columns, each made from the smallest known one."""
 
     def __init__(self, joint: NDArray[Any], columns: Sequence[int]) -> None:
@@ -250,9 +291,10 @@ def pack(sizes: Sequence[int], limit: int) -> list[tuple[int, ...]]:
     return [tuple(sorted(group)) for group in groups]
 
 
-def _joined(parts: Sequence[SliceCounts], width: int, outcomes: int, dtype: np.dtype[Any]) -> SliceCounts:
+def joined(parts: Sequence[SliceCounts], width: int, outcomes: int, kind: type[np.generic]) -> SliceCounts:
+    """All slices in one table, by number of conditions, then by items."""
     items = np.full((sum(len(one.items) for one in parts), width), NO_ITEM, dtype=np.int32)
-    totals = np.zeros((len(items), outcomes), dtype=np.int64 if dtype.kind == "u" else np.float64)
+    totals = np.zeros((len(items), outcomes), dtype=kind)
     start = 0
     for one in parts:
         stop = start + len(one.items)

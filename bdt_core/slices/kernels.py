@@ -68,6 +68,41 @@ def joint_moments(groups: Array, chosen: Array, strides: Array, values: Array, m
             sums[2] += part[i] * part[i]
 
 
+@compiled  # type: ignore[untyped-decorator]
+def joint_steps(groups: Array, chosen: Array, strides: Array, values: Array, power: float, steps: Array) -> None:
+    """Add up 1, the value and its square over the cells of some groups of columns, in whole numbers.
+
+    Value and square are each rounded to whole steps of 1 / power, and what is left to whole steps of 1 / power**2, so
+    that the sums do not depend on the order of the rows.
+
+    Parameters
+    ----------
+    groups, chosen, strides
+        As in `joint_counts`.
+    values : float64 array of shape (n,)
+        From -1 to 1.
+    power : float
+        A power of two, at most 2**62 / n.
+    steps : int64 array of shape (cells, 5)
+        Rows, then steps and what is left of values, then of squares. Added to in place.
+    """
+    cell = np.empty(CHUNK, np.int32)
+    for first in range(0, values.size, CHUNK):
+        part = values[first : first + CHUNK]
+        for i in range(part.size):
+            cell[i] = 0
+        _add_strides(groups, chosen, strides, first, cell[: part.size])
+        for i in range(part.size):
+            sums = steps[cell[i]]
+            sums[0] += 1
+            x = part[i]
+            for j in (1, 3):
+                whole = np.rint(x * power)
+                sums[j] += np.int64(whole)
+                sums[j + 1] += np.int64(np.rint((x * power - whole) * power))
+                x = x * x
+
+
 @inner  # type: ignore[untyped-decorator]
 def _add_strides(groups: Array, chosen: Array, strides: Array, first: int, cell: Array) -> None:
     for j in range(chosen.size):

@@ -111,6 +111,23 @@ class Payload:
         return self.lower if self.codes is not None else self.centre
 
 
+@dataclass(frozen=True)
+class TwoValues:
+    """The lower of an outcome's two values, and the distance to the higher one."""
+
+    lower: float
+    step: float
+
+    @classmethod
+    def of(cls, low: float, high: float) -> TwoValues:
+        """Of the smallest and the largest value; a lone 0 or 1 is one of two."""
+        return cls(0.0, 1.0) if low == high and low in (0, 1) else cls(low, high - low)
+
+    def codes(self, values: NDArray[np.float64]) -> NDArray[np.uint8]:
+        """1 for the higher value."""
+        return (values > self.lower).astype(np.uint8)
+
+
 def resolve(
     metric: str = "error_rate",
     *,
@@ -232,10 +249,9 @@ def _of_outcome(name: str, frames: list[pd.DataFrame]) -> list[Payload]:
         raise DataError(f'Column "{name}" (outcome) is missing in every row. There is nothing to search.')
     low, high = min(values.min() for values in filled), max(values.max() for values in filled)
     if all(((values == low) | (values == high)).all() for values in filled):
-        if low == high and low in (0, 1):
-            low, high = 0.0, 1.0
+        two = TwoValues.of(float(low), float(high))
         return [
-            Payload(there, (values > 0.5 * (low + high)).astype(np.uint8), None, float(low), float(high - low))
+            Payload(there, two.codes(values), None, two.lower, two.step)
             for there, values in zip(known, several, strict=True)
         ]
     return [Payload(there, None, values) for there, values in zip(known, several, strict=True)]

@@ -7,6 +7,7 @@ from typing import Literal
 
 import pandas as pd
 
+from bdt_core.group_summaries import Drawn
 from bdt_core.inference import Comparison
 from bdt_core.result import Result
 from bdt_core.slices.columns import Condition, ExcludedColumn, SlicedColumn
@@ -129,6 +130,10 @@ class Slices(Result):
     reason : str or None
         Why nothing was tested.
     warnings : tuple of str
+    cut_on : Drawn or None
+        Train rows whose quantiles numbers were cut at, where these are not all.
+    permuted_on : Drawn or None
+        Test rows that permutations were drawn from, where these are not all.
     """
 
     metric: str
@@ -161,6 +166,8 @@ class Slices(Result):
     lattice: tuple[LatticeNode, ...]
     reason: str | None
     warnings: tuple[str, ...]
+    cut_on: Drawn | None = None
+    permuted_on: Drawn | None = None
 
     @property
     def reported(self) -> tuple[Slice, ...]:

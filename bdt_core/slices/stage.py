@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import numpy as np
 
+from bdt_core.group_summaries import mean_and_sd, summarise_bias_variable
+from bdt_core.inference.summaries import ValueCounts
 from bdt_core.report import text
+from bdt_core.slices.measure import MEAN, resolve
 from bdt_core.slices.results import Slice, Slices
 from bdt_core.slices.search import find_slices_in
+from bdt_core.slices.settings import Settings
+from bdt_core.slices.stage_in_blocks import search_in_blocks
 from bdt_core.spec import SliceSearch
-from bdt_core.table.audit_table import BIAS_VARIABLE, AuditTable
+from bdt_core.table.audit_table import BIAS_VARIABLE
 from bdt_core.table.bias_variable import wording
+from bdt_core.table.rows import Rows
 from bdt_core.verdict.harm import Judged, default_limit, judged
 
 
-def find_bias_slices(train: AuditTable, test: AuditTable, settings: SliceSearch) -> Slices:
+def find_bias_slices(train: Rows, test: Rows, settings: SliceSearch) -> Slices:
     """Find the intersections of features and protected attributes in which people fare worse.
 
     Parameters
     ----------
-    train, test : AuditTable
+    train, test : Rows
         Slices are found on the one and tested on the other.
     settings : SliceSearch
 
@@ -36,13 +42,7 @@ def find_bias_slices(train: AuditTable, test: AuditTable, settings: SliceSearch)
     name = wording(spec.bias_variable).name
     columns = settings.columns or [*train.names("feature"), *train.names("protected")]
     outcome = name if name not in columns else BIAS_VARIABLE
-    parts = [one.audited.rename(columns={BIAS_VARIABLE: outcome}) for one in (train, test)]
-    return find_slices_in(
-        *parts,
-        columns=columns,
-        outcome=outcome,
-        metric="mean",
-        better=spec.bias_variable.better,
+    asked = Settings(
         max_conditions=settings.max_conditions,
         min_support=settings.min_support,
         min_rows=spec.significance.min_rows,
@@ -51,15 +51,22 @@ def find_bias_slices(train: AuditTable, test: AuditTable, settings: SliceSearch)
         bins=settings.bins,
         random_state=spec.split.random_state,
     )
+    if train.is_large:
+        measure = resolve(MEAN, better=spec.bias_variable.better, outcome=outcome)
+        return search_in_blocks(train, test, list(dict.fromkeys(columns)), measure, asked, spec.large_rows)
+    parts = [one.in_memory().audited.rename(columns={BIAS_VARIABLE: outcome}) for one in (train, test)]
+    return find_slices_in(
+        *parts, columns=columns, outcome=outcome, metric=MEAN, better=spec.bias_variable.better, **vars(asked)
+    )
 
 
-def judge_slices(found: Slices, test: AuditTable, max_difference: float | None = None) -> Judged:
+def judge_slices(found: Slices, test: Rows, max_difference: float | None = None) -> Judged:
     """Hold the worst intersection against a limit.
 
     Parameters
     ----------
     found : Slices
-    test : AuditTable
+    test : Rows
         The rows that they were tested on.
     max_difference : float, optional
         Largest tolerated difference from everybody else, in units of the bias variable; by default that of clusters.
@@ -70,8 +77,7 @@ def judge_slices(found: Slices, test: AuditTable, max_difference: float | None =
         fail: an intersection that is significantly worse, whose whole interval is beyond the limit. inconclusive: one
         that is significantly worse, whose interval holds the limit. Intervals hold for each intersection alone.
     """
-    two_valued = len(np.unique(test.y)) <= 2
-    limit = default_limit(two_valued, float(test.y.std(ddof=1))) if max_difference is None else max_difference
+    limit = _limit_of_clusters(test) if max_difference is None else max_difference
     if not found.tests:
         return judged("not_testable", f"No intersection was tested: {found.reason}.", limit)
     sign = 1.0 if found.better == "lower" else -1.0
@@ -89,6 +95,16 @@ def judge_slices(found: Slices, test: AuditTable, max_difference: float | None =
         f"allowed, {side} it."
     )
     return judged("fail" if proven else "inconclusive", sentence, limit, harm)
+
+
+def _limit_of_clusters(test: Rows) -> float:
+    """The default limit of clusters; of a large table from sums over its blocks."""
+    if test.is_large:
+        y = summarise_bias_variable(test)
+        two_valued = isinstance(y, ValueCounts) and y.present.size <= 2
+        return default_limit(two_valued, mean_and_sd(y)[1])
+    values = test.in_memory().y
+    return default_limit(len(np.unique(values)) <= 2, float(values.std(ddof=1)))
 
 
 def _harm(one: Slice, sign: float) -> tuple[float, float, float]:

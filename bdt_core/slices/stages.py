@@ -11,11 +11,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bdt_core.errors import DataError
-from bdt_core.slices.candidates import Candidates, find_candidates, is_constant
-from bdt_core.slices.columns import Condition, ExcludedColumn, FittedColumn, fit_columns
+from bdt_core.slices.candidates import Candidates, find_candidates
+from bdt_core.slices.columns import Condition, ExcludedColumn, FittedColumn, SlicedColumn, fit_columns
 from bdt_core.slices.contrasts import contrasts, shrunken
 from bdt_core.slices.measure import Measure, Payload
-from bdt_core.slices.part import Part, parts_of
+from bdt_core.slices.part import Part, Sliced, parts_of
 from bdt_core.slices.results import LatticeNode, Slice, Slices
 from bdt_core.slices.settings import Settings
 from bdt_core.slices.testing import Tested, compare, fold, tested_in_sample, tested_on_other_rows
@@ -63,15 +63,60 @@ def search(
         min_rows=min_train_rows,
     )
     measured = [ExcludedColumn(name, "it is measured") for name in names if name in measure.columns]
-    excluded = (*measured, *unusable)
     levels = [len(one.sliced.conditions) for one in columns]
     offsets = np.concatenate([[0], np.cumsum(levels, dtype=np.int64)]).astype(np.int64)
     on_train = Part.of(_codes(columns, train), of_rows[0], measure, offsets)
     on_test = on_train if in_sample else Part.of(_codes(columns, test), of_rows[1], measure, offsets)
-    candidates = find_candidates(on_train, levels, on_test.rows, min_train_rows, settings)
+    return search_parts(
+        on_train,
+        on_test,
+        [one.sliced for one in columns],
+        (*measured, *unusable),
+        min_train_rows,
+        settings,
+        in_sample=in_sample,
+        left_out=sum(int((~rows).sum()) for rows in (known[:1] if in_sample else known)),
+        notes=notes,
+    )
+
+
+def search_parts(
+    on_train: Sliced,
+    on_test: Sliced,
+    columns: Sequence[SlicedColumn],
+    excluded: tuple[ExcludedColumn, ...],
+    min_train_rows: int,
+    settings: Settings,
+    *,
+    in_sample: bool = False,
+    left_out: int = 0,
+    notes: tuple[str, ...] = (),
+) -> Slices:
+    """Search on coded train rows and test on coded test rows.
+
+    Parameters
+    ----------
+    on_train, on_test : Sliced
+    columns : sequence of SlicedColumn
+        Whose conditions were coded.
+    excluded : tuple of ExcludedColumn
+    min_train_rows : int
+        Fewest train rows of a slice.
+    settings : Settings
+    left_out : int
+        Rows without an outcome.
+    notes : tuple of str
+        Warnings.
+
+    Returns
+    -------
+    Slices
+    """
+    measure = on_train.measure
+    candidates = find_candidates(on_train, on_test.rows, min_train_rows, settings)
     find = tested_in_sample if in_sample else tested_on_other_rows
     tested = find(candidates, on_test, settings)
-    conditions = [condition for one in columns for condition in one.sliced.conditions]
+    conditions = [condition for one in columns for condition in one.conditions]
     slices = _slices(tested, candidates, on_train, on_test, conditions, settings)
     return Slices(
         metric=measure.metric,
@@ -83,10 +128,10 @@ def search(
         in_sample=in_sample,
         train_rows=on_train.rows,
         test_rows=on_test.rows,
-        left_out=sum(int((~rows).sum()) for rows in (known[:1] if in_sample else known)),
+        left_out=left_out,
         train_value=on_train.value(),
         test_value=on_test.value(),
-        columns=tuple(one.sliced for one in columns),
+        columns=tuple(columns),
         excluded=excluded,
         bins=settings.bins,
         max_conditions=settings.max_conditions,
@@ -110,8 +155,8 @@ def search(
 def _slices(
     tested: Tested,
     candidates: Candidates,
-    train: Part,
-    test: Part,
+    train: Sliced,
+    test: Sliced,
     conditions: Sequence[Condition],
     settings: Settings,
 ) -> tuple[Slice, ...]:
@@ -119,7 +164,7 @@ def _slices(
     if not tested.items:
         return ()
     overall, harm_sign = test.value(), test.measure.harm_sign
-    shrunk = shrunken(contrasts(test.measure, test.payload, tested.totals, test.totals()), candidates.prior_variance)
+    shrunk = shrunken(contrasts(test.measure, test.payload, tested.totals, test.whole), candidates.prior_variance)
     of_items = [tuple(conditions[i] for i in items) for items in tested.items]
     parents = fold(tested, test, settings.alpha)
     found = []
@@ -137,7 +182,7 @@ def _slices(
                 test_rows=tested.rows[i],
                 test_support=tested.rows[i] / test.rows,
                 comparison=comparison,
-                ratio_to_overall=_ratio(comparison.mean_a, overall, test.payload),
+                ratio_to_overall=_ratio(comparison.mean_a, overall, test.lowest),
                 shrunken_difference=None if difference is None else float(shrunk[i]),
                 worse=None if difference is None else harm_sign * difference > 0,
                 weight=tested.weights[i],
@@ -156,7 +201,7 @@ def _slices(
 
 
 def _lattice(
-    slices: tuple[Slice, ...], test: Part, conditions: Sequence[Condition], settings: Settings, in_sample: bool
+    slices: tuple[Slice, ...], test: Sliced, conditions: Sequence[Condition], settings: Settings, in_sample: bool
 ) -> tuple[LatticeNode, ...]:
     """All parts of the first slice's conditions on the test rows."""
     if not slices:
@@ -174,15 +219,15 @@ def _reason(
     excluded: Sequence[ExcludedColumn],
     candidates: Candidates,
     tested: Tested,
-    train: Part,
+    train: Sliced,
     min_train_rows: int,
     settings: Settings,
 ) -> str:
     """Why nothing was tested."""
-    if not len(train.codes):
+    if not train.columns:
         reasons = "; ".join(f"{one.name}: {one.reason}" for one in excluded)
         return f"no column is left to search ({reasons or 'none was given'})"
-    if is_constant(train):
+    if train.is_constant:
         return "every train row has the same outcome"
     if not candidates.items:
         return (
@@ -208,8 +253,7 @@ def _codes(columns: Sequence[FittedColumn], frame: pd.DataFrame) -> NDArray[np.u
     return codes
 
 
-def _ratio(value: float | None, overall: float | None, payload: Payload) -> float | None:
-    lowest = payload.lower if payload.values is None else payload.values.min()
+def _ratio(value: float | None, overall: float | None, lowest: float) -> float | None:
     return None if value is None or not overall or lowest < 0.0 else value / overall
 
 

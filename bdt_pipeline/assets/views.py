@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from upath import UPath
 
     from bdt_core.spec import Source
-    from bdt_pipeline.assets.values import AuditTable, Clusters, ClusterSignificance, DataFrame, FeatureDifferences
+    from bdt_core.table.rows import Rows
+    from bdt_pipeline.assets.values import Clusters, ClusterSignificance, DataFrame, FeatureDifferences
 
 Metadata = dict[str, Any]
 _ROWS = "dagster/row_count"
@@ -79,20 +80,26 @@ def raw_table(frame: DataFrame, source: Source) -> Metadata:
     }
 
 
-def validated_table(table: AuditTable) -> Metadata:
+def validated_table(table: Rows) -> Metadata:
     """The audited rows and the columns' roles."""
+    from bdt_core.report.wording import more_than_counted
     from bdt_core.table.bias_variable import wording
 
-    y = table.y
     return {
-        _ROWS: len(y),
-        _COLUMNS: _schema({str(name): str(kind) for name, kind in table.frame.dtypes.items()}),
+        _ROWS: table.audited_rows,
+        _COLUMNS: _schema(_types(table)),
         "bias variable": wording(table.spec.bias_variable).description,
-        **numbers(mean=float(y.mean()), **{"rows audited": len(y)}),
+        **numbers(mean=_mean(table), **{"rows audited": table.audited_rows}),
         "columns": table_of(
             ["column", "role", "kind", "missing", "distinct"],
             [
-                [one.name, one.role.replace("_", " "), one.kind or "", f"{one.missing:,}", f"{one.distinct:,}"]
+                [
+                    one.name,
+                    one.role.replace("_", " "),
+                    one.kind or "",
+                    f"{one.missing:,}",
+                    more_than_counted(one.distinct),
+                ]
                 for one in table.columns
             ],
         ),
@@ -102,10 +109,26 @@ def validated_table(table: AuditTable) -> Metadata:
     }
 
 
-def part(table: AuditTable) -> Metadata:
+def part(table: Rows) -> Metadata:
     """The train or the test rows."""
-    y = table.y
-    return {_ROWS: len(y), **numbers(mean=float(y.mean()), rows=len(y))}
+    return {_ROWS: table.audited_rows, **numbers(mean=_mean(table), rows=table.audited_rows)}
+
+
+def _mean(table: Rows) -> float:
+    """Of the bias variable."""
+    if not table.is_large:
+        return float(table.in_memory().y.mean())
+    from bdt_core.group_summaries import mean_and_sd, summarise_bias_variable
+
+    return mean_and_sd(summarise_bias_variable(table))[0]
+
+
+def _types(table: Rows) -> dict[str, str]:
+    """Types of the columns; where the rows are in shards, an empty frame has them."""
+    from bdt_core.table.audit_table import KEY, RANK, AuditTable
+
+    frame = table.frame if isinstance(table, AuditTable) else table.header.frame  # type: ignore[attr-defined]
+    return {str(name): str(kind) for name, kind in frame.dtypes.items() if name not in (KEY, RANK)}
 
 
 def clusters(found: Clusters) -> Metadata:

@@ -194,3 +194,12 @@ def test_temporary_files_are_gone_also_after_a_crash(tmp_path):
     assert left.exists()
     with scratch_folder(tmp_path):
         assert not left.exists()
+
+
+def test_a_shard_in_which_a_column_is_always_missing():
+    frame = people()
+    frame.loc[frame.index < 1500, ["town", "sex", "income"]] = None
+    spec = parse_spec(SPEC)
+    train, _ = split_rows(validate(frame, spec), spec.split)
+    with sharded(frame, spec, [1500]) as shards:
+        assert_same_rows(shards.divided(spec.split)[0].in_memory().frame, train.frame)

@@ -135,3 +135,10 @@ def test_a_million_different_numbers_are_five_bins():
     column, codes = fit(x, min_rows=1000)
     np.testing.assert_allclose(np.bincount(codes) / x.size, 0.2, atol=0.021)
     assert all(len(f"{abs(edge):g}") <= 4 for edge in column.edges)
+
+
+def test_numbers_that_are_nearly_all_the_largest_are_cut_below_it():
+    values = np.full(4_000, 100.0)
+    values[:200] = np.arange(200) % 90
+    (column,), _ = fit_columns(pd.DataFrame({"x": values}), ["x"], bins=5, max_levels=50, min_rows=30)
+    assert [one.text for one in column.sliced.conditions] == ["x <= 89", "x > 89"]

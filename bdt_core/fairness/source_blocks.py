@@ -1,0 +1,44 @@
+"""The source's rows as groups are counted on: in one frame, or block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+import pandas as pd
+
+T = TypeVar("T")
+
+
+class SourceBlocks(Protocol):
+    """The columns that groups need, as they were in the source, in blocks of rows."""
+
+    def map_source_blocks(self, function: Callable[[pd.DataFrame], T]) -> list[T]:
+        """Apply a function that can be pickled to each block; results in the order of the blocks."""
+
+
+class OneBlock:
+    """A frame as one block."""
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        self.frame = frame
+
+    def map_source_blocks(self, function: Callable[[pd.DataFrame], T]) -> list[T]:
+        """Apply a function to the frame."""
+        return [function(self.frame)]
+
+
+def in_blocks(source: pd.DataFrame | SourceBlocks) -> SourceBlocks:
+    """The source, whatever it is, in blocks."""
+    return OneBlock(source) if isinstance(source, pd.DataFrame) else source
+
+
+def in_one_frame(source: pd.DataFrame | SourceBlocks) -> pd.DataFrame:
+    """The source, which must not be large, in one frame."""
+    if isinstance(source, pd.DataFrame):
+        return source
+    return pd.concat(source.map_source_blocks(_itself), ignore_index=True)
+
+
+def _itself(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame

@@ -1,0 +1,170 @@
+"""Groups, intersections, local bias, mitigation and the report of a large table: in shards the same as in memory."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from html import unescape
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pandas as pd
+import pytest
+
+from bdt_core.clustering.clusters import find_clusters
+from bdt_core.depth import look_deeper
+from bdt_core.differences import compare_features
+from bdt_core.fairness.declared_groups import compare_groups, count_groups, score_groups
+from bdt_core.report.document import build_document
+from bdt_core.report.html import render_html
+from bdt_core.report.schema import document_schema
+from bdt_core.report.wording import MOST_DISTINCT, more_than_counted
+from bdt_core.shards.engine import LocalEngine
+from bdt_core.shards.ingest import ingest
+from bdt_core.significance import compare_clusters
+from bdt_core.spec import parse_spec
+from bdt_core.table import facts
+from bdt_core.table.split import split_rows
+from bdt_core.table.validate import validate
+
+N = 3_000
+SPEC: dict[str, Any] = {
+    "name": "loans",
+    "source": {"path": "loans.parquet"},
+    "bias_variable": {"derive": "error", "label": "y", "prediction": "p"},
+    "protected": ["sex", "race"],
+    "features": {"include": ["income", "code", "town"], "kinds": {"code": "categorical"}},
+    "groups": {
+        "score": "score",
+        "facets": ["sex", ["sex", "race"]],
+        "similar_by": ["income", "town"],
+        "stratum": "town",
+    },
+    "local_bias": {"group": "sex", "n_clusters": 3},
+    "mitigation": {"group": "sex", "score": "score"},
+    "clustering": {"stability": 0, "max_iter": 3},
+}
+LARGE = parse_spec({**SPEC, "large_rows": 1_000})
+
+
+def people() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "income": rng.normal(size=N).round(1),
+            "code": rng.integers(0, 5, N),
+            "town": rng.choice(list("xyz"), N),
+            "sex": rng.choice(["f", "m"], N),
+            "race": rng.choice(["a", "b", None], N),
+            "score": rng.random(N).round(3),
+        }
+    )
+    frame["y"] = (rng.random(N) < 0.3 + 0.4 * frame.score).astype(int)
+    frame["p"] = (frame.score + 0.2 * (frame.sex == "f") + rng.normal(0, 0.1, N) > 0.6).astype(int)
+    return frame
+
+
+def words(found: dict[str, Any]) -> str:
+    """What the page says."""
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", render_html(found))).split())
+
+
+def stages(train: Any, test: Any, source: Any, spec: Any) -> tuple[Any, ...]:
+    counts = count_groups(source, spec)
+    metrics = compare_groups(counts, spec.significance, source)
+    return metrics, score_groups(counts, spec.significance), look_deeper(train, test, spec)
+
+
+def document(train: Any, test: Any, source: Any, spec: Any, **parts: Any) -> dict[str, Any]:
+    """The report, with the clusters of the table in memory, which are of no interest here."""
+    metrics, scores, depth = stages(train, test, source, spec)
+    return build_document(test, *parts["clusters"], spec.gate, metrics=metrics, scores=scores, depth=depth)
+
+
+@pytest.fixture(scope="module")
+def in_memory() -> tuple[dict[str, Any], Any]:
+    frame = people()
+    train, test = split_rows(validate(frame, LARGE), LARGE.split)
+    clusters = find_clusters(train, LARGE.clustering)
+    found = (
+        clusters,
+        compare_clusters(clusters, train, test, LARGE.significance),
+        compare_features(clusters, test, LARGE.significance),
+    )
+    return document(train, test, frame, LARGE, clusters=found), found
+
+
+@pytest.mark.parametrize("cuts", [(), (700, 750, 2_000)])
+def test_the_report_is_the_same_to_the_byte(in_memory, cuts, tmp_path):
+    whole, clusters = in_memory
+    frame = people().sample(frac=1.0, random_state=len(cuts))
+    parts = [frame.iloc[first:last] for first, last in itertools.pairwise([0, *cuts, N])]
+    spec = parse_spec(
+        {
+            **SPEC,
+            "large_rows": 1_000,
+            "clustering": {**SPEC["clustering"], "memory": "out_of_core", "memory_limit": "1 GiB"},
+            "engine": {"dask": {"local_workers": 2}},
+        }
+    )
+    with LocalEngine(1) as engine:
+        table = ingest(parts, spec, tmp_path, engine)
+        train, test = table.divided(spec.split)
+        found = document(train, test, table, spec, clusters=clusters)
+    assert json.dumps(found, sort_keys=True) == json.dumps(whole, sort_keys=True)
+
+
+def test_the_report_says_what_was_worked_out_on_some_of_the_rows(in_memory):
+    found, _ = in_memory
+    jsonschema.validate(found, document_schema())
+    assert found["drawn"]["parts"].keys() == {"rules", "slice_edges", "flip_test"}
+    printed = words(found)
+    assert "The table has more than 1,000 rows." in printed
+    train_rows = found["split"]["train_rows"]
+    assert f"the words for clusters on 1,000 of {train_rows:,} train rows" in printed
+    assert f"the flip test on {found['drawn']['parts']['flip_test']['rows']:,} of 3,000 rows" in printed
+    for part in ("local_bias", "mitigation"):
+        name = part.replace("_", " ")
+        rows = found[part]["train_rows"], found[part]["test_rows"]
+        assert f"{name} on {rows[0]:,} train and {rows[1]:,} test rows" in printed
+        assert rows[0] <= 1_000 < train_rows
+    assert found["slices"]["train_rows"] == train_rows
+    assert found["split"]["method"] == "hash"
+    assert not found["split"]["stratified"]
+    assert "each row divided by a random number made of its content" in printed
+
+
+def test_where_the_work_ran_is_not_in_the_report(in_memory):
+    spec = in_memory[0]["spec"]
+    assert "engine" not in spec
+    assert not spec["clustering"].keys() & {"memory", "memory_limit"}
+    assert spec["large_rows"] == 1_000
+    parse_spec(spec)
+
+
+def test_a_small_table_is_drawn_from_by_nobody(in_memory):
+    spec = parse_spec(SPEC)
+    frame = people()
+    train, test = split_rows(validate(frame, spec), spec.split)
+    found = document(train, test, frame, spec, clusters=in_memory[1])
+    assert "drawn" not in found
+    assert found["split"]["method"] == "stratified"
+    assert "The table has more than" not in words(found)
+
+
+def test_a_number_of_values_that_is_not_known_is_printed_as_such(in_memory):
+    assert MOST_DISTINCT == facts.MOST_DISTINCT
+    assert more_than_counted(12_345) == "12,345"
+    found = json.loads(json.dumps(in_memory[0]))
+    found["data"]["columns"][0]["distinct"] = None
+    jsonschema.validate(found, document_schema())
+    assert "more than 65,536" in words(found)
+
+
+def test_groups_that_are_too_small_stay_unprinted(in_memory):
+    found = in_memory[0]
+    shown = json.loads(json.dumps(found["slices"]))
+    assert all(one["comparison"]["n_a"] >= found["spec"]["significance"]["min_rows"] for one in shown["slices"]
+               if one["comparison"]["mean_a"] is not None)  # fmt: skip
