@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
 
 import pandas as pd
 
-from bdt_core.errors import SourceError
+from bdt_core.errors import SourceError, repeated_message, repeated_names
+from bdt_core.table.column_types import Dtype, conformed
 from bdt_core.table.environment import expanded
+from bdt_core.table.records import ValuesSeen, typed_frame
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
 
 _DRIVERS = {"postgresql": "psycopg", "mysql": "pymysql", "mssql": "pyodbc", "oracle": "oracledb"}
+_ROWS_AT_ONCE = 20_000
 
 
 def read_query(sql: str, database: str, parameters: Mapping[str, str] | None = None) -> pd.DataFrame:
@@ -42,14 +51,125 @@ def read_query(sql: str, database: str, parameters: Mapping[str, str] | None = N
     >>> read_query("select :partition as day, 1 as b", "sqlite://", {"partition": "2026-01-31"})["day"].item()
     '2026-01-31'
     """
+    with QueryTable(sql, database, parameters) as query:
+        return query.read()
+
+
+class QueryTable:
+    """The rows of a query, which the database keeps and hands over in parts.
+
+    It runs as it stands, twice: first to find out how many rows there are and what they hold, then for the rows.
+    Both times it sees the same state of the database. Nothing is ever committed.
+
+    Parameters
+    ----------
+    sql, database, parameters
+        As in `read_query`.
+    """
+
+    def __init__(self, sql: str, database: str, parameters: Mapping[str, str] | None = None) -> None:
+        import sqlalchemy as sa
+
+        self._query = sa.text(_marked(sql, parameters or {}))
+        self._given = {name: one for name, one in (parameters or {}).items() if name in self._query.compile().params}
+        self._url, self._engine = _engine(expanded(database, "source.database"))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Leave the database."""
+        if "_connection" in self.__dict__:
+            self._connection.close()
+        self._engine.dispose()
+
+    def read(self) -> pd.DataFrame:
+        """All rows."""
+        with self._failing():
+            frame: pd.DataFrame = pd.read_sql_query(self._query, self._connection, params=self._given)
+            return frame
+
+    def settle(self, columns: Collection[str] | None = None) -> None:  # noqa: ARG002 - a query gives all of them
+        """Find out how many rows there are and what their columns hold, in one pass."""
+        self.rows, seen = 0, dict[str, ValuesSeen]()
+        for names, records in self._parts(_ROWS_AT_ONCE):
+            seen = seen or {name: ValuesSeen() for name in names}
+            self.rows += len(records)
+            for one, values in zip(seen.values(), zip(*records, strict=True), strict=False):
+                one.see(values)
+        self.dtypes = {name: _in_utc(one.type(coerce_float=True).dtype) for name, one in seen.items()}
+
+    def pieces(self, rows: int, columns: Collection[str]) -> Iterator[pd.DataFrame]:
+        """The rows of `columns` from first to last, at most so many at a time, once it is settled."""
+        place = {name: position for position, name in enumerate(self.dtypes)}
+        for _, records in self._parts(rows):
+            if records:
+                frame = typed_frame(records, self.dtypes, lambda record, name: record[place[name]], coerce_float=True)
+                yield frame[[name for name in self.dtypes if name in columns]]
+
+    def beginning(self, rows: int) -> pd.DataFrame:
+        """The first rows, understood by themselves."""
+        names, records = next(self._parts(rows))
+        frame = pd.DataFrame.from_records(records, columns=names, coerce_float=True)
+        return conformed(frame, {name: _in_utc(frame[name].dtype) for name in names})
+
+    def _parts(self, rows: int) -> Iterator[tuple[list[str], list[tuple[Any, ...]]]]:
+        """Names of the columns with some rows, at least once."""
+        with self._failing():
+            result = self._connection.execution_options(stream_results=True, max_row_buffer=rows).execute(
+                self._query, self._given
+            )
+            names = list(map(str, result.keys()))
+        repeated = repeated_names(names)
+        if repeated:
+            raise SourceError(repeated_message("The query of source.sql", repeated))
+        try:
+            for number in itertools.count():
+                with self._failing():
+                    records = [tuple(row) for row in result.fetchmany(rows)]
+                if records or number == 0:
+                    yield names, records
+                if not records:
+                    return
+        finally:
+            result.close()
+
+    @cached_property
+    def _connection(self) -> sa.Connection:
+        connection = self._engine.connect()
+        if self._engine.dialect.name == "sqlite":
+            connection.exec_driver_sql("BEGIN")  # its driver would begin at the first change only
+        elif self._engine.dialect.name == "postgresql":
+            connection = connection.execution_options(isolation_level="REPEATABLE READ")
+        return connection
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        import sqlalchemy as sa
+
+        try:
+            yield
+        except (sa.exc.SQLAlchemyError, pd.errors.DatabaseError) as error:
+            raise SourceError(
+                f"The query of source.sql failed on {self._url.render_as_string(hide_password=True)}: "
+                f"{_reason(error, self._url)}"
+            ) from None
+
+
+def _in_utc(dtype: Dtype) -> Dtype:
+    """Points in time, whatever their zone, are given in UTC, as pandas does with what it reads from a database."""
+    return pd.DatetimeTZDtype(dtype.unit, "UTC") if isinstance(dtype, pd.DatetimeTZDtype) else dtype
+
+
+def _engine(address: str) -> tuple[sa.URL, sa.Engine]:
     import sqlalchemy as sa
 
-    query = sa.text(_marked(sql, parameters or {}))
-    given = {name: value for name, value in (parameters or {}).items() if name in query.compile().params}
-    address = expanded(database, "source.database")
     try:
         url = sa.make_url(address)
-        engine = sa.create_engine(url)
+        return url, sa.create_engine(url)
     except (sa.exc.NoSuchModuleError, ImportError) as error:
         kind = address.split(":", 1)[0].split("+")[0]
         driver = getattr(error, "name", None) or _DRIVERS.get(kind, "its driver")
@@ -59,16 +179,6 @@ def read_query(sql: str, database: str, parameters: Mapping[str, str] | None = N
             "source.database is not a SQLAlchemy URL. Expected e.g. sqlite:///loans.db, or ${LOANS_DATABASE} with "
             "postgresql+psycopg://user:password@host/name in that environment variable."
         ) from None
-    try:
-        with engine.connect() as connection:  # nothing is ever committed
-            frame: pd.DataFrame = pd.read_sql_query(query, connection, params=given)
-    except (sa.exc.SQLAlchemyError, pd.errors.DatabaseError) as error:
-        raise SourceError(
-            f"The query of source.sql failed on {url.render_as_string(hide_password=True)}: {_reason(error, url)}"
-        ) from None
-    finally:
-        engine.dispose()
-    return frame
 
 
 def _marked(sql: str, parameters: Mapping[str, str]) -> str:

@@ -1,26 +1,32 @@
-"""Read one or many files, local or on any file system that fsspec knows."""
+"""Read one or many files, local or on any file system that fsspec knows, whole or in pieces."""
 
 from __future__ import annotations
 
-import itertools
-import json
-from collections.abc import Sequence
-from importlib import resources
-from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+import io
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import BinaryIO, Protocol
 
 import pandas as pd
 
-from bdt_core.errors import SourceError, did_you_mean, repeated_message, repeated_names
-from bdt_core.table.text_files import read_text
+from bdt_core.errors import SourceError
+from bdt_core.table.column_types import Dtype, FileTypes, agreed, conformed, types_of
+from bdt_core.table.json_lines import JsonLinesTable
+from bdt_core.table.locations import (
+    JSON_LINES,
+    PARQUET,
+    SourceFile,
+    files_at,
+    is_remote,
+    located,
+    read_bytes,
+    reading,
+)
+from bdt_core.table.parquet_files import ParquetTable, parquet_tables
+from bdt_core.table.text_encoding import UTF16_MARKS
+from bdt_core.table.text_files import TextTable
 
-if TYPE_CHECKING:
-    from upath import UPath
-
-DEMO_FILES = {"compas": "compas.csv", "adult": "adult.parquet"}
-PARQUET = (".parquet", ".pq")
-JSON_LINES = (".jsonl", ".ndjson")
-_WILD = set("*?[")
+__all__ = ["FilesTable", "is_remote", "located", "read_bytes", "read_files"]
 
 
 def read_files(path: str, *, separator: str | None = None, encoding: str | None = None) -> pd.DataFrame:
@@ -48,177 +54,156 @@ def read_files(path: str, *, separator: str | None = None, encoding: str | None 
     >>> len(read_files("demo:compas"))
     7214
     """
-    if path.startswith("demo:"):
-        return _read_one(_demo(path), separator, encoding)
-    several = _matching(path)
-    if several is None:
-        return _read_one(located(path), separator, encoding)
-    parts = [_read_one(one, separator, encoding) for one in several]
-    _refuse_different(parts, several)
-    return pd.concat(parts, ignore_index=True)
+    return FilesTable(path, separator, encoding).read()
 
 
-def read_bytes(file: Path | UPath) -> bytes:
-    """What a file holds, local or not.
-
-    Raises
-    ------
-    SourceError
-        It cannot be read.
-    """
-    try:
-        return file.read_bytes()
-    except OSError as error:
-        raise SourceError(f"{file} cannot be read: {_reason(error)}.") from None
+_FIRST_BYTES = 1 << 22
 
 
-def is_remote(path: str) -> bool:
-    """Whether a path is a URL."""
-    return "://" in path
+class FilesTable:
+    """The table in one or many files.
 
-
-def _demo(path: str) -> Path:
-    name = path.removeprefix("demo:")
-    if name not in DEMO_FILES:
-        raise SourceError(f'There is no demonstration data named "{name}". {did_you_mean(name, DEMO_FILES)}')
-    return Path(str(resources.files("bdt_core"))) / "data" / DEMO_FILES[name]
-
-
-def _matching(path: str) -> list[Path | UPath] | None:
-    """Files that fit a pattern, in the order of their names; None for a path that is no pattern."""
-    if not _WILD & set(path) or (not is_remote(path) and Path(path).exists()):
-        return None
-    found: list[Path | UPath]
-    if is_remote(path):
-        root = _remote(path)
-        found = [root.fs.unstrip_protocol(one) for one in sorted(_remotely(path, lambda: root.fs.glob(root.path)))]
-        found = [_remote(str(one)) for one in found]
-    else:
-        whole = Path(path).expanduser()
-        fixed = Path(*itertools.takewhile(lambda part: not _WILD & set(part), whole.parts))
-        found = sorted(fixed.glob(str(whole.relative_to(fixed))))
-    if not found:
-        raise SourceError(f"No file fits the pattern {path}.")
-    return found
-
-
-def located(path: str) -> Path | UPath:
-    """The file of a path or URL.
+    Parameters
+    ----------
+    path : str
+    separator, encoding : str, optional
+        As in `read_files`.
 
     Raises
     ------
     SourceError
-        It does not exist or is empty.
+        As `read_files` does. What the footers of Parquet files tell is checked at once.
     """
-    if is_remote(path):
-        remote = _remote(path)
-        if not _remotely(path, remote.exists):
-            raise SourceError(f"{path} does not exist, or the credentials in the environment do not allow to see it.")
-        return remote
-    file = Path(path).expanduser()
-    if not file.exists():
-        siblings = [one.name for one in file.parent.iterdir()] if file.parent.is_dir() else []
-        hint = did_you_mean(file.name, siblings) if siblings else f"The folder {file.parent} does not exist either."
-        raise SourceError(f"{path} does not exist. {hint}")
-    if file.is_file() and file.stat().st_size == 0:
-        raise SourceError(f"{path} is empty (0 bytes). Expected a table with a header line, or an array.")
-    return file
 
+    def __init__(self, path: str, separator: str | None = None, encoding: str | None = None) -> None:
+        self.files = files_at(path)
+        stored = iter(parquet_tables([file for file in self.files if _is_parquet(file)]))
+        self.tables: list[_Table] = [
+            next(stored) if _is_parquet(file) else _WrittenTable(file, separator, encoding) for file in self.files
+        ]
+        announced = [table.announced() for table in self.tables if isinstance(table, ParquetTable)]
+        if announced:
+            agreed(announced)
 
-def _remote(path: str) -> UPath:
-    from upath import UPath
+    def read(self) -> pd.DataFrame:
+        """All rows."""
+        if len(self.tables) == 1:
+            return self.tables[0].read()
+        frames = [table.read() for table in self.tables]
+        types = [FileTypes(file.where, len(one), types_of(one)) for file, one in zip(self.files, frames, strict=True)]
+        _refuse_without_rows(self.tables, types)
+        dtypes = agreed(types)
+        return pd.concat([conformed(frame, dtypes)[list(dtypes)] for frame in frames], ignore_index=True)
 
-    try:
-        return UPath(path)
-    except (ImportError, ValueError) as error:
-        raise SourceError(f"{path} cannot be opened: {_reason(error)}.") from None
+    def settle(self, columns: Collection[str] | None = None) -> None:
+        """Find out how many rows there are and what their columns hold, in one pass where no footer says it."""
+        types = [table.settle(columns) for table in self.tables]
+        _refuse_without_rows(self.tables, types)
+        self.rows = sum(one.rows for one in types)
+        self.dtypes = agreed(types)
 
+    def pieces(self, rows: int, columns: Collection[str]) -> Iterator[pd.DataFrame]:
+        """The rows of `columns` from first to last, at most so many at a time, once it is settled."""
+        names = [name for name in self.dtypes if name in columns]
+        for table in self.tables:
+            for piece in table.pieces(rows, names, self.dtypes):
+                yield piece[names]
 
-def _remotely(path: str, ask: Any) -> Any:
-    """Ask a file system far away; it fails in the words of its own library."""
-    try:
-        return ask()
-    except Exception as error:
-        raise SourceError(f"{path} cannot be reached: {type(error).__name__}: {_reason(error)}.") from None
+    def beginning(self, rows: int) -> pd.DataFrame:
+        """The first rows, without a look at the others; what footers say of the types is kept."""
+        stored = [one.announced() for one in self.tables if isinstance(one, ParquetTable)]
+        with_rows = (one for one in self.tables if not isinstance(one, ParquetTable) or one.footer.rows)
+        frame = next(with_rows, self.tables[0]).beginning(rows)
+        if len(stored) < len(self.tables):
+            return frame
+        return conformed(frame, {name: one for name, one in agreed(stored).items() if one != "category"})
 
-
-def _read_one(file: Path | UPath, separator: str | None, encoding: str | None) -> pd.DataFrame:
-    suffix = PurePosixPath(file.name).suffix.lower()
-    if file.is_dir() or suffix in PARQUET:
-        return _read_parquet(file)
-    raw = read_bytes(file)
-    return _read_json_lines(raw, str(file)) if suffix in JSON_LINES else read_text(
-        raw, str(file), separator=separator, encoding=encoding
-    )  # fmt: skip
-
-
-def _read_parquet(path: Path | UPath) -> pd.DataFrame:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    if path.is_dir() and not any(True for _ in path.rglob("*.parquet")):
-        raise SourceError(
-            f"The folder {path} holds no .parquet file. Name a .csv, .tsv or .parquet file, or a pattern such as "
-            f"{path}/*.csv."
+    def estimated_rows(self) -> int:
+        """How many rows there are: known for Parquet, judged by the length of the first lines for texts."""
+        lengths = [one.line_bytes for one in self.tables if isinstance(one, _WrittenTable)]
+        return sum(
+            one.footer.rows if isinstance(one, ParquetTable) else round(file.size() / lengths[0])
+            for file, one in zip(self.files, self.tables, strict=True)
         )
-    try:
-        table = pq.read_table(path) if isinstance(path, Path) and not hasattr(path, "fs") else pq.read_table(
-            path.path, filesystem=path.fs  # type: ignore[union-attr]
-        )  # fmt: skip
-    except (pa.ArrowException, OSError) as error:
-        raise SourceError(f"{path} cannot be read as Parquet: {_reason(error)}") from None
-    repeated = repeated_names(table.column_names)
-    if repeated:
-        raise SourceError(repeated_message(str(path), repeated))
-    frame: pd.DataFrame = table.to_pandas()
-    return frame
 
 
-def _read_json_lines(raw: bytes, path: str) -> pd.DataFrame:
-    records = []
-    try:
-        lines = raw.decode("utf-8-sig").splitlines()
-    except UnicodeDecodeError as error:
-        line = raw[: error.start].count(b"\n") + 1
-        raise SourceError(f"{path}, line {line}: not valid UTF-8, which JSON lines must be.") from None
-    for number, written in enumerate(lines, start=1):
-        if not written.strip():
-            continue
+class _Table(Protocol):
+    """One file."""
+
+    def read(self) -> pd.DataFrame: ...
+    def beginning(self, rows: int) -> pd.DataFrame: ...
+    def settle(self, columns: Collection[str] | None = None) -> FileTypes: ...
+    def pieces(self, rows: int, columns: Collection[str], dtypes: Mapping[str, Dtype]) -> Iterator[pd.DataFrame]: ...
+
+
+class _WrittenTable:
+    """A text or JSON lines, which must not change from one pass to the next."""
+
+    def __init__(self, file: SourceFile, separator: str | None, encoding: str | None) -> None:
+        self.file = file
+        self._hints = separator, encoding
+
+    @cached_property
+    def _version(self) -> object:
+        return self.file.version()
+
+    @cached_property
+    def _in_place(self) -> TextTable | JsonLinesTable:
+        return self._as_table(self.file.open)
+
+    def _as_table(self, open_bytes: Callable[[], BinaryIO]) -> TextTable | JsonLinesTable:
+        if self.file.suffix in JSON_LINES:
+            return JsonLinesTable(open_bytes, self.file.where)
+        return TextTable(open_bytes, self.file.where, *self._hints)
+
+    def read(self) -> pd.DataFrame:
+        raw = self._raw()
+        return self._as_table(lambda: io.BytesIO(raw)).read()
+
+    def beginning(self, rows: int) -> pd.DataFrame:
+        first = self._first_lines
         try:
-            record = json.loads(written)
-        except json.JSONDecodeError as error:
-            raise SourceError(f"{path}, line {number}: not valid JSON ({error.msg}). Expected an object.") from None
-        if not isinstance(record, dict):
-            raise SourceError(f'{path}, line {number}: expected an object such as {{"age": 31}}.')
-        nested = [name for name, value in record.items() if isinstance(value, list | dict)]
-        if nested:
-            raise SourceError(f'{path}, line {number}: "{nested[0]}" is a list or an object. Expected a single value.')
-        records.append(record)
-    return pd.DataFrame.from_records(records)
+            return self._as_table(lambda: io.BytesIO(first)).beginning(rows)
+        except SourceError:  # perhaps only for a value that goes on after these lines
+            with reading(self.file, "a table", self._version):
+                return self._in_place.beginning(rows)
+
+    @property
+    def line_bytes(self) -> float:
+        """Mean length of the first lines."""
+        return len(self._first_lines) / max(self._first_lines.count(b"\n"), 1)
+
+    @cached_property
+    def _first_lines(self) -> bytes:
+        with reading(self.file, "a table", self._version), self.file.open() as opened:
+            first = opened.read(_FIRST_BYTES)
+        if len(first) == _FIRST_BYTES and b"\n" in first:
+            end = first.rindex(b"\n") + 1
+            first = first[: end + end % 2] if first.startswith(UTF16_MARKS) else first[:end]
+        return first
+
+    def settle(self, columns: Collection[str] | None = None) -> FileTypes:  # noqa: ARG002 - all of them are checked
+        with reading(self.file, "a table", self._version):
+            return self._in_place.settled
+
+    def pieces(self, rows: int, columns: Collection[str], dtypes: Mapping[str, Dtype]) -> Iterator[pd.DataFrame]:
+        with reading(self.file, "a table", self._version):
+            yield from self._in_place.pieces(rows, columns, dtypes)
+
+    def _raw(self) -> bytes:
+        with reading(self.file, "a file"):
+            return self.file.path.read_bytes()
 
 
-def _refuse_different(parts: Sequence[pd.DataFrame], files: Sequence[Path | UPath]) -> None:
-    """Files of one table have the same columns, numbers in the same places."""
-    first, name = parts[0], files[0]
-    for part, file in zip(parts[1:], files[1:], strict=True):
-        lacking, added = [one for one in first if one not in part], [one for one in part if one not in first]
-        if lacking or added:
-            word, column = ("lacks", lacking[0]) if lacking else ("also has", added[0])
-            raise SourceError(f'{file} {word} the column "{column}", unlike {name}. Files read together must agree.')
-        for column in first.columns:
-            kinds = [
-                "number" if pd.api.types.is_numeric_dtype(one[column].dtype) else "text"
-                for one in (first, part)
-                if one[column].notna().any()
-            ]
-            if len(set(kinds)) > 1:
-                raise SourceError(
-                    f'Column "{column}" holds {kinds[0]}s in {name} and {kinds[1]}s in {file}. '
-                    "Files read together must agree; mend one of them."
-                )
+def _is_parquet(file: SourceFile) -> bool:
+    return file.suffix in PARQUET or file.in_folder
 
 
-def _reason(error: Exception) -> str:
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror
-    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+def _refuse_without_rows(tables: Sequence[_Table], types: Sequence[FileTypes]) -> None:
+    """Among several, a text without rows may have been cut off; a Parquet file's footer says that it was not."""
+    for table, its in zip(tables, types, strict=True):
+        if len(tables) > 1 and its.rows == 0 and not isinstance(table, ParquetTable):
+            raise SourceError(
+                f"{its.name} has no rows. Expected some in each file: write it again if it was cut off, or leave it "
+                "out."
+            )

@@ -33,12 +33,15 @@ class SourceFile:
         Its place among them, from 1.
     keys : dict
         What the names of its folders say: ``year=2026`` is the value ``"2026"`` of the column ``year`` in each row.
+    in_folder : bool
+        Whether it was found in a folder of Parquet files, where all are such, whatever their names.
     """
 
     path: Path | UPath
     number: int = 1
     of: int = 1
     keys: dict[str, str] = field(default_factory=dict)
+    in_folder: bool = False
 
     @property
     def where(self) -> str:
@@ -67,11 +70,12 @@ class SourceFile:
 
     def version(self) -> object:
         """Something that differs when the file is written again; None when it is gone."""
+        path: Any = self.path
         try:
-            if hasattr(self.path, "fs"):
-                self.path.fs.invalidate_cache()  # what a file system remembers is not what is there now
-                return self.path.fs.ukey(self.path.path)
-            seen = self.path.stat()
+            if self.is_remote:
+                path.fs.invalidate_cache()  # what a file system remembers is not what is there now
+                return path.fs.ukey(path.path)
+            seen = path.stat()
         except Exception:  # each file system has errors of its own
             return None
         return seen.st_size, seen.st_mtime_ns, seen.st_ino
@@ -89,22 +93,26 @@ def reading(file: SourceFile, form: str, version: object = None) -> Iterator[Non
     version : optional
         As `SourceFile.version` gave it before; the file must still be the same one before and after.
     """
-    # The libraries behind a URL fail in words of their own; a local file fails in these ways only.
-    failures: tuple[type[Exception], ...] = (Exception,) if file.is_remote else (OSError, ValueError)
     _refuse_changed(file, version)
     try:
         yield
-    except MemoryError:
-        raise
-    except SourceError:
+    except Exception as error:
+        if not _is_of_a_file(error, file):
+            raise
         _refuse_changed(file, version)
-        raise
-    except failures as error:
-        _refuse_changed(file, version)
+        if isinstance(error, SourceError):
+            raise
         mend = "" if form == "a file" else f" It is cut off or no {form}: write it again, or leave it out."
         words = "cannot be read" if form == "a file" else f"cannot be read as {form}"
         raise SourceError(f"{file.where} {words}: {reason(error)}.{mend}") from None
     _refuse_changed(file, version)
+
+
+def _is_of_a_file(error: Exception, file: SourceFile) -> bool:
+    """Whether it is the file's fault. The libraries behind a URL fail in ways of their own."""
+    if isinstance(error, MemoryError):
+        return False
+    return isinstance(error, OSError | ValueError) or file.is_remote or type(error).__module__.startswith("pyarrow")
 
 
 def _refuse_changed(file: SourceFile, version: object) -> None:
@@ -136,11 +144,14 @@ def files_at(path: str) -> list[SourceFile]:
         return [SourceFile(_demo(path))]
     matching = _matching(path)
     several = [(located(path), None)] if matching is None else matching
-    found: list[tuple[Path | UPath, dict[str, str]]] = []
-    for one, is_folder in several:
-        inside = one.is_dir() if is_folder is None else is_folder
-        found += _inside(one) if inside else [(one, {})]
-    return [SourceFile(one, number, len(found), keys) for number, (one, keys) in enumerate(found, start=1)]
+    found: list[tuple[Path | UPath, dict[str, str], bool]] = []
+    for one, known in several:
+        is_folder = one.is_dir() if known is None else known
+        found += [(*file, True) for file in _inside(one)] if is_folder else [(one, {}, False)]
+    return [
+        SourceFile(one, number, len(found), keys, in_folder)
+        for number, (one, keys, in_folder) in enumerate(found, start=1)
+    ]
 
 
 def read_bytes(file: Path | UPath) -> bytes:
@@ -220,16 +231,24 @@ def _matching(path: str) -> Sequence[tuple[Path | UPath, bool | None]] | None:
     return found
 
 
-def _inside(folder: Path | UPath) -> list[tuple[Path | UPath, dict[str, str]]]:
+def _inside(folder: Any) -> list[tuple[Path | UPath, dict[str, str]]]:
     """All files under a folder of Parquet files, but hidden ones and marks such as _SUCCESS."""
-    names = {one: one.relative_to(folder).parts for one in folder.rglob("*") if one.is_file()}
-    shown = [one for one, parts in names.items() if not any(part.startswith((".", "_")) for part in parts)]
-    if not any(one.name.endswith(".parquet") for one in shown):
+    if hasattr(folder, "fs"):
+        base = folder.path.rstrip("/")
+        listed = [name for name in _remotely(str(folder), lambda: folder.fs.find(base)) if not name.endswith("/")]
+        parts = {name: PurePosixPath(name[len(base) :].lstrip("/")).parts for name in listed}
+    else:
+        parts = {str(one): one.relative_to(folder).parts for one in folder.rglob("*") if one.is_file()}
+    shown = sorted(name for name, its in parts.items() if not any(part.startswith((".", "_")) for part in its))
+    if not any(name.endswith(".parquet") for name in shown):
         raise SourceError(
             f"The folder {folder} holds no .parquet file. Name a .csv, .tsv or .parquet file, or a pattern such as "
             f"{folder}/*.csv."
         )
-    return [(one, _keys(names[one][:-1])) for one in sorted(shown, key=str)]
+    keys = (_keys(parts[name][:-1]) for name in shown)
+    if hasattr(folder, "fs"):
+        return [(_remote(str(folder.fs.unstrip_protocol(name))), its) for name, its in zip(shown, keys, strict=True)]
+    return [(Path(name), its) for name, its in zip(shown, keys, strict=True)]
 
 
 def _keys(folders: Sequence[str]) -> dict[str, str]:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import io
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from bdt_core.errors import SourceError, did_you_mean
+from bdt_core.errors import SourceError
 from bdt_core.spec import Join, Source, Table
-from bdt_core.table.databases import read_query
+from bdt_core.table.column_types import Dtype
+from bdt_core.table.databases import QueryTable
 from bdt_core.table.environment import expanded
-from bdt_core.table.files import located, read_bytes, read_files
+from bdt_core.table.files import FilesTable
+from bdt_core.table.joining import JOINED, ArrayBeside, JoinedTable
+from bdt_core.table.locations import SourceFile, located
 
-JOINED = "bdt_joined"
-"""Key in ``DataFrame.attrs`` of what a join has found."""
+__all__ = ["JOINED", "as_frame", "read_table"]
 
 
 def read_table(source: Source | str | Path) -> pd.DataFrame:
@@ -47,23 +49,31 @@ def read_table(source: Source | str | Path) -> pd.DataFrame:
     """
     if not isinstance(source, Source):
         source = Source(path=str(source))
-    if source.asset is not None:
-        raise SourceError(
-            f'source.asset names the Dagster asset "{source.asset}", which only Dagster can read. '
-            "Name a file in source.path, or hand the table itself to audit()."
-        )
-    frame = _read(source, source, "source")
-    for column, path in source.arrays.items():
-        frame = _with_array(frame, column, path, source)
+    with main_table(source) as table:
+        frame = table.read()
+    for array in arrays_beside(source):
+        array.refuse_unfit(len(frame), frame.columns)
+        frame = frame.assign(**{array.column: array.read()})
     if source.join is not None:
-        frame = _joined(frame, source.join, source)
-    if len(frame) == 0:
+        joined = joined_table(source, source.join, dict(frame.dtypes))
+        frame = joined.added_to(frame)
+    refuse_unfit(source, len(frame), frame.shape[1])
+    return frame
+
+
+def refuse_unfit(source: Source, rows: int, columns: int) -> None:
+    """A table needs rows, and two columns.
+
+    Raises
+    ------
+    SourceError
+    """
+    if rows == 0:
         raise SourceError(f"{source.described} has a header but no rows.")
-    if frame.shape[1] < 2:
+    if columns < 2:
         raise SourceError(
             f"{source.described} has one column only. Expected the bias variable and at least one feature."
         )
-    return frame
 
 
 def as_frame(table: Any) -> pd.DataFrame:
@@ -106,12 +116,57 @@ def as_frame(table: Any) -> pd.DataFrame:
     )
 
 
-def _read(table: Table, source: Source, key: str) -> pd.DataFrame:
+@contextmanager
+def main_table(source: Source) -> Iterator[FilesTable | QueryTable]:
+    """The table of a source, without what is set beside it.
+
+    Raises
+    ------
+    SourceError
+        Nothing is there, or only Dagster can read it.
+    """
+    if source.asset is not None:
+        raise SourceError(
+            f'source.asset names the Dagster asset "{source.asset}", which only Dagster can read. '
+            "Name a file in source.path, or hand the table itself to audit()."
+        )
+    with open_table(source, source, "source") as table:
+        yield table
+
+
+@contextmanager
+def open_table(table: Table, source: Source, key: str) -> Iterator[FilesTable | QueryTable]:
+    """The files or the query of a source, or of what is joined to it.
+
+    Parameters
+    ----------
+    table : Table
+    source : Source
+        Whose partition and parameters hold.
+    key : str
+        Where it stands in the specification, for messages: ``"source.join"``.
+    """
     if table.sql is not None and table.database is not None:
         given = source.parameters if source.partition is None else source.parameters | {"partition": source.partition}
-        return read_query(table.sql, table.database, given)
-    path = _filled(table.path or "", source, f"{key}.path")
-    return read_files(path, separator=table.separator, encoding=table.encoding)
+        with QueryTable(table.sql, table.database, given) as query:
+            yield query
+    else:
+        path = _filled(table.path or "", source, f"{key}.path")
+        yield FilesTable(path, table.separator, table.encoding)
+
+
+def arrays_beside(source: Source) -> list[ArrayBeside]:
+    """The arrays of a source."""
+    return [
+        ArrayBeside(column, SourceFile(located(_filled(path, source, f"source.arrays.{column}"))), source.described)
+        for column, path in source.arrays.items()
+    ]
+
+
+def joined_table(source: Source, join: Join, dtypes: Mapping[str, Dtype]) -> JoinedTable:
+    """The table that is joined to a source with such columns; it is read as a whole."""
+    with open_table(join, source, "source.join") as table:
+        return JoinedTable(table.read(), join, dtypes, source.described)
 
 
 def _filled(path: str, source: Source, key: str) -> str:
@@ -119,60 +174,3 @@ def _filled(path: str, source: Source, key: str) -> str:
     if "{partition}" in path and source.partition is None:
         raise SourceError(f"{key} is {path}: say which part to read, with source.partition or --partition.")
     return expanded(path, key).replace("{partition}", source.partition or "")
-
-
-def _with_array(frame: pd.DataFrame, column: str, path: str, source: Source) -> pd.DataFrame:
-    """A column from a ``.npy`` file, row by row beside the table."""
-    file, beside = located(_filled(path, source, f"source.arrays.{column}")), source.described
-    try:
-        values = np.load(io.BytesIO(read_bytes(file)), allow_pickle=False)  # a pickle could run anything
-    except (ValueError, EOFError):
-        raise SourceError(f"{file} is not a .npy file of numbers or texts. Write it with numpy.save.") from None
-    if values.ndim == 2 and values.shape[1] == 1:
-        values = values[:, 0]
-    if values.ndim != 1 or len(values) != len(frame):
-        shape = " x ".join(map(str, values.shape))
-        raise SourceError(f"{file} holds {shape} values beside {len(frame)} rows of {beside}. Expected one per row.")
-    if column in frame.columns:
-        raise SourceError(f'source.arrays: {beside} has a column "{column}" already. Choose another name.')
-    return frame.assign(**{column: values})
-
-
-def _joined(frame: pd.DataFrame, join: Join, source: Source) -> pd.DataFrame:
-    """The table with columns of another one, found by key. Rows without a match stay, and are counted."""
-    other, table = _read(join, source, "source.join"), source.described
-    keys = [join.key] if isinstance(join.key, str) else join.key
-    for side, name in ((frame, table), (other, join.described)):
-        for key in keys:
-            if key not in side.columns:
-                raise SourceError(
-                    f'source.join.key: {name} has no column "{key}". {did_you_mean(key, map(str, side.columns))}'
-                )
-    for key in keys:
-        kinds = ["a number" if pd.api.types.is_numeric_dtype(one[key].dtype) else "text" for one in (frame, other)]
-        if kinds[0] != kinds[1]:
-            raise SourceError(
-                f'source.join.key: "{key}" is {kinds[0]} in {table} and {kinds[1]} in {join.described}. '
-                "Expected the same type on both sides."
-            )
-    repeated = int(other.duplicated(keys).sum())
-    if repeated:
-        raise SourceError(
-            f"source.join: {repeated} rows of {join.described} repeat a key ({', '.join(keys)}). "
-            "Expected one row per key."
-        )
-    columns = [one for one in other.columns if one not in keys] if join.columns is None else join.columns
-    for column in columns:
-        if column not in other.columns:
-            raise SourceError(
-                f'source.join.columns: {join.described} has no column "{column}". '
-                f"{did_you_mean(column, map(str, other.columns))}"
-            )
-        if column in frame.columns:
-            raise SourceError(
-                f'source.join: "{column}" stands in both tables. List in source.join.columns what is to be added.'
-            )
-    merged = frame.merge(other[[*keys, *columns]], on=keys, how="left", indicator=JOINED)
-    late = int((merged.pop(JOINED) == "left_only").sum())
-    merged.attrs[JOINED] = {"table": join.described, "key": ", ".join(keys), "without_match": late, "rows": len(merged)}
-    return merged

@@ -1,0 +1,248 @@
+"""Read a source of any size batch by batch: the same rows, columns and types as when it is read as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+import pandas as pd
+
+from bdt_core.errors import SourceError, did_you_mean
+from bdt_core.spec import Source
+from bdt_core.table.column_types import Dtype, conformed, holding_missing
+from bdt_core.table.databases import QueryTable
+from bdt_core.table.files import FilesTable
+from bdt_core.table.joining import ArrayBeside, JoinedTable
+from bdt_core.table.source_size import SourceSize, measure_source, schema_of
+from bdt_core.table.sources import arrays_beside, as_frame, joined_table, main_table, refuse_unfit
+
+__all__ = ["Batches", "SourceSize", "measure_source", "open_batches", "read_batches", "schema_of"]
+
+_PIECE = 1 << 17
+"""Rows that are converted at a time."""
+
+
+def read_batches(
+    source: Any, *, batch_rows: int = 1_000_000, columns: Collection[str] | None = None
+) -> Iterator[pd.DataFrame]:
+    """Read a table batch by batch.
+
+    Set under each other, the batches are what `bdt_core.table.sources.read_table` gives: the same rows in the same
+    order, and the same columns with the same types, wherever one batch ends and the next begins. No more than about
+    two batches are in memory, and the table that ``source.join`` names.
+
+    The types are settled before the first batch. Parquet: from the footers, and from one pass over the columns of
+    categories. Text, JSON lines: by one earlier pass. Query: it runs twice in one transaction, so that both times it
+    sees the same rows. A join whose columns are whole numbers: one more pass over the keys. What can be found
+    wrong by then is: broken files, files that differ in their columns, ragged rows.
+
+    Parameters
+    ----------
+    source : Source, str, Path, or a table
+        As `bdt_core.table.sources.read_table` takes it. A table that is in memory already is one batch.
+    batch_rows : int, default 1_000_000
+        Rows of each batch but the last.
+    columns : collection of str, optional
+        Read these only, in the order of the table.
+
+    Yields
+    ------
+    DataFrame
+        With ``attrs["bdt_joined"]``, where a table is joined: what the join has found for the rows of this batch.
+
+    Raises
+    ------
+    SourceError
+        As `bdt_core.table.sources.read_table` does, before the first batch whenever that is possible; and when a
+        file changes or disappears meanwhile.
+
+    Examples
+    --------
+    >>> [len(batch) for batch in read_batches("demo:compas", batch_rows=3000)]
+    [3000, 3000, 1214]
+    """
+    batches = open_batches(source, batch_rows=batch_rows, columns=columns)
+    return _closing(batches)
+
+
+def open_batches(source: Any, *, batch_rows: int = 1_000_000, columns: Collection[str] | None = None) -> Batches:
+    """The batches of a table, to be read as often as needed; types and number of rows are settled once.
+
+    Parameters
+    ----------
+    source, batch_rows, columns
+        As in `read_batches`.
+
+    Raises
+    ------
+    SourceError
+        As `read_batches` does.
+
+    Examples
+    --------
+    >>> with open_batches("demo:compas", columns=["age", "race"]) as batches:
+    ...     batches.rows, list(batches.dtypes), sum(len(batch) for batch in batches)
+    (7214, ['age', 'race'], 7214)
+    """
+    if not isinstance(source, Source | str | Path):
+        return _of_frame(as_frame(source), columns)
+    source = source if isinstance(source, Source) else Source(path=str(source))
+    with ExitStack() as stack:
+        table = stack.enter_context(main_table(source))
+        key = [] if source.join is None else source.join.key
+        keys = [key] if isinstance(key, str) else key
+        table.settle(None if columns is None else {*columns, *keys})
+        arrays = arrays_beside(source)
+        dtypes = dict(table.dtypes)
+        for array in arrays:
+            array.refuse_unfit(table.rows, dtypes)
+            dtypes[array.column] = array.dtype
+        join = None if source.join is None else joined_table(source, source.join, dtypes)
+        all_dtypes = dtypes | (join.columns if join is not None else {})
+        refuse_unfit(source, table.rows, len(all_dtypes))
+        wanted = _selected(list(all_dtypes), columns, source.described)
+        if join is not None and not any(name in join.columns for name in wanted):
+            join = None
+        batches = Batches(
+            rows=table.rows,
+            dtypes={name: all_dtypes[name] for name in wanted},
+            batch_rows=batch_rows,
+            _name=source.described,
+            _table=table,
+            _arrays=[one for one in arrays if one.column in wanted or one.column in keys],
+            _join=join,
+        )
+        if join is not None and join.depends_on_gaps and batches.lacks_matches():
+            batches.dtypes.update({name: holding_missing(one) for name, one in join.columns.items() if name in wanted})
+        batches._open = stack.pop_all()
+        return batches
+
+
+@dataclass
+class Batches:
+    """A table, batch by batch, as often as one iterates over it.
+
+    Attributes
+    ----------
+    rows : int
+        Of the whole table.
+    dtypes : dict of str to dtype of pandas
+        Of each column that is read, in order; the same in each batch.
+    batch_rows : int
+        Rows of each batch but the last.
+    """
+
+    rows: int
+    dtypes: dict[str, Dtype]
+    batch_rows: int
+    _name: str
+    _table: FilesTable | QueryTable | _FrameTable
+    _arrays: list[ArrayBeside] = field(default_factory=list)
+    _join: JoinedTable | None = None
+    _open: ExitStack = field(default_factory=ExitStack)
+
+    def __iter__(self) -> Iterator[pd.DataFrame]:
+        names = list(self.dtypes)
+        keys = self._join.keys if self._join is not None else []
+        for frame in self._main({*names, *keys}):
+            if self._join is None:
+                yield frame[names]
+                continue
+            joined = self._join.added_to(frame)
+            found = joined.attrs
+            yield _with_attrs(conformed(joined[names], self.dtypes), found)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close files and connections."""
+        self._open.close()
+
+    def lacks_matches(self) -> bool:
+        """Whether a row has no match in the table that is joined: a pass over the keys."""
+        join = self._join
+        return join is not None and any((join.matches(frame) < 0).any() for frame in self._main(set(join.keys)))
+
+    def _main(self, names: Collection[str]) -> Iterator[pd.DataFrame]:
+        """Batches of the table with its arrays beside it, before anything is joined."""
+        arrays = [one for one in self._arrays if one.column in names]
+        read = 0
+        with ExitStack() as stack:
+            opened = {one.column: one.open() for one in arrays}
+            for one in opened.values():
+                stack.callback(one.close)
+            for frame in _exactly(self.batch_rows, self._table.pieces(min(self.batch_rows, _PIECE), names)):
+                read += len(frame)
+                self._refuse_changed(read, at_end=False)
+                beside = {column: one.next(len(frame)) for column, one in opened.items()}
+                yield frame.assign(**beside) if beside else frame
+        self._refuse_changed(read, at_end=True)
+
+    def _refuse_changed(self, read: int, at_end: bool) -> None:
+        if read > self.rows or (at_end and read < self.rows):
+            raise SourceError(
+                f"{self._name} changed while it was being read: it had {self.rows:,} rows at first and now has "
+                f"{'more' if read > self.rows else f'{read:,}'}. Start again when it is complete."
+            )
+
+
+class _FrameTable:
+    """A table that is in memory already."""
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        self._frame = frame
+
+    def pieces(self, rows: int, columns: Collection[str]) -> Iterator[pd.DataFrame]:  # noqa: ARG002
+        yield self._frame[[name for name in self._frame.columns if name in columns]]
+
+
+def _of_frame(frame: pd.DataFrame, columns: Collection[str] | None) -> Batches:
+    names = _selected(list(frame.columns), columns, "The table")
+    dtypes = {name: frame[name].dtype for name in names}
+    return Batches(len(frame), dtypes, max(len(frame), 1), "The table", _FrameTable(frame))
+
+
+def _closing(batches: Batches) -> Iterator[pd.DataFrame]:
+    with batches:
+        yield from batches
+
+
+def _selected(names: list[str], columns: Collection[str] | None, table: str) -> list[str]:
+    if columns is None:
+        return names
+    for column in columns:
+        if column not in names:
+            raise SourceError(f'{table} has no column "{column}". {did_you_mean(column, map(str, names))}')
+    return [name for name in names if name in columns]
+
+
+def _with_attrs(frame: pd.DataFrame, attrs: dict[Any, Any]) -> pd.DataFrame:
+    frame.attrs = attrs
+    return frame
+
+
+def _exactly(rows: int, pieces: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+    """Pieces of any length as batches of one length, but for the last."""
+    held, lacking = list[pd.DataFrame](), rows
+    for piece in pieces:
+        while len(piece) >= lacking:
+            held.append(piece.iloc[:lacking])
+            piece = piece.iloc[lacking:]
+            yield _stacked(held)
+            held, lacking = [], rows
+        if len(piece):
+            held.append(piece)
+            lacking -= len(piece)
+    if held:
+        yield _stacked(held)
+
+
+def _stacked(frames: list[pd.DataFrame]) -> pd.DataFrame:
+    return frames[0].reset_index(drop=True) if len(frames) == 1 else pd.concat(frames, ignore_index=True)

@@ -1,0 +1,145 @@
+"""What the footer of a Parquet file says about it, in the words of this package."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from bdt_core.errors import SourceError, repeated_message, repeated_names
+from bdt_core.table.column_types import FLAGS, NUMBERS, TEXTS, Dtype
+from bdt_core.table.locations import SourceFile, reading
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+
+@dataclass(frozen=True)
+class Footer:
+    """What the end of a Parquet file says about it.
+
+    Attributes
+    ----------
+    schema : pyarrow.Schema
+        Without what pandas stored as an index.
+    rows, groups : int
+        Rows, and the groups that they are stored in.
+    missing : dict of str to (int or None)
+        Missing values of each column; None where the file does not say.
+    version : object
+        As `bdt_core.table.locations.SourceFile.version` gives it.
+    """
+
+    schema: pa.Schema
+    rows: int
+    groups: int
+    missing: dict[str, int | None]
+    version: object
+
+
+def read_footer(file: SourceFile, open_file: Callable[[], pq.ParquetFile]) -> Footer:
+    """Read the footer of a file.
+
+    Raises
+    ------
+    SourceError
+        The file is broken, empty, no Parquet, or repeats a column name.
+    """
+    version = file.version()
+    if version is not None and file.size() == 0:
+        raise SourceError(f"{file.where} is empty (0 bytes): write it again, or leave it out.")
+    with reading(file, "Parquet", version), open_file() as opened:
+        schema, metadata = opened.schema_arrow, opened.metadata
+        repeated = repeated_names(schema.names)
+        if repeated:
+            raise SourceError(repeated_message(file.where, repeated))
+        kept = _without_index(schema)
+        missing = {name: _missing(metadata, leaf) for name, leaf in _leaves(schema).items() if name in kept.names}
+        return Footer(kept, metadata.num_rows, metadata.num_row_groups, missing, version)
+
+
+@lru_cache(maxsize=64)
+def dtypes_of(schema: bytes) -> dict[str, Dtype]:
+    """Types of pandas for columns without a missing value; files of one table mostly have the same schema."""
+    import pyarrow as pa
+
+    read = pa.ipc.read_schema(pa.py_buffer(schema))
+    empty = read.empty_table().to_pandas()
+    dtypes: dict[str, Dtype] = dict(zip(read.names, empty.dtypes, strict=True))
+    for field in read:
+        if pa.types.is_dictionary(field.type):  # categories are not known yet, but what they are is
+            names = pd.Index(pa.array([], field.type.value_type).to_pandas())
+            dtypes[field.name] = pd.CategoricalDtype(names, field.type.ordered)
+    return dtypes
+
+
+def _without_index(schema: pa.Schema) -> pa.Schema:
+    """The columns, without those that pandas stored as an index: it has no part in an audit."""
+    stored = (schema.metadata or {}).get(b"pandas")
+    if stored is None:
+        return schema
+    facts = json.loads(stored)
+    index = {one for one in facts.get("index_columns", []) if isinstance(one, str)}
+    facts |= {"index_columns": [], "column_indexes": []}
+    kept = schema
+    for name in index & set(schema.names):
+        kept = kept.remove(kept.get_field_index(name))
+    return kept.with_metadata(schema.metadata | {b"pandas": json.dumps(facts).encode()})
+
+
+def _leaves(schema: pa.Schema) -> dict[str, int | None]:
+    """Position of each column in the file; None for a nested one, which takes several."""
+
+    def width(type_: Any) -> int:
+        return sum(width(type_.field(i).type) for i in range(type_.num_fields)) if type_.num_fields else 1
+
+    found: dict[str, int | None] = {}
+    position = 0
+    for field in schema:
+        found[field.name] = None if field.type.num_fields else position
+        position += width(field.type)
+    return found
+
+
+def _missing(metadata: pq.FileMetaData, leaf: int | None) -> int | None:
+    """Missing values of a column, if all groups of rows say it."""
+    if leaf is None:
+        return None
+    missing = 0
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        seen = group.column(leaf).statistics if group.num_rows else None
+        if group.num_rows and (seen is None or not seen.has_null_count):
+            return None
+        missing += seen.null_count if seen is not None else 0
+    return missing
+
+
+def holds(type_: pa.DataType) -> str:
+    """In the words of `bdt_core.table.column_types`."""
+    import pyarrow as pa
+
+    types = pa.types
+    if types.is_dictionary(type_):
+        return holds(type_.value_type)
+    if types.is_boolean(type_):
+        return FLAGS
+    if types.is_integer(type_) or types.is_floating(type_):
+        return NUMBERS
+    if types.is_timestamp(type_):
+        return "points in time" if type_.tz is None else f"points in time ({type_.tz})"
+    for is_such, words in (
+        (types.is_date, "dates"),
+        (types.is_time, "times of day"),
+        (types.is_duration, "durations"),
+        (types.is_decimal, "exact decimals"),
+        (types.is_nested, "lists or objects"),
+    ):
+        if is_such(type_):
+            return words
+    return "bytes" if types.is_binary(type_) or types.is_large_binary(type_) else TEXTS

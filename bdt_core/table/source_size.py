@@ -1,0 +1,158 @@
+"""How large a source is, and what its columns hold, found out without reading all of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from bdt_core.spec import Join, Source
+from bdt_core.table.column_types import Dtype
+from bdt_core.table.databases import QueryTable
+from bdt_core.table.files import FilesTable
+from bdt_core.table.parquet_files import ParquetTable
+from bdt_core.table.sources import arrays_beside, as_frame, main_table, open_table
+
+_SAMPLE_ROWS = 10_000
+
+
+@dataclass(frozen=True)
+class SourceSize:
+    """How large a source is.
+
+    Attributes
+    ----------
+    files : int
+        Files of the table, of its arrays and of the table that is joined to it; 0 for a query.
+    disk_bytes : int or None
+        Their bytes; None for a query.
+    rows : int or None
+        Rows, where the files say it at their end (Parquet); else None.
+    estimated_bytes : int or None
+        Memory that the table would take as a DataFrame; None for a query.
+    """
+
+    files: int
+    disk_bytes: int | None
+    rows: int | None
+    estimated_bytes: int | None
+
+
+def measure_source(source: Any) -> SourceSize:
+    """How large a source is: a look at footers and at the first rows.
+
+    Parameters
+    ----------
+    source : Source, str, Path, or a table
+        As `bdt_core.table.sources.read_table` takes it.
+
+    Returns
+    -------
+    SourceSize
+
+    Raises
+    ------
+    SourceError
+        Nothing is there, or footers of Parquet files cannot be read or do not agree.
+
+    Examples
+    --------
+    >>> measure_source("demo:adult").rows
+    16281
+    """
+    if not isinstance(source, Source | str | Path):
+        frame = as_frame(source)
+        return SourceSize(0, 0, len(frame), int(frame.memory_usage(deep=True).sum()))
+    source = source if isinstance(source, Source) else Source(path=str(source))
+    with main_table(source) as table:
+        size = _size(table)
+    for array in arrays_beside(source):
+        size = _together(size, SourceSize(1, array.file.size(), None, array.bytes))
+    if source.join is not None:
+        with open_table(source.join, source, "source.join") as other:
+            size = _together(size, _size(other))
+    return size
+
+
+def schema_of(source: Any) -> dict[str, Dtype]:
+    """Names and types of the columns, from the footers of Parquet files, else from the first rows.
+
+    Parameters
+    ----------
+    source : Source, str, Path, or a table
+        As `bdt_core.table.sources.read_table` takes it.
+
+    Returns
+    -------
+    dict of str to dtype of pandas
+        In the order of the table. Later rows may widen the type of a text's or a query's column, and add categories.
+
+    Raises
+    ------
+    SourceError
+        Nothing is there, or footers of Parquet files cannot be read or do not agree.
+
+    Examples
+    --------
+    >>> str(schema_of("demo:compas")["age"])
+    'int64'
+    """
+    if not isinstance(source, Source | str | Path):
+        return dict(as_frame(source).dtypes)
+    source = source if isinstance(source, Source) else Source(path=str(source))
+    with main_table(source) as table:
+        dtypes = dict(table.beginning(_SAMPLE_ROWS).dtypes)
+    dtypes |= {array.column: array.dtype for array in arrays_beside(source)}
+    if source.join is not None:
+        with open_table(source.join, source, "source.join") as other:
+            found = dict(other.beginning(_SAMPLE_ROWS).dtypes)
+        dtypes |= {name: found[name] for name in _added(source.join, list(map(str, found)))}
+    return dtypes
+
+
+def _added(join: Join, columns: list[str]) -> list[str]:
+    """Columns that a join adds."""
+    keys = [join.key] if isinstance(join.key, str) else join.key
+    return [name for name in columns if name not in keys and (join.columns is None or name in join.columns)]
+
+
+def _size(table: FilesTable | QueryTable) -> SourceSize:
+    if isinstance(table, QueryTable):
+        return SourceSize(0, None, None, None)
+    disk = sum(file.size() for file in table.files)
+    size = SourceSize(len(table.files), disk, None, None)
+    frame = table.beginning(_SAMPLE_ROWS)
+    stored = [one for one in table.tables if isinstance(one, ParquetTable)]
+    if len(stored) == len(table.tables):
+        rows = sum(one.footer.rows for one in stored)
+        return replace(size, rows=rows, estimated_bytes=_bytes(frame, rows))
+    return replace(size, estimated_bytes=_bytes(frame, table.estimated_rows()))
+
+
+def _bytes(frame: pd.DataFrame, rows: int) -> int:
+    """Memory of so many rows that are like those of the frame. Categories are kept once, their codes in each row."""
+    if frame.empty:
+        return 0
+    once = 0
+    each = 0.0
+    for name in frame.columns:
+        column = frame[name]
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            once += int(column.cat.categories.memory_usage(deep=True))
+            each += column.cat.codes.memory_usage(index=False) / len(frame)
+        else:
+            each += column.memory_usage(index=False, deep=True) / len(frame)
+    return once + round(each * rows)
+
+
+def _together(one: SourceSize, other: SourceSize) -> SourceSize:
+    disk = [size.disk_bytes for size in (one, other) if size.disk_bytes is not None]
+    known = None not in (one.estimated_bytes, other.estimated_bytes)
+    return SourceSize(
+        files=one.files + other.files,
+        disk_bytes=sum(disk) if disk else None,
+        rows=one.rows,
+        estimated_bytes=(one.estimated_bytes or 0) + (other.estimated_bytes or 0) if known else None,
+    )

@@ -1,0 +1,136 @@
+"""In which encoding a text file is, found without holding it in memory."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import BinaryIO, TextIO
+
+from bdt_core.errors import SourceError
+
+_BLOCK = 1 << 20
+UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+Opener = Callable[[], BinaryIO]
+
+
+@contextmanager
+def as_text(open_bytes: Opener, encoding: str) -> Iterator[TextIO]:
+    """The file as text, without the mark at its beginning; line ends are left as they are."""
+    with open_bytes() as raw, io.TextIOWrapper(raw, encoding, newline="\n") as text:
+        if text.read(1) != "\ufeff":
+            text.seek(0)
+        yield text
+
+
+def detect_encoding(open_bytes: Opener, name: str) -> str:
+    """UTF-8 when it decodes; UTF-16 by its mark; else the single-byte encoding that fits best.
+
+    Raises
+    ------
+    SourceError
+        It is no text, or mixes encodings.
+
+    Examples
+    --------
+    >>> detect_encoding(lambda: io.BytesIO("naïve".encode("utf-16")), "x.csv")
+    'utf-16'
+    """
+    with open_bytes() as raw:
+        beginning = raw.read(_BLOCK)
+    if beginning.startswith(UTF16_MARKS):
+        return "utf-16"
+    _refuse_binary(beginning, name)
+    invalid = _first_invalid(open_bytes, "utf-8")
+    if invalid is None:
+        return "utf-8"
+    multibyte = _first_multibyte(open_bytes)
+    if multibyte is not None:
+        raise SourceError(
+            f"{name} mixes encodings: line {_line(open_bytes, multibyte)} is UTF-8, line "
+            f"{_line(open_bytes, invalid)} is not. Save the file in one encoding (UTF-8), or force one with "
+            '"source.encoding", e.g. cp1252.'
+        )
+    from charset_normalizer import from_bytes
+
+    best = from_bytes(beginning).best()
+    return best.encoding if best is not None else "cp1252"
+
+
+def refuse_undecodable(open_bytes: Opener, encoding: str, name: str) -> None:
+    """Decode the whole file once.
+
+    Raises
+    ------
+    SourceError
+        There is no such encoding, or a line is not in it.
+    """
+    with open_bytes() as raw:
+        beginning = raw.read(_BLOCK)
+    if not beginning.startswith(UTF16_MARKS):
+        _refuse_binary(beginning, name)
+    try:
+        invalid = _first_invalid(open_bytes, encoding)
+    except LookupError:
+        raise SourceError(
+            f'"{encoding}" is not a known encoding. Expected utf-8, cp1252, ... in source.encoding.'
+        ) from None
+    if invalid is not None:
+        raise SourceError(
+            f"{name}, line {_line(open_bytes, invalid)}: not valid {encoding}. Save the file in one encoding (UTF-8), "
+            'or name its encoding in "source.encoding".'
+        )
+
+
+def _refuse_binary(beginning: bytes, name: str) -> None:
+    if b"\0" in beginning:
+        raise SourceError(f"{name} is not a text table (it holds zero bytes). Expected .csv, .tsv or .parquet.")
+
+
+def _blocks(open_bytes: Opener) -> Iterator[bytes]:
+    with open_bytes() as raw:
+        while block := raw.read(_BLOCK):
+            yield block
+
+
+def _first_invalid(open_bytes: Opener, encoding: str) -> int | None:
+    """Position of the first byte that is not in the encoding."""
+    decoder = codecs.getincrementaldecoder(encoding)()
+    before = 0  # bytes that were given to the decoder, less those it still keeps
+    for block in _blocks(open_bytes):
+        kept = len(decoder.getstate()[0])
+        try:
+            decoder.decode(block)
+        except UnicodeDecodeError as error:
+            return before - kept + error.start
+        before += len(block)
+    try:
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError as error:
+        return before - len(decoder.getstate()[0]) + error.start
+    return None
+
+
+def _first_multibyte(open_bytes: Opener) -> int | None:
+    """Position of the first two bytes that look like a letter of UTF-8."""
+    before, last = 0, b""
+    for block in _blocks(open_bytes):
+        found = re.search(rb"[\xc3-\xf4][\x80-\xbf]", last + block)
+        if found:
+            return before - len(last) + found.start()
+        before, last = before + len(block), block[-1:]
+    return None
+
+
+def _line(open_bytes: Opener, position: int) -> int:
+    """Number of the line that a byte is in."""
+    lines = 1
+    for block in _blocks(open_bytes):
+        lines += block[: max(position, 0)].count(b"\n")
+        position -= len(block)
+        if position <= 0:
+            break
+    return lines
