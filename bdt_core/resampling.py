@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,9 +11,12 @@ from sklearn.base import clone
 
 from bdt_core.clustering.clusters import Clusters, find_clusters
 from bdt_core.inference import Comparison, combine_repeated_splits, compare_samples
-from bdt_core.spec import Significance
+from bdt_core.spec import Clustering, Significance, Split
 from bdt_core.table.audit_table import AuditTable
 from bdt_core.table.split import split_rows
+
+SplitRows = Callable[[AuditTable, Split], tuple[AuditTable, AuditTable]]
+FindClusters = Callable[[AuditTable, Clustering], Clusters]
 
 
 @dataclass(frozen=True)
@@ -55,11 +59,19 @@ class PermutedProcedure:
 
 
 def repeat_splits(
-    clusters: Clusters, train: AuditTable, test: AuditTable, primary: Comparison | None, settings: Significance
+    clusters: Clusters,
+    train: AuditTable,
+    test: AuditTable,
+    primary: Comparison | None,
+    settings: Significance,
+    *,
+    split: SplitRows = split_rows,
+    find: FindClusters = find_clusters,
 ) -> RepeatedSplits | None:
     """Find and test clusters on ``split.repeats`` splits in all; None when one is enough.
 
-    Of a large table, train and test are the rows drawn from both parts.
+    Of a large table, train and test are the rows drawn from both parts. ``split`` and ``find`` are the two stages that
+    are repeated.
     """
     spec = clusters.spec
     if spec.split.repeats == 1:
@@ -69,8 +81,8 @@ def repeat_splits(
     differences = [primary.difference if primary else None]
     for repeat in range(1, spec.split.repeats):
         seed = int(np.random.SeedSequence([spec.split.random_state, repeat]).generate_state(1)[0])
-        train, test = split_rows(table, spec.split.model_copy(update={"random_state": seed}))
-        found = find_clusters(train, spec.clustering.model_copy(update={"stability": 0}))
+        train, test = split(table, spec.split.model_copy(update={"random_state": seed}))
+        found = find(train, spec.clustering.model_copy(update={"stability": 0}))
         comparison = compare_first(found.predict(test), test.y, settings) if len(found.train) > 1 else None
         p_values.append(comparison.p_value if comparison else None)
         differences.append(comparison.difference if comparison else None)

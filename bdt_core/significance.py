@@ -7,15 +7,23 @@ from typing import Literal
 
 import numpy as np
 
-from bdt_core.clustering.clusters import Clusters, TrainCluster
+from bdt_core.clustering.clusters import Clusters, TrainCluster, find_clusters
 from bdt_core.clustering.rule import precision_and_recall
 from bdt_core.group_summaries import Drawn, drawn_rows
 from bdt_core.inference import Comparison, adjust_p_values
-from bdt_core.resampling import PermutedProcedure, RepeatedSplits, permute_procedure, repeat_splits
+from bdt_core.resampling import (
+    FindClusters,
+    PermutedProcedure,
+    RepeatedSplits,
+    SplitRows,
+    permute_procedure,
+    repeat_splits,
+)
 from bdt_core.result import Result
 from bdt_core.spec import AuditSpec, Significance
 from bdt_core.table.audit_table import AuditTable
 from bdt_core.table.rows import Rows
+from bdt_core.table.split import split_rows
 from bdt_core.tested_rows import rows_tested
 
 
@@ -80,7 +88,15 @@ class ClusterSignificance(Result):
         return self.clusters[0] if len(self.clusters) > 1 else None
 
 
-def compare_clusters(clusters: Clusters, train: Rows, test: Rows, settings: Significance) -> ClusterSignificance:
+def compare_clusters(
+    clusters: Clusters,
+    train: Rows,
+    test: Rows,
+    settings: Significance,
+    *,
+    split: SplitRows = split_rows,
+    find: FindClusters = find_clusters,
+) -> ClusterSignificance:
     """Compare every cluster with everybody else, on rows that the search has not seen.
 
     Parameters
@@ -90,6 +106,8 @@ def compare_clusters(clusters: Clusters, train: Rows, test: Rows, settings: Sign
         Needed only where the procedure is repeated: ``split.repeats`` above 1, or ``test: permutation``.
     test : Rows
     settings : Significance
+    split, find : callable
+        The stages that made the parts and the clusters; ``split.repeats`` above 1 carries them out again.
 
     Returns
     -------
@@ -131,7 +149,8 @@ def compare_clusters(clusters: Clusters, train: Rows, test: Rows, settings: Sign
     repeats = procedure = drawn = None
     if is_repeated:
         train_rows, test_rows, drawn = _rows_to_repeat_on(train, test)
-        repeats = repeat_splits(clusters, train_rows, test_rows, comparisons[0] if tested else None, settings)
+        primary = comparisons[0] if tested else None
+        repeats = repeat_splits(clusters, train_rows, test_rows, primary, settings, split=split, find=find)
         procedure = permute_procedure(clusters, train_rows, test_rows, settings) if tested else None
     (mean, sd), values = rows.mean_and_sd, rows.few_values
     return ClusterSignificance(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, field_serializer, field_validator, model_validator
 
 from bdt_core.spec.depth import LocalBias, Mitigation, SliceSearch
 from bdt_core.spec.engine import Engine
@@ -33,6 +33,7 @@ Derivation = Literal[
 
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|\$\{\w+\}")
+_ALL_FROM_ENVIRONMENT = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)?(\$\{\w+\}|[/:@?&=])*")
 
 
 class BiasVariable(Section):
@@ -329,6 +330,11 @@ class AuditSpec(Section):
             if not _ADDRESS.match(one):
                 raise ValueError("an address is not a URL such as json://host/path or ${NAME}; apprise knows the kinds")
         return notify
+
+    @field_serializer("notify", when_used="json")
+    def _no_tokens(self, notify: list[str]) -> list[str]:
+        """Addresses as they are stored and reported: a token that stands in one stays out."""
+        return [one if _ALL_FROM_ENVIRONMENT.fullmatch(one) else f"{one.split('://')[0]}://..." for one in notify]
 
     @model_validator(mode="after")
     def _parts_come_from_one_place(self) -> AuditSpec:

@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import Field, field_validator, model_validator
 
 from bdt_core.spec.section import Section
+from bdt_core.spec.source import refuse_password
 
 AlertSeverity = Literal["low", "medium", "high", "critical"]
 
@@ -50,6 +51,11 @@ class Inbox(Section):
     pattern: str = Field("*", description="Which files, e.g. *.csv.")
     settle: float = Field(5.0, ge=0, description="Seconds that a file must stay unchanged to be taken for whole.")
     every: int = Field(30, ge=1, description="Seconds between two looks.")
+
+    @field_validator("folder")
+    @classmethod
+    def _no_password(cls, folder: str) -> str | None:
+        return refuse_password(folder)
 
 
 class History(Section):

@@ -8,7 +8,56 @@ from pydantic import Field, field_validator, model_validator
 
 from bdt_core.spec.section import Section
 
-_PASSWORD = re.compile(r"[^/]+://[^/@:]*:(?!\$\{\w+\}@)[^@]+@")
+_PASSWORD = re.compile(
+    r"[^/]+://[^/@:]*:(?!\$\{\w+\}@)[^@]+@|[^/]+://.*[?&;](?i:password|passwd|pwd)=(?!\$\{\w+\}(&|$))"
+)
+_LONGEST_PART = 180  # bytes: what is made of a part is named after it, and most file systems allow 255
+
+
+def holds_password(address: str) -> bool:
+    """Whether an address holds a password that does not come from the environment.
+
+    Examples
+    --------
+    >>> [holds_password(one) for one in ("ftp://me:secret@host/x.csv", "ftp://me:${PW}@host/x.csv", "s3://bucket/x")]
+    [True, False, False]
+    """
+    return bool(_PASSWORD.match(address))
+
+
+def refuse_password(address: str | None) -> str | None:
+    """The address, if it holds no password.
+
+    Raises
+    ------
+    ValueError
+        It does.
+    """
+    if address is not None and holds_password(address):
+        raise ValueError(
+            "the URL holds a password, which would end up in reports and logs; put it into an environment variable "
+            "and write ${NAME} in its place"
+        )
+    return address
+
+
+def no_part(name: str) -> str | None:
+    """Why a text cannot be the name of a part of the data, which becomes a part of paths; None if it can.
+
+    Examples
+    --------
+    >>> no_part("2026-01-31"), no_part("../x")
+    (None, 'a partition is a name, without / and \\\\, so that it never leads out of its folder')
+    """
+    if not name.strip(".") or set("/\\") & set(name):
+        return "a partition is a name, without / and \\, so that it never leads out of its folder"
+    if any(ord(one) < 32 or ord(one) == 127 for one in name):
+        return "a partition is a name without control characters"
+    if any("\ud800" <= one <= "\udfff" for one in name):
+        return "the name of a partition is text, and this one is not valid UTF-8"
+    if len(name.encode()) > _LONGEST_PART:
+        return f"the name of a partition has at most {_LONGEST_PART} bytes, for files are named after it"
+    return None
 
 
 class Table(Section):
@@ -42,15 +91,10 @@ class Table(Section):
         """The table's place, as messages and reports name it."""
         return self.path or f"the query on {self.database}"
 
-    @field_validator("database")
+    @field_validator("path", "database")
     @classmethod
-    def _no_password(cls, database: str | None) -> str | None:
-        if database is not None and _PASSWORD.match(database):
-            raise ValueError(
-                "the URL holds a password, which would end up in reports and logs; put it into an environment variable "
-                "and write ${NAME} in its place"
-            )
-        return database
+    def _no_password(cls, address: str | None) -> str | None:
+        return refuse_password(address)
 
     @model_validator(mode="after")
     def _query_has_a_database(self) -> Table:
@@ -101,9 +145,17 @@ class Source(Table):
     @field_validator("partition")
     @classmethod
     def _partition_is_a_name(cls, partition: str | None) -> str | None:
-        if partition is not None and (not partition.strip(".") or set("/\\\0") & set(partition)):
-            raise ValueError("a partition is a name, without / and \\, so that it never leads out of its folder")
+        reason = None if partition is None else no_part(partition)
+        if reason is not None:
+            raise ValueError(reason)
         return partition
+
+    @field_validator("arrays")
+    @classmethod
+    def _no_passwords(cls, arrays: dict[str, str]) -> dict[str, str]:
+        for address in arrays.values():
+            refuse_password(address)
+        return arrays
 
     @model_validator(mode="after")
     def _one_place(self) -> Source:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import parse_qsl, unquote
 
 import pandas as pd
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _DRIVERS = {"postgresql": "psycopg", "mysql": "pymysql", "mssql": "pyodbc", "oracle": "oracledb"}
 _ROWS_AT_ONCE = 20_000
+_SHORTEST_SECRET = 3  # shorter pieces would blank half of every message
 
 
 def read_query(sql: str, database: str, parameters: Mapping[str, str] | None = None) -> pd.DataFrame:
@@ -72,7 +74,8 @@ class QueryTable:
 
         self._query = sa.text(_marked(sql, parameters or {}))
         self._given = {name: one for name, one in (parameters or {}).items() if name in self._query.compile().params}
-        self._url, self._engine = _engine(expanded(database, "source.database"))
+        self._address = expanded(database, "source.database")
+        self._engine = _engine(self._address)
 
     def __enter__(self) -> Self:
         return self
@@ -153,10 +156,10 @@ class QueryTable:
         try:
             yield
         except (sa.exc.SQLAlchemyError, pd.errors.DatabaseError) as error:
-            raise SourceError(
-                f"The query of source.sql failed on {self._url.render_as_string(hide_password=True)}: "
-                f"{_reason(error, self._url)}"
-            ) from None
+            url = self._engine.url
+            place = sa.URL.create(url.drivername, url.username, None, url.host, url.port, url.database)
+            told = f"The query of source.sql failed on {place}: {_reason(error)}"
+            raise SourceError(_hidden(told, self._address)) from None
 
 
 def _in_utc(dtype: Dtype) -> Dtype:
@@ -164,20 +167,20 @@ def _in_utc(dtype: Dtype) -> Dtype:
     return pd.DatetimeTZDtype(dtype.unit, "UTC") if isinstance(dtype, pd.DatetimeTZDtype) else dtype
 
 
-def _engine(address: str) -> tuple[sa.URL, sa.Engine]:
+def _engine(address: str) -> sa.Engine:
     import sqlalchemy as sa
 
     try:
-        url = sa.make_url(address)
-        return url, sa.create_engine(url)
+        return sa.create_engine(sa.make_url(address))
     except (sa.exc.NoSuchModuleError, ImportError) as error:
         kind = address.split(":", 1)[0].split("+")[0]
         driver = getattr(error, "name", None) or _DRIVERS.get(kind, "its driver")
         raise SourceError(f'source.database: no driver for "{kind}" is installed. Try: pip install {driver}') from None
-    except sa.exc.ArgumentError:
+    except (sa.exc.ArgumentError, ValueError, TypeError):
         raise SourceError(
             "source.database is not a SQLAlchemy URL. Expected e.g. sqlite:///loans.db, or ${LOANS_DATABASE} with "
-            "postgresql+psycopg://user:password@host/name in that environment variable."
+            "postgresql+psycopg://user:password@host/name in that environment variable; in user and password, "
+            "@ : / ? # and % are written as %40 %3A %2F %3F %23 and %25."
         ) from None
 
 
@@ -190,9 +193,18 @@ def _marked(sql: str, parameters: Mapping[str, str]) -> str:
     return re.sub(r"(?<![:\w\\]):(\w+)(?!:)", plain, sql)
 
 
-def _reason(error: Any, url: Any) -> str:
-    """First line of the driver's own message, without the password and without the parameters."""
+def _reason(error: Any) -> str:
+    """First line of the driver's own message, without the parameters."""
     cause = error.__cause__ if isinstance(error, pd.errors.DatabaseError) else error
-    message = str(getattr(cause, "orig", None) or cause).strip().splitlines()[0]
-    password = url.password
-    return message.replace(str(password), "***") if password else message
+    return str(getattr(cause, "orig", None) or cause).strip().splitlines()[0]
+
+
+def _hidden(message: str, address: str) -> str:
+    """A message without the password of an address, and without any piece of one that is not escaped as it must be."""
+    rest, _, query = address.partition("://")[2].partition("?")
+    written = rest.rpartition("@")[0].partition(":")[2]
+    given = [value for _, value in parse_qsl(query)] + [unquote(written), *re.split("[@:/]", written), written]
+    for one in sorted(given, key=len, reverse=True):
+        if len(one) >= _SHORTEST_SECRET:
+            message = message.replace(one, "***")
+    return message

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,10 +14,10 @@ from bdt_core.errors import SourceError
 from bdt_core.spec import Join, Source, Table
 from bdt_core.table.column_types import Dtype
 from bdt_core.table.databases import QueryTable
-from bdt_core.table.environment import expanded
+from bdt_core.table.environment import expanded, without_secrets
 from bdt_core.table.files import FilesTable
 from bdt_core.table.joining import JOINED, ArrayBeside, JoinedTable
-from bdt_core.table.locations import SourceFile, located
+from bdt_core.table.locations import SourceFile, is_remote, located
 
 __all__ = ["JOINED", "as_frame", "read_table"]
 
@@ -53,7 +54,8 @@ def read_table(source: Source | str | Path) -> pd.DataFrame:
         frame = table.read()
     for array in arrays_beside(source):
         array.refuse_unfit(len(frame), frame.columns)
-        frame = frame.assign(**{array.column: array.read()})
+        with hiding_secrets(source.arrays[array.column]):
+            frame = frame.assign(**{array.column: array.read()})
     if source.join is not None:
         joined = joined_table(source, source.join, dict(frame.dtypes))
         frame = joined.added_to(frame)
@@ -151,16 +153,30 @@ def open_table(table: Table, source: Source, key: str) -> Iterator[FilesTable | 
         with QueryTable(table.sql, table.database, given) as query:
             yield query
     else:
-        path = _filled(table.path or "", source, f"{key}.path")
-        yield FilesTable(path, table.separator, table.encoding)
+        path = _filled(table.path or "", source, f"{key}.path", is_pattern=True)
+        with hiding_secrets(table.path or ""):
+            yield FilesTable(path, table.separator, table.encoding)
 
 
 def arrays_beside(source: Source) -> list[ArrayBeside]:
     """The arrays of a source."""
-    return [
-        ArrayBeside(column, SourceFile(located(_filled(path, source, f"source.arrays.{column}"))), source.described)
-        for column, path in source.arrays.items()
-    ]
+    found = []
+    for column, path in source.arrays.items():
+        filled = _filled(path, source, f"source.arrays.{column}")
+        with hiding_secrets(path):
+            found.append(ArrayBeside(column, SourceFile(located(filled)), source.described))
+    return found
+
+
+@contextmanager
+def hiding_secrets(path: str) -> Iterator[None]:
+    """Errors name an address that is no local path as the specification has it, with ``${NAME}`` for a secret."""
+    try:
+        yield
+    except SourceError as error:
+        if not is_remote(expanded(path, "source.path")):
+            raise
+        raise SourceError(without_secrets(str(error), path)) from None
 
 
 def joined_table(source: Source, join: Join, dtypes: Mapping[str, Dtype]) -> JoinedTable:
@@ -169,8 +185,15 @@ def joined_table(source: Source, join: Join, dtypes: Mapping[str, Dtype]) -> Joi
         return JoinedTable(table.read(), join, dtypes, source.described)
 
 
-def _filled(path: str, source: Source, key: str) -> str:
-    """A path with its environment variables and its partition."""
-    if "{partition}" in path and source.partition is None:
+def _filled(path: str, source: Source, key: str, *, is_pattern: bool = False) -> str:
+    """A path with its environment variables and its partition, which is a name and neither a pattern nor a home."""
+    if "{partition}" not in path:
+        return expanded(path, key)
+    if source.partition is None:
         raise SourceError(f"{key} is {path}: say which part to read, with source.partition or --partition.")
-    return expanded(path, key).replace("{partition}", source.partition or "")
+    if path.startswith("{partition}") and source.partition.startswith("~"):
+        raise SourceError(
+            f"{key}: a part whose name begins with ~ would name a home. Put a folder before {{partition}}."
+        )
+    name = glob.escape(source.partition) if is_pattern else source.partition
+    return expanded(path, key).replace("{partition}", name)

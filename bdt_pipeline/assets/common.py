@@ -92,11 +92,13 @@ class AuditAssets:
             return None
 
         def put_file_aside(reason: str) -> None:
-            from bdt_pipeline.resources.inbox import put_aside
+            from bdt_pipeline.resources.inbox import QUARANTINE, put_aside
 
             target = put_aside(inbox, context.partition_key, reason)
             if target is not None:
-                context.log.warning(f"{context.partition_key} lies in {target.parent} now, with the reason beside it.")
+                context.log.warning(
+                    f"{context.partition_key} lies in {inbox.folder}/{QUARANTINE} now, with the reason beside it."
+                )
 
         return put_file_aside
 

@@ -94,10 +94,14 @@ class Stages:
     def compare_clusters(
         self, clusters: Clusters, train: AuditTable, test: AuditTable, settings: Significance
     ) -> ClusterSignificance:
-        """Test every cluster on the test rows."""
+        """Test every cluster on the test rows; where splits are repeated, by this object's own stages."""
         from bdt_core.significance import compare_clusters
 
-        return compare_clusters(clusters, train, test, settings)
+        def split(table: AuditTable, how: Split) -> tuple[AuditTable, AuditTable]:
+            one, other = self.split_rows(table, how)
+            return one.in_memory(), other.in_memory()
+
+        return compare_clusters(clusters, train, test, settings, split=split, find=self.find_clusters)
 
     def compare_features(self, clusters: Clusters, test: AuditTable, settings: Significance) -> FeatureDifferences:
         """Say what sets the most deviating cluster apart."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from bdt_core.errors import SourceError
 from bdt_core.spec import Inbox
+from bdt_core.spec.source import no_part
 from bdt_core.table.environment import expanded
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 QUARANTINE = "quarantine"
 REASON = ".reason.txt"
 _UNFINISHED = (".tmp", ".part", ".partial", ".crdownload", ".filepart", ".swp")
+_LONGEST = 220
 _CONTROL = {chr(code) for code in range(32)}
 
 
@@ -64,7 +66,8 @@ def cannot_be_a_part(name: str) -> str | None:
     """Why a file's name cannot be the name of a part; None if it can."""
     if "..." in name or _CONTROL & set(name):
         return 'the name holds control characters or "...": rename the file'
-    return None
+    reason = no_part(name)
+    return None if reason is None else f"{reason}: rename the file"
 
 
 def put_aside(inbox: Inbox, name: str, reason: str) -> UPath | None:
@@ -80,11 +83,21 @@ def put_aside(inbox: Inbox, name: str, reason: str) -> UPath | None:
     target = shelf / name
     if target.exists():
         now = datetime.datetime.now(datetime.UTC).strftime("%Y%m%dT%H%M%S%f")
-        target = shelf / f"{now}-{name}"
+        target = shelf / f"{now}-{_cut(name)}"
     # The reason is written first: a file in quarantine is never without one.
-    (shelf / (target.name + REASON)).write_text(reason + "\n", encoding="utf-8")
+    (shelf / _reason_of(target.name)).write_text(reason + "\n", encoding="utf-8")
     file.fs.mv(file.path, target.path)
     return target
+
+
+def _reason_of(name: str) -> str:
+    """Name of the text beside a file."""
+    return _cut(name) + REASON
+
+
+def _cut(name: str) -> str:
+    """A name to which something can be added: most file systems allow 255 bytes."""
+    return name.encode("utf-8", "surrogateescape")[:_LONGEST].decode("utf-8", "ignore")
 
 
 def _folder(inbox: Inbox) -> UPath:
