@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from bdt_core.errors import BDTError, SourceError
-from bdt_pipeline.resources.storage import replacing
+from bdt_pipeline.resources.storage import make_folder, replacing
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -51,6 +51,11 @@ class HistoryStore:
         -------
         bool
             Whether anything changed; the same batch again changes nothing.
+
+        Raises
+        ------
+        OutputError
+            It cannot be written.
         """
         path = self._path(batch.id)
         before = self._read(path) if path.exists() else None
@@ -60,7 +65,7 @@ class HistoryStore:
             batch = replace(batch, time=before.time)
         if before is not None and before.to_dict() == batch.to_dict():
             return False
-        self.folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self.folder)
         written = json.dumps(batch.to_dict(), ensure_ascii=True, allow_nan=False)
         with replacing(path) as file:
             file.write(written.encode())

@@ -14,7 +14,9 @@ import dagster as dg
 from pydantic import Field
 from upath import UPath
 
-from bdt_pipeline.resources.storage import replacing, storage_root
+from bdt_core.errors import OutputError
+from bdt_core.spec.source import no_part
+from bdt_pipeline.resources.storage import make_folder, replacing, storage_root
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,7 +37,31 @@ _RESULTS = {
 _DOCUMENT = "document"
 
 
-class TableIOManager(dg.UPathIOManager):
+class _WholeFiles(dg.UPathIOManager):
+    """Says in words for people why a value could not be stored, such as a full disk."""
+
+    def handle_output(self, context: dg.OutputContext, obj: Any) -> None:
+        """Store a value."""
+        try:
+            super().handle_output(context, obj)
+        except OutputError as error:
+            raise dg.Failure(description=str(error), allow_retries=False) from None
+
+    def get_path_for_partition(
+        self, context: dg.InputContext | dg.OutputContext, path: UPath, partition: str
+    ) -> UPath:  # fmt: skip
+        """The file of a part, which no name leads out of the asset's folder."""
+        reason = no_part(partition)
+        if reason is not None:
+            raise dg.Failure(description=f"The part of this run has no file: {reason}.", allow_retries=False)
+        return super().get_path_for_partition(context, path, partition)
+
+    def make_directory(self, path: UPath) -> None:
+        """Make the folder of a value."""
+        make_folder(path)
+
+
+class TableIOManager(_WholeFiles):
     """DataFrame and AuditTable as Parquet."""
 
     extension = ".parquet"
@@ -55,7 +81,7 @@ class TableIOManager(dg.UPathIOManager):
             return _from_arrow(pq.read_table(file))
 
 
-class ResultIOManager(dg.UPathIOManager):
+class ResultIOManager(_WholeFiles):
     """Results of stages, and the report's document, as JSON."""
 
     extension = ".json"
@@ -125,9 +151,12 @@ def _to_arrow(table: Any) -> pa.Table:
 def _from_arrow(table: pa.Table) -> Any:
     note = (table.schema.metadata or {}).get(_FRAME)
     if note is None:
+        from bdt_core.shards.large_source import LargeSource
+        from bdt_core.shards.table import ShardedTable
         from bdt_core.table.audit_table import AuditTable
 
-        return AuditTable.from_arrow(table)
+        elsewhere = LargeSource.from_arrow(table) or ShardedTable.from_arrow(table)
+        return elsewhere or AuditTable.from_arrow(table)
     frame = table.to_pandas()
     frame.attrs.update(json.loads(note)["attrs"])
     return frame

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
 import dagster as dg
 from upath import UPath
+
+from bdt_core.errors import OutputError, SpecError
+from bdt_core.spec.source import holds_password
 
 STORAGE_VARIABLE = "BDT_STORAGE"
 
@@ -26,25 +28,61 @@ def storage_root(instance: dg.DagsterInstance, base_path: str | None = None) -> 
     base_path : str, optional
         A folder or a URL such as ``s3://bucket/audits``. Default: the environment variable ``BDT_STORAGE``, else the
         storage directory of the instance.
+
+    Raises
+    ------
+    SpecError
+        The URL holds a password, which would stand beside every report.
     """
-    return UPath(base_path or os.environ.get(STORAGE_VARIABLE) or instance.storage_directory())
+    place = base_path or os.environ.get(STORAGE_VARIABLE) or instance.storage_directory()
+    if holds_password(place):
+        raise SpecError(
+            f"The storage ({STORAGE_VARIABLE}) holds a password. Leave it out of the URL, and give it as the file "
+            "system takes it from the environment, e.g. AWS_SECRET_ACCESS_KEY, or FSSPEC_FTP_PASSWORD."
+        )
+    return UPath(place)
 
 
 @contextmanager
 def replacing(path: UPath) -> Iterator[IO[bytes]]:
     """Open a file for writing that takes its name only when it is whole.
 
-    A reader sees the old content or the new one, never a part.
+    A reader sees the old content or the new one, never a part. A process that is killed leaves at most a file whose
+    name begins with a dot and ends in ``.tmp``, which nothing reads.
+
+    Raises
+    ------
+    OutputError
+        The disk is full, or the folder cannot be written to.
     """
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
         with temporary.open("wb") as file:
             yield file
+            if isinstance(path, Path):
+                file.flush()
+                os.fsync(file.fileno())  # else a power cut could leave the name with nothing behind it
         _rename(temporary, path)
-    except BaseException:
-        if temporary.exists():
+    except BaseException as error:
+        with suppress(Exception):  # what went wrong first is what matters
             temporary.unlink()
+        if isinstance(error, OSError) and error.errno is not None:  # the system's own, and no library's
+            raise _not_written(path, error) from None
         raise
+
+
+def make_folder(path: UPath) -> None:
+    """Make a folder where there is none.
+
+    Raises
+    ------
+    OutputError
+        It cannot be made.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _not_written(path, error) from None
 
 
 def write_folder(target: UPath, write: Callable[[Path], dict[str, Path]]) -> dict[str, UPath]:
@@ -59,18 +97,26 @@ def write_folder(target: UPath, write: Callable[[Path], dict[str, Path]]) -> dic
     Returns
     -------
     dict of UPath
-        The files by name, where they ended up.
+        The files by name, where they ended up. On a remote place the data, ``.json``, comes last: where it is, the
+        others are.
+
+    Raises
+    ------
+    OutputError
+        Another report is there, or the files cannot be written.
     """
     if isinstance(target, Path):
         return {name: UPath(file) for name, file in write(Path(target)).items()}
+    from bdt_core.report.write import missing_files
+
     with tempfile.TemporaryDirectory() as scratch:
         written = write(Path(scratch) / "reports")
-        result = {}
-        for name, file in written.items():
-            result[name] = target / file.name
-            with file.open("rb") as source, replacing(result[name]) as copy:
-                shutil.copyfileobj(source, copy)
-        return result
+        contents = {file.name: file.read_bytes() for file in written.values()}
+        make_folder(target)
+        for name in sorted(missing_files(target, contents), key=lambda one: one.endswith(".json")):
+            with replacing(target / name) as file:
+                file.write(contents[name])
+        return {form: target / file.name for form, file in written.items()}
 
 
 def _rename(temporary: UPath, path: UPath) -> None:
@@ -79,3 +125,10 @@ def _rename(temporary: UPath, path: UPath) -> None:
     else:
         filesystem: Any = temporary.fs
         filesystem.mv(temporary.path, path.path)
+
+
+def _not_written(path: UPath, error: OSError) -> OutputError:
+    from bdt_core.report.write import not_written
+
+    free = "space (folders of old runs under reports/ can go, history/ cannot be made again)"
+    return OutputError(f"{path.name} {not_written(path.parent, error, free=free)}")

@@ -1,0 +1,226 @@
+"""Runs of an audit with every asset, each in a process of its own that is killed or meets a full disk."""
+
+from __future__ import annotations
+
+import builtins
+import io
+import json
+import multiprocessing
+import os
+import re
+import signal
+import warnings
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import numpy as np
+import pandas as pd
+
+from bdt_core.spec import AuditSpec, parse_spec
+from bdt_pipeline import bias_audit_definitions
+
+# Loaded once, in the process that the runs are forked from.
+MODULES = [
+    "tests.pipeline.fault_runs",
+    "bdt_core.report.figure_history",
+    "bdt_core.report.write",
+    "bdt_core.slices.stage",
+    "bdt_core.table.sources",
+    "bdt_pipeline.checks.quality",
+    "dagster._core.execution.asset_backfill",
+    "dagster._core.storage.sqlite_storage",
+    "great_expectations",
+    "matplotlib.backends.backend_agg",
+    "pyarrow.parquet",
+    "pytest",
+    "sklearn.cluster",
+    "typst",
+    "upath.implementations.local",
+]
+CONFIG = "telemetry: {enabled: false}\nnux: {enabled: false}\n"
+DAYS = ("2026-01-01", "2026-01-02")
+HALF, WHOLE, NAMED = "half of it is written", "it is whole but has no name", "it has its name but is not recorded"
+PATIENCE = 600.0
+"""Seconds after which a run counts as stuck, on a machine as slow as can be."""
+RUN = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+class Place:
+    """Data, Dagster's home and results of one audit, each in a folder of its own.
+
+    Parameters
+    ----------
+    data, home, values : Path
+    database : str, optional
+        PostgreSQL for Dagster's records, as a URL.
+    """
+
+    def __init__(self, data: Path, home: Path, values: Path, database: str | None = None) -> None:
+        self.data, self.home, self.values = data, home, values
+        storage = "" if database is None else f'storage: {{postgres: {{postgres_url: "{database}"}}}}\n'
+        home.mkdir(parents=True, exist_ok=True)
+        if not (home / "dagster.yaml").exists():
+            (home / "dagster.yaml").write_text(CONFIG + storage)
+
+    @property
+    def hits(self) -> Path:
+        """What was struck so far, a line each."""
+        return self.home / "hits.txt"
+
+    def instance(self) -> dg.DagsterInstance:
+        """Dagster's records."""
+        return dg.DagsterInstance.from_config(str(self.home))
+
+    def spec(self) -> AuditSpec:
+        """An audit with every asset there is."""
+        return parse_spec(
+            {
+                "name": "loans",
+                "source": {"path": str(self.data / "{partition}.csv")},
+                "partition_by": {"time": "daily", "start": DAYS[0]},
+                "bias_variable": {"derive": "error", "label": "repaid", "prediction": "approved"},
+                "features": {"include": ["age", "region", "income"]},
+                "protected": ["sex"],
+                "clustering": {"stability": 0},
+                "local_bias": {"group": "sex", "n_clusters": 3},
+                "mitigation": {"group": "sex", "score": "score", "constraint": "demographic_parity"},
+                "gate": [{"metric": "demographic_parity_difference", "facet": "sex", "max": 0.9}],
+            }
+        )
+
+    def run(self, day: str, *, failed: str | None = None, kill: Sequence[str] = ()) -> int:
+        """Run a day's audit to its end; the exit code of its process, which is negative when that was killed.
+
+        Parameters
+        ----------
+        day : str
+        failed : str, optional
+            A failed run that is taken up again where it broke off.
+        kill : sequence of str
+            Moments at which the process is killed; see `strike`.
+        """
+        return ended(self.start(day, failed=failed, kill=kill))
+
+    def start(self, day: str, *, failed: str | None = None, kill: Sequence[str] = ()) -> Any:
+        """Begin a day's audit in a process of its own."""
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(MODULES)
+        process = context.Process(target=audit, args=(self, day, failed, kill))
+        process.start()
+        return process
+
+    def broken(self) -> str:
+        """The run that was killed, recorded as failed, as the code server does when a run's process is gone."""
+        with self.instance() as instance:
+            run = instance.get_runs(limit=1)[0]
+            if not run.is_finished:
+                instance.report_run_failed(run)
+            return run.run_id
+
+    def files(self) -> set[tuple[str, bytes]]:
+        """Everything that a reader could take for a value, a batch or a report; runs have names of their own."""
+        found = set()
+        for path in self.values.rglob("*"):
+            parts = ["RUN" if RUN.fullmatch(one) else one for one in path.relative_to(self.values).parts]
+            if path.is_file() and not any(one.startswith(".") for one in parts):
+                found.add(("/".join(parts), path.read_bytes()))
+        return found
+
+
+def ended(process: Any) -> int:
+    """Wait for the end of a process; its exit code."""
+    process.join(PATIENCE)
+    if process.is_alive():
+        process.kill()
+        raise AssertionError(f"The run was still there after {PATIENCE:.0f} seconds.")
+    return int(process.exitcode)
+
+
+def write_days(folder: Path) -> None:
+    """Loans of two days, with a score that is fairer to men."""
+    folder.mkdir()
+    for seed, day in enumerate(DAYS):
+        rng = np.random.default_rng(seed)
+        n = 800
+        sex, repaid = rng.choice(["f", "m"], n), rng.integers(0, 2, n)
+        score = (repaid + rng.normal(0, 1, n) + 0.7 * (sex == "m")).round(3)
+        columns = {
+            "age": rng.integers(18, 80, n),
+            "region": rng.choice(["north", "south", "east"], n),
+            "income": rng.normal(50, 10, n).round(2),
+            "sex": sex,
+            "repaid": repaid,
+            "score": score,
+            "approved": (score > 0.8).astype(int),
+        }
+        pd.DataFrame(columns).to_csv(folder / f"{day}.csv", index=False)
+
+
+@cache
+def job(data: str, home: str, values: str) -> dg.JobDefinition:
+    """The audit's job, made again in the process that runs it."""
+    spec = Place(Path(data), Path(home), Path(values)).spec()
+    return bias_audit_definitions(spec, storage=values).resolve_job_def("loans_audit")
+
+
+def audit(place: Place, day: str, failed: str | None, kill: Sequence[str]) -> None:
+    """What the process does: it exits with 0 when the audit succeeds, else with 1."""
+    warnings.simplefilter("ignore")
+    if kill:
+        strike(place, kill)
+    where = {"data": str(place.data), "home": str(place.home), "values": str(place.values)}
+    made = dg.build_reconstructable_job("tests.pipeline.fault_runs", "job", reconstructable_kwargs=where)
+    with place.instance() as instance, dg.execute_job(
+        made,
+        instance,
+        tags={"dagster/partition": day},
+        run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
+        reexecution_options=None if failed is None else dg.ReexecutionOptions.from_failure(failed, instance),
+    ) as result:  # fmt: skip
+        success = result.success
+    os._exit(0 if success else 1)
+
+
+def strike(place: Place, moments: Sequence[str]) -> None:
+    """Kill this process at the next moment of the first file that was not struck at all moments in runs before."""
+    lines = place.hits.read_text().splitlines() if place.hits.exists() else []
+    before = {tuple(json.loads(line)) for line in lines}
+    opening, replacing = io.open, os.replace
+
+    def name_of(path: Any) -> str | None:
+        """The file's name without what makes it temporary; None for files of others."""
+        path = Path(f"/proc/self/fd/{path}").readlink() if isinstance(path, int) else Path(path)
+        if not path.is_relative_to(place.values):
+            return None
+        name, folder = (re.sub(r"^\.(.+?)\.[^.]+(\.tmp)?$", r"\1", one) for one in (path.name, path.parent.name))
+        return f"reports/{name}" if RUN.fullmatch(folder) else "reports" if RUN.fullmatch(name) else folder
+
+    def strike_at(path: Any, moment: str) -> None:
+        hit = (name_of(path), moment)
+        if moment in moments and hit[0] is not None and hit not in before:
+            with opening(place.hits, "a") as file:
+                file.write(json.dumps(hit) + "\n")
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    class Struck(io.FileIO):
+        def write(self, content: Any) -> int:
+            half = memoryview(content).cast("B")[: max(1, len(content) // 2)]
+            written = super().write(half)
+            strike_at(self.fileno(), HALF)
+            return written
+
+    def open_(file: Any, mode: str = "r", *args: Any, **more: Any) -> Any:
+        if mode == "wb" and name_of(file) is not None:
+            return io.BufferedWriter(Struck(file, mode))
+        return opening(file, mode, *args, **more)
+
+    def replace_(source: Any, target: Any) -> None:
+        strike_at(target, WHOLE)
+        replacing(source, target)
+        strike_at(target, NAMED)
+
+    io.open = builtins.open = open_  # type: ignore[assignment]
+    os.replace = replace_  # type: ignore[assignment]
