@@ -22,6 +22,10 @@ class SourceError(BDTError):
     """The table cannot be read."""
 
 
+class UnreachableError(SourceError):
+    """The table cannot be read now, and nothing says that the table itself is at fault: a network, a disk, a right."""
+
+
 class DataError(BDTError):
     """The table was read, but cannot be audited as the specification wants."""
 

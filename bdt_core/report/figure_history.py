@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from bdt_core.report import text
+from bdt_core.report.figures import PNG_DPI
 from bdt_core.report.sheet import CALM, CALM_TINT, FAINT, GREY, HARM, INK, Sheet, has_outlines, settings
 
 if TYPE_CHECKING:
@@ -25,9 +26,9 @@ def history_svg(history: History) -> str:
     return _finished(history, lambda sheet: sheet.svg())
 
 
-def history_png(history: History) -> bytes:
+def history_png(history: History, dpi: int = PNG_DPI) -> bytes:
     """The figure as PNG."""
-    return _finished(history, lambda sheet: sheet.png())
+    return _finished(history, lambda sheet: sheet.png(dpi))
 
 
 def drawn_streams(history: History) -> list[Stream]:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from bdt_core.report.sheet import Sheet
 
 Document = dict[str, Any]
+PNG_DPI = 144
+"""Of figures as PNG, which are two pixels wide per point then."""
 _T = TypeVar("_T")
 
 
@@ -54,9 +56,9 @@ def figure_svg(document: Document, name: str) -> str:
     return _drawn(document, name, lambda sheet: sheet.svg())
 
 
-def figure_png(document: Document, name: str) -> bytes:
+def figure_png(document: Document, name: str, dpi: int = PNG_DPI) -> bytes:
     """Draw a figure as PNG; parameters as in `figure_svg`."""
-    return _drawn(document, name, lambda sheet: sheet.png())
+    return _drawn(document, name, lambda sheet: sheet.png(dpi))
 
 
 def figure_names(document: Document) -> tuple[str, ...]:

@@ -33,7 +33,6 @@ _SETTINGS = {
     "axes.unicode_minus": True,
     "path.simplify": False,
 }
-_PNG_DPI = 144
 _TITLE = 11.5
 _one_at_a_time = threading.Lock()  # matplotlib's settings are global
 
@@ -196,11 +195,11 @@ class Sheet:
         FigureCanvasSVG(self.figure).print_svg(written, metadata=nothing)
         return written.getvalue()
 
-    def png(self) -> bytes:
-        """The drawing as PNG."""
+    def png(self, dpi: int) -> bytes:
+        """The drawing as PNG, ``dpi`` / 72 times as many pixels wide as points."""
         from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-        self.figure.set_dpi(_PNG_DPI)
+        self.figure.set_dpi(dpi)
         written = io.BytesIO()
         FigureCanvasAgg(self.figure).print_png(written, metadata={"Software": None})
         return written.getvalue()

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from bdt_core.errors import BDTError, SourceError, SpecError
+from bdt_core.errors import BDTError, SpecError, UnreachableError
 from bdt_core.shards.shard import Shard
 from bdt_core.spec import DaskEngine
 from bdt_core.table.environment import expanded
@@ -39,7 +39,7 @@ class DaskShards:
     ------
     SpecError
         Dask is not installed.
-    SourceError
+    UnreachableError
         The scheduler does not answer, or has no workers.
     """
 
@@ -63,7 +63,7 @@ class DaskShards:
 
         Raises
         ------
-        SourceError
+        UnreachableError
             The scheduler is lost, or a worker is lost again and again.
         """
         import cloudpickle
@@ -117,7 +117,7 @@ class DaskShards:
         until = time.monotonic() + _NO_WORKERS_FOR
         while not workers:
             if time.monotonic() > until:
-                raise SourceError(
+                raise UnreachableError(
                     f"All workers of the Dask cluster are gone for {_NO_WORKERS_FOR:.0f} s. Start some, and run the "
                     "audit again; if they ran out of memory, give them more."
                 )
@@ -138,13 +138,13 @@ class DaskShards:
         if isinstance(error, BDTError):
             raise error
         if error is not None and not isinstance(error, KilledWorker):
-            raise SourceError(
+            raise UnreachableError(
                 f"A worker of the Dask cluster failed on part {shard.number} of the table: {type(error).__name__}: "
                 f"{str(error)[:200]}. The workers need the same packages in the same versions as this process."
             ) from error
         tries[shard.number] += 1
         if tries[shard.number] > _TRIES:
-            raise SourceError(
+            raise UnreachableError(
                 f"{_TRIES} workers of the Dask cluster were lost one after the other on part {shard.number} of the "
                 "table; most often they ran out of memory. Give each more memory, or name fewer threads per worker, "
                 "and run the audit again."
@@ -190,15 +190,15 @@ def _connected(settings: DaskEngine) -> tuple[Client, Any]:
     try:
         client = Client(address, timeout=_CONNECT_WITHIN)
     except (OSError, ValueError) as error:
-        raise SourceError(
+        raise UnreachableError(
             f"No Dask scheduler answers at {address} ({type(error).__name__}). Start one with: dask scheduler, and "
             "workers with: dask worker ADDRESS"
         ) from None
     return client, None
 
 
-def _lost_scheduler() -> SourceError:
-    return SourceError(
+def _lost_scheduler() -> UnreachableError:
+    return UnreachableError(
         "The scheduler of the Dask cluster is gone. Nothing is reported from what was done so far; start it again, and "
         "run the audit again."
     )

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bdt_core.errors import OutputError, SourceError
+from bdt_core.errors import OutputError, SourceError, UnreachableError
 from bdt_core.table.locations import is_remote
 
 if TYPE_CHECKING:
@@ -169,9 +169,9 @@ def write_whole(file: Path, write: Callable[[Path], None]) -> None:
         ) from None
 
 
-def lost(file: Path | UPath) -> SourceError:
+def lost(file: Path | UPath) -> UnreachableError:
     """What to say of a file that was there."""
-    return SourceError(
+    return UnreachableError(
         f"{file} is gone or damaged: a temporary file of this audit was deleted or changed while it ran. Nothing is "
         "reported from the rest; run the audit again."
     )

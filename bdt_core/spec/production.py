@@ -25,6 +25,11 @@ class PartitionBy(Section):
         None, description="Parts that are added while running, under this name, e.g. model_version; instead of time."
     )
 
+    @field_validator("start", mode="before")
+    @classmethod
+    def _yaml_reads_days(cls, start: object) -> object:
+        return start.isoformat() if type(start) is datetime.date else start
+
     @field_validator("start")
     @classmethod
     def _start_is_a_day(cls, start: str | None) -> str | None:

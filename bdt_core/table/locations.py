@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import unquote
 
-from bdt_core.errors import SourceError, did_you_mean
+from bdt_core.errors import SourceError, UnreachableError, did_you_mean
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -104,7 +104,8 @@ def reading(file: SourceFile, form: str, version: object = None) -> Iterator[Non
             raise
         mend = "" if form == "a file" else f" It is cut off or no {form}: write it again, or leave it out."
         words = "cannot be read" if form == "a file" else f"cannot be read as {form}"
-        raise SourceError(f"{file.where} {words}: {reason(error)}.{mend}") from None
+        kind = UnreachableError if _is_of_the_way(error, file) else SourceError
+        raise kind(f"{file.where} {words}: {reason(error)}.{mend}") from None
     _refuse_changed(file, version)
 
 
@@ -113,6 +114,13 @@ def _is_of_a_file(error: Exception, file: SourceFile) -> bool:
     if isinstance(error, MemoryError):
         return False
     return isinstance(error, OSError | ValueError) or file.is_remote or type(error).__module__.startswith("pyarrow")
+
+
+def _is_of_the_way(error: Exception, file: SourceFile) -> bool:
+    """Whether it is the way to the file that failed: a disk, a right, a network."""
+    if isinstance(error, OSError) and error.errno is not None:
+        return True
+    return file.is_remote and not isinstance(error, OSError | ValueError) and "pyarrow" not in type(error).__module__
 
 
 def _refuse_changed(file: SourceFile, version: object) -> None:
@@ -165,7 +173,7 @@ def read_bytes(file: Path | UPath) -> bytes:
     try:
         return file.read_bytes()
     except OSError as error:
-        raise SourceError(f"{file} cannot be read: {reason(error)}.") from None
+        raise UnreachableError(f"{file} cannot be read: {reason(error)}.") from None
 
 
 def is_remote(path: str) -> bool:
@@ -271,4 +279,4 @@ def _remotely(path: str, ask: Callable[[], Any]) -> Any:
     try:
         return ask()
     except Exception as error:
-        raise SourceError(f"{path} cannot be reached: {type(error).__name__}: {reason(error)}.") from None
+        raise UnreachableError(f"{path} cannot be reached: {type(error).__name__}: {reason(error)}.") from None

@@ -117,7 +117,7 @@ def parsed_again(frame: pd.DataFrame, decimal: str) -> dict[Hashable, Any]:
             again[name] = str
             continue
         found = _of_texts(present, decimal)
-        if found != "texts":
+        if found != "texts" or present.isin(_MISSING).any():
             again[name] = np.float64 if found == "fraction" else str
     return again
 

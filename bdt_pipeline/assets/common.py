@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import dagster as dg
 
+from bdt_core.errors import BDTError
 from bdt_core.spec import AuditSpec
 from bdt_pipeline.assets.config import config_schema
 from bdt_pipeline.assets.partitions import partitions_of
@@ -94,7 +95,11 @@ class AuditAssets:
         def put_file_aside(reason: str) -> None:
             from bdt_pipeline.resources.inbox import QUARANTINE, put_aside
 
-            target = put_aside(inbox, context.partition_key, reason)
+            try:
+                target = put_aside(inbox, context.partition_key, reason)
+            except (OSError, BDTError) as error:  # what is wrong with the file matters more
+                context.log.error(f"{context.partition_key} cannot be moved to {inbox.folder}/{QUARANTINE}: {error}")
+                return
             if target is not None:
                 context.log.warning(
                     f"{context.partition_key} lies in {inbox.folder}/{QUARANTINE} now, with the reason beside it."

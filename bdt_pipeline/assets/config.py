@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import dagster as dg
 from pydantic import BaseModel
 
-from bdt_core.errors import BDTError, DataError, SourceError
+from bdt_core.errors import BDTError, DataError, SourceError, UnreachableError
 from bdt_core.spec import AuditSpec, parse_spec
 
 _SCALARS: dict[Any, Any] = {str: str, int: int, float: float, bool: bool}
@@ -63,12 +63,13 @@ def clear_failures(unusable: Callable[[str], None] | None = None) -> Iterator[No
     Parameters
     ----------
     unusable : callable, optional
-        Told the text when it is the table that is at fault.
+        Told the text when it is the table that is at fault, and not the way to it.
     """
     try:
         yield
     except BDTError as error:
-        if unusable is not None and isinstance(error, SourceError | DataError):
+        is_of_the_table = isinstance(error, SourceError | DataError) and not isinstance(error, UnreachableError)
+        if unusable is not None and is_of_the_table:
             unusable(str(error))
         raise dg.Failure(description=str(error), allow_retries=False) from None
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import dagster as dg
+from pydantic import ValidationError
 
+from bdt_core.errors import SourceError
 from bdt_core.spec import AuditSpec, Source
 
 _TIME: dict[str, Any] = {
@@ -46,7 +48,19 @@ def inbox_partitions(spec: AuditSpec) -> str:
 
 
 def source_of_part(source: Source, context: dg.AssetExecutionContext) -> Source:
-    """The source with the part that this run is about."""
+    """The source with the part that this run is about.
+
+    Raises
+    ------
+    SourceError
+        The run is about several parts at once, which would be audited as one.
+    """
+    if context.has_partition_key_range:
+        several = context.partition_key_range
+        raise SourceError(
+            f"A run audits one part of the data, and this one was given all from {several.start} to {several.end}. "
+            "Launch a run per part, as a backfill does."
+        )
     if not context.has_partition_key:
         return source
     found: dict[str, Any] = {"partition": context.partition_key}
@@ -56,4 +70,8 @@ def source_of_part(source: Source, context: dg.AssetExecutionContext) -> Source:
             "partition_start": window.start.isoformat(),
             "partition_end": window.end.isoformat(),
         }
-    return Source.model_validate({**source.model_dump(), **found})
+    try:
+        return Source.model_validate({**source.model_dump(), **found})
+    except ValidationError as error:
+        reason = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
+        raise SourceError(f"The part of this run cannot be read: {reason}.") from None

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from bdt_pipeline.assets.values import Clusters, ClusterSignificance, DataFrame, FeatureDifferences
 
 Metadata = dict[str, Any]
+UI_DPI = 104
+"""Figures are 980 pixels wide then: the UI shows them in a window that holds no more of a common screen."""
 _ROWS = "dagster/row_count"
 _COLUMNS = "dagster/column_schema"
 _FIGURES = {
@@ -52,7 +54,7 @@ def figure(document: dict[str, Any], name: str, title: str) -> dg.MarkdownMetada
     """A figure of the report that stands in the event itself, so that it needs no file and no network."""
     from bdt_core.report.figures import figure_png
 
-    png = base64.b64encode(figure_png(document, name)).decode()
+    png = base64.b64encode(figure_png(document, name, UI_DPI)).decode()
     return dg.MetadataValue.md(f"![{title}](data:image/png;base64,{png})")
 
 

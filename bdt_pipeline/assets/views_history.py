@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import dagster as dg
 
 from bdt_core.report import text
-from bdt_pipeline.assets.views import Metadata, listed, numbers, table_of
+from bdt_pipeline.assets.views import UI_DPI, Metadata, listed, numbers, table_of
 
 if TYPE_CHECKING:
     from bdt_core.history import Finding, Stream
@@ -29,9 +29,10 @@ def history(found: History, batch: str, notes: Sequence[str]) -> Metadata:
             ["difference", *HEADER], [[named(one), *row(one, found)] for one in streams[:_STREAMS_LISTED]]
         ),
         "limits over time": table_of(
-            ["limit", "verdict", "broken since", "why"],
-            [[one.check, one.verdict, one.broken_since or text.NOTHING, one.sentence] for one in found.limits],
+            ["limit", "verdict", "broken since"],
+            [[one.check, one.verdict, one.broken_since or text.NOTHING] for one in found.limits],
         ),
+        "limits over time, in words": listed([f"{one.check}: {one.sentence}" for one in found.limits]),
         "groups too small to be followed": listed(
             [f"{one.facet}: {name}" for one in found.groupings for name in one.too_small]
         ),
@@ -81,7 +82,7 @@ def figure(found: History) -> dg.MarkdownMetadataValue:
     """The figure, in the event itself, so that it needs no file and no network."""
     from bdt_core.report.figure_history import history_png
 
-    png = base64.b64encode(history_png(found)).decode()
+    png = base64.b64encode(history_png(found, UI_DPI)).decode()
     return dg.MetadataValue.md(f"![differences over time](data:image/png;base64,{png})")
 
 

@@ -11,6 +11,7 @@ from bdt_core.errors import SourceError
 from bdt_core.spec import Inbox
 from bdt_core.spec.source import no_part
 from bdt_core.table.environment import expanded
+from bdt_pipeline.resources.storage import replacing
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -85,7 +86,8 @@ def put_aside(inbox: Inbox, name: str, reason: str) -> UPath | None:
         now = datetime.datetime.now(datetime.UTC).strftime("%Y%m%dT%H%M%S%f")
         target = shelf / f"{now}-{_cut(name)}"
     # The reason is written first: a file in quarantine is never without one.
-    (shelf / _reason_of(target.name)).write_text(reason + "\n", encoding="utf-8")
+    with replacing(shelf / _reason_of(target.name)) as beside:
+        beside.write((reason + "\n").encode())
     file.fs.mv(file.path, target.path)
     return target
 

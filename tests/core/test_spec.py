@@ -145,3 +145,14 @@ def test_every_setting_of_the_schema_is_described():
     full = json_schema()
     parts = {"": full, **full["$defs"]}
     assert [one for where, part in parts.items() for one in undescribed(part, where)] == []
+
+
+def test_a_day_may_stand_in_yaml_with_and_without_quotation_marks(tmp_path):
+    (tmp_path / "data.csv").write_text("a,b\n1,2\n")
+    for written in ("2026-01-01", '"2026-01-01"'):
+        file = tmp_path / "spec.yaml"
+        file.write_text(
+            "name: loans\nsource: {path: 'days/{partition}.csv'}\nbias_variable: {column: b}\n"
+            f"partition_by: {{time: daily, start: {written}}}\n"
+        )
+        assert load_spec(file).partition_by.start == "2026-01-01"

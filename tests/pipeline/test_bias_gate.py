@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
+import pandas as pd
 import pytest
+import yaml
 
 from bdt_core.audit import audit
 from bdt_core.spec import AuditSpec
@@ -127,3 +132,89 @@ def test_without_a_limit_everything_passes(
 ) -> None:
     assert gate_of(run_with_promotion(make_spec(loans_file, gate=[]), instance)).passed
     assert promoted(instance)
+
+
+# --- the commands that a deployment calls, part by part ---------------------------------------------------------------
+
+HARMED, CALM = "2026-01-01", "2026-01-02"
+MODULE = """
+import os
+from pathlib import Path
+
+import dagster as dg
+
+from bdt_core.spec import load_spec
+from bdt_pipeline import bias_audit_definitions
+
+@dg.asset(
+    deps=[dg.AssetKey(["loans", "bias_report"])], partitions_def=dg.DailyPartitionsDefinition(os.environ["START"])
+)
+def promote_model(context: dg.AssetExecutionContext) -> None:
+    Path(os.environ["PROMOTED"], context.partition_key).touch()
+
+gate = dg.AssetSelection.checks(dg.AssetCheckKey(dg.AssetKey(["loans", "bias_report"]), "bias_gate"))
+selection = dg.AssetSelection.assets(promote_model).upstream().without_checks() | gate
+promote = dg.define_asset_job("promote", selection=selection, executor_def=dg.in_process_executor)
+defs = dg.Definitions.merge(
+    bias_audit_definitions(load_spec("loans.yaml")), dg.Definitions(assets=[promote_model], jobs=[promote])
+)
+"""
+
+
+@pytest.fixture
+def launch(loans: pd.DataFrame, make_spec: Callable[..., AuditSpec], tmp_path: Path) -> Callable[..., int]:
+    """Runs a command for a day in a project where the gate fails on the first day and passes on the second."""
+    for folder in ("days", "home", "promoted"):
+        (tmp_path / folder).mkdir()
+    young = (loans["age"] < 40).astype(int)
+    loans.assign(error=young).to_csv(tmp_path / "days" / f"{HARMED}.csv", index=False)
+    loans.assign(error=young.sample(frac=1, random_state=0).to_numpy()).to_csv(
+        tmp_path / "days" / f"{CALM}.csv", index=False
+    )
+    by_day = {"partition_by": {"time": "daily", "start": HARMED}, "gate": [{"max_difference": 0.5}]}
+    spec = make_spec("days/{partition}.csv", **by_day)
+    (tmp_path / "loans.yaml").write_text(yaml.safe_dump(spec.model_dump(mode="json", exclude_unset=True)))
+    (tmp_path / "jobs.py").write_text(MODULE)
+    (tmp_path / "home" / "dagster.yaml").write_text("telemetry: {enabled: false}\n")
+    root = Path(__file__).parents[2]
+    given = {"DAGSTER_HOME": tmp_path / "home", "PROMOTED": tmp_path / "promoted", "START": HARMED, "PYTHONPATH": root}
+    environment = os.environ | {"OMP_NUM_THREADS": "1"} | {name: str(value) for name, value in given.items()}
+
+    def run(command: str, *words: str) -> int:
+        called = [str(Path(sys.executable).parent / command), *words]
+        done = subprocess.run(called, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        print(done.stderr[-3000:])
+        return done.returncode
+
+    return run
+
+
+DAGSTER = ("dagster", "job", "execute", "-f", "jobs.py", "-j", "promote")
+DG = ("dg", "launch", "-f", "jobs.py", "--job", "promote")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        (*DAGSTER, "--tags", '{"dagster/partition": "DAY"}'),  # it has no option for the part
+        (*DG, "--partition", "DAY"),
+    ],
+    ids=["dagster job execute", "dg launch"],
+)
+def test_each_day_is_promoted_only_through_its_own_gate(
+    command: tuple[str, ...], launch: Callable[..., int], tmp_path: Path
+) -> None:
+    def written(what: str) -> set[str]:
+        return {one.name.split(".")[0] for one in (tmp_path / what).iterdir()}
+
+    assert launch(*(one.replace("DAY", HARMED) for one in command)) != 0
+    assert written("promoted") == set()
+    assert written("home/storage/loans/bias_report") == {HARMED}
+    assert launch(*(one.replace("DAY", CALM) for one in command)) == 0
+    assert written("promoted") == {CALM}
+    assert written("home/storage/loans/bias_report") == {HARMED, CALM}
+
+
+def test_a_job_that_is_not_told_the_day_promotes_nothing(launch: Callable[..., int], tmp_path: Path) -> None:
+    assert launch(*DAGSTER) != 0
+    assert list((tmp_path / "promoted").iterdir()) == []

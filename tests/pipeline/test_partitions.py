@@ -74,6 +74,16 @@ def test_a_part_that_is_not_there_is_named(by_day: AuditSpec, instance: dg.Dagst
     assert any("2026-01-05.csv does not exist" in one for one in failures)
 
 
+def test_several_parts_in_one_run_are_refused(by_day: AuditSpec, instance: dg.DagsterInstance) -> None:
+    job = bias_audit_definitions(by_day).resolve_job_def("loans_audit")
+    ends = dict(zip(("start", "end"), DAYS, strict=True))
+    tags = {f"dagster/asset_partition_range_{end}": day for end, day in ends.items()}
+    result = job.execute_in_process(instance=instance, tags=tags, raise_on_error=False, run_config=QUIET)
+    (failed,) = [one.step_failure_data for one in result.all_events if one.is_step_failure]
+    assert failed.user_failure_data is not None
+    assert f"given all from {DAYS[0]} to {DAYS[1]}" in str(failed.user_failure_data.description)
+
+
 def test_parts_by_name(loans: pd.DataFrame, tmp_path: Path, make_spec: Make, instance: dg.DagsterInstance) -> None:
     loans.to_csv(tmp_path / "model-7.csv", index=False)
     spec = make_spec(tmp_path / "{partition}.csv", partition_by={"dynamic": "model_version"})
