@@ -69,12 +69,12 @@ class Groupwise:
 
 def ways(table: Rows, columns: Sequence[str]) -> dict[str, How]:
     """How numeric columns of the audited rows are to be summarised: by these values, or on this scale."""
-    looks = table.map_blocks(partial(_look, columns=tuple(columns)))
+    looks = table.map_blocks(partial(_look, columns=tuple(columns)), [*columns, BIAS_VARIABLE])
     seen = {name: reduce(add, [one[name] for one in looks]) for name in columns}
     found: dict[str, How] = {name: one.values for name, one in seen.items() if one.values is not None}
     centrings = {name: Centring.of(one) for name, one in seen.items() if one.values is None}
     if centrings:
-        counts = table.map_blocks(partial(_count_steps, centrings=centrings))
+        counts = table.map_blocks(partial(_count_steps, centrings=centrings), [*centrings, BIAS_VARIABLE])
         found |= {name: one.scale(sum(block[name] for block in counts)) for name, one in centrings.items()}
     return found
 
@@ -110,7 +110,7 @@ def level_counts(column: pd.Series, groups: Groups, n_groups: int) -> dict[str, 
 def summarise_bias_variable(table: Rows) -> Summary:
     """All values of the bias variable."""
     how = ways(table, [BIAS_VARIABLE])[BIAS_VARIABLE]
-    return reduce(_plus, table.map_blocks(partial(_bias_variable, how=how)))
+    return reduce(_plus, table.map_blocks(partial(_bias_variable, how=how), [BIAS_VARIABLE]))
 
 
 def mean_and_sd(summary: Summary) -> tuple[float, float]:

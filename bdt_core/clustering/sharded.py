@@ -39,7 +39,7 @@ from bdt_core.errors import SpecError
 from bdt_core.shards.engine import ShardEngine
 from bdt_core.shards.shard import Shard
 from bdt_core.shards.table import ShardedTable
-from bdt_core.table.audit_table import AuditTable
+from bdt_core.table.audit_table import BIAS_VARIABLE, AuditTable
 from bdt_core.table.encoding_blocks import fit_encoder
 from bdt_core.table.exact import Span, Step, span_of, step_of_distances, step_of_squares
 
@@ -81,9 +81,9 @@ def fit_sharded(model: HBAC, train: ShardedTable, *, progress: Progress | None =
     )
     layout = Layout.of(encoder)
     scale = WholeScale.fit(
-        reduce(Span.__add__, train.map_blocks(_span)),
+        reduce(Span.__add__, train.map_blocks(_span, [BIAS_VARIABLE])),
         model.better,
-        lambda blank, step: sum(train.map_blocks(partial(_count_units, scale=blank, step=step))),
+        lambda blank, step: sum(train.map_blocks(partial(_count_units, scale=blank, step=step), [BIAS_VARIABLE])),
     )
     held = train.audited_rows * bytes_per_row(encoder)
     fit = Fit(uuid.uuid4().hex, train.header, encoder, layout, scale, in_files=held > train.engine.room)

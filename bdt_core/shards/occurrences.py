@@ -16,7 +16,8 @@ from bdt_core.shards.engine import ShardEngine
 from bdt_core.shards.shard import Shard
 from bdt_core.table.ranks import Hashes, occurrence_numbers, rank_rows
 
-BUCKET_ROWS = 8_000_000
+BUCKET_ROWS = 2_000_000
+"""Hashes that are sorted at a time: few enough to stay in a cache, and in little memory."""
 _HASHES, _UNIQUE, _COUNTS = "hashes.npy", "unique.npy", "counts.npy"
 
 
@@ -65,7 +66,8 @@ def _count_earlier(bucket: Shard, shards: Sequence[Shard], buckets: int) -> None
 
 def _rank_shard(shard: Shard, buckets: int) -> None:
     hashes = np.array(shard.read_array(_HASHES))
-    number = occurrence_numbers(hashes)
+    has_copies = shard.rows > 0 and int(shard.read_array(_COUNTS).max()) > 1
+    number = occurrence_numbers(hashes) if has_copies else np.zeros(len(hashes), dtype=np.uint64)
     known, earlier = _seen_before(shard, buckets)
     if len(known):
         at = np.minimum(np.searchsorted(known, hashes), len(known) - 1)

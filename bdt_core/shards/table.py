@@ -16,7 +16,7 @@ from bdt_core.errors import SpecError
 from bdt_core.shards.engine import ShardEngine
 from bdt_core.shards.shard import Shard
 from bdt_core.spec import AuditSpec, Split
-from bdt_core.table.audit_table import BIAS_VARIABLE, RANK, AuditTable, Column, LeftOut, Role, tidy
+from bdt_core.table.audit_table import BIAS_VARIABLE, KEY, RANK, AuditTable, Column, LeftOut, Role, tidy
 from bdt_core.table.split import in_order_of_content, is_by_hash, on_test_side, refuse_empty_parts
 
 if TYPE_CHECKING:
@@ -90,9 +90,9 @@ class ShardedTable:
         """Names of the columns that play a role."""
         return self.header.names(role)
 
-    def map_blocks(self, function: Callable[[AuditTable], T]) -> list[T]:
+    def map_blocks(self, function: Callable[[AuditTable], T], columns: Sequence[str] | None = None) -> list[T]:
         """Apply a function to the rows of each shard, where the shard is."""
-        return self.engine.map(partial(on_block, function, self.header, self.part), self.shards)
+        return self.engine.map(partial(on_block, function, self.header, self.part, columns), self.shards)
 
     def map_source_blocks(self, function: Callable[[pd.DataFrame], T]) -> list[T]:
         """Apply a function to the columns that groups need, as they were in the source, of each shard's rows."""
@@ -146,7 +146,7 @@ class ShardedTable:
 
     def counted(self) -> ShardedTable:
         """The same part with its numbers of rows."""
-        counts = self.map_blocks(_count)
+        counts = self.map_blocks(_count, [BIAS_VARIABLE])
         return replace(self, part_rows=sum(one for one, _ in counts), audited_rows=sum(one for _, one in counts))
 
     def to_arrow(self) -> pa.Table:
@@ -187,16 +187,25 @@ class ShardedTable:
         return replace(self.header, frame=tidy(frame).reset_index(drop=True))
 
 
-def on_block(function: Callable[[AuditTable], T], header: AuditTable, part: PartName, shard: Shard) -> T:
+def on_block(
+    function: Callable[[AuditTable], T],
+    header: AuditTable,
+    part: PartName,
+    columns: Sequence[str] | None,
+    shard: Shard,
+) -> T:
     """Apply a function to the rows of a shard's part."""
-    return function(read_block(header, part, shard))
+    return function(read_block(header, part, shard, columns))
 
 
-def read_block(header: AuditTable, part: PartName, shard: Shard) -> AuditTable:
-    """The rows of a shard's part as a table in memory."""
-    frame = shard.read_frame("table.arrow", [name for name in header.frame.columns if name != RANK])
+def read_block(header: AuditTable, part: PartName, shard: Shard, columns: Sequence[str] | None = None) -> AuditTable:
+    """The rows of a shard's part as a table in memory; of some columns, if these are all that is needed."""
+    wanted = [name for name in header.frame.columns if columns is None or name in columns]
+    placed = RANK if header.spec.split.key is None else KEY
+    frame = shard.read_frame("table.arrow", [name for name in {*wanted, placed} if name != RANK])
     frame[RANK] = np.array(shard.read_array("ranks.npy"))
     chosen = rows_of_part(frame, header, part, shard)
+    frame = frame[wanted]
     return replace(header, frame=(frame if chosen.all() else frame[chosen]).reset_index(drop=True))
 
 
@@ -219,7 +228,7 @@ def together(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
             columns[str(name)] = _categories_together(parts)
         else:
             columns[str(name)] = pd.concat(parts, ignore_index=True)
-    return pd.DataFrame(columns)
+    return pd.DataFrame(columns, copy=False)
 
 
 def _categories_together(parts: Sequence[pd.Series]) -> pd.Categorical:

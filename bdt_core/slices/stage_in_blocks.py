@@ -22,7 +22,7 @@ from bdt_core.slices.part_in_blocks import PartInBlocks
 from bdt_core.slices.results import Slices
 from bdt_core.slices.settings import Settings
 from bdt_core.slices.stages import search_parts
-from bdt_core.table.audit_table import AuditTable
+from bdt_core.table.audit_table import BIAS_VARIABLE, AuditTable
 from bdt_core.table.rows import Rows
 
 
@@ -56,7 +56,7 @@ def search_in_blocks(
     DataError
         A column that does not exist.
     """
-    looks = [part.map_blocks(_look) for part in (train, test)]
+    looks = [part.map_blocks(_look, [BIAS_VARIABLE]) for part in (train, test)]
     on_train, on_test = (reduce(add, one) for one in looks)
     sample = _known(train.sample(sample_rows))
     for name in names:
@@ -109,7 +109,7 @@ def _look(table: AuditTable) -> Seen:
 def _scale(table: Rows, seen: Seen) -> Scale:
     """Whole steps around the mean in which values are added up."""
     centring = Centring.of(seen)
-    return centring.scale(sum(table.map_blocks(partial(_steps, centring=centring))))
+    return centring.scale(sum(table.map_blocks(partial(_steps, centring=centring), [BIAS_VARIABLE])))
 
 
 def _steps(table: AuditTable, centring: Centring) -> int:

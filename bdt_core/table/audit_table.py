@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -122,7 +122,11 @@ class AuditTable:
         """Itself; see `bdt_core.table.rows.Rows`."""
         return self
 
-    def map_blocks(self, function: Callable[[AuditTable], T]) -> list[T]:
+    def map_blocks(
+        self,
+        function: Callable[[AuditTable], T],
+        columns: Sequence[str] | None = None,  # noqa: ARG002 - all are at hand
+    ) -> list[T]:
         """Apply a function to each block of rows: here there is one; see `bdt_core.table.rows.Rows`."""
         return [function(self)]
 
@@ -190,7 +194,7 @@ def tidy(frame: pd.DataFrame) -> pd.DataFrame:
             used = column.cat.remove_unused_categories()
             column = used.cat.reorder_categories(sorted(used.cat.categories))
         columns[name] = column
-    return pd.DataFrame(columns)
+    return pd.DataFrame(columns, copy=False)
 
 
 def row_hashes(frame: pd.DataFrame) -> NDArray[np.uint64]:

@@ -8,7 +8,7 @@ the same to the byte.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 if TYPE_CHECKING:
@@ -56,11 +56,12 @@ class Rows(Protocol):
     def in_memory(self) -> AuditTable:
         """All rows of this part as one table in memory; not for large tables that are not there already."""
 
-    def map_blocks(self, function: Callable[[AuditTable], T]) -> list[T]:
+    def map_blocks(self, function: Callable[[AuditTable], T], columns: Sequence[str] | None = None) -> list[T]:
         """Apply a function to each block of rows, wherever it is; results in the order of the blocks.
 
         The function should be a pure one that can be pickled (a function of a module, or a `functools.partial` of
-        one), and what it returns should be small. A table in memory is one block.
+        one), and what it returns should be small. A table in memory is one block. ``columns`` names those that the
+        function looks at, where these are few: others need not be read.
         """
 
     def sample(self, rows: int) -> AuditTable:

@@ -178,7 +178,9 @@ def type_rows(frame: pd.DataFrame, roles: dict[str, Role], spec: AuditSpec) -> t
     join = frame.attrs.get(JOINED) or {}
     columns = {name: facts_of(frame[name]) for name in roles}
     without_match = int(join.get("without_match", 0))
-    return pd.DataFrame(typed), TableFacts(columns, kinds, problems, outcome.facts, without_match, join, no_key)
+    return pd.DataFrame(typed, copy=False), TableFacts(
+        columns, kinds, problems, outcome.facts, without_match, join, no_key
+    )
 
 
 def settle(facts: TableFacts, roles: dict[str, Role], spec: AuditSpec) -> Settled:
@@ -281,7 +283,7 @@ def warnings_on_rows(table: Rows) -> tuple[str, ...]:
     """
     sample = table.sample(table.spec.large_rows) if table.is_large else table.in_memory()
     audited, features = sample.audited, table.names("feature")
-    if len(audited[features].drop_duplicates()) == 1:
+    if all(_is_constant(audited[name]) for name in features):
         raise DataError("All rows have the same feature values, so nobody can be told apart. Add features.")
     numbered = [
         f'Column "{one.name}" numbers the rows one by one; if it is an identifier, add it to "features.exclude".'
@@ -289,6 +291,12 @@ def warnings_on_rows(table: Rows) -> tuple[str, ...]:
         if one.role == "feature" and one.kind == "numeric" and _counts_the_rows(sample.frame[one.name], table.rows)
     ]
     return (*numbered, *find_leaks(audited, features, table.spec).values())
+
+
+def _is_constant(column: pd.Series) -> bool:
+    values = column.cat.codes if isinstance(column.dtype, pd.CategoricalDtype) else column
+    first = values.iloc[0]
+    return bool(values.isna().all() if pd.isna(first) else (values == first).all())
 
 
 def _counts_the_rows(column: pd.Series, rows: int) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -32,9 +32,11 @@ class TableInBlocks:
         assert not self.whole.is_large, "the rows of a large table are not to be held at once"
         return self.whole
 
-    def map_blocks(self, function: Callable[[AuditTable], T]) -> list[T]:
+    def map_blocks(self, function: Callable[[AuditTable], T], columns: Sequence[str] | None = None) -> list[T]:
         asked = pickle.loads(pickle.dumps(function))
-        frames = cut(self.whole.frame, self.cuts)
+        whole = self.whole.frame
+        wanted = [name for name in whole.columns if columns is None or name in columns]
+        frames = cut(whole[wanted], self.cuts)
         return [pickle.loads(pickle.dumps(asked(replace(self.whole, frame=frame)))) for frame in frames]
 
 
