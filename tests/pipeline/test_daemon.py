@@ -1,4 +1,4 @@
-"""A real daemon: files are audited once, bad ones put aside, somebody is told once; and storage on PostgreSQL."""
+"""A real daemon: files and ticks are audited once, bad files put aside, somebody told once; storage on PostgreSQL."""
 
 from __future__ import annotations
 
@@ -17,9 +17,63 @@ Make = Callable[..., AuditSpec]
 CONFIG = Path(__file__).parents[2] / "dagster.postgres.yaml"
 
 
-def test_files_in_the_inbox_are_dealt_with_once(full: bool) -> None:
+def test_files_ticks_messages_and_batches_are_counted_once(full: bool) -> None:
+    """The short form of ``python -m benchmarks production``."""
     found = production.watch(*((60, 6) if full else (3, 1)))
     assert found.problems() == []
+
+
+def one_that_went_well() -> production.Outcome:
+    """Two good files, one bad one, two ticks, and a table that was mended between them."""
+    ran = [("good000.csv", None), ("good001.csv", None), ("bad000.csv", None), (None, "s"), (None, "s")]
+    runs = [
+        {"id": f"{i}", "part": part, "schedule": schedule, "start": 60.0 * i, "end": 60.0 * i + 5,
+         "state": "FAILURE" if i in (2, 3) else "SUCCESS"}
+        for i, (part, schedule) in enumerate(ran)
+    ]  # fmt: skip
+    ticks = [{"time": 60.0 * i, "state": "SUCCESS", "runs": [f"{i}"]} for i in (3, 4)]
+    return production.Outcome(
+        files=3,
+        bad=1,
+        mended=True,
+        seconds=130.0,
+        ledger=production.Ledger(["good000.csv", "good001.csv"], runs, ticks, []),
+        reasons={"bad000.csv": "bad000.csv is empty"},
+        told=["loans HIGH: Run of loans_audit (bad000.csv)", *(f"portfolio {word}: {GATE}" for word in STATES)],
+        batches={"loans": {"good000.csv": 400, "good001.csv": 400}, "portfolio": {"a": 6000, "b": 6000}},
+        memory={"daemon": [100.0] * 1000},
+    )
+
+
+GATE, STATES = "bias_report: bias_gate", ("CRITICAL", "OVER")
+WRONG: dict[str, Callable[[production.Outcome], object]] = {
+    "audited: 1, expected 2": lambda one: one.ledger.made.pop(),
+    "with more than one: good000.csv": lambda one: one.ledger.runs.append({**one.ledger.runs[0], "id": "again"}),
+    "without a run": lambda one: one.ledger.runs.pop(1),
+    "the run of good000.csv ended as FAILURE": lambda one: one.ledger.runs[0].update(state="FAILURE"),
+    "in quarantine: 0, expected 1": lambda one: one.reasons.clear(),
+    "bad000.csv lies there with the reason: ''": lambda one: one.reasons.update({"bad000.csv": ""}),
+    "told 2 times: loans HIGH": lambda one: one.told.append(one.told[0]),
+    "told of bad000.csv": lambda one: one.told.pop(0),
+    "told of a good file": lambda one: one.told.append("loans HIGH: Run of loans_audit (good001.csv)"),
+    "told of the gate, and that it is over: [False]": lambda one: one.told.pop(),
+    "seconds from one to the next: [120]": lambda one: one.ledger.ticks[1].update(time=300.0),
+    "tick with 2 runs": lambda one: one.ledger.ticks[0]["runs"].append("x"),
+    "runs by schedule, but others": lambda one: one.ledger.runs.append({**one.ledger.runs[3], "id": "x"}),
+    "runs that never ended: 1": lambda one: one.ledger.runs[4].update(state="STARTED"),
+    "sensor or schedule: boom": lambda one: one.ledger.errors.append("boom"),
+    "not once with 400 rows: ['good001.csv']": lambda one: one.batches["loans"].update({"good001.csv": 800}),
+    "in the history of portfolio": lambda one: one.batches["portfolio"].popitem(),
+    "memory of the daemon grows: 100 MB": lambda one: one.memory.update(daemon=[100.0] * 600 + [120.0] * 600),
+}
+
+
+@pytest.mark.parametrize("problem", WRONG)
+def test_the_count_sees_what_went_wrong(problem: str) -> None:
+    outcome = one_that_went_well()
+    assert outcome.problems() == []
+    WRONG[problem](outcome)
+    assert any(problem in one for one in outcome.problems()), outcome.problems()
 
 
 def test_an_audit_on_postgresql(
