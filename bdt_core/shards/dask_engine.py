@@ -54,6 +54,11 @@ class DaskShards:
         return str(self._client.dashboard_link)
 
     @property
+    def is_lost(self) -> bool:
+        """Whether the scheduler is gone for good."""
+        return bool(self._client.status == "closed")
+
+    @property
     def room(self) -> int:
         """Bytes of memory for encoded rows on all workers."""
         return int(_SHARE_FOR_ROWS * sum(one["memory_limit"] for one in self._workers().values()))

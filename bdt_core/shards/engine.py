@@ -19,6 +19,10 @@ class ShardEngine(Protocol):
     def room(self) -> int:
         """Bytes of memory for encoded rows; more of them are kept in files."""
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether it can never work again."""
+
     def map(self, function: Callable[[Shard], T], shards: Sequence[Shard]) -> list[T]:
         """Results in the order of the shards.
 
@@ -40,6 +44,8 @@ class LocalEngine:
     room : int
         Bytes of memory for encoded rows.
     """
+
+    is_lost = False
 
     def __init__(self, threads: int | None = None, room: int = 0) -> None:
         self.room = room

@@ -19,13 +19,24 @@ from bdt_core.shards.occurrences import write_hashes, write_ranks
 from bdt_core.shards.shard import Shard
 from bdt_core.shards.table import ShardedTable
 from bdt_core.spec import AuditSpec
-from bdt_core.table.audit_table import BIAS_VARIABLE, RANK, AuditTable, LeftOut, Role, fingerprint, row_hashes, tidy
+from bdt_core.table.audit_table import (
+    BIAS_VARIABLE,
+    RANK,
+    ROW,
+    AuditTable,
+    LeftOut,
+    Role,
+    fingerprint,
+    row_hashes,
+    tidy,
+)
 from bdt_core.table.ranks import added, content_sums
 from bdt_core.table.validate import (
     Settled,
     TableFacts,
     complete_rows,
     hashed_columns,
+    reads_by_row,
     refuse_too_few,
     roles_of,
     settle,
@@ -115,8 +126,8 @@ def _write_shards(
     """Type and write each batch, while the next one is being read."""
     done = 0
     written = []
-    numbered = enumerate(one for one in batches if len(one))
-    for one in in_parallel(lambda pair: _write_shard(pair[1], pair[0], folder, spec), numbered, processors()):
+    placed = _placed(batches, folder)
+    for one in in_parallel(lambda task: _write_shard(*task, spec), placed, processors()):
         written.append(one)
         done += one.shard.rows
         say(done)
@@ -125,11 +136,21 @@ def _write_shards(
     return written
 
 
-def _write_shard(frame: pd.DataFrame, number: int, folder: str, spec: AuditSpec) -> _Written:
+def _placed(batches: Iterable[pd.DataFrame], folder: str) -> Iterator[tuple[Shard, int, pd.DataFrame]]:
+    """Batches with their shards and the number of their first row in the source."""
+    number = first = 0
+    for frame in batches:
+        if len(frame):
+            yield Shard(folder, number, len(frame)), first, frame
+            number, first = number + 1, first + len(frame)
+
+
+def _write_shard(shard: Shard, first: int, frame: pd.DataFrame, spec: AuditSpec) -> _Written:
     frame = with_text_names(frame)
     roles = roles_of(frame, spec)
     typed, facts = type_rows(frame, roles, spec)
-    shard = Shard(folder, number, len(frame))
+    if reads_by_row(spec):
+        typed[ROW] = np.arange(first, first + len(typed), dtype=np.float64)
     shard.write_frame("table.arrow", typed)
     of_groups = group_columns(spec)
     if of_groups:

@@ -46,6 +46,8 @@ class Shard:
         for what in several:
             file = self._file(what)
             file.unlink(missing_ok=True)
+            if is_remote(self.folder):
+                _copy_of(file).unlink(missing_ok=True)
 
     def write_frame(self, what: str, frame: pd.DataFrame) -> None:
         """Write columns that `read_frame` maps into memory."""
@@ -114,6 +116,8 @@ class Shard:
             file.fs.put_file(str(copy), file.path)  # type: ignore[union-attr]
         except Exception as error:  # whatever the object store's library raises
             raise OutputError(f"{file} cannot be written: {type(error).__name__}: {str(error)[:200]}.") from None
+        finally:
+            copy.unlink(missing_ok=True)  # who reads it takes a copy, which may be somebody else
 
     def _readable(self, what: str) -> Path:
         """The file, or this process's copy of it."""
@@ -172,6 +176,7 @@ def write_whole(file: Path, write: Callable[[Path], None]) -> None:
 def lost(file: Path | UPath) -> UnreachableError:
     """What to say of a file that was there."""
     return UnreachableError(
-        f"{file} is gone or damaged: a temporary file of this audit was deleted or changed while it ran. Nothing is "
-        "reported from the rest; run the audit again."
+        f"{file} is gone or damaged: a temporary file of this audit was deleted or changed while it ran, or lies in a "
+        "folder that this machine does not see (all workers of a cluster must see TMPDIR, or BDT_STORAGE in Dagster). "
+        "Nothing is reported from the rest; run the audit again."
     )

@@ -122,7 +122,7 @@ def validate(frame: pd.DataFrame, spec: AuditSpec) -> AuditTable:
     typed, facts = type_rows(frame, roles, spec)
     settled = settle(facts, roles, spec)
     typed = typed[settled.kept(typed, spec)]
-    if spec.local_bias is not None and isinstance(spec.local_bias.embeddings, str):
+    if reads_by_row(spec):
         typed[ROW] = np.arange(len(typed), dtype=np.float64)
     keep, lost = complete_rows(typed, settled, spec)
     result = (typed if keep.all() else typed[keep]).reset_index(drop=True)
@@ -141,6 +141,11 @@ def validate(frame: pd.DataFrame, spec: AuditSpec) -> AuditTable:
         table = with_ranks(table)
     sums = content_sums(row_hashes(result[table.used]))
     return replace(table, fingerprint=fingerprint(sums), warnings=(*settled.warnings, *warnings_on_rows(table)))
+
+
+def reads_by_row(spec: AuditSpec) -> bool:
+    """Whether something beside the table is read by the number of the row in the source."""
+    return spec.local_bias is not None and isinstance(spec.local_bias.embeddings, str)
 
 
 def roles_of(frame: pd.DataFrame, spec: AuditSpec) -> dict[str, Role]:

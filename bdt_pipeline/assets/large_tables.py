@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
 from upath import UPath
 
+from bdt_core.errors import OutputError
 from bdt_core.spec import AuditSpec
 from bdt_pipeline.assets.common import AuditAssets
-from bdt_pipeline.resources.storage import make_folder, storage_root
+from bdt_pipeline.resources.storage import STORAGE_VARIABLE, make_folder, storage_root
 
 _SAY_EVERY = 10.0
 
@@ -34,11 +37,10 @@ def source_rows(raw_data: Any, spec: AuditSpec) -> Any:
 
 
 def validated_in_shards(audit: AuditAssets, context: dg.AssetExecutionContext, spec: AuditSpec) -> Any:
-    """The table as columns in a folder of the run's own; folders of earlier runs are removed then."""
+    """The table as columns in a folder of the run's own; folders of runs that have ended are removed then."""
     part = context.partition_key if context.has_partition_key else "all"
     parent = storage_root(context.instance, audit.storage) / audit.spec.name / "columns" / _plain(part)
     folder = parent / context.run.run_id
-    make_folder(folder)
     said = time.monotonic()
 
     def progress(what: str, done: int, total: int | None) -> None:
@@ -47,9 +49,15 @@ def validated_in_shards(audit: AuditAssets, context: dg.AssetExecutionContext, s
             said = time.monotonic()
             context.log.info(f"{what}: {done:,} of {total:,} rows" if total else f"{what}: {done:,} rows")
 
-    table = audit.stages.validate_in_shards(spec, str(folder), progress)
+    try:
+        make_folder(folder)
+        _announce_disk(context, spec, folder)
+        table = audit.stages.validate_in_shards(spec, str(folder), progress)
+    except BaseException:
+        _remove(folder)  # what is there already may fill a disk
+        raise
     for other in parent.iterdir():
-        if other.name != folder.name:
+        if other.name != folder.name and not _still_runs(context.instance, other.name):
             _remove(other)
     dashboard = getattr(table.engine, "dashboard", None)
     if dashboard is not None:
@@ -81,6 +89,44 @@ def work_metadata(table: Any) -> dict[str, Any]:
     }
 
 
+def _announce_disk(context: dg.AssetExecutionContext, spec: AuditSpec, folder: UPath) -> None:
+    """Say how much disk the table will take, as far as it is known.
+
+    Raises
+    ------
+    OutputError
+        A disk of this machine has less.
+    """
+    from bdt_core.shards.memory import in_words
+    from bdt_core.shards.opening import memory_plan
+
+    needed = memory_plan(spec).disk
+    if needed is None:
+        return
+    scratch = Path(tempfile.gettempdir())
+    context.log.info(
+        f"Temporary columns go to {folder}, encoded rows that find no memory to {scratch}: about {in_words(needed)}."
+    )
+    columns = folder if isinstance(folder, Path) else scratch  # of an object store, copies
+    wanted = {columns: 2 * needed // 3}
+    if spec.engine.dask is None or spec.engine.dask.address is None:  # else they are on other machines
+        rows_at = columns if columns.stat().st_dev == scratch.stat().st_dev else scratch
+        wanted[rows_at] = wanted.get(rows_at, 0) + needed // 3
+    for place, size in wanted.items():
+        free = shutil.disk_usage(place).free
+        if size > free:
+            raise OutputError(
+                f"{place} has {in_words(free)} free, and the temporary files of the table need about {in_words(size)} "
+                "there. Free space, or name another place in the environment variable "
+                f"{'TMPDIR' if place == scratch else STORAGE_VARIABLE}, and run the audit again."
+            )
+
+
+def _still_runs(instance: dg.DagsterInstance, run_id: str) -> bool:
+    run = instance.get_run_by_id(run_id)
+    return run is not None and not run.is_finished
+
+
 def _plain(part: str) -> str:
     """A partition's key as the name of a folder, which never leads out of the store."""
     import hashlib
@@ -93,4 +139,5 @@ def _remove(folder: UPath) -> None:
     if isinstance(folder, Path):
         shutil.rmtree(folder, ignore_errors=True)
     else:
-        folder.fs.rm(folder.path, recursive=True)
+        with suppress(FileNotFoundError):  # an object store has no folder without files
+            folder.fs.rm(folder.path, recursive=True)
