@@ -203,3 +203,16 @@ def test_a_shard_in_which_a_column_is_always_missing():
     train, _ = split_rows(validate(frame, spec), spec.split)
     with sharded(frame, spec, [1500]) as shards:
         assert_same_rows(shards.divided(spec.split)[0].in_memory().frame, train.frame)
+
+
+def test_rows_are_numbered_as_in_the_source_for_what_is_read_beside_it(tmp_path):
+    frame = people()
+    np.save(tmp_path / "embeddings.npy", np.zeros((len(frame), 2)))
+    local_bias = {"group": "town", "embeddings": str(tmp_path / "embeddings.npy")}
+    spec = parse_spec({**SPEC, "local_bias": local_bias})
+    _, test = split_rows(validate(frame, spec), spec.split)
+    with sharded(frame, spec, [100, 3000]) as shards:
+        assert_same_rows(shards.divided(spec.split)[1].in_memory().frame, test.frame)
+    assert frame["income"].iloc[test.frame["(row)"].astype(int)].tolist() == pytest.approx(
+        test.frame["income"].tolist(), nan_ok=True
+    )
