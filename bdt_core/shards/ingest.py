@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,6 +30,8 @@ from bdt_core.table.audit_table import (
     row_hashes,
     tidy,
 )
+from bdt_core.table.batches import Batches
+from bdt_core.table.files import FilesPart
 from bdt_core.table.ranks import added, content_sums
 from bdt_core.table.validate import (
     Settled,
@@ -44,6 +46,9 @@ from bdt_core.table.validate import (
     warnings_on_rows,
     with_text_names,
 )
+
+_AT_A_TIME = 32
+"""Parts that are given out together: then it is said how far it is."""
 
 T = TypeVar("T")
 Progress = Callable[[str, int, int | None], None]
@@ -85,7 +90,12 @@ def ingest(
         The folder cannot take the shards.
     """
     say = progress or (lambda *_: None)
-    written = _write_shards(batches, spec, str(folder), lambda done: say("read the table", done, rows))
+    announce = functools.partial(_announce, say, rows)
+    parts = batches.parts() if isinstance(batches, Batches) else None
+    if parts is None:
+        written = _write_shards(batches, spec, str(folder), announce)
+    else:
+        written = _write_parts(parts, spec, str(folder), engine, announce)
     facts = functools.reduce(lambda one, other: one + other, (one.facts for one in written))
     roles = written[0].roles
     settled = settle(facts, roles, spec)
@@ -134,6 +144,32 @@ def _write_shards(
     if not written:
         raise SourceError(f"{spec.source.described} has a header but no rows.")
     return written
+
+
+def _write_parts(
+    parts: Sequence[FilesPart], spec: AuditSpec, folder: str, engine: ShardEngine, say: Callable[[int], object]
+) -> list[_Written]:
+    """Read, type and write each part where it will be worked on."""
+    firsts = np.cumsum([0, *(one.rows for one in parts)]).tolist()
+    shards = [Shard(folder, number, one.rows) for number, one in enumerate(parts)]
+    written: list[_Written] = []
+    for start in range(0, len(parts), _AT_A_TIME):
+        some = {
+            shard.number: (parts[shard.number], firsts[shard.number]) for shard in shards[start : start + _AT_A_TIME]
+        }
+        task = functools.partial(_write_part, parts=some, spec=spec)
+        written += engine.map(task, shards[start : start + _AT_A_TIME])
+        say(firsts[min(start + _AT_A_TIME, len(parts))])
+    return written
+
+
+def _write_part(shard: Shard, parts: dict[int, tuple[FilesPart, int]], spec: AuditSpec) -> _Written:
+    part, first = parts[shard.number]
+    return _write_shard(shard, first, part.read(), spec)
+
+
+def _announce(say: Progress, rows: int | None, done: int) -> None:
+    say("read the table", done, rows)
 
 
 def _placed(batches: Iterable[pd.DataFrame], folder: str) -> Iterator[tuple[Shard, int, pd.DataFrame]]:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Notice = Callable[[str], None]
 
 _SHARD_CELLS = 20_000_000
-_SHARD_ROWS = 1_000_000
+_SHARD_ROWS = 1 << 20  # what most writers of Parquet store together
 
 
 @dataclass(frozen=True)

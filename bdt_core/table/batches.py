@@ -14,7 +14,7 @@ from bdt_core.errors import SourceError, did_you_mean
 from bdt_core.spec import Source
 from bdt_core.table.column_types import Dtype, conformed, holding_missing
 from bdt_core.table.databases import QueryTable
-from bdt_core.table.files import FilesTable
+from bdt_core.table.files import FilesPart, FilesTable
 from bdt_core.table.joining import ArrayBeside, JoinedTable
 from bdt_core.table.source_size import SourceSize, measure_source, schema_of
 from bdt_core.table.sources import arrays_beside, as_frame, joined_table, main_table, refuse_unfit
@@ -164,6 +164,12 @@ class Batches:
     def close(self) -> None:
         """Close files and connections."""
         self._open.close()
+
+    def parts(self) -> list[FilesPart] | None:
+        """Parts of about ``batch_rows`` rows that can be read side by side; None where there are none."""
+        if self._arrays or self._join is not None or not isinstance(self._table, FilesTable):
+            return None
+        return self._table.parts(self.batch_rows)
 
     def lacks_matches(self) -> bool:
         """Whether a row has no match in the table that is joined: a pass over the keys."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import BinaryIO, Protocol
 
@@ -109,6 +110,22 @@ class FilesTable:
             for piece in table.pieces(rows, names, self.dtypes):
                 yield piece[names]
 
+    def parts(self, rows: int) -> list[FilesPart] | None:
+        """The table in parts of about so many rows, each of which can be read by itself, once it is settled.
+
+        None where there is no telling where a part begins without reading what stands before it: texts, and Parquet
+        files whose rows are stored in groups of more than twice as many.
+        """
+        parts: list[FilesPart] = [FilesPart(self.dtypes)]
+        for table in self.tables:
+            if not isinstance(table, ParquetTable) or max(table.footer.groups, default=0) > 2 * rows:
+                return None
+            for group, size in enumerate(table.footer.groups):
+                if parts[-1].rows + size > rows:
+                    parts.append(FilesPart(self.dtypes))
+                parts[-1].add(table, group, size)
+        return [one for one in parts if one.rows]
+
     def beginning(self, rows: int) -> pd.DataFrame:
         """The first rows, without a look at the others; what footers say of the types is kept."""
         stored = [one.announced() for one in self.tables if isinstance(one, ParquetTable)]
@@ -125,6 +142,40 @@ class FilesTable:
             one.footer.rows if isinstance(one, ParquetTable) else round(file.size() / lengths[0])
             for file, one in zip(self.files, self.tables, strict=True)
         )
+
+
+@dataclass
+class FilesPart:
+    """Some rows of Parquet files that are read together; it can be read elsewhere.
+
+    Attributes
+    ----------
+    dtypes : dict of str to dtype of pandas
+        Of the whole table.
+    rows : int
+    """
+
+    dtypes: dict[str, Dtype]
+    rows: int = 0
+    _groups: list[tuple[ParquetTable, list[int]]] = field(default_factory=list)
+
+    def add(self, table: ParquetTable, group: int, rows: int) -> None:
+        """Take in a group of rows."""
+        self.rows += rows
+        if self._groups and self._groups[-1][0] is table:
+            self._groups[-1][1].append(group)
+        else:
+            self._groups.append((table, [group]))
+
+    def read(self) -> pd.DataFrame:
+        """Its rows, with the types of the whole table."""
+        names = list(self.dtypes)
+        pieces = [
+            piece[names]
+            for table, groups in self._groups
+            for piece in table.pieces(self.rows, names, self.dtypes, groups)
+        ]
+        return pieces[0] if len(pieces) == 1 else pd.concat(pieces, ignore_index=True)
 
 
 class _Table(Protocol):

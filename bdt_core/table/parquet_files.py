@@ -86,13 +86,18 @@ class ParquetTable:
             table = opened.read().select(self.footer.schema.names)
             return self._as_it_stands(table.replace_schema_metadata(self.footer.schema.metadata))
 
-    def pieces(self, rows: int, columns: Collection[str], dtypes: Mapping[str, Dtype]) -> Iterator[pd.DataFrame]:
-        """Its rows from first to last, at most so many at a time, with the types of the table of all files."""
+    def pieces(
+        self, rows: int, columns: Collection[str], dtypes: Mapping[str, Dtype], groups: Sequence[int] | None = None
+    ) -> Iterator[pd.DataFrame]:
+        """Its rows from first to last, at most so many at a time, with the types of the table of all files.
+
+        Given some of the groups that the rows are stored in, the rows of these.
+        """
         import pyarrow as pa
 
         names = [name for name in self.names if name in columns]
         stored = [name for name in names if name not in self.keys] or self.footer.schema.names[:1]
-        for batch in self._batches(rows, stored):
+        for batch in self._batches(rows, stored, groups):
             yield conformed(self._frame(pa.Table.from_batches([batch]), dtypes, names), {n: dtypes[n] for n in names})
 
     def beginning(self, rows: int) -> pd.DataFrame:
@@ -114,9 +119,9 @@ class ParquetTable:
             str(self.file.path), buffer_size=_BUFFER, pre_buffer=False, page_checksum_verification=True
         )
 
-    def _batches(self, rows: int, names: list[str]) -> Iterator[pa.RecordBatch]:
+    def _batches(self, rows: int, names: list[str], groups: Sequence[int] | None = None) -> Iterator[pa.RecordBatch]:
         with reading(self.file, "Parquet", self.footer.version), self._opened() as opened:
-            for group in range(self.footer.groups):
+            for group in range(len(self.footer.groups)) if groups is None else groups:
                 for batch in opened.iter_batches(rows, [group], names):
                     # Names with dots bring others along, which are not selected.
                     yield batch.select(names).replace_schema_metadata(self.footer.schema.metadata)

@@ -27,8 +27,9 @@ class Footer:
     ----------
     schema : pyarrow.Schema
         Without what pandas stored as an index.
-    rows, groups : int
-        Rows, and the groups that they are stored in.
+    rows : int
+    groups : tuple of int
+        Rows of each of the groups that they are stored in.
     missing : dict of str to (int or None)
         Missing values of each column; None where the file does not say.
     version : object
@@ -37,7 +38,7 @@ class Footer:
 
     schema: pa.Schema
     rows: int
-    groups: int
+    groups: tuple[int, ...]
     missing: dict[str, int | None]
     version: object
 
@@ -60,7 +61,8 @@ def read_footer(file: SourceFile, open_file: Callable[[], pq.ParquetFile]) -> Fo
             raise SourceError(repeated_message(file.where, repeated))
         kept = _without_index(schema)
         missing = {name: _missing(metadata, leaf) for name, leaf in _leaves(schema).items() if name in kept.names}
-        return Footer(kept, metadata.num_rows, metadata.num_row_groups, missing, version)
+        groups = tuple(metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
+        return Footer(kept, metadata.num_rows, groups, missing, version)
 
 
 @lru_cache(maxsize=64)

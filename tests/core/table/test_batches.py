@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 import json
+import pickle
 import sqlite3
 from collections.abc import Iterator
 from decimal import Decimal
@@ -17,7 +18,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from bdt_core.spec import Source
@@ -375,3 +376,22 @@ def test_a_join_is_the_one_of_pandas(left, right, batch_rows):
         if people["id"].dtype == labels["id"].dtype:
             plain = people.merge(labels, on="id", how="left")
             pd.testing.assert_frame_equal(whole, plain)
+
+
+@settings(max_examples=20)
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=5), st.integers(1, 8), st.integers(5, 30))
+def test_parts_of_parquet_files_are_read_by_themselves(sizes, group, rows):
+    numbers = iter(range(1000))
+    with TemporaryDirectory() as folder:
+        for place, size in enumerate(sizes):
+            its = [next(numbers) for _ in range(size)]
+            frame = pd.DataFrame({"a": np.array(its, dtype=np.int32), "b": [str(one % 3) for one in its]})
+            frame["b"] = frame["b"].astype("category")
+            pq.write_table(pa.Table.from_pandas(frame), f"{folder}/{place}.parquet", row_group_size=group)
+        assume(sum(sizes) > 0)
+        whole = read_table(Source(path=f"{folder}/*.parquet"))
+        with open_batches(Source(path=f"{folder}/*.parquet"), batch_rows=rows) as batches:
+            parts = pickle.loads(pickle.dumps(batches.parts()))
+        assert all(one.rows <= 2 * rows for one in parts)
+        frames = [one.read() for one in parts[::-1]][::-1]
+    pd.testing.assert_frame_equal(pd.concat(frames, ignore_index=True), whole)
