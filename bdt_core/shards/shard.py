@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import functools
 import hashlib
-import os
+import uuid
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -93,7 +93,7 @@ class Shard:
         file = self._readable(what)
         try:
             array: NDArray[Any] = np.load(file, mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError):
+        except (OSError, ValueError, EOFError):
             raise lost(file) from None
         return array
 
@@ -161,7 +161,7 @@ def write_whole(file: Path, write: Callable[[Path], None]) -> None:
     OutputError
         It cannot be written, as on a full disk.
     """
-    unfinished = file.with_name(f"{file.name}.{os.getpid()}.part")
+    unfinished = file.with_name(f"{file.name}.{uuid.uuid4().hex}.part")  # two threads may want the same copy
     try:
         write(unfinished)
         unfinished.replace(file)
