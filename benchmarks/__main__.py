@@ -6,7 +6,18 @@ import importlib
 import inspect
 import sys
 
-NAMES = ("fairness", "hbac", "logan", "mitigation", "production", "slices", "validity")
+NAMES = (
+    "cost_model",
+    "fairness",
+    "hbac",
+    "large",
+    "large_dask",
+    "logan",
+    "mitigation",
+    "production",
+    "slices",
+    "validity",
+)
 
 
 def main(arguments: list[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bdt_core.errors import BDTError, SpecError, UnreachableError
@@ -22,6 +23,7 @@ _TRIES = 4
 
 _LOOK_EVERY = 1.0
 _CONNECT_WITHIN = 30.0
+_FETCH_WITHIN = 60.0
 _NO_WORKERS_FOR = 120.0
 _SHARE_FOR_ROWS = 0.4
 """Of a worker's memory; Dask pauses workers that use most of it."""
@@ -77,33 +79,43 @@ class DaskShards:
         from distributed.comm.core import CommClosedError
 
         pickled = cloudpickle.dumps(function)
+        tries = Counter(shard.number for shard in shards)
+        answers: list[Any] = [None] * len(shards)
         try:
-            tries = Counter(shard.number for shard in shards)
-            running = {self._submit(pickled, shard): place for place, shard in enumerate(shards)}
-            answers: list[Any] = [None] * len(shards)
+            running = self._submit_all(pickled, shards)
             while running:
-                try:
-                    done = wait(list(running), timeout=_LOOK_EVERY, return_when="FIRST_COMPLETED").done
-                except Late:
-                    done = set()
-                for future in done:
-                    place = running.pop(future)
-                    if future.status == "finished":
-                        answers[place] = future
-                    else:
-                        self._again(future, shards[place], tries)
-                        running[self._submit(pickled, shards[place])] = place
+                with suppress(Late):
+                    wait(list(running), timeout=_LOOK_EVERY)
+                for place, answer in self._fetched(running).items():
+                    answers[place] = answer
                 self._refuse_lost_scheduler()
                 alive = self._workers()
                 for future, place in list(running.items()):
-                    if self._homes[shards[place].number] not in alive:
+                    is_over = future.status not in ("pending", "finished")
+                    if is_over or self._homes[shards[place].number] not in alive:
                         del running[future]
-                        self._again(None, shards[place], tries)
+                        self._again(future if future.status == "error" else None, shards[place], tries)
                         future.cancel()
                         running[self._submit(pickled, shards[place])] = place
-            return list(self._client.gather(answers))
         except (CommClosedError, CancelledError, OSError) as error:
             raise _lost_scheduler() from error
+        return answers
+
+    def _fetched(self, running: dict[Future[Any], int]) -> dict[int, Any]:
+        """Answers that are there, by place; what is lost on the way, with its worker, goes on running."""
+        from distributed import CancelledError
+        from distributed import TimeoutError as Late
+
+        finished = [one for one in running if one.status == "finished"]
+        if not finished:
+            return {}
+        try:
+            # What `Client.gather` calls; that itself waits for ever.
+            answers = self._client.sync(self._client._gather, finished, callback_timeout=_FETCH_WITHIN)
+        except (Late, CancelledError, _killed()):
+            self._seen = (-_LOOK_EVERY, {})  # who is there now?
+            return {}
+        return {running.pop(future): answer for future, answer in zip(finished, answers, strict=True)}
 
     def __enter__(self) -> DaskShards:
         return self
@@ -112,6 +124,18 @@ class DaskShards:
         self._client.close(timeout=5)
         if self._cluster is not None:
             self._cluster.close(timeout=10)
+
+    def _submit_all(self, pickled: bytes, shards: Sequence[Shard]) -> dict[Future[Any], int]:
+        """One message per worker, not one per shard."""
+        homes: dict[str, list[int]] = {}
+        for place, shard in enumerate(shards):
+            homes.setdefault(self._home(shard), []).append(place)
+        running: dict[Future[Any], int] = {}
+        for home, places in homes.items():
+            its = [shards[place] for place in places]
+            futures = self._client.map(_apply, [pickled] * len(its), its, workers=[home], pure=False)
+            running |= dict(zip(futures, places, strict=True))
+        return running
 
     def _submit(self, pickled: bytes, shard: Shard) -> Future[Any]:
         return self._client.submit(_apply, pickled, shard, workers=[self._home(shard)], pure=False)
@@ -137,12 +161,10 @@ class DaskShards:
 
     def _again(self, future: Future[Any] | None, shard: Shard, tries: Counter[int]) -> None:
         """Whether a shard may be given out once more; what went wrong otherwise."""
-        from distributed.scheduler import KilledWorker
-
         error = None if future is None else future.exception(timeout=10)
         if isinstance(error, BDTError):
             raise error
-        if error is not None and not isinstance(error, KilledWorker):
+        if error is not None and not isinstance(error, _killed()):
             raise UnreachableError(
                 f"A worker of the Dask cluster failed on part {shard.number} of the table: {type(error).__name__}: "
                 f"{str(error)[:200]}. The workers need the same packages in the same versions as this process."
@@ -200,6 +222,13 @@ def _connected(settings: DaskEngine) -> tuple[Client, Any]:
             "workers with: dask worker ADDRESS"
         ) from None
     return client, None
+
+
+def _killed() -> type[Exception]:
+    from distributed.scheduler import KilledWorker
+
+    killed: type[Exception] = KilledWorker
+    return killed
 
 
 def _lost_scheduler() -> UnreachableError:

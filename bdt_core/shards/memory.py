@@ -15,6 +15,9 @@ _TIMES = 6
 """A table in memory takes about so many times its own size: as read, typed, in two parts, encoded, and while a stage
 works on it."""
 
+_BESIDE = 50
+"""Bytes per row beside the columns: bias variable, rank, hash, and what is there while ranks are made."""
+
 
 @dataclass(frozen=True)
 class MemoryPlan:
@@ -37,7 +40,7 @@ class MemoryPlan:
     disk: int | None
 
 
-def plan_memory(wanted: str, memory_limit: str | None, estimated: int | None) -> MemoryPlan:
+def plan_memory(wanted: str, memory_limit: str | None, estimated: int | None, rows: int | None = None) -> MemoryPlan:
     """Decide whether a table is held in memory.
 
     Parameters
@@ -48,6 +51,8 @@ def plan_memory(wanted: str, memory_limit: str | None, estimated: int | None) ->
         ``clustering.memory_limit``; by default half of the memory that is available.
     estimated : int or None
         Bytes of the table as a DataFrame, if they are known.
+    rows : int, optional
+        Rows of the table, if they are known.
 
     Examples
     --------
@@ -57,7 +62,7 @@ def plan_memory(wanted: str, memory_limit: str | None, estimated: int | None) ->
     """
     limit = in_bytes(memory_limit) if memory_limit is not None else available_memory() // 2
     needed = None if estimated is None else _TIMES * estimated
-    disk = None if estimated is None else 2 * estimated
+    disk = None if estimated is None else 2 * estimated + _BESIDE * (rows or 0)
     if wanted == "in_memory":
         return MemoryPlan(False, '"clustering.memory" is in_memory', limit, disk)
     if wanted == "out_of_core":

@@ -95,8 +95,9 @@ def memory_plan(spec: AuditSpec) -> MemoryPlan:
 
     wanted = "out_of_core" if spec.engine.dask is not None else spec.clustering.memory
     needs_size = wanted != "in_memory" and not (spec.source.path or "").startswith("demo:")
-    estimated = measure_source(spec.source).estimated_bytes if needs_size else None
-    plan = plan_memory(wanted, spec.clustering.memory_limit, estimated)
+    size = measure_source(spec.source) if needs_size else None
+    known = (None, None) if size is None else (size.estimated_bytes, size.rows)
+    plan = plan_memory(wanted, spec.clustering.memory_limit, *known)
     if spec.engine.dask is not None:
         return MemoryPlan(True, "the audit runs on a Dask cluster", plan.limit, plan.disk)
     return plan

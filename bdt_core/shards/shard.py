@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import functools
 import hashlib
+import threading
 import uuid
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
@@ -141,14 +142,20 @@ def _copy_of(file: Path | UPath) -> Path:
     return process_folder() / f"{name}-{file.name}"
 
 
-@functools.cache
 def process_folder() -> Path:
     """A folder of this process for copies, removed when it ends."""
+    with _one_folder:
+        return _process_folder()
+
+
+@functools.cache
+def _process_folder() -> Path:
     from bdt_core.shards.scratch import scratch_folder
 
     return _at_exit.enter_context(scratch_folder())
 
 
+_one_folder = threading.Lock()
 _at_exit = ExitStack()
 atexit.register(_at_exit.close)
 
@@ -168,8 +175,8 @@ def write_whole(file: Path, write: Callable[[Path], None]) -> None:
     except OSError as error:
         unfinished.unlink(missing_ok=True)
         raise OutputError(
-            f"{file.parent} cannot take the temporary columns of the table: {error.strerror or error}. Free space "
-            "there, or name a folder on another disk in the environment variable TMPDIR, and run the audit again."
+            f"{file.parent} cannot take the temporary columns of the table: {error.strerror or 'is it full?'}. "
+            "Free space there, or name a folder on another disk in the environment variable TMPDIR, and run the audit again."
         ) from None
 
 

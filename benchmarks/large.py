@@ -1,0 +1,578 @@
+"""Whole audits of tables that are larger than memory: time, memory, disk, and how they grow with the rows.
+
+``python -m benchmarks large [--rows=100] [--kinds=numeric,categorical] [--cache=.benchmarks] [--resume]`` writes tables
+of up to so many million rows, and audits a hundredth, a tenth and all of the rows out of core; the tenth in memory,
+too. Each audit is a process of its own, and what it measured is added to ``large.jsonl`` in the cache at once: with
+``--resume`` what is there already is not measured again. The section of RESULTS.md is written from ten million rows
+on; fewer are a trial, which only prints.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial, reduce
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bdt_core.shards.engine import ShardEngine
+from bdt_core.shards.shard import Shard
+from bdt_core.shards.table import ShardedTable
+from benchmarks.measuring import machine, markdown_table, write_section
+
+if TYPE_CHECKING:
+    from bdt_core.clustering.sharded import ShardSplitter
+    from bdt_core.table.audit_table import AuditTable
+
+FEATURES, LEVELS = 10, 6
+FILE_ROWS = 1_000_000
+MEMORY_LIMIT = "1 GB"
+"""Half of it is for encoded rows: those of 100 million rows go into files."""
+WANTED_EXPONENT, WANTED_PEAK, WANTED_PASS = 1.05, 2e9, 3.0
+_REPEATS = 7
+
+Record = dict[str, Any]
+
+
+def run(
+    rows: str = "100", kinds: str = "numeric,categorical", cache: str = ".benchmarks", resume: bool = False
+) -> None:
+    """Measure everything, and write the section of RESULTS.md."""
+    largest = round(float(rows) * 1e6)
+    sizes = [largest // 100, largest // 10, largest]
+    folder = Path(cache).resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    store = Measured(folder / "large.jsonl")
+    for kind in kinds.split(","):
+        data = generate(folder / f"large-{kind}", kind, largest, min(FILE_ROWS, sizes[0]))
+        try:
+            work: list[tuple[str, int]] = [("out_of_core", one) for one in sizes]
+            work += [("in_memory", sizes[1]), ("passes", sizes[1])]
+            for what, size in work:
+                measure(store, folder, data, what, kind, size, min(FILE_ROWS, sizes[0]), resume)
+        finally:
+            shutil.rmtree(data, ignore_errors=True)
+    text = section(store.records(), sizes)
+    print(text)
+    if largest >= 10_000_000:
+        write_section("large", text)
+
+
+class Measured:
+    """Records in a file, one a line; of those for the same work the last one counts.
+
+    Parameters
+    ----------
+    file : Path
+    """
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    def add(self, record: Record) -> None:
+        """Write a record down."""
+        with self.file.open("a", encoding="utf-8") as lines:
+            lines.write(json.dumps(record) + "\n")
+
+    def records(self) -> list[Record]:
+        """What there is, in the order in which it was first measured."""
+        found: dict[tuple[Any, ...], Record] = {}
+        for line in self.file.read_text(encoding="utf-8").splitlines() if self.file.exists() else ():
+            one = json.loads(line)
+            found[one["what"], one.get("kind"), one.get("rows"), one.get("workers")] = one
+        return list(found.values())
+
+    def of(self, what: str, kind: str, rows: int | None = None) -> list[Record]:
+        """Records of some work that did not fail, by rising rows."""
+        chosen = [one for one in self.records() if (one["what"], one.get("kind")) == (what, kind)]
+        chosen = [one for one in chosen if "failed" not in one and rows in (None, one["rows"])]
+        return sorted(chosen, key=lambda one: int(one["rows"]))
+
+
+def generate(folder: Path, kind: str, rows: int, file_rows: int) -> Path:
+    """Write Parquet files of random rows, one after the other: ten features, and a bias variable of 0 and 1.
+
+    People with high first two numbers, or with the first level of the first two categories, fare worse.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    folder.mkdir(parents=True, exist_ok=True)
+    names = pa.array([f"level {level}" for level in range(LEVELS)])
+    for number in range(-(-rows // file_rows)):
+        file = folder / f"{number:05d}.parquet"
+        if file.exists():
+            continue
+        rng = np.random.default_rng([number, kind == "numeric"])
+        n = min(file_rows, rows - number * file_rows)
+        columns: dict[str, Any] = {}
+        if kind == "numeric":
+            X = rng.standard_normal((FEATURES, n), dtype=np.float32)
+            worse = (X[0] > 0.5) & (X[1] > 0.5)
+            columns = {f"n{j}": pa.array(X[j]) for j in range(FEATURES)}
+        else:
+            codes = rng.integers(0, LEVELS, (FEATURES, n), dtype=np.int8)
+            worse = (codes[0] == 0) & (codes[1] == 0)
+            columns = {f"c{j}": pa.DictionaryArray.from_arrays(pa.array(codes[j]), names) for j in range(FEATURES)}
+        columns["wrong"] = pa.array((rng.random(n) < 0.2 + 0.2 * worse).astype(np.int8))
+        unfinished = file.with_suffix(".part")
+        pq.write_table(pa.table(columns), unfinished)
+        unfinished.rename(file)
+    return folder
+
+
+def measure(
+    store: Measured,
+    folder: Path,
+    data: Path,
+    what: str,
+    kind: str,
+    rows: int,
+    file_rows: int,
+    resume: bool,
+    **more: Any,
+) -> None:
+    """Do one piece of work in a process of its own, and write down what it found, or how it failed."""
+    key = {"what": what, "kind": kind, "rows": rows, **more}
+    if resume and any("failed" not in one and key.items() <= one.items() for one in store.records()):
+        return
+    print(f"{time.strftime('%H:%M:%S')} {key}", flush=True)
+    scratch = Path(tempfile.mkdtemp(prefix="large-tmp-", dir=folder))
+    source = folder / f"{data.name}-{rows}"  # as many of the files as there are rows wanted; the report names it
+    shutil.rmtree(source, ignore_errors=True)
+    source.mkdir()
+    for file in sorted(data.glob("*.parquet"))[: -(-rows // file_rows)]:
+        (source / file.name).symlink_to(file)
+    task = {**key, "source": str(source / "*.parquet"), "large_rows": max(1000, min(file_rows, 1_000_000))}
+    module = "benchmarks.large_dask" if more else "benchmarks.large"
+    environment = {**os.environ, "TMPDIR": str(scratch), "PYTHONPATH": str(Path(__file__).parents[1])}
+    try:
+        ended = subprocess.run(
+            [sys.executable, "-m", module, json.dumps(task)],
+            capture_output=True,
+            text=True,
+            env=environment,
+            check=False,
+        )
+        lines = ended.stdout.strip().splitlines()
+        if ended.returncode == 0 and lines:
+            store.add({**key, **json.loads(lines[-1])})
+        else:
+            reason = ended.stderr.strip().splitlines()[-1:] or ["nothing was printed"]
+            store.add({**key, "failed": f"exit code {ended.returncode}: {reason[0][:500]}"})
+            print(ended.stderr[-3000:], file=sys.stderr)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+        shutil.rmtree(source, ignore_errors=True)
+
+
+def specification(task: Record) -> dict[str, Any]:
+    """What is audited, with the defaults but for where it is done."""
+    return {
+        "name": "large",
+        "source": {"path": task["source"]},
+        "bias_variable": {"column": "wrong"},
+        "clustering": {"memory": task["what"] if task["what"] == "in_memory" else "out_of_core"}
+        | ({} if task["what"] == "in_memory" else {"memory_limit": MEMORY_LIMIT}),
+        "split": {"method": "hash"},
+        "large_rows": task["large_rows"],
+    }
+
+
+class Watch:
+    """Wall and CPU seconds, and peak memory, of each stage of an audit; and of each pass over the rows."""
+
+    def __init__(self) -> None:
+        self.stages: list[Record] = []
+        self.passes: list[Record] = []
+        self._stage: str | None = None
+        self._began = (0.0, 0.0)
+
+    def progress(self, stage: str, done: int, total: int) -> None:  # noqa: ARG002
+        """As `bdt_core.audit.audit` calls it."""
+        if stage == self._stage:
+            return
+        self.end()
+        self._stage, self._began = stage, (time.perf_counter(), time.process_time())
+        reset_peak()
+
+    def end(self) -> None:
+        """The stage is over."""
+        if self._stage is not None:
+            wall, cpu = time.perf_counter() - self._began[0], time.process_time() - self._began[1]
+            self.stages.append({"stage": self._stage, "wall": wall, "cpu": cpu, "peak": peak()})
+        self._stage = None
+
+    @property
+    def stage(self) -> str:
+        """The one that runs."""
+        return self._stage or ""
+
+
+class WatchedEngine:
+    """An engine, every pass of which is measured; see `bdt_core.shards.engine.ShardEngine`.
+
+    Parameters
+    ----------
+    engine : ShardEngine
+    watch : Watch
+    bytes_too : bool
+        Whether the bytes of pickled questions and answers are counted, which takes a little time; it is taken off.
+    """
+
+    def __init__(self, engine: ShardEngine, watch: Watch, bytes_too: bool = False) -> None:
+        self._engine, self._watch, self._bytes_too = engine, watch, bytes_too
+        self.at_exit: Callable[[], None] = lambda: None
+
+    @property
+    def room(self) -> int:
+        return self._engine.room
+
+    @property
+    def is_lost(self) -> bool:
+        return self._engine.is_lost
+
+    def map(self, function: Callable[[Shard], Any], shards: Sequence[Shard]) -> list[Any]:
+        wall, cpu = time.perf_counter(), time.process_time()
+        answers = self._engine.map(function, shards)
+        one: Record = {
+            "stage": self._watch.stage,
+            "pass": name_of(function),
+            "shards": len(shards),
+            "wall": time.perf_counter() - wall,
+            "cpu": time.process_time() - cpu,
+        }
+        if self._bytes_too:
+            import pickle
+
+            import cloudpickle
+
+            one["asked"] = len(shards) * len(cloudpickle.dumps(function))
+            one["answered"] = sum(len(pickle.dumps(answer, protocol=5)) for answer in answers)
+        self._watch.passes.append(one)
+        return answers
+
+    def __enter__(self) -> WatchedEngine:
+        self._engine.__enter__()
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self.at_exit()
+        self._engine.__exit__(*problem)
+
+
+def name_of(function: Any) -> str:
+    """The name of what is done to each shard, in whatever it is wrapped."""
+    while isinstance(function, partial):
+        inside = [one for one in function.args if isinstance(one, partial) or type(one).__name__ == "function"]
+        function = inside[0] if inside else function.func
+    return str(getattr(function, "__name__", function)).strip("_")
+
+
+def watch_passes(wrap: Callable[[ShardEngine], WatchedEngine]) -> None:
+    """Let audits of this process use watched engines."""
+    from bdt_core.shards import opening
+
+    made = opening.engine_of
+    opening.engine_of = lambda spec, plan: wrap(made(spec, plan))
+
+
+def audit_once(task: Record) -> Record:
+    """A whole audit: seconds, memory, disk, stages, passes and the hash of its report."""
+    from bdt_core.audit import audit
+
+    watch, disk = Watch(), DiskWatch(Path(os.environ["TMPDIR"]))
+    watch_passes(lambda engine: WatchedEngine(engine, watch))
+    wall, cpu = time.perf_counter(), time.process_time()
+    with disk:
+        result = audit(None, specification(task), progress=watch.progress)
+        watch.end()
+    return {
+        "wall": time.perf_counter() - wall,
+        "cpu": time.process_time() - cpu,
+        "peak": max(one["peak"] for one in watch.stages),
+        "disk": disk.most,
+        "stages": watch.stages,
+        "passes": watch.passes,
+        "sha": sha_of(result.document),
+        "verdict": result.verdict,
+        "clusters": len(result.clusters.train),
+        "machine": machine(),
+    }
+
+
+def sha_of(document: dict[str, Any]) -> str:
+    """Of the report as data."""
+    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
+
+
+def passes_once(task: Record) -> Record:
+    """One question for the statistics of two splits, over all train rows: out of core with files, and in memory."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    from bdt_core.clustering.sharded import ShardNode
+    from bdt_core.clustering.split import Block, bounds_of_blocks, statistics
+    from bdt_core.shards.opening import open_table
+    from bdt_core.spec import parse_spec
+
+    spec = parse_spec(specification(task))
+    seconds: dict[str, list[float]] = defaultdict(list)
+    with open_table(None, spec) as opened:
+        assert isinstance(opened.table, ShardedTable)
+        train = opened.table.divided(spec.split)[0]
+        splitter = splitter_of(train)
+        fit = splitter.fit
+        sample = fit.encoder.transform(train.sample(2000).X)
+        splits = two_splits(sample, fit.layout, np.dtype(fit.encoder.dtype))
+        # Compiled before it is measured, as in an audit.
+        nothing = np.empty(0)
+        statistics([Block(sample, 0, 100, nothing)], splits, fit.layout)
+        for _ in range(1 + _REPEATS):
+            began = time.perf_counter()
+            apart = ShardNode(splitter, 1, train.audited_rows).statistics(splits)
+            seconds["out of core"].append(time.perf_counter() - began)
+        frame = train.in_memory().X
+        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+            for repeat in range(1 + _REPEATS):
+                began = time.perf_counter()
+                if repeat == 0:
+                    table = fit.encoder.transform(frame)
+                    blocks = [Block(table, *one, nothing) for one in bounds_of_blocks(0, table.rows)]
+                together = statistics(blocks, splits, fit.layout, pool.map)
+                seconds["in memory"].append(time.perf_counter() - began)
+    return {
+        "train_rows": train.audited_rows,
+        "seconds": seconds,
+        "equal": all(
+            np.array_equal(getattr(apart, name), getattr(together, name)) for name in ("rows", "sums", "counts")
+        ),
+        "machine": machine(),
+    }
+
+
+def splitter_of(train: ShardedTable) -> ShardSplitter:
+    """What searches for clusters of train rows, as in `bdt_core.clustering.sharded.fit_sharded`, with files."""
+    from bdt_core.clustering.checks import settled_method
+    from bdt_core.clustering.outcome import WholeScale
+    from bdt_core.clustering.sharded import ShardSplitter
+    from bdt_core.clustering.split import Layout
+    from bdt_core.clustering.working import Fit
+    from bdt_core.table.encoding_blocks import fit_encoder
+    from bdt_core.table.exact import Span
+
+    names = train.names("feature")
+    kinds = {one.name: one.kind for one in train.columns if one.kind is not None and one.name in names}
+    if settled_method("auto", kinds, "bdt") == "kmodes":
+        kinds = dict.fromkeys(names, "categorical")
+    encoder = fit_encoder(
+        lambda function: train.map_blocks(partial(_on_features, function)), names, kinds, scale=True, dtype="float32"
+    )
+    scale = WholeScale.fit(
+        reduce(Span.__add__, train.map_blocks(_span)),
+        "lower",
+        lambda blank, step: sum(train.map_blocks(partial(_units, scale=blank, step=step))),
+    )
+    fit = Fit("benchmark", train.header, encoder, Layout.of(encoder), scale, in_files=True)
+    return ShardSplitter(fit, train.shards, train.engine, n_init=10, seed=42, min_rows=1)
+
+
+def _on_features(function: Callable[[Any], Any], block: AuditTable) -> Any:
+    return function(block.X)
+
+
+def _span(block: AuditTable) -> Any:
+    from bdt_core.table.exact import span_of
+
+    return span_of(block.y)
+
+
+def _units(block: AuditTable, scale: Any, step: Any) -> int:
+    return int(step.count(scale.unit_values(block.y)))
+
+
+def two_splits(sample: Any, layout: Any, dtype: Any) -> Any:
+    """Two splits between pairs of rows."""
+    from bdt_core.clustering.split import Prototypes, Splits
+
+    a, b = (
+        Prototypes(
+            np.ascontiguousarray(sample.numeric[:, rows].T, dtype=np.float64),
+            np.ascontiguousarray(sample.codes[:, rows].T, dtype=np.int64),
+        )
+        for rows in ([0, 1], [2, 3])
+    )
+    return Splits.between(a, b, layout.gamma, dtype)
+
+
+class DiskWatch:
+    """The most bytes that temporary files of this process took: those in a folder, and those without a name."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.most = folder, 0
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+
+    def __enter__(self) -> DiskWatch:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        while not self._stop.wait(0.5):
+            self.most = max(self.most, self._named() + self._unnamed())
+
+    def _named(self) -> int:
+        total = 0
+        for at, _, names in os.walk(self.folder):
+            for name in names:
+                try:
+                    total += Path(at, name).lstat().st_blocks * 512
+                except OSError:
+                    continue  # gone meanwhile
+        return total
+
+    def _unnamed(self) -> int:
+        try:
+            lines = Path("/proc/self/maps").read_text().splitlines()
+        except OSError:
+            return 0
+        ours = [line.split(None, 5) for line in lines if ".rows (deleted)" in line]
+        return sum(int(stop, 16) - int(start, 16) for start, stop in (one[0].split("-") for one in ours))
+
+
+def peak() -> int:
+    """Bytes of memory in use at most since `reset_peak`; mapped files count as far as they are in memory."""
+    found = re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())
+    return 1024 * int(found.group(1)) if found else 0
+
+
+def reset_peak() -> None:
+    """Begin a new maximum."""
+    with suppress(OSError):  # then it is the maximum so far
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def section(records: list[Record], sizes: list[int]) -> str:
+    """The part of RESULTS.md."""
+    wanted = [one for one in records if one.get("rows") in sizes and "workers" not in one]
+    audits = [one for one in wanted if one["what"] in ("out_of_core", "in_memory") and "failed" not in one]
+    parts = [
+        f"## Larger than memory\n\nMachine: {machine()}. Whole audits of Parquet files, {FEATURES} features and a bias "
+        "variable of 0 and 1 with a planted cluster; out of core with "
+        f'`clustering.memory: out_of_core` and `memory_limit: "{MEMORY_LIMIT}"`, else with the defaults. '
+        "One run each in a process of its own, with imports and loading of compiled loops; CPU seconds are those of "
+        "all threads. Peak memory is the largest resident set of the process (VmHWM, mapped pages of files included).",
+        markdown_table(
+            [
+                "table",
+                "wall s",
+                "CPU s",
+                "CPU microseconds per row",
+                "peak memory, MB",
+                "temporary files, MB",
+                "clusters",
+            ],
+            [_line_of_audit(one) for one in audits],
+        ),
+    ]
+    for kind in dict.fromkeys(one["kind"] for one in wanted):
+        parts += _of_kind([one for one in wanted if one["kind"] == kind], kind, sizes)
+    failed = [
+        f"- {one['what']}, {one['kind']}, {one['rows']:,} rows: {one['failed']}" for one in wanted if "failed" in one
+    ]
+    return "\n\n".join([*parts, *(["Failed:\n\n" + "\n".join(failed)] if failed else [])])
+
+
+def _line_of_audit(one: Record) -> list[str]:
+    where = "in memory" if one["what"] == "in_memory" else "out of core"
+    return [
+        f"{one['kind']}, {one['rows']:,} x {FEATURES}, {where}",
+        f"{one['wall']:.1f}",
+        f"{one['cpu']:.1f}",
+        f"{1e6 * one['cpu'] / one['rows']:.2f}",
+        f"{one['peak'] / 1e6:,.0f}",
+        f"{one['disk'] / 1e6:,.0f}",
+        str(one["clusters"]),
+    ]
+
+
+def _of_kind(records: list[Record], kind: str, sizes: list[int]) -> list[str]:
+    by_size = {one["rows"]: one for one in records if one["what"] == "out_of_core" and "failed" not in one}
+    lines = [_exponents(by_size, kind)] if len(by_size) > 1 else []
+    if sizes[-1] in by_size:
+        largest = by_size[sizes[-1]]
+        lines.append(
+            f"Peak memory at {sizes[-1]:,} {kind} rows: {largest['peak'] / 1e6:,.0f} MB (wanted: under "
+            f"{WANTED_PEAK / 1e6:,.0f}, {_word(largest['peak'] < WANTED_PEAK)})."
+        )
+    together = [one for one in records if one["what"] == "in_memory" and "failed" not in one]
+    if together and sizes[1] in by_size:
+        lines.append(
+            f"The report of {sizes[1]:,} {kind} rows, in memory against out of core: "
+            + ("equal to the byte." if together[0]["sha"] == by_size[sizes[1]]["sha"] else "DIFFERENT.")
+        )
+    lines += [_pass_times(one) for one in records if one["what"] == "passes" and "failed" not in one]
+    if by_size:
+        lines.append(_stages(by_size[max(by_size)], kind))
+    return lines
+
+
+def _exponents(by_size: dict[int, Record], kind: str) -> str:
+    rows = sorted(by_size)
+    cpu = [by_size[one]["cpu"] for one in rows]
+    slope = float(np.polyfit(np.log(rows), np.log(cpu), 1)[0])
+    last = math.log(cpu[-1] / cpu[-2]) / math.log(rows[-1] / rows[-2])
+    return (
+        f"CPU seconds of {kind} audits out of core grow with the rows with exponent {slope:.2f} from {rows[0]:,} to "
+        f"{rows[-1]:,} rows, {last:.2f} over the last step (wanted: at most {WANTED_EXPONENT}, "
+        f"{_word(max(slope, last) <= WANTED_EXPONENT)}). What does not grow, such as rules and stability, which large "
+        "tables leave to a sample, makes it less than 1."
+    )
+
+
+def _pass_times(one: Record) -> str:
+    name = "k-means" if one["kind"] == "numeric" else "k-modes"
+    apart, together = (one["seconds"][where] for where in ("out of core", "in memory"))
+    ratio = float(np.median(apart[1:]) / np.median(together[1:]))
+    return (
+        f"One pass of {name} with two splits over {one['train_rows']:,} train rows: out of core, with encoded rows in "
+        f"files, {1e3 * np.median(apart[1:]):.0f} ms ({apart[0]:.1f} s the first time, when rows are encoded and "
+        f"written), in memory {1e3 * np.median(together[1:]):.0f} ms ({together[0]:.1f} s with encoding): ratio "
+        f"{ratio:.2f} (wanted: at most {WANTED_PASS:g}, {_word(ratio <= WANTED_PASS)}). Statistics "
+        f"{'equal to the bit' if one['equal'] else 'DIFFERENT'}. Medians of {_REPEATS}."
+    )
+
+
+def _stages(one: Record, kind: str) -> str:
+    lines = [
+        [stage["stage"], f"{stage['wall']:.1f}", f"{stage['cpu']:.1f}", f"{stage['peak'] / 1e6:,.0f}"]
+        for stage in one["stages"]
+    ]
+    head = ["stage", "wall s", "CPU s", "peak memory, MB"]
+    return f"Stages of {one['rows']:,} {kind} rows out of core:\n\n{markdown_table(head, lines)}"
+
+
+def _word(reached: bool) -> str:
+    return "reached" if reached else "missed"
+
+
+if __name__ == "__main__":
+    given = json.loads(sys.argv[1])
+    print(json.dumps(passes_once(given) if given["what"] == "passes" else audit_once(given)))
