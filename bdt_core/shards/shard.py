@@ -174,9 +174,10 @@ def write_whole(file: Path, write: Callable[[Path], None]) -> None:
         unfinished.replace(file)
     except OSError as error:
         unfinished.unlink(missing_ok=True)
+        reason = error.strerror or "is it full?"  # NumPy gives no reason
         raise OutputError(
-            f"{file.parent} cannot take the temporary columns of the table: {error.strerror or 'is it full?'}. "
-            "Free space there, or name a folder on another disk in the environment variable TMPDIR, and run the audit again."
+            f"{file.parent} cannot take the temporary columns of the table: {reason}. Free space there, or name a folder "
+            "on another disk in the environment variable TMPDIR, and run the audit again."
         ) from None
 
 
