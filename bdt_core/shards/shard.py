@@ -176,8 +176,8 @@ def write_whole(file: Path, write: Callable[[Path], None]) -> None:
         unfinished.unlink(missing_ok=True)
         reason = error.strerror or "is it full?"  # NumPy gives no reason
         raise OutputError(
-            f"{file.parent} cannot take the temporary columns of the table: {reason}. Free space there, or name a folder "
-            "on another disk in the environment variable TMPDIR, and run the audit again."
+            f"{file.parent} cannot take the temporary columns of the table: {reason}. Free space there, or name a "
+            "folder on another disk in the environment variable TMPDIR, and run the audit again."
         ) from None
 
 
