@@ -56,6 +56,11 @@ class DaskShards:
         return str(self._client.dashboard_link)
 
     @property
+    def width(self) -> int:
+        """Threads of all workers."""
+        return sum(one["nthreads"] for one in self._workers().values())
+
+    @property
     def is_lost(self) -> bool:
         """Whether the scheduler is gone for good."""
         return bool(self._client.status == "closed")

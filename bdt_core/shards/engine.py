@@ -20,6 +20,10 @@ class ShardEngine(Protocol):
         """Bytes of memory for encoded rows; more of them are kept in files."""
 
     @property
+    def width(self) -> int:
+        """Shards that are worked on at the same time."""
+
+    @property
     def is_lost(self) -> bool:
         """Whether it can never work again."""
 
@@ -49,7 +53,7 @@ class LocalEngine:
 
     def __init__(self, threads: int | None = None, room: int = 0) -> None:
         self.room = room
-        self.threads = threads or processors()
+        self.threads = self.width = threads or processors()
         self._pool: ThreadPoolExecutor | None = None
 
     def map(self, function: Callable[[Shard], T], shards: Sequence[Shard]) -> list[T]:

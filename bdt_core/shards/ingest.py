@@ -47,8 +47,8 @@ from bdt_core.table.validate import (
     with_text_names,
 )
 
-_AT_A_TIME = 32
-"""Parts that are given out together: then it is said how far it is."""
+_LEAST_AT_A_TIME, _ROUNDS = 8, 4
+"""Parts that are given out together, so many or so many for each that works on them: then it is said how far it is."""
 
 T = TypeVar("T")
 Progress = Callable[[str, int, int | None], None]
@@ -153,13 +153,12 @@ def _write_parts(
     firsts = np.cumsum([0, *(one.rows for one in parts)]).tolist()
     shards = [Shard(folder, number, one.rows) for number, one in enumerate(parts)]
     written: list[_Written] = []
-    for start in range(0, len(parts), _AT_A_TIME):
-        some = {
-            shard.number: (parts[shard.number], firsts[shard.number]) for shard in shards[start : start + _AT_A_TIME]
-        }
-        task = functools.partial(_write_part, parts=some, spec=spec)
-        written += engine.map(task, shards[start : start + _AT_A_TIME])
-        say(firsts[min(start + _AT_A_TIME, len(parts))])
+    at_a_time = max(_LEAST_AT_A_TIME, _ROUNDS * engine.width)
+    for start in range(0, len(parts), at_a_time):
+        these = shards[start : start + at_a_time]
+        some = {one.number: (parts[one.number], firsts[one.number]) for one in these}
+        written += engine.map(functools.partial(_write_part, parts=some, spec=spec), these)
+        say(firsts[min(start + at_a_time, len(parts))])
     return written
 
 

@@ -83,7 +83,7 @@ def test_moments_of_any_blocks_are_the_same(values, seed):
         "tiny": lambda rng: rng.normal(0, 1e-300, 500),
         "whole numbers": lambda rng: rng.integers(0, 10**6, 500).astype(float),
     }.items(),
-    ids=str,
+    ids=lambda one: one if isinstance(one, str) else "",
 )
 def test_moments_are_those_of_exact_arithmetic(kind, values):
     values = values(np.random.default_rng(5))
