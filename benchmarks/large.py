@@ -243,6 +243,10 @@ class WatchedEngine:
         return self._engine.room
 
     @property
+    def width(self) -> int:
+        return self._engine.width
+
+    @property
     def is_lost(self) -> bool:
         return self._engine.is_lost
 

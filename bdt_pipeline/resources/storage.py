@@ -55,7 +55,7 @@ def replacing(path: UPath) -> Iterator[IO[bytes]]:
     OutputError
         The disk is full, or the folder cannot be written to.
     """
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+    temporary = path.with_name(f".{uuid.uuid4().hex}.tmp")  # a name may be as long as a file system allows
     try:
         with temporary.open("wb") as file:
             yield file

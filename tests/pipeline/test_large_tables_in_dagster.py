@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import dagster as dg
 import numpy as np
@@ -104,7 +105,7 @@ def bucket() -> Iterator[str]:
             patch.setenv(name, value)
         boto3.client("s3").create_bucket(Bucket="audits")
         fsspec.get_filesystem_class("s3").clear_instance_cache()
-        yield "s3://audits/results"
+        yield f"s3://audits/{uuid4().hex}"  # what the server holds outlives it in this process
         fsspec.get_filesystem_class("s3").clear_instance_cache()
     server.stop()
 

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import dagster as dg
 import numpy as np
@@ -44,7 +45,7 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     boto3.client("s3").create_bucket(Bucket="audits")
     fsspec.get_filesystem_class("s3").clear_instance_cache()
-    yield "s3://audits/results"
+    yield f"s3://audits/{uuid4().hex}"  # what the server holds outlives it in this process
     fsspec.get_filesystem_class("s3").clear_instance_cache()
     server.stop()
 
