@@ -17,6 +17,7 @@ from bdt_core.errors import OutputError, SpecError
 from bdt_core.spec.source import holds_password
 
 STORAGE_VARIABLE = "BDT_STORAGE"
+_LONGEST = 200
 
 
 def storage_root(instance: dg.DagsterInstance, base_path: str | None = None) -> UPath:
@@ -55,7 +56,8 @@ def replacing(path: UPath) -> Iterator[IO[bytes]]:
     OutputError
         The disk is full, or the folder cannot be written to.
     """
-    temporary = path.with_name(f".{uuid.uuid4().hex}.tmp")  # a name may be as long as a file system allows
+    name = path.name.encode()[:_LONGEST].decode(errors="ignore")  # which may be as long as a file system allows
+    temporary = path.with_name(f".{name}.{uuid.uuid4().hex}.tmp")
     try:
         with temporary.open("wb") as file:
             yield file
