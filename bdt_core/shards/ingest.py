@@ -190,7 +190,7 @@ def _write_shard(shard: Shard, first: int, frame: pd.DataFrame, spec: AuditSpec)
     of_groups = group_columns(spec)
     if of_groups:
         shard.write_frame("source.arrow", frame[[name for name in frame.columns if name in of_groups]])
-    return _Written(shard, facts, roles, tidy(typed.iloc[:0]))
+    return _Written(shard, facts, roles, tidy(typed.iloc[:0].copy()))
 
 
 def in_parallel(function: Callable[[T], _Written], items: Iterator[T], threads: int) -> Iterator[_Written]:

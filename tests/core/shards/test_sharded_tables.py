@@ -13,9 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bdt_core.errors import DataError, SourceError
+from bdt_core.shards import ingest as ingest_module
 from bdt_core.shards.engine import LocalEngine
 from bdt_core.shards.ingest import ingest
 from bdt_core.shards.scratch import remove_abandoned, scratch_folder
+from bdt_core.shards.shard import Shard
 from bdt_core.spec import parse_spec
 from bdt_core.table.audit_table import RANK
 from bdt_core.table.ranks import occurrence_numbers, rank_rows
@@ -216,3 +218,15 @@ def test_rows_are_numbered_as_in_the_source_for_what_is_read_beside_it(tmp_path)
     assert frame["income"].iloc[test.frame["(row)"].astype(int)].tolist() == pytest.approx(
         test.frame["income"].tolist(), nan_ok=True
     )
+
+
+def test_what_is_kept_of_a_shard_does_not_hold_its_rows(tmp_path):
+    frame = people()
+    spec = parse_spec(SPEC)
+    header = ingest_module._write_shard(Shard(str(tmp_path), 0, len(frame)), 0, frame, spec).header
+    for name in header.columns:
+        values = header[name].cat.codes if header[name].dtype == "category" else header[name]
+        memory = values.to_numpy()
+        while memory.base is not None:
+            memory = memory.base
+        assert memory.nbytes == 0, name
