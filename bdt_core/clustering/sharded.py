@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,6 @@ import pandas as pd
 from bdt_core.clustering.checks import checked_settings, settled_method
 from bdt_core.clustering.finish import finish
 from bdt_core.clustering.grow import Grown, Halves, Progress, grow
-from bdt_core.clustering.hbac import HBAC
 from bdt_core.clustering.outcome import Moments, WholeScale
 from bdt_core.clustering.split import Integers, Layout, Prototypes, Splits, Statistics, prototypes
 from bdt_core.clustering.splitters import halves_of
@@ -42,6 +41,9 @@ from bdt_core.shards.table import ShardedTable
 from bdt_core.table.audit_table import BIAS_VARIABLE, AuditTable
 from bdt_core.table.encoding_blocks import fit_encoder
 from bdt_core.table.exact import Span, Step, span_of, step_of_distances, step_of_squares
+
+if TYPE_CHECKING:
+    from bdt_core.clustering.hbac import HBAC  # scikit-learn takes a worker a second to load, and is of no use to it
 
 T = TypeVar("T")
 

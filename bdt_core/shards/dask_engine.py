@@ -28,6 +28,18 @@ _NO_WORKERS_FOR = 120.0
 _SHARE_FOR_ROWS = 0.4
 """Of a worker's memory; Dask pauses workers that use most of it."""
 
+_OF_LOCAL_WORKERS = {
+    # Dask has glibc give memory back at once, so that every pass would have all its pages made anew.
+    "distributed.nanny.pre-spawn-environ": {
+        "MALLOC_TRIM_THRESHOLD_": 1 << 29,
+        "MALLOC_MMAP_THRESHOLD_": 1 << 25,  # the most that glibc takes
+        "MALLOC_ARENA_MAX": 1,
+    },
+    # Workers with one thread for a few questions a second need not be watched all the time.
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "500ms",
+}
+
 
 class DaskShards:
     """Applies functions to shards on the workers of a cluster; see `bdt_core.shards.engine.ShardEngine`.
@@ -203,20 +215,22 @@ def _apply(pickled: bytes, shard: Shard) -> Any:
 
 def _connected(settings: DaskEngine) -> tuple[Client, Any]:
     try:
+        import dask
         from distributed import Client, LocalCluster
     except ImportError:
         raise SpecError(
             '"engine.dask" needs the package distributed: pip install "bdt-pipeline[dask]", here and on the workers.'
         ) from None
     if settings.address is None:
-        cluster = LocalCluster(
-            n_workers=settings.local_workers,
-            threads_per_worker=1,
-            processes=True,
-            memory_limit=settings.memory_limit.replace(" ", ""),
-            host="127.0.0.1",
-            dashboard_address="127.0.0.1:0",
-        )
+        with dask.config.set(_OF_LOCAL_WORKERS):
+            cluster = LocalCluster(
+                n_workers=settings.local_workers,
+                threads_per_worker=1,
+                processes=True,
+                memory_limit=settings.memory_limit.replace(" ", ""),
+                host="127.0.0.1",
+                dashboard_address="127.0.0.1:0",
+            )
         return Client(cluster), cluster
     address = expanded(settings.address, "engine.dask.address")
     try:

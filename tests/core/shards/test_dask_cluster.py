@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -69,6 +70,12 @@ def test_each_shard_stays_with_its_worker(cluster, train):
     assert pids[0] == pids[1] == pids[2]
     assert len(set(pids[0])) == 2
     assert os.getpid() not in pids[0]
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other systems keep memory in their own ways")
+def test_workers_use_their_memory_again(cluster, tmp_path):
+    (faults,) = cluster.map(_page_faults, [Shard(str(tmp_path), 0, 1)])
+    assert faults < 25_000  # of 100,000 if each block were made of new pages
 
 
 def test_a_worker_that_is_killed_in_the_middle_changes_nothing(train, expected):
@@ -145,6 +152,15 @@ def _cluster_of_its_own():
 
 def _process(shard):
     return os.getpid()
+
+
+def _page_faults(shard):
+    import resource
+
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(500):
+        np.ones(100_000)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 
 
 def _number(shard):
