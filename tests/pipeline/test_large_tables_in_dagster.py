@@ -7,7 +7,6 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import dagster as dg
 import numpy as np
@@ -21,6 +20,7 @@ from bdt_core.shards import opening
 from bdt_core.spec import AuditSpec, parse_spec
 from bdt_pipeline import bias_audit_definitions
 from bdt_pipeline.assets import large_tables
+from tests.object_store import object_store
 
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 ROWS, LARGE_ROWS, SHARD_ROWS = 4_000, 1_500, 1_000
@@ -86,28 +86,9 @@ def spec_of(path: Path | str, **changes: Any) -> AuditSpec:
 
 @pytest.fixture(scope="module")
 def bucket() -> Iterator[str]:
-    """A bucket on a local S3 server, with the keys in the environment."""
-    import boto3
-    import fsspec
-    from moto.server import ThreadedMotoServer
-
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    environment = {
-        "AWS_ENDPOINT_URL": f"http://{host}:{port}",
-        "AWS_ACCESS_KEY_ID": "key",
-        "AWS_SECRET_ACCESS_KEY": "secret",
-        "AWS_DEFAULT_REGION": "us-east-1",
-    }
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in environment.items():
-            patch.setenv(name, value)
-        boto3.client("s3").create_bucket(Bucket="audits")
-        fsspec.get_filesystem_class("s3").clear_instance_cache()
-        yield f"s3://audits/{uuid4().hex}"  # what the server holds outlives it in this process
-        fsspec.get_filesystem_class("s3").clear_instance_cache()
-    server.stop()
+    """One object store for all tests of this module."""
+    with object_store() as url:
+        yield url
 
 
 @pytest.fixture(scope="module")

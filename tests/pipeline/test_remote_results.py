@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import dagster as dg
 import numpy as np
@@ -21,33 +20,12 @@ from bdt_core.spec import AuditSpec
 from bdt_core.table.sources import read_table
 from bdt_pipeline import bias_audit_definitions
 from bdt_pipeline.cli import app
+from tests.object_store import SECRET
 
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 PARTS = ("2026-01-01", "2026-01-02")
-SECRET = "topsecret77"
 REPORT = {"report.json", "report.html", "report.pdf", "report.md"}
 Make = Callable[..., AuditSpec]
-
-
-@pytest.fixture
-def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A bucket on a local S3 server, with the keys in the environment."""
-    import boto3
-    import fsspec
-    from moto.server import ThreadedMotoServer
-
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    boto3.client("s3").create_bucket(Bucket="audits")
-    fsspec.get_filesystem_class("s3").clear_instance_cache()
-    yield f"s3://audits/{uuid4().hex}"  # what the server holds outlives it in this process
-    fsspec.get_filesystem_class("s3").clear_instance_cache()
-    server.stop()
 
 
 @pytest.fixture(params=["s3", "memory"])

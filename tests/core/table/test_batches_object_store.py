@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
@@ -11,68 +10,61 @@ import pytest
 from bdt_core.errors import SourceError
 from bdt_core.table.batches import measure_source, open_batches, read_batches
 from bdt_core.table.sources import read_table
+from tests.object_store import SECRET
 
 FRAME = pd.DataFrame({"id": range(9), "age": [None, *range(20, 28)], "sex": pd.Categorical(list("fmfmfmxfm"))})
 
 
-@pytest.fixture
-def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """A client and the bucket "batches" on a local S3 server."""
-    import boto3
-    import fsspec
-    from moto.server import ThreadedMotoServer
+class Others:
+    """Somebody else who writes into the bucket and deletes from it."""
 
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    for name, value in {
-        "AWS_ENDPOINT_URL": f"http://{host}:{port}",
-        "AWS_ACCESS_KEY_ID": "key",
-        "AWS_SECRET_ACCESS_KEY": "topsecret",
-        "AWS_DEFAULT_REGION": "us-east-1",
-    }.items():
-        monkeypatch.setenv(name, value)
-    client = boto3.client("s3")
-    client.create_bucket(Bucket="batches")
-    fsspec.get_filesystem_class("s3").clear_instance_cache()
-    yield client
-    fsspec.get_filesystem_class("s3").clear_instance_cache()
-    server.stop()
+    def __init__(self, bucket: str) -> None:
+        import boto3
+
+        self._client: Any = boto3.client("s3")
+        self._name, self._folder = bucket.removeprefix("s3://").split("/")
+
+    def put(self, key: str, body: bytes) -> None:
+        self._client.put_object(Bucket=self._name, Key=f"{self._folder}/{key}", Body=body)
+
+    def delete(self, key: str) -> None:
+        self._client.delete_object(Bucket=self._name, Key=f"{self._folder}/{key}")
 
 
-def test_batches_from_a_bucket(bucket: Any) -> None:
+def test_batches_from_a_bucket(bucket: str) -> None:
+    others = Others(bucket)
     for i in range(3):
         part = FRAME[3 * i : 3 * i + 3]
-        key = f"loans/year={2020 + i}/part.parquet"
-        bucket.put_object(Bucket="batches", Key=key, Body=part.to_parquet(index=False, row_group_size=2))
-        bucket.put_object(Bucket="batches", Key=f"days/{i}.csv", Body=part.to_csv(index=False).encode())
-    for path in ("s3://batches/loans", "s3://batches/loans/*/part.parquet", "s3://batches/days/*.csv"):
+        others.put(f"loans/year={2020 + i}/part.parquet", part.to_parquet(index=False, row_group_size=2))
+        others.put(f"days/{i}.csv", part.to_csv(index=False).encode())
+    for path in (f"{bucket}/loans", f"{bucket}/loans/*/part.parquet", f"{bucket}/days/*.csv"):
         whole = read_table(path)
         assert whole["id"].tolist() == list(range(9))
         with open_batches(path, batch_rows=4) as batches:
             pd.testing.assert_frame_equal(pd.concat(batches, ignore_index=True), whole)
         assert measure_source(path).rows == (None if "days" in path else 9)
-    assert read_table("s3://batches/loans")["year"].cat.categories.tolist() == [2020, 2021, 2022]
+    assert read_table(f"{bucket}/loans")["year"].cat.categories.tolist() == [2020, 2021, 2022]
 
 
-def test_an_object_that_is_deleted_written_again_or_broken_is_named(bucket: Any) -> None:
+def test_an_object_that_is_deleted_written_again_or_broken_is_named(bucket: str) -> None:
+    others = Others(bucket)
     body = FRAME.to_parquet(index=False)
     for i in range(4):
-        bucket.put_object(Bucket="batches", Key=f"own/{i}.parquet", Body=body)
-    batches = read_batches("s3://batches/own", batch_rows=9)
+        others.put(f"own/{i}.parquet", body)
+    batches = read_batches(f"{bucket}/own", batch_rows=9)
     next(batches)
-    bucket.delete_object(Bucket="batches", Key="own/2.parquet")
+    others.delete("own/2.parquet")
     next(batches)
-    with pytest.raises(SourceError, match=r"File 3 of 4: s3://batches/own/2\.parquet was deleted while") as caught:
+    with pytest.raises(SourceError, match=r"File 3 of 4: s3://audits/.*/own/2\.parquet was deleted while") as caught:
         next(batches)
-    assert "topsecret" not in str(caught.value)
-    bucket.put_object(Bucket="batches", Key="own/2.parquet", Body=body)
-    batches = read_batches("s3://batches/own", batch_rows=9)
-    bucket.put_object(Bucket="batches", Key="own/1.parquet", Body=FRAME[::-1].to_parquet(index=False))
+    assert SECRET not in str(caught.value)
+    others.put("own/2.parquet", body)
+    batches = read_batches(f"{bucket}/own", batch_rows=9)
+    others.put("own/1.parquet", FRAME[::-1].to_parquet(index=False))
     next(batches)
     with pytest.raises(SourceError, match=r"File 2 of 4: .*1\.parquet was written again while"):
         next(batches)
-    bucket.put_object(Bucket="batches", Key="own/3.parquet", Body=body[:-9])
+    others.put("own/3.parquet", body[:-9])
     for read in (read_table, read_batches, measure_source):
         with pytest.raises(SourceError, match=r"File 4 of 4: .*3\.parquet cannot be read as Parquet"):
-            read("s3://batches/own")
+            read(f"{bucket}/own")
