@@ -41,6 +41,14 @@ class ColumnFacts:
         return None if self.values is None else len(self.values)
 
     @property
+    def distinct_numbers(self) -> int:
+        """How many of the distinct values are finite numbers, or texts of such; 0 if they were not counted."""
+        if not self.values:
+            return 0
+        numbers = pd.to_numeric(pd.Series(list(self.values), dtype=object), errors="coerce").to_numpy(np.float64)
+        return int(np.isfinite(numbers).sum())
+
+    @property
     def is_constant(self) -> bool:
         """Whether all rows are alike."""
         return self.distinct == 0 or (self.distinct == 1 and self.missing == 0)

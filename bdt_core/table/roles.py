@@ -10,9 +10,11 @@ import pandas as pd
 from bdt_core.errors import DataError, did_you_mean
 from bdt_core.spec import AuditSpec, Kind
 from bdt_core.table.audit_table import Role
+from bdt_core.table.facts import ColumnFacts
 
 MAX_LEVELS = 65_000
 _FEW_LEVELS = 50
+_MANY_NUMBERS, _MOSTLY = 20, 0.9
 
 
 def assign_roles(frame: pd.DataFrame, spec: AuditSpec) -> dict[str, Role]:
@@ -104,8 +106,21 @@ def refuse_identifier(name: str, levels: int | None, rows: int) -> None:
         counted = f"more than {MAX_LEVELS:,}" if levels is None else f"{levels:,}"
         raise DataError(
             f'Column "{name}" has {counted} different values in {rows:,} rows: it looks like an identifier. Add it to '
-            '"features.exclude" (or group its values).'
+            '"features.exclude" (or group its values). If it should be numbers, set '
+            f'"features.kinds.{name}" to numeric, and what is no number will be counted.'
         )
+
+
+def warn_of_texts_among_numbers(name: str, facts: ColumnFacts) -> list[str]:
+    """What to say of a column of text that is one of numbers but for a few values, such as "unknown"."""
+    numbers, distinct = facts.distinct_numbers, facts.distinct or 0
+    if numbers < _MANY_NUMBERS or not _MOSTLY <= numbers / distinct < 1:
+        return []
+    return [
+        f'Column "{name}" is taken for categories, since {distinct - numbers:,} of its {distinct:,} different values '
+        f"{'is' if distinct - numbers == 1 else 'are'} no number. If it should be numbers, leave such values empty in "
+        f'the source; if not, set "features.kinds.{name}" to categorical.'
+    ]
 
 
 def _as_numbers(column: pd.Series) -> pd.Series:

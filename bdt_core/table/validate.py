@@ -27,7 +27,13 @@ from bdt_core.table.audit_table import (
 from bdt_core.table.bias_variable import OutcomeFacts, bias_variable
 from bdt_core.table.facts import ColumnFacts, facts_of
 from bdt_core.table.ranks import content_sums, occurrence_numbers, rank_rows
-from bdt_core.table.roles import assign_roles, kind_of, refuse_identifier, settle_type
+from bdt_core.table.roles import (
+    assign_roles,
+    kind_of,
+    refuse_identifier,
+    settle_type,
+    warn_of_texts_among_numbers,
+)
 from bdt_core.table.rows import Rows
 from bdt_core.table.sources import JOINED
 
@@ -212,6 +218,8 @@ def settle(facts: TableFacts, roles: dict[str, Role], spec: AuditSpec) -> Settle
                 kind = facts.kinds[name]
                 if kind == "categorical":
                     refuse_identifier(name, one.distinct, one.rows)
+                    if name not in spec.features.kinds:
+                        warnings += warn_of_texts_among_numbers(name, one)
         columns.append(Column(name, role, kind, one.missing, one.distinct))
     if not any(one.role == "feature" for one in columns):
         raise DataError(

@@ -1,5 +1,7 @@
 """Roles, types, warnings and the split."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -49,6 +51,17 @@ def test_features_are_all_columns_that_are_not_used_elsewhere():
         "member": "categorical",
         "sex": "categorical",
     }
+
+
+def test_numbers_with_a_few_texts_among_them_are_told():
+    ages = np.random.default_rng(3).integers(18, 90, N).astype(str).astype(object)
+    ages[-1] = "unknown"
+    (said,) = validate(table().assign(age=ages), spec()).warnings
+    assert re.search(r'"age" is taken for categories, since 1 of its \d\d different values is no number', said)
+    assert "unknown" not in said
+    assert not validate(table().assign(age=ages), spec(features={"kinds": {"age": "categorical"}})).warnings
+    codes = np.array([*map(str, range(100, 120)), *(f"V{i}" for i in range(10))])[np.arange(N) % 30]
+    assert not validate(table().assign(code=codes, digits=[str(i % 40) for i in range(N)]), spec()).warnings
 
 
 def test_the_kind_is_what_the_specification_says():
