@@ -31,6 +31,8 @@ MACHINES = (1, 16, 64)
 ROWS = (1_000_000_000, 10_000_000_000)
 BANDWIDTH = 1e9
 """Bytes per second that a machine is assumed to read from its disk, or from storage that all machines share."""
+CACHED = 0.8
+"""Of a machine's memory: as much may hold files that were read, beside processes that take 2 GB."""
 
 READ, OCCURRENCES, SEARCH, SLICES, OTHER, DRIVER = (
     "reading and typing",
@@ -233,14 +235,14 @@ def forecast(model: Model, cluster: Cluster | None, rows: int, machines: int, co
     cores : int
         Of a machine.
     memory : float
-        Bytes of a machine; temporary files that do not fit into half of it are read anew in each pass.
+        Bytes of a machine; temporary files that do not fit into four fifths of it are read anew in each pass.
     """
     shards = max(1, math.ceil(rows / FILE_ROWS))
     read = model.wall[READ].at(rows)
     if machines > 1 and model.readers > 1 and cluster is not None:
         read = model.cpu[READ].at(rows) * cluster.work / min(machines * cores, model.readers)
     driver = model.wall[DRIVER].at(rows)
-    is_read_anew = model.disk * rows > 0.5 * memory * machines
+    is_read_anew = model.disk * rows > CACHED * memory * machines
     total, limits = 0.0, {"work": 0.0, "disk": 0.0, "scheduler": 0.0}
     for _, name, per_million in model.passes:
         parts = {"disk": bytes_of_pass(name, model.kind) * rows / BANDWIDTH / machines if is_read_anew else 0.0}
@@ -369,8 +371,8 @@ _ASSUMPTIONS = f"""Assumed, beyond what was measured:
 - Cost goes in proportion to rows. To columns as well: twice the features take twice the time of reading and of passes.
   (The search for slices looks at triples of columns: it grows faster.)
 - The number of passes is that of the largest audit that was measured. It depends on the data: at most 100 per split.
-- Temporary files are read from memory while they fit into half of that of all machines, and otherwise in every pass
-  anew, with {BANDWIDTH / 1e9:g} GB/s per machine, from its own disk or from storage that all share.
+- Temporary files are read from memory while they fit into {CACHED:.0%} of that of all machines, and otherwise in every
+  pass anew, with {BANDWIDTH / 1e9:g} GB/s per machine, from its own disk or from storage that all share.
 - A pass takes as long as the slowest of three: the work of the busiest worker, its reading, or the scheduler's dealing
   with one task after the other and the work of the last; and the latency of one empty task on top.
 - Answers are small: what the first process does with them goes with the number of shards, and is in what was measured.

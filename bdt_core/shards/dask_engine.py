@@ -28,13 +28,12 @@ _NO_WORKERS_FOR = 120.0
 _SHARE_FOR_ROWS = 0.4
 """Of a worker's memory; Dask pauses workers that use most of it."""
 
+_ENVIRONMENT = "distributed.nanny.pre-spawn-environ"
 _OF_LOCAL_WORKERS = {
     # Dask has glibc give memory back at once, so that every pass would have all its pages made anew.
-    "distributed.nanny.pre-spawn-environ": {
-        "MALLOC_TRIM_THRESHOLD_": 1 << 29,
-        "MALLOC_MMAP_THRESHOLD_": 1 << 25,  # the most that glibc takes
-        "MALLOC_ARENA_MAX": 1,
-    },
+    f"{_ENVIRONMENT}.MALLOC_TRIM_THRESHOLD_": 1 << 29,
+    f"{_ENVIRONMENT}.MALLOC_MMAP_THRESHOLD_": 1 << 25,  # the most that glibc takes
+    f"{_ENVIRONMENT}.MALLOC_ARENA_MAX": 1,
     # Workers with one thread for a few questions a second need not be watched all the time.
     "distributed.worker.profile.enabled": False,
     "distributed.admin.tick.interval": "500ms",
