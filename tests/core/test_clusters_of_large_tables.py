@@ -211,7 +211,7 @@ def test_levels_are_added_by_name_whatever_holds_them():
     names = np.array(["b", "a", None, "b", MISSING, "c"], dtype=object)
     groups = np.array([0, 1, 0, 1, 1, 0])
     wanted = {MISSING: [1, 1], "a": [0, 1], "b": [1, 1], "c": [1, 0]}
-    for dtype in (object, "str", "category"):
+    for dtype in (object, pd.StringDtype(na_value=np.nan), "category"):
         found = level_counts(pd.Series(names).astype(dtype), groups, 2)
         assert {name: counts.tolist() for name, counts in found.items()} == wanted
 

@@ -125,7 +125,7 @@ def test_integers_that_turn_into_floats_keep_their_level():
     assert level_name(0.5) == "0.5"
 
 
-@pytest.mark.parametrize("dtype", ["object", "str", "category"])
+@pytest.mark.parametrize("dtype", ["object", pd.StringDtype(na_value=np.nan), "category"])
 def test_text_dtypes_agree(dtype):
     encoder = Encoder.fit(FRAME[["t"]])
     other = Encoder.fit(FRAME[["t"]].astype(dtype))
