@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -38,6 +39,9 @@ _OF_LOCAL_WORKERS = {
     "distributed.worker.profile.enabled": False,
     "distributed.admin.tick.interval": "500ms",
 }
+_FORKED = {"distributed.worker.multiprocessing-method": "forkserver"}
+_LOADED_FIRST = ("distributed", "pyarrow.parquet", "bdt_core.audit")
+"""What the process has loaded whose forks the local workers are: each would need seconds for it."""
 
 
 class DaskShards:
@@ -221,7 +225,7 @@ def _connected(settings: DaskEngine) -> tuple[Client, Any]:
             '"engine.dask" needs the package distributed: pip install "bdt-pipeline[dask]", here and on the workers.'
         ) from None
     if settings.address is None:
-        with dask.config.set(_OF_LOCAL_WORKERS):
+        with dask.config.set(_of_local_workers()):
             cluster = LocalCluster(
                 n_workers=settings.local_workers,
                 threads_per_worker=1,
@@ -240,6 +244,19 @@ def _connected(settings: DaskEngine) -> tuple[Client, Any]:
             "workers with: dask worker ADDRESS"
         ) from None
     return client, None
+
+
+def _of_local_workers() -> dict[str, Any]:
+    """Settings of Dask for workers of this machine; those of the process that they are forks of are made, too."""
+    import dask
+    from distributed.utils import get_mp_context
+
+    if sys.platform != "linux":  # elsewhere, libraries of the system may not survive a fork
+        return _OF_LOCAL_WORKERS
+    settings = _OF_LOCAL_WORKERS | _FORKED
+    with dask.config.set(settings):
+        get_mp_context().set_forkserver_preload(list(_LOADED_FIRST))
+    return settings
 
 
 def _killed() -> type[Exception]:
