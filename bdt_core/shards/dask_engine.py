@@ -38,10 +38,12 @@ _OF_LOCAL_WORKERS = {
     # Workers with one thread for a few questions a second need not be watched all the time.
     "distributed.worker.profile.enabled": False,
     "distributed.admin.tick.interval": "500ms",
+    # Elsewhere, libraries of the system may not survive a fork.
+    "distributed.worker.multiprocessing-method": "forkserver" if sys.platform == "linux" else "spawn",
 }
-_FORKED = {"distributed.worker.multiprocessing-method": "forkserver"}
 _LOADED_FIRST = ("distributed", "pyarrow.parquet", "bdt_core.audit")
-"""What the process has loaded whose forks the local workers are: each would need seconds for it."""
+"""What the process has loaded whose forks the local workers are: each would need seconds for it. One that is started in
+place of a killed one is no fork."""
 
 
 class DaskShards:
@@ -220,12 +222,14 @@ def _connected(settings: DaskEngine) -> tuple[Client, Any]:
     try:
         import dask
         from distributed import Client, LocalCluster
+        from distributed.utils import get_mp_context
     except ImportError:
         raise SpecError(
             '"engine.dask" needs the package distributed: pip install "bdt-pipeline[dask]", here and on the workers.'
         ) from None
     if settings.address is None:
-        with dask.config.set(_of_local_workers()):
+        with dask.config.set(_OF_LOCAL_WORKERS):
+            get_mp_context().set_forkserver_preload(list(_LOADED_FIRST))
             cluster = LocalCluster(
                 n_workers=settings.local_workers,
                 threads_per_worker=1,
@@ -244,19 +248,6 @@ def _connected(settings: DaskEngine) -> tuple[Client, Any]:
             "workers with: dask worker ADDRESS"
         ) from None
     return client, None
-
-
-def _of_local_workers() -> dict[str, Any]:
-    """Settings of Dask for workers of this machine; those of the process that they are forks of are made, too."""
-    import dask
-    from distributed.utils import get_mp_context
-
-    if sys.platform != "linux":  # elsewhere, libraries of the system may not survive a fork
-        return _OF_LOCAL_WORKERS
-    settings = _OF_LOCAL_WORKERS | _FORKED
-    with dask.config.set(settings):
-        get_mp_context().set_forkserver_preload(list(_LOADED_FIRST))
-    return settings
 
 
 def _killed() -> type[Exception]:
