@@ -114,7 +114,7 @@ def test_a_clear_message_and_exit_code_2(
     make, message = CASES[name]
     result = CliRunner().invoke(app, ["audit", *make(tmp_path, loans)])
     assert result.exit_code == 2
-    assert result.stderr.lstrip().startswith("Error: ")
+    assert result.stderr.startswith("Error: ")
     assert message in result.stderr
     assert "Traceback" not in result.output
     assert result.stdout == ""
