@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections import Counter
@@ -237,6 +238,7 @@ def _connected(settings: DaskEngine) -> tuple[Client, Any]:
                 memory_limit=settings.memory_limit.replace(" ", ""),
                 host="127.0.0.1",
                 dashboard_address="127.0.0.1:0",
+                env=dict(os.environ),  # a fork has that of the first cluster of this process
             )
         return Client(cluster), cluster
     address = expanded(settings.address, "engine.dask.address")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import errno
 import functools
 import hashlib
 import threading
@@ -127,13 +128,23 @@ class Shard:
             return file
         copy = _copy_of(file)
         if not copy.exists():
-            try:
-                write_whole(copy, lambda part: file.fs.get_file(file.path, str(part)))  # type: ignore[union-attr]
-            except OutputError:
-                raise
-            except Exception:  # whatever the object store's library raises
-                raise lost(file) from None
+            write_whole(copy, lambda part: _fetch(file, part))
         return copy
+
+
+def _fetch(file: Path | UPath, copy: Path) -> None:
+    """Copy a file from elsewhere."""
+    try:
+        file.fs.get_file(file.path, str(copy))  # type: ignore[union-attr]
+    except FileNotFoundError:
+        raise lost(file) from None
+    except Exception as error:  # whatever the object store's library raises
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise  # of the disk here
+        raise UnreachableError(
+            f"{file} cannot be read: {type(error).__name__}: {str(error)[:200]}. Nothing is reported from the rest; "
+            "see that the object store answers, also to the workers of a cluster, and run the audit again."
+        ) from None
 
 
 def _copy_of(file: Path | UPath) -> Path:
@@ -173,12 +184,13 @@ def write_whole(file: Path, write: Callable[[Path], None]) -> None:
         write(unfinished)
         unfinished.replace(file)
     except OSError as error:
-        unfinished.unlink(missing_ok=True)
         reason = error.strerror or "is it full?"  # NumPy gives no reason
         raise OutputError(
             f"{file.parent} cannot take the temporary columns of the table: {reason}. Free space there, or name a "
             "folder on another disk in the environment variable TMPDIR, and run the audit again."
         ) from None
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 def lost(file: Path | UPath) -> UnreachableError:

@@ -78,6 +78,14 @@ def test_workers_use_their_memory_again(cluster, tmp_path):
     assert faults < 25_000  # of 100,000 if each block were made of new pages
 
 
+def test_workers_know_what_the_environment_says_today(monkeypatch, tmp_path):
+    """Keys of an object store, say, that a notebook sets after its first audit."""
+    for key in ("first", "second"):
+        monkeypatch.setenv("BDT_TEST_KEY", key)
+        with DaskShards(DaskEngine(local_workers=1)) as engine:
+            assert engine.map(_key, [Shard(str(tmp_path), 0, 1)]) == [key]
+
+
 def test_a_worker_that_is_killed_in_the_middle_changes_nothing(train, expected):
     with DaskShards(DaskEngine(local_workers=2)) as engine:
         killed = []
@@ -161,6 +169,10 @@ def _page_faults(shard):
     for _ in range(500):
         np.ones(100_000)
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+
+def _key(shard):
+    return os.environ["BDT_TEST_KEY"]
 
 
 def _number(shard):
