@@ -10,7 +10,7 @@ import dagster as dg
 
 from bdt_core.errors import BDTError
 from bdt_core.spec import AuditSpec
-from bdt_pipeline.assets.config import config_schema
+from bdt_pipeline.assets.config import config_schema, effective_spec
 from bdt_pipeline.assets.partitions import partitions_of
 from bdt_pipeline.assets.stages import Stages
 
@@ -43,6 +43,11 @@ class AuditAssets:
         return f"{self.spec.name}_results"
 
     @property
+    def engine(self) -> str:
+        """Key of the resource that says what works on large tables."""
+        return f"{self.spec.name}_engine"
+
+    @property
     def tags(self) -> dict[str, str]:
         """Tags of every asset."""
         return {"bdt/audit": self.spec.name}
@@ -73,6 +78,17 @@ class AuditAssets:
     def config(self, *keys: str) -> dict[str, dg.Field]:
         """Config schema for some keys of the specification."""
         return config_schema(self.spec, keys)
+
+    def spec_of_run(self, context: dg.AssetExecutionContext) -> AuditSpec:
+        """The specification with the values that a run was given for an asset and for the engine, where it takes this.
+
+        Raises
+        ------
+        SpecError
+            When the values do not make a valid specification.
+        """
+        engine = getattr(context.resources, self.engine)
+        return effective_spec(self.spec, {**context.op_execution_context.op_config, "engine": engine})
 
     @property
     def partitions(self) -> dg.PartitionsDefinition[Any] | None:

@@ -26,12 +26,13 @@ def raw_data(audit: AuditAssets) -> dg.AssetsDefinition:
         description="The table as it was read: nothing dropped, nothing converted.",
         kinds={"pandas", "parquet"},
         takes={} if upstream is None else {"upstream": dg.AssetIn(key=dg.AssetKey.from_user_string(upstream))},
-        config=["source", "engine"],
+        config=["source"],
+        required_resource_keys={audit.engine},
         stored_as="table",
     )
     def asset(context: dg.AssetExecutionContext, **inputs: Any) -> dg.MaterializeResult[Any]:
         with clear_failures(audit.quarantine(context)):
-            spec = effective_spec(audit.spec, context.op_execution_context.op_config)
+            spec = audit.spec_of_run(context)
             source = source_of_part(spec.source, context)
             large = None if inputs else audit.stages.leave_in_place(spec.model_copy(update={"source": source}))
             if large is not None:
@@ -52,12 +53,13 @@ def validated_data(audit: AuditAssets) -> dg.AssetsDefinition:
         description="Columns with settled types and roles, and the bias variable: what is measured per person.",
         kinds={"pandas", "parquet"},
         takes=["raw_data"],
-        config=["bias_variable", "features", "protected", "missing", "engine"],
+        config=["bias_variable", "features", "protected", "missing"],
+        required_resource_keys={audit.engine},
         stored_as="table",
     )
     def asset(context: dg.AssetExecutionContext, raw_data: DataFrame) -> dg.MaterializeResult[Any]:
         with clear_failures(audit.quarantine(context)):
-            spec = effective_spec(audit.spec, context.op_execution_context.op_config)
+            spec = audit.spec_of_run(context)
             if is_large_source(raw_data):
                 table = validated_in_shards(audit, context, spec.model_copy(update={"source": raw_data.source}))
             else:

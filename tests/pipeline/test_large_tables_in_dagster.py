@@ -117,10 +117,10 @@ def written(document: Any) -> str:
 
 
 def run(
-    spec: AuditSpec, instance: dg.DagsterInstance, ops: dict[str, Any] | None = None, **more: Any
+    spec: AuditSpec, instance: dg.DagsterInstance, engine: dict[str, Any] | None = None, **more: Any
 ) -> dg.ExecuteInProcessResult:
-    """Run the audit's job; ``ops`` is what the launchpad gives, by asset."""
-    config = {**QUIET, "ops": {f"loans__{asset}": {"config": values} for asset, values in (ops or {}).items()}}
+    """Run the audit's job; ``engine`` is what the launchpad gives to the resource."""
+    config = QUIET if engine is None else {**QUIET, "resources": {"loans_engine": {"config": engine}}}
     job = bias_audit_definitions(spec).resolve_job_def("loans_audit")
     return job.execute_in_process(instance=instance, raise_on_error=False, run_config=config, **more)
 
@@ -207,8 +207,7 @@ def test_a_dask_cluster_of_this_machine(
 
 def test_the_launchpad_chooses_the_engine(folder: Path, in_memory: str, instance: dg.DagsterInstance) -> None:
     pytest.importorskip("distributed")
-    config = {"engine": DASK}
-    result = run(spec_of(folder), instance, {"raw_data": config, "validated_data": config})
+    result = run(spec_of(folder), instance, DASK)
     assert document_of(result) == in_memory
     assert metadata_of(instance, "hbac_clusters")["worked on by"] == "a Dask cluster"
 
@@ -217,15 +216,14 @@ def test_the_launchpad_keeps_a_large_table_in_this_process(
     folder: Path, in_memory: str, instance: dg.DagsterInstance
 ) -> None:
     """The specification names a cluster, and the run does without."""
-    here: dict[str, Any] = {"engine": {"dask": None}}
     spec = spec_of(folder, engine={"dask": {"address": "tcp://127.0.0.1:9"}}, clustering=OUT_OF_CORE)
-    result = run(spec, instance, {"raw_data": here, "validated_data": here})
+    result = run(spec, instance, {"dask": None})
     assert document_of(result) == in_memory
     assert metadata_of(instance, "hbac_clusters")["worked on by"] == "threads of this process"
 
 
 def test_the_launchpad_refuses_half_an_engine(folder: Path, instance: dg.DagsterInstance) -> None:
-    result = run(spec_of(folder), instance, {"raw_data": {"engine": {"dask": {"memory_limit": "1 GiB"}}}})
+    result = run(spec_of(folder), instance, {"dask": {"memory_limit": "1 GiB"}})
     (failure,) = failures(result)
     assert 'give either "address"' in failure
 
