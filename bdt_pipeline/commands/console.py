@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -51,8 +51,9 @@ def progress_bar(stages: int) -> Iterator[Progress]:
     """A bar on standard error that counts stages and goes away at the end; nothing where nobody watches."""
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(bar_width=24), TimeElapsedColumn())
     console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        progress.add_task("start", total=stages)
+    progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    progress.add_task("start", total=stages)
+    with nullcontext() if progress.disable else progress:  # rich before 15 ends with an empty line in any case
         yield progress
 
 

@@ -72,7 +72,7 @@ def test_tables_come_back_the_same(
     pd.testing.assert_frame_equal(back.frame, table.frame)
     assert (back.spec, back.columns, back.fingerprint) == (table.spec, table.columns, table.fingerprint)
 
-    frame = loans.assign(seen=pd.Timestamp("2024-05-01"), gone=None)
+    frame = loans.assign(seen=pd.Timestamp("2024-05-01").as_unit("us"), gone=None)  # Parquet has no seconds
     frame.attrs["bdt_source"] = {"path": "x.csv"}
     manager.dump_to_path(out, frame, folder / "b.parquet")
     back = manager.load_from_path(into, folder / "b.parquet")
