@@ -252,13 +252,16 @@ def report(document: dict[str, Any], files: Mapping[str, UPath]) -> Metadata:
     }
 
 
+_PLOTTED = ("limit", "minimum", "maximum", "difference", "value", "low", "high", "p_value")
+
+
 def gate_metadata(document: dict[str, Any]) -> Metadata:
     """The limits, and the first one's numbers so that they plot over time."""
     limits = document["gate"]
     first = limits[0] if limits else {}
     unit = document["bias_variable"]["unit"]
     return {
-        **numbers(**{name: first.get(name) for name in ("limit", "difference", "value", "low", "high", "p_value")}),
+        **numbers(**{name: first.get(name) for name in _PLOTTED}),
         "limits": table_of(
             ["check", "verdict", "limit", "found", "low", "high", "why"], [_limit_row(one, unit) for one in limits]
         ),

@@ -112,6 +112,9 @@ def test_the_launchpad_declares_other_groups(spec: AuditSpec, instance: dg.Dagst
     assert report["spec"]["groups"]["facets"] == ["region"]
     assert report["verdict"]["verdict"] == "pass"
     assert report["spec"]["require"] == "majority"
+    shown = checks_of(result)["bias_gate"].metadata
+    assert (shown["minimum"].value, "maximum" in shown) == (0.1, False)
+    assert shown["minimum"].value < shown["low"].value < shown["value"].value < shown["high"].value
 
 
 def test_a_limit_on_groups_that_were_not_counted_is_named(
