@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
 
 import pandas as pd
 
@@ -15,13 +14,12 @@ from bdt_core.table.batches import open_batches
 if TYPE_CHECKING:
     import pyarrow as pa
 
-T = TypeVar("T")
 _META = b"bdt.source"
 
 
 @dataclass(frozen=True)
 class LargeSource:
-    """Where a large table is, and what its columns are; its rows come batch by batch.
+    """Where a large table is, and what its columns are; its rows come later, batch by batch.
 
     Attributes
     ----------
@@ -31,15 +29,12 @@ class LargeSource:
         Types of all columns.
     reason : str
         Why it is not in memory.
-    wanted : tuple of str or None
-        Columns that are read; None reads all.
     """
 
     source: Source
     rows: int
     dtypes: dict[str, str]
     reason: str
-    wanted: tuple[str, ...] | None = None
 
     @classmethod
     def of(cls, source: Source, reason: str) -> Self:
@@ -47,18 +42,9 @@ class LargeSource:
         with open_batches(source) as batches:
             return cls(source, batches.rows, {name: str(one) for name, one in batches.dtypes.items()}, reason)
 
-    def of_columns(self, names: Collection[str]) -> LargeSource:
-        """The same source, of which only these columns are read."""
-        return replace(self, wanted=tuple(name for name in self.dtypes if name in names))
-
-    def map_source_blocks(self, function: Callable[[pd.DataFrame], T]) -> list[T]:
-        """Apply a function to every batch of rows."""
-        with open_batches(self.source, columns=self.wanted) as batches:
-            return [function(batch) for batch in batches]
-
     def beginning(self, rows: int) -> pd.DataFrame:
         """The first rows."""
-        with open_batches(self.source, batch_rows=rows, columns=self.wanted) as batches:
+        with open_batches(self.source, batch_rows=rows) as batches:
             return next(iter(batches))
 
     def to_arrow(self) -> pa.Table:

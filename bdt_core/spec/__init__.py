@@ -16,7 +16,7 @@ from bdt_core.spec.depth import LocalBias, Mitigation, SliceSearch
 from bdt_core.spec.engine import DaskEngine, Engine
 from bdt_core.spec.gate import GATE_METRICS, AnyLimit, Limit, MetricLimit
 from bdt_core.spec.production import AlertSeverity, History, Inbox, PartitionBy
-from bdt_core.spec.reading import json_schema, load_spec, parse_spec, resolve_source
+from bdt_core.spec.reading import json_schema, load_spec, parse_spec, resolve_paths
 from bdt_core.spec.section import Value
 from bdt_core.spec.source import Join, Source, Table
 
@@ -51,5 +51,5 @@ __all__ = [
     "json_schema",
     "load_spec",
     "parse_spec",
-    "resolve_source",
+    "resolve_paths",
 ]

@@ -236,7 +236,10 @@ class AuditSpec(Section):
     inbox: Inbox | None = Field(None, description="Audit every file that appears in a folder or bucket.")
     schedule: str | None = Field(None, description='When to audit, as cron: "0 6 * * *" is every day at six (UTC).')
     automation: Literal["off", "eager"] = Field(
-        "off", description="eager: audit again whenever the table is new and its blocking checks passed."
+        "off",
+        description=(
+            "eager: audit whenever the upstream asset or a part of the data is new, and its blocking checks passed."
+        ),
     )
     freshness_hours: float | None = Field(None, gt=0, description="The report is overdue when it is older than this.")
     pool: str | None = Field(None, description="Dagster pool that limits how many audits search at the same time.")
@@ -301,6 +304,17 @@ class AuditSpec(Section):
         if self.local_bias is not None or self.mitigation is not None:
             names += [one for one in self.group_columns() if one is not None]
         return tuple(dict.fromkeys(names))
+
+    @model_validator(mode="after")
+    def _automation_sees_what_is_new(self) -> AuditSpec:
+        if self.automation == "eager" and self.inbox is not None:
+            raise ValueError('"inbox" audits what is new already: leave "automation" out')
+        if self.automation == "eager" and self.source.asset is None and self.partition_by is None:
+            raise ValueError(
+                '"automation" sees a new asset or a new part of the data, and no file that changes: set "source.asset" '
+                'or "partition_by", or use "inbox" or "schedule"'
+            )
+        return self
 
     @model_validator(mode="after")
     def _groups_have_outcomes(self) -> AuditSpec:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import itertools
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 from bdt_core.errors import SpecError
 from bdt_core.spec.audit_spec import AuditSpec
 from bdt_core.spec.gate import KINDS_OF_LIMIT
-from bdt_core.spec.source import Source
+from bdt_core.spec.source import Table
 
 
 def parse_spec(data: Any, origin: str = "the specification") -> AuditSpec:
@@ -44,7 +46,7 @@ def parse_spec(data: Any, origin: str = "the specification") -> AuditSpec:
 def load_spec(path: str | Path) -> AuditSpec:
     """Read a specification from a YAML file.
 
-    A relative ``source.path`` is looked up beside the file.
+    Relative paths are looked up beside the file; see `resolve_paths`.
 
     Raises
     ------
@@ -66,24 +68,64 @@ def load_spec(path: str | Path) -> AuditSpec:
     if isinstance(data, dict) and set(data) == {"type", "attributes"}:
         data = data["attributes"]  # a Dagster component file holds the same specification
     spec = parse_spec(data, str(file))
-    return spec.model_copy(update={"source": resolve_source(spec.source, file.parent)})
+    return resolve_paths(spec, file.parent)
 
 
-def resolve_source(source: Source, folder: Path) -> Source:
-    """Look relative local paths up in ``folder``; leave demo data, URLs and absolute paths alone."""
+def resolve_paths(spec: AuditSpec, folder: Path) -> AuditSpec:
+    """Look relative local paths up in a folder; leave demo data, URLs and absolute paths alone.
 
-    def beside(path: str) -> str:
-        if ":" in path.split("/")[0] or path.startswith("$") or Path(path).is_absolute():
-            return path
-        there = folder / path
-        return str(there) if there.exists() or any(folder.glob(path)) else path
+    A path that is not there is looked up in the working directory. Files of parts, of a pattern and of an inbox may
+    come later: their folder counts, and when that is nowhere, it is expected in ``folder``.
 
-    changed: dict[str, Any] = {"arrays": {column: beside(path) for column, path in source.arrays.items()}}
-    if source.path is not None:
-        changed["path"] = beside(source.path)
-    if source.join is not None and source.join.path is not None:
-        changed["join"] = source.join.model_copy(update={"path": beside(source.join.path)})
-    return source.model_copy(update=changed)
+    Parameters
+    ----------
+    spec : AuditSpec
+    folder : Path
+        Where its file lies.
+    """
+    source = spec.source
+    changed: dict[str, Any] = {"arrays": {column: _beside(path, folder) for column, path in source.arrays.items()}}
+    changed |= _table_beside(source, folder)
+    if source.join is not None:
+        changed["join"] = source.join.model_copy(update=_table_beside(source.join, folder))
+    found: dict[str, Any] = {"source": source.model_copy(update=changed)}
+    if spec.inbox is not None:
+        place = _beside(f"{spec.inbox.folder}/*", folder).removesuffix("/*")
+        found["inbox"] = spec.inbox.model_copy(update={"folder": place})
+    if spec.local_bias is not None and isinstance(spec.local_bias.embeddings, str):
+        place = _beside(spec.local_bias.embeddings, folder)
+        found["local_bias"] = spec.local_bias.model_copy(update={"embeddings": place})
+    return spec.model_copy(update=found)
+
+
+def _table_beside(table: Table, folder: Path) -> dict[str, str]:
+    """The path of a table or the file of its database, looked up in a folder."""
+    found = {}
+    if table.path is not None:
+        found["path"] = _beside(table.path, folder)
+    sqlite = _SQLITE_FILE.fullmatch(table.database or "")
+    if sqlite is not None:
+        found["database"] = sqlite[1] + _beside(sqlite[2], folder) + sqlite[3]
+    return found
+
+
+_SQLITE_FILE = re.compile(r"(sqlite(?:\+\w+)?:///)(?!:memory:|file:)([^/?][^?]*)(.*)")
+
+
+def _beside(path: str, folder: Path) -> str:
+    if ":" in path.split("/")[0] or path.startswith("$") or Path(path).is_absolute():
+        return path
+    pattern = path.replace("{partition}", "*")
+    may_come = "*" in pattern
+    fixed = Path(*itertools.takewhile(lambda part: "*" not in part, Path(pattern).parts))
+    places = {str(folder / path): folder, path: Path()}
+    for name, place in places.items():
+        if (place / path).exists() or any(place.glob(pattern)):
+            return name
+    for name, place in places.items():
+        if may_come and (place / fixed).is_dir():
+            return name
+    return str(folder / path) if may_come else path
 
 
 def json_schema() -> dict[str, Any]:

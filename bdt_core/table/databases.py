@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import parse_qsl, unquote
 
@@ -171,7 +172,7 @@ def _engine(address: str) -> sa.Engine:
     import sqlalchemy as sa
 
     try:
-        return sa.create_engine(sa.make_url(address))
+        engine = sa.create_engine(sa.make_url(address))
     except (sa.exc.NoSuchModuleError, ImportError) as error:
         kind = address.split(":", 1)[0].split("+")[0]
         driver = getattr(error, "name", None) or _DRIVERS.get(kind, "its driver")
@@ -182,6 +183,20 @@ def _engine(address: str) -> sa.Engine:
             "postgresql+psycopg://user:password@host/name in that environment variable; in user and password, "
             "@ : / ? # and % are written as %40 %3A %2F %3F %23 and %25."
         ) from None
+    _refuse_missing_file(engine.url)
+    return engine
+
+
+def _refuse_missing_file(url: sa.URL) -> None:
+    """SQLite would make an empty database, and then tell that its tables are missing."""
+    file = url.database
+    if url.get_backend_name() != "sqlite" or not file or file == ":memory:" or file.startswith("file:"):
+        return
+    if not Path(file).exists():
+        raise SourceError(
+            f"source.database: there is no SQLite file {file}, looked for from the folder {Path.cwd()}. Name the file "
+            "relative to the specification's file, or with four slashes and its whole path: sqlite:////data/loans.db."
+        )
 
 
 def _marked(sql: str, parameters: Mapping[str, str]) -> str:

@@ -13,7 +13,7 @@ from bdt_core.table.column_types import Dtype
 from bdt_core.table.databases import QueryTable
 from bdt_core.table.files import FilesTable
 from bdt_core.table.parquet_files import ParquetTable
-from bdt_core.table.sources import arrays_beside, as_frame, main_table, open_table
+from bdt_core.table.sources import arrays_beside, as_frame, main_table, other_table
 
 _SAMPLE_ROWS = 10_000
 
@@ -71,7 +71,7 @@ def measure_source(source: Any) -> SourceSize:
     for array in arrays_beside(source):
         size = _together(size, SourceSize(1, array.file.size(), None, array.bytes))
     if source.join is not None:
-        with open_table(source.join, source, "source.join") as other:
+        with other_table(source.join, source) as other:
             size = _together(size, _size(other))
     return size
 
@@ -106,7 +106,7 @@ def schema_of(source: Any) -> dict[str, Dtype]:
         dtypes = dict(table.beginning(_SAMPLE_ROWS).dtypes)
     dtypes |= {array.column: array.dtype for array in arrays_beside(source)}
     if source.join is not None:
-        with open_table(source.join, source, "source.join") as other:
+        with other_table(source.join, source) as other:
             found = dict(other.beginning(_SAMPLE_ROWS).dtypes)
         dtypes |= {name: found[name] for name in _added(source.join, list(map(str, found)))}
     return dtypes

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from bdt_core.errors import SourceError
+from bdt_core.errors import SourceError, UnreachableError
 from bdt_core.spec import Join, Source, Table
 from bdt_core.table.column_types import Dtype
 from bdt_core.table.databases import QueryTable
@@ -20,6 +20,8 @@ from bdt_core.table.joining import JOINED, ArrayBeside, JoinedTable
 from bdt_core.table.locations import SourceFile, is_remote, located
 
 __all__ = ["JOINED", "as_frame", "read_table"]
+
+_TABLE = "a DataFrame (pandas or Polars), an Arrow table or the path of a file"
 
 
 def read_table(source: Source | str | Path) -> pd.DataFrame:
@@ -94,6 +96,8 @@ def as_frame(table: Any) -> pd.DataFrame:
     ------
     SourceError
         It is none of these.
+    UnreachableError
+        It is None, or several tables by the names of their parts.
 
     Examples
     --------
@@ -105,17 +109,43 @@ def as_frame(table: Any) -> pd.DataFrame:
         return table
     if isinstance(table, str | Path):
         return read_table(table)
+    _refuse_none_or_several(table)
     if hasattr(table, "collect"):  # a lazy frame of Polars
         table = table.collect()
     if hasattr(table, "__arrow_c_stream__"):
         import pyarrow as pa
 
-        frame: pd.DataFrame = pa.table(table).to_pandas()
+        try:
+            arrow = pa.table(table)
+        except pa.ArrowInvalid:  # one column alone has the interface, too
+            raise _no_table(table) from None
+        frame: pd.DataFrame = arrow.to_pandas()
         return frame
-    raise SourceError(
-        f"A {type(table).__name__} is not a table. Expected a DataFrame (pandas or Polars), an Arrow table or the path "
-        "of a file."
-    )
+    raise _no_table(table)
+
+
+def _no_table(value: Any) -> SourceError:
+    return SourceError(f"A {type(value).__name__} is not a table. Expected {_TABLE}.")
+
+
+def _refuse_none_or_several(table: Any) -> None:
+    """What other code hands over when there is no table, or one per part; nothing is wrong with the tables."""
+    if table is None or (isinstance(table, Mapping) and not table):
+        raise UnreachableError(
+            f"{table} was handed over in place of a table. Expected {_TABLE}: let what makes the table return one of "
+            "these, and run it first, for the same part if it has parts."
+        )
+    if isinstance(table, Mapping) and all(map(_is_table, table.values())):
+        names = ", ".join([str(one) for one in table][:3]) + (", ..." if len(table) > 3 else "")
+        raise UnreachableError(
+            f"Tables by parts ({names}) were handed over, and an audit takes one table. Audit part by part: set "
+            "partition_by (of build_bias_gate_checks: partitions_def) like the partitions of the asset that makes "
+            "them, and launch a run per part; or make one table of them."
+        )
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, str | Path) or hasattr(type(value), "columns")
 
 
 @contextmanager
@@ -132,12 +162,12 @@ def main_table(source: Source) -> Iterator[FilesTable | QueryTable]:
             f'source.asset names the Dagster asset "{source.asset}", which only Dagster can read. '
             "Name a file in source.path, or hand the table itself to audit()."
         )
-    with open_table(source, source, "source") as table:
+    with _opened(source, source, "source") as table:
         yield table
 
 
 @contextmanager
-def open_table(table: Table, source: Source, key: str) -> Iterator[FilesTable | QueryTable]:
+def _opened(table: Table, source: Source, key: str) -> Iterator[FilesTable | QueryTable]:
     """The files or the query of a source, or of what is joined to it.
 
     Parameters
@@ -159,12 +189,21 @@ def open_table(table: Table, source: Source, key: str) -> Iterator[FilesTable | 
 
 
 def arrays_beside(source: Source) -> list[ArrayBeside]:
-    """The arrays of a source."""
+    """The arrays of a source.
+
+    Raises
+    ------
+    UnreachableError
+        One cannot be read, which is not the fault of the table beside it.
+    """
     found = []
     for column, path in source.arrays.items():
         filled = _filled(path, source, f"source.arrays.{column}")
-        with hiding_secrets(path):
-            found.append(ArrayBeside(column, SourceFile(located(filled)), source.described))
+        try:
+            with hiding_secrets(path):
+                found.append(ArrayBeside(column, SourceFile(located(filled)), source.described))
+        except SourceError as error:
+            raise UnreachableError(str(error)) from None
     return found
 
 
@@ -176,13 +215,30 @@ def hiding_secrets(path: str) -> Iterator[None]:
     except SourceError as error:
         if not is_remote(expanded(path, "source.path")):
             raise
-        raise SourceError(without_secrets(str(error), path)) from None
+        raise type(error)(without_secrets(str(error), path)) from None
+
+
+@contextmanager
+def other_table(join: Join, source: Source) -> Iterator[FilesTable | QueryTable]:
+    """The files or the query of what is joined to a source.
+
+    Raises
+    ------
+    UnreachableError
+        It cannot be read, which is not the fault of the table that it is joined to: labels may just be late.
+    """
+    try:
+        with _opened(join, source, "source.join") as table:
+            yield table
+    except SourceError as error:
+        raise UnreachableError(str(error)) from None
 
 
 def joined_table(source: Source, join: Join, dtypes: Mapping[str, Dtype]) -> JoinedTable:
     """The table that is joined to a source with such columns; it is read as a whole."""
-    with open_table(join, source, "source.join") as table:
-        return JoinedTable(table.read(), join, dtypes, source.described)
+    with other_table(join, source) as table:
+        other = table.read()
+    return JoinedTable(other, join, dtypes, source.described)
 
 
 def _filled(path: str, source: Source, key: str, *, is_pattern: bool = False) -> str:

@@ -29,7 +29,7 @@ def group_counts(audit: AuditAssets) -> dg.AssetsDefinition:
     ) -> dg.MaterializeResult[Any]:
         with clear_failures():
             spec = effective_spec(validated_data.spec, context.op_execution_context.op_config)
-            counts = audit.stages.count_groups(source_rows(raw_data, spec), spec)
+            counts = audit.stages.count_groups(source_rows(raw_data, validated_data, spec), spec)
         return dg.MaterializeResult(value=counts, metadata=views.counts(counts))
 
     return asset
@@ -45,15 +45,15 @@ def group_metrics(audit: AuditAssets) -> dg.AssetsDefinition:
             "interval, or the reason why it has none."
         ),
         kinds={"scipy", "json"},
-        takes=["group_counts", "raw_data"],
+        takes=["group_counts", "raw_data", "validated_data"],
         config=["significance"],
     )
     def asset(
-        context: dg.AssetExecutionContext, group_counts: GroupCounts, raw_data: DataFrame
+        context: dg.AssetExecutionContext, group_counts: GroupCounts, raw_data: DataFrame, validated_data: AuditTable
     ) -> dg.MaterializeResult[Any]:
         with clear_failures():
             settings = effective_spec(audit.spec, context.op_execution_context.op_config).significance
-            rows = source_rows(raw_data, group_counts.spec)
+            rows = source_rows(raw_data, validated_data, group_counts.spec)
             metrics = audit.stages.compare_groups(group_counts, settings, rows)
         return dg.MaterializeResult(value=metrics, metadata=views.metrics(metrics))
 

@@ -12,7 +12,7 @@ from typing import Any
 import dagster as dg
 from upath import UPath
 
-from bdt_core.errors import OutputError
+from bdt_core.errors import OutputError, SpecError
 from bdt_core.spec import AuditSpec
 from bdt_pipeline.assets.common import AuditAssets
 from bdt_pipeline.resources.storage import STORAGE_VARIABLE, make_folder, storage_root
@@ -27,13 +27,32 @@ def is_large_source(value: Any) -> bool:
     return isinstance(value, LargeSource)
 
 
-def source_rows(raw_data: Any, spec: AuditSpec) -> Any:
-    """The rows of a source for what counts groups: the table, or batches of the columns that are counted."""
+def source_rows(raw_data: Any, validated_data: Any, spec: AuditSpec) -> Any:
+    """The rows of a source for what counts groups: the table, or what was kept of a large one when it was read.
+
+    A large source is not read again: it may have changed since, and the report would be about two tables.
+
+    Raises
+    ------
+    SpecError
+        The run names columns of groups that were not kept.
+    """
     if not is_large_source(raw_data):
         return raw_data
     from bdt_core.shards.large_source import group_columns
+    from bdt_core.shards.table import ShardedTable
 
-    return raw_data.of_columns(group_columns(spec))
+    if not isinstance(validated_data, ShardedTable):
+        raise SpecError(
+            "raw_data is larger than memory, and validated_data is of an earlier, smaller table: make it again."
+        )
+    unknown = sorted(group_columns(spec) - group_columns(validated_data.spec))
+    if unknown:
+        raise SpecError(
+            f"The run compares groups by {', '.join(unknown)}, which was not kept when the large table was read. Name "
+            'it in the specification ("protected", "groups" or "gate"), and make validated_data again.'
+        )
+    return validated_data
 
 
 def validated_in_shards(audit: AuditAssets, context: dg.AssetExecutionContext, spec: AuditSpec) -> Any:

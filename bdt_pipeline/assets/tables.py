@@ -11,21 +11,23 @@ from bdt_pipeline.assets.common import AuditAssets
 from bdt_pipeline.assets.config import clear_failures, effective_spec
 from bdt_pipeline.assets.large_tables import is_large_source, large_source_metadata, validated_in_shards, work_metadata
 from bdt_pipeline.assets.partitions import source_of_part
+from bdt_pipeline.assets.stages import Stages
 from bdt_pipeline.assets.values import AuditTable, DataFrame
 
 _SOURCE = "bdt_source"
+_PARTS_MAY_BE_MISSING = {"allow_missing_partitions": True}
+"""Metadata for the IO managers of Dagster that store files: of several parts they hand over those that are there, and
+of one that is missing None. Our stage refuses both in a sentence; without it, they raise that a file is missing."""
 
 
 def raw_data(audit: AuditAssets) -> dg.AssetsDefinition:
     """The table as the source gives it."""
 
-    upstream = audit.spec.source.asset
-
     @audit.asset(
         "raw_data",
         description="The table as it was read: nothing dropped, nothing converted.",
         kinds={"pandas", "parquet"},
-        takes={} if upstream is None else {"upstream": dg.AssetIn(key=dg.AssetKey.from_user_string(upstream))},
+        takes=_upstream(audit),
         config=["source"],
         required_resource_keys={audit.engine},
         stored_as="table",
@@ -43,6 +45,15 @@ def raw_data(audit: AuditAssets) -> dg.AssetsDefinition:
         return dg.MaterializeResult(value=frame, metadata=views.raw_table(frame, source))
 
     return asset
+
+
+def _upstream(audit: AuditAssets) -> dict[str, dg.AssetIn]:
+    """The asset that is the source, if one is."""
+    if audit.spec.source.asset is None:
+        return {}
+    ours = type(audit.stages).take_table is Stages.take_table  # theirs may join parts, and needs all
+    key = dg.AssetKey.from_user_string(audit.spec.source.asset)
+    return {"upstream": dg.AssetIn(key=key, metadata=_PARTS_MAY_BE_MISSING if ours else None)}
 
 
 def validated_data(audit: AuditAssets) -> dg.AssetsDefinition:

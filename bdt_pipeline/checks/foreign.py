@@ -13,18 +13,30 @@ from bdt_pipeline.assets.views import gate_metadata
 
 
 def build_bias_gate_checks(
-    *, asset: dg.AssetKey | str | Sequence[str] | dg.AssetsDefinition, spec: AuditSpec, name: str = "bias_gate"
+    *,
+    asset: dg.AssetKey | str | Sequence[str] | dg.AssetsDefinition,
+    spec: AuditSpec,
+    name: str = "bias_gate",
+    partitions_def: dg.PartitionsDefinition[Any] | None = None,
 ) -> list[dg.AssetChecksDefinition]:
     """Audit an existing asset's table in a blocking check on it.
 
     Parameters
     ----------
     asset : AssetKey, str, sequence of str or AssetsDefinition
-        Its value is the table: a DataFrame (pandas or Polars), an Arrow table, or the path of a file.
+        Its value is the table: a DataFrame (pandas or Polars), an Arrow table, or the path of a file. A text with
+        slashes is a key of several parts: ``"warehouse/scored"``.
     spec : AuditSpec
-        Its ``source`` says nothing here: ``{"asset": KEY}``.
+        Says how the table is audited and what the gate lets through. What it says of when, on which data and who is
+        told is not honoured, because this makes a check and nothing else: ``source`` (give ``{"asset": KEY}``),
+        ``partition_by``, ``inbox``, ``schedule``, ``automation``, ``freshness_hours``, ``pool``, ``history``,
+        ``notify`` and ``notify_from``.
     name : str
         Of the check.
+    partitions_def : PartitionsDefinition, optional
+        Partitions of the asset, needed where it is given by its key; by default those of the AssetsDefinition. The
+        run of a part audits the table of this part only. Without them Dagster would hand over all parts at once, or
+        raise ``DagsterExecutionLoadInputError`` where one is missing.
 
     Returns
     -------
@@ -42,11 +54,14 @@ def build_bias_gate_checks(
     >>> [one.name for check in build_bias_gate_checks(asset=predictions, spec=spec) for one in check.check_specs]
     ['bias_gate']
     """
+    if partitions_def is None and isinstance(asset, dg.AssetsDefinition):
+        partitions_def = asset.partitions_def
 
     @dg.asset_check(
         name=name,
-        asset=asset if isinstance(asset, dg.AssetsDefinition | dg.AssetKey | str) else dg.AssetKey(list(asset)),
+        asset=_key(asset),
         blocking=True,
+        partitions_def=partitions_def,
         description="Does every limit of the bias audit hold? A failure stops everything downstream.",
     )
     def check(table: Any) -> dg.AssetCheckResult:
@@ -64,3 +79,12 @@ def build_bias_gate_checks(
         )
 
     return [check]
+
+
+def _key(asset: dg.AssetKey | str | Sequence[str] | dg.AssetsDefinition) -> dg.AssetKey:
+    """The key, written in any of the ways of Dagster and of ``source.asset``."""
+    if isinstance(asset, dg.AssetsDefinition):
+        return asset.key
+    if isinstance(asset, str):
+        return dg.AssetKey.from_user_string(asset)
+    return asset if isinstance(asset, dg.AssetKey) else dg.AssetKey(list(asset))

@@ -112,7 +112,7 @@ def _bias_column(marked: pd.DataFrame, name: str, spec: AuditSpec) -> Iterator[R
     two = bias.derive not in _NUMERIC and bias.positive is None
     values = f"{int(marked[name].nunique()):,} values"
     expectation = _distinct(name, least=1 if two else 2, most=2 if two else None)
-    yield Rule("bias_variable_usable", name, values, "at most 2" if two else "at least 2", expectation)
+    yield Rule("bias_variable_usable", name, values, "1 or 2" if two else "at least 2", expectation)
 
 
 def _bias_columns(spec: AuditSpec) -> list[str]:

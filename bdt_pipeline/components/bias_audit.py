@@ -9,10 +9,11 @@ from typing import Any, Self
 import dagster as dg
 from pydantic import BaseModel
 
-from bdt_core.spec import AuditSpec, parse_spec, resolve_source
+from bdt_core.spec import AuditSpec, parse_spec, resolve_paths
 from bdt_pipeline.assets import AuditAssets, build_assets
 from bdt_pipeline.assets.stages import Stages
 from bdt_pipeline.automation.alert_sensor import build_alert_sensor
+from bdt_pipeline.automation.eager import build_automation_sensor
 from bdt_pipeline.automation.inbox_sensor import build_inbox_sensor
 from bdt_pipeline.automation.schedules import build_schedule
 from bdt_pipeline.checks import build_checks
@@ -57,7 +58,7 @@ def _definitions(
     audit: AuditAssets, assets: Sequence[dg.AssetsDefinition], checks: Sequence[dg.AssetChecksDefinition]
 ) -> dg.Definitions:
     schedule = build_schedule(audit)
-    sensors = [build_inbox_sensor(audit), build_alert_sensor(audit)]
+    sensors = [build_inbox_sensor(audit), build_automation_sensor(audit), build_alert_sensor(audit)]
     return dg.Definitions(
         assets=assets,
         asset_checks=checks,
@@ -122,7 +123,7 @@ class BiasAudit(dg.Component, AuditSpec, dg.Resolvable):
         """The specification."""
         spec = AuditSpec.model_validate({key: getattr(self, key) for key in AuditSpec.model_fields})
         folder = context.path if context.path.is_dir() else context.path.parent
-        return spec.model_copy(update={"source": resolve_source(spec.source, Path(folder))})
+        return resolve_paths(spec, Path(folder))
 
     def build_stages(self) -> Stages:
         """The stages that the assets call."""

@@ -58,8 +58,8 @@ def look_into(inbox: Inbox) -> list[Arrived]:
         hidden = name.startswith((".", "_")) or name.lower().endswith(_UNFINISHED)
         if entry["type"] != "file" or hidden or not fnmatch.fnmatch(name, inbox.pattern):
             continue
-        changed = next((entry[key] for key in ("mtime", "LastModified", "updated", "etag", "ETag") if key in entry), "")
-        found.append(Arrived(name, f"{entry['size']} bytes, {changed}"))
+        changed = [str(entry[key]) for key in ("mtime", "LastModified", "updated", "etag", "ETag") if key in entry]
+        found.append(Arrived(name, ", ".join([f"{entry['size']} bytes", *changed])))
     return sorted(found, key=lambda one: one.name)
 
 

@@ -1,6 +1,8 @@
 """The specification: its defaults, its schema and its messages."""
 
+import functools
 import json
+from pathlib import Path
 
 import jsonschema
 import pandas as pd
@@ -120,6 +122,67 @@ def test_a_relative_source_is_looked_up_beside_the_file(tmp_path):
     file = tmp_path / "audit.yaml"
     file.write_text(yaml.safe_dump(SMALLEST))
     assert load_spec(file).source.path == str(tmp_path / "loans.csv")
+
+
+FILES_THAT_COME_LATER = [
+    ({"source": {"path": "days/{partition}.csv"}}, "source.path"),
+    ({"source": {"path": "days/*.csv"}}, "source.path"),
+    ({"source": {"path": "days/{partition}.csv"}, "inbox": {"folder": "days"}}, "inbox.folder"),
+    ({"source": {"path": "a.csv", "join": {"path": "days/{partition}.csv", "key": "b"}}}, "source.join.path"),
+]
+
+
+def at(spec, dotted):
+    return functools.reduce(getattr, dotted.split("."), spec)
+
+
+@pytest.mark.parametrize(("change", "key"), FILES_THAT_COME_LATER)
+@pytest.mark.parametrize(
+    ("there", "expected"),
+    [
+        (["specs/days"], "specs"),  # beside the file
+        (["specs/days", "days/1.csv"], "."),  # where a file is
+        (["specs/days/2.csv", "days/1.csv"], "specs"),
+        (["days"], "."),  # in the working directory
+        ([], "specs"),
+    ],
+)
+def test_files_that_come_later_are_looked_up_where_their_folder_is(change, key, there, expected, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for one in ["specs", *there]:
+        place = Path(one)
+        (place.parent if place.suffix else place).mkdir(parents=True, exist_ok=True)
+        if place.suffix:
+            place.write_text("a,b\n1,2\n")
+    file = Path("specs/audit.yaml")
+    file.write_text(yaml.safe_dump({**SMALLEST, **change}))
+    wanted = Path(expected) / at(parse_spec({**SMALLEST, **change}), key)
+    assert Path(at(load_spec(file), key)) == wanted
+
+
+GROUPED = {"protected": ["sex"], "groups": {"facets": ["sex"], "label": "repaid", "prediction": "approved"}}
+
+
+def test_databases_and_embeddings_are_looked_up_beside_the_file_too(tmp_path):
+    for name in ("loans.db", "texts.npy"):
+        (tmp_path / name).touch()
+    file = tmp_path / "audit.yaml"
+    places = {
+        "sqlite:///loans.db?timeout=5": f"sqlite:///{tmp_path}/loans.db?timeout=5",
+        "sqlite+pysqlite:///loans.db": f"sqlite+pysqlite:///{tmp_path}/loans.db",
+        "sqlite:///other.db": "sqlite:///other.db",
+        "sqlite:////data/loans.db": "sqlite:////data/loans.db",
+        "sqlite:///:memory:": "sqlite:///:memory:",
+        "postgresql+psycopg://host/loans.db": "postgresql+psycopg://host/loans.db",
+        "${DATABASE}": "${DATABASE}",
+    }
+    for database, expected in places.items():
+        source = {"sql": "select 1", "database": database}
+        local = {"embeddings": "texts.npy", "group": "sex"}
+        file.write_text(yaml.safe_dump({**SMALLEST, "source": source, **GROUPED, "local_bias": local}))
+        spec = load_spec(file)
+        assert spec.source.database == expected
+        assert spec.local_bias.embeddings == str(tmp_path / "texts.npy")
 
 
 def test_a_component_file_is_read_too(tmp_path):

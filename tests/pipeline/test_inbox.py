@@ -8,6 +8,7 @@ from pathlib import Path
 import dagster as dg
 import pandas as pd
 import pytest
+from upath import UPath
 
 from bdt_core.spec import AuditSpec, Inbox
 from bdt_pipeline import bias_audit_definitions
@@ -142,6 +143,45 @@ def test_a_bad_file_is_put_aside_with_its_reason(
     assert reason in (folder / "quarantine" / f"{name}.reason.txt").read_text()
     assert not (folder / name).exists()
     assert watched.look() == []
+
+
+def test_labels_that_are_late_put_no_file_aside(
+    loans: pd.DataFrame, folder: Path, tmp_path: Path, make_spec: Make, instance: dg.DagsterInstance
+) -> None:
+    """They are not the file's fault: it stays, and its run is right once they are there."""
+    inbox = {"folder": str(folder), "settle": 0}
+    labels = tmp_path / "labels.csv"
+    source = {"path": str(folder / "{partition}"), "join": {"path": str(labels), "key": "person_id"}}
+    spec = make_spec("x.csv", inbox=inbox, source=source)
+    loans.drop(columns="error").to_csv(folder / "march.csv", index=False)
+    watched = Watched(spec, instance)
+    assert len(watched.look()) == 1
+    assert not watched.audit("march.csv").success
+    assert (folder / "march.csv").exists()
+    assert not (folder / "quarantine").exists()
+    loans[["person_id", "error"]].to_csv(labels, index=False)
+    assert watched.audit("march.csv").output_for_node("loans__bias_report")["data"]["rows"] == len(loans)
+
+
+def test_an_inbox_in_a_bucket(loans: pd.DataFrame, bucket: str, make_spec: Make, instance: dg.DagsterInstance) -> None:
+    inbox = UPath(bucket) / "inbox"
+    spec = make_spec(f"{inbox}/{{partition}}", inbox={"folder": str(inbox), "pattern": "*.csv", "settle": 0})
+    watched = Watched(spec, instance)
+    assert watched.look() == []
+    content, reason = BAD["ragged.csv"]
+    (inbox / "bad.csv").write_text(content)
+    (inbox / "march.csv").write_text(loans.to_csv(index=False))
+    assert [one.partition_key for one in watched.look()] == ["bad.csv", "march.csv"]
+    assert watched.look() == []
+    assert watched.audit("march.csv").output_for_node("loans__bias_report")["data"]["rows"] == len(loans)
+    assert not watched.audit("bad.csv").success
+    inbox.fs.invalidate_cache()
+    assert reason in (inbox / "quarantine" / "bad.csv.reason.txt").read_text()
+    assert {one.name for one in inbox.iterdir()} == {"march.csv", "quarantine"}
+
+    text = loans.to_csv(index=False)
+    (inbox / "march.csv").write_text(text[:-2] + "x\n")  # as long as before, within the same second perhaps
+    assert [one.partition_key for one in watched.look()] == ["march.csv"]
 
 
 def test_a_name_that_cannot_be_a_part_is_put_aside_at_once(

@@ -205,6 +205,30 @@ def test_a_dask_cluster_of_this_machine(
     assert {one.dashboard for one in engines.values() if hasattr(one, "dashboard")} == {dashboard}  # one for all assets
 
 
+def test_a_source_that_changes_afterwards_is_not_mixed_into_the_report(
+    folder: Path, in_memory: str, instance: dg.DagsterInstance, tmp_path: Path
+) -> None:
+    """Groups are counted from what was read, and not from what the source holds by then."""
+    files = shutil.copytree(folder, tmp_path / "files")
+    spec = spec_of(files, clustering=OUT_OF_CORE)
+    assert failures(run(spec, instance, asset_selection=UP_TO_VALIDATED)) == []
+    for file in files.iterdir():
+        people(1)[:100].to_parquet(file, index=False)
+    graph = bias_audit_definitions(spec).resolve_asset_graph()
+    others = [one for one in graph.get_all_asset_keys() if one not in UP_TO_VALIDATED]
+    result = run(spec, instance, asset_selection=others)
+    assert document_of(result).replace(str(files), str(folder)) == in_memory
+
+
+def test_groups_that_were_not_kept_are_named(folder: Path, instance: dg.DagsterInstance) -> None:
+    spec = spec_of(folder, clustering=OUT_OF_CORE)
+    ops = {"loans__group_counts": {"config": {"groups": {"facets": ["region"]}}}}
+    job = bias_audit_definitions(spec).resolve_job_def("loans_audit")
+    result = job.execute_in_process(instance=instance, raise_on_error=False, run_config={**QUIET, "ops": ops})
+    (failure,) = failures(result)
+    assert "compares groups by region, which was not kept" in failure
+
+
 def test_the_launchpad_chooses_the_engine(folder: Path, in_memory: str, instance: dg.DagsterInstance) -> None:
     pytest.importorskip("distributed")
     result = run(spec_of(folder), instance, DASK)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +117,8 @@ def test_a_query_gets_the_day_and_its_ends(loans: pd.DataFrame, tmp_path: Path, 
         ({"partition_by": {}}, 'give either "time"'),
         ({"partition_by": {"dynamic": "version"}}, "put {partition} into source.path"),
         ({"inbox": {"folder": "inbox"}}, "put {partition} into source.path"),
+        ({"automation": "eager"}, 'set "source.asset" or "partition_by"'),
+        ({"inbox": {"folder": "inbox"}, "automation": "eager", "source": {"path": "{partition}"}}, '"automation" out'),
         ({"inbox": {"folder": "inbox"}, "schedule": "0 6 * * *", "source": {"path": "{partition}"}}, 'a "schedule"'),
     ],
 )
@@ -124,11 +127,95 @@ def test_parts_that_make_no_sense_are_refused(make_spec: Make, changes: dict[str
         make_spec("loans.csv", **changes)
 
 
-def test_freshness_pool_and_automation_reach_the_assets(by_day: AuditSpec) -> None:
-    spec = by_day.model_copy(update={"freshness_hours": 26.0, "pool": "bias", "automation": "eager"})
-    defs = bias_audit_definitions(spec)
-    graph = defs.resolve_asset_graph()
-    report = graph.get(dg.AssetKey(["loans", "bias_report"]))
-    assert report.freshness_policy is not None
-    assert "blocking_checks" in str(report.automation_condition).lower() or report.automation_condition is not None
+def test_freshness_and_pool_reach_the_assets(by_day: AuditSpec) -> None:
+    spec = by_day.model_copy(update={"freshness_hours": 26.0, "pool": "bias"})
+    graph = bias_audit_definitions(spec).resolve_asset_graph()
+    policy = graph.get(dg.AssetKey(["loans", "bias_report"])).freshness_policy
+    assert policy == dg.FreshnessPolicy.time_window(timedelta(hours=26))
     assert graph.get(dg.AssetKey(["loans", "hbac_clusters"])).assets_def.op.pool == "bias"
+
+
+class Automated:
+    """Definitions whose conditions are looked at again and again, and whose runs are carried out."""
+
+    def __init__(self, defs: dg.Definitions, instance: dg.DagsterInstance) -> None:
+        self.defs, self.instance, self.cursor = defs, instance, None
+        self.keys = defs.resolve_asset_graph().get_all_asset_keys()
+
+    def look(self, day: int = 3) -> dict[str, set[str | None]]:
+        """Assets of the audit that are due on a day of January, with their parts."""
+        now = datetime(2026, 1, day, 1, tzinfo=UTC)
+        found = dg.evaluate_automation_conditions(
+            self.defs, instance=self.instance, cursor=self.cursor, evaluation_time=now
+        )
+        self.cursor = found.cursor
+        due = {key: found.get_requested_partitions(key) for key in self.keys if found.get_num_requested(key)}
+        return {key.path[-1]: parts for key, parts in due.items()}
+
+    def make(self, *names: str, part: str | None = None) -> None:
+        job = self.defs.resolve_implicit_global_asset_job_def()
+        keys = [key for key in self.keys if key.path[-1] in names]
+        job.execute_in_process(
+            instance=self.instance, asset_selection=keys, partition_key=part, raise_on_error=False, run_config=QUIET
+        )
+
+
+def test_an_upstream_asset_that_is_new_is_audited_when_its_blocking_checks_passed(
+    loans: pd.DataFrame, make_spec: Make, instance: dg.DagsterInstance
+) -> None:
+    passes = False
+
+    @dg.asset
+    def scored() -> pd.DataFrame:
+        return loans
+
+    @dg.asset_check(asset=scored, blocking=True)
+    def is_sane() -> dg.AssetCheckResult:
+        return dg.AssetCheckResult(passed=passes)
+
+    audits = bias_audit_definitions(make_spec("x.csv", source={"asset": "scored"}, automation="eager"))
+    automated = Automated(
+        dg.Definitions.merge(audits, dg.Definitions(assets=[scored], asset_checks=[is_sane])), instance
+    )
+    assert automated.look() == {}
+    automated.make("scored")
+    assert automated.look() == {}
+    passes = True
+    automated.make("scored")
+    assert set(automated.look()) == {"raw_data"}
+    assert automated.look() == {}
+    automated.make("raw_data")
+    assert {"validated_data", "hbac_clusters", "bias_report"} <= set(automated.look())
+
+
+def test_a_table_that_fails_its_checks_is_not_audited_further(
+    loans: pd.DataFrame, make_spec: Make, instance: dg.DagsterInstance
+) -> None:
+    @dg.asset
+    def scored() -> pd.DataFrame:
+        return loans.drop(columns="income")
+
+    audits = bias_audit_definitions(make_spec("x.csv", source={"asset": "scored"}, automation="eager"))
+    automated = Automated(dg.Definitions.merge(audits, dg.Definitions(assets=[scored])), instance)
+    automated.look()
+    automated.make("scored")
+    assert set(automated.look()) == {"raw_data"}
+    automated.make("raw_data")
+    assert automated.look() == {}
+
+
+def test_a_new_day_is_audited(by_day: AuditSpec, instance: dg.DagsterInstance) -> None:
+    spec = by_day.model_copy(update={"automation": "eager"})
+    automated = Automated(bias_audit_definitions(spec), instance)
+    automated.look(day=2)
+    assert automated.look(day=2) == {}
+    assert automated.look(day=3)["raw_data"] == {DAYS[1]}
+
+
+def test_automation_runs_from_the_start(by_day: AuditSpec) -> None:
+    def sensors(spec: AuditSpec) -> dict[str, dg.DefaultSensorStatus]:
+        return {one.name: one.default_status for one in bias_audit_definitions(spec).sensors or ()}
+
+    eager = by_day.model_copy(update={"automation": "eager"})
+    assert sensors(eager) == {"loans_automation": dg.DefaultSensorStatus.RUNNING}
+    assert sensors(by_day) == {}

@@ -130,7 +130,7 @@ def test_a_password_in_the_environment_is_no_password_in_the_specification():
         ("nonsense", "select 1", "not a SQLAlchemy URL"),
         ("nosuch://x", "select 1", 'no driver for "nosuch"'),
         ("sqlite://", "select * from nowhere", "no such table: nowhere"),
-        ("sqlite:////no/folder/x.db", "select 1", "unable to open database file"),
+        ("sqlite:////no/folder/x.db", "select 1", "there is no SQLite file /no/folder/x.db"),
     ],
 )
 def test_a_query_that_fails_says_why(database, sql, advice):
