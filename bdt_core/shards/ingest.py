@@ -11,11 +11,12 @@ from typing import TypeVar
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from bdt_core.errors import SourceError
 from bdt_core.shards.engine import ShardEngine, processors
 from bdt_core.shards.large_source import group_columns
-from bdt_core.shards.occurrences import write_hashes, write_ranks
+from bdt_core.shards.occurrences import bucket_count, write_hashes, write_ranks
 from bdt_core.shards.shard import Shard
 from bdt_core.shards.table import ShardedTable
 from bdt_core.spec import AuditSpec
@@ -104,8 +105,11 @@ def ingest(
     columns = settled.kept(typed, spec)
     used = _used(typed[columns], settled)
     say("validate it", 0, facts.rows)
-    kept = engine.map(functools.partial(_hash_shard, columns=columns, used=used, settled=settled, spec=spec), shards)
-    write_ranks(shards, engine)
+    hash_shard = functools.partial(
+        _hash_shard, columns=columns, used=used, settled=settled, spec=spec, buckets=bucket_count(facts.rows)
+    )
+    kept = engine.map(hash_shard, shards)
+    write_ranks(shards, [one.bounds for one in kept], engine)
     lost = sum(one.lost for one in kept)
     left_out = (*facts.outcome.left_out, *([LeftOut('a feature is missing ("missing: drop")', lost)] if lost else []))
     refuse_too_few(facts.outcome.known - lost, left_out, spec)
@@ -214,17 +218,20 @@ def in_parallel(function: Callable[[T], _Written], items: Iterator[T], threads: 
 class _Kept:
     sums: tuple[int, ...]
     lost: int
+    bounds: NDArray[np.int64]
 
 
-def _hash_shard(shard: Shard, columns: list[str], used: list[str], settled: Settled, spec: AuditSpec) -> _Kept:
+def _hash_shard(
+    shard: Shard, columns: list[str], used: list[str], settled: Settled, spec: AuditSpec, buckets: int
+) -> _Kept:
     """Say which rows are audited, and write the hashes of their content; those of other rows are of no matter."""
     frame = shard.read_frame("table.arrow", columns)
     keep, lost = complete_rows(frame, settled, spec)
     hashes = row_hashes(hashed_columns(frame))
     content = hashes if set(used) == set(hashed_columns(frame).columns) else row_hashes(frame[used])
     shard.write_array("kept.npy", keep)
-    write_hashes(shard, hashes)
-    return _Kept(content_sums(content[keep]), sum(one.rows for one in lost))
+    bounds = write_hashes(shard, hashes, buckets)
+    return _Kept(content_sums(content[keep]), sum(one.rows for one in lost), bounds)
 
 
 def _used(frame: pd.DataFrame, settled: Settled) -> list[str]:

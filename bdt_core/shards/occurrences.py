@@ -16,42 +16,69 @@ from bdt_core.shards.engine import ShardEngine
 from bdt_core.shards.shard import Shard
 from bdt_core.table.ranks import Hashes, occurrence_numbers, rank_rows
 
-BUCKET_ROWS = 2_000_000
-"""Hashes that are sorted at a time: few enough to stay in a cache, and in little memory."""
-_HASHES, _UNIQUE, _COUNTS = "hashes.npy", "unique.npy", "counts.npy"
+_LEAST_ROWS, _MOST_ROWS = 2_000_000, 16_000_000
+"""Hashes of a bucket: few enough to stay in a cache; more in a very large table, for every bucket meets every shard."""
+_BUCKETS = 64
+_HASHES, _DISTINCT, _EARLIER = "hashes.npy", "distinct.pairs", "earlier.bucket.pairs"
+_OF_BUCKETS, _OF_SHARDS = "buckets.bounds.npy", "shards.bounds.npy"
 
 
-def write_hashes(shard: Shard, hashes: Hashes) -> None:
-    """Write the content hash of every row, in the order of the rows, and the distinct ones with their numbers."""
+def bucket_count(rows: int) -> int:
+    """Into how many buckets the hashes of so many rows go.
+
+    Examples
+    --------
+    >>> [bucket_count(rows) for rows in (1, 100_000_000, 1_000_000_000, 10_000_000_000)]
+    [1, 50, 64, 625]
+    """
+    return max(1, -(-rows // min(max(rows // _BUCKETS, _LEAST_ROWS), _MOST_ROWS)))
+
+
+def write_hashes(shard: Shard, hashes: Hashes, buckets: int) -> NDArray[np.int64]:
+    """Write the content hash of every row, in the order of the rows, and the distinct ones with their numbers.
+
+    Returns
+    -------
+    int64 ndarray of shape (buckets + 1,)
+        Where each bucket begins among the distinct ones, and how many these are.
+    """
     unique, counts = np.unique(hashes, return_counts=True)
     shard.write_array(_HASHES, hashes)
-    shard.write_array(_UNIQUE, unique)
-    shard.write_array(_COUNTS, counts.astype(np.uint64))
+    shard.write_pairs(_DISTINCT, unique, counts)
+    begins = np.array([bucket * 2**64 // buckets for bucket in range(buckets)], dtype=np.uint64)
+    return np.append(np.searchsorted(unique, begins), len(unique))
 
 
-def write_ranks(shards: Sequence[Shard], engine: ShardEngine) -> None:
-    """Turn the hashes of all shards into ranks; see `bdt_core.table.ranks.rank_rows`."""
-    buckets = max(1, -(-sum(one.rows for one in shards) // BUCKET_ROWS))
+def write_ranks(shards: Sequence[Shard], bounds: Sequence[NDArray[np.int64]], engine: ShardEngine) -> None:
+    """Turn the hashes of all shards into ranks; see `bdt_core.table.ranks.rank_rows`.
+
+    Parameters
+    ----------
+    shards : sequence of Shard
+    bounds : sequence of int64 ndarray
+        What `write_hashes` returned for each.
+    engine : ShardEngine
+    """
+    shared = Shard(shards[0].folder, 0, 0)
+    shared.write_array(_OF_BUCKETS, np.stack(bounds))
     # A bucket's work is no shard's: it is done by whoever has the shard of that number.
-    numbered = [Shard(shards[0].folder, bucket, 0) for bucket in range(buckets)]
-    engine.map(partial(_count_earlier, shards=tuple(shards), buckets=buckets), numbered)
-    engine.map(partial(_rank_shard, buckets=buckets), shards)
-    for bucket in numbered:
-        bucket.remove(*(f"{what}.bucket.npy" for what in ("places", "known", "earlier")))
+    buckets = [Shard(shared.folder, bucket, 0) for bucket in range(len(bounds[0]) - 1)]
+    shared.write_array(_OF_SHARDS, np.stack(engine.map(partial(_count_earlier, shards=len(shards)), buckets)))
+    engine.map(_rank_shard, shards)
+    shared.remove(_OF_BUCKETS, _OF_SHARDS)
+    for bucket in buckets:
+        bucket.remove(_EARLIER)
     for shard in shards:
-        shard.remove(_HASHES, _UNIQUE, _COUNTS)
+        shard.remove(_HASHES, _DISTINCT)
 
 
-def _count_earlier(bucket: Shard, shards: Sequence[Shard], buckets: int) -> None:
-    """For each shard, the hashes in this bucket that earlier shards have, too, and how often."""
-    hashes, counts, places = [], [], []
-    for number, shard in enumerate(shards):
-        unique = shard.read_array(_UNIQUE)
-        part = _stretch(unique, bucket.number, buckets)
-        hashes.append(np.array(unique[part]))
-        counts.append(np.array(shard.read_array(_COUNTS)[part]))
-        places.append(np.full(len(hashes[-1]), number, dtype=np.uint32))
-    value, count, place = (np.concatenate(several) for several in (hashes, counts, places))
+def _count_earlier(bucket: Shard, shards: int) -> NDArray[np.int64]:
+    """For each shard, the hashes in this bucket that earlier shards have, too, and how often; where they begin."""
+    bounds = Shard(bucket.folder, 0, 0).read_array(_OF_BUCKETS)[:, bucket.number : bucket.number + 2].tolist()
+    pairs = [Shard(bucket.folder, number, 0).read_pairs(_DISTINCT, *bounds[number]) for number in range(shards)]
+    place = np.repeat(np.arange(shards, dtype=np.uint32), [len(one) for one in pairs])
+    value, count = np.ascontiguousarray(np.concatenate(pairs).T)
+    del pairs
     order = np.argsort(value, kind="stable")  # equal hashes stay in the order of the shards
     value, count, place = value[order], count[order], place[order]
     before = np.cumsum(count) - count
@@ -60,36 +87,21 @@ def _count_earlier(bucket: Shard, shards: Sequence[Shard], buckets: int) -> None
     earlier = before - before[first][np.cumsum(is_first) - 1] if len(value) else before
     again = np.flatnonzero(~is_first)
     again = again[np.argsort(place[again], kind="stable")]
-    for what, values in (("places", place[again]), ("known", value[again]), ("earlier", earlier[again])):
-        bucket.write_array(f"{what}.bucket.npy", values)
+    bucket.write_pairs(_EARLIER, value[again], earlier[again])
+    return np.searchsorted(place[again], np.arange(shards + 1))
 
 
-def _rank_shard(shard: Shard, buckets: int) -> None:
+def _rank_shard(shard: Shard) -> None:
+    shared = Shard(shard.folder, 0, 0)
     hashes = np.array(shard.read_array(_HASHES))
-    has_copies = shard.rows > 0 and int(shard.read_array(_COUNTS).max()) > 1
+    has_copies = shared.read_array(_OF_BUCKETS)[shard.number, -1] < shard.rows
     number = occurrence_numbers(hashes) if has_copies else np.zeros(len(hashes), dtype=np.uint64)
-    known, earlier = _seen_before(shard, buckets)
+    bounds = shared.read_array(_OF_SHARDS)[:, shard.number : shard.number + 2].tolist()
+    # Hashes that earlier shards have, too, rising, and how often.
+    pairs = [Shard(shard.folder, bucket, 0).read_pairs(_EARLIER, *bounds[bucket]) for bucket in range(len(bounds))]
+    known, earlier = np.ascontiguousarray(np.concatenate(pairs).T)
     if len(known):
         at = np.minimum(np.searchsorted(known, hashes), len(known) - 1)
         number += np.where(known[at] == hashes, earlier[at], np.uint64(0))
     shard.write_array("ranks.npy", rank_rows(hashes, number))
-
-
-def _seen_before(shard: Shard, buckets: int) -> tuple[Hashes, Hashes]:
-    """Hashes of a shard that earlier shards have, too, rising, and how often."""
-    known: list[NDArray[np.uint64]] = []
-    earlier: list[NDArray[np.uint64]] = []
-    for bucket in range(buckets):
-        of_bucket = Shard(shard.folder, bucket, 0)
-        places = of_bucket.read_array("places.bucket.npy")
-        part = slice(*np.searchsorted(places, [shard.number, shard.number + 1]))
-        known.append(np.array(of_bucket.read_array("known.bucket.npy")[part]))
-        earlier.append(np.array(of_bucket.read_array("earlier.bucket.npy")[part]))
-    return np.concatenate(known), np.concatenate(earlier)
-
-
-def _stretch(ordered: Hashes, bucket: int, buckets: int) -> slice:
-    bounds = [bucket * 2**64 // buckets, (bucket + 1) * 2**64 // buckets]
-    low = int(np.searchsorted(ordered, np.uint64(bounds[0])))
-    high = len(ordered) if bounds[1] == 2**64 else int(np.searchsorted(ordered, np.uint64(bounds[1])))
-    return slice(low, high)
+    shard.forget(_HASHES)

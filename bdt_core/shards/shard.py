@@ -8,8 +8,8 @@ import functools
 import hashlib
 import threading
 import uuid
-from collections.abc import Callable, Iterable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,10 @@ from bdt_core.table.locations import is_remote
 
 if TYPE_CHECKING:
     from upath import UPath
+
+
+_PAIR = 16
+"""Bytes of a row of two whole numbers."""
 
 
 @dataclass(frozen=True)
@@ -46,10 +50,13 @@ class Shard:
     def remove(self, *several: str) -> None:
         """Remove files that are of no use any more."""
         for what in several:
-            file = self._file(what)
-            file.unlink(missing_ok=True)
-            if is_remote(self.folder):
-                _copy_of(file).unlink(missing_ok=True)
+            self._file(what).unlink(missing_ok=True)
+            self.forget(what)
+
+    def forget(self, what: str) -> None:
+        """Remove this process's copy of a file that is elsewhere."""
+        if is_remote(self.folder):
+            _copy_of(self._file(what)).unlink(missing_ok=True)
 
     def write_frame(self, what: str, frame: pd.DataFrame) -> None:
         """Write columns that `read_frame` maps into memory."""
@@ -99,6 +106,31 @@ class Shard:
             raise lost(file) from None
         return array
 
+    def write_pairs(self, what: str, first: NDArray[Any], second: NDArray[Any]) -> None:
+        """Write two columns of whole numbers, of which `read_pairs` reads some rows."""
+        pairs = np.column_stack([first.astype(np.uint64), second.astype(np.uint64)])  # together they would be floats
+        self._write(what, lambda file: pairs.tofile(file))
+
+    def read_pairs(self, what: str, start: int, stop: int) -> NDArray[np.uint64]:
+        """Some rows of two columns, of shape (stop - start, 2); no more than these are read, also from elsewhere."""
+        if start == stop:
+            return np.empty((0, 2), dtype=np.uint64)
+        file = self._file(what)
+        first, last = start * _PAIR, stop * _PAIR
+        if is_remote(self.folder):
+            with _from_elsewhere(file):
+                content = file.fs.cat_file(file.path, start=first, end=last)  # type: ignore[union-attr]
+        else:
+            try:
+                with self._readable(what).open("rb") as opened:
+                    opened.seek(first)
+                    content = opened.read(last - first)
+            except OSError:
+                raise lost(file) from None
+        if len(content) != last - first:
+            raise lost(file)
+        return np.frombuffer(content, dtype=np.uint64).reshape(-1, 2)
+
     def _file(self, what: str) -> Path | UPath:
         name = f"{self.number:06d}.{what}"
         if not is_remote(self.folder):
@@ -134,8 +166,15 @@ class Shard:
 
 def _fetch(file: Path | UPath, copy: Path) -> None:
     """Copy a file from elsewhere."""
-    try:
+    with _from_elsewhere(file):
         file.fs.get_file(file.path, str(copy))  # type: ignore[union-attr]
+
+
+@contextmanager
+def _from_elsewhere(file: Path | UPath) -> Iterator[None]:
+    """Say what is wrong with a file, or with the way to it."""
+    try:
+        yield
     except FileNotFoundError:
         raise lost(file) from None
     except Exception as error:  # whatever the object store's library raises
