@@ -1,131 +1,261 @@
-"""The sensor that tells somebody: of failed checks, also those that stop nothing, and of runs that broke."""
+"""The sensors that tell somebody: of failed checks, also those that stop nothing, and of runs that broke."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import asdict, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import dagster as dg
 
+from bdt_core.spec import AuditSpec
 from bdt_pipeline.assets.common import AuditAssets
-from bdt_pipeline.automation.problems import Problem, message, news, of_check, of_failure
+from bdt_pipeline.automation.problems import Problem, follow, in_short, message, news, of_check, of_failure
 from bdt_pipeline.checks.history import DIFFERENCE, DRIFT
 from bdt_pipeline.resources.notifier import require_apprise, tell, without_secrets
 
 _AT_ONCE = 200
-_ENDS = {"succeeded": dg.DagsterEventType.RUN_SUCCESS, "failed": dg.DagsterEventType.RUN_FAILURE}
 _EVERY = 30
-_PARTITION = "dagster/partition"
+_PARTITION, _LAST_OF_RANGE = "dagster/partition", "dagster/asset_partition_range_end"
+_ENDS = {"succeeded": dg.DagsterEventType.RUN_SUCCESS, "failed": dg.DagsterEventType.RUN_FAILURE}
+_EVENTS = {
+    dg.DagsterEventType.ASSET_MATERIALIZATION_PLANNED,
+    dg.DagsterEventType.ASSET_CHECK_EVALUATION_PLANNED,
+    dg.DagsterEventType.ASSET_CHECK_EVALUATION,
+    dg.DagsterEventType.STEP_START,
+    dg.DagsterEventType.STEP_SUCCESS,
+    dg.DagsterEventType.STEP_FAILURE,
+}
+_FAILED_GATE = "DagsterAssetCheckFailedError"
 _OF_ALL_BATCHES = (DIFFERENCE, DRIFT)
 """Checks that say the same in the run of every part: one problem, however many files come."""
+
+
+@dataclass(frozen=True)
+class _Watched:
+    """What is watched: the assets of an audit and their checks, or only the checks that are named."""
+
+    audit: str
+    checks: frozenset[dg.AssetCheckKey] | None
+    partitions: Callable[[dg.AssetKey], dg.PartitionsDefinition[Any] | None]
+
+    def has_asset(self, key: dg.AssetKey) -> bool:
+        return self.checks is None and key.path[0] == self.audit
+
+    def has_check(self, key: dg.AssetCheckKey) -> bool:
+        return key.asset_key.path[0] == self.audit if self.checks is None else key in self.checks
+
+    def name_of_check(self, key: dg.AssetCheckKey) -> str:
+        asset = key.asset_key.path[-1] if self.checks is None else key.asset_key.to_user_string()
+        return f"{asset}: {key.name}"
+
+    def part(self, asset: dg.AssetKey, run: dg.DagsterRun) -> dict[str, Any]:
+        """The part of the data that a run is about, and whether parts follow each other in time."""
+        partitions = self.partitions(asset)
+        if partitions is None:
+            return {"part": None}
+        part = run.tags.get(_PARTITION, run.tags.get(_LAST_OF_RANGE))
+        return {"part": part, "in_time": isinstance(partitions, dg.TimeWindowPartitionsDefinition)}
 
 
 def build_alert_sensor(audit: AuditAssets) -> dg.SensorDefinition | None:
     """The sensor of the specification's ``notify``, running from the start; None without it.
 
-    It looks at every run that has ended since its last look. Each problem is told once, again when it changes, and
-    when it is over. What could not be sent is sent at the next look.
+    It looks at every run that has ended since its last look, of whatever job, and tells what it says about the assets
+    under the audit's name: checks that do not pass, steps that broke, and runs that died with a step of the audit
+    unfinished. What broke in other assets of such a run is not told. Runs that ended before its first look are not
+    told either.
+
+    Each problem is told once, again when it changes, and when it is over; one that came and went between two looks is
+    told with its end. Files of an inbox and other dynamic parts are problems of their own. Parts by time share one: a
+    gate that fails every day in the same way is told on the first day, and is over when the newest day that failed, or
+    a later one, passes. What could not be sent is sent at the next look.
 
     Raises
     ------
     SpecError
         apprise is not installed.
     """
-    if not audit.spec.notify:
+    partitions = audit.partitions
+    watched = _Watched(audit.spec.name, None, lambda _: partitions)
+    return _build_sensor(f"{audit.spec.name}_alerts", audit.spec, watched)
+
+
+def build_gate_alert_sensor(
+    *, spec: AuditSpec, checks: Sequence[dg.AssetChecksDefinition]
+) -> dg.SensorDefinition | None:
+    """The sensor that tells of some checks only, wherever they hang: those of `build_bias_gate_checks`.
+
+    It tells as `build_alert_sensor` does, when one of the checks does not pass or breaks. What breaks in the asset
+    itself is not told.
+
+    Parameters
+    ----------
+    spec : AuditSpec
+        Its ``notify`` and ``notify_from``; its name is the first part of the sensor's name, ``<name>_gate_alerts``.
+    checks : sequence of AssetChecksDefinition
+
+    Returns
+    -------
+    SensorDefinition or None
+        Running from the start; None when the specification names nobody.
+
+    Raises
+    ------
+    SpecError
+        apprise is not installed.
+    """
+    partitions = {one.asset_key: one.partitions_def for check in checks for one in check.check_specs}
+    keys = frozenset(key for one in checks for key in one.check_keys)
+    return _build_sensor(f"{spec.name}_gate_alerts", spec, _Watched(spec.name, keys, partitions.get))
+
+
+def _build_sensor(name: str, spec: AuditSpec, watched: _Watched) -> dg.SensorDefinition | None:
+    if not spec.notify:
         return None
     require_apprise()
 
     @dg.sensor(
-        name=f"{audit.spec.name}_alerts",
+        name=name,
         minimum_interval_seconds=_EVERY,
         default_status=dg.DefaultSensorStatus.RUNNING,
         description="Tells of failed checks and runs: once per problem, again when it changes.",
     )
     def sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult:
         state = json.loads(context.cursor) if context.cursor else {"seen": {}, "current": {}, "told": {}}
-        current = {key: Problem(**one) for key, one in state["current"].items()}
-        seen = dict(state["seen"])
-        ended: list[tuple[int, str, str | None]] = []
-        for end, event in _ENDS.items():
-            runs, seen[end] = _ended(context.instance, event, state["seen"].get(end))
-            ended += [(when, run_id, reason if end == "failed" else None) for when, run_id, reason in runs]
-        for _, run_id, failure in sorted(ended):  # what happened last counts
-            current |= {one.key: one for one in _problems(audit, context.instance, run_id, failure)}
-        told = {}
-        for i, address in enumerate(audit.spec.notify):  # one address that is dead must not silence the others
-            name = f"{i} {without_secrets(address)}"
-            before = state["told"].get(name, {})
-            fresh, told[name] = news(current.values(), before, audit.spec.notify_from)
-            if fresh and not tell(address, *message(audit.spec.name, fresh)):
-                told[name] = before
+        before = {key: Problem.from_json(one) for key, one in state["current"].items()}
+        ended, seen = _ended(context.instance, state["seen"])
+        found = [one for run_id, failure in ended for one in _problems(watched, context.instance, run_id, failure)]
+        happened, current = follow(found, before)
+        told, waiting = {}, {}
+        for i, address in enumerate(spec.notify):  # one address that is dead must not silence the others
+            kept = f"{i} {without_secrets(address)}"
+            # what was there before is told to an address that is new
+            fresh, told[kept] = news([*before.values(), *happened], state["told"].get(kept, {}), spec.notify_from)
+            unsent = [Problem.from_json(one) for one in state.get("waiting", {}).get(kept, [])]
+            fresh = in_short([*unsent, *fresh])
+            if fresh and not tell(address, *message(spec.name, fresh)):
+                waiting[kept] = [asdict(one) for one in fresh]
                 context.log.error(f"Could not tell {without_secrets(address)}; the next look tries again.")
-        kept = {
-            key: asdict(one) for key, one in current.items() if not one.over or any(key in x for x in told.values())
-        }
-        return dg.SensorResult(cursor=json.dumps({"seen": seen, "current": kept, "told": told}))
+        cursor = {"seen": seen, "current": {key: asdict(one) for key, one in current.items() if not one.over}}
+        return dg.SensorResult(cursor=json.dumps({**cursor, "told": told, "waiting": waiting}))
 
     return sensor
 
 
 def _ended(
-    instance: dg.DagsterInstance, event: dg.DagsterEventType, cursor: str | None
+    instance: dg.DagsterInstance, seen: dict[str, str | None]
+) -> tuple[list[tuple[str, str | None]], dict[str, str | None]]:
+    """Runs that ended since the last look, in order: run, and what it says of its failure. At the first look none."""
+    pages = {end: _page(instance, event, seen.get(end), _AT_ONCE) for end, event in _ENDS.items()}
+    full = [runs[-1][0] for runs, _ in pages.values() if len(runs) == _AT_ONCE]
+    if full:  # the rest of one kind must not come after later runs of the other
+        for end, (runs, _) in pages.items():
+            some = sum(number <= min(full) for number, _, _ in runs)
+            pages[end] = _page(instance, _ENDS[end], seen[end], some) if some else ([], seen[end])
+    ended = [
+        (number, run_id, reason if end == "failed" else None)
+        for end, (runs, _) in pages.items()
+        for number, run_id, reason in runs
+    ]
+    ordered = [(run_id, failure) for _, run_id, failure in sorted(ended, key=lambda one: one[0])]
+    return ordered, {end: cursor for end, (_, cursor) in pages.items()}
+
+
+def _page(
+    instance: dg.DagsterInstance, event: dg.DagsterEventType, cursor: str | None, most: int
 ) -> tuple[list[tuple[int, str, str]], str | None]:
-    """Runs that ended since the last look: number of the event, run, message. At the first look none."""
     if cursor is None:
-        latest = instance.fetch_run_status_changes(event, limit=1, ascending=False)
-        return [], latest.cursor
-    result = instance.fetch_run_status_changes(event, limit=_AT_ONCE, cursor=cursor, ascending=True)
-    runs = [(one.storage_id, one.run_id, one.event_log_entry.user_message or "") for one in result.records]
+        return [], instance.fetch_run_status_changes(event, limit=1, ascending=False).cursor
+    result = instance.fetch_run_status_changes(event, limit=most, cursor=cursor, ascending=True)
+    runs = [(one.storage_id, one.run_id, one.event_log_entry.message) for one in result.records]
     return runs, result.cursor
 
 
-def _problems(audit: AuditAssets, instance: dg.DagsterInstance, run_id: str, failure: str | None) -> Iterator[Problem]:
-    """What one run says about this audit."""
+def _problems(watched: _Watched, instance: dg.DagsterInstance, run_id: str, failure: str | None) -> Iterator[Problem]:
+    """What one run says about what is watched."""
     run = instance.get_run_by_id(run_id)
     if run is None:
         return
-    part = run.tags.get(_PARTITION) if isinstance(audit.partitions, dg.DynamicPartitionsDefinition) else None
-    mine = run.job_name == f"{audit.spec.name}_audit"
-    checks_failed = False
-    for record in instance.all_logs(run_id, of_type=dg.DagsterEventType.ASSET_CHECK_EVALUATION):
-        event = record.dagster_event
-        if event is None:
+    events = [one.dagster_event for one in instance.all_logs(run_id, of_type=_EVENTS) if one.dagster_event is not None]
+    steps = dict(_planned(watched, events))
+    running: set[str] = set()
+    ended: set[str] = set()
+    anything_failed = False
+    for event in events:
+        if event.event_type is dg.DagsterEventType.ASSET_CHECK_EVALUATION:
+            yield from _of_evaluation(watched, run, event)
+        anything_failed = anything_failed or event.is_step_failure
+        step = event.step_key
+        if step is None or step not in steps:
             continue
-        check: Any = event.asset_check_evaluation_data
-        if check.asset_key.path[0] != audit.spec.name:
-            continue
-        mine = True
-        error = check.severity is dg.AssetCheckSeverity.ERROR
-        checks_failed = checks_failed or (not check.passed and error and check.blocking)
-        yield of_check(
-            f"{check.asset_key.path[-1]}: {check.check_name}",
-            passed=check.passed,
-            error=error,
-            blocking=check.blocking,
-            description=check.description,
-            metadata={name: value.value for name, value in check.metadata.items()},
-            part=None if check.check_name in _OF_ALL_BATCHES else part,
+        if event.event_type is dg.DagsterEventType.STEP_START:
+            running.add(step)
+        elif event.is_step_success or event.is_step_failure:
+            running.discard(step)
+            ended.add(step)
+            reason = _why_it_broke(event) if event.is_step_failure else None
+            name = step.removeprefix(f"{watched.audit}__")
+            yield of_failure(
+                name,
+                f"Run of {run.job_name}: {name}",
+                run_id=run_id,
+                reason=reason or "It went well.",
+                over=reason is None,
+                **watched.part(steps[step], run),
+            )
+    died = failure is not None and bool(running or (steps and not anything_failed and steps.keys() - ended))
+    if died or ended:
+        yield of_failure(
+            f"{watched.audit}_audit",
+            f"Run of {run.job_name}",
+            run_id=run_id,
+            reason=(failure or "") if died else "It went well.",
+            over=not died,
+            **watched.part(next(iter(steps.values())), run),
         )
-    if not mine:
-        return
-    name = f"{audit.spec.name}_audit"
-    if failure is None:
-        yield replace(of_failure(name, run_id, "The run succeeded.", part), over=True)
-    elif not checks_failed:  # a failed gate has been told as such
-        yield of_failure(name, run_id, _first_reason(instance, run_id) or failure, part)
 
 
-def _first_reason(instance: dg.DagsterInstance, run_id: str) -> str:
-    """What the first failed step says for people; for other errors their kind only, without what they may quote."""
-    for record in instance.all_logs(run_id, of_type=dg.DagsterEventType.STEP_FAILURE):
-        event = record.dagster_event
-        if event is None:
+def _planned(watched: _Watched, events: Iterable[dg.DagsterEvent]) -> Iterator[tuple[str, dg.AssetKey]]:
+    """Steps of the run that make or check what is watched, with the asset."""
+    for event in events:
+        if event.step_key is None:
             continue
-        failed = event.step_failure_data
-        if failed.user_failure_data is not None:
-            return failed.user_failure_data.description or ""
-        if failed.error is not None:
-            return f"{event.step_key}: {failed.error.cls_name}"
-    return ""
+        if event.event_type is dg.DagsterEventType.ASSET_MATERIALIZATION_PLANNED:
+            if event.asset_key is not None and watched.has_asset(event.asset_key):
+                yield event.step_key, event.asset_key
+        elif event.event_type is dg.DagsterEventType.ASSET_CHECK_EVALUATION_PLANNED:
+            check = event.asset_check_planned_data.asset_check_key
+            if watched.has_check(check):
+                yield event.step_key, check.asset_key
+
+
+def _of_evaluation(watched: _Watched, run: dg.DagsterRun, event: dg.DagsterEvent) -> Iterator[Problem]:
+    check: Any = event.asset_check_evaluation_data
+    if not watched.has_check(check.asset_check_key):
+        return
+    of_all = watched.checks is None and check.check_name in _OF_ALL_BATCHES
+    yield of_check(
+        watched.name_of_check(check.asset_check_key),
+        passed=check.passed,
+        error=check.severity is dg.AssetCheckSeverity.ERROR,
+        blocking=check.blocking,
+        description=check.description,
+        metadata={name: value.value for name, value in check.metadata.items()},
+        **({"part": None} if of_all else watched.part(check.asset_key, run)),
+    )
+
+
+def _why_it_broke(event: dg.DagsterEvent) -> str | None:
+    """What a failed step says for people; for other errors their kind only, without what they may quote.
+
+    None for a check that did its work and failed: this is told as such.
+    """
+    failed = event.step_failure_data
+    if failed.user_failure_data is not None and failed.user_failure_data.description:
+        return failed.user_failure_data.description
+    if failed.error is not None and failed.error.cls_name == _FAILED_GATE:
+        return None
+    error = failed.error and (failed.error.cause or failed.error)
+    return f"{event.step_key}: {error.cls_name if error else 'failed'}"

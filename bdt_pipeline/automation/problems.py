@@ -1,15 +1,22 @@
-"""What is wrong, from the checks and failures of a run; and what is new in it, so that nobody is told twice."""
+"""What is wrong, from the checks and failures of runs; and what is new in it, so that nobody is told twice.
+
+Parts of the data that have no order, as files of an inbox, are problems of their own. Parts that follow each other in
+time share one: it begins with the first part in which it is found, goes on while later parts have it as well, and is
+over when the newest part that had it, or a later one, has it no more. An earlier part that is audited late ends
+nothing.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bdt_core.spec import AlertSeverity
 
 SEVEREST_FIRST: tuple[AlertSeverity, ...] = ("critical", "high", "medium", "low")
 _LONGEST = 600
+_MOST_PARTS = 5
 
 
 @dataclass(frozen=True)
@@ -29,6 +36,8 @@ class Problem:
     recommendation : str
         What to do about it.
     over : bool
+    parts : tuple of str
+        Parts of the data that it was found in, the newest last; empty where all data is one.
     """
 
     key: str
@@ -38,6 +47,28 @@ class Problem:
     sentence: str
     recommendation: str
     over: bool = False
+    parts: tuple[str, ...] = ()
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Problem:
+        """The problem that was kept as its fields."""
+        return cls(**{**values, "parts": tuple(values.get("parts", ()))})
+
+    @property
+    def heading(self) -> str:
+        """Title, and the newest parts.
+
+        Examples
+        --------
+        >>> gate = Problem("gate", "gate", "low", "warned", "", "", parts=("01", "02", "03", "04", "05", "06"))
+        >>> gate.heading
+        'gate (02, 03, 04, 05, 06 and 1 before)'
+        """
+        if not self.parts:
+            return self.title
+        before = len(self.parts) - _MOST_PARTS
+        named = ", ".join(self.parts[-_MOST_PARTS:])
+        return f"{self.title} ({named}{f' and {before} before' if before > 0 else ''})"
 
 
 def of_check(
@@ -49,6 +80,7 @@ def of_check(
     description: str | None,
     metadata: Mapping[str, Any],
     part: str | None,
+    in_time: bool = False,
 ) -> Problem:
     """What a check's evaluation says.
 
@@ -62,34 +94,91 @@ def of_check(
     metadata : mapping
         A "severity" and a "recommendation" in it are taken over.
     part : str, optional
-        The part of the data, where each part is a problem of its own.
+        The part of the data.
+    in_time : bool
+        Parts follow each other in time, in the order of their names, and share one problem.
     """
     told = str(metadata.get("severity", ""))
     default: AlertSeverity = ("critical" if blocking else "high") if error else "low"
     severity = next((one for one in SEVEREST_FIRST if one == told), default)
-    where = name if part is None else f"{name} ({part})"
     return Problem(
-        key=where,
-        title=where,
+        key=_key(name, part, in_time),
+        title=name,
         severity=severity,
         state="passed" if passed else f"{'failed' if error else 'warned'}, {severity}",
         sentence=_short(description or ("The check passes." if passed else "The check does not pass.")),
         recommendation=_short(str(metadata.get("recommendation", ""))) or _what_to_do(error, blocking),
         over=passed,
+        parts=_parts(part),
     )
 
 
-def of_failure(job: str, run_id: str, reason: str, part: str | None) -> Problem:
-    """A run that did not get to its end."""
-    where = job if part is None else f"{job} ({part})"
+def of_failure(
+    what: str, title: str, *, run_id: str, reason: str, part: str | None, in_time: bool = False, over: bool = False
+) -> Problem:
+    """A step that broke, or a run that died; or that it went well.
+
+    Parameters
+    ----------
+    what : str
+        What broke: the same in every job.
+    title, run_id, reason : str
+    part : str, optional
+        The part of the data.
+    in_time : bool
+        As for `of_check`.
+    over : bool
+        It went well.
+    """
     return Problem(
-        key=f"run of {where}",
-        title=f"Run of {where}",
+        key=_key(f"run of {what}", part, in_time),
+        title=title,
         severity="high",
         state="failed",
         sentence=_short(reason) or "The run failed.",
         recommendation=f"Look at run {run_id} in Dagster, mend what it names, and run the audit again.",
+        over=over,
+        parts=_parts(part),
     )
+
+
+def follow(found: Iterable[Problem], known: Mapping[str, Problem]) -> tuple[list[Problem], dict[str, Problem]]:
+    """What happened since the last look, and the problems that are there now.
+
+    Parameters
+    ----------
+    found : iterable of Problem
+        In the order in which they happened.
+    known : mapping of str to Problem
+        Problems that were there before, by key.
+
+    Returns
+    -------
+    happened : list of Problem
+        `found` without ends of what was not there, and without those by a part older than the newest that has it.
+    known : dict of str to Problem
+        Without those that are over.
+
+    Examples
+    --------
+    >>> def day(part, passed):
+    ...     result = {"passed": passed, "error": True, "blocking": True, "description": "", "metadata": {}}
+    ...     return of_check("gate", **result, part=part, in_time=True)
+    >>> _, known = follow([day("2026-01-02", False), day("2026-01-01", True)], {})
+    >>> list(known), follow([day("2026-01-03", True)], known)[1]
+    (['gate'], {})
+    """
+    now, happened = dict(known), []
+    for one in found:
+        before = now.get(one.key)
+        if not one.over:
+            parts = _together(before.parts if before else (), one.parts)
+            now[one.key] = replace(one, parts=parts[-_MOST_PARTS:])
+            happened.append(one)
+        elif before is not None and before.parts[-1:] <= one.parts[-1:]:
+            del now[one.key]
+            happened.append(_end(before, one))
+    return happened, now
 
 
 def news(
@@ -100,7 +189,7 @@ def news(
     Parameters
     ----------
     found : iterable of Problem
-        In the order in which they happened; only the last state of each counts.
+        In the order in which they happened. One that came and went is told, with its end.
     told : mapping of str to str
         State by key, as told before.
     least : str
@@ -109,7 +198,7 @@ def news(
     Returns
     -------
     news : list of Problem
-        The severest first; the end of a problem that was told is news too.
+        As `in_short` puts it; the end of a problem that was told is news too.
     told : dict of str to str
 
     Examples
@@ -121,17 +210,35 @@ def news(
     >>> len(first), news([gate], told, "low")[0]
     (1, [])
     """
-    last = {one.key: one for one in found}
-    after = dict(told)
-    fresh = []
-    for key, one in last.items():
+    after, fresh = dict(told), []
+    new: set[tuple[str, str]] = set()
+    for one in found:
         if one.over:
-            if after.pop(key, None) is not None:
+            if after.pop(one.key, None) is not None:
                 fresh.append(one)
-        elif after.get(key) != one.state and SEVEREST_FIRST.index(one.severity) <= SEVEREST_FIRST.index(least):
-            after[key] = one.state
-            fresh.append(one)
-    return sorted(fresh, key=lambda one: (one.over, SEVEREST_FIRST.index(one.severity), one.key)), after
+        elif SEVEREST_FIRST.index(one.severity) <= SEVEREST_FIRST.index(least):
+            if after.get(one.key) != one.state:
+                new.add((one.key, one.state))
+            if (one.key, one.state) in new:  # the same in further parts: they are named beside the first
+                fresh.append(one)
+            after[one.key] = one.state
+    return in_short(fresh), after
+
+
+def in_short(several: Iterable[Problem]) -> list[Problem]:
+    """Each state of a problem once, with all its parts, and its end where it ended: the severest first, ends last."""
+    by_key: dict[str, list[Problem]] = {}
+    for one in several:
+        by_key.setdefault(one.key, []).append(one)
+    short = []
+    for same in by_key.values():
+        states: dict[str, Problem] = {}
+        for one in same:
+            if not one.over:
+                before = states.get(one.state, one)
+                states[one.state] = replace(one, parts=_together(before.parts, one.parts))
+        short += [*states.values(), *(one for one in same[-1:] if one.over)]
+    return sorted(short, key=lambda one: (one.over, SEVEREST_FIRST.index(one.severity), one.key))
 
 
 def message(audit: str, fresh: list[Problem]) -> tuple[str, str]:
@@ -144,10 +251,33 @@ def message(audit: str, fresh: list[Problem]) -> tuple[str, str]:
     lines = []
     for one in fresh:
         if one.over:
-            lines += [f"OVER: {one.title}", f"  {one.sentence}", ""]
+            lines += [f"OVER: {one.heading}", f"  {one.sentence}", ""]
         else:
-            lines += [f"{one.severity.upper()}: {one.title}", f"  {one.sentence}", f"  To do: {one.recommendation}", ""]
+            heading = f"{one.severity.upper()}: {one.heading}"
+            lines += [heading, f"  {one.sentence}", f"  To do: {one.recommendation}", ""]
     return f"Bias audit {audit}: {', '.join(counted)}", "\n".join(lines).rstrip()
+
+
+def _end(problem: Problem, passed: Problem) -> Problem:
+    """The end of a problem; by a later part it leaves what was found in the earlier ones as it is."""
+    if problem.parts[-1:] < passed.parts[-1:]:
+        stays = (
+            f" What was found in {problem.parts[-1]} stays until that part is audited again." if problem.parts else ""
+        )
+        passed = replace(passed, sentence=f"{passed.sentence}{stays}")
+    return replace(passed, title=problem.title)
+
+
+def _key(name: str, part: str | None, in_time: bool) -> str:
+    return name if part is None or in_time else f"{name} ({part})"
+
+
+def _parts(part: str | None) -> tuple[str, ...]:
+    return () if part is None else (part,)
+
+
+def _together(some: Iterable[str], more: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted({*some, *more}))
 
 
 def _what_to_do(error: bool, blocking: bool) -> str:

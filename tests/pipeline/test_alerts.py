@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import http.server
-import json
+import email
+import email.policy
 import socket
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,39 +17,10 @@ from hypothesis import strategies as st
 
 from bdt_core.errors import SpecError
 from bdt_core.spec import AuditSpec
-from bdt_pipeline import bias_audit_definitions
-from bdt_pipeline.automation.problems import SEVEREST_FIRST, Problem, news, of_check
-from bdt_pipeline.resources.notifier import tell
+from bdt_pipeline.automation.problems import SEVEREST_FIRST, Problem, follow, in_short, news, of_check
+from tests.pipeline.watched_audit import LENIENT, STRICT, Watched, WebHook
 
 Make = Callable[..., AuditSpec]
-QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
-
-
-class WebHook:
-    """A server that keeps what it is sent; it can be told to refuse."""
-
-    def __init__(self) -> None:
-        self.received: list[dict[str, Any]] = []
-        self.status = 200
-        hook = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                if hook.status == 200:
-                    hook.received.append(json.loads(body))
-                self.send_response(hook.status)
-                self.end_headers()
-
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-
-    @property
-    def address(self) -> str:
-        return f"json://127.0.0.1:{self.server.server_port}/hook"
 
 
 @pytest.fixture
@@ -59,31 +29,6 @@ def hook() -> Iterator[WebHook]:
     yield one
     one.server.shutdown()
     one.server.server_close()
-
-
-class Watched:
-    """An audit with its alert sensor."""
-
-    def __init__(self, spec: AuditSpec, instance: dg.DagsterInstance) -> None:
-        self.defs, self.instance, self.spec, self.cursor = bias_audit_definitions(spec), instance, spec, None
-        self.look()  # what happened before the first look is not told
-
-    def look(self) -> None:
-        sensor = self.defs.resolve_sensor_def(f"{self.spec.name}_alerts")
-        context = dg.build_sensor_context(
-            instance=self.instance, cursor=self.cursor, repository_def=self.defs.get_repository_def()
-        )
-        found = sensor(context)
-        assert isinstance(found, dg.SensorResult)
-        self.cursor = found.cursor
-
-    def audit(self, config: dict[str, Any] | None = None) -> None:
-        job = self.defs.resolve_job_def(f"{self.spec.name}_audit")
-        ops = {f"{self.spec.name}__{asset}": {"config": values} for asset, values in (config or {}).items()}
-        job.execute_in_process(instance=self.instance, raise_on_error=False, run_config={**QUIET, "ops": ops})
-
-
-STRICT = [{"max_difference": 0.02}]
 
 
 def test_a_failed_gate_is_told_once_and_its_end_too(
@@ -102,7 +47,7 @@ def test_a_failed_gate_is_told_once_and_its_end_too(
     watched.look()
     watched.look()
     assert len(hook.received) == 1
-    watched.audit({"bias_report": {"gate": [{"max_difference": 1.0}]}})
+    watched.audit(LENIENT)
     watched.look()
     assert len(hook.received) == 2
     assert "OVER: bias_report: bias_gate" in hook.received[1]["message"]
@@ -154,11 +99,10 @@ def test_each_file_of_an_inbox_is_a_problem_of_its_own(
     inbox.mkdir()
     spec = make_spec(inbox / "{partition}", inbox={"folder": str(inbox), "settle": 0}, notify=[hook.address])
     watched = Watched(spec, instance)
-    job = watched.defs.resolve_job_def("loans_audit")
     for name in ("a.csv", "b.csv"):
         (inbox / name).write_text("a,b\n1,2,3\n")
         instance.add_dynamic_partitions("loans_files", [name])
-        job.execute_in_process(instance=instance, partition_key=name, raise_on_error=False, run_config=QUIET)
+        watched.audit(part=name)
         watched.look()
         watched.look()
     assert [("(a.csv)" in one["message"], "(b.csv)" in one["message"]) for one in hook.received] == [
@@ -167,7 +111,7 @@ def test_each_file_of_an_inbox_is_a_problem_of_its_own(
     ]
 
 
-def test_mail_reaches_a_server(loans_file: Path, make_spec: Make, instance: dg.DagsterInstance) -> None:
+def test_the_sensor_sends_mail_to_a_server(loans_file: Path, make_spec: Make, instance: dg.DagsterInstance) -> None:
     from aiosmtpd.controller import Controller
 
     class Sink:
@@ -185,10 +129,17 @@ def test_mail_reaches_a_server(loans_file: Path, make_spec: Make, instance: dg.D
     controller = Controller(sink, hostname="127.0.0.1", port=port)
     controller.start()
     address = f"mailto://127.0.0.1:{port}?from=audit@example.org&to=team@example.org&mode=insecure"
-    assert tell(address, "Bias audit loans: 1 critical", "CRITICAL: gate")
+    watched = Watched(make_spec(loans_file, gate=STRICT, notify=[address], notify_from="critical"), instance)
+    watched.audit()
+    watched.look()
+    watched.look()
     controller.stop()
-    assert "Bias audit loans" in sink.mails[0]
-    assert "team@example.org" in sink.mails[0]
+    (mail,) = sink.mails
+    parsed = email.message_from_string(mail, policy=email.policy.default)
+    body = parsed.get_body(("plain", "html"))
+    assert body is not None
+    assert (parsed["To"], parsed["Subject"]) == ("team@example.org", "Bias audit loans: 2 critical")
+    assert "CRITICAL: bias_report: bias_gate" in body.get_content()
 
 
 def test_secrets_stay_out_of_logs(
@@ -212,17 +163,29 @@ def test_an_address_that_is_none_is_refused(make_spec: Make) -> None:
 
 problems = st.lists(
     st.builds(
-        lambda key, severity, over: Problem(key, key, severity, severity, "s", "r", over),
+        lambda key, severity, over, parts: Problem(key, key, severity, severity, "s", "r", over, parts),
         st.sampled_from("abc"), st.sampled_from(SEVEREST_FIRST), st.booleans(),
+        st.sampled_from([(), ("2026-01-01",), ("2026-01-02",)]),
     )
 )  # fmt: skip
 
 
 @given(problems, st.sampled_from(SEVEREST_FIRST))
 def test_nobody_is_told_the_same_twice(found, least):
-    _, told = news(found, {}, least)
-    assert news(found, told, least)[0] == []
+    happened, known = follow(found, {})
+    _, told = news(happened, {}, least)
+    assert news(known.values(), told, least)[0] == []
+    assert follow([], known) == ([], known)
     assert all(SEVEREST_FIRST.index(told[key].split()[-1]) <= SEVEREST_FIRST.index(least) for key in told)
+
+
+@given(problems, st.sampled_from(SEVEREST_FIRST))
+def test_nothing_is_swallowed_by_what_comes_after_it(found, least):
+    fresh, told = news(follow(found, {})[0], {}, least)
+    bad = [one for one in found if not one.over and SEVEREST_FIRST.index(one.severity) <= SEVEREST_FIRST.index(least)]
+    assert {(one.key, one.state) for one in fresh if not one.over} == {(one.key, one.state) for one in bad}
+    assert {one.key for one in fresh if one.over}.isdisjoint(told)
+    assert in_short(fresh) == fresh
 
 
 def test_an_inconclusive_gate_is_mild_and_a_broken_blocking_one_is_not():
