@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bdt_pipeline.assets.stages import Stages
+    from bdt_pipeline.automation.alert_sensor import build_gate_alert_sensor
     from bdt_pipeline.checks.foreign import build_bias_gate_checks
     from bdt_pipeline.components.bias_audit import BiasAudit, bias_audit_definitions
 
-__all__ = ["BiasAudit", "Stages", "bias_audit_definitions", "build_bias_gate_checks"]
+__all__ = ["BiasAudit", "Stages", "bias_audit_definitions", "build_bias_gate_checks", "build_gate_alert_sensor"]
 
 
 def __getattr__(name: str) -> Any:
@@ -25,6 +26,10 @@ def __getattr__(name: str) -> Any:
         from bdt_pipeline.checks.foreign import build_bias_gate_checks
 
         return build_bias_gate_checks
+    if name == "build_gate_alert_sensor":
+        from bdt_pipeline.automation.alert_sensor import build_gate_alert_sensor
+
+        return build_gate_alert_sensor
     if name in __all__:
         from bdt_pipeline.components import bias_audit
 

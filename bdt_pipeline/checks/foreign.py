@@ -27,10 +27,10 @@ def build_bias_gate_checks(
         Its value is the table: a DataFrame (pandas or Polars), an Arrow table, or the path of a file. A text with
         slashes is a key of several parts: ``"warehouse/scored"``.
     spec : AuditSpec
-        Says how the table is audited and what the gate lets through. What it says of when, on which data and who is
-        told is not honoured, because this makes a check and nothing else: ``source`` (give ``{"asset": KEY}``),
-        ``partition_by``, ``inbox``, ``schedule``, ``automation``, ``freshness_hours``, ``pool``, ``history``,
-        ``notify`` and ``notify_from``.
+        Says how the table is audited and what the gate lets through. What it says of when and on which data is not
+        honoured, because this makes a check and nothing else: ``source`` (give ``{"asset": KEY}``), ``partition_by``,
+        ``inbox``, ``schedule``, ``automation``, ``freshness_hours``, ``pool`` and ``history``. For ``notify`` and
+        ``notify_from``, see `build_gate_alert_sensor`.
     name : str
         Of the check.
     partitions_def : PartitionsDefinition, optional

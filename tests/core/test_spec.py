@@ -35,6 +35,10 @@ def test_written_out_it_reads_back_the_same():
     [
         ({"clusterng": {}}, "clusterng", 'did you mean "clustering"'),
         ({"clustering": {"max_itr": 3}}, "clustering.max_itr", 'did you mean "max_iter"'),
+        ({"engine": {"dask": {"local_workers": 2, "memory_limit": "lots"}}}, "engine.dask.memory_limit", "pattern"),
+        ({"engine": {"dask": {"address": "{{ env.DASK }}"}}}, "engine.dask.address", "write ${NAME}"),
+        ({"engine": {"dask": {"address": "foo"}}}, "engine.dask.address", "such as tcp://scheduler:8786"),
+        ({"engine": {"dask": {"address": "nosuch://a:1"}}}, "engine.dask.address", "such as tcp://scheduler:8786"),
         ({"gate": [{"chek": "worst_cluster"}]}, "gate.0.chek", 'did you mean "check"'),
         ({"gate": [3]}, "gate.0", "valid"),
         ({"gate": [{"metric": "disparate_impct", "facet": "sex", "min": 0.8}]}, "gate.0.metric", '"disparate_impact"?'),
