@@ -14,6 +14,7 @@ NAMES = (
     "large_dask",
     "logan",
     "mitigation",
+    "over_time",
     "production",
     "slices",
     "validity",

@@ -370,7 +370,7 @@ _ASSUMPTIONS = f"""Assumed, beyond what was measured:
   process gives out together, where it does that; other sources are read by the first process, with all its cores.
 - Cost goes in proportion to rows. To columns as well: twice the features take twice the time of reading and of passes.
   (The search for slices looks at triples of columns: it grows faster.) Numbering equal rows has each range of hashes
-  meet each shard: 2 CPU seconds more at 1,000 shards of a million rows, 100 at 10,000, which is 3 % of the hashing there.
+  meet each shard: 2 CPU seconds more at 1,000 shards of a million rows, 100 at 10,000, 3 % of the hashing there.
 - The number of passes is that of the largest audit that was measured. It depends on the data: at most 100 per split.
 - Temporary files are read from memory while they fit into {CACHED:.0%} of that of all machines, and otherwise in every
   pass anew, with {BANDWIDTH / 1e9:g} GB/s per machine, from its own disk or from storage that all share.
@@ -465,9 +465,10 @@ def _simulated(records: list[Record]) -> str:
     worst = max(one["simulated"] / one["predicted"] for one in done)
     return f"""{markdown_table(head, lines)}
 
-Every simulation took longer than predicted, more so with more workers. These share their processors with the scheduler and
-with the process that hands out tasks and adds up answers, which on a cluster they do not; how much of the difference that
-is has not been measured. Read the times of clusters above as the least, and up to {worst:.1f} times as long as possible."""
+Every simulation took longer than predicted, more so with more workers. These share their processors with the
+scheduler and with the process that hands out tasks and adds up answers, which on a cluster they do not; how much of the
+difference that is has not been measured. Read the times of clusters above as the least, and up to {worst:.1f} times as
+long as possible."""
 
 
 if __name__ == "__main__":
