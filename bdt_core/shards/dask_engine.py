@@ -110,6 +110,8 @@ class DaskShards:
                 with suppress(Late):
                     wait(list(running), timeout=_LOOK_EVERY)
                 for place, answer in self._fetched(running).items():
+                    if isinstance(answer, BDTError):
+                        raise answer
                     answers[place] = answer
                 self._refuse_lost_scheduler()
                 alive = self._workers()
@@ -185,8 +187,6 @@ class DaskShards:
     def _again(self, future: Future[Any] | None, shard: Shard, tries: Counter[int]) -> None:
         """Whether a shard may be given out once more; what went wrong otherwise."""
         error = None if future is None else future.exception(timeout=10)
-        if isinstance(error, BDTError):
-            raise error
         if error is not None and not isinstance(error, _killed()):
             raise UnreachableError(
                 f"A worker of the Dask cluster failed on part {shard.number} of the table: {type(error).__name__}: "
@@ -214,9 +214,13 @@ class DaskShards:
 
 
 def _apply(pickled: bytes, shard: Shard) -> Any:
+    """The function's answer, or what is wrong with the data: of an error that is raised Dask prints a traceback."""
     import cloudpickle
 
-    return cloudpickle.loads(pickled)(shard)
+    try:
+        return cloudpickle.loads(pickled)(shard)
+    except BDTError as error:
+        return error
 
 
 def _connected(settings: DaskEngine) -> tuple[Client, Any]:

@@ -28,8 +28,9 @@ def hbac_clusters(audit: AuditAssets) -> dg.AssetsDefinition:
     def asset(context: dg.AssetExecutionContext, train_data: AuditTable) -> dg.MaterializeResult[Any]:
         with clear_failures():
             settings = effective_spec(audit.spec, context.op_execution_context.op_config).clustering
+            say = context.log.info if train_data.is_large else context.log.debug  # of a small table it is over at once
             clusters = audit.stages.find_clusters(
-                train_data, settings, lambda done, total: context.log.debug(f"split {done} of {total}")
+                train_data, settings, lambda done, total: say(f"split {done} of {total}")
             )
         return dg.MaterializeResult(value=clusters, metadata=views.clusters(clusters) | work_metadata(train_data))
 

@@ -115,10 +115,12 @@ def test_a_worker_that_runs_out_of_memory_each_time_is_told(tmp_path):
         assert engine.map(_number, [Shard(str(tmp_path), 7, 1)]) == [7]  # and it can be used again
 
 
-def test_what_is_wrong_with_the_data_comes_in_its_own_words(cluster, train):
+def test_what_is_wrong_with_the_data_comes_in_its_own_words(cluster, train, capfd):
     lost = [*train.shards, Shard(train.shards[0].folder, 99, 5)]
     with pytest.raises(SourceError, match=r"000099\.table\.arrow is gone or damaged"):
         cluster.map(_read, lost)
+    time.sleep(1)  # until workers have said what they say
+    assert "Traceback" not in "".join(capfd.readouterr())
 
 
 def test_a_lost_scheduler_is_told_at_once(train):

@@ -30,6 +30,12 @@ def test_the_separator_is_detected(tmp_path, separator):
     assert frame.loc[0, "c"] == 2.5
 
 
+def test_a_tsv_file_is_read(tmp_path):
+    frame = pd.DataFrame({"age": [20, 30], "town": ["a, b", "c;d"]})
+    frame.to_csv(tmp_path / "x.tsv", sep="\t", index=False)
+    pd.testing.assert_frame_equal(read_table(tmp_path / "x.tsv"), frame, check_dtype=False, check_categorical=False)
+
+
 def test_separators_inside_quotes_do_not_count(tmp_path):
     file = tmp_path / "t.csv"
     file.write_text('a,b\n"x;y;z",1\n"u;v;w",2\n')
