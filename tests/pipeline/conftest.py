@@ -13,6 +13,7 @@ import pytest
 
 from bdt_core.spec import AuditSpec, parse_spec
 from bdt_pipeline import bias_audit_definitions
+from tests.pipeline.watched_audit import WebHook
 
 QUIET = {"console": {"config": {"log_level": "CRITICAL"}}}
 
@@ -110,3 +111,12 @@ def compas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dg.Execut
     spec = load_spec(Path(__file__).parents[2] / "bdt_pipeline" / "defs" / "compas" / "defs.yaml")
     with dg.DagsterInstance.ephemeral(str(home), settings={"telemetry": {"enabled": False}}) as one:
         yield run(spec, one), one
+
+
+@pytest.fixture
+def hook() -> Iterator[WebHook]:
+    """A web server that is told."""
+    one = WebHook()
+    yield one
+    one.server.shutdown()
+    one.server.server_close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import email
 import email.policy
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +21,6 @@ from bdt_pipeline.automation.problems import SEVEREST_FIRST, Problem, follow, in
 from tests.pipeline.watched_audit import LENIENT, STRICT, Watched, WebHook
 
 Make = Callable[..., AuditSpec]
-
-
-@pytest.fixture
-def hook() -> Iterator[WebHook]:
-    one = WebHook()
-    yield one
-    one.server.shutdown()
-    one.server.server_close()
 
 
 def test_a_failed_gate_is_told_once_and_its_end_too(

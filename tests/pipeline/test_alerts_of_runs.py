@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +21,6 @@ from tests.pipeline.watched_audit import LENIENT, STRICT, Watched, WebHook
 
 Make = Callable[..., AuditSpec]
 DAYS = ["2026-01-01", "2026-01-02", "2026-01-03"]
-
-
-@pytest.fixture
-def hook() -> Iterator[WebHook]:
-    one = WebHook()
-    yield one
-    one.server.shutdown()
-    one.server.server_close()
 
 
 def lines(hook: WebHook) -> list[list[str]]:

@@ -109,18 +109,24 @@ def _reason(result: dg.ExecuteInProcessResult) -> str:
     return failed.user_failure_data.description or ""
 
 
-@pytest.mark.parametrize("made", [[FAIR], [BIASED, FAIR, "2026-01-03"], []])
-def test_an_audit_of_all_parts_says_that_it_takes_one(
-    made: list[str], loans: pd.DataFrame, make_spec: Make, instance: dg.DagsterInstance
-) -> None:
+def _scored(loans: pd.DataFrame, made: list[str], instance: dg.DagsterInstance) -> dg.AssetsDefinition:
+    """Somebody's asset of three days, of which some were made."""
+
     @dg.asset(partitions_def=DAYS)
     def scored() -> pd.DataFrame:
         return loans
 
     for day in made:
         dg.materialize([scored], instance=instance, partition_key=day, run_config=QUIET)
+    return scored
+
+
+@pytest.mark.parametrize("made", [[FAIR], [BIASED, FAIR, "2026-01-03"], []])
+def test_an_audit_of_all_parts_says_that_it_takes_one(
+    made: list[str], loans: pd.DataFrame, make_spec: Make, instance: dg.DagsterInstance
+) -> None:
     spec = make_spec("", source={"asset": "scored"})
-    run = _raw_data(scored, spec, instance)
+    run = _raw_data(_scored(loans, made, instance), spec, instance)
     reason = _reason(run)
     if made:
         assert f"Tables by parts ({', '.join(made)}) were handed over" in reason
@@ -156,14 +162,8 @@ class Joining(Stages):
 def test_a_stage_that_joins_parts_never_gets_only_some(
     days: list[str], works: bool, loans: pd.DataFrame, make_spec: Make, instance: dg.DagsterInstance
 ) -> None:
-    @dg.asset(partitions_def=DAYS)
-    def scored() -> pd.DataFrame:
-        return loans
-
-    for day in days:
-        dg.materialize([scored], instance=instance, partition_key=day, run_config=QUIET)
     spec = make_spec("", source={"asset": "scored"})
-    run = _raw_data(scored, spec, instance, stages=Joining())
+    run = _raw_data(_scored(loans, days, instance), spec, instance, stages=Joining())
     assert run.success is works
     if works:
         assert len(run.output_for_node("loans__raw_data")) == 3 * len(loans)
