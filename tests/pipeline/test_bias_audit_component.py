@@ -125,6 +125,7 @@ CASES: dict[str, Any] = {
 _PARTS, _OUTCOMES = {"source": {"path": "{partition}.csv"}}, {"bias_variable": DERIVED}
 NEEDED: dict[str, dict[str, Any]] = {
     "partition_by": _PARTS, "inbox": _PARTS, "local_bias": _OUTCOMES, "mitigation": _OUTCOMES,
+    "automation": {"source": {"asset": "scored"}},
 }  # fmt: skip
 
 
