@@ -79,8 +79,8 @@ class AuditAssets:
         """Config schema for some keys of the specification."""
         return config_schema(self.spec, keys)
 
-    def spec_of_run(self, context: dg.AssetExecutionContext) -> AuditSpec:
-        """The specification with the values that a run was given for an asset and for the engine, where it takes this.
+    def spec_with_engine(self, context: dg.AssetExecutionContext) -> AuditSpec:
+        """The specification with the values that a run was given for an asset and for the engine.
 
         Raises
         ------

@@ -34,7 +34,7 @@ def raw_data(audit: AuditAssets) -> dg.AssetsDefinition:
     )
     def asset(context: dg.AssetExecutionContext, **inputs: Any) -> dg.MaterializeResult[Any]:
         with clear_failures(audit.quarantine(context)):
-            spec = audit.spec_of_run(context)
+            spec = audit.spec_with_engine(context)
             source = source_of_part(spec.source, context)
             large = None if inputs else audit.stages.leave_in_place(spec.model_copy(update={"source": source}))
             if large is not None:
@@ -70,7 +70,7 @@ def validated_data(audit: AuditAssets) -> dg.AssetsDefinition:
     )
     def asset(context: dg.AssetExecutionContext, raw_data: DataFrame) -> dg.MaterializeResult[Any]:
         with clear_failures(audit.quarantine(context)):
-            spec = audit.spec_of_run(context)
+            spec = audit.spec_with_engine(context)
             if is_large_source(raw_data):
                 table = validated_in_shards(audit, context, spec.model_copy(update={"source": raw_data.source}))
             else:
