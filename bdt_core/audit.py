@@ -11,7 +11,6 @@ import pandas as pd
 
 from bdt_core.clustering.clusters import Clusters, find_clusters
 from bdt_core.depth import Depth, look_deeper
-from bdt_core.differences import FeatureDifferences, compare_features
 from bdt_core.fairness.declared_groups import (
     GroupCounts,
     GroupMetrics,
@@ -22,7 +21,8 @@ from bdt_core.fairness.declared_groups import (
 )
 from bdt_core.report.document import build_document
 from bdt_core.shards.opening import Opened, divide, open_table
-from bdt_core.significance import ClusterSignificance, compare_clusters
+from bdt_core.significance.clusters import ClusterSignificance, compare_clusters
+from bdt_core.significance.features import FeatureDifferences, compare_features
 from bdt_core.spec import AuditSpec, load_spec, parse_spec
 from bdt_core.table.rows import Rows
 from bdt_core.verdict import Verdict

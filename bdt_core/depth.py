@@ -9,10 +9,9 @@ from bdt_core.spec import AuditSpec
 from bdt_core.table.rows import Rows
 
 if TYPE_CHECKING:
-    from bdt_core.clustering.local_bias import LocalBias
+    from bdt_core.local_bias.finding import LocalBias
     from bdt_core.mitigation import Mitigation
     from bdt_core.slices import Slices
-    from bdt_core.table.audit_table import AuditTable
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ def look_deeper(train: Rows, test: Rows, spec: AuditSpec) -> Depth:
 
         slices = find_bias_slices(train, test, spec.slices)
     if spec.local_bias is not None:
-        from bdt_core.clustering.audited_local_bias import find_audited_local_bias
+        from bdt_core.local_bias.stage import find_audited_local_bias
 
         local_bias = find_audited_local_bias(train, test, spec.local_bias)
     if spec.mitigation is not None:
@@ -52,12 +51,3 @@ def look_deeper(train: Rows, test: Rows, spec: AuditSpec) -> Depth:
 
         mitigation = mitigate_audited(train, test, spec.mitigation)
     return Depth(slices, local_bias, mitigation)
-
-
-def rows_at_hand(table: Rows) -> AuditTable:
-    """All rows; of a large table ``large_rows`` of them, drawn by their hash."""
-    if not table.is_large:
-        return table.in_memory()
-    from bdt_core.group_summaries import drawn_rows
-
-    return drawn_rows(table, table.spec.large_rows)

@@ -7,6 +7,9 @@ from typing import Any, Self
 
 from pydantic import ConfigDict, TypeAdapter
 
+SCHEMA_VERSION = 1
+"""Of report.json; a baseline of another version is refused."""
+
 
 class Result:
     """Base of the stages' results."""

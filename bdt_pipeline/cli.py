@@ -230,7 +230,7 @@ def plan(
     \b
     Example:  bdt plan --rows 20000 --base-rate 0.1 --difference 0.05
     """
-    from bdt_core.plan import plan as make_plan
+    from bdt_core.inference.plan import plan as make_plan
     from bdt_pipeline.commands.show_plan import plan_in_words
 
     found = make_plan(rows, base_rate=base_rate, difference=difference, test_size=test_size, alpha=alpha, power=power)

@@ -289,10 +289,10 @@ def name_of(function: Any) -> str:
 
 def watch_passes(wrap: Callable[[ShardEngine], WatchedEngine]) -> None:
     """Let audits of this process use watched engines."""
-    from bdt_core.shards import opening
+    from bdt_core.shards import engines, opening
 
-    made = opening.engine_of
-    opening.engine_of = lambda spec, plan: wrap(made(spec, plan))
+    made = engines.engine_of
+    engines.engine_of = opening.engine_of = lambda spec, plan: wrap(made(spec, plan))
 
 
 def audit_once(task: Record) -> Record:
@@ -375,8 +375,8 @@ def splitter_of(train: ShardedTable) -> ShardSplitter:
     from bdt_core.clustering.sharded import ShardSplitter
     from bdt_core.clustering.split import Layout
     from bdt_core.clustering.working import Fit
+    from bdt_core.inference.exact_sums import Span
     from bdt_core.table.encoding_blocks import fit_encoder
-    from bdt_core.table.exact import Span
 
     names = train.names("feature")
     kinds = {one.name: one.kind for one in train.columns if one.kind is not None and one.name in names}
@@ -399,7 +399,7 @@ def _on_features(function: Callable[[Any], Any], block: AuditTable) -> Any:
 
 
 def _span(block: AuditTable) -> Any:
-    from bdt_core.table.exact import span_of
+    from bdt_core.inference.exact_sums import span_of
 
     return span_of(block.y)
 

@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.random import Generator
 
 from bdt_core.clustering.clusters import Clusters, find_clusters
-from bdt_core.significance import ClusterSignificance, compare_clusters
+from bdt_core.significance.clusters import ClusterSignificance, compare_clusters
 from bdt_core.spec import parse_spec
 from bdt_core.table.audit_table import AuditTable
 from bdt_core.table.split import split_rows

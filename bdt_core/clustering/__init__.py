@@ -6,12 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bdt_core.clustering.hbac import HBAC
-    from bdt_core.clustering.logan import LOGAN
     from bdt_core.clustering.tree import ClusterTree, Node
 
-__all__ = ["HBAC", "LOGAN", "ClusterTree", "Node"]
+__all__ = ["HBAC", "ClusterTree", "Node"]
 
-_HOMES = {"HBAC": "hbac", "LOGAN": "logan", "ClusterTree": "tree", "Node": "tree"}
+_HOMES = {
+    "HBAC": "bdt_core.clustering.hbac",
+    "ClusterTree": "bdt_core.clustering.tree",
+    "Node": "bdt_core.clustering.tree",
+    "LOGAN": "bdt_core.local_bias.logan",  # where it was found until it had a room of its own
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -19,5 +23,5 @@ def __getattr__(name: str) -> Any:
     if name in _HOMES:
         from importlib import import_module
 
-        return getattr(import_module(f"bdt_core.clustering.{_HOMES[name]}"), name)
+        return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -179,3 +179,8 @@ def _describe(model: HBAC, label: int, rule: Rule) -> TrainCluster:
         path=tuple(model.tree_.path(label)),
         profile=leaf.prototype,
     )
+
+
+def labels_of(clusters: Clusters, block: AuditTable) -> NDArray[np.int64]:
+    """Cluster of each audited row of a block, which may have none."""
+    return clusters.predict(block) if block.audited_rows else np.empty(0, dtype=np.int64)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bdt_core.clustering import row_kernels
-from bdt_core.table.exact import Floats, Span, Step, span_of, step_of_values
+from bdt_core.inference.exact_sums import Floats, Span, Step, span_of, step_of_values
 
 LARGEST = 2**31 - 1
 

@@ -35,12 +35,12 @@ from bdt_core.clustering.working import (
     steps_of,
 )
 from bdt_core.errors import SpecError
+from bdt_core.inference.exact_sums import Span, Step, span_of, step_of_distances, step_of_squares
 from bdt_core.shards.engine import ShardEngine
 from bdt_core.shards.shard import Shard
 from bdt_core.shards.table import ShardedTable
 from bdt_core.table.audit_table import BIAS_VARIABLE, AuditTable
 from bdt_core.table.encoding_blocks import fit_encoder
-from bdt_core.table.exact import Span, Step, span_of, step_of_distances, step_of_squares
 
 if TYPE_CHECKING:
     from bdt_core.clustering.hbac import HBAC  # scikit-learn takes a worker a second to load, and is of no use to it

@@ -31,11 +31,11 @@ from bdt_core.clustering.split import (
 )
 from bdt_core.clustering.starts import Candidates, Dense, candidates, densest
 from bdt_core.errors import OutputError
+from bdt_core.inference.exact_sums import Span, Step, span_of
 from bdt_core.shards.shard import Shard, process_folder
 from bdt_core.shards.table import read_block
 from bdt_core.table.audit_table import AuditTable
 from bdt_core.table.encoding import Encoded, Encoder
-from bdt_core.table.exact import Span, Step, span_of
 
 T = TypeVar("T")
 

@@ -22,10 +22,10 @@ from bdt_core.fairness.from_counts import EVERYBODY_ELSE, LARGEST, metrics_from_
 from bdt_core.fairness.measured_rows import MeasuredRows, rows_to_measure
 from bdt_core.fairness.metric_results import BiasMetrics, DeclaredTest, Metric, declared_tests, group_name
 from bdt_core.fairness.score_calculator import BiasScore
-from bdt_core.fairness.source_blocks import SourceBlocks, in_blocks
-from bdt_core.group_summaries import Drawn
 from bdt_core.result import Result
 from bdt_core.spec import AuditSpec, Significance, parse_spec
+from bdt_core.table.source_blocks import SourceBlocks, in_blocks
+from bdt_core.table.summaries import Drawn
 
 
 @dataclass(frozen=True)

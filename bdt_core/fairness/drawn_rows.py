@@ -10,8 +10,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bdt_core.fairness.coding import code_column, column, numbers
-from bdt_core.fairness.source_blocks import SourceBlocks
 from bdt_core.table.ranks import mixed
+from bdt_core.table.source_blocks import SourceBlocks
 
 Hashes = NDArray[np.uint64]
 
@@ -49,7 +49,7 @@ def draw_rows(source: SourceBlocks, names: Sequence[str], rows: int) -> tuple[pd
 
     Examples
     --------
-    >>> from bdt_core.fairness.source_blocks import in_blocks
+    >>> from bdt_core.table.source_blocks import in_blocks
     >>> frame = pd.DataFrame({"sex": list("fm") * 500})
     >>> drawn, total = draw_rows(in_blocks(frame), ["sex"], 100)
     >>> len(drawn), sorted(drawn.sex.value_counts()), total

@@ -17,8 +17,8 @@ from bdt_core.fairness.counting import code_groups
 from bdt_core.fairness.counts import OUTSIDE, CountTable, Group
 from bdt_core.fairness.from_rows import measured_from_rows
 from bdt_core.fairness.measured import Measured, measured
-from bdt_core.fairness.source_blocks import SourceBlocks
 from bdt_core.inference.auc import area_under_curve_of_counts
+from bdt_core.table.source_blocks import SourceBlocks
 
 STEPS = 65_535
 """Scores are rounded to so many steps of their range, which keeps scores of four decimals from 0 to 1 apart."""

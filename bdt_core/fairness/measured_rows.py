@@ -21,9 +21,9 @@ from bdt_core.fairness.from_blocks import (
 )
 from bdt_core.fairness.from_rows import measured_from_rows
 from bdt_core.fairness.measured import Measured
-from bdt_core.fairness.source_blocks import SourceBlocks, in_blocks, in_one_frame
-from bdt_core.group_summaries import Drawn
 from bdt_core.spec import AuditSpec
+from bdt_core.table.source_blocks import SourceBlocks, in_blocks, in_one_frame
+from bdt_core.table.summaries import Drawn
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bdt_core import words
 from bdt_core.fairness.score_calculator import severity_of
 from bdt_core.history.results import History, Stream
-from bdt_core.report import text
 from bdt_core.result import Result
 from bdt_core.spec import AlertSeverity
 from bdt_core.verdict.words import severest, severity_by_ratio
@@ -73,7 +73,7 @@ def drift_finding(history: History) -> Finding:
     also = ""
     if moved:
         also = (
-            f" Moved by more than {text.size(limit, 'rate')}, which chance alone may do: "
+            f" Moved by more than {words.size(limit, 'rate')}, which chance alone may do: "
             f"{_listed([_changed(one) for one in moved])}."
         )
     if not drifting:
@@ -82,13 +82,13 @@ def drift_finding(history: History) -> Finding:
             told = f"Drift in batch {batch} cannot be tested: {'; '.join(reasons) or 'no group is large enough'}."
         else:
             told = (
-                f"None of {tested} differences is certain to have moved by more than {text.size(limit, 'rate')} in "
+                f"None of {tested} differences is certain to have moved by more than {words.size(limit, 'rate')} in "
                 f"batch {batch} against the {past} before it."
             )
         return Finding(True, False, None, told + also, "Nothing to do.")
     told = (
         f"In batch {batch}, against the {past} before it, {len(drifting)} of {tested} differences moved by more than "
-        f"{text.size(limit, 'rate')}: {_listed([_changed(one) for one in drifting])}."
+        f"{words.size(limit, 'rate')}: {_listed([_changed(one) for one in drifting])}."
     )
     first = drifting[0]
     advice = (
@@ -145,13 +145,13 @@ def difference_finding(history: History) -> Finding:
     if broken:
         one = broken[0]
         advice = (
-            f"{text.capital(one.metric.replace('_', ' '))} by {one.facet} was measured ({one.group}): look at what "
+            f"{words.capital(one.metric.replace('_', ' '))} by {one.facet} was measured ({one.group}): look at what "
             f"changed up to batch {one.broken_since}, fit thresholds per group or train again, and stop the "
             "deployment until it holds."
         )
     else:
         advice = (
-            f"{text.capital(_named(shown[0]))} was measured: {_ADVICE[shown[0].metric]}. If a difference of this size "
+            f"{words.capital(_named(shown[0]))} was measured: {_ADVICE[shown[0].metric]}. If a difference of this size "
             "is tolerable, set a limit on it in the gate."
         )
     return Finding(False, bool(broken), severest(severities), " ".join(sentences), advice)
@@ -179,7 +179,7 @@ def _differs(one: Stream, history: History) -> str:
 
 
 def _points(value: float | None, low: float | None, high: float | None) -> str:
-    shown, at_least, at_most = (text.signed(one, "rate") for one in (value, low, high))
+    shown, at_least, at_most = (words.signed(one, "rate") for one in (value, low, high))
     return f"{shown} points [{at_least} to {at_most}]"
 
 

@@ -12,12 +12,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bdt_core import words
 from bdt_core.fairness.comparisons import FEWEST_IN_DENOMINATOR, RANGES
 from bdt_core.fairness.rates import RATES
 from bdt_core.history.counted import Counted
 from bdt_core.history.evidence import evidence
 from bdt_core.inference.sequential import SequentialComparison
-from bdt_core.report import text
 from bdt_core.result import Result
 from bdt_core.spec import GATE_METRICS, AlertSeverity, AuditSpec, MetricLimit
 from bdt_core.verdict import Verdict, check_name
@@ -332,7 +332,7 @@ def _sentence(
     level = f"{100 * (1 - spec.significance.alpha):.4g} % confidence sequence"
     count = f"{len(batches)} batch{'es' * (len(batches) != 1)}"
     told = (
-        f"{_told(limit)} is {text.number(value)} [{level} {text.number(low)} to {text.number(high)}] "
+        f"{_told(limit)} is {words.number(value)} [{level} {words.number(low)} to {words.number(high)}] "
         f"({one.whose}) over {count}; {_allowed(limit)}"
     )
     if verdict == "fail":
@@ -346,12 +346,12 @@ def _sentence(
 
 
 def _told(limit: MetricLimit) -> str:
-    return text.capital(check_name(limit).replace("_", " "))
+    return words.capital(check_name(limit).replace("_", " "))
 
 
 def _allowed(limit: MetricLimit) -> str:
     if limit.min is None:
-        return f"at most {text.number(limit.max)} is allowed"
+        return f"at most {words.number(limit.max)} is allowed"
     if limit.max is None:
-        return f"at least {text.number(limit.min)} is required"
-    return f"between {text.number(limit.min)} and {text.number(limit.max)} is allowed"
+        return f"at least {words.number(limit.min)} is required"
+    return f"between {words.number(limit.min)} and {words.number(limit.max)} is allowed"

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bdt_core.inference.exact_sums import Span, Step, span_of, step_of_distances
 from bdt_core.inference.permutation import MOST_VALUES
-from bdt_core.table.exact import Span, Step, span_of, step_of_distances
 
 Floats = NDArray[np.float64]
 
@@ -273,7 +273,7 @@ def summarise(
 
 
 def _moments(values: Floats, groups: NDArray[np.int64], n_groups: int, scale: Scale) -> list[Moments]:
-    from bdt_core.table.kernels import moment_steps
+    from bdt_core.inference.sum_kernels import moment_steps
 
     rows, steps = np.zeros(n_groups, dtype=np.int64), np.zeros((n_groups, 3, 2), dtype=np.int64)
     spans = np.tile([math.inf, -math.inf], (n_groups, 1))

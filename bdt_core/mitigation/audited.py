@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bdt_core.depth import rows_at_hand
 from bdt_core.errors import SpecError
 from bdt_core.fairness.coding import Value
 from bdt_core.fairness.confusion import Positive
@@ -14,6 +13,7 @@ from bdt_core.mitigation.stage import mitigate
 from bdt_core.spec import GATE_METRICS, AuditSpec, MetricLimit
 from bdt_core.spec import Mitigation as Wanted
 from bdt_core.table.rows import Rows
+from bdt_core.table.summaries import rows_at_hand
 
 
 def mitigate_audited(train: Rows, test: Rows, wanted: Wanted) -> Mitigation:

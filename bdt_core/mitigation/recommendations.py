@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bdt_core import words
 from bdt_core.fairness.metric_results import Estimate
 from bdt_core.mitigation.decisions import number_text
 from bdt_core.mitigation.results import FrontierRow, GroupChange, MetricChange, Mitigation, Thresholds
-from bdt_core.report import text
 from bdt_core.result import Result
 from bdt_core.spec import GATE_METRICS
 from bdt_core.verdict import LimitResult, MetricLimitResult, Verdict
@@ -89,10 +89,11 @@ def _measured(
     worst = max(changes, key=lambda one: (_beyond(one.after, limit), one.group or ""))
     kept = _keeps(changes, limit)
     sentences = [
-        f"Thresholds by {settings.facet} on {settings.score}, chosen on {text.count(mitigation.train_rows)} train rows "
-        f"for {settings.constraint.replace('_', ' ')} within {settings.tolerance:g}: {_all_thresholds(found.groups)}.",
-        f"On the {text.count(mitigation.test_rows)} test rows {_told(worst, settings.alpha)}; accuracy goes from "
-        f"{text.percent(found.accuracy.before.estimate)} to {text.percent(found.accuracy.after.estimate)} "
+        f"Thresholds by {settings.facet} on {settings.score}, chosen on {words.count(mitigation.train_rows)} train "
+        f"rows for {settings.constraint.replace('_', ' ')} within {settings.tolerance:g}: "
+        f"{_all_thresholds(found.groups)}.",
+        f"On the {words.count(mitigation.test_rows)} test rows {_told(worst, settings.alpha)}; accuracy goes from "
+        f"{words.percent(found.accuracy.before.estimate)} to {words.percent(found.accuracy.after.estimate)} "
         f"({_points(found.accuracy_change, settings.alpha)}).",
         {
             "yes": f"The whole interval then keeps the limit ({_allowed(limit)}).",
@@ -121,8 +122,8 @@ def _cheaper(found: Thresholds, limit: MetricLimitResult, tolerance: float) -> l
         return []
     return [
         f"The loosest thresholds that keep it on the train rows (tolerance {loosest.tolerance:g}) have a gap of "
-        f"{text.number(loosest.gap.estimate)} and an accuracy of {text.percent(loosest.accuracy.estimate)} on the test "
-        "rows."
+        f"{words.number(loosest.gap.estimate)} and an accuracy of {words.percent(loosest.accuracy.estimate)} on the "
+        "test rows."
     ]
 
 
@@ -156,7 +157,7 @@ def _proxies(mitigation: Mitigation) -> str:
     strong = [one for one in (mitigation.proxies.proxies if mitigation.proxies else ()) if one.strength is not None][:3]
     if not strong:
         return ""
-    told = ", ".join(f"{one.feature} ({one.protected}: {one.measure} {text.number(one.estimate)})" for one in strong)
+    told = ", ".join(f"{one.feature} ({one.protected}: {one.measure} {words.number(one.estimate)})" for one in strong)
     return f"The features that tell a protected attribute best: {told}."
 
 
@@ -166,7 +167,7 @@ def _all_thresholds(groups: Sequence[GroupChange]) -> str:
 
 def _threshold_change(one: GroupChange) -> str:
     if one.threshold_after is None:
-        after = " or ".join(f"{_threshold(value)} ({text.percent(chance)})" for value, chance in one.mixture)
+        after = " or ".join(f"{_threshold(value)} ({words.percent(chance)})" for value, chance in one.mixture)
         return f"draws lots between {after}"
     if one.threshold_before is None:
         return _threshold(one.threshold_after)
@@ -193,11 +194,11 @@ def _with_interval(one: Estimate, alpha: float) -> str:
     if one.estimate is None:
         return f"undefined ({one.undefined_reason})"
     level = f"{100 * (1 - alpha):.4g} % CI"
-    return f"{text.number(one.estimate)} [{level} {text.number(one.low)} to {text.number(one.high)}]"
+    return f"{words.number(one.estimate)} [{level} {words.number(one.low)} to {words.number(one.high)}]"
 
 
 def _points(change: Estimate, alpha: float) -> str:
-    return text.difference(change.estimate, change.low, change.high, confidence=1.0 - alpha, unit="rate")
+    return words.difference(change.estimate, change.low, change.high, confidence=1.0 - alpha, unit="rate")
 
 
 def _is_known(change: MetricChange) -> bool:
@@ -230,11 +231,11 @@ def _beyond(one: Estimate, limit: MetricLimitResult) -> float:
 
 def _allowed(limit: MetricLimitResult) -> str:
     if limit.minimum is None:
-        return f"at most {text.number(limit.maximum)}"
+        return f"at most {words.number(limit.maximum)}"
     if limit.maximum is None:
-        return f"at least {text.number(limit.minimum)}"
-    return f"{text.number(limit.minimum)} to {text.number(limit.maximum)}"
+        return f"at least {words.number(limit.minimum)}"
+    return f"{words.number(limit.minimum)} to {words.number(limit.maximum)}"
 
 
 def _capital(metric: str) -> str:
-    return text.capital(metric.replace("_", " "))
+    return words.capital(metric.replace("_", " "))

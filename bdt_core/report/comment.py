@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from bdt_core.report import text
+from bdt_core import words
 from bdt_core.report.blocks import Bullets, Cell, Paragraph, Table
 from bdt_core.report.gate_result import GateResult, shortened
 from bdt_core.report.markdown import _block, _escaped
@@ -57,7 +57,7 @@ def render_comment(document: dict[str, Any], result: GateResult) -> str:
         changed against the baseline, and warnings. Names from the data are escaped and shortened, so that the whole
         fits into a comment.
     """
-    word = text.VERDICT_WORDS[result["verdict"]]
+    word = words.VERDICT_WORDS[result["verdict"]]
     baseline = result["baseline"]
     parts = [
         comment_marker(result["name"]),

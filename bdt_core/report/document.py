@@ -8,24 +8,24 @@ from collections.abc import Sequence
 from importlib import metadata
 from typing import Any, Literal
 
+from bdt_core import words
 from bdt_core.clustering.clusters import Clusters
 from bdt_core.clustering.tree import ClusterTree
 from bdt_core.depth import Depth
-from bdt_core.differences import ColumnDifference, FeatureDifferences
 from bdt_core.fairness.declared_groups import GroupMetrics, GroupScores
 from bdt_core.inference import CategoricalComparison, Comparison
-from bdt_core.report import text
 from bdt_core.report.document_depth import depth_document
 from bdt_core.report.document_drawn import drawn_document
 from bdt_core.report.document_groups import groups_document
-from bdt_core.significance import ClusterSignificance, ComparedCluster
+from bdt_core.result import SCHEMA_VERSION
+from bdt_core.significance.clusters import ClusterSignificance, ComparedCluster
+from bdt_core.significance.features import ColumnDifference, FeatureDifferences
 from bdt_core.spec import AnyLimit, AuditSpec
 from bdt_core.table.bias_variable import wording
 from bdt_core.table.rows import Rows
 from bdt_core.table.split import is_by_hash
 from bdt_core.verdict import NO_CLUSTERS, judge_gate
 
-SCHEMA_VERSION = 1
 _PACKAGES = ("numpy", "pandas", "scipy", "scikit-learn", "numba", "kmodes")
 _SET_APART = 5
 
@@ -310,13 +310,13 @@ def _summary(significance: ClusterSignificance, differences: FeatureDifferences)
             "headline": f"{who} ({primary.test_rows:,} test rows): not testable, {comparison.reason}",
             "what_sets_apart": [],
         }
-    size = text.difference(
+    size = words.difference(
         comparison.difference, comparison.low, comparison.high, confidence=comparison.confidence, unit=unit
     )
     headline = (
-        f"{who} ({primary.test_rows:,} test rows): {told.short} {text.value(comparison.mean_a, unit)} against "
-        f"{text.value(comparison.mean_b, unit)} for everybody else, difference {size}, "
-        f"{text.p_value(comparison.p_value)}."
+        f"{who} ({primary.test_rows:,} test rows): {told.short} {words.value(comparison.mean_a, unit)} against "
+        f"{words.value(comparison.mean_b, unit)} for everybody else, difference {size}, "
+        f"{words.p_value(comparison.p_value)}."
     )
     apart = [line for one in differences.columns if (line := _what_differs(one)) is not None]
     return {"headline": headline, "what_sets_apart": apart[:_SET_APART]}
@@ -329,16 +329,16 @@ def _what_differs(one: ColumnDifference) -> str | None:
     aside = " (protected, kept out of the clustering)" if one.role == "protected" else ""
     if one.numeric is not None:
         return (
-            f"{one.column}{aside}: mean {text.number(one.numeric.mean_a)} against {text.number(one.numeric.mean_b)} "
-            f"({one.effect_name} {text.number(one.effect)})"
+            f"{one.column}{aside}: mean {words.number(one.numeric.mean_a)} against {words.number(one.numeric.mean_b)} "
+            f"({one.effect_name} {words.number(one.effect)})"
         )
     strongest = max(
         (level for level in one.levels if level.significant),
         key=lambda level: (abs(level.comparison.difference or 0.0), level.level),
     )
     return (
-        f"{one.column}{aside}: {strongest.level} {text.percent(strongest.comparison.mean_a)} against "
-        f"{text.percent(strongest.comparison.mean_b)} ({one.effect_name} {text.number(one.effect)})"
+        f"{one.column}{aside}: {strongest.level} {words.percent(strongest.comparison.mean_a)} against "
+        f"{words.percent(strongest.comparison.mean_b)} ({one.effect_name} {words.number(one.effect)})"
     )
 
 

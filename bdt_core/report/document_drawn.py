@@ -6,11 +6,11 @@ from typing import Any
 
 from bdt_core.clustering.clusters import Clusters
 from bdt_core.depth import Depth
-from bdt_core.differences import FeatureDifferences
 from bdt_core.fairness.declared_groups import GroupMetrics
-from bdt_core.group_summaries import Drawn
-from bdt_core.significance import ClusterSignificance
+from bdt_core.significance.clusters import ClusterSignificance
+from bdt_core.significance.features import FeatureDifferences
 from bdt_core.table.rows import Rows
+from bdt_core.table.summaries import Drawn
 
 
 def drawn_document(

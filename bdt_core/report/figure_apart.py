@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bdt_core.report import text
+from bdt_core import words
 from bdt_core.report.sheet import CALM, FAINT, GREY, HARM, INK, Sheet
 from bdt_core.report.wording import strongest_level
 
@@ -62,7 +62,7 @@ def _title(document: Document, tested: list[dict[str, Any]]) -> str:
         return "There is no cluster to compare with everybody else."
     if not tested:
         return f"No column of cluster {label} could be compared with everybody else."
-    told = [words for one in tested if one["significant"] and (words := _in_words(one))][:3]
+    told = [phrase for one in tested if one["significant"] and (phrase := _in_words(one))][:3]
     if not told:
         return f"Cluster {label} differs significantly from everybody else in no column."
     return f"Cluster {label} stands out by {', '.join(told[:-1])}{' and ' if told[1:] else ''}{told[-1]}."
@@ -77,8 +77,8 @@ def _in_words(one: dict[str, Any]) -> str:
     return f"{'more' if level['comparison']['difference'] > 0 else 'fewer'} {level['level']} ({one['column']})"
 
 
-def _head(sheet: Sheet, top: float, words: str, label: int) -> float:
-    sheet.text(8, top, words, bold=True, size=9)
+def _head(sheet: Sheet, top: float, phrase: str, label: int) -> float:
+    sheet.text(8, top, phrase, bold=True, size=9)
     sheet.text(_INSIDE, top, f"cluster {label}", size=8, color=GREY, align="right")
     sheet.text(_OUTSIDE, top, "all others", size=8, color=GREY, align="right")
     sheet.line([8, sheet.width - 8], [top + 11] * 2)
@@ -121,8 +121,8 @@ def _numbers(sheet: Sheet, numbers: list[dict[str, Any]], top: float, label: int
                 color=GREY,
                 align="center",
             )
-        sheet.text(_INSIDE, y, text.number(one["mean_cluster"]), align="right")
-        sheet.text(_OUTSIDE, y, text.number(one["mean_rest"]), align="right")
+        sheet.text(_INSIDE, y, words.number(one["mean_cluster"]), align="right")
+        sheet.text(_OUTSIDE, y, words.number(one["mean_rest"]), align="right")
     names = " or ".join(sorted({one["effect_name"] for one in numbers if one["effect_name"]}))
     _scale_name(sheet, top + height, f"standardised difference ({names})")
     return top + height + _AXIS
@@ -145,8 +145,8 @@ def _categories(sheet: Sheet, categories: list[dict[str, Any]], top: float, labe
             inside, outside = level["share_cluster"], level["share_rest"]
             places = (_place(100 * inside, -3, 103), _place(100 * outside, -3, 103))
             _pair(sheet, *places, middle, bool(level["significant"]))
-            sheet.text(_INSIDE, middle, text.percent(inside), align="right", color=color)
-            sheet.text(_OUTSIDE, middle, text.percent(outside), align="right", color=color)
+            sheet.text(_INSIDE, middle, words.percent(inside), align="right", color=color)
+            sheet.text(_OUTSIDE, middle, words.percent(outside), align="right", color=color)
             y += _ROW
         y += 3
     _scale_name(sheet, top + height, "share of people with this value")
@@ -174,17 +174,17 @@ def _pair(sheet: Sheet, inside: float, outside: float, y: float, significant: bo
     sheet.mark(inside, y, shape="D", fill=fills[1], edge=HARM, size=6)
 
 
-def _scale_name(sheet: Sheet, bottom: float, words: str) -> None:
-    sheet.text((_LEFT + _RIGHT) / 2, bottom + 25, words, size=8, align="center")
+def _scale_name(sheet: Sheet, bottom: float, phrase: str) -> None:
+    sheet.text((_LEFT + _RIGHT) / 2, bottom + 25, phrase, size=8, align="center")
 
 
 def _legend(sheet: Sheet, label: int, y: float) -> None:
     x = 14.0
-    for shape, fill, edge, words in (
+    for shape, fill, edge, phrase in (
         ("D", HARM, HARM, f"cluster {label}"),
         ("o", CALM, CALM, "everybody else"),
         ("D", "white", HARM, "hollow: not significant"),
     ):
         sheet.mark(x, y, shape=shape, fill=fill, edge=edge, size=6.5)
-        sheet.text(x + 9, y, words, size=7.5, color=GREY)
-        x += 24 + sheet.measure(words, 7.5)
+        sheet.text(x + 9, y, phrase, size=7.5, color=GREY)
+        x += 24 + sheet.measure(phrase, 7.5)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
-from bdt_core.report import text
+from bdt_core import words
 from bdt_core.report.sheet import GREY, Sheet
 
 
@@ -84,4 +84,4 @@ def draw_across(sheet: Sheet, axis: Scale, top: float, bottom: float, factor: fl
 
 def told(x: float, factor: float) -> str:
     """A named number, times a factor; without the noise of floats."""
-    return text.number(float(f"{x * factor:.6g}"))
+    return words.number(float(f"{x * factor:.6g}"))

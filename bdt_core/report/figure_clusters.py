@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bdt_core.report import text
+from bdt_core import words
 from bdt_core.report.sheet import CALM, FAINT, GREY, HARM, HARM_TINT, INK, Sheet
 
 Document = dict[str, Any]
@@ -70,9 +70,9 @@ def _row_text(sheet: Sheet, document: Document, one: dict[str, Any], y: float) -
     lines = sheet.wrap(one["description"], _LEFT - 18 - indent, 7.5, 2)
     sheet.text(indent, y, "\n".join(lines), size=7.5, color=GREY)
     numbers = (
-        text.count(one["test_rows"]),
-        text.value(one["test_mean"], unit),
-        text.value(one["comparison"]["mean_b"], unit),
+        words.count(one["test_rows"]),
+        words.value(one["test_mean"], unit),
+        words.value(one["comparison"]["mean_b"], unit),
     )
     for x, number in zip(_NUMBER_COLUMNS, numbers, strict=True):
         sheet.text(x, y, number, align="right", size=8.5)
@@ -86,7 +86,7 @@ class _Axis:
     ) -> None:
         self.sheet, self.top, self.bottom = sheet, top, top + height
         variable = document["bias_variable"]
-        self.unit: text.Unit = variable["unit"]
+        self.unit: words.Unit = variable["unit"]
         self.scale = 100.0 if self.unit == "rate" else 1.0
         self.harm_is_right = variable["better"] == "lower"
         self.low, self.high = self._range(document, clusters)
@@ -97,7 +97,7 @@ class _Axis:
         axes.spines["bottom"].set_visible(True)
         axes.spines["bottom"].set_color(FAINT)
         axes.locator_params(axis="x", nbins=6)
-        axes.xaxis.set_major_formatter(lambda x, _: text.number(x))
+        axes.xaxis.set_major_formatter(lambda x, _: words.number(x))
         harmful = (0, self.high) if self.harm_is_right else (self.low, 0)
         axes.axvspan(*harmful, color=HARM_TINT, zorder=0, linewidth=0)
         axes.axvline(0, color=INK, linewidth=1)
@@ -141,7 +141,7 @@ class _Axis:
             x = self.x(limit if self.harm_is_right else -limit)
             y = self.top - 9 - 14 * number
             self.sheet.line([x, x], [y - 5, self.bottom], color=HARM, width=1.2, style="--")
-            label = f"limit {text.size(limit, self.unit)}"
+            label = f"limit {words.size(limit, self.unit)}"
             self.sheet.text(x + step, y, label, size=7.5, align=towards_harm, color=HARM)  # type: ignore[arg-type]
 
     def cluster(self, one: dict[str, Any], y: float, largest: int) -> None:
@@ -175,13 +175,13 @@ def _legend(sheet: Sheet, document: Document, y: float) -> None:
     comparisons = [one["comparison"] for one in document["clusters"]]
     confidence = f"{comparisons[0]['confidence'] * 100:.4g} %" if comparisons else ""
     x = 14.0
-    for shape, fill, edge, words in (
+    for shape, fill, edge, phrase in (
         ("D", HARM, "white", "significantly worse"),
         ("o", CALM, "white", "significantly better"),
         ("s", GREY, "white", "not significant"),
         ("o", "white", GREY, "not testable"),
     ):
         sheet.mark(x, y, shape=shape, fill=fill, edge=edge, size=8)
-        sheet.text(x + 9, y, words, size=7.5, color=GREY)
-        x += 22 + sheet.measure(words, 7.5)
+        sheet.text(x + 9, y, phrase, size=7.5, color=GREY)
+        x += 22 + sheet.measure(phrase, 7.5)
     sheet.text(sheet.width - 8, y, f"line: {confidence} interval; size: rows", size=7.5, color=GREY, align="right")

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, TypeGuard
 
-from bdt_core.report import text
+from bdt_core import words
 from bdt_core.report.sheet import FAINT, GREY, INK, Sheet
 from bdt_core.report.wording_groups import (
     PANELS,
@@ -53,7 +53,7 @@ def _rates(document: Document, facet: Facet) -> Sheet:
     sheet.line([_NAMES, _RIGHT], [top] * 2, width=0.4)
     middles = [top + step * (number + 0.5) for number in range(len(groups))]
     for one, y in zip(groups, middles, strict=True):
-        rows = text.count(one["rows"])
+        rows = words.count(one["rows"])
         room = _ROWS - _NAMES - 10 - sheet.measure(rows, 8.5)
         sheet.text(_NAMES, y, sheet.fit(one["group"], room, 8.5))
         sheet.text(_ROWS, y, rows, align="right", color=GREY)
@@ -64,8 +64,8 @@ def _rates(document: Document, facet: Facet) -> Sheet:
         _panel(sheet, facet, groups, rate, (left, left + width), top, bottom, middles)
     _rates_legend(sheet, document, bottom + 33, overall=bool(facet.get("overall")))
     for number, note in enumerate(notes):
-        words = sheet.fit(note, sheet.width - 16, 7.5)
-        sheet.text(_NAMES, bottom + 33 + 13 * (number + 1), words, size=7.5, color=GREY)
+        phrase = sheet.fit(note, sheet.width - 16, 7.5)
+        sheet.text(_NAMES, bottom + 33 + 13 * (number + 1), phrase, size=7.5, color=GREY)
     return sheet
 
 
@@ -96,7 +96,7 @@ def _not_drawn(document: Document, facet: Facet, more: int) -> list[str]:
         notes.append(f"Not drawn, for fewer than {document['groups']['min_rows']} rows: {', '.join(small)}.")
     more += facet["groups_total"] - len(facet["groups"])
     if more:
-        notes.append(f"{text.count(more)} smaller groups stand in report.json.")
+        notes.append(f"{words.count(more)} smaller groups stand in report.json.")
     return notes
 
 
@@ -237,7 +237,7 @@ def _cell(
     color = GREY if shade is None else INK
     told = rate_value(rate, found["estimate"])
     sheet.text(x, y - 6, told, size=9.5, bold=shade is not None, color=color, align="center")
-    sheet.text(x, y + 8, f"of {text.count(int(found['n']))}", size=7.5, color=color, align="center")
+    sheet.text(x, y + 8, f"of {words.count(int(found['n']))}", size=7.5, color=color, align="center")
 
 
 def _mixed(shade: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from bdt_core.report import text
+from bdt_core import words
 from bdt_core.report.figures import PNG_DPI
 from bdt_core.report.sheet import CALM, CALM_TINT, FAINT, GREY, HARM, INK, Sheet, has_outlines, settings
 
@@ -63,7 +63,7 @@ def _finished(history: History, finish: Callable[[Sheet], _T]) -> _T:
 
 
 def _title(history: History, streams: Sequence[Stream]) -> str:
-    batches = f"{text.count(len(history.batches))} batch{'es' * (len(history.batches) != 1)}"
+    batches = f"{words.count(len(history.batches))} batch{'es' * (len(history.batches) != 1)}"
     if not streams:
         return f"No group is large enough yet to be followed over {batches}."
     shown = f" Drawn: {len(streams)} of {len(history.streams)}." if len(streams) < len(history.streams) else ""
@@ -76,8 +76,8 @@ def _title(history: History, streams: Sequence[Stream]) -> str:
 
 def _panel(sheet: Sheet, history: History, one: Stream, x: float, y: float, width: float) -> None:
     """Batch values as dots, the difference so far as a line in its confidence sequence."""
-    head = f"{text.capital(one.metric.replace('_', ' '))}: {one.group} less {one.reference}"
-    sheet.text(x - _LEFT + 8, y - 22, sheet.fit(text.printable(head), width + _LEFT - 10, 8.5, bold=True), bold=True)
+    head = f"{words.capital(one.metric.replace('_', ' '))}: {one.group} less {one.reference}"
+    sheet.text(x - _LEFT + 8, y - 22, sheet.fit(words.printable(head), width + _LEFT - 10, 8.5, bold=True), bold=True)
     sheet.text(x - _LEFT + 8, y - 9, sheet.fit(_told(history, one), width + _LEFT - 10, 7.5), size=7.5, color=GREY)
     found = history.over_time(one)
     values = history.values(one)
@@ -93,7 +93,7 @@ def _panel(sheet: Sheet, history: History, one: Stream, x: float, y: float, widt
     axes.spines["bottom"].set_color(FAINT)
     axes.tick_params(left=False, labelleft=True, labelsize=7, colors=GREY, pad=2)
     axes.locator_params(axis="y", nbins=5)
-    axes.yaxis.set_major_formatter(lambda value, _: text.number(value))
+    axes.yaxis.set_major_formatter(lambda value, _: words.number(value))
     axes.axhline(0, color=GREY, linewidth=0.8)
     for limit in (one.tolerated_low, one.tolerated_high):
         if limit is not None:
@@ -137,10 +137,10 @@ def _told(history: History, one: Stream) -> str:
     if one.difference is None:
         return f"by {by}; nobody to compare yet"
     sequence = (
-        f"{text.signed(one.difference, 'rate')} [{text.signed(one.low, 'rate')} to {text.signed(one.high, 'rate')}]"
+        f"{words.signed(one.difference, 'rate')} [{words.signed(one.low, 'rate')} to {words.signed(one.high, 'rate')}]"
     )
     since = f"; alarm at {history.batches[one.alarm].id}" if one.alarm is not None else ""
-    told: str = text.printable(f"by {by}, points so far: {sequence}{since}")
+    told: str = words.printable(f"by {by}, points so far: {sequence}{since}")
     return told
 
 
@@ -163,10 +163,10 @@ def _legend(sheet: Sheet, history: History, streams: Sequence[Stream], y: float)
         _word(sheet, x + 10, y, "drift")
 
 
-def _word(sheet: Sheet, x: float, y: float, words: str) -> float:
+def _word(sheet: Sheet, x: float, y: float, phrase: str) -> float:
     """Set a word of the legend; gives back where the next one may begin."""
-    sheet.text(x, y, words, size=7.5, color=INK)
-    return x + sheet.measure(words, 7.5) + 18
+    sheet.text(x, y, phrase, size=7.5, color=INK)
+    return x + sheet.measure(phrase, 7.5) + 18
 
 
 def _span(one: Stream, values: Sequence[float | None], low: float, high: float) -> tuple[float, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bdt_core.report import text
+from bdt_core import words
 from bdt_core.report.figure_axis import Scale, draw_across, scale
 from bdt_core.report.sheet import CALM, GREY, HARM, INK, Sheet
 from bdt_core.report.wording_depth import LOCAL_METRICS, local_unit, local_value, pair
@@ -29,12 +29,12 @@ def draw(document: Document) -> Sheet:
     found = [x for one in shown for part in ("train", "test") for x in _values(local, one, part)]
     drawn = [one["value"] for one in found if one is not None]
     rate = local_unit(local) == "rate"
-    for part, (start, end), words in (
+    for part, (start, end), phrase in (
         ("train", _TRAIN, "train rows, where gaps were found"),
         ("test", _TEST, "test rows, never seen"),
     ):
         axis = scale(drawn, start, end, least=0.1)
-        sheet.text(start, top - 10, words, size=8, bold=True)
+        sheet.text(start, top - 10, phrase, size=8, bold=True)
         draw_across(sheet, axis, top, bottom, 100.0 if rate else 1.0)
         for number, one in enumerate(shown):
             _gap(sheet, local, one, part, axis, top + _ROW * (number + 0.5))
@@ -44,7 +44,7 @@ def draw(document: Document) -> Sheet:
             sheet.line([_NAMES, _RIGHT], [top + _ROW * number] * 2, width=0.4)
         if one["label"] is None:
             sheet.box(_NAMES - 4, top + 2, _RIGHT - _NAMES + 6, _ROW - 4, fill="none", edge=INK)
-    name = text.capital(LOCAL_METRICS[local["settings"]["metric"]])
+    name = words.capital(LOCAL_METRICS[local["settings"]["metric"]])
     sheet.text((_TRAIN[0] + _TEST[1]) / 2, bottom + 24, f"{name}{', %' if rate else ''}", size=8, align="center")
     _legend(sheet, local, bottom + 40)
     return sheet
@@ -100,18 +100,18 @@ def _names(sheet: Sheet, cluster: dict[str, Any], y: float) -> None:
     sheet.text(_NAMES, y + 6, told, size=7.5, color=GREY)
     held_out = cluster["held_out"]
     if held_out["status"] != "tested":
-        words, color = "not testable", GREY
+        phrase, color = "not testable", GREY
     elif held_out["confirmed"]:
-        words, color = "confirmed", HARM
+        phrase, color = "confirmed", HARM
     else:
-        words, color = ("turned round" if held_out["significant"] else "not confirmed"), GREY
-    sheet.text(_RIGHT - 4, y, words, size=8, bold=held_out["confirmed"], color=color, align="right")
+        phrase, color = ("turned round" if held_out["significant"] else "not confirmed"), GREY
+    sheet.text(_RIGHT - 4, y, phrase, size=8, bold=held_out["confirmed"], color=color, align="right")
 
 
 def _legend(sheet: Sheet, local: Local, y: float) -> None:
-    words = local["groups"] if len(local["groups"]) == 2 else ("ahead on the train rows", "behind on the train rows")
+    phrase = local["groups"] if len(local["groups"]) == 2 else ("ahead on the train rows", "behind on the train rows")
     x = 14.0
-    for (shape, color), name in zip(_MARKS, words, strict=True):
+    for (shape, color), name in zip(_MARKS, phrase, strict=True):
         told = sheet.fit(name, 220, 7.5)
         sheet.mark(x, y, shape=shape, fill=color, edge="white")
         sheet.text(x + 9, y, told, size=7.5, color=GREY)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bdt_core.report import text
+from bdt_core import words
 from bdt_core.report.figure_axis import Scale, draw_across, finite, scale, told
 from bdt_core.report.sheet import CALM, GREY, HARM, INK, Sheet
 from bdt_core.report.wording_depth import mitigation_points
@@ -53,9 +53,9 @@ def draw(document: Document) -> Sheet:
 
 def _title(found: dict[str, Any]) -> str:
     gap, change = found["thresholds"]["gap"], found["thresholds"]["accuracy_change"]["estimate"]
-    before, after = (text.size(gap[side]["estimate"], "rate") for side in ("before", "after"))
+    before, after = (words.size(gap[side]["estimate"], "rate") for side in ("before", "after"))
     ends = f"{before.removesuffix(' points')} to {after}"
-    cost = f"; accuracy: {text.signed(change, 'rate')} points" if change is not None else ""
+    cost = f"; accuracy: {words.signed(change, 'rate')} points" if change is not None else ""
     return f"Gap between groups on the test rows: from {ends}{cost}."
 
 
@@ -82,16 +82,16 @@ def _legend(sheet: Sheet, document: Document, now: Point, then: Point, y: float)
     ):
         lines = sheet.wrap(name, width, 8.5, 2, bold=point is not None)
         sheet.mark(_LEGEND + 4, y, shape=shape, fill=fill, edge=edge, size=size)
-        for line, words in enumerate(lines):
-            sheet.text(_LEGEND + 14, y + 12 * line, words, size=8.5, bold=point is not None)
+        for line, phrase in enumerate(lines):
+            sheet.text(_LEGEND + 14, y + 12 * line, phrase, size=8.5, bold=point is not None)
         y += 12 * len(lines)
         if point is not None:
             for key, one in (("gap", point[0]), ("accuracy", point[1])):
-                words = text.size(one["estimate"], "rate") if key == "gap" else text.percent(one["estimate"])
-                sheet.text(_LEGEND + 14, y, f"{key} {words}", size=8, color=GREY)
+                phrase = words.size(one["estimate"], "rate") if key == "gap" else words.percent(one["estimate"])
+                sheet.text(_LEGEND + 14, y, f"{key} {phrase}", size=8, color=GREY)
                 y += 12
         y += 8
     confidence = f"{(1 - document['mitigation']['settings']['alpha']) * 100:.4g} %"
-    for words in (f"lines: {confidence} intervals", "up and to the left is better"):
-        sheet.text(_LEGEND, y, words, size=8, color=INK if "better" in words else GREY)
+    for phrase in (f"lines: {confidence} intervals", "up and to the left is better"):
+        sheet.text(_LEGEND, y, phrase, size=8, color=INK if "better" in phrase else GREY)
         y += 14

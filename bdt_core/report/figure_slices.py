@@ -6,7 +6,7 @@ from collections import defaultdict
 from string import ascii_uppercase
 from typing import Any
 
-from bdt_core.report import text
+from bdt_core import words
 from bdt_core.report.figure_axis import Scale, draw_across, finite, scale
 from bdt_core.report.sheet import CALM, FAINT, GREY, HARM, HARM_TINT, INK, WIDTH, Sheet
 from bdt_core.report.wording_depth import drawn_slices, has_numbers, name_of_slices, reported_slices, unit_of_slices
@@ -68,8 +68,8 @@ def _background(sheet: Sheet, document: Document, axis: Scale, top: float, botto
     draw_across(sheet, axis, top, bottom, 100.0 if rate else 1.0)
     sheet.line([zero] * 2, [top, bottom], color=INK, width=1)
     name = sheet.fit(name_of_slices(document)[1], 110, 8)
-    words = f"difference in {name}{', points' if rate else ''}"
-    sheet.text((_LEFT + _RIGHT) / 2, bottom + 26, words, size=8, align="center")
+    phrase = f"difference in {name}{', points' if rate else ''}"
+    sheet.text((_LEFT + _RIGHT) / 2, bottom + 26, phrase, size=8, align="center")
     left, right = ("← better", "worse →") if harm_is_right else ("← worse", "better →")
     colors = (CALM, HARM) if harm_is_right else (HARM, CALM)
     if axis.low < 0:
@@ -78,7 +78,7 @@ def _background(sheet: Sheet, document: Document, axis: Scale, top: float, botto
         sheet.text(_RIGHT, bottom + 40, right, size=8, bold=True, color=colors[1], align="right")
 
 
-def _row(sheet: Sheet, one: Slice, axis: Scale, unit: text.Unit, y: float) -> None:
+def _row(sheet: Sheet, one: Slice, axis: Scale, unit: words.Unit, y: float) -> None:
     comparison = one["comparison"]
     lines = sheet.wrap(one["name"], _LEFT - _NAMES - 12, 8, 2)
     sheet.text(_NAMES, y, "\n".join(lines), size=8)
@@ -88,7 +88,7 @@ def _row(sheet: Sheet, one: Slice, axis: Scale, unit: text.Unit, y: float) -> No
         sheet.line([axis.place(low), axis.place(high)], [y, y], color=color, width=1.8)
     sheet.mark(axis.place(comparison["difference"]), y, shape=shape, fill=color, edge="white", size=7)
     numbers = (
-        text.count(one["test_rows"]), text.value(comparison["mean_a"], unit), text.value(comparison["mean_b"], unit)
+        words.count(one["test_rows"]), words.value(comparison["mean_a"], unit), words.value(comparison["mean_b"], unit)
     )  # fmt: skip
     for x, number in zip(_NUMBER_COLUMNS, numbers, strict=True):
         sheet.text(x, y, number, size=8.5, align="right")
@@ -96,10 +96,10 @@ def _row(sheet: Sheet, one: Slice, axis: Scale, unit: text.Unit, y: float) -> No
 
 def _legend(sheet: Sheet, document: Document, y: float) -> None:
     x = 14.0
-    for shape, fill, words in (("D", HARM, "significantly worse"), ("s", GREY, "not significant")):
+    for shape, fill, phrase in (("D", HARM, "significantly worse"), ("s", GREY, "not significant")):
         sheet.mark(x, y, shape=shape, fill=fill, edge="white")
-        sheet.text(x + 9, y, words, size=7.5, color=GREY)
-        x += 22 + sheet.measure(words, 7.5)
+        sheet.text(x + 9, y, phrase, size=7.5, color=GREY)
+        x += 22 + sheet.measure(phrase, 7.5)
     confidence = f"line: {(1 - document['slices']['alpha']) * 100:.4g} % interval, for each one alone"
     sheet.text(sheet.width - 8, y, confidence, size=7.5, color=GREY, align="right")
 
@@ -131,9 +131,9 @@ def draw_lattice(document: Document) -> Sheet:
         y += heights[level] + _BETWEEN
     _connect(sheet, boxes)
     sheet.box(*everybody, fill="#f3f4f6", edge=FAINT)
-    whole = (f"All {'' if slices['in_sample'] else 'test '}rows", text.value(slices["test_value"], unit))
-    for line, words in enumerate(whole):
-        sheet.text(WIDTH / 2, everybody[1] + 10.5 + 13 * line, words, size=8, bold=line > 0, align="center")
+    whole = (f"All {'' if slices['in_sample'] else 'test '}rows", words.value(slices["test_value"], unit))
+    for line, phrase in enumerate(whole):
+        sheet.text(WIDTH / 2, everybody[1] + 10.5 + 13 * line, phrase, size=8, bold=line > 0, align="center")
     for one in nodes:
         _node(sheet, document, one, letters, boxes[_parts(one)], worst=one is nodes[-1])
     return sheet
@@ -149,8 +149,8 @@ def _lattice_title(document: Document) -> str:
         return "What the worst intersection is made of."
     name = name_of_slices(document)[1]
     return (
-        f"What the worst intersection is made of: {name} {text.value(worst['comparison']['mean_a'], unit)} in it, "
-        f"{text.value(worst['comparison']['mean_b'], unit)} among all others."
+        f"What the worst intersection is made of: {name} {words.value(worst['comparison']['mean_a'], unit)} in it, "
+        f"{words.value(worst['comparison']['mean_b'], unit)} among all others."
     )
 
 
@@ -176,16 +176,16 @@ def _node(
     marks = [letters[condition["text"]] for condition in one["conditions"]]
     if len(marks) == 1:
         sheet.text(x + 7, y + 11, marks[0], size=9, bold=True)
-        for line, words in enumerate(sheet.wrap(one["name"], width - 30, 8, _LINES)):
-            sheet.text(x + 22, y + 11 + 10 * line, words, size=8)
+        for line, phrase in enumerate(sheet.wrap(one["name"], width - 30, 8, _LINES)):
+            sheet.text(x + 22, y + 11 + 10 * line, phrase, size=8)
     else:
-        words = sheet.fit(" + ".join(sorted(marks)), width - 6, 9, True)
-        sheet.text(x + width / 2, y + 11, words, size=9, bold=True, align="center")
+        phrase = sheet.fit(" + ".join(sorted(marks)), width - 6, 9, True)
+        sheet.text(x + width / 2, y + 11, phrase, size=9, bold=True, align="center")
     comparison = one["comparison"]
     if has_numbers(one, document["slices"]["min_rows"]):
-        told = (text.value(comparison["mean_a"], unit_of_slices(document)), f"of {text.count(comparison['n_a'])}")
+        told = (words.value(comparison["mean_a"], unit_of_slices(document)), f"of {words.count(comparison['n_a'])}")
     else:
-        told = ("too few rows", f"{text.count(one['rows'])} rows")
-    for line, words in enumerate(told):
-        shown = sheet.fit(words, width - 6, 8)
+        told = ("too few rows", f"{words.count(one['rows'])} rows")
+    for line, phrase in enumerate(told):
+        shown = sheet.fit(phrase, width - 6, 8)
         sheet.text(x + width / 2, y + height - 21 + 12 * line, shown, size=8, bold=line == 0, align="center")

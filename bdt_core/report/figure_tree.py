@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bdt_core.report import text
+from bdt_core import words
 from bdt_core.report.sheet import CALM, CALM_TINT, FAINT, GREY, HARM, HARM_TINT, INK, Sheet
 
 Document = dict[str, Any]
@@ -71,9 +71,9 @@ def _group(sheet: Sheet, document: Document, node: dict[str, Any], x: float, y: 
         name = "All train rows" if alone else "Divided further" if divided else "Group"
     middle = y + _BOX[1] / 2
     sheet.text(x + 7, middle - 5.5, name, size=8, bold=leaf)
-    rows = f"{text.count(node['rows'])} rows"
+    rows = f"{words.count(node['rows'])} rows"
     sheet.text(x + _BOX[0] - 7, middle - 5.5, rows, size=7.5, color=GREY, align="right")
-    mean = f"{variable['short']} {text.value(node['mean'], variable['unit'])}"
+    mean = f"{variable['short']} {words.value(node['mean'], variable['unit'])}"
     gap = _gap(node, variable["unit"])
     room = _BOX[0] - 20 - sheet.measure(gap, 7.5)
     sheet.text(x + 7, middle + 5.5, sheet.fit(mean, room, 7.5), size=7.5, color=INK)
@@ -84,21 +84,21 @@ def _group(sheet: Sheet, document: Document, node: dict[str, Any], x: float, y: 
         sheet.text(left, middle, "\n".join(lines), size=7.5)
 
 
-def _gap(node: dict[str, Any], unit: text.Unit) -> str:
+def _gap(node: dict[str, Any], unit: words.Unit) -> str:
     if node["parent"] is None or node["gap"] is None:
         return ""
-    return f"{'worse' if node['gap'] > 0 else 'better'} by {text.size(node['gap'], unit)}"
+    return f"{'worse' if node['gap'] > 0 else 'better'} by {words.size(node['gap'], unit)}"
 
 
 def _legend(sheet: Sheet, y: float) -> None:
     x = 8.0
-    for fill, edge, words in (
+    for fill, edge, phrase in (
         (HARM_TINT, HARM, "cluster, worse off than all others"),
         (CALM_TINT, CALM, "cluster, better off"),
         ("white", FAINT, "group that was divided"),
     ):
         sheet.box(x, y - 5, 14, 10, fill=fill, edge=edge, round_by=2)
-        sheet.text(x + 19, y, words, size=7.5, color=GREY)
-        x += 34 + sheet.measure(words, 7.5)
+        sheet.text(x + 19, y, phrase, size=7.5, color=GREY)
+        x += 34 + sheet.measure(phrase, 7.5)
     note = "beside a box: what separates it from its sibling"
     sheet.text(sheet.width - 8, y, note, size=7.5, color=GREY, align="right")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from bdt_core.report import text
+from bdt_core import words
 from bdt_core.verdict.baseline import BaselineComparison
 
 GateResult = dict[str, Any]
@@ -62,7 +62,7 @@ def build_gate_result(
         else {"verdict": comparison.verdict, "blocks": comparison.blocks, "sentence": comparison.sentence},
         "warnings": document["warnings"],
     }
-    safe: GateResult = _harmless(text.printable(result))
+    safe: GateResult = _harmless(words.printable(result))
     return safe
 
 
@@ -74,7 +74,7 @@ def limit_title(limit: dict[str, Any]) -> str:
     >>> limit_title({"check": "disparate_impact by sex", "verdict": "not_testable"})
     'Not testable: disparate_impact by sex'
     """
-    return f"{text.VERDICT_WORDS[limit['verdict']]}: {limit['check']}"
+    return f"{words.VERDICT_WORDS[limit['verdict']]}: {limit['check']}"
 
 
 def limit_text(limit: dict[str, Any]) -> str:
@@ -84,7 +84,7 @@ def limit_text(limit: dict[str, Any]) -> str:
     return told if change is None else f"{told} Baseline: {shortened(change['sentence'])}"
 
 
-def shortened(words: str, longest: int = LONGEST_TEXT) -> str:
+def shortened(phrase: str, longest: int = LONGEST_TEXT) -> str:
     """A text that a name from the data cannot blow up.
 
     Examples
@@ -92,7 +92,7 @@ def shortened(words: str, longest: int = LONGEST_TEXT) -> str:
     >>> shortened("abcdefgh", 5)
     'abcd…'
     """
-    return words if len(words) <= longest else words[: longest - 1] + "…"
+    return phrase if len(phrase) <= longest else phrase[: longest - 1] + "…"
 
 
 def _outcome(limit: dict[str, Any], *, shut: bool, accepted: bool) -> Outcome:

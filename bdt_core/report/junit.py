@@ -6,7 +6,7 @@ import re
 from typing import Any
 from xml.etree import ElementTree
 
-from bdt_core.report import text
+from bdt_core import words
 from bdt_core.report.gate_result import GateResult, limit_text, limit_title
 
 # What XML 1.0 has no way to write.
@@ -56,12 +56,12 @@ def _case(limit: dict[str, Any], name: str, number: str) -> ElementTree.Element:
         failure.text = told
     elif limit["outcome"] != "holds":
         accepted = "not significantly worse than the baseline" if limit["outcome"] == "accepted" else ""
-        why = accepted or text.VERDICT_WORDS[limit["verdict"]].lower()
-        ElementTree.SubElement(case, "skipped", {"message": _xml(f"{text.capital(why)}. {told}")})
+        why = accepted or words.VERDICT_WORDS[limit["verdict"]].lower()
+        ElementTree.SubElement(case, "skipped", {"message": _xml(f"{words.capital(why)}. {told}")})
     else:
         ElementTree.SubElement(case, "system-out").text = told
     return case
 
 
-def _xml(words: str) -> str:
-    return _NOT_XML.sub("\ufffd", words)
+def _xml(phrase: str) -> str:
+    return _NOT_XML.sub("\ufffd", phrase)

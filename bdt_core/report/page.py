@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bdt_core.report import text
+from bdt_core import words
 from bdt_core.report.blocks import KeyNumber, Page, Section
 from bdt_core.report.printed import printed
 from bdt_core.report.sections_apart import differences_section
@@ -66,9 +66,9 @@ def build_page(document: Document) -> Page:
     return Page(
         name=document["name"],
         subtitle=f"Bias variable: {variable['name']}, the {variable['description']}. "
-        f"{text.capital(variable['better'])} is better.",
+        f"{words.capital(variable['better'])} is better.",
         verdict=verdict["verdict"],
-        verdict_word=text.VERDICT_WORDS[verdict["verdict"]],
+        verdict_word=words.VERDICT_WORDS[verdict["verdict"]],
         verdict_sentence=verdict["sentence"],
         verdict_meaning=_meaning(document),
         warnings=(*document["warnings"], *_in_sample(document)),
@@ -85,11 +85,11 @@ def _meaning(document: Document) -> str:
     """What the verdict means; a limit that is judged by the value alone says nothing about chance."""
     verdict = document["verdict"]
     if document["spec"]["require"] == "majority" and document["gate"]:
-        return text.MAJORITY_MEANINGS[verdict["verdict"]]
+        return words.MAJORITY_MEANINGS[verdict["verdict"]]
     decides: dict[str, Any] = next((one for one in document["gate"] if one["sentence"] == verdict["sentence"]), {})
     if decides.get("rule") == "point":
-        return text.POINT_MEANINGS.get(verdict["verdict"], text.VERDICT_MEANINGS[verdict["verdict"]])
-    return text.VERDICT_MEANINGS[verdict["verdict"]]
+        return words.POINT_MEANINGS.get(verdict["verdict"], words.VERDICT_MEANINGS[verdict["verdict"]])
+    return words.VERDICT_MEANINGS[verdict["verdict"]]
 
 
 def _in_sample(document: Document) -> list[str]:
@@ -105,26 +105,26 @@ def _key_numbers(document: Document) -> tuple[KeyNumber, ...]:
     variable, unit = document["bias_variable"], document["bias_variable"]["unit"]
     found = [
         KeyNumber(
-            f"{variable['short']} in cluster 0", text.value(comparison["mean_a"], unit), _events(comparison, "a")
+            f"{variable['short']} in cluster 0", words.value(comparison["mean_a"], unit), _events(comparison, "a")
         ),
-        KeyNumber("everybody else", text.value(comparison["mean_b"], unit), _events(comparison, "b")),
+        KeyNumber("everybody else", words.value(comparison["mean_b"], unit), _events(comparison, "b")),
         KeyNumber(
             "difference" + (" in points" if unit == "rate" else ""),
-            text.signed(comparison["difference"], unit),
+            words.signed(comparison["difference"], unit),
             _interval(comparison, unit),
         ),
     ]
     if comparison["ratio"] is not None:
-        low, high = text.number(comparison["ratio_low"]), text.number(comparison["ratio_high"])
+        low, high = words.number(comparison["ratio_low"]), words.number(comparison["ratio_high"])
         note = f"{_confidence(comparison)} {low} to {high}" if comparison["ratio_low"] is not None else ""
-        found.append(KeyNumber("ratio", text.number(comparison["ratio"]), note))
+        found.append(KeyNumber("ratio", words.number(comparison["ratio"]), note))
     else:
-        found.append(KeyNumber("effect size", text.number(comparison["effect_size"]), comparison["effect_name"] or ""))
-    found.append(KeyNumber("p-value", text.p_number(comparison["p_value"]), comparison["test"] or ""))
+        found.append(KeyNumber("effect size", words.number(comparison["effect_size"]), comparison["effect_name"] or ""))
+    found.append(KeyNumber("p-value", words.p_number(comparison["p_value"]), comparison["test"] or ""))
     found.append(
         KeyNumber(
             "smallest difference to be seen",
-            text.size(comparison["minimum_detectable_difference"], unit),
+            words.size(comparison["minimum_detectable_difference"], unit),
             "with 80 % power, in these rows",
         )
     )
@@ -139,23 +139,25 @@ def _how_sure(document: Document) -> list[str]:
     shrinkage, stability = document["primary_test"]["shrinkage"], document["clusters"][0]["stability"]
     if shrinkage:
         told.append(
-            f"The search saw harm of {text.signed(shrinkage['train_gap'], unit)}{points} on its own rows; on rows that "
-            f"it never saw it is {text.signed(shrinkage['test_gap'], unit)}{points}."
+            f"The search saw harm of {words.signed(shrinkage['train_gap'], unit)}{points} on its own rows; on rows "
+            f"that it never saw it is {words.signed(shrinkage['test_gap'], unit)}{points}."
         )
     if shrinkage and stability:
-        told.append(f"{_STABILITY[stability['word']]} (mean Jaccard similarity {text.number(stability['jaccard'])}).")
+        told.append(f"{_STABILITY[stability['word']]} (mean Jaccard similarity {words.number(stability['jaccard'])}).")
     return told
 
 
 def _events(comparison: dict[str, Any], side: str) -> str:
     rows, events = comparison[f"n_{side}"], comparison[f"events_{side}"]
     return (
-        f"{text.count(rows)} test rows" if events is None else f"{text.count(events)} of {text.count(rows)} test rows"
+        f"{words.count(rows)} test rows"
+        if events is None
+        else f"{words.count(events)} of {words.count(rows)} test rows"
     )
 
 
-def _interval(comparison: dict[str, Any], unit: text.Unit) -> str:
-    low, high = text.signed(comparison["low"], unit), text.signed(comparison["high"], unit)
+def _interval(comparison: dict[str, Any], unit: words.Unit) -> str:
+    low, high = words.signed(comparison["low"], unit), words.signed(comparison["high"], unit)
     return f"{_confidence(comparison)} {low} to {high}"
 
 

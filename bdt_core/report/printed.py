@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bdt_core.report import text
+from bdt_core import words
 
 Document = dict[str, Any]
 GROUPS_KEPT = 60
@@ -35,7 +35,7 @@ def printed(document: Document) -> Printed:
     groups = document.get("groups")
     if groups is not None:
         groups = {**groups, "facets": [_largest_first(one) for one in groups["facets"]]}
-    return Printed(text.printable({**document, "groups": groups}))
+    return Printed(words.printable({**document, "groups": groups}))
 
 
 def _largest_first(facet: dict[str, Any]) -> dict[str, Any]:

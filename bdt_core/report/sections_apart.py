@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bdt_core.report import text
+from bdt_core import words
 from bdt_core.report.blocks import Block, Cell, Figure, Folded, Paragraph, Section, Table, cells, columns
 from bdt_core.report.wording import correction_words, interval_note, strongest_level
 
@@ -30,8 +30,8 @@ def differences_section(document: Document) -> Section | None:
         f"The bias variable of cluster {label} could not be tested: the differences below only describe the cluster.",
     )
     tests = (
-        f"{text.count(differences['rows_cluster'])} test rows in the cluster, {text.count(differences['rows_rest'])} "
-        f"others; {text.count(differences['tests'])} tests, {correction_words(differences['correction'])}."
+        f"{words.count(differences['rows_cluster'])} test rows in the cluster, {words.count(differences['rows_rest'])} "
+        f"others; {words.count(differences['tests'])} tests, {correction_words(differences['correction'])}."
     )
     figure = Figure(
         "apart",
@@ -60,18 +60,18 @@ def _feature_row(one: dict[str, Any]) -> tuple[Cell, ...]:
     name = Cell(one["column"], tag=PROTECTED if one["role"] == "protected" else "")
     if one["status"] != "tested":
         untested = Cell("not testable", note=one["reason"] or "", tone="muted")
-        return cells(name, text.NOTHING, text.NOTHING, text.NOTHING, text.NOTHING, untested)
+        return cells(name, words.NOTHING, words.NOTHING, words.NOTHING, words.NOTHING, untested)
     if one["kind"] == "numeric":
-        inside = Cell(text.number(one["mean_cluster"]), note="mean")
-        outside = Cell(text.number(one["mean_rest"]), note="mean")
+        inside = Cell(words.number(one["mean_cluster"]), note="mean")
+        outside = Cell(words.number(one["mean_rest"]), note="mean")
     else:
         level = strongest_level(one)
-        inside = Cell(text.percent(level["share_cluster"]), note=level["level"]) if level else Cell(text.NOTHING)
-        outside = Cell(text.percent(level["share_rest"]), note=level["level"]) if level else Cell(text.NOTHING)
+        inside = Cell(words.percent(level["share_cluster"]), note=level["level"]) if level else Cell(words.NOTHING)
+        outside = Cell(words.percent(level["share_rest"]), note=level["level"]) if level else Cell(words.NOTHING)
     differs = Cell("differs") if one["significant"] else Cell("no significant difference", tone="muted")
     return cells(
-        name, inside, outside, Cell(text.number(one["effect"]), note=one["effect_name"] or ""),
-        text.p_number(one["p_adjusted"]), differs,
+        name, inside, outside, Cell(words.number(one["effect"]), note=one["effect_name"] or ""),
+        words.p_number(one["p_adjusted"]), differs,
     )  # fmt: skip
 
 
@@ -80,26 +80,26 @@ def _level_rows(one: dict[str, Any]) -> list[tuple[Cell, ...]]:
     rows = []
     for level in levels[:LEVELS_SHOWN]:
         comparison = level["comparison"]
-        difference = Cell(text.NOTHING)
+        difference = Cell(words.NOTHING)
         if comparison["difference"] is not None:
             difference = Cell(
-                f"{text.signed(comparison['difference'], 'rate')} points",
+                f"{words.signed(comparison['difference'], 'rate')} points",
                 note=interval_note(comparison, "rate"),
             )
         rows.append(
             cells(
                 one["column"],
                 level["level"],
-                text.count(level["rows"]),
-                text.percent(level["share_cluster"]),
-                text.percent(level["share_rest"]),
+                words.count(level["rows"]),
+                words.percent(level["share_cluster"]),
+                words.percent(level["share_rest"]),
                 difference,
-                text.p_number(level["p_adjusted"]),
+                words.p_number(level["p_adjusted"]),
             )
         )
     if len(levels) > LEVELS_SHOWN:
         more = f"{len(levels) - LEVELS_SHOWN} more levels are in report.json"
-        rows.append(cells(one["column"], Cell(more, tone="muted"), *[text.NOTHING] * 5))
+        rows.append(cells(one["column"], Cell(more, tone="muted"), *[words.NOTHING] * 5))
     return rows
 
 

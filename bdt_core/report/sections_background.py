@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bdt_core.report import text
+from bdt_core import words
 from bdt_core.report.blocks import (
     Block,
     Cell,
@@ -74,16 +74,16 @@ def data_section(document: Document) -> Section:
     facts = Facts(
         (
             ("Source", data["source"]),
-            ("Rows", f"{text.count(data['rows'])}, of which {text.count(data['rows_audited'])} audited"),
+            ("Rows", f"{words.count(data['rows'])}, of which {words.count(data['rows_audited'])} audited"),
             (
                 "Split",
-                f"{text.count(split['train_rows'])} train rows to find clusters, {text.count(split['test_rows'])} test "
-                f"rows to judge them; {_divided(document)}seed {split['random_state']}",
+                f"{words.count(split['train_rows'])} train rows to find clusters, {words.count(split['test_rows'])} "
+                f"test rows to judge them; {_divided(document)}seed {split['random_state']}",
             ),
             (
                 "Bias variable",
                 f"{variable['name']}, the {variable['description']}; train rows "
-                f"{text.value(variable['train_mean'], unit)}, test rows {text.value(variable['test_mean'], unit)}",
+                f"{words.value(variable['train_mean'], unit)}, test rows {words.value(variable['test_mean'], unit)}",
             ),
             ("Fingerprint", data["fingerprint"]),
         )
@@ -94,7 +94,7 @@ def data_section(document: Document) -> Section:
             Table(
                 "Rows left out",
                 columns("Reason", "#Rows"),
-                tuple(cells(one["reason"], text.count(one["rows"])) for one in data["rows_left_out"]),
+                tuple(cells(one["reason"], words.count(one["rows"])) for one in data["rows_left_out"]),
             )
         )
     blocks.append(Folded(f"The {len(data['columns'])} columns", (_columns_table(data["columns"]),)))
@@ -118,8 +118,8 @@ def _columns_table(described: list[dict[str, Any]]) -> Table:
             cells(
                 one["name"],
                 Cell(one["role"].replace("_", " "), tone="muted" if one["role"] == "unused" else ""),
-                one["kind"] or text.NOTHING,
-                text.count(one["missing"]),
+                one["kind"] or words.NOTHING,
+                words.count(one["missing"]),
                 more_than_counted(one["distinct"]),
             )
             for one in described
@@ -142,15 +142,15 @@ def method_section(document: Document) -> Section:
             f"{spec['clustering']['max_iter']} times takes the group in which the bias variable varies most and "
             "divides "
             f"it into two groups of similar people ({_METHODS.get(search['method'], search['method'])}). A division "
-            f"stays if both parts have at least {text.count(search['min_cluster_rows'])} rows and one of them is "
+            f"stays if both parts have at least {words.count(search['min_cluster_rows'])} rows and one of them is "
             "further from everybody else, in the harmful direction, than the group it came from. Clusters are numbered "
             f"from the worst off on the train rows: in cluster 0 the bias variable is {worst} against everybody else. "
             "Only features are used for this; protected columns are kept out and compared afterwards."
         ),
         Paragraph(
             "A search for large differences finds them even where there are none. So the rows are divided first: "
-            f"clusters are found on {text.count(split['train_rows'])} train rows and judged on "
-            f"{text.count(split['test_rows'])} test rows that the search never saw."
+            f"clusters are found on {words.count(split['train_rows'])} train rows and judged on "
+            f"{words.count(split['test_rows'])} test rows that the search never saw."
         ),
         Paragraph(
             "The main test compares cluster 0 with everybody else; it is one test, chosen before the test rows are "
@@ -162,7 +162,7 @@ def method_section(document: Document) -> Section:
             "rows is not tested and its rates are not printed. A limit is judged by the "
             f"{confidence} confidence interval; to fail, the test must reject too."
         ),
-        Facts(tuple((text.VERDICT_WORDS[one], meaning) for one, meaning in text.VERDICT_MEANINGS.items())),
+        Facts(tuple((words.VERDICT_WORDS[one], meaning) for one, meaning in words.VERDICT_MEANINGS.items())),
         Paragraph(
             "What this report does not say: that people are discriminated against, or that they are not. A deviation "
             "is a starting point for human experts; a missing one may only mean that the features do not describe the "
@@ -183,18 +183,18 @@ def _large_table(document: Document) -> str:
     """What of a large table was worked out on how many of its rows."""
     drawn = document["drawn"]
     told = [
-        f"{name} on {text.count(one['rows'])} of {text.count(one['of'])} {_WHICH_ROWS.get(part, 'rows')}"
+        f"{name} on {words.count(one['rows'])} of {words.count(one['of'])} {_WHICH_ROWS.get(part, 'rows')}"
         for part, name in _DRAWN.items()
         if (one := drawn["parts"].get(part)) is not None
     ]
     told += [
-        f"{name} on {text.count(found['train_rows'])} train and {text.count(found['test_rows'])} test rows"
+        f"{name} on {words.count(found['train_rows'])} train and {words.count(found['test_rows'])} test rows"
         for name, part in (("local bias", "local_bias"), ("mitigation", "mitigation"))
         if (found := document.get(part)) is not None
     ]
     rounded = " The area under the curve of the score is that of scores rounded to 65,535 steps of their range."
     return (
-        f"The table has more than {text.count(drawn['large_rows'])} rows. Clusters, their tests, the comparison of "
+        f"The table has more than {words.count(drawn['large_rows'])} rows. Clusters, their tests, the comparison of "
         "columns, and the counts of groups and intersections are of all rows. "
         + (
             f"What needs single rows was worked out on some, drawn by a hash of their content: {'; '.join(told)}."

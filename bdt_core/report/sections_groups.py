@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from bdt_core.report import text
+from bdt_core import words
 from bdt_core.report.blocks import (
     Block,
     Bullets,
@@ -87,13 +87,13 @@ def _positive(document: Document, column: str) -> str:
     spec, groups = document["spec"], document["groups"]
     thresholds = spec["groups"]["thresholds"]
     if column in thresholds:
-        return f"{column} above {text.number(thresholds[column])}"
+        return f"{column} above {words.number(thresholds[column])}"
     values = groups["positive"]
     if groups["label"] in thresholds:  # then those are the label's, cut in two
         given = (spec["groups"]["positive"], spec["bias_variable"]["positive"], 1)
         declared = next(one for one in given if one is not None)
         values = declared if isinstance(declared, list) else [declared]
-    told = [text.number(one) if isinstance(one, float) else str(one) for one in values]
+    told = [words.number(one) if isinstance(one, float) else str(one) for one in values]
     return f"{column} = {told[0]}" if len(told) == 1 else f"{column} = one of {', '.join(told)}"
 
 
@@ -115,13 +115,13 @@ def _facet_blocks(document: Document, facet: Facet, figure: tuple[str, str] | No
 
 def _who(facet: Facet) -> str:
     groups = facet["groups_total"]
-    told = [f"{text.count(facet['rows'])} rows, {text.count(groups)} group{'s' * (groups != 1)}."]
-    lacking = [f"{column} in {text.count(n)}" for column, n in facet["missing"].items() if n]
+    told = [f"{words.count(facet['rows'])} rows, {words.count(groups)} group{'s' * (groups != 1)}."]
+    lacking = [f"{column} in {words.count(n)}" for column, n in facet["missing"].items() if n]
     if lacking:
         told.append(f"Values are missing, and those rows are in no group: {', '.join(lacking)}.")
     if groups > GROUPS_SHOWN:
         told.append(
-            f"The {GROUPS_SHOWN} largest groups are shown; {text.count(groups - GROUPS_SHOWN)} more stand in "
+            f"The {GROUPS_SHOWN} largest groups are shown; {words.count(groups - GROUPS_SHOWN)} more stand in "
             "report.json."
         )
     return " ".join(told)
@@ -163,10 +163,10 @@ def _rates_table(document: Document, facet: Facet, confidence: str) -> Table:
         if one["rates"] is not None:
             shown = [rate_cell(one, rate) for rate in rates]
         else:
-            shown = [Cell(text.NOTHING) for _ in rates]
+            shown = [Cell(words.NOTHING) for _ in rates]
             shown[:1] = [Cell("not printed", note=few, tone="muted")]
         name = Cell(one["group"], note="reference" if one["group"] == facet["reference"] else "")
-        rows.append(cells(name, text.count(one["rows"]), *shown))
+        rows.append(cells(name, words.count(one["rows"]), *shown))
     heads = (*columns("Group", "#Rows"), *(Column(rate_head(rate), number=True) for rate in rates))
     return Table(
         f"Rates by {facet['facet']}, with {confidence} intervals for each group alone",

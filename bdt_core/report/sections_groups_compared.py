@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from bdt_core.report import text
+from bdt_core import words
 from bdt_core.report.blocks import Cell, Table, cells, columns
 from bdt_core.report.wording import whole
 from bdt_core.report.wording_groups import CRITERIA, RATE_NAMES, lowest_and_highest, rate_value, span
@@ -37,7 +37,7 @@ def _criterion_row(facet: Facet, name: str, difference: dict[str, Any], ratio: d
         _ends(facet, criterion.rate, difference["left_out"]),
         _range_cell(difference, criterion.unit),
         _range_cell(ratio, None),
-        text.p_number(difference["p_adjusted"]),
+        words.p_number(difference["p_adjusted"]),
         _finding(difference, criterion.unit),
     )
 
@@ -46,7 +46,7 @@ def _ends(facet: Facet, rate: str | None, left_out: Sequence[str]) -> Cell:
     """The groups between which a rate ranges."""
     ends = lowest_and_highest(facet, rate, left_out) if rate else None
     if rate is None or ends is None:
-        return Cell(text.NOTHING)
+        return Cell(words.NOTHING)
     low, high = (f"{one['group']} {whole(rate_value(rate, one['rates'][rate]['estimate']))}" for one in ends)
     return Cell(f"{low} to {high}")
 
@@ -55,29 +55,29 @@ def _without(names: Sequence[str]) -> str:
     if not names:
         return ""
     if len(names) > _NAMED:
-        return f"without {text.count(len(names))} groups, for too few rows"
+        return f"without {words.count(len(names))} groups, for too few rows"
     return f"without {', '.join(names)}, for too few rows"
 
 
-def _range_cell(one: dict[str, Any], unit: text.Unit | None) -> Cell:
+def _range_cell(one: dict[str, Any], unit: words.Unit | None) -> Cell:
     """A difference in its unit, or a ratio."""
     if one["estimate"] is None:
         return Cell("undefined", note=one["undefined_reason"] or "", tone="muted")
     low, high = (
-        text.size(x, unit).removesuffix(" points") if unit else text.number(x) for x in (one["low"], one["high"])
+        words.size(x, unit).removesuffix(" points") if unit else words.number(x) for x in (one["low"], one["high"])
     )
-    told = text.size(one["estimate"], unit) if unit else text.number(one["estimate"])
+    told = words.size(one["estimate"], unit) if unit else words.number(one["estimate"])
     return Cell(told, note=span(low, high))
 
 
-def _finding(one: dict[str, Any], unit: text.Unit) -> Cell:
+def _finding(one: dict[str, Any], unit: words.Unit) -> Cell:
     """What test and interval say of a criterion; that nothing was seen is never called equality."""
     if one["estimate"] is None:
         return Cell("not testable", tone="muted")
     apart = one["low"] not in (None, 0.0)
     significant = apart if one["significant"] is None else one["significant"]
     if significant and apart:
-        return Cell("groups differ", note=f"by {text.size(one['low'], unit)} or more", tone="harm")
+        return Cell("groups differ", note=f"by {words.size(one['low'], unit)} or more", tone="harm")
     if significant:
         return Cell("groups differ", note="the intervals cannot tell which ones", tone="harm")
     if apart:
@@ -85,7 +85,7 @@ def _finding(one: dict[str, Any], unit: text.Unit) -> Cell:
     if one["high"] == "Infinity":
         return Cell("cannot tell", note="any difference fits these rows", tone="muted")
     return Cell(
-        "cannot tell", note=f"a difference of up to {text.size(one['high'], unit)} fits these rows", tone="muted"
+        "cannot tell", note=f"a difference of up to {words.size(one['high'], unit)} fits these rows", tone="muted"
     )
 
 
@@ -103,9 +103,9 @@ def score_sentences(score: dict[str, Any]) -> str:
 def _score_with_interval(score: dict[str, Any]) -> str:
     interval = ""
     if score["low"] is not None:
-        ends = f"{text.number(score['low'])} to {text.number(score['high'])}"
+        ends = f"{words.number(score['low'])} to {words.number(score['high'])}"
         interval = f" [{score['confidence'] * 100:.4g} % CI {ends}]"
-    value = text.number(score["score"])
+    value = words.number(score["score"])
     return (
         f"The composite bias score, where 0 is no bias and higher is worse, is {value}{interval}: {score['severity']}"
     )
@@ -114,7 +114,7 @@ def _score_with_interval(score: dict[str, Any]) -> str:
 def _noise_floor(score: dict[str, Any]) -> str:
     if score["noise_high"] is None:
         return "."
-    mean, floor = text.number(score["noise_mean"]), text.number(score["noise_high"])
+    mean, floor = words.number(score["noise_mean"]), words.number(score["noise_high"])
     chance = f"without any bias, groups of these sizes have {mean} on average by chance, and 95 % of them up to {floor}"
     if score["score"] < score["noise_high"]:
         return f"; yet {chance}, so this score is no sign of bias."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from bdt_core.report import text
+from bdt_core import words
 from bdt_core.report.blocks import Block, Cell, Column, Folded, Paragraph, Table
 from bdt_core.report.wording_groups import CLARIFY, RATE_NAMES, known_rates, rate_cell, span
 
@@ -68,7 +68,7 @@ def _reference_tables(facet: Facet, places: Sequence[int], confidence: str) -> I
         for one in facet["against_reference"]:
             rate, _, ending = one["metric"].rpartition("_")
             if ending == kind:
-                unit: text.Unit | None = "rate" if kind == "difference" else None
+                unit: words.Unit | None = "rate" if kind == "difference" else None
                 rows.append(_row(Cell(RATE_NAMES[rate]), [one["values"][i] for i in places], unit))
         caption = (
             f"{what} {facet['reference']}{', in points' if kind == 'difference' else ''}, {_held(facet, confidence)}"
@@ -97,7 +97,7 @@ def _entropy(one: dict[str, Any]) -> str:
     name = "Generalised entropy (GE) of all rows together, which is 0 when everybody is served alike"
     if one["estimate"] is None:
         return f"{name}: undefined, {one['undefined_reason']}."
-    return f"{name}: {text.number(one['estimate'])} {_ends(one, None)}".rstrip() + "."
+    return f"{name}: {words.number(one['estimate'])} {_ends(one, None)}".rstrip() + "."
 
 
 def _held(facet: Facet, confidence: str) -> str:
@@ -107,27 +107,27 @@ def _held(facet: Facet, confidence: str) -> str:
     return f"with {confidence} intervals that hold for {'all groups at once' if together else 'each group alone'}"
 
 
-def _row(head: Cell, values: Sequence[dict[str, Any]], unit: text.Unit | None) -> Row:
+def _row(head: Cell, values: Sequence[dict[str, Any]], unit: words.Unit | None) -> Row:
     """A metric of several groups; a reason that they share is given once."""
     reasons = {one["undefined_reason"] for one in values}
     shared = reasons.pop() if len(reasons) == 1 else None
     if shared is not None:
         note = f"{head.note}; undefined: {shared}" if head.note else f"undefined: {shared}"
-        return Cell(head.text, note=note), [Cell(text.NOTHING, tone="muted")] * len(values)
+        return Cell(head.text, note=note), [Cell(words.NOTHING, tone="muted")] * len(values)
     return head, [_value_cell(one, unit) for one in values]
 
 
-def _value_cell(one: dict[str, Any], unit: text.Unit | None) -> Cell:
+def _value_cell(one: dict[str, Any], unit: words.Unit | None) -> Cell:
     if one["estimate"] is None:
         return Cell("undefined", note=one["undefined_reason"] or "", tone="muted")
-    told = text.signed(one["estimate"], unit) if unit else text.number(one["estimate"])
+    told = words.signed(one["estimate"], unit) if unit else words.number(one["estimate"])
     return Cell(told, note=_ends(one, unit))
 
 
-def _ends(one: dict[str, Any], unit: text.Unit | None) -> str:
+def _ends(one: dict[str, Any], unit: words.Unit | None) -> str:
     """The limits that hold for all groups at once, where they are known."""
     together = one["together_low"] is not None and one["together_high"] is not None
     low, high = (one[f"together_{end}" if together else end] for end in ("low", "high"))
     if low is None or high is None:
         return ""
-    return span(*(text.signed(x, unit) if unit else text.number(x) for x in (low, high)))
+    return span(*(words.signed(x, unit) if unit else words.number(x) for x in (low, high)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from bdt_core.report import text
+from bdt_core import words
 from bdt_core.report.blocks import (
     Block,
     Bullets,
@@ -59,9 +59,9 @@ def _introduction(local: Local) -> str:
         "An algorithm can treat groups alike over all rows and differently in some places. LOGAN (Zhao and Chang, "
         f"2020) looks for such places: it puts similar rows into clusters so that within them the "
         f"{LOCAL_METRICS[settings['metric']]} of the groups of {settings['group']} is far apart. Whoever looks for "
-        f"gaps finds some, even in noise; so clusters were made of {text.count(local['train_rows'])} train rows, and "
+        f"gaps finds some, even in noise; so clusters were made of {words.count(local['train_rows'])} train rows, and "
         "in each of them the two groups that are furthest apart there are compared once more on the "
-        f"{text.count(local['test_rows'])} test rows. A gap is confirmed when it is significant after Benjamini and "
+        f"{words.count(local['test_rows'])} test rows. A gap is confirmed when it is significant after Benjamini and "
         "Hochberg's correction over the clusters, and the same group is ahead."
     )
 
@@ -70,18 +70,18 @@ def _found_again(local: Local) -> str:
     clusters, unit = local["logan"]["clusters"], local_unit(local)
     tested = [one for one in clusters if one["held_out"]["status"] == "tested"]
     untested = len(clusters) - len(tested)
-    rest = f" {text.count(untested)} could not be tested, for too few rows." if untested else ""
+    rest = f" {words.count(untested)} could not be tested, for too few rows." if untested else ""
     if not tested:
         return "No cluster could be tested, for too few rows of two groups; nothing is said about local bias here."
     confirmed = [one for one in tested if one["held_out"]["confirmed"]]
     if not confirmed:
         return (
-            f"In none of the {text.count(len(tested))} clusters tested is the gap of the train rows confirmed on the "
+            f"In none of the {words.count(len(tested))} clusters tested is the gap of the train rows confirmed on the "
             f"test rows. That is not proof of its absence: see what would have shown.{rest}"
         )
     told = [
         f"cluster {one['label']}, where {one['held_out']['higher']} is ahead of {one['held_out']['lower']} by "
-        f"{text.size(one['held_out']['gap'], unit)}"
+        f"{words.size(one['held_out']['gap'], unit)}"
         for one in confirmed
     ]
     return f"In {len(confirmed)} of {len(tested)} clusters tested the gap is confirmed: {listed(told)}.{rest}"
@@ -91,26 +91,27 @@ def _summary_told(local: Local) -> Iterator[str]:
     """Whether the published figures mean anything here."""
     logan, kmeans, alpha = local["logan"], local["kmeans"], local["settings"]["alpha"]
     train, plain, test = logan["train"], kmeans["train"], logan["test"]
-    threshold = text.size(local["settings"]["threshold"], local_unit(local))
+    threshold = words.size(local["settings"]["threshold"], local_unit(local))
     yield (
-        f"By the published summary {text.percent(train['bcr'])} of the clusters are biased, with a gap of "
-        f"{threshold} or more on the train rows, and {text.percent(train['bir'])} of the rows are in them (BCR, BIR)."
+        f"By the published summary {words.percent(train['bcr'])} of the clusters are biased, with a gap of "
+        f"{threshold} or more on the train rows, and {words.percent(train['bir'])} of the rows are in them (BCR, BIR)."
     )
     if plain["bcr"] is not None and plain["bcr"] >= train["bcr"] and plain["bir"] >= train["bir"]:
         yield (
             "K-means without any regard to groups gives as much "
-            f"({text.percent(plain['bcr'])} and {text.percent(plain['bir'])}): these two "
+            f"({words.percent(plain['bcr'])} and {words.percent(plain['bir'])}): these two "
             "figures say nothing about what the search found."
         )
     elif plain["bcr"] is not None:
         yield (
-            f"K-means without any regard to groups gives {text.percent(plain['bcr'])} and {text.percent(plain['bir'])}."
+            f"K-means without any regard to groups gives {words.percent(plain['bcr'])} and "
+            f"{words.percent(plain['bir'])}."
         )
     null = test["within_clusters"]
     if null is not None and test["bcr"] is not None:
         by_chance = (
-            f"On the test rows BCR is {text.percent(test['bcr'])}; with the groups shuffled within clusters, so that "
-            f"nothing differs, it is {text.percent(null['bcr'])} on average ({text.p_value(null['p_bcr'])})."
+            f"On the test rows BCR is {words.percent(test['bcr'])}; with the groups shuffled within clusters, so that "
+            f"nothing differs, it is {words.percent(null['bcr'])} on average ({words.p_value(null['p_bcr'])})."
         )
         if null["p_bcr"] > alpha:
             yield f"{by_chance} Chance alone gives such a figure, so it is no sign of local bias."
@@ -143,8 +144,8 @@ def _label(cluster: Cluster) -> str:
     return "All rows" if cluster["label"] is None else f"Cluster {cluster['label']}"
 
 
-def _value(one: dict[str, Any] | None, unit: text.Unit) -> str:
-    return "too few rows" if one is None else text.value(one["value"], unit)
+def _value(one: dict[str, Any] | None, unit: words.Unit) -> str:
+    return "too few rows" if one is None else words.value(one["value"], unit)
 
 
 def _clusters_table(local: Local) -> Table:
@@ -165,18 +166,18 @@ def _clusters_table(local: Local) -> Table:
 
 def _cluster_row(local: Local, one: Cluster) -> tuple[Cell, ...]:
     held_out, unit = one["held_out"], local_unit(local)
-    gap = Cell(text.NOTHING)
+    gap = Cell(words.NOTHING)
     if held_out["gap"] is not None:
         confidence = f"{(1 - local['settings']['alpha']) * 100:.4g} %"
-        ends_told = f"[{confidence} CI {text.signed(held_out['low'], unit)} to {text.signed(held_out['high'], unit)}]"
-        gap = Cell(text.signed(held_out["gap"], unit), note=whole(ends_told) if held_out["low"] is not None else "")
+        ends_told = f"[{confidence} CI {words.signed(held_out['low'], unit)} to {words.signed(held_out['high'], unit)}]"
+        gap = Cell(words.signed(held_out["gap"], unit), note=whole(ends_told) if held_out["low"] is not None else "")
     return cells(
-        Cell(_label(one), note=whole(f"{text.count(one['train_rows'])} + {text.count(one['test_rows'])}")),
-        _about(local, one["about"], _FEATURES_IN_TABLE) or text.NOTHING,
+        Cell(_label(one), note=whole(f"{words.count(one['train_rows'])} + {words.count(one['test_rows'])}")),
+        _about(local, one["about"], _FEATURES_IN_TABLE) or words.NOTHING,
         _pair_cell(local, one),
-        text.signed(one["train_gap"], unit),
+        words.signed(one["train_gap"], unit),
         gap,
-        text.p_number(held_out["p_adjusted"]),
+        words.p_number(held_out["p_adjusted"]),
         _finding(held_out, unit),
     )
 
@@ -184,19 +185,19 @@ def _cluster_row(local: Local, one: Cluster) -> tuple[Cell, ...]:
 def _pair_cell(local: Local, cluster: Cluster) -> Cell:
     names, unit = pair(cluster), local_unit(local)
     if names is None:
-        return Cell(text.NOTHING)
+        return Cell(words.NOTHING)
     told = []
     for part in ("train", "test"):
         found = [local_value(local, cluster, part, name) for name in names]
         sides = [
-            "too few" if one is None else f"{text.value(one['value'], unit)} of {text.count(one['counted'])}"
+            "too few" if one is None else f"{words.value(one['value'], unit)} of {words.count(one['counted'])}"
             for one in found
         ]
         told.append(f"{part}: {sides[0]} against {sides[1]}")
     return Cell(f"{names[0]}, {names[1]}", note="; ".join(told))
 
 
-def _finding(held_out: dict[str, Any], unit: text.Unit) -> Cell:
+def _finding(held_out: dict[str, Any], unit: words.Unit) -> Cell:
     if held_out["status"] != "tested":
         return Cell("not testable", note=held_out["reason"] or "", tone="muted")
     if held_out["confirmed"]:
@@ -206,7 +207,7 @@ def _finding(held_out: dict[str, Any], unit: text.Unit) -> Cell:
     least = held_out["minimum_detectable_gap"]
     return Cell(
         "not confirmed",
-        note=f"{text.size(least, unit)} would have shown with 80 % power" if least is not None else "",
+        note=f"{words.size(least, unit)} would have shown with 80 % power" if least is not None else "",
         tone="muted",
     )
 
@@ -223,9 +224,9 @@ def _feature(one: dict[str, Any]) -> str:
     if one["kind"] == "numeric":
         return (
             f"{one['column']} {'higher' if one['effect'] > 0 else 'lower'} "
-            f"({text.number(one['inside'])} against {text.number(one['outside'])})"
+            f"({words.number(one['inside'])} against {words.number(one['outside'])})"
         )
-    return f"{one['column']} = {one['level']} ({text.percent(one['inside'])} against {text.percent(one['outside'])})"
+    return f"{one['column']} = {one['level']} ({words.percent(one['inside'])} against {words.percent(one['outside'])})"
 
 
 def _summary_table(local: Local) -> Table:
@@ -251,18 +252,18 @@ def _summary_table(local: Local) -> Table:
     )
 
 
-def _summary_cells(local: Local, method: str, part: str, key: str, unit: text.Unit) -> tuple[Cell, Cell]:
+def _summary_cells(local: Local, method: str, part: str, key: str, unit: words.Unit) -> tuple[Cell, Cell]:
     found = local[method][part]
     chosen = method == "logan" and part == "train"
     null = (found["whole_search"] or found["within_clusters"]) if chosen else found["within_clusters"]
 
-    def told(x: text.Number) -> str:
-        return text.percent(x) if key in ("bcr", "bir") else text.size(x, unit)
+    def told(x: words.Number) -> str:
+        return words.percent(x) if key in ("bcr", "bir") else words.size(x, unit)
 
     if null is None or found["clusters"] == 0:
-        return Cell(told(found[key])), Cell(text.NOTHING)
+        return Cell(told(found[key])), Cell(words.NOTHING)
     p = None if chosen and found["whole_search"] is None else null.get(f"p_{key}")
-    return Cell(told(found[key])), Cell(told(null[key]), note=whole(text.p_value(p)) if p is not None else "")
+    return Cell(told(found[key])), Cell(told(null[key]), note=whole(words.p_value(p)) if p is not None else "")
 
 
 def _depth(local: Local) -> Iterator[Folded]:
@@ -270,8 +271,10 @@ def _depth(local: Local) -> Iterator[Folded]:
     every = [row for one in clusters for row in _group_rows(local, one)]
     cut: list[Block] = []
     if len(every) > ROWS_IN_DEPTH:
-        cut.append(Paragraph(f"The first {ROWS_IN_DEPTH} of {text.count(len(every))} lines; all stand in report.json."))
-    name = text.capital(LOCAL_METRICS[local["settings"]["metric"]])
+        cut.append(
+            Paragraph(f"The first {ROWS_IN_DEPTH} of {words.count(len(every))} lines; all stand in report.json.")
+        )
+    name = words.capital(LOCAL_METRICS[local["settings"]["metric"]])
     yield Folded(
         "Every group in every cluster",
         (
@@ -288,7 +291,7 @@ def _depth(local: Local) -> Iterator[Folded]:
         f"{_label(one)}: {_about(local, one['about'], _FEATURES_IN_DEPTH) or 'nothing clear'}" for one in clusters[1:]
     ]
     nearest = [
-        f"{_label(one)}: rows {listed(list(map(text.count, one['about']['nearest_rows'])))} lie nearest to its centre"
+        f"{_label(one)}: rows {listed(list(map(words.count, one['about']['nearest_rows'])))} lie nearest to its centre"
         for one in clusters[1:]
         if one["about"]["nearest_rows"]
     ]
@@ -304,24 +307,24 @@ def _group_rows(local: Local, cluster: Cluster) -> Iterator[tuple[Cell, ...]]:
         values = []
         for part, one in (("train", train), ("test", test)):
             found = local_value(local, cluster, part, one["group"])
-            counted = "" if found is None or found["counted"] == one["rows"] else f"of {text.count(found['counted'])}"
-            shown = Cell(text.value(found["value"], unit), note=counted) if found else Cell("too few", tone="muted")
-            values += [Cell(text.count(one["rows"])), shown]
+            counted = "" if found is None or found["counted"] == one["rows"] else f"of {words.count(found['counted'])}"
+            shown = Cell(words.value(found["value"], unit), note=counted) if found else Cell("too few", tone="muted")
+            values += [Cell(words.count(one["rows"])), shown]
         yield cells(_label(cluster), train["group"], *values)
 
 
 def _remarks(local: Local) -> Iterator[Block]:
     logan = local["logan"]
     told = [
-        f"Clusters cost {text.number(logan['inertia_ratio'])} times the inertia of k-means."
+        f"Clusters cost {words.number(logan['inertia_ratio'])} times the inertia of k-means."
         if logan["inertia_ratio"] is not None
         else "",
-        f"{text.percent(logan['off_centre'])} of the train rows are not in the cluster of their nearest centre.",
+        f"{words.percent(logan['off_centre'])} of the train rows are not in the cluster of their nearest centre.",
         f"{logan['merged']} of {local['settings']['n_clusters']} clusters were too small and were merged."
         if logan["merged"]
         else "",
         _kmeans_told(local["kmeans"]["clusters"]),
-        *(f"Left out: {text.count(rows)} rows {reason}." for reason, rows in local["left_out"].items() if rows),
+        *(f"Left out: {words.count(rows)} rows {reason}." for reason, rows in local["left_out"].items() if rows),
     ]
     yield Paragraph(" ".join(one for one in told if one))
 

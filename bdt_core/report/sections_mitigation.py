@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from bdt_core.report import text
+from bdt_core import words
 from bdt_core.report.blocks import (
     Block,
     Bullets,
@@ -41,7 +41,7 @@ def mitigation_section(document: Document) -> Section | None:
         return None
     blocks: list[Block] = [_recommendations(found)]
     if found["thresholds"] is None:
-        blocks.append(Paragraph(f"No thresholds could be chosen. {text.capital(found['reason'] or '')}"))
+        blocks.append(Paragraph(f"No thresholds could be chosen. {words.capital(found['reason'] or '')}"))
     else:
         blocks += [Paragraph(_introduction(found)), *_measured(document, found)]
     if found["left_out"]:
@@ -64,7 +64,7 @@ def facet(found: Found) -> str:
 
 
 def _recommendations(found: Found) -> Block:
-    told = [f"{text.capital(one['check'].replace('_', ' '))}: {one['text']}" for one in found["recommendations"]]
+    told = [f"{words.capital(one['check'].replace('_', ' '))}: {one['text']}" for one in found["recommendations"]]
     if not told:
         return Paragraph("Every limit holds, so nothing is recommended; what was measured stands below all the same.")
     return Bullets(tuple(told))
@@ -75,10 +75,10 @@ def _introduction(found: Found) -> str:
     lots = ", drawing lots between two of them where that helps" if settings["randomized"] else ""
     return (
         f"The present decision is {found['present']}. Instead of it, one threshold on {settings['score']} for each "
-        f"group of {facet(found)} was chosen on {text.count(found['train_rows'])} train rows{lots}: of those that "
-        f"leave {_CONSTRAINTS[settings['constraint']]} at most {text.size(settings['tolerance'], 'rate')} apart, the "
+        f"group of {facet(found)} was chosen on {words.count(found['train_rows'])} train rows{lots}: of those that "
+        f"leave {_CONSTRAINTS[settings['constraint']]} at most {words.size(settings['tolerance'], 'rate')} apart, the "
         f"ones with the best {settings['objective'].replace('_', ' ')}. There the gap is "
-        f"{text.size(thresholds['train_gap'], 'rate')}. What follows is measured on {text.count(found['test_rows'])} "
+        f"{words.size(thresholds['train_gap'], 'rate')}. What follows is measured on {words.count(found['test_rows'])} "
         "test rows, on which nothing was chosen. Selected means a positive prediction; whether that is good for a "
         "person these numbers cannot know."
     )
@@ -88,12 +88,12 @@ def _measured(document: Document, found: Found) -> Iterator[Block]:
     thresholds, confidence = found["thresholds"], _confidence(found)
     change = thresholds["accuracy_change"]
     if change["estimate"] is not None:
-        told = text.difference(
+        told = words.difference(
             change["estimate"], change["low"], change["high"], confidence=1 - found["settings"]["alpha"], unit="rate"
         )
         yield Paragraph(
-            f"Accuracy goes from {text.percent(thresholds['accuracy']['before']['estimate'])} to "
-            f"{text.percent(thresholds['accuracy']['after']['estimate'])}: {told}, by a comparison of the same rows."
+            f"Accuracy goes from {words.percent(thresholds['accuracy']['before']['estimate'])} to "
+            f"{words.percent(thresholds['accuracy']['after']['estimate'])}: {told}, by a comparison of the same rows."
         )
     if "mitigation" in figures_of_depth(document):
         yield _figure(document, found)
@@ -115,8 +115,8 @@ def _figure(document: Document, found: Found) -> Figure:
     thresholds = found["thresholds"]
     gap, accuracy = thresholds["gap"], thresholds["accuracy"]
     told = [
-        f"{when} a gap of {text.size(gap[side]['estimate'], 'rate')} at an accuracy of "
-        f"{text.percent(accuracy[side]['estimate'])}"
+        f"{when} a gap of {words.size(gap[side]['estimate'], 'rate')} at an accuracy of "
+        f"{words.percent(accuracy[side]['estimate'])}"
         for when, side in (("now", "before"), ("with the thresholds chosen", "after"))
     ]
     return Figure(
@@ -130,7 +130,7 @@ def _figure(document: Document, found: Found) -> Figure:
 def _groups_table(found: Found) -> Table:
     groups = found["thresholds"]["groups"]
     left = len(groups) - GROUPS_SHOWN
-    more = f"; {text.count(left)} more groups stand in report.json" if left > 0 else ""
+    more = f"; {words.count(left)} more groups stand in report.json" if left > 0 else ""
     return Table(
         f"Thresholds on {found['settings']['score']} by {facet(found)}, and whom they select among the test rows{more}",
         columns("Group", "#Test rows", "#Selected now from", "#Then from", "#Newly selected", "#No longer selected"),
@@ -143,31 +143,31 @@ def _group_row(found: Found, one: dict[str, Any]) -> tuple[Cell, ...]:
     newly, lost = one["selected_now"], one["selected_no_longer"]
     return cells(
         one["group"],
-        text.count(one["test_rows"]),
+        words.count(one["test_rows"]),
         Cell(
             _threshold(one["threshold_before"]), note="" if one["threshold_before"] is not None else "no one threshold"
         ),
         _after(one),
-        few if newly is None else text.count(newly),
-        Cell(text.NOTHING) if lost is None else text.count(lost),
+        few if newly is None else words.count(newly),
+        Cell(words.NOTHING) if lost is None else words.count(lost),
     )
 
 
 def _after(one: dict[str, Any]) -> Cell:
     if one["threshold_after"] is not None:
         return Cell(_threshold(one["threshold_after"]))
-    told = [f"{_threshold(value)} ({text.percent(chance)})" for value, chance in one["mixture"]]
+    told = [f"{_threshold(value)} ({words.percent(chance)})" for value, chance in one["mixture"]]
     return Cell(" or ".join(told), note="by lot")
 
 
-def _threshold(x: text.Number) -> str:
+def _threshold(x: words.Number) -> str:
     """A threshold; what is infinite selects nobody or everybody."""
-    return {"Infinity": "nobody", "-Infinity": "everybody"}[x] if isinstance(x, str) else text.number(x)
+    return {"Infinity": "nobody", "-Infinity": "everybody"}[x] if isinstance(x, str) else words.number(x)
 
 
 def _changes_table(caption: str, changes: Sequence[dict[str, Any]]) -> Table:
     left = len(changes) - METRICS_SHOWN
-    more = f"; {text.count(left)} more stand in report.json" if left > 0 else ""
+    more = f"; {words.count(left)} more stand in report.json" if left > 0 else ""
     return Table(
         f"{caption}{more}",
         columns("Metric", "#Before", "#After"),
@@ -209,7 +209,7 @@ def _depth(found: Found) -> Iterator[Folded]:
         yield Folded("Weights for training anew", tuple(_reweighing(found)))
     if found["proxies"] is not None and found["proxies"]["proxies"]:
         yield Folded("Features that tell a protected attribute", (_proxies_table(found["proxies"]),))
-    missing = [f"{name} in {text.count(rows)}" for name, rows in found["missing"].items() if rows]
+    missing = [f"{name} in {words.count(rows)}" for name, rows in found["missing"].items() if rows]
     if missing:
         yield Folded("Rows that were not used", (Paragraph(f"Without a value: {', '.join(missing)}."),))
 
@@ -235,9 +235,9 @@ def _frontier_table(found: Found) -> Table:
         told = [f"{name} {_threshold(value)}" for name, value in one["thresholds"].items()]
         rows.append(
             cells(
-                text.size(one["tolerance"], "rate") if one["tolerance"] < 1 else "none",
+                words.size(one["tolerance"], "rate") if one["tolerance"] < 1 else "none",
                 listed(told, 8),
-                text.size(one["train_gap"], "rate"),
+                words.size(one["train_gap"], "rate"),
                 _side(metric, one["gap"]),
                 _side("accuracy", one["accuracy"]),
             )
@@ -254,11 +254,11 @@ def _reweighing(found: Found) -> Iterator[Block]:
     reweighing = found["reweighing"]
     yield Paragraph(
         f"With these weights {facet(found)} and {found['settings']['label']} are independent among the "
-        f"{text.count(reweighing['rows'])} train rows (Kamiran and Calders, 2012). They are for a model that is "
+        f"{words.count(reweighing['rows'])} train rows (Kamiran and Calders, 2012). They are for a model that is "
         "trained anew; what such a model would do was not measured."
     )
     left = len(reweighing["cells"]) - 2 * GROUPS_SHOWN
-    more = f"; {text.count(left)} more stand in report.json" if left > 0 else ""
+    more = f"; {words.count(left)} more stand in report.json" if left > 0 else ""
     yield Table(
         f"Weights by group and label{more}",
         columns("Group", "Label", "#Train rows", "#If independent", "#Weight"),
@@ -266,9 +266,9 @@ def _reweighing(found: Found) -> Iterator[Block]:
             cells(
                 str(one["group"]),
                 "positive" if one["label"] in (1, "1") else "negative",
-                text.count(one["rows"]),
-                text.number(one["expected"]),
-                text.number(one["weight"]),
+                words.count(one["rows"]),
+                words.number(one["expected"]),
+                words.number(one["weight"]),
             )
             for one in reweighing["cells"][: 2 * GROUPS_SHOWN]
         ),
@@ -288,9 +288,9 @@ def _proxies_table(proxies: dict[str, Any]) -> Table:
         if one["estimate"] is None:
             value = Cell("not measured", note=one["reason"] or "", tone="muted")
         else:
-            ends = span(text.number(one["low"]), text.number(one["high"])) if one["low"] is not None else ""
-            value = Cell(text.number(one["estimate"]), note=ends)
-        rows.append(cells(one["feature"], one["protected"], f"{measured}{level}", value, text.number(one["strength"])))
+            ends = span(words.number(one["low"]), words.number(one["high"])) if one["low"] is not None else ""
+            value = Cell(words.number(one["estimate"]), note=ends)
+        rows.append(cells(one["feature"], one["protected"], f"{measured}{level}", value, words.number(one["strength"])))
     return Table(
         f"How well each feature tells a protected attribute, from 0 (not at all) to 1, with "
         f"{proxies['confidence'] * 100:.4g} % intervals{more}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bdt_core.report import text
+from bdt_core import words
 from bdt_core.report.blocks import Block, Bullets, Cell, Figure, Paragraph, Section, Table, Tone, cells, columns
 from bdt_core.report.wording import interval_note
 from bdt_core.report.wording_groups import RATE_NAMES, metric_name, span
@@ -22,11 +22,11 @@ def clusters_section(document: Document) -> Section:
                 "#Difference", "#p, corrected", "Finding"),
         tuple(_cluster_row(one, variable) for one in document["clusters"]),
     )  # fmt: skip
-    mean = text.value(variable["test_mean"], variable["unit"])
+    mean = words.value(variable["test_mean"], variable["unit"])
     figure = Figure(
         "clusters",
         f"Difference of each cluster from everybody else, with its confidence interval, on "
-        f"{text.count(document['split']['test_rows'])} test rows ({variable['short']} over all of them: {mean}). "
+        f"{words.count(document['split']['test_rows'])} test rows ({variable['short']} over all of them: {mean}). "
         "The larger the mark, the more rows. Intervals hold for each cluster alone.",
         _clusters_alt(document),
     )
@@ -36,37 +36,37 @@ def clusters_section(document: Document) -> Section:
 def _cluster_row(one: dict[str, Any], variable: dict[str, Any]) -> tuple[Cell, ...]:
     comparison, unit = one["comparison"], variable["unit"]
     if comparison["difference"] is None:
-        difference = Cell(text.NOTHING)
+        difference = Cell(words.NOTHING)
     else:
         difference = Cell(
-            text.signed(comparison["difference"], unit) + (" points" if unit == "rate" else ""),
+            words.signed(comparison["difference"], unit) + (" points" if unit == "rate" else ""),
             note=interval_note(comparison, unit),
         )
     return cells(
         Cell(str(one["cluster"]), tone="harm" if one["significant"] and one["worse"] else ""),
         Cell(one["description"], note=_stability(one)),
-        Cell(text.count(one["test_rows"]), note=f"{text.count(one['train_rows'])} train"),
-        text.value(one["test_mean"], unit),
-        text.value(comparison["mean_b"], unit),
+        Cell(words.count(one["test_rows"]), note=f"{words.count(one['train_rows'])} train"),
+        words.value(one["test_mean"], unit),
+        words.value(comparison["mean_b"], unit),
         difference,
-        text.p_number(one["p_adjusted"]),
+        words.p_number(one["p_adjusted"]),
         finding(one["comparison"], significant=one["significant"], worse=one["worse"], unit=unit),
     )
 
 
 def _stability(one: dict[str, Any]) -> str:
     stability = one.get("stability")
-    return f"stability {text.number(stability['jaccard'])}: {stability['word']}" if stability else ""
+    return f"stability {words.number(stability['jaccard'])}: {stability['word']}" if stability else ""
 
 
-def finding(comparison: dict[str, Any], *, significant: bool | None, worse: bool | None, unit: text.Unit) -> Cell:
+def finding(comparison: dict[str, Any], *, significant: bool | None, worse: bool | None, unit: words.Unit) -> Cell:
     """A cluster's result in words; where nothing was seen, what would have been seen."""
     if comparison["status"] != "tested":
         return Cell("not testable", note=comparison["reason"] or "", tone="muted")
     if significant:
         return Cell("worse off", tone="harm") if worse else Cell("better off", tone="good")
     visible = comparison["minimum_detectable_difference"]
-    note = "" if visible is None else f"{text.size(visible, unit)} would have shown with 80 % power"
+    note = "" if visible is None else f"{words.size(visible, unit)} would have shown with 80 % power"
     return Cell("no significant difference", note=note, tone="muted")
 
 
@@ -78,7 +78,7 @@ def _clusters_alt(document: Document) -> str:
         if comparison["status"] != "tested":
             told.append(f"cluster {one['cluster']} not testable")
             continue
-        size = text.difference(
+        size = words.difference(
             comparison["difference"], comparison["low"], comparison["high"],
             confidence=comparison["confidence"], unit=unit,
         )  # fmt: skip
@@ -119,33 +119,33 @@ def _limit_row(one: dict[str, Any], document: Document) -> tuple[Cell, ...]:
     tones: dict[str, Tone] = {"fail": "harm", "pass": "good"}
     severity = one.get("severity")
     verdict = Cell(
-        text.VERDICT_WORDS[one["verdict"]],
+        words.VERDICT_WORDS[one["verdict"]],
         note=f"severity: {severity}" if severity else "",
         tone=tones.get(one["verdict"], ""),
     )
     return cells(*shown, verdict, consequence)
 
 
-def _cluster_limit(one: dict[str, Any], unit: text.Unit) -> tuple[Cell, Cell, Cell]:
-    found = Cell(text.NOTHING)
+def _cluster_limit(one: dict[str, Any], unit: words.Unit) -> tuple[Cell, Cell, Cell]:
+    found = Cell(words.NOTHING)
     if one["difference"] is not None:
-        low, high = text.signed(one["low"], unit), text.signed(one["high"], unit)
+        low, high = words.signed(one["low"], unit), words.signed(one["high"], unit)
         points = " points" if unit == "rate" else ""
-        found = Cell(text.signed(one["difference"], unit) + points, note=f"[{low} to {high}]")
+        found = Cell(words.signed(one["difference"], unit) + points, note=f"[{low} to {high}]")
     who = "" if one["cluster"] is None else f"judged by cluster {one['cluster']}"
     name = Cell(_CHECKS.get(one["check"], one["check"]), note=who)
-    return name, Cell(f"at most {text.size(one['limit'], unit)}"), found
+    return name, Cell(f"at most {words.size(one['limit'], unit)}"), found
 
 
 def _metric_limit(one: dict[str, Any], document: Document) -> tuple[Cell, Cell, Cell]:
     """A limit on a metric of declared groups, and the group that decides."""
     who = [_compared_with(one, document), "" if one["group"] is None else f"decided by {one['group']}"]
     if one["left_out"]:
-        who.append(f"{text.count(len(one['left_out']))} not judged, for too few rows")
-    found = Cell(text.NOTHING)
+        who.append(f"{words.count(len(one['left_out']))} not judged, for too few rows")
+    found = Cell(words.NOTHING)
     if one["value"] is not None:
-        ends = "" if one["low"] is None else span(text.number(one["low"]), text.number(one["high"]))
-        found = Cell(text.number(one["value"]), note=ends)
+        ends = "" if one["low"] is None else span(words.number(one["low"]), words.number(one["high"]))
+        found = Cell(words.number(one["value"]), note=ends)
     name = Cell(f"{metric_name(one['metric'])} by {one['facet']}", note="; ".join(note for note in who if note))
     return name, Cell(_range(one), note="by the value alone" if one["rule"] == "point" else ""), found
 
@@ -164,5 +164,5 @@ def _range(one: dict[str, Any]) -> str:
     """The values that are tolerated."""
     least, most = one["minimum"], one["maximum"]
     if least is None:
-        return f"at most {text.number(most)}"
-    return f"at least {text.number(least)}" if most is None else f"{text.number(least)} to {text.number(most)}"
+        return f"at most {words.number(most)}"
+    return f"at least {words.number(least)}" if most is None else f"{words.number(least)} to {words.number(most)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bdt_core.report import text
+from bdt_core import words
 from bdt_core.report.blocks import Block, Facts, Figure, Folded, Paragraph, Section, Subheading, Table, cells, columns
 
 Document = dict[str, Any]
@@ -16,7 +16,7 @@ def tree_section(document: Document) -> Section:
     split = document["split"]
     figure = Figure(
         "tree",
-        f"The splits that made the clusters, on {text.count(split['train_rows'])} train rows. Gaps on train rows are "
+        f"The splits that made the clusters, on {words.count(split['train_rows'])} train rows. Gaps on train rows are "
         "too large on average, because the search looked for large ones; the test rows above tell the truth.",
         f"Tree of the splits that led to {len(document['clusters'])} clusters; the folded list below gives each path.",
     )
@@ -33,11 +33,13 @@ def _cluster_details(one: dict[str, Any], document: Document, order: Sequence[st
     points = " points" if unit == "rate" else ""
     facts = [
         ("Rule", f"{rule['text']}" + (
-            f" ({text.percent(rule['precision'])} of those it names are in the cluster; it names "
-            f"{text.percent(rule['recall'])} of the cluster)" if rule["precision"] is not None else "")),
-        ("On the train rows", f"{text.count(one['train_rows'])} rows, {document['bias_variable']['short']} "
-         f"{text.value(one['train_mean'], unit)}, gap {text.signed(one['train_gap'], unit)}{points} (higher is worse)"),
-        ("Typical member", "; ".join(f"{name}: {_level(profile[name])}" for name in known) or text.NOTHING),
+            f" ({words.percent(rule['precision'])} of those it names are in the cluster; it names "
+            f"{words.percent(rule['recall'])} of the cluster)" if rule["precision"] is not None else "")),
+        ("On the train rows", f"{words.count(one['train_rows'])} rows, "
+         f"{document['bias_variable']['short']} "
+         f"{words.value(one['train_mean'], unit)}, gap {words.signed(one['train_gap'], unit)}{points} "
+         "(higher is worse)"),
+        ("Typical member", "; ".join(f"{name}: {_level(profile[name])}" for name in known) or words.NOTHING),
     ]  # fmt: skip
     if one["path"]:
         facts.insert(1, ("Path", " → ".join(one["path"])))
@@ -45,7 +47,7 @@ def _cluster_details(one: dict[str, Any], document: Document, order: Sequence[st
 
 
 def _level(x: Any) -> str:
-    return x if isinstance(x, str) and x not in ("Infinity", "-Infinity") else text.number(x)
+    return x if isinstance(x, str) and x not in ("Infinity", "-Infinity") else words.number(x)
 
 
 def original_tool_section(document: Document) -> Section:
@@ -87,17 +89,17 @@ def original_tool_section(document: Document) -> Section:
 
 def _t_cells(comparison: dict[str, Any]) -> list[str]:
     return [
-        text.number(comparison["pooled_t"]),
-        text.p_number(comparison["pooled_t_p_value"]),
-        text.number(comparison["welch_t"]),
-        text.p_number(comparison["welch_t_p_value"]),
+        words.number(comparison["pooled_t"]),
+        words.p_number(comparison["pooled_t_p_value"]),
+        words.number(comparison["welch_t"]),
+        words.p_number(comparison["welch_t_p_value"]),
     ]
 
 
 def _chi_cells(table: dict[str, Any]) -> list[str]:
     return [
-        text.number(table["pearson_chi2"]),
-        text.count(table["dof"]),
-        text.p_number(table["pearson_p_value"]),
-        text.number(table["cramers_v"]),
+        words.number(table["pearson_chi2"]),
+        words.count(table["dof"]),
+        words.p_number(table["pearson_p_value"]),
+        words.number(table["cramers_v"]),
     ]

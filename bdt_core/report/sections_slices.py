@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from bdt_core.report import text
+from bdt_core import words
 from bdt_core.report.blocks import (
     Block,
     Bullets,
@@ -73,9 +73,9 @@ def _introduction(document: Document) -> Iterator[str]:
     conditions = f"up to {most} conditions" if most > 1 else "one condition"
     used = len(slices["columns"])
     yield (
-        f"Every intersection of {conditions} on {text.count(used)} column{'s' * (used != 1)} was looked at, such as "
+        f"Every intersection of {conditions} on {words.count(used)} column{'s' * (used != 1)} was looked at, such as "
         '"of this age and of that sex". '
-        f"{text.count(slices['searched'])} have at least {text.count(slices['min_train_rows'])} train rows "
+        f"{words.count(slices['searched'])} have at least {words.count(slices['min_train_rows'])} train rows "
         f"({slices['min_support'] * 100:.3g} % of them, or more) and {slices['min_rows']} rows of whom the {name} is "
         "taken. " + _tested(slices)
     )
@@ -90,7 +90,7 @@ def _introduction(document: Document) -> Iterator[str]:
             "alike: the more intersections there are, the fewer people are in each, and small differences stay unseen."
         )
         return
-    yield f"{text.count(reported)} fare{'s' * (reported == 1)} significantly worse than everybody else.{_more(slices)}"
+    yield f"{words.count(reported)} fare{'s' * (reported == 1)} significantly worse than everybody else.{_more(slices)}"
 
 
 def _more(slices: dict[str, Any]) -> str:
@@ -100,19 +100,19 @@ def _more(slices: dict[str, Any]) -> str:
         return ""
     if inside == 1:
         return " One more is significant too, but lies within a reported one and is no worse: it is listed below."
-    return f" {text.count(inside)} more are significant too, but lie within these and are no worse: see below."
+    return f" {words.count(inside)} more are significant too, but lie within these and are no worse: see below."
 
 
 def _tested(slices: dict[str, Any]) -> str:
-    tests = f"{text.count(slices['tests'])} test{'s' * (slices['tests'] != 1)}"
+    tests = f"{words.count(slices['tests'])} test{'s' * (slices['tests'] != 1)}"
     if not slices["tests"]:
         return ""
     if slices["in_sample"]:
-        rows = f"They were tested on the same {text.count(slices['train_rows'])} rows: {tests}"
+        rows = f"They were tested on the same {words.count(slices['train_rows'])} rows: {tests}"
     else:
         rows = (
-            f"The worst of them on the {text.count(slices['train_rows'])} train rows were tested for harm on the "
-            f"{text.count(slices['test_rows'])} test rows, which the search never saw: {tests}"
+            f"The worst of them on the {words.count(slices['train_rows'])} train rows were tested for harm on the "
+            f"{words.count(slices['test_rows'])} test rows, which the search never saw: {tests}"
         )
     level = f"{slices['fdr'] * 100:.3g} %"
     if slices["correction"] == "bh":
@@ -130,7 +130,7 @@ def _tested(slices: dict[str, Any]) -> str:
 def _figure(document: Document) -> Figure:
     slices, unit = document["slices"], unit_of_slices(document)
     told = [
-        f"{one['name']} {text.signed(one['comparison']['difference'], unit)} {interval_note(one['comparison'], unit)}"
+        f"{one['name']} {words.signed(one['comparison']['difference'], unit)} {interval_note(one['comparison'], unit)}"
         for one in drawn_slices(slices)[:_TOLD_IN_ALT]
     ]
     more = len(drawn_slices(slices)) - len(told)
@@ -145,7 +145,7 @@ def _figure(document: Document) -> Figure:
 def _lattice_figure(document: Document) -> Figure:
     slices, unit = document["slices"], unit_of_slices(document)
     told = [
-        f"{one['name']}: {text.value(one['comparison']['mean_a'], unit)} of {text.count(one['comparison']['n_a'])}"
+        f"{one['name']}: {words.value(one['comparison']['mean_a'], unit)} of {words.count(one['comparison']['n_a'])}"
         for one in slices["lattice"]
         if has_numbers(one, slices["min_rows"])
     ]
@@ -159,7 +159,7 @@ def _lattice_figure(document: Document) -> Figure:
 
 def _reported_table(document: Document, reported: Sequence[Slice]) -> Table:
     left = len(reported) - SLICES_SHOWN
-    more = f"; {text.count(left)} more stand in report.json" if left > 0 else ""
+    more = f"; {words.count(left)} more stand in report.json" if left > 0 else ""
     return Table(
         f"Intersections that fare significantly worse, {where(document['slices'])}{more}",
         _heads(document, "Intersection"),
@@ -172,7 +172,7 @@ def _heads(document: Document, first: str) -> tuple[Column, ...]:
     rows = "Rows" if document["slices"]["in_sample"] else "Test rows"
     return (
         *columns(first, f"#{rows}"),
-        Column(text.capital(name_of_slices(document)[1]), number=True),
+        Column(words.capital(name_of_slices(document)[1]), number=True),
         *columns("#Everybody else", f"#Difference{points}", "#Ratio to overall", "#p, corrected", "#Shrunken"),
     )
 
@@ -182,29 +182,29 @@ def _row(document: Document, one: Slice) -> tuple[Cell, ...]:
     comparison, unit = one["comparison"], unit_of_slices(document)
     if not has_numbers(one, document["slices"]["min_rows"]):
         reason = comparison["reason"] or f"fewer than {document['slices']['min_rows']} rows"
-        nothing = [Cell(text.NOTHING)] * 5
+        nothing = [Cell(words.NOTHING)] * 5
         return cells(
-            one["name"], text.count(one["test_rows"]), Cell("not testable", note=reason, tone="muted"), *nothing
+            one["name"], words.count(one["test_rows"]), Cell("not testable", note=reason, tone="muted"), *nothing
         )
     return cells(
         one["name"],
-        Cell(text.count(one["test_rows"]), note=whole(text.percent(one["test_support"]))),
-        Cell(text.value(comparison["mean_a"], unit), note=_events(comparison, "a")),
-        Cell(text.value(comparison["mean_b"], unit), note=_events(comparison, "b")),
+        Cell(words.count(one["test_rows"]), note=whole(words.percent(one["test_support"]))),
+        Cell(words.value(comparison["mean_a"], unit), note=_events(comparison, "a")),
+        Cell(words.value(comparison["mean_b"], unit), note=_events(comparison, "b")),
         Cell(
-            text.signed(comparison["difference"], unit),
+            words.signed(comparison["difference"], unit),
             note=interval_note(comparison, unit) if comparison["low"] is not None else "",
             tone="harm" if one["significant"] else "",
         ),
-        text.number(one["ratio_to_overall"]),
-        text.p_number(one["p_adjusted"]),
-        text.signed(one["shrunken_difference"], unit),
+        words.number(one["ratio_to_overall"]),
+        words.p_number(one["p_adjusted"]),
+        words.signed(one["shrunken_difference"], unit),
     )
 
 
 def _events(comparison: dict[str, Any], side: str) -> str:
-    rows, events = text.count(comparison[f"n_{side}"]), comparison[f"events_{side}"]
-    return whole(f"{text.count(events)} of {rows}") if events is not None else whole(f"{rows} rows")
+    rows, events = words.count(comparison[f"n_{side}"]), comparison[f"events_{side}"]
+    return whole(f"{words.count(events)} of {rows}") if events is not None else whole(f"{rows} rows")
 
 
 def _depth(document: Document, reported: Sequence[Slice]) -> Iterator[Folded]:
@@ -228,7 +228,7 @@ def _depth(document: Document, reported: Sequence[Slice]) -> Iterator[Folded]:
             )
             for around, several in _by_parent(reported, inside)
         )
-        several = f"{text.count(total)} intersections that others stand for"
+        several = f"{words.count(total)} intersections that others stand for"
         yield Folded(several if total > 1 else "1 intersection that another stands for", (cut, *tables))
     weaker = [one for one in slices["slices"] if not one["significant"]]
     if weaker:
@@ -265,7 +265,7 @@ def _by_parent(reported: Sequence[Slice], inside: Sequence[Slice]) -> Iterator[t
 
 def _searched(document: Document) -> Iterator[Block]:
     slices, unit = document["slices"], unit_of_slices(document)
-    prior = f"{text.size(slices['prior_sd'], unit)}"
+    prior = f"{words.size(slices['prior_sd'], unit)}"
     yield Paragraph(
         f"Numbers with many values are cut into {slices['bins']} intervals of equally many train rows; a missing value "
         "is a value. Shrunken differences are what remains of the difference when intersections at large differ from "
@@ -273,7 +273,7 @@ def _searched(document: Document) -> Iterator[Block]:
         "They rank the intersections."
     )
     if slices["left_out"]:
-        yield Paragraph(f"Left out, without a known outcome: {text.count(slices['left_out'])} rows.")
+        yield Paragraph(f"Left out, without a known outcome: {words.count(slices['left_out'])} rows.")
     if slices["columns"]:
         yield Table(
             "Columns and their conditions",
@@ -282,7 +282,7 @@ def _searched(document: Document) -> Iterator[Block]:
                 cells(
                     one["name"],
                     listed([condition["text"] for condition in one["conditions"]], 8) or "none with enough rows",
-                    text.count(one["other_rows"]),
+                    words.count(one["other_rows"]),
                 )
                 for one in slices["columns"]
             ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bdt_core.report import text
+from bdt_core import words
 from bdt_core.report.blocks import Block, Cell, Facts, Paragraph, Section, Table, cells, columns
 
 Document = dict[str, Any]
@@ -57,8 +57,8 @@ def _shrinkage(document: Document) -> list[tuple[str, str]]:
     return [
         (
             "Train rows against test rows",
-            f"The search saw harm of {text.signed(found['train_gap'], unit)}{points} in cluster 0 on the train rows; "
-            f"on the test rows it is {text.signed(found['test_gap'], unit)}{points}. Whoever looks for the largest "
+            f"The search saw harm of {words.signed(found['train_gap'], unit)}{points} in cluster 0 on the train rows; "
+            f"on the test rows it is {words.signed(found['test_gap'], unit)}{points}. Whoever looks for the largest "
             "gap sees it too large on average, so only the test rows count.",
         )
     ]
@@ -73,7 +73,7 @@ def _stability(document: Document) -> list[tuple[str, str]]:
             "Stability",
             f"The clustering was repeated on {found['bootstraps']} draws of the train rows and from "
             f"{found['seeds']} other seeds. Agreement with the clusters shown (adjusted Rand index; 1 is equal, 0 is "
-            f"chance): {text.number(found['rand_bootstraps'])} over draws, {text.number(found['rand_seeds'])} over "
+            f"chance): {words.number(found['rand_bootstraps'])} over draws, {words.number(found['rand_seeds'])} over "
             "seeds. A cluster found again with a mean Jaccard similarity of 0.85 or more is stable; below 0.6 its "
             "borders should not be interpreted, though the difference that was tested on it stands.",
         )
@@ -84,13 +84,13 @@ def _repeats(document: Document) -> list[tuple[str, str]]:
     found, unit = document["primary_test"]["repeated_splits"], document["bias_variable"]["unit"]
     if found is None:
         return []
-    p_values = ", ".join(text.p_number(p) for p in found["p_values"])
-    spread = ", ".join(text.signed(one, unit) for one in found["differences"])
+    p_values = ", ".join(words.p_number(p) for p in found["p_values"])
+    spread = ", ".join(words.signed(one, unit) for one in found["differences"])
     return [
         (
             "Repeated splits",
             f"{len(found['p_values'])} independent splits, this report's own first: p {p_values}; differences "
-            f"{spread}. Combined (twice the median): {text.p_value(found['p_combined'])}.",
+            f"{spread}. Combined (twice the median): {words.p_value(found['p_combined'])}.",
         )
     ]
 
@@ -102,33 +102,33 @@ def _procedure(document: Document) -> list[tuple[str, str]]:
     return [
         (
             "The whole procedure on permuted data",
-            f"The bias variable was shuffled {text.count(found['permutations'])} times, and each time "
-            f"clustered and tested again: {text.p_value(found['p_value'])}.",
+            f"The bias variable was shuffled {words.count(found['permutations'])} times, and each time "
+            f"clustered and tested again: {words.p_value(found['p_value'])}.",
         )
     ]
 
 
 def _row(one: dict[str, Any], stable: bool) -> tuple[Cell, ...]:
     rule, stability = one["rule"], one["stability"]
-    found = (text.number(stability["jaccard"]), stability["word"]) if stable else ()
+    found = (words.number(stability["jaccard"]), stability["word"]) if stable else ()
     return cells(
-        str(one["cluster"]), rule["text"], text.percent(rule["precision"]), text.percent(rule["recall"]), *found
+        str(one["cluster"]), rule["text"], words.percent(rule["precision"]), words.percent(rule["recall"]), *found
     )
 
 
 def _proxy_row(one: dict[str, Any]) -> tuple[Cell, ...]:
     is_level = one["level"] is not None
-    unit: text.Unit = "rate" if is_level else "value"
-    low, high = text.number(one["auc_low"]), text.number(one["auc_high"])
+    unit: words.Unit = "rate" if is_level else "value"
+    low, high = words.number(one["auc_low"]), words.number(one["auc_high"])
     return cells(
         f"{one['column']}: {one['level']}" if is_level else one["column"],
-        text.value(one["cluster"], unit),
-        text.value(one["rest"], unit),
+        words.value(one["cluster"], unit),
+        words.value(one["rest"], unit),
         Cell(
-            text.signed(one["difference"], unit) + (" points" if is_level else ""),
-            note=f"[{text.signed(one['low'], unit)} to {text.signed(one['high'], unit)}]",
+            words.signed(one["difference"], unit) + (" points" if is_level else ""),
+            note=f"[{words.signed(one['low'], unit)} to {words.signed(one['high'], unit)}]",
         ),
-        Cell(text.number(one["auc"]), note=f"[{low} to {high}]"),
-        text.p_number(one["p_adjusted"]),
+        Cell(words.number(one["auc"]), note=f"[{low} to {high}]"),
+        words.p_number(one["p_adjusted"]),
         Cell("differs") if one["significant"] else Cell("no significant difference", tone="muted"),
     )

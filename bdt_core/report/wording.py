@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from bdt_core.report import text
+from bdt_core import words
 
 MOST_DISTINCT = 65_536
 """More different values than these are not counted; `bdt_core.table.facts` has the same number."""
 
 
-def whole(words: str) -> str:
+def whole(phrase: str) -> str:
     """A text that is not torn apart at a line's end."""
-    return words.replace(" ", "\u00a0")
+    return phrase.replace(" ", "\u00a0")
 
 
-def interval_note(comparison: dict[str, Any], unit: text.Unit) -> str:
+def interval_note(comparison: dict[str, Any], unit: words.Unit) -> str:
     """A difference's interval, for the smaller line of a table's cell."""
-    return whole(text.interval(comparison["low"], comparison["high"], confidence=comparison["confidence"], unit=unit))
+    return whole(words.interval(comparison["low"], comparison["high"], confidence=comparison["confidence"], unit=unit))
 
 
 def more_than_counted(distinct: int | None) -> str:
     """A number of different values, which is not known when it is large."""
-    return f"more than {MOST_DISTINCT:,}" if distinct is None else text.count(distinct)
+    return f"more than {MOST_DISTINCT:,}" if distinct is None else words.count(distinct)
 
 
 def correction_words(correction: str) -> str:

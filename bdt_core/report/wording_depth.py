@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bdt_core.report import text
+from bdt_core import words
 from bdt_core.report.wording_groups import CRITERIA, RATE_NAMES, rate_value, span
 
 Document = dict[str, Any]
@@ -39,9 +39,9 @@ def figures_of_depth(document: Document) -> tuple[str, ...]:
     return tuple(found)
 
 
-def unit_of_slices(document: Document) -> text.Unit:
+def unit_of_slices(document: Document) -> words.Unit:
     """Whether slices are measured by a rate, as percentages and points, or by a number."""
-    unit: text.Unit = document["bias_variable"]["unit"]
+    unit: words.Unit = document["bias_variable"]["unit"]
     return unit if document["slices"]["metric"] == "mean" else "rate"
 
 
@@ -87,12 +87,12 @@ def local_value(local: dict[str, Any], cluster: dict[str, Any], part: str, group
     return None
 
 
-def local_unit(local: dict[str, Any]) -> text.Unit:
+def local_unit(local: dict[str, Any]) -> words.Unit:
     """Rates are told in per cent, areas under the curve as numbers."""
     return "value" if local["settings"]["metric"] == "auc" else "rate"
 
 
-def change_told(metric: str, x: text.Number) -> str:
+def change_told(metric: str, x: words.Number) -> str:
     """A metric of mitigation in its usual form.
 
     Examples
@@ -105,18 +105,18 @@ def change_told(metric: str, x: text.Number) -> str:
     plain = metric.removesuffix("_difference")
     if plain != metric and (plain in CRITERIA or plain in RATE_NAMES):
         unit = CRITERIA[plain].unit if plain in CRITERIA else "rate"
-        return f"{text.signed(x, unit).removeprefix('+')}{' points' if unit == 'rate' and _known(x) else ''}"
-    return rate_value(metric, x) if metric in RATE_NAMES else text.number(x)
+        return f"{words.signed(x, unit).removeprefix('+')}{' points' if unit == 'rate' and _known(x) else ''}"
+    return rate_value(metric, x) if metric in RATE_NAMES else words.number(x)
 
 
-def change_span(metric: str, low: text.Number, high: text.Number) -> str:
+def change_span(metric: str, low: words.Number, high: words.Number) -> str:
     """The interval of a metric of mitigation, without its unit."""
     if low is None or high is None:
         return ""
     return span(*(change_told(metric, x).removesuffix(" points").removesuffix(" %") for x in (low, high)))
 
 
-def _known(x: text.Number) -> bool:
+def _known(x: words.Number) -> bool:
     return x is not None and not isinstance(x, str)
 
 
@@ -145,4 +145,4 @@ def listed(names: Sequence[str], most: int = 6) -> str:
     ('a, b, c', 'a, b and 1 more')
     """
     more = len(names) - most
-    return ", ".join(names) if more <= 0 else f"{', '.join(names[:most])} and {text.count(more)} more"
+    return ", ".join(names) if more <= 0 else f"{', '.join(names[:most])} and {words.count(more)} more"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
-from bdt_core.report import text
+from bdt_core import words
 from bdt_core.report.blocks import Cell
 from bdt_core.report.wording import whole
 
@@ -48,7 +48,7 @@ class Criterion(NamedTuple):
     name: str
     asks: str
     rate: str | None
-    unit: text.Unit
+    unit: words.Unit
 
 
 CRITERIA = {
@@ -126,7 +126,7 @@ def metric_name(metric: str) -> str:
     >>> metric_name("disparate_impact"), metric_name("DPL"), metric_name("auc")
     ('Disparate impact', 'DPL', 'AUC')
     """
-    return _NAMES.get(metric) or text.capital(metric.replace("_", " "))
+    return _NAMES.get(metric) or words.capital(metric.replace("_", " "))
 
 
 def rate_head(rate: str) -> str:
@@ -151,7 +151,7 @@ def span(low: str, high: str) -> str:
     return f"[{low} to\u00a0{high}]"
 
 
-def rate_value(name: str, x: text.Number) -> str:
+def rate_value(name: str, x: words.Number) -> str:
     """A rate as a percentage; scores and errors as numbers.
 
     Examples
@@ -159,19 +159,19 @@ def rate_value(name: str, x: text.Number) -> str:
     >>> rate_value("accuracy", 0.635), rate_value("auc", 0.635)
     ('63.5 %', '0.635')
     """
-    return text.number(x) if name in _NO_PERCENTAGES else text.percent(x)
+    return words.number(x) if name in _NO_PERCENTAGES else words.percent(x)
 
 
 def rate_cell(group: dict[str, Any], rate: str, *, counts: bool = False) -> Cell:
     """A rate of a group with its interval, and if wanted with its counts, or why it is undefined."""
     one = group["rates"].get(rate)
     if one is None:
-        return Cell(text.NOTHING)
+        return Cell(words.NOTHING)
     if one["estimate"] is None:
         return Cell("undefined", note=one["undefined_reason"] or "", tone="muted")
     notes = [_limits(one, rate)]
     if counts and one["events"] is not None:
-        notes.append(whole(f"{text.count(int(one['events']))} of {text.count(int(one['n']))}"))
+        notes.append(whole(f"{words.count(int(one['events']))} of {words.count(int(one['n']))}"))
     return Cell(rate_value(rate, one["estimate"]), note="; ".join(note for note in notes if note))
 
 

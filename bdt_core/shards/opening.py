@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -11,7 +10,8 @@ from typing import TYPE_CHECKING, cast
 
 import pandas as pd
 
-from bdt_core.shards.engine import LocalEngine, ShardEngine
+from bdt_core.shards.engine import ShardEngine
+from bdt_core.shards.engines import engine_of
 from bdt_core.shards.memory import MemoryPlan, in_words, plan_memory, refuse_full_disk
 from bdt_core.shards.scratch import scratch_folder
 from bdt_core.spec import AuditSpec, Split
@@ -101,28 +101,6 @@ def memory_plan(spec: AuditSpec) -> MemoryPlan:
     if spec.engine.dask is not None:
         return MemoryPlan(True, "the audit runs on a Dask cluster", plan.limit, plan.disk)
     return plan
-
-
-def engine_of(spec: AuditSpec, plan: MemoryPlan) -> ShardEngine:
-    """The engine that works on shards."""
-    if spec.engine.dask is None:
-        return LocalEngine(room=plan.limit // 2)
-    from bdt_core.shards.dask_engine import DaskShards
-
-    return DaskShards(spec.engine.dask)
-
-
-def engine_of_process(spec: AuditSpec) -> ShardEngine:
-    """The engine of a specification, opened once in this process and closed when that ends."""
-    key = (spec.engine.model_dump_json(), spec.clustering.memory_limit)
-    if key not in _engines or _engines[key].is_lost:
-        plan = plan_memory("out_of_core", spec.clustering.memory_limit, None)
-        _engines[key] = engine_of(spec, plan)
-        atexit.register(_engines[key].__exit__, None, None, None)
-    return _engines[key]
-
-
-_engines: dict[tuple[str, str | None], ShardEngine] = {}
 
 
 def table_in_shards(

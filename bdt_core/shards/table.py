@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from bdt_core.errors import SpecError
 from bdt_core.shards.engine import ShardEngine
+from bdt_core.shards.engines import engine_of_process
 from bdt_core.shards.shard import Shard
 from bdt_core.spec import AuditSpec, Split
 from bdt_core.table.audit_table import BIAS_VARIABLE, KEY, RANK, AuditTable, Column, LeftOut, Role, tidy
@@ -178,8 +179,6 @@ class ShardedTable:
         header = AuditTable.from_arrow(table)
         shards = tuple(Shard(place["folder"], number, rows) for number, rows in enumerate(place["shards"]))
         if engine is None:
-            from bdt_core.shards.opening import engine_of_process
-
             engine = engine_of_process(header.spec)
         return cls(header, shards, engine, place["part"], place["audited_rows"], place["part_rows"])
 

@@ -7,11 +7,11 @@ from typing import Literal
 
 import pandas as pd
 
-from bdt_core.group_summaries import Drawn
 from bdt_core.inference import Comparison
 from bdt_core.result import Result
 from bdt_core.slices.columns import Condition, ExcludedColumn, SlicedColumn
 from bdt_core.slices.measure import Better
+from bdt_core.table.summaries import Drawn
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bdt_core.group_summaries import mean_and_sd, summarise_bias_variable
+from bdt_core import words
 from bdt_core.inference.summaries import ValueCounts
-from bdt_core.report import text
 from bdt_core.slices.measure import MEAN, resolve
 from bdt_core.slices.results import Slice, Slices
 from bdt_core.slices.search import find_slices_in
@@ -16,6 +15,7 @@ from bdt_core.spec import SliceSearch
 from bdt_core.table.audit_table import BIAS_VARIABLE
 from bdt_core.table.bias_variable import wording
 from bdt_core.table.rows import Rows
+from bdt_core.table.summaries import mean_and_sd, summarise_bias_variable
 from bdt_core.verdict.harm import Judged, default_limit, judged
 
 
@@ -90,9 +90,9 @@ def judge_slices(found: Slices, test: Rows, max_difference: float | None = None)
     worst, harm = max(proven or beyond, key=lambda pair: pair[1][0])
     side = "and its whole interval is above" if proven else "and its interval lies on both sides of"
     sentence = (
-        f"{worst.name}: {text.number(harm[0])} worse than everybody else "
-        f"[{100 * (1 - found.alpha):.4g} % CI {text.number(harm[1])} to {text.number(harm[2])}]; at most {limit:g} is "
-        f"allowed, {side} it."
+        f"{worst.name}: {words.number(harm[0])} worse than everybody else "
+        f"[{100 * (1 - found.alpha):.4g} % CI {words.number(harm[1])} to {words.number(harm[2])}]; at most {limit:g} "
+        f"is allowed, {side} it."
     )
     return judged("fail" if proven else "inconclusive", sentence, limit, harm)
 

@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 
 from bdt_core.errors import DataError, did_you_mean
-from bdt_core.group_summaries import Drawn
 from bdt_core.inference.summaries import Centring, Scale, Seen, look
 from bdt_core.slices.chosen import Coding, known_outcome
 from bdt_core.slices.fit_in_blocks import fit_columns_in_blocks
@@ -24,6 +23,7 @@ from bdt_core.slices.settings import Settings
 from bdt_core.slices.stages import search_parts
 from bdt_core.table.audit_table import BIAS_VARIABLE, AuditTable
 from bdt_core.table.rows import Rows
+from bdt_core.table.summaries import Drawn
 
 
 def search_in_blocks(

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from bdt_core.errors import DataError, did_you_mean
+from bdt_core.inference.exact_sums import exact_sum, mean_and_std
 from bdt_core.table.categorical import (
     MAX_LEVELS,
     CategoricalColumn,
@@ -23,7 +24,6 @@ from bdt_core.table.categorical import (
     level_name,
     positions_of,
 )
-from bdt_core.table.exact import exact_sum, mean_and_std
 from bdt_core.table.frames import Kind, as_frame, column_kind
 from bdt_core.table.numeric import NumericColumn, encode_numbers, fit_numbers, numbers_in_turn
 

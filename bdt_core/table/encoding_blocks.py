@@ -12,9 +12,9 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import pandas as pd
 
+from bdt_core.inference.exact_sums import Floats, Span, Step, step_of_distances, step_of_squares
 from bdt_core.table.categorical import CategoricalColumn, count_levels, positions_of, ranked_levels
 from bdt_core.table.encoding import Encoder
-from bdt_core.table.exact import Floats, Span, Step, step_of_distances, step_of_squares
 from bdt_core.table.frames import Kind
 from bdt_core.table.numeric import NumericColumn, numbers_in_turn
 

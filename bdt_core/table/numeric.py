@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from bdt_core.errors import DataError
-from bdt_core.table.exact import mean_and_std, mean_and_std_between
+from bdt_core.inference.exact_sums import mean_and_std, mean_and_std_between
 
 Floats = npt.NDArray[np.float64]
 
@@ -112,7 +112,7 @@ def encode_numbers(
     DataError
         When values are missing and must not be, or are too far from the mean.
     """
-    from bdt_core.table.kernels import standardise
+    from bdt_core.inference.sum_kernels import standardise
 
     if not centre:
         if numbers.missing:

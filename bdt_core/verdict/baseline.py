@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from bdt_core.report import text
+from bdt_core import words
 from bdt_core.result import Result
 from bdt_core.spec import GATE_METRICS
 from bdt_core.verdict.baseline_change import Change, Compared, Measured, compared, stretches_of
@@ -221,28 +221,28 @@ def _cluster_sentence(limit: Document, found: Compared, document: Document) -> s
     told = f"Harm of the worst cluster ({limit['check']})"
     if found.before is None:
         return f"{told}: cannot be compared with the baseline, {found.why}."
-    told += f": {CHANGE_WORDS[found.change]}, {text.signed(found.now, unit)}{points} now against "
-    told += f"{text.signed(found.before, unit)}{points}"
+    told += f": {CHANGE_WORDS[found.change]}, {words.signed(found.now, unit)}{points} now against "
+    told += f"{words.signed(found.before, unit)}{points}"
     people = "The clusters of two reports are different groups of people."
     if found.difference is None:
         return f"{told}; {found.why}. {people}"
-    change, low, high = (text.signed(one, unit) for one in found.difference)
+    change, low, high = (words.signed(one, unit) for one in found.difference)
     return f"{told}, change {change}{points} [{_level(document)} {low} to {high}]. {people}"
 
 
 def _metric_sentence(limit: Document, found: Compared, groups: int, document: Document) -> str:
     name = limit["metric"] if limit["metric"].isupper() else limit["metric"].replace("_", " ")
-    told = text.capital(f"{name} by {limit['facet']}") + ("" if found.group is None else f" for {found.group}")
+    told = words.capital(f"{name} by {limit['facet']}") + ("" if found.group is None else f" for {found.group}")
     if found.before is None:
         return f"{told}: cannot be compared with the baseline, {found.why}."
-    told += f": {CHANGE_WORDS[found.change]}, {text.number(found.now)} now against {text.number(found.before)}"
+    told += f": {CHANGE_WORDS[found.change]}, {words.number(found.now)} now against {words.number(found.before)}"
     if found.difference is None:
         return f"{told}; {found.why}."
     if _is_ratio(limit["metric"]):
-        change, low, high = (text.number(one) for one in found.difference)
+        change, low, high = (words.number(one) for one in found.difference)
         size = f"{change} times the baseline's"
     else:
-        change, low, high = (text.signed(one, "value") for one in found.difference)
+        change, low, high = (words.signed(one, "value") for one in found.difference)
         size = f"change {change}"
     at_once = f" for {groups} groups at once" if groups > 1 else ""
     return f"{told}, {size} [{_level(document)}{at_once} {low} to {high}]."
@@ -257,8 +257,8 @@ def _overall_sentence(changes: tuple[LimitChange, ...], stopping: list[LimitChan
         accepted = any(one.accepted for one in changes)
         return "No broken limit is significantly worse than the baseline." if accepted else "No limit stops the gate."
     told = []
-    for change, words in CHANGE_WORDS.items():
+    for change, phrase in CHANGE_WORDS.items():
         names = list(dict.fromkeys(one.check for one in stopping if one.change == change))
         if names:
-            told.append(f"{text.capital(words)}: {', '.join(names)}.")
+            told.append(f"{words.capital(phrase)}: {', '.join(names)}.")
     return " ".join(told)

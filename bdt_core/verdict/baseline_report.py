@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from bdt_core import words
 from bdt_core.errors import SourceError
-from bdt_core.report import text
-from bdt_core.report.document import SCHEMA_VERSION
+from bdt_core.result import SCHEMA_VERSION
 from bdt_core.spec import GATE_METRICS, AuditSpec
 from bdt_core.verdict.baseline_change import Measured
 
@@ -153,4 +153,4 @@ def _no_constant(name: str) -> None:
 
 def _short(x: Any) -> str:
     """A value of a file that may hold anything, for a message."""
-    return str(text.printable(str(x)))[:40]
+    return str(words.printable(str(x)))[:40]

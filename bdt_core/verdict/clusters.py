@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from bdt_core.report import text
+from bdt_core import words
 from bdt_core.result import Result
-from bdt_core.significance import ClusterSignificance, ComparedCluster
+from bdt_core.significance.clusters import ClusterSignificance, ComparedCluster
 from bdt_core.spec import AlertSeverity, Limit
 from bdt_core.table.bias_variable import wording
 from bdt_core.verdict.harm import default_limit
@@ -150,16 +150,16 @@ def _sentence(
     where = f"cluster {one.found.label}"
     up, down = ("higher", "lower") if tested.spec.bias_variable.better == "lower" else ("lower", "higher")
     direction = f"{up} (worse)" if harm[0] >= 0 else f"{down} (better)"
-    interval = text.interval(harm[1], harm[2], confidence=one.comparison.confidence, unit=unit)
-    told = f"The {name} of {where} is {text.size(harm[0], unit)} {direction} than everybody else's {interval}"
-    allowed = text.size(most, unit)
+    interval = words.interval(harm[1], harm[2], confidence=one.comparison.confidence, unit=unit)
+    told = f"The {name} of {where} is {words.size(harm[0], unit)} {direction} than everybody else's {interval}"
+    allowed = words.size(most, unit)
     match verdict:
         case "fail":
             return f"{told}; at most {allowed} is allowed, and the whole interval is above it."
         case "pass":
             return f"{told}; at most {allowed} is allowed, and the whole interval is below it."
         case _:
-            visible = text.size(one.comparison.minimum_detectable_difference, unit)
+            visible = words.size(one.comparison.minimum_detectable_difference, unit)
             return (
                 f"{told}; at most {allowed} is allowed, and the interval lies on both sides of it. "
                 f"With these rows a difference of {visible} would have shown (80 % power)."

@@ -8,7 +8,7 @@ from typing import Literal
 
 from bdt_core.fairness.declared_groups import GroupMetrics, GroupScores
 from bdt_core.result import Result
-from bdt_core.significance import ClusterSignificance
+from bdt_core.significance.clusters import ClusterSignificance
 from bdt_core.spec import AnyLimit, Limit
 from bdt_core.verdict.clusters import ClusterLimitResult, judge_clusters
 from bdt_core.verdict.groups import MetricLimitResult, judge_metric

@@ -8,11 +8,11 @@ from typing import Literal
 
 from scipy.special import ndtri
 
+from bdt_core import words
 from bdt_core.errors import SpecError, did_you_mean
 from bdt_core.fairness.comparisons import FEWEST_IN_DENOMINATOR, IS_REFERENCE, RANGES
 from bdt_core.fairness.declared_groups import FacetMetrics, GroupMetrics, GroupScores
 from bdt_core.fairness.metric_results import Metric, group_name
-from bdt_core.report import text
 from bdt_core.result import Result
 from bdt_core.spec import GATE_METRICS, AlertSeverity, MetricLimit
 from bdt_core.verdict.words import Verdict, severity_of, stops
@@ -300,9 +300,9 @@ def _sentence(limit: MetricLimit, metric: Metric, one: _Judged, facet: FacetMetr
     interval = ""
     if one.low is not None and one.high is not None:
         level = f"{100 * (1 - alpha):.4g} % CI"
-        interval = f" [{level} {text.number(one.low)} to {text.number(one.high)}]"
+        interval = f" [{level} {words.number(one.low)} to {words.number(one.high)}]"
     whose = f" for {one.group}" if one.group is not None else _extremes(metric, facet)
-    told = f"{_told(limit)} is {text.number(one.value)}{interval}{whose}; {_allowed(limit)}"
+    told = f"{_told(limit)} is {words.number(one.value)}{interval}{whose}; {_allowed(limit)}"
     if limit.rule == "point":
         side = "beyond" if verdict == "fail" else "within"
         return f"{told}, and the value is {side} it (by the value alone; in small groups that often happens by chance)."
@@ -321,19 +321,19 @@ def _sentence(limit: MetricLimit, metric: Metric, one: _Judged, facet: FacetMetr
 
 def _told(limit: MetricLimit) -> str:
     name = limit.metric if limit.metric.isupper() else limit.metric.replace("_", " ").replace("auc", "AUC")
-    return text.capital(f"{name} by {' & '.join(limit.facets)}")
+    return words.capital(f"{name} by {' & '.join(limit.facets)}")
 
 
 def _allowed(limit: MetricLimit) -> str:
     if limit.min is None:
-        return f"at most {text.number(limit.max)} is allowed"
+        return f"at most {words.number(limit.max)} is allowed"
     if limit.max is None:
-        return f"at least {text.number(limit.min)} is required"
-    return f"between {text.number(limit.min)} and {text.number(limit.max)} is allowed"
+        return f"at least {words.number(limit.min)} is required"
+    return f"between {words.number(limit.min)} and {words.number(limit.max)} is allowed"
 
 
 def _visible(metric: str, visible: float) -> str:
-    return f"a ratio of {text.number(visible)}" if _is_ratio(metric) else f"a value of {text.number(visible)}"
+    return f"a ratio of {words.number(visible)}" if _is_ratio(metric) else f"a value of {words.number(visible)}"
 
 
 def _is_ratio(metric: str) -> bool:

@@ -10,9 +10,9 @@ import dagster as dg
 
 from bdt_core.errors import BDTError
 from bdt_core.spec import AuditSpec
-from bdt_pipeline.assets.config import config_schema, effective_spec
 from bdt_pipeline.assets.partitions import partitions_of
 from bdt_pipeline.assets.stages import Stages
+from bdt_pipeline.resources.config import config_schema, effective_spec
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ import dagster as dg
 
 from bdt_pipeline.assets import views_depth as views
 from bdt_pipeline.assets.common import AuditAssets
-from bdt_pipeline.assets.config import clear_failures, effective_spec
 from bdt_pipeline.assets.values import AuditTable
+from bdt_pipeline.resources.config import clear_failures, effective_spec
 
 
 def bias_slices(audit: AuditAssets) -> dg.AssetsDefinition:

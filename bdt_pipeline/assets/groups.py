@@ -6,9 +6,9 @@ import dagster as dg
 
 from bdt_pipeline.assets import views_groups as views
 from bdt_pipeline.assets.common import AuditAssets
-from bdt_pipeline.assets.config import clear_failures, effective_spec
 from bdt_pipeline.assets.large_tables import source_rows
 from bdt_pipeline.assets.values import AuditTable, DataFrame, GroupCounts
+from bdt_pipeline.resources.config import clear_failures, effective_spec
 
 
 def group_counts(audit: AuditAssets) -> dg.AssetsDefinition:

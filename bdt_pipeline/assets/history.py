@@ -8,8 +8,8 @@ import dagster as dg
 
 from bdt_pipeline.assets import views_history as views
 from bdt_pipeline.assets.common import AuditAssets
-from bdt_pipeline.assets.config import clear_failures, effective_spec
 from bdt_pipeline.assets.values import GroupCounts
+from bdt_pipeline.resources.config import clear_failures, effective_spec
 from bdt_pipeline.resources.history_store import HistoryStore
 from bdt_pipeline.resources.storage import storage_root
 

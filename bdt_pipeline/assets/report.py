@@ -8,13 +8,13 @@ from upath import UPath
 
 from bdt_pipeline.assets import views
 from bdt_pipeline.assets.common import AuditAssets
-from bdt_pipeline.assets.config import clear_failures, effective_spec
 from bdt_pipeline.assets.values import (
     AuditTable,
     Clusters,
     ClusterSignificance,
     FeatureDifferences,
 )
+from bdt_pipeline.resources.config import clear_failures, effective_spec
 from bdt_pipeline.resources.storage import storage_root, write_folder
 
 _OUTPUT = dg.Field(

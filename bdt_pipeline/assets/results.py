@@ -6,9 +6,9 @@ import dagster as dg
 
 from bdt_pipeline.assets import views
 from bdt_pipeline.assets.common import AuditAssets
-from bdt_pipeline.assets.config import clear_failures, effective_spec
 from bdt_pipeline.assets.large_tables import work_metadata
 from bdt_pipeline.assets.values import AuditTable, Clusters
+from bdt_pipeline.resources.config import clear_failures, effective_spec
 
 
 def hbac_clusters(audit: AuditAssets) -> dg.AssetsDefinition:

@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from bdt_core.clustering.clusters import Clusters
-    from bdt_core.clustering.local_bias import LocalBias
     from bdt_core.depth import Depth
-    from bdt_core.differences import FeatureDifferences
     from bdt_core.fairness.declared_groups import GroupCounts, GroupMetrics, GroupScores
+    from bdt_core.local_bias.finding import LocalBias
     from bdt_core.mitigation import Mitigation
     from bdt_core.shards.large_source import LargeSource
     from bdt_core.shards.table import ShardedTable
-    from bdt_core.significance import ClusterSignificance
+    from bdt_core.significance.clusters import ClusterSignificance
+    from bdt_core.significance.features import FeatureDifferences
     from bdt_core.slices import Slices
     from bdt_core.spec import AuditSpec, SliceSearch
     from bdt_core.spec import LocalBias as LocalBiasSettings
@@ -73,7 +73,8 @@ class Stages:
         self, spec: AuditSpec, folder: str, progress: Callable[[str, int, int | None], None] | None = None
     ) -> ShardedTable:
         """Read the source in batches, check them, and write them as columns into a folder."""
-        from bdt_core.shards.opening import engine_of_process, table_in_shards
+        from bdt_core.shards.engines import engine_of_process
+        from bdt_core.shards.opening import table_in_shards
 
         return table_in_shards(spec, folder, engine_of_process(spec), progress)
 
@@ -95,7 +96,7 @@ class Stages:
         self, clusters: Clusters, train: AuditTable, test: AuditTable, settings: Significance
     ) -> ClusterSignificance:
         """Test every cluster on the test rows; where splits are repeated, by this object's own stages."""
-        from bdt_core.significance import compare_clusters
+        from bdt_core.significance.clusters import compare_clusters
 
         def split(table: AuditTable, how: Split) -> tuple[AuditTable, AuditTable]:
             one, other = self.split_rows(table, how)
@@ -105,7 +106,7 @@ class Stages:
 
     def compare_features(self, clusters: Clusters, test: AuditTable, settings: Significance) -> FeatureDifferences:
         """Say what sets the most deviating cluster apart."""
-        from bdt_core.differences import compare_features
+        from bdt_core.significance.features import compare_features
 
         return compare_features(clusters, test, settings)
 
@@ -135,7 +136,7 @@ class Stages:
 
     def find_local_bias(self, train: AuditTable, test: AuditTable, settings: LocalBiasSettings) -> LocalBias:
         """Look for places in the data where groups are treated differently."""
-        from bdt_core.clustering.audited_local_bias import find_audited_local_bias
+        from bdt_core.local_bias.stage import find_audited_local_bias
 
         return find_audited_local_bias(train, test, settings)
 

@@ -8,11 +8,11 @@ import dagster as dg
 from bdt_core.spec import Source
 from bdt_pipeline.assets import views
 from bdt_pipeline.assets.common import AuditAssets
-from bdt_pipeline.assets.config import clear_failures, effective_spec
 from bdt_pipeline.assets.large_tables import is_large_source, large_source_metadata, validated_in_shards, work_metadata
 from bdt_pipeline.assets.partitions import source_of_part
 from bdt_pipeline.assets.stages import Stages
 from bdt_pipeline.assets.values import AuditTable, DataFrame
+from bdt_pipeline.resources.config import clear_failures, effective_spec
 
 _SOURCE = "bdt_source"
 _PARTS_MAY_BE_MISSING = {"allow_missing_partitions": True}

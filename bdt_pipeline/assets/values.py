@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from bdt_core.clustering.clusters import Clusters
-    from bdt_core.clustering.local_bias import LocalBias
-    from bdt_core.differences import FeatureDifferences
     from bdt_core.fairness.declared_groups import GroupCounts, GroupMetrics, GroupScores
     from bdt_core.history import History
+    from bdt_core.local_bias.finding import LocalBias
     from bdt_core.mitigation import Mitigation
-    from bdt_core.significance import ClusterSignificance
+    from bdt_core.significance.clusters import ClusterSignificance
+    from bdt_core.significance.features import FeatureDifferences
     from bdt_core.slices import Slices
     from bdt_core.table.audit_table import AuditTable
 else:

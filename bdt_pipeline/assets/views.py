@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
-from bdt_core.report import text
+from bdt_core import words
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -120,7 +120,7 @@ def _mean(table: Rows) -> float:
     """Of the bias variable."""
     if not table.is_large:
         return float(table.in_memory().y.mean())
-    from bdt_core.group_summaries import mean_and_sd, summarise_bias_variable
+    from bdt_core.table.summaries import mean_and_sd, summarise_bias_variable
 
     return mean_and_sd(summarise_bias_variable(table))[0]
 
@@ -151,9 +151,9 @@ def clusters(found: Clusters) -> Metadata:
                 [
                     one.label,
                     f"{one.rows:,}",
-                    text.number(one.mean),
-                    text.number(one.gap),
-                    f"{stable[one.label].word} ({stable[one.label].jaccard:.2f})" if stable else text.NOTHING,
+                    words.number(one.mean),
+                    words.number(one.gap),
+                    f"{stable[one.label].word} ({stable[one.label].jaccard:.2f})" if stable else words.NOTHING,
                     str(one.rule),
                 ]
                 for one in found.train
@@ -169,17 +169,17 @@ def significance(tested: ClusterSignificance) -> Metadata:
     rows = []
     for one in tested.clusters:
         comparison = one.comparison
-        size = text.difference(
+        size = words.difference(
             comparison.difference, comparison.low, comparison.high, confidence=comparison.confidence, unit=tested.unit
         )
         rows.append(
             [
                 one.found.label,
                 f"{one.test_rows:,}",
-                text.value(comparison.mean_a, tested.unit),
-                text.value(comparison.mean_b, tested.unit),
+                words.value(comparison.mean_a, tested.unit),
+                words.value(comparison.mean_b, tested.unit),
                 size,
-                text.p_value(one.p_adjusted),
+                words.p_value(one.p_adjusted),
                 comparison.reason or ("significant" if one.significant else "not significant"),
             ]
         )
@@ -213,8 +213,8 @@ def differences(found: FeatureDifferences) -> Metadata:
                 [
                     one.column,
                     one.role,
-                    f"{one.effect_name} {text.number(one.effect)}" if one.status == "tested" else one.reason,
-                    text.p_value(one.p_adjusted),
+                    f"{one.effect_name} {words.number(one.effect)}" if one.status == "tested" else one.reason,
+                    words.p_value(one.p_adjusted),
                     "yes" if one.significant else "no",
                 ]
                 for one in found.columns
@@ -229,10 +229,10 @@ def _means_and_shares(found: FeatureDifferences) -> list[list[str]]:
     for one in found.columns:
         if one.numeric is not None:
             means = (one.numeric.mean_a, one.numeric.mean_b)
-            rows.append([f"{one.column}, mean", *map(text.number, means)])
+            rows.append([f"{one.column}, mean", *map(words.number, means)])
         for level in one.levels:
             shares = (level.comparison.mean_a, level.comparison.mean_b)
-            rows.append([f"{one.column} = {level.level}", *map(text.percent, shares)])
+            rows.append([f"{one.column} = {level.level}", *map(words.percent, shares)])
     return rows
 
 
@@ -280,15 +280,15 @@ def _severity(document: dict[str, Any]) -> Metadata:
     return {} if worst is None else {"severity": worst}
 
 
-def _limit_row(one: dict[str, Any], unit: text.Unit) -> list[str]:
+def _limit_row(one: dict[str, Any], unit: words.Unit) -> list[str]:
     if one["kind"] == "metric":
-        allowed = [f"{word} {text.number(one[key])}" for word, key in (("≥", "minimum"), ("≤", "maximum"))
+        allowed = [f"{word} {words.number(one[key])}" for word, key in (("≥", "minimum"), ("≤", "maximum"))
                    if one[key] is not None]  # fmt: skip
-        shown = [" and ".join(allowed), *(text.number(_number(one[name])) for name in ("value", "low", "high"))]
+        shown = [" and ".join(allowed), *(words.number(_number(one[name])) for name in ("value", "low", "high"))]
     else:
         shown = [
-            text.size(one["limit"], unit),
-            *(text.signed(one[name], unit) for name in ("difference", "low", "high")),
+            words.size(one["limit"], unit),
+            *(words.signed(one[name], unit) for name in ("difference", "low", "high")),
         ]
     return [one["check"], one["verdict"], *shown, one["sentence"]]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bdt_core.report import text
+from bdt_core import words
 from bdt_pipeline.assets.views import Metadata, listed, numbers, table_of
 
 if TYPE_CHECKING:
@@ -33,11 +33,11 @@ def slices(found: Slices) -> Metadata:
                 [
                     one.name,
                     f"{one.test_rows:,}",
-                    text.number(one.comparison.mean_a),
-                    text.number(one.comparison.mean_b),
-                    f"{text.number(one.comparison.difference)} "
-                    f"[{text.number(one.comparison.low)}, {text.number(one.comparison.high)}]",
-                    text.p_number(one.p_adjusted),
+                    words.number(one.comparison.mean_a),
+                    words.number(one.comparison.mean_b),
+                    f"{words.number(one.comparison.difference)} "
+                    f"[{words.number(one.comparison.low)}, {words.number(one.comparison.high)}]",
+                    words.p_number(one.p_adjusted),
                     "yes" if one.significant else "no",
                 ]
                 for one in shown
@@ -66,11 +66,11 @@ def local_bias(found: LocalBias) -> Metadata:
                     one.label,
                     f"{one.train_rows:,}",
                     f"{one.test_rows:,}",
-                    text.number(one.train_gap),
+                    words.number(one.train_gap),
                     one.held_out.reason
-                    or f"{text.number(one.held_out.gap)} "
-                    f"[{text.number(one.held_out.low)}, {text.number(one.held_out.high)}]",
-                    text.p_number(one.held_out.p_adjusted),
+                    or f"{words.number(one.held_out.gap)} "
+                    f"[{words.number(one.held_out.low)}, {words.number(one.held_out.high)}]",
+                    words.p_number(one.held_out.p_adjusted),
                     "yes" if one.held_out.confirmed else "no",
                 ]
                 for one in found.logan.clusters
@@ -101,8 +101,8 @@ def mitigation(found: Mitigation) -> Metadata:
                 [
                     one.group,
                     f"{one.test_rows:,}",
-                    text.number(one.threshold_before),
-                    text.number(one.threshold_after),
+                    words.number(one.threshold_before),
+                    words.number(one.threshold_after),
                 ]
                 for one in found.thresholds.groups
             ],

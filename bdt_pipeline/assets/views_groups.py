@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
-from bdt_core.report import text
+from bdt_core import words
 from bdt_pipeline.assets.views import Metadata, listed, numbers, table_of
 
 if TYPE_CHECKING:
@@ -48,10 +48,10 @@ def metrics(found: GroupMetrics) -> Metadata:
             [
                 [
                     metric.name.replace("_", " "),
-                    metric.undefined_reason[0] or text.number(metric.estimate[0]),
-                    text.number(metric.low[0]),
-                    text.number(metric.high[0]),
-                    text.p_number(metric.p_value),
+                    metric.undefined_reason[0] or words.number(metric.estimate[0]),
+                    words.number(metric.low[0]),
+                    words.number(metric.high[0]),
+                    words.p_number(metric.p_value),
                 ]
                 for metric in ranges
             ],
@@ -65,11 +65,11 @@ def scores(found: GroupScores) -> Metadata:
     rows = [
         [
             " & ".join(one.facets),
-            one.score.undefined_reason or text.number(one.score.score),
-            text.number(one.score.low),
-            text.number(one.score.high),
-            text.number(one.score.noise_high),
-            one.score.severity or text.NOTHING,
+            one.score.undefined_reason or words.number(one.score.score),
+            words.number(one.score.low),
+            words.number(one.score.high),
+            words.number(one.score.noise_high),
+            one.score.severity or words.NOTHING,
         ]
         for one in found.scores
     ]
@@ -105,6 +105,6 @@ def _rates(one: Any, min_rows: int) -> dg.MarkdownMetadataValue:
     rates = [metric for name in _RATES for metric in one.metrics.metrics if metric.name == name]
     rows = []
     for i in sorted(range(len(one.groups)), key=lambda i: -one.rows[i])[:_SHOWN]:
-        shown = [text.percent(rate.estimate[i]) if one.rows[i] >= min_rows else text.NOTHING for rate in rates]
+        shown = [words.percent(rate.estimate[i]) if one.rows[i] >= min_rows else words.NOTHING for rate in rates]
         rows.append([group_name(one.groups[i]), f"{one.rows[i]:,}", *shown])
     return table_of([one.metrics.facet, "rows", *(rate.name.replace("_", " ") for rate in rates)], rows)

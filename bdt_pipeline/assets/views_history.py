@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
-from bdt_core.report import text
+from bdt_core import words
 from bdt_pipeline.assets.views import UI_DPI, Metadata, listed, numbers, table_of
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def history(found: History, batch: str, notes: Sequence[str]) -> Metadata:
         ),
         "limits over time": table_of(
             ["limit", "verdict", "broken since"],
-            [[one.check, one.verdict, one.broken_since or text.NOTHING] for one in found.limits],
+            [[one.check, one.verdict, one.broken_since or words.NOTHING] for one in found.limits],
         ),
         "limits over time, in words": listed([f"{one.check}: {one.sentence}" for one in found.limits]),
         "groups too small to be followed": listed(
@@ -57,20 +57,20 @@ HEADER = ("latest batch", "so far", "trend per batch", "drift", "p always valid"
 def row(one: Stream, found: History) -> list[str]:
     """One stream as text; differences in points."""
     latest = next(reversed(found.values(one)), None)
-    so_far = text.signed(one.difference, "rate")
+    so_far = words.signed(one.difference, "rate")
     if one.low is not None and one.high is not None:
-        so_far += f" [{text.signed(one.low, 'rate')} to {text.signed(one.high, 'rate')}]"
-    trend = text.NOTHING
+        so_far += f" [{words.signed(one.low, 'rate')} to {words.signed(one.high, 'rate')}]"
+    trend = words.NOTHING
     if one.trend is not None:
         slope, low, high = (_fine(x) for x in (one.trend.slope, one.trend.low, one.trend.high))
         trend = f"{slope} [{low} to {high}]"
     drift = one.drift.state.replace("_", " ")
     if one.drift.change is not None:
-        drift += f" {text.signed(one.drift.change, 'rate')}"
+        drift += f" {words.signed(one.drift.change, 'rate')}"
     verdict = "none shown"
     if one.alarm is not None:
         verdict = f"{'differs since' if one.discovered else 'none now; alarm at'} {found.batches[one.alarm].id}"
-    return [text.signed(latest, "rate"), so_far, trend, drift, text.p_number(one.p_value), verdict]
+    return [words.signed(latest, "rate"), so_far, trend, drift, words.p_number(one.p_value), verdict]
 
 
 def named(one: Stream) -> str:
@@ -93,4 +93,4 @@ def finding(one: Finding) -> Metadata:
 
 def _fine(x: float) -> str:
     """A slope in points, to a hundredth."""
-    return f"{'+' if x > 0 else text.MINUS if x < 0 else ''}{abs(x) * 100:.2f}"
+    return f"{'+' if x > 0 else words.MINUS if x < 0 else ''}{abs(x) * 100:.2f}"

@@ -5,10 +5,10 @@ from typing import Any
 import dagster as dg
 
 from bdt_pipeline.assets.common import AuditAssets
-from bdt_pipeline.assets.config import clear_failures
 from bdt_pipeline.assets.values import AuditTable, LocalBias, Slices
 from bdt_pipeline.assets.views import numbers
 from bdt_pipeline.checks.quality import spec_of_run
+from bdt_pipeline.resources.config import clear_failures
 
 
 def slices_check(audit: AuditAssets) -> dg.AssetChecksDefinition:
@@ -44,7 +44,7 @@ def local_bias_check(audit: AuditAssets) -> dg.AssetChecksDefinition:
         description="Is no gap between groups within a cluster confirmed on test rows and beyond local_bias.max_gap?",
     )
     def check(local_bias: LocalBias) -> dg.AssetCheckResult:
-        from bdt_core.clustering.audited_local_bias import judge_local_bias
+        from bdt_core.local_bias.stage import judge_local_bias
 
         return _result(judge_local_bias(local_bias))
 

@@ -8,8 +8,8 @@ from typing import Any
 import dagster as dg
 
 from bdt_core.spec import AuditSpec
-from bdt_pipeline.assets.config import clear_failures
 from bdt_pipeline.assets.views import gate_metadata
+from bdt_pipeline.resources.config import clear_failures
 
 
 def build_bias_gate_checks(

@@ -7,10 +7,10 @@ import dagster as dg
 
 from bdt_core.spec import AnyLimit, MetricLimit
 from bdt_pipeline.assets.common import AuditAssets
-from bdt_pipeline.assets.config import clear_failures
 from bdt_pipeline.assets.values import GroupMetrics, GroupScores
 from bdt_pipeline.assets.views_groups import limit as limit_metadata
 from bdt_pipeline.checks.quality import spec_of_run
+from bdt_pipeline.resources.config import clear_failures
 
 
 def metric_checks(audit: AuditAssets) -> dg.AssetChecksDefinition:

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import dagster as dg
 
 from bdt_pipeline.assets.common import AuditAssets
-from bdt_pipeline.assets.config import clear_failures
 from bdt_pipeline.assets.values import History
 from bdt_pipeline.assets.views_history import finding as finding_metadata
+from bdt_pipeline.resources.config import clear_failures
 
 DRIFT, VOLUME, DIFFERENCE = "no_drift", "enough_volume", "no_difference_over_time"
 _DESCRIPTIONS = {

@@ -8,10 +8,10 @@ import dagster as dg
 
 from bdt_core.spec import AuditSpec
 from bdt_pipeline.assets.common import AuditAssets
-from bdt_pipeline.assets.config import clear_failures, effective_spec
 from bdt_pipeline.assets.large_tables import is_large_source
 from bdt_pipeline.assets.values import AuditTable, DataFrame
 from bdt_pipeline.assets.views import table_of
+from bdt_pipeline.resources.config import clear_failures, effective_spec
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 import yaml
 
+from bdt_core import words
 from bdt_core.audit import audit
 from bdt_core.errors import OutputError, SpecError
-from bdt_core.report import text
 from bdt_core.report.annotations import Place, github_annotations, gitlab_code_quality
 from bdt_core.report.comment import render_comment
 from bdt_core.report.gate_result import GateResult, build_gate_result
@@ -149,20 +149,20 @@ def _tell_github(summary: str, result: GateResult) -> None:
     _append(os.environ.get("GITHUB_OUTPUT"), "\n".join(f"{name}={value}" for name, value in outputs.items()))
 
 
-def _append(path: str | None, words: str) -> None:
+def _append(path: str | None, phrase: str) -> None:
     if not path:
         return
     try:
         with Path(path).open("a", encoding="utf-8", errors="backslashreplace") as stream:
-            stream.write(words + "\n")
+            stream.write(phrase + "\n")
     except OSError as error:
         raise OutputError(f"{path} cannot be written: {error.strerror or error}.") from None
 
 
-def _put(path: Path, words: str) -> None:
+def _put(path: Path, phrase: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _write(path, (words + "\n").encode(errors="backslashreplace"))
+        _write(path, (phrase + "\n").encode(errors="backslashreplace"))
     except OSError as error:
         raise OutputError(f"{path} cannot be written: {error.strerror or error}. Name another file.") from None
 
@@ -189,4 +189,4 @@ def _in_repository(path: Path) -> str:
     """The file as the repository names it, when it lies in there."""
     top = Path(os.environ.get("GITHUB_WORKSPACE") or os.environ.get("CI_PROJECT_DIR") or ".").resolve()
     whole = path.resolve()
-    return str(text.printable((whole.relative_to(top) if whole.is_relative_to(top) else path).as_posix()))
+    return str(words.printable((whole.relative_to(top) if whole.is_relative_to(top) else path).as_posix()))

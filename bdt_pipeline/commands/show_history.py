@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from bdt_core import words
 from bdt_core.errors import OutputError, SourceError, SpecError, did_you_mean
-from bdt_core.report import text
 from bdt_pipeline.assets.views_history import HEADER, row
 
 if TYPE_CHECKING:
@@ -115,13 +115,13 @@ def _print(name: str, history: History, unreadable: list[str]) -> None:
     for grouping in history.groupings:
         table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
         for head in (f"by {grouping.facet}", f"less {grouping.reference}", *HEADER):
-            table.add_column(escape(text.printable(head)), overflow="fold")
+            table.add_column(escape(words.printable(head)), overflow="fold")
         for one in grouping.streams:
             latest, so_far, trend, *rest = row(one, history)
             if console.width < _NARROW:
                 trend = trend.split(" [")[0]
             cells = (one.metric.replace("_", " "), one.group, latest, so_far, trend, *rest)
-            table.add_row(*(escape(text.printable(cell)) for cell in cells))
+            table.add_row(*(escape(words.printable(cell)) for cell in cells))
         if grouping.streams:
             console.print(table, "")
     if history.streams:
@@ -133,17 +133,17 @@ def _print(name: str, history: History, unreadable: list[str]) -> None:
         )
     for limit in history.limits:
         word = limit.verdict.replace("_", " ").upper()
-        console.print(f"\n[bold {_COLORS[limit.verdict]}]{word}[/]  {escape(text.printable(limit.sentence))}")
+        console.print(f"\n[bold {_COLORS[limit.verdict]}]{word}[/]  {escape(words.printable(limit.sentence))}")
     for finding in (difference_finding(history), drift_finding(history), volume_finding(history)):
         if not finding.passed:
-            console.print(f"\n[yellow]{finding.severity}[/]  {escape(text.printable(finding.sentence))}")
-            console.print(f"  {escape(text.printable(finding.recommendation))}")
+            console.print(f"\n[yellow]{finding.severity}[/]  {escape(words.printable(finding.sentence))}")
+            console.print(f"  {escape(words.printable(finding.recommendation))}")
     small = [f"{one.facet}: {group}" for one in history.groupings for group in one.too_small]
     notes = [*history.notes, *(f"{one} holds no batch and is left out." for one in unreadable)]
     if small:
         notes.append(f"Too few rows to be followed: {', '.join(small)}.")
     for note in notes:
-        console.print(f"\n[yellow]Note:[/] {escape(text.printable(note))}")
+        console.print(f"\n[yellow]Note:[/] {escape(words.printable(note))}")
 
 
 def _draw(history: History, out: Path) -> None:

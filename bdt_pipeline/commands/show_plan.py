@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from bdt_core.plan import Plan
-from bdt_core.report import text
+from bdt_core import words
+from bdt_core.inference.plan import Plan
 
 
 def plan_in_words(plan: Plan) -> str:
     """The plan as a sentence and a table."""
-    gap = text.size(plan.difference, "rate")
+    gap = words.size(plan.difference, "rate")
     told = (
-        f"{plan.rows:,} rows leave {plan.test_rows:,} for testing, at a rate of {text.percent(plan.base_rate)} among "
+        f"{plan.rows:,} rows leave {plan.test_rows:,} for testing, at a rate of {words.percent(plan.base_rate)} among "
         f"everybody else, level {plan.alpha:g} and power {plan.power:.0%}."
     )
     if plan.min_cluster_share is None:
         found = f"A difference of {gap} does not show in any group of a table of this size."
     else:
         found = (
-            f"A difference of {gap} shows in groups of at least {text.percent(plan.min_cluster_share)} of the rows: "
+            f"A difference of {gap} shows in groups of at least {words.percent(plan.min_cluster_share)} of the rows: "
             f"clustering.min_cluster_size: {plan.min_cluster_rows}"
         )
     lines = [told, found, "", f"{'group':>8} {'test rows':>10} {'shows from':>14} {'rows needed for ' + gap:>28}"]
     for row in plan.by_share:
-        shows = "nothing" if row.detectable is None else text.size(row.detectable, "rate")
+        shows = "nothing" if row.detectable is None else words.size(row.detectable, "rate")
         lines.append(f"{row.share:>8.0%} {row.test_rows:>10,} {shows:>14} {row.rows_needed:>28,}")
     return "\n".join(lines)

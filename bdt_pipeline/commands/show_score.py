@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from bdt_core import words
 from bdt_core.errors import SpecError, did_you_mean
 from bdt_core.fairness.score_calculator import (
     PARTS,
@@ -18,7 +19,6 @@ from bdt_core.fairness.score_calculator import (
     factors,
     severity_of,
 )
-from bdt_core.report import text
 
 _WIDTH = 100
 _COLUMNS: dict[str, PartName] = {
@@ -119,7 +119,7 @@ def _table(result: BiasScore, given: Given) -> list[str]:
                 ends = (f"{rates[part][0]:.4f}", f"{rates[part][1]:.4f}")
             else:
                 ends = (f"{one.lowest} {min(rates[part]):.4f}", f"{one.highest} {max(rates[part]):.4f}")
-            signed = f"{one.signed:+.4f}".replace("-", text.MINUS) if one.signed is not None else ""
+            signed = f"{one.signed:+.4f}".replace("-", words.MINUS) if one.signed is not None else ""
             adds = f"{weight[part] * one.value:.4f}" if len(parts) > 1 else ""
             rows.append((f"  {_NAMES[part]}", *ends, signed, f"{one.value:.4f}" if len(parts) > 1 or not two else "",
                          f"{weight[part]:.4f}" if len(parts) > 1 else "", adds, ""))  # fmt: skip
@@ -162,7 +162,7 @@ def _uncertainty(result: BiasScore) -> list[str]:
     return [
         f"{result.confidence * 100:.4g} % interval: {result.low:.4f} to {result.high:.4f}.",
         f"Noise floor: with no bias at all, groups of this size score {result.noise_mean:.4f} on average and up to "
-        f"{result.noise_high:.4f} in 95 % of cases. This score is {above} it ({text.p_value(result.p_value)}).",
+        f"{result.noise_high:.4f} in 95 % of cases. This score is {above} it ({words.p_value(result.p_value)}).",
         "How far scores vary within a group is not known; the widest possible spread is taken.",
     ]
 

@@ -7,7 +7,7 @@ from typing import Any
 import dagster as dg
 
 from bdt_core.spec import AuditSpec
-from bdt_pipeline.assets.config import config_schema
+from bdt_pipeline.resources.config import config_schema
 
 _DESCRIPTION = "What works on a table that is larger than memory: this process, or a Dask cluster."
 

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 _FRAME = b"bdt.frame"
 _RESULTS = {
     "Clusters": "bdt_core.clustering.clusters",
-    "ClusterSignificance": "bdt_core.significance",
-    "FeatureDifferences": "bdt_core.differences",
-    "LocalBias": "bdt_core.clustering.local_bias",
+    "ClusterSignificance": "bdt_core.significance.clusters",
+    "FeatureDifferences": "bdt_core.significance.features",
+    "LocalBias": "bdt_core.local_bias.finding",
     "Mitigation": "bdt_core.mitigation",
     "Slices": "bdt_core.slices",
     "GroupCounts": "bdt_core.fairness.declared_groups",

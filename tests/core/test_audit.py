@@ -12,10 +12,10 @@ import pytest
 
 from bdt_core.audit import STAGES, audit
 from bdt_core.clustering.clusters import Clusters
-from bdt_core.differences import FeatureDifferences
 from bdt_core.errors import BDTError
 from bdt_core.report.write import canonical_json
-from bdt_core.significance import ClusterSignificance
+from bdt_core.significance.clusters import ClusterSignificance
+from bdt_core.significance.features import FeatureDifferences
 from bdt_core.table.sources import read_table
 
 COMPAS = {

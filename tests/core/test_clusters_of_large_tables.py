@@ -9,15 +9,15 @@ import pandas as pd
 import pytest
 
 from bdt_core.clustering.clusters import find_clusters
-from bdt_core.differences import FeatureDifferences, compare_features
-from bdt_core.group_summaries import MISSING, Drawn, level_counts, mean_and_sd, summarise_bias_variable
 from bdt_core.shards.engine import LocalEngine
 from bdt_core.shards.ingest import ingest
 from bdt_core.shards.scratch import scratch_folder
-from bdt_core.significance import ClusterSignificance, compare_clusters
+from bdt_core.significance.clusters import ClusterSignificance, compare_clusters
+from bdt_core.significance.features import FeatureDifferences, compare_features
 from bdt_core.slices.stage import find_bias_slices, judge_slices
 from bdt_core.spec import SliceSearch, parse_spec
 from bdt_core.table.split import split_rows
+from bdt_core.table.summaries import MISSING, Drawn, level_counts, mean_and_sd, summarise_bias_variable
 from bdt_core.table.validate import validate
 from tests.core.tables_in_blocks import TableInBlocks
 

@@ -5,7 +5,7 @@ import pytest
 
 from bdt_core.errors import SpecError
 from bdt_core.inference import compare_counts
-from bdt_core.plan import plan
+from bdt_core.inference.plan import plan
 
 
 def test_a_group_of_the_planned_size_shows_the_difference_as_often_as_promised():

@@ -15,7 +15,6 @@ import pytest
 
 from bdt_core.clustering.clusters import find_clusters
 from bdt_core.depth import look_deeper
-from bdt_core.differences import compare_features
 from bdt_core.fairness.declared_groups import compare_groups, count_groups, score_groups
 from bdt_core.report.document import build_document
 from bdt_core.report.html import render_html
@@ -23,7 +22,8 @@ from bdt_core.report.schema import document_schema
 from bdt_core.report.wording import MOST_DISTINCT, more_than_counted
 from bdt_core.shards.engine import LocalEngine
 from bdt_core.shards.ingest import ingest
-from bdt_core.significance import compare_clusters
+from bdt_core.significance.clusters import compare_clusters
+from bdt_core.significance.features import compare_features
 from bdt_core.spec import parse_spec
 from bdt_core.table import facts
 from bdt_core.table.split import split_rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typer.testing import CliRunner
 
-from bdt_core.plan import plan
+from bdt_core.inference.plan import plan
 from bdt_pipeline.cli import app
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from bdt_core.errors import SpecError
 from bdt_core.spec import AuditSpec, parse_spec
-from bdt_pipeline.assets.config import clear_failures, config_schema, effective_spec
+from bdt_pipeline.resources.config import clear_failures, config_schema, effective_spec
 
 KEYS = [key for key in AuditSpec.model_fields if key != "name"]
 SPEC = parse_spec(

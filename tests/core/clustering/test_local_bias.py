@@ -10,7 +10,9 @@ import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from bdt_core.clustering.local_bias import (
+from bdt_core.errors import DataError, SourceError, SpecError
+from bdt_core.inference import adjust_p_values, compare_counts, mid_p_value
+from bdt_core.local_bias.finding import (
     LocalBias,
     LocalBiasSettings,
     LocalRows,
@@ -18,8 +20,6 @@ from bdt_core.clustering.local_bias import (
     read_embeddings,
     summarise_gaps,
 )
-from bdt_core.errors import DataError, SourceError, SpecError
-from bdt_core.inference import adjust_p_values, compare_counts, mid_p_value
 
 # Zhao & Chang (2020), tables 8 and 9, race: white rows, black rows, white accuracy, black accuracy in percent. The
 # last three lines of table 9 are filled in from the printed output of the authors' published notebook.

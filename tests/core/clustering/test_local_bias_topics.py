@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bdt_core.clustering.cluster_topics import feature_differences, nearest_rows, top_words
 from bdt_core.errors import DataError, SpecError
 from bdt_core.inference import compare_samples
+from bdt_core.local_bias.topics import feature_differences, nearest_rows, top_words
 
 TEXTS = ["dogs bark at night", "dogs chase cats", "cats sleep all night"] * 6 + ["stocks fell", "bonds rose fast"] * 9
 LABELS = np.repeat([0, 1], 18)

@@ -14,12 +14,12 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import roc_auc_score
 
-from bdt_core.clustering.local import search
-from bdt_core.clustering.local.inputs import outcome_of
-from bdt_core.clustering.local.partition import merge_small
-from bdt_core.clustering.local.seeding import kmeans_plus_plus
-from bdt_core.clustering.logan import LOGAN, Partition
 from bdt_core.errors import BDTError, DataError, SpecError
+from bdt_core.local_bias import search
+from bdt_core.local_bias.inputs import outcome_of
+from bdt_core.local_bias.logan import LOGAN, Partition
+from bdt_core.local_bias.partition import merge_small
+from bdt_core.local_bias.seeding import kmeans_plus_plus
 
 
 def noise(n=600, p=4, seed=0, share=0.4, rate=0.8, dtype="float64"):

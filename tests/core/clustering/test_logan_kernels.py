@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from bdt_core.clustering import logan_kernels as kernels
+from bdt_core.local_bias import kernels
 
 
 def on_grid(values, dtype):

@@ -15,8 +15,8 @@ from bdt_core.errors import DataError
 from bdt_core.fairness import declared_groups, drawn_rows, measured_rows
 from bdt_core.fairness.declared_groups import GroupMetrics, compare_groups, count_groups
 from bdt_core.fairness.drawn_rows import draw_rows
-from bdt_core.fairness.source_blocks import in_blocks
 from bdt_core.spec import parse_spec
+from bdt_core.table.source_blocks import in_blocks
 from tests.core.tables_in_blocks import SourceInBlocks, cut
 
 N = 4_000

@@ -10,6 +10,7 @@ import xml.etree.ElementTree as ET
 import jsonschema
 import pytest
 
+from bdt_core import words
 from bdt_core.audit import audit
 from bdt_core.report import (
     canonical_json,
@@ -19,7 +20,6 @@ from bdt_core.report import (
     render_markdown,
     render_notebook,
     render_pdf,
-    text,
 )
 from bdt_core.report.blocks import Bullets, Figure, Folded, Paragraph, Table
 from bdt_core.report.figure_axis import scale
@@ -43,7 +43,7 @@ from tests.core.report.sample_document import DOCUMENTS, HOSTILE, fail, untested
 
 FIGURES = ("slices", "slices_lattice", "local_bias", "mitigation")
 TITLES = ("Intersections", "Local bias", "Mitigation")
-SEEN = text.printable(HOSTILE)
+SEEN = words.printable(HOSTILE)
 every_sample = pytest.mark.parametrize("name", list(DEEP))
 
 
@@ -185,11 +185,13 @@ def _unknown_numbers(document, part):
     shown = {"0.001", "0.01"}
     for x in numbers({part: document[part]}):
         size = x if isinstance(x, str) else abs(x)
-        forms = [text.number(size), text.percent(size), text.size(size, "rate"), text.p_number(size)]
-        forms += [text.count(int(x))] if not isinstance(x, str) and x == int(x) else []
-        shown |= {one.removesuffix(" %").removesuffix(" points").removeprefix("< ").lstrip(text.MINUS) for one in forms}
+        forms = [words.number(size), words.percent(size), words.size(size, "rate"), words.p_number(size)]
+        forms += [words.count(int(x))] if not isinstance(x, str) and x == int(x) else []
+        shown |= {
+            one.removesuffix(" %").removesuffix(" points").removeprefix("< ").lstrip(words.MINUS) for one in forms
+        }
     settings = document[part].get("settings", document[part])
-    shown |= {text.number(100 * (1 - settings["alpha"])), "80"}  # of intervals, of power
+    shown |= {words.number(100 * (1 - settings["alpha"])), "80"}  # of intervals, of power
     pattern = re.compile(r"infinite|\d[\d,]*(?:\.\d+)?(?: × 10[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+)?")
     for one in blocks(document, Table, part):
         for cells in one.rows:
@@ -213,7 +215,7 @@ def test_the_check_of_numbers_can_fail():
     rows = table(document, "Intersections that fare", "slices").rows
     document["slices"]["slices"] = [{**one, "ratio_to_overall": None} for one in document["slices"]["slices"]]
     assert rows[0][5].text == "1.43"
-    assert "1.43" not in {text.number(one) for one in numbers(document["slices"])}
+    assert "1.43" not in {words.number(one) for one in numbers(document["slices"])}
 
 
 @pytest.mark.parametrize("without", [{}, dict.fromkeys(PARTS)])
@@ -231,9 +233,9 @@ def test_each_part_stands_alone(part):
     assert {name for name in figure_names(document) if name in FIGURES} == {
         name for name in FIGURES if name.startswith(part)
     }
-    words = " ".join(one.text for one in section(document, "method").blocks if isinstance(one, Paragraph))
+    phrase = " ".join(one.text for one in section(document, "method").blocks if isinstance(one, Paragraph))
     heads = {"slices": "Intersections are found", "local_bias": "LOGAN", "mitigation": "exact sweep"}
-    assert {one for one, head in heads.items() if head in words} == {part}
+    assert {one for one, head in heads.items() if head in phrase} == {part}
 
 
 def test_slices_stand_in_a_table_with_everything_that_was_asked_for():
@@ -251,13 +253,13 @@ def test_slices_stand_in_a_table_with_everything_that_was_asked_for():
 
 
 def test_slices_are_told_how_they_were_searched_and_tested():
-    words = told(deep(), "slices")
-    assert "481 have at least 32 train rows" in words
-    assert "The worst of them on the 3,170 train rows were tested for harm on the 793 test rows" in words
-    assert "95 tests, all of them counted in the correction" in words
-    assert "at most 10 % are expected to be so by chance" in words
-    assert "2 fare significantly worse than everybody else. One more is significant too" in words
-    assert "Left out, without a known outcome: 12 rows." in words
+    phrase = told(deep(), "slices")
+    assert "481 have at least 32 train rows" in phrase
+    assert "The worst of them on the 3,170 train rows were tested for harm on the 793 test rows" in phrase
+    assert "95 tests, all of them counted in the correction" in phrase
+    assert "at most 10 % are expected to be so by chance" in phrase
+    assert "2 fare significantly worse than everybody else. One more is significant too" in phrase
+    assert "Left out, without a known outcome: 12 rows." in phrase
     assert "permutations of the largest statistic" in told(in_sample(), "slices")
     (excluded,) = blocks(deep(), Bullets, "slices")
     assert excluded.items == ("Not searched: person_id, its values are nearly all different.",)
@@ -293,7 +295,7 @@ def test_a_slice_with_few_rows_is_printed_without_values():
     for name, reason in ((small["name"], "fewer than 30 rows"), ("age <= 25 and priors_count > 4", "30 rows")):
         assert rows[name][2].text == "not testable"
         assert reason in rows[name][2].note
-        assert {cell.text for cell in rows[name][3:]} == {text.NOTHING}
+        assert {cell.text for cell in rows[name][3:]} == {words.NOTHING}
     assert "58.6 %" not in " ".join(svg_texts(document, "slices"))
     assert "58.6 %" not in render_markdown(document)
     assert "too few rows" in svg_texts(document, "slices_lattice")
@@ -303,9 +305,9 @@ def test_nothing_tested_is_told_with_its_reason():
     document = nothing_found()
     assert "No intersection was tested: no column is left." in told(document, "slices")
     assert "nothing is said about local bias here" in told(document, "local_bias")
-    words = told(document, "mitigation")
-    assert "No thresholds could be chosen. Thresholds by race need two groups with enough rows; none has." in words
-    assert "nothing is recommended" in words
+    phrase = told(document, "mitigation")
+    assert "No thresholds could be chosen. Thresholds by race need two groups with enough rows; none has." in phrase
+    assert "nothing is recommended" in phrase
     assert not set(FIGURES) & set(figure_names(document))
     assert not blocks(document, Table, "mitigation")
 
@@ -329,7 +331,7 @@ def test_values_of_a_number_have_no_percentages_and_harm_points_left():
     document = of_values()
     found = table(document, "Intersections that fare", "slices")
     assert [one.label for one in found.columns][2:5] == ["Income", "Everybody else", "Difference"]
-    assert [one.text for one in found.rows[0]][2:5] == ["1,834", "2,410", f"{text.MINUS}576"]
+    assert [one.text for one in found.rows[0]][2:5] == ["1,834", "2,410", f"{words.MINUS}576"]
     assert not any("%" in cell.text for cell in found.rows[0])
     texts = svg_texts(document, "slices")
     assert "← worse" in texts
@@ -358,10 +360,10 @@ def test_clusters_of_local_bias_have_their_gaps_and_findings():
 
 def test_what_local_bias_found_again_is_told():
     document = deep()
-    words = told(document, "local_bias")
+    phrase = told(document, "local_bias")
     assert (
         "In 1 of 3 clusters tested the gap is confirmed: cluster 0, where Caucasian is ahead of African-American by "
-        "13.2 points. 1 could not be tested, for too few rows." in words
+        "13.2 points. 1 could not be tested, for too few rows." in phrase
     )
     document["local_bias"]["logan"]["clusters"][0]["held_out"]["confirmed"] = False
     assert "In none of the 3 clusters tested is the gap" in told(document, "local_bias")
@@ -385,9 +387,9 @@ def test_words_say_whether_the_published_figures_mean_anything(kmeans, test, say
     document = deep()
     document["local_bias"]["kmeans"]["train"] = kmeans
     document["local_bias"]["logan"]["test"] = test
-    words = told(document, "local_bias")
-    assert [one for one in says if one not in words] == []
-    assert [one for one in not_says if one in words] == []
+    phrase = told(document, "local_bias")
+    assert [one for one in says if one not in phrase] == []
+    assert [one for one in not_says if one in phrase] == []
 
 
 def test_published_figures_stand_beside_what_chance_gives():
@@ -447,11 +449,11 @@ def test_mitigation_recommends_first_and_then_tells_what_was_measured():
     assert first.items == (
         "Predictive equality difference by race: Thresholds by race on decile_score were measured to do this.",
     )
-    words = told(document, "mitigation")
-    assert "of those that leave true positive rates at most 5.0 points apart, the ones with the best accuracy" in words
-    assert f"{text.MINUS}0.4 points [95 % CI {text.MINUS}2.2 to +1.5], by a comparison of the same rows" in words
-    assert "Asian (28 train rows; 30 are needed)" in words
-    assert "Without a value: decile_score in 11." in words
+    phrase = told(document, "mitigation")
+    assert "of those that leave true positive rates at most 5.0 points apart, the ones with the best accuracy" in phrase
+    assert f"{words.MINUS}0.4 points [95 % CI {words.MINUS}2.2 to +1.5], by a comparison of the same rows" in phrase
+    assert "Asian (28 train rows; 30 are needed)" in phrase
+    assert "Without a value: decile_score in 11." in phrase
 
 
 def test_thresholds_and_whom_they_select():
@@ -460,8 +462,8 @@ def test_thresholds_and_whom_they_select():
     assert rows == {
         "African-American": ["490", "5", "7", "0", "155"],
         "Caucasian": ["490", "5", "nobody", "0", "165"],
-        "Hispanic": ["490", text.NOTHING, "4 (25.0 %) or 6 (75.0 %)", "9", "3"],
-        SMALL_GROUP: ["490", "5", "everybody", "not printed", text.NOTHING],
+        "Hispanic": ["490", words.NOTHING, "4 (25.0 %) or 6 (75.0 %)", "9", "3"],
+        SMALL_GROUP: ["490", "5", "everybody", "not printed", words.NOTHING],
     }
     rates = table(deep(), "On the test rows", "mitigation")
     assert SMALL_GROUP not in {row[0].text for row in rates.rows}
@@ -485,7 +487,7 @@ def test_weights_and_proxies_stand_in_the_depth():
     document = deep()
     weights = table(document, "Weights by group and label", "mitigation")
     assert [one.text for one in weights.rows[0]] == ["African-American", "negative", "1,436", "1,619", "1.13"]
-    assert weights.rows[1][4].text == text.NOTHING
+    assert weights.rows[1][4].text == words.NOTHING
     assert "no weight can mend it: African-American, 1." in told(document, "mitigation")
     proxies = table(document, "How well each feature tells", "mitigation")
     assert [one.text for one in proxies.rows[0]] == [
@@ -549,8 +551,8 @@ def test_every_form_has_the_three_parts(form):
     }[form]()
     for title in TITLES:
         assert title in drawn
-    for words in ("Difference, points", "not confirmed", "No longer selected", "gives as much"):
-        assert words in drawn
+    for phrase in ("Difference, points", "not confirmed", "No longer selected", "gives as much"):
+        assert phrase in drawn
 
 
 def test_figures_are_told_to_those_who_cannot_see_them():
@@ -577,13 +579,13 @@ def test_texts_of_the_figures_do_not_overlap(name):
             renderer = FigureCanvasAgg(sheet.figure).get_renderer()
             boxes = [(one.get_text(), one.get_window_extent(renderer)) for one in sheet.figure.texts]
         page = sheet.figure.bbox
-        for number, (words, box) in enumerate(boxes):
-            assert page.x0 <= box.x0, words
-            assert box.x1 <= page.x1, words
-            assert page.y0 <= box.y0, words
+        for number, (phrase, box) in enumerate(boxes):
+            assert page.x0 <= box.x0, phrase
+            assert box.x1 <= page.x1, phrase
+            assert page.y0 <= box.y0, phrase
             for other, there in boxes[:number]:
                 apart = box.x1 <= there.x0 or there.x1 <= box.x0 or box.y1 <= there.y0 + 1 or there.y1 <= box.y0 + 1
-                assert apart, (figure, words, other)
+                assert apart, (figure, phrase, other)
 
 
 def test_the_same_document_gives_the_same_bytes():

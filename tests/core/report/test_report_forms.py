@@ -14,6 +14,7 @@ import xml.etree.ElementTree as ET
 import pypdf
 import pytest
 
+from bdt_core import words
 from bdt_core.report import (
     canonical_json,
     figure_png,
@@ -22,7 +23,6 @@ from bdt_core.report import (
     render_markdown,
     render_notebook,
     render_pdf,
-    text,
 )
 from bdt_core.report.figures import figure_names
 from bdt_core.report.page import build_page
@@ -30,7 +30,7 @@ from tests.core.report.drawn import html_of, pdf_of, pdf_words
 from tests.core.report.sample_document import DOCUMENTS, HOSTILE, fail
 
 every_document = pytest.mark.parametrize("name", [name for name in DOCUMENTS if name != "wide"])
-SEEN = text.printable(HOSTILE)
+SEEN = words.printable(HOSTILE)
 
 
 class Reader(html.parser.HTMLParser):
@@ -114,7 +114,7 @@ def test_html_colours_have_enough_contrast():
 
     grey, ink, link, soft = (root[name] for name in ("grey", "ink", "link", "soft"))
     pairs = [(ink, "#fff"), (grey, "#fff"), (grey, soft), (link, "#fff")]
-    for verdict in text.VERDICT_WORDS:
+    for verdict in words.VERDICT_WORDS:
         tint = re.search(rf"\.{verdict} {{ background: (#\w+)", style).group(1)
         pairs += [(re.search(rf"\.{verdict} h2 {{ color: (#\w+)", style).group(1), tint), (ink, tint)]
     pairs += [(colour, "#fff") for colour in re.findall(r"\.(?:harm|good) {{? ?color: (#\w+)", style)]
@@ -132,11 +132,11 @@ def test_pdf_says_verdict_headline_and_warnings(name):
     document = DOCUMENTS[name]()
     assert pdf_of(name).startswith(b"%PDF")
     told = build_page(document)
-    words = pdf_words(name)
+    phrase = pdf_words(name)
     for said in (told.verdict_word, told.verdict_sentence, told.headline, *told.warnings, told.caution):
-        assert said.replace(" ", "") in words.replace(" ", "")
+        assert said.replace(" ", "") in phrase.replace(" ", "")
     for section in told.sections:
-        assert section.title in words
+        assert section.title in phrase
 
 
 def test_pdf_carries_no_date_and_is_tagged():
@@ -258,7 +258,7 @@ def test_a_cluster_too_small_to_test_shows_no_rate_but_says_why():
         for row in table.rows
         if row[0].text == "2"
     ]
-    assert [cell.text for cell in row[3:7]] == [text.NOTHING] * 4
+    assert [cell.text for cell in row[3:7]] == [words.NOTHING] * 4
     assert (row[7].text, row[7].note) == ("not testable", "a side has fewer than 30 rows")
 
 

@@ -9,7 +9,8 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from bdt_core.report import figure_svg, render_html, render_markdown, render_pdf, text
+from bdt_core import words
+from bdt_core.report import figure_svg, render_html, render_markdown, render_pdf
 from bdt_core.report.blocks import Bullets, Figure, Folded, Paragraph, Subheading, Table
 from bdt_core.report.figures import figure_names
 from bdt_core.report.page import build_page
@@ -20,7 +21,7 @@ from tests.core.report.sample_document import HOSTILE, fail, hostile, many
 from tests.core.report.sample_groups import BOTH, MIN_ROWS, RACE, SEX, facet, groups_part, metric_limit
 
 SMALL = ("Native American", "Native American & Female", "Native American & Male")
-SEEN = text.printable(HOSTILE)
+SEEN = words.printable(HOSTILE)
 
 
 def section(document, name="groups"):
@@ -88,9 +89,11 @@ def test_every_number_in_the_tables_is_in_the_document():
     shown = set()
     for x in numbers({"groups": document["groups"], "gate": document["gate"]}):
         size = x if isinstance(x, str) else abs(x)
-        forms = [text.number(size), text.percent(size), text.size(size, "rate"), text.p_number(size)]
-        forms += [text.count(int(x))] if not isinstance(x, str) and x == int(x) else []
-        shown |= {one.removesuffix(" %").removesuffix(" points").removeprefix("< ").lstrip(text.MINUS) for one in forms}
+        forms = [words.number(size), words.percent(size), words.size(size, "rate"), words.p_number(size)]
+        forms += [words.count(int(x))] if not isinstance(x, str) and x == int(x) else []
+        shown |= {
+            one.removesuffix(" %").removesuffix(" points").removeprefix("< ").lstrip(words.MINUS) for one in forms
+        }
     pattern = re.compile(r"infinite|\d[\d,]*(?:\.\d+)?(?: × 10[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+)?")
     counted = 0
     for one in [*blocks(document, Table), *blocks(document, Table, "gate")]:
@@ -125,7 +128,7 @@ def test_a_small_group_keeps_its_row_count_and_nothing_else(form):
     for name, cells in found.items():
         assert cells[0][0] == str(counts[name])
         assert cells[1] == ("not printed", "fewer than 30 rows" if form == "tables" else "")
-        assert {cell for cell, _ in cells[2:]} == {text.NOTHING}
+        assert {cell for cell, _ in cells[2:]} == {words.NOTHING}
 
 
 def test_a_small_group_has_no_rate_in_figures_nor_in_what_is_read_aloud():
@@ -261,7 +264,7 @@ def test_criteria_name_the_lowest_and_highest_group_and_those_left_out():
     assert found[1].text.replace("\u00a0", " ") == "Asian 0.0 % to African-American 58.5 %"
     assert found[0].note == "equal selection rates; without Native American, for too few rows"
     both = row(fail(), "Are the groups of race alike?", "Equalized odds")
-    assert both[1].text == text.NOTHING
+    assert both[1].text == words.NOTHING
     infinite = row(fail(), "Are the groups of race alike?", "Treatment equality")
     assert (infinite[2].text, infinite[2].note) == ("infinite", "[0 to\u00a0infinite]")
 
@@ -301,7 +304,7 @@ def test_clarify_has_21_metrics_with_names_and_no_bias_values():
 
 
 def test_clarify_knows_the_names_that_the_library_gives():
-    from bdt_core.fairness.clarify import DESCRIPTIONS
+    from bdt_core.clarify.analysis import DESCRIPTIONS
     from bdt_core.fairness.comparisons import RANGES
     from bdt_core.fairness.rates import RATES
     from bdt_core.report.wording_groups import RATE_NAMES
@@ -315,9 +318,9 @@ def test_differences_take_the_limits_that_hold_together():
     document = fail()
     values = document["groups"]["facets"][0]["against_reference"][0]["values"]
     found = row(document, "Rate less that of African-American", "Selection rate")
-    low, high = (text.signed(values[2][end], "rate") for end in ("together_low", "together_high"))
+    low, high = (words.signed(values[2][end], "rate") for end in ("together_low", "together_high"))
     assert (found[1].text, found[1].note) == (
-        text.signed(values[2]["estimate"], "rate"),
+        words.signed(values[2]["estimate"], "rate"),
         f"[{low} to\u00a0{high}]",
     )
     assert "hold for all groups at once" in table(document, "Rate less that of African-American").caption
@@ -336,9 +339,9 @@ def test_limits_on_clusters_and_on_metrics_in_one_table():
         ("stops what stands behind the gate", ""),
     ]
     assert rows[2][0][1] == "each group less African-American & Male; decided by Caucasian & Female"
-    assert rows[2][1] == (f"{text.MINUS}0.1 to 0.1", "by the value alone")
-    assert rows[2][2] == (f"{text.MINUS}0.0562", f"[{text.MINUS}infinite to\u00a00.0232]")
-    assert rows[3] == [("AUC by sex", ""), ("at least 0.8", ""), (text.NOTHING, ""), ("Not testable", ""),
+    assert rows[2][1] == (f"{words.MINUS}0.1 to 0.1", "by the value alone")
+    assert rows[2][2] == (f"{words.MINUS}0.0562", f"[{words.MINUS}infinite to\u00a00.0232]")
+    assert rows[3] == [("AUC by sex", ""), ("at least 0.8", ""), (words.NOTHING, ""), ("Not testable", ""),
                        ("lets pass with a warning", "")]  # fmt: skip
     assert len(blocks(document, Bullets, "gate")[0].items) == 4
 
@@ -353,13 +356,13 @@ def test_limits_on_metrics_are_not_drawn_among_the_clusters():
 
 def test_the_meaning_of_a_verdict_fits_the_rule():
     document = fail()
-    assert build_page(document).verdict_meaning == text.VERDICT_MEANINGS["fail"]
+    assert build_page(document).verdict_meaning == words.VERDICT_MEANINGS["fail"]
     by_value = metric_limit(rule="point", sentence="The value is beyond it.")
     document |= {"gate": [by_value], "verdict": {**document["verdict"], "sentence": by_value["sentence"]}}
-    assert build_page(document).verdict_meaning == text.POINT_MEANINGS["fail"]
-    assert "chance alone can" in text.POINT_MEANINGS["fail"]
+    assert build_page(document).verdict_meaning == words.POINT_MEANINGS["fail"]
+    assert "chance alone can" in words.POINT_MEANINGS["fail"]
     document["spec"]["require"] = "majority"
-    assert build_page(document).verdict_meaning == text.MAJORITY_MEANINGS["fail"]
+    assert build_page(document).verdict_meaning == words.MAJORITY_MEANINGS["fail"]
     assert blocks(document, Paragraph, "gate")[0].text == "Of these limits more than half must hold."
 
 
@@ -469,12 +472,12 @@ def test_texts_of_a_figure_do_not_overlap():
             renderer = FigureCanvasAgg(sheet.figure).get_renderer()
             boxes = [(one.get_text(), one.get_window_extent(renderer)) for one in sheet.figure.texts]
         page = sheet.figure.bbox
-        for number, (words, box) in enumerate(boxes):
-            assert page.x0 <= box.x0, words
-            assert box.x1 <= page.x1, words
+        for number, (phrase, box) in enumerate(boxes):
+            assert page.x0 <= box.x0, phrase
+            assert box.x1 <= page.x1, phrase
             for other, there in boxes[:number]:
                 apart = box.x1 <= there.x0 or there.x1 <= box.x0 or box.y1 <= there.y0 + 1 or there.y1 <= box.y0 + 1
-                assert apart, (words, other)
+                assert apart, (phrase, other)
 
 
 def test_row_order_of_groups_does_not_change_the_drawing():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bdt_core.table import kernels
+from bdt_core.inference import sum_kernels as kernels
 
 # Halves, which must go to the even neighbour, and what remains of -0.0.
 HALVES = np.array([-2.5, -1.5, -0.5, -0.1, -0.0, 0.0, 0.5, 1.5, 2.5])

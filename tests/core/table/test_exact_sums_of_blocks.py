@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bdt_core.table.exact import (
+from bdt_core.inference.exact_sums import (
     Span,
     exact_sum,
     mean_and_std,

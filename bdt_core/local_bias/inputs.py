@@ -7,8 +7,8 @@ from typing import Any, get_args
 import numpy as np
 import numpy.typing as npt
 
-from bdt_core.clustering.local.metrics import Floats, Metric, Outcome
 from bdt_core.errors import DataError, SpecError, did_you_mean
+from bdt_core.local_bias.metrics import Floats, Metric, Outcome
 from bdt_core.table.encoding import level_name
 
 _LARGEST = {"float32": 1e15, "float64": 1e140}

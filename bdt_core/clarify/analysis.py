@@ -11,8 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from bdt_core.errors import OutputError, SpecError
-from bdt_core.fairness.clarify_columns import (
+from bdt_core.clarify.columns import (
     Kind,
     asked_values,
     flip_features,
@@ -23,7 +22,8 @@ from bdt_core.fairness.clarify_columns import (
     with_headers,
     with_predictions,
 )
-from bdt_core.fairness.clarify_config import ClarifyConfig
+from bdt_core.clarify.config import ClarifyConfig
+from bdt_core.errors import OutputError, SpecError
 from bdt_core.fairness.flips import Sign
 from bdt_core.fairness.from_rows import bias_metrics
 from bdt_core.fairness.metric_results import BiasMetrics, group_name
@@ -113,7 +113,7 @@ def clarify_analysis(
 
     Examples
     --------
-    >>> from bdt_core.fairness import read_analysis_config
+    >>> from bdt_core.clarify import read_analysis_config
     >>> config = read_analysis_config({"label": "y", "label_values_or_threshold": [1],
     ...     "facet": [{"name_or_index": "sex", "value_or_threshold": ["f"]}],
     ...     "methods": {"pre_training_bias": {"methods": ["DPL"]}}})

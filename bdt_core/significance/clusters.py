@@ -9,9 +9,9 @@ import numpy as np
 
 from bdt_core.clustering.clusters import Clusters, TrainCluster, find_clusters
 from bdt_core.clustering.rule import precision_and_recall
-from bdt_core.group_summaries import Drawn, drawn_rows
 from bdt_core.inference import Comparison, adjust_p_values
-from bdt_core.resampling import (
+from bdt_core.result import Result
+from bdt_core.significance.repeats import (
     FindClusters,
     PermutedProcedure,
     RepeatedSplits,
@@ -19,12 +19,12 @@ from bdt_core.resampling import (
     permute_procedure,
     repeat_splits,
 )
-from bdt_core.result import Result
+from bdt_core.significance.tested_rows import rows_tested
 from bdt_core.spec import AuditSpec, Significance
 from bdt_core.table.audit_table import AuditTable
 from bdt_core.table.rows import Rows
 from bdt_core.table.split import split_rows
-from bdt_core.tested_rows import rows_tested
+from bdt_core.table.summaries import Drawn, drawn_rows
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bdt_core.clustering.clusters import Clusters
 from bdt_core.inference.summaries import Centring, Moments, Scale, Seen, Summary, ValueCounts, look, summarise
 from bdt_core.table.audit_table import BIAS_VARIABLE, RANK, AuditTable
 from bdt_core.table.rows import Rows
@@ -121,11 +120,6 @@ def mean_and_sd(summary: Summary) -> tuple[float, float]:
     return summary.mean, math.ldexp(math.sqrt(summary.mean_and_variance()[1]), summary.scale.unit)
 
 
-def labels_of(clusters: Clusters, block: AuditTable) -> Groups:
-    """Cluster of each audited row of a block, which may have none."""
-    return clusters.predict(block) if block.audited_rows else np.empty(0, dtype=np.int64)
-
-
 def audited(block: AuditTable, name: str) -> pd.Series:
     """A column of the audited rows, without a copy of the other columns."""
     kept = block.frame[BIAS_VARIABLE].notna().to_numpy()
@@ -147,6 +141,13 @@ def drawn_rows(table: Rows, rows: int) -> AuditTable:
         return sample
     order = np.argsort(sample.frame[RANK].to_numpy(), kind="stable")
     return replace(sample, frame=sample.frame.take(order).reset_index(drop=True))
+
+
+def rows_at_hand(table: Rows) -> AuditTable:
+    """All rows; of a large table ``large_rows`` of them, drawn by their hash."""
+    if not table.is_large:
+        return table.in_memory()
+    return drawn_rows(table, table.spec.large_rows)
 
 
 def _look(block: AuditTable, columns: tuple[str, ...]) -> dict[str, Seen]:

@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bdt_core.clustering.cluster_topics import ClusterTopic
-from bdt_core.clustering.local.metrics import Integers
-from bdt_core.clustering.local.partition import Partition
-from bdt_core.clustering.local.rows import encoded
-from bdt_core.clustering.local.settings import LocalBiasSettings
+from bdt_core.local_bias.metrics import Integers
+from bdt_core.local_bias.partition import Partition
+from bdt_core.local_bias.rows import encoded
+from bdt_core.local_bias.settings import LocalBiasSettings
+from bdt_core.local_bias.topics import ClusterTopic
 from bdt_core.result import Result
 from bdt_core.table.encoding import Encoder
 

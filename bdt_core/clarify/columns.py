@@ -8,8 +8,8 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from bdt_core.clarify.config import ClarifyConfig
 from bdt_core.errors import DataError, SpecError, did_you_mean
-from bdt_core.fairness.clarify_config import ClarifyConfig
 from bdt_core.fairness.coding import Threshold, Value, column
 
 Kind = Literal["continuous", "values"]

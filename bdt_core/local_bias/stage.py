@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from bdt_core.clustering.local_bias import LocalBias, LocalBiasSettings, LocalRows, find_local_bias, read_embeddings
-from bdt_core.depth import rows_at_hand
 from bdt_core.errors import DataError
 from bdt_core.fairness.coding import Threshold
 from bdt_core.fairness.confusion import favourable
 from bdt_core.fairness.declared_groups import favourable_values
+from bdt_core.local_bias.finding import LocalBias, LocalBiasSettings, LocalRows, find_local_bias, read_embeddings
 from bdt_core.spec import LocalBias as Wanted
 from bdt_core.table.audit_table import ROW, AuditTable
 from bdt_core.table.rows import Rows
+from bdt_core.table.summaries import rows_at_hand
 from bdt_core.verdict.harm import Judged, judged
 
 
@@ -31,7 +31,7 @@ def find_audited_local_bias(train: Rows, test: Rows, wanted: Wanted) -> LocalBia
     Returns
     -------
     LocalBias
-        Of `bdt_core.clustering.local_bias`.
+        Of `bdt_core.local_bias.finding`.
 
     Raises
     ------

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from bdt_core.clustering import logan_kernels as kernels
-from bdt_core.clustering.local.inputs import checked_matrix
-from bdt_core.clustering.local.metrics import Floats, Integers
 from bdt_core.errors import DataError
+from bdt_core.local_bias import kernels
+from bdt_core.local_bias.inputs import checked_matrix
+from bdt_core.local_bias.metrics import Floats, Integers
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The compiled loops of LOGAN, serial and free of the interpreter lock, each with a plain twin in the tests.
 
-Numbers are one contiguous array per column and lie on a grid (see `bdt_core.clustering.local.search`), so that sums of
+Numbers are one contiguous array per column and lie on a grid (see `bdt_core.local_bias.search`), so that sums of
 them in float64 are exact: adding a row to a cluster and taking it out again leaves no trace. A squared distance is
 added up column after column for every row alike, so it does not depend on the rows around it.
 """

@@ -7,12 +7,12 @@ from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
+from bdt_core import words
+from bdt_core.clarify.analysis import ClarifyAnalysis
+from bdt_core.clarify.tables import facet_section
+from bdt_core.clarify.wording import READINGS, meaning, summary_lines, wanted_metrics
 from bdt_core.errors import OutputError
-from bdt_core.fairness.clarify import ClarifyAnalysis
-from bdt_core.report import text
 from bdt_core.report.blocks import Bullets, Facts, Section
-from bdt_core.report.clarify_tables import facet_section
-from bdt_core.report.clarify_wording import READINGS, meaning, summary_lines, wanted_metrics
 
 _CAUTION = (
     "A metric says that a group fares differently. Whether that is justified, and what causes it, it cannot say. Each "
@@ -159,7 +159,7 @@ def _label_values(analysis: ClarifyAnalysis) -> str:
 def _printable(x: Any) -> Any:
     """The same page or block, its texts safe to print."""
     if isinstance(x, str):
-        return "\u00a0".join(text.printable(x.split("\u00a0")))  # intervals are not torn apart
+        return "\u00a0".join(words.printable(x.split("\u00a0")))  # intervals are not torn apart
     if isinstance(x, tuple):
         return tuple(_printable(one) for one in x)
     if is_dataclass(x) and not isinstance(x, type):

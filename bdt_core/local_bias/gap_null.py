@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bdt_core.clustering import logan_kernels as kernels
-from bdt_core.clustering.local.metrics import Floats, Integers, Outcome, gaps
-from bdt_core.clustering.local.results import GapNull, GapSummary, or_none
-from bdt_core.clustering.local.rows import Side
-from bdt_core.clustering.local.settings import LocalBiasSettings
 from bdt_core.errors import DataError
+from bdt_core.local_bias import kernels
+from bdt_core.local_bias.metrics import Floats, Integers, Outcome, gaps
+from bdt_core.local_bias.results import GapNull, GapSummary, or_none
+from bdt_core.local_bias.rows import Side
+from bdt_core.local_bias.settings import LocalBiasSettings
 
 EQUAL = 1e-12
 """Gaps closer than this to the threshold are taken to reach it: of 17/20 - 4/5 floats make less than .05."""

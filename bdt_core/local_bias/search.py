@@ -8,20 +8,17 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from bdt_core.clustering import logan_kernels as kernels
-from bdt_core.clustering.local.metrics import Floats, Integers, Outcome, rows_counted
-from bdt_core.clustering.local.partition import Partition, merge_small, on_grid
-from bdt_core.clustering.local.seeding import kmeans_plus_plus
 from bdt_core.clustering.row_kernels import hash_rows
 from bdt_core.errors import SpecError
-
-if TYPE_CHECKING:
-    from bdt_core.clustering.logan import LOGAN
+from bdt_core.local_bias import kernels
+from bdt_core.local_bias.metrics import Floats, Integers, Outcome, rows_counted
+from bdt_core.local_bias.partition import Partition, merge_small, on_grid
+from bdt_core.local_bias.seeding import kmeans_plus_plus
 
 SAMPLE_ROWS = 8192
 """With more than four times as many rows, starts first rest on so many of them."""
@@ -31,6 +28,18 @@ FULL_RUNS = 2
 
 THREADED_CELLS = 20_000_000
 """Smaller searches (rows x columns x clusters) are not worth a second thread."""
+
+
+class SearchSettings(Protocol):
+    """What the search is told; `LOGAN` says what each means."""
+
+    n_clusters: int
+    weight: float
+    n_init: int
+    max_iter: int
+    tol: float
+    min_group_size: int
+    min_clusters: int
 
 
 @dataclass(frozen=True)
@@ -59,7 +68,7 @@ class Search:
         Sum of squares around the mean.
     groups, classes : int
         Number of groups, and of score classes (0 for rates).
-    settings : LOGAN
+    settings : SearchSettings
     """
 
     rows: kernels.Rows
@@ -69,7 +78,7 @@ class Search:
     total: float
     groups: int
     classes: int
-    settings: LOGAN
+    settings: SearchSettings
 
     @classmethod
     def prepare(
@@ -78,7 +87,7 @@ class Search:
         group: npt.NDArray[np.int32],
         groups: int,
         outcome: Outcome,
-        settings: LOGAN,
+        settings: SearchSettings,
     ) -> Search:
         """Centre the numbers, put them on a grid, and bring rows into an order that depends on their content only."""
         numeric = np.ascontiguousarray(matrix.T) + matrix.dtype.type(0)  # a copy, without -0

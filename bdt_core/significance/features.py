@@ -13,8 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bdt_core.clustering.clusters import Clusters
-from bdt_core.compared_rows import ComparedRows, compared_columns, compared_rows
-from bdt_core.group_summaries import Drawn
 from bdt_core.inference import (
     AUC,
     CategoricalComparison,
@@ -25,9 +23,11 @@ from bdt_core.inference import (
     compare_counts,
 )
 from bdt_core.result import Result
+from bdt_core.significance.compared_rows import ComparedRows, compared_columns, compared_rows
 from bdt_core.spec import AuditSpec, Significance
 from bdt_core.table.audit_table import Column
 from bdt_core.table.rows import Rows
+from bdt_core.table.summaries import Drawn
 
 MIN_LEVEL_ROWS = 10
 RARE = "(rare levels)"

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bdt_core.clustering import logan_kernels as kernels
-from bdt_core.clustering.local.metrics import Floats
+from bdt_core.local_bias import kernels
+from bdt_core.local_bias.metrics import Floats
 
 
 def kmeans_plus_plus(

@@ -12,14 +12,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bdt_core.clustering.clusters import Clusters, TrainCluster
-from bdt_core.group_summaries import Groupwise, How, audited, drawn_rows, group_column, labels_of, mean_and_sd, ways
+from bdt_core.clustering.clusters import Clusters, TrainCluster, labels_of
 from bdt_core.inference import Comparison, compare_samples, compare_summaries
 from bdt_core.inference.comparison_of_summaries import drawing_needs_rows
 from bdt_core.inference.summaries import ValueCounts
 from bdt_core.spec import Significance
 from bdt_core.table.audit_table import BIAS_VARIABLE, AuditTable
 from bdt_core.table.rows import Rows
+from bdt_core.table.summaries import Groupwise, How, audited, drawn_rows, group_column, mean_and_sd, ways
 
 
 class RowsTested(Protocol):

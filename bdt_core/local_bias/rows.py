@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bdt_core.clustering.local.inputs import group_codes, outcome_of
-from bdt_core.clustering.local.metrics import GroupMetrics, Integers, Outcome, metric_by_group
-from bdt_core.clustering.local.settings import LocalBiasSettings
 from bdt_core.errors import DataError
+from bdt_core.local_bias.inputs import group_codes, outcome_of
+from bdt_core.local_bias.metrics import GroupMetrics, Integers, Outcome, metric_by_group
+from bdt_core.local_bias.settings import LocalBiasSettings
 from bdt_core.table.encoding import Encoder, level_name
 
 

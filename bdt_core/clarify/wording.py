@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from bdt_core.fairness.clarify import ClarifyAnalysis
+from bdt_core import words
+from bdt_core.clarify.analysis import ClarifyAnalysis
 from bdt_core.fairness.flips import Sign
 from bdt_core.fairness.metric_results import BiasMetrics, Metric, group_name
-from bdt_core.report import text
 
 GROUPS_SHOWN = 20
 Side = Literal["worse", "better", "untold", "undefined"]
@@ -129,11 +129,11 @@ def figure(x: float | None, name: str) -> str:
     ('+0.2002', '−0.0074', '0.3294', 'infinite')
     """
     if x is None or not math.isfinite(x):
-        return text.number(x)
-    size = f"{abs(x):.4f}" if abs(x) < 1000 else text.number(abs(x))
+        return words.number(x)
+    size = f"{abs(x):.4f}" if abs(x) < 1000 else words.number(abs(x))
     if float(size.replace(",", "")) == 0.0:
         return size
-    return f"{text.MINUS if x < 0 else '' if name in _UNSIGNED else '+'}{size}"
+    return f"{words.MINUS if x < 0 else '' if name in _UNSIGNED else '+'}{size}"
 
 
 def largest(found: BiasMetrics) -> list[int]:

@@ -65,7 +65,7 @@ class Step:
         """
         if self.exponent is None:
             return 0
-        from bdt_core.table.kernels import whole_steps
+        from bdt_core.inference.sum_kernels import whole_steps
 
         most = min(-self.exponent, _LARGEST_POWER)
         powers = math.ldexp(1.0, most), math.ldexp(1.0, -self.exponent - most)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from bdt_core.clustering import logan_kernels as kernels
+from bdt_core.local_bias import kernels
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

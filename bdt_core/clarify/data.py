@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from bdt_core.clarify.config import ClarifyConfig
 from bdt_core.errors import SourceError, SpecError
-from bdt_core.fairness.clarify_config import ClarifyConfig
 from bdt_core.table.files import located, read_bytes, read_files
 from bdt_core.table.text_files import read_text
 

@@ -11,11 +11,11 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import NotFittedError
 
-from bdt_core.clustering.local.inputs import checked_matrix, group_codes, outcome_of
-from bdt_core.clustering.local.metrics import Integers, Metric, gaps, metric_by_group
-from bdt_core.clustering.local.partition import Partition
-from bdt_core.clustering.local.search import Search
 from bdt_core.errors import SpecError
+from bdt_core.local_bias.inputs import checked_matrix, group_codes, outcome_of
+from bdt_core.local_bias.metrics import Integers, Metric, gaps, metric_by_group
+from bdt_core.local_bias.partition import Partition
+from bdt_core.local_bias.search import Search
 
 __all__ = ["LOGAN", "Metric", "Partition"]
 
@@ -93,7 +93,7 @@ class LOGAN(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
     See Also
     --------
-    bdt_core.clustering.local_bias.find_local_bias : tests on other rows what was found.
+    bdt_core.local_bias.finding.find_local_bias : tests on other rows what was found.
 
     Notes
     -----

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bdt_core.clustering.local.metrics import Metric
 from bdt_core.errors import SpecError
+from bdt_core.local_bias.metrics import Metric
 
 
 @dataclass(frozen=True)

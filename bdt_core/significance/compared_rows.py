@@ -11,19 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bdt_core.clustering.clusters import Clusters
-from bdt_core.group_summaries import (
-    Drawn,
-    Groupwise,
-    How,
-    audited,
-    drawn_rows,
-    group_column,
-    labels_of,
-    level_counts,
-    numbers,
-    ways,
-)
+from bdt_core.clustering.clusters import Clusters, labels_of
 from bdt_core.inference import (
     AUC,
     Comparison,
@@ -37,6 +25,17 @@ from bdt_core.inference.summaries import ValueCounts
 from bdt_core.spec import Significance
 from bdt_core.table.audit_table import AuditTable, Column
 from bdt_core.table.rows import Rows
+from bdt_core.table.summaries import (
+    Drawn,
+    Groupwise,
+    How,
+    audited,
+    drawn_rows,
+    group_column,
+    level_counts,
+    numbers,
+    ways,
+)
 
 
 class ComparedRows(Protocol):

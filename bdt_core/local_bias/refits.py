@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bdt_core.clustering.local.gap_null import gap_figures, null_of
-from bdt_core.clustering.local.metrics import Integers, Outcome, gaps, metric_by_group
-from bdt_core.clustering.local.results import GapNull, GapSummary
-from bdt_core.clustering.local.rows import Sides
-from bdt_core.clustering.local.search import Search
-from bdt_core.clustering.logan import LOGAN
+from bdt_core.local_bias.gap_null import gap_figures, null_of
+from bdt_core.local_bias.logan import LOGAN
+from bdt_core.local_bias.metrics import Integers, Outcome, gaps, metric_by_group
+from bdt_core.local_bias.results import GapNull, GapSummary
+from bdt_core.local_bias.rows import Sides
+from bdt_core.local_bias.search import Search
 
 
 def whole_search_null(sides: Sides, train_X: NDArray[Any], model: LOGAN, found: GapSummary) -> GapNull | None:

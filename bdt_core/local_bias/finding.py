@@ -13,14 +13,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bdt_core.clustering.cluster_topics import ClusterTopic, feature_differences, nearest_rows, top_words
-from bdt_core.clustering.local.embeddings import read_embeddings
-from bdt_core.clustering.local.gap_null import summarise_gaps, summary_of
-from bdt_core.clustering.local.held_out import judged_clusters
-from bdt_core.clustering.local.metrics import Integers, gaps
-from bdt_core.clustering.local.partition import Partition
-from bdt_core.clustering.local.refits import whole_search_null
-from bdt_core.clustering.local.results import (
+from bdt_core.local_bias.embeddings import read_embeddings
+from bdt_core.local_bias.gap_null import summarise_gaps, summary_of
+from bdt_core.local_bias.held_out import judged_clusters
+from bdt_core.local_bias.logan import LOGAN
+from bdt_core.local_bias.metrics import Integers, gaps
+from bdt_core.local_bias.partition import Partition
+from bdt_core.local_bias.refits import whole_search_null
+from bdt_core.local_bias.results import (
     GapNull,
     GapSummary,
     GroupValue,
@@ -29,9 +29,9 @@ from bdt_core.clustering.local.results import (
     LocalCluster,
     LocalClustering,
 )
-from bdt_core.clustering.local.rows import LocalRows, Sides, matrices, read_sides
-from bdt_core.clustering.local.settings import LocalBiasSettings, check_settings
-from bdt_core.clustering.logan import LOGAN
+from bdt_core.local_bias.rows import LocalRows, Sides, matrices, read_sides
+from bdt_core.local_bias.settings import LocalBiasSettings, check_settings
+from bdt_core.local_bias.topics import ClusterTopic, feature_differences, nearest_rows, top_words
 
 __all__ = [
     "GapNull",

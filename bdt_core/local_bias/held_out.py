@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from bdt_core.clustering.local.metrics import GroupMetrics, Integers, gaps
-from bdt_core.clustering.local.results import GroupValue, HeldOutGap, LocalCluster, or_none
-from bdt_core.clustering.local.rows import Sides
 from bdt_core.inference import adjust_p_values, area_under_curve, compare_counts
+from bdt_core.local_bias.metrics import GroupMetrics, Integers, gaps
+from bdt_core.local_bias.results import GroupValue, HeldOutGap, LocalCluster, or_none
+from bdt_core.local_bias.rows import Sides
 
 
 def judged_clusters(sides: Sides, train_labels: Integers, test_labels: Integers, k: int) -> tuple[LocalCluster, ...]:

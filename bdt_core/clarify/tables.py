@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from bdt_core.fairness.clarify import DESCRIPTIONS
+from bdt_core import words
+from bdt_core.clarify.analysis import DESCRIPTIONS
+from bdt_core.clarify.wording import GROUPS_SHOWN, READINGS, TABLES, figure, largest, meaning, side_of, who
 from bdt_core.fairness.flips import Sign
 from bdt_core.fairness.metric_results import BiasMetrics, Metric, group_name
-from bdt_core.report import text
 from bdt_core.report.blocks import Block, Cell, Column, Facts, Section, Table, Tone, cells, columns
-from bdt_core.report.clarify_wording import GROUPS_SHOWN, READINGS, TABLES, figure, largest, meaning, side_of, who
 from bdt_core.report.wording import whole
 
 _SIDE_BY_SIDE = 4
@@ -53,10 +53,10 @@ def facet_section(place: int, found: BiasMetrics, wanted: Sequence[str], signs: 
 
 
 def _counts(found: BiasMetrics, groups: Sequence[int]) -> Iterator[tuple[str, str]]:
-    yield "Rows", text.count(found.rows)
+    yield "Rows", words.count(found.rows)
     for column, n in found.missing.items():
         if n:
-            yield f"Without a value of {column}", f"{text.count(n)} rows, in no metric"
+            yield f"Without a value of {column}", f"{words.count(n)} rows, in no metric"
     names = ", ".join(group_name(found["CI"].values[i]) for i in groups)
     yield ("d", names if len(groups) == 1 else f"each group in turn: {names}")
     yield "a", "everybody else with a known value"
@@ -74,9 +74,9 @@ def _rates_table(found: BiasMetrics) -> Table | None:
     rows = []
     for i in groups:
         few = sizes[i] < _MIN_ROWS
-        shown = [Cell(text.NOTHING, tone="muted") if few else _rate(found[one], i) for one in names]
+        shown = [Cell(words.NOTHING, tone="muted") if few else _rate(found[one], i) for one in names]
         note = f"fewer than {_MIN_ROWS} rows: not printed" if few else ""
-        rows.append(cells(Cell(found["selection_rate"].names[i], note=note), text.count(int(sizes[i])), *shown))
+        rows.append(cells(Cell(found["selection_rate"].names[i], note=note), words.count(int(sizes[i])), *shown))
     more = len(sizes) - len(groups)
     return Table(
         f"Rates of the groups, with {found.confidence * 100:.4g} % intervals"
@@ -89,8 +89,8 @@ def _rates_table(found: BiasMetrics) -> Table | None:
 def _rate(metric: Metric, i: int) -> Cell:
     if metric.estimate[i] is None:
         return Cell("undefined", note=metric.undefined_reason[i] or "", tone="muted")
-    low, high = (text.percent(one).removesuffix(" %") for one in (metric.low[i], metric.high[i]))
-    return Cell(text.percent(metric.estimate[i]), note=whole(f"[{low} to {high}]"))
+    low, high = (words.percent(one).removesuffix(" %") for one in (metric.low[i], metric.high[i]))
+    return Cell(words.percent(metric.estimate[i]), note=whole(f"[{low} to {high}]"))
 
 
 def _metric_tables(
@@ -139,8 +139,8 @@ def _ranges_table(ranges: Sequence[Metric], confidence: float) -> Table:
         left_out = ", ".join(map(group_name, one.excluded[:GROUPS_SHOWN]))
         note = f"without {left_out}: too few rows" if left_out else ""
         rows.append(
-            cells(Cell(text.capital(name.replace("_", " ")), note=note), _over_all(one), _over_all(ratio),
-                  text.p_number(one.p_value))
+            cells(Cell(words.capital(name.replace("_", " ")), note=note), _over_all(one), _over_all(ratio),
+                  words.p_number(one.p_value))
         )  # fmt: skip
     return Table(
         f"All groups together: largest difference and smallest ratio, with {confidence * 100:.4g} % intervals",
@@ -153,5 +153,6 @@ def _over_all(metric: Metric) -> Cell:
     one = metric.only
     if one.estimate is None:
         return Cell("undefined", note=one.undefined_reason or "", tone="muted")
-    note = "" if one.low is None or one.high is None else whole(f"[{text.number(one.low)} to {text.number(one.high)}]")
-    return Cell(text.number(one.estimate), note=note)
+    known = one.low is not None and one.high is not None
+    note = whole(f"[{words.number(one.low)} to {words.number(one.high)}]") if known else ""
+    return Cell(words.number(one.estimate), note=note)
