@@ -60,7 +60,7 @@ def test_the_p_value_rests_on_the_lengths_of_both_intervals() -> None:
     (a, low_a, high_a), (b, low_b, high_b) = area(test, "few"), area(test, "many")
     z_half = stats.norm.isf(0.025)
     error = np.sqrt(((high_a - low_a) / (2 * z_half)) ** 2 + ((high_b - low_b) / (2 * z_half)) ** 2)
-    assert found.p_value == pytest.approx(2 * stats.norm.sf(abs(a - b) / error))
+    assert found.p_value == pytest.approx(2 * stats.norm.sf(abs(a - b) / error), rel=1e-9, abs=0.0)
 
 
 def test_groups_by_other_names_have_the_same_gap() -> None:

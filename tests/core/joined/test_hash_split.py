@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from bdt_core.audit import AuditResult
@@ -52,6 +53,11 @@ def test_the_test_part_has_the_share_asked_for(file: Path, where: str, share: fl
 def test_a_key_keeps_the_rows_of_a_person_together_and_gives_the_share_of_persons(file: Path, where: str) -> None:
     result = audited(file, where, key="person", test_size=0.3)
     assert sizes(result)[1] / ROWS == pytest.approx(0.3, abs=4 * np.sqrt(0.3 * 0.7 * 2 / ROWS))
+    if where != "in blocks":  # whose rows are gone; that they are divided alike is tested below
+        person = pd.read_csv(file).set_index("x1")["person"]
+        train, test = (set(person[one.frame["x1"]]) for one in (result.train, result.test))  # type: ignore[attr-defined]
+        assert len(train) > 1000
+        assert not train & test
 
 
 def test_all_ways_of_holding_the_rows_divide_them_alike(file: Path) -> None:
