@@ -28,11 +28,11 @@ def frame() -> pd.DataFrame:
     return table
 
 
-def audited(frame: pd.DataFrame, correction: str) -> dict[str, Any]:
+def audited(frame: pd.DataFrame, correction: str, **large: int) -> dict[str, Any]:
     protected = [*EVIDENCE, *(f"noise{i}" for i in range(6))]
     clustering = {"stability": 0, "n_init": 2, "max_iter": 1}
     settings = {"correction": correction}
-    found = quick_audit(frame, protected=protected, clustering=clustering, significance=settings)
+    found = quick_audit(frame, protected=protected, clustering=clustering, significance=settings, **large)
     document: dict[str, Any] = found.document["differences"]
     assert document["correction"] == correction
     return document
@@ -50,9 +50,12 @@ def every_test(document: dict[str, Any]) -> dict[tuple[str, str | None], dict[st
     return found
 
 
+@pytest.mark.parametrize("large", [{}, {"large_rows": 1000}], ids=["small", "large"])
 @pytest.mark.parametrize("correction", [*NAMES, "none"])
-def test_p_values_are_corrected_over_all_tests_as_the_specification_says(frame: pd.DataFrame, correction: str) -> None:
-    document = audited(frame, correction)
+def test_p_values_are_corrected_over_all_tests_as_the_specification_says(
+    frame: pd.DataFrame, correction: str, large: dict[str, int]
+) -> None:
+    document = audited(frame, correction, **large)
     several = list(every_test(document).values())
     raw = np.array([one["comparison"]["p_value"] for one in several])
     assert document["tests"] == len(raw) == 2 + 3 + 2 + 6 * 3
