@@ -42,7 +42,7 @@ def counted(rows: pd.DataFrame, inside: np.ndarray, y: np.ndarray) -> tuple[floa
 def test_an_intersection_is_compared_on_the_test_rows(frame: pd.DataFrame) -> None:
     result = audited(frame, slices={"columns": ["sex", "kind"], "max_conditions": 2})
     test = result.test.audited  # type: ignore[attr-defined]
-    found = result.depth.slices
+    found = result.slices
     assert found is not None
     assert (found.train_rows, found.test_rows) == (3200, 800)
     (women,) = (one for one in found.slices if one.name == "sex = f")
@@ -59,7 +59,7 @@ def test_intersections_obey_the_specification(frame: pd.DataFrame, large: dict[s
     by_fdr = []
     for fdr in (0.001, 0.5):
         settings = {"slices": {**slices, "fdr": fdr}, "significance": {"alpha": 0.1, "min_rows": 45}}
-        found = audited(frame, **settings, **large).depth.slices
+        found = audited(frame, **settings, **large).slices
         assert found is not None
         assert (found.fdr, found.alpha, found.bins, found.min_rows) == (fdr, 0.1, 3, 45)
         assert max(len(one.conditions) for one in found.slices) == 2
@@ -75,7 +75,7 @@ def test_intersections_obey_the_specification(frame: pd.DataFrame, large: dict[s
 def test_a_local_gap_is_confirmed_by_the_test_rows_at_the_audits_alpha(frame: pd.DataFrame) -> None:
     settings = {"group": "sex", "embeddings": ["x0", "x1"], "n_clusters": 2, "min_group_size": 40, "max_gap": 0.08}
     result = audited(frame, local_bias=settings, significance={"alpha": 0.1, "min_rows": 25})
-    found = result.depth.local_bias
+    found = result.local_bias
     assert found is not None
     assert (found.train_rows, found.test_rows) == (3200, 800)
     used = found.settings

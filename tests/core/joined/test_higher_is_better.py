@@ -61,8 +61,8 @@ def test_the_same_values_where_lower_is_better_blame_somebody_else(
 def test_intersections_are_worse_where_people_get_less(table: pd.DataFrame, tmp_path: Path, where: str) -> None:
     slices = {"max_conditions": 1, "columns": ["x0", "kind"]}
     result = told(table, tmp_path, where, "higher", slices=slices)
-    assert result.depth.slices is not None
-    found = [one for one in result.depth.slices.slices if one.significant]
+    assert result.slices is not None
+    found = [one for one in result.slices.slices if one.significant]
     assert found
     for one in found:
         assert one.name.startswith("x0")
