@@ -20,7 +20,7 @@ from bdt_core.inference import (
     compare_samples,
     compare_summaries,
 )
-from bdt_core.inference.comparison_of_summaries import drawing_needs_rows
+from bdt_core.inference.comparison import drawing_needs_rows
 from bdt_core.inference.summaries import ValueCounts
 from bdt_core.spec import Significance
 from bdt_core.table.audit_table import AuditTable, Column

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from bdt_core.clustering.clusters import Clusters, TrainCluster, labels_of
 from bdt_core.inference import Comparison, compare_samples, compare_summaries
-from bdt_core.inference.comparison_of_summaries import drawing_needs_rows
+from bdt_core.inference.comparison import drawing_needs_rows
 from bdt_core.inference.summaries import ValueCounts
 from bdt_core.spec import Significance
 from bdt_core.table.audit_table import BIAS_VARIABLE, AuditTable

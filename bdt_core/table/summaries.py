@@ -114,10 +114,7 @@ def summarise_bias_variable(table: Rows) -> Summary:
 
 def mean_and_sd(summary: Summary) -> tuple[float, float]:
     """Mean and standard deviation (ddof 1; 0 for a single row), in the values' own units."""
-    if isinstance(summary, ValueCounts):
-        mean, variance = summary.mean_and_variance()
-        return mean, math.sqrt(variance)
-    return summary.mean, math.ldexp(math.sqrt(summary.mean_and_variance()[1]), summary.scale.unit)
+    return summary.mean, math.sqrt(summary.mean_and_variance()[1]) * summary.unit
 
 
 def audited(block: AuditTable, name: str) -> pd.Series:
