@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import special
 
 from bdt_core.inference.proportions import difference_limits as difference_limits

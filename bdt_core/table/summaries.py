@@ -30,6 +30,12 @@ class Drawn:
     rows: int
     of: int
 
+    @classmethod
+    def of_tables(cls, drawn: Sequence[AuditTable], tables: Sequence[Rows]) -> Drawn | None:
+        """How many of the audited rows were drawn; None where they are all."""
+        found = cls(sum(one.audited_rows for one in drawn), sum(one.audited_rows for one in tables))
+        return found if found.rows < found.of else None
+
 
 @dataclass(frozen=True)
 class Groupwise:
@@ -131,20 +137,15 @@ def numbers(column: pd.Series) -> Floats:
     return column.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
-def drawn_rows(table: Rows, rows: int) -> AuditTable:
-    """At most so many rows of a large table, in the order of their hash wherever they come from."""
-    sample = table.sample(rows)
+def rows_at_hand(table: Rows) -> AuditTable:
+    """All rows; of a large table ``large_rows`` at most, drawn by their hash and in its order wherever they are."""
+    if not table.is_large:
+        return table.in_memory()
+    sample = table.sample(table.spec.large_rows)
     if RANK not in sample.frame.columns:
         return sample
     order = np.argsort(sample.frame[RANK].to_numpy(), kind="stable")
     return replace(sample, frame=sample.frame.take(order).reset_index(drop=True))
-
-
-def rows_at_hand(table: Rows) -> AuditTable:
-    """All rows; of a large table ``large_rows`` of them, drawn by their hash."""
-    if not table.is_large:
-        return table.in_memory()
-    return drawn_rows(table, table.spec.large_rows)
 
 
 def _look(block: AuditTable, columns: tuple[str, ...]) -> dict[str, Seen]:
