@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from bdt_core.errors import SourceError
-from bdt_core.shards.engine import ShardEngine, processors
+from bdt_core.shards.engine import ShardEngine
 from bdt_core.shards.large_source import group_columns
 from bdt_core.shards.occurrences import bucket_count, write_hashes, write_ranks
 from bdt_core.shards.shard import Shard
 from bdt_core.shards.table import ShardedTable
+from bdt_core.shards.threads import in_parallel
 from bdt_core.spec import AuditSpec
 from bdt_core.table.audit_table import (
     BIAS_VARIABLE,
@@ -51,7 +50,6 @@ from bdt_core.table.validate import (
 _LEAST_AT_A_TIME, _ROUNDS = 8, 4
 """Parts that are given out together, so many or so many for each that works on them: then it is said how far it is."""
 
-T = TypeVar("T")
 Progress = Callable[[str, int, int | None], None]
 
 
@@ -141,7 +139,7 @@ def _write_shards(
     done = 0
     written = []
     placed = _placed(batches, folder)
-    for one in in_parallel(lambda task: _write_shard(*task, spec), placed, processors()):
+    for one in in_parallel(lambda task: _write_shard(*task, spec), placed):
         written.append(one)
         done += one.shard.rows
         say(done)
@@ -195,23 +193,6 @@ def _write_shard(shard: Shard, first: int, frame: pd.DataFrame, spec: AuditSpec)
     if of_groups:
         shard.write_frame("source.arrow", frame[[name for name in frame.columns if name in of_groups]])
     return _Written(shard, facts, roles, tidy(typed.iloc[:0].copy()))
-
-
-def in_parallel(function: Callable[[T], _Written], items: Iterator[T], threads: int) -> Iterator[_Written]:
-    """Results in the order of the items, of which no more than threads + 1 are held at a time."""
-    with ThreadPoolExecutor(threads) as pool:
-        waiting: list[Future[_Written]] = []
-        try:
-            for item in items:
-                waiting.append(pool.submit(function, item))
-                del item
-                if len(waiting) > threads:
-                    yield waiting.pop(0).result()
-            while waiting:
-                yield waiting.pop(0).result()
-        finally:
-            for one in waiting:
-                one.cancel()
 
 
 @dataclass(frozen=True)

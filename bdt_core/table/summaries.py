@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from bdt_core.inference.summaries import Centring, Moments, Scale, Seen, Summary, ValueCounts, look, summarise
 from bdt_core.table.audit_table import BIAS_VARIABLE, RANK, AuditTable
+from bdt_core.table.ranks import lowest
 from bdt_core.table.rows import Rows
 
 Floats = NDArray[np.float64]
@@ -144,7 +145,7 @@ def rows_at_hand(table: Rows) -> AuditTable:
     sample = table.sample(table.spec.large_rows)
     if RANK not in sample.frame.columns:
         return sample
-    order = np.argsort(sample.frame[RANK].to_numpy(), kind="stable")
+    order = lowest(sample.frame[RANK].to_numpy(), len(sample.frame))
     return replace(sample, frame=sample.frame.take(order).reset_index(drop=True))
 
 

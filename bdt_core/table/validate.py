@@ -287,14 +287,14 @@ def hashed_columns(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def warnings_on_rows(table: Rows) -> tuple[str, ...]:
-    """What a person should know of the rows; of a large table a sample is looked at.
+    """What a person should know of the rows; ``large_rows`` of them at most are looked at.
 
     Raises
     ------
     DataError
         All rows have the same feature values.
     """
-    sample = table.sample(table.spec.large_rows) if table.is_large else table.in_memory()
+    sample = table.sample(table.spec.large_rows)
     audited, features = sample.audited, table.names("feature")
     if all(_is_constant(audited[name]) for name in features):
         raise DataError("All rows have the same feature values, so nobody can be told apart. Add features.")
