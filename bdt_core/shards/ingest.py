@@ -23,8 +23,6 @@ from bdt_core.table.audit_table import (
     BIAS_VARIABLE,
     RANK,
     ROW,
-    AuditTable,
-    LeftOut,
     Role,
     fingerprint,
     row_hashes,
@@ -36,10 +34,10 @@ from bdt_core.table.ranks import added, content_sums
 from bdt_core.table.validate import (
     Settled,
     TableFacts,
+    audited_table,
     complete_rows,
     hashed_columns,
     reads_by_row,
-    refuse_too_few,
     roles_of,
     settle,
     type_rows,
@@ -108,18 +106,9 @@ def ingest(
     )
     kept = engine.map(hash_shard, shards)
     write_ranks(shards, [one.bounds for one in kept], engine)
-    lost = sum(one.lost for one in kept)
-    left_out = (*facts.outcome.left_out, *([LeftOut('a feature is missing ("missing: drop")', lost)] if lost else []))
-    refuse_too_few(facts.outcome.known - lost, left_out, spec)
-    header = AuditTable(
-        frame=typed[columns].assign(**{RANK: np.empty(0, dtype=np.uint64)}),
-        columns=settled.columns,
-        spec=spec,
-        rows=facts.rows,
-        left_out=left_out,
-        fingerprint=fingerprint(added([one.sums for one in kept])),
-        warnings=settled.warnings,
-    )
+    no_rows = typed[columns].assign(**{RANK: np.empty(0, dtype=np.uint64)})
+    header = audited_table(no_rows, facts, settled, sum(one.lost for one in kept), spec)
+    header = replace(header, fingerprint=fingerprint(added([one.sums for one in kept])))
     table = ShardedTable(header, shards, engine).counted()
     return replace(table, header=replace(header, warnings=(*settled.warnings, *warnings_on_rows(table))))
 
@@ -212,7 +201,7 @@ def _hash_shard(
     content = hashes if set(used) == set(hashed_columns(frame).columns) else row_hashes(frame[used])
     shard.write_array("kept.npy", keep)
     bounds = write_hashes(shard, hashes, buckets)
-    return _Kept(content_sums(content[keep]), sum(one.rows for one in lost), bounds)
+    return _Kept(content_sums(content[keep]), lost, bounds)
 
 
 def _used(frame: pd.DataFrame, settled: Settled) -> list[str]:
