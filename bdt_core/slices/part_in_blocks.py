@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bdt_core.inference import Comparison, compare_samples, compare_summaries
-from bdt_core.inference.comparison_of_summaries import drawing_needs_rows
+from bdt_core.inference import Comparison, compare_samples, compare_summaries, drawing_needs_rows
 from bdt_core.inference.summaries import Scale, Seen, Summary, summarise
 from bdt_core.slices.chosen import Chosen, Coding, count_chosen, known_outcome
 from bdt_core.slices.contrasts import sums_and_rows
