@@ -14,9 +14,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bdt_core.errors import SourceError
-from bdt_core.shards.engine import ShardEngine, processors
+from bdt_core.shards.engine import ShardEngine
 from bdt_core.shards.large_source import group_columns
 from bdt_core.shards.occurrences import bucket_count, write_hashes, write_ranks
+from bdt_core.shards.pool import processors
 from bdt_core.shards.shard import Shard
 from bdt_core.shards.table import ShardedTable
 from bdt_core.spec import AuditSpec
