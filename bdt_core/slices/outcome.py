@@ -45,7 +45,7 @@ class Counted:
         """What is counted of each row: its code."""
         return (values > self.zero).astype(np.uint8) if self.numbers == 2 else values.astype(np.uint8)
 
-    def whole(self, payload: NDArray[np.uint8]) -> NDArray[np.int64]:
+    def whole(self, payload: NDArray[Any]) -> NDArray[np.int64]:
         """What is counted in all of some rows, shape (numbers,)."""
         return np.bincount(payload, minlength=self.numbers)
 
@@ -55,7 +55,7 @@ class Counted:
 
     def rows(self, totals: NDArray[Any]) -> NDArray[Any]:
         """Rows of each slice."""
-        return totals.sum(axis=-1)
+        return np.asarray(totals.sum(axis=-1))
 
     def sums_and_rows(self, totals: NDArray[Any]) -> tuple[Floats, Floats]:
         """Events, and rows in the denominator, of each slice."""
@@ -99,7 +99,7 @@ class Summed:
             numbers[:, first + 1] = np.rint(np.ldexp(steps - whole, _BITS))
         return numbers
 
-    def whole(self, payload: NDArray[np.int32]) -> NDArray[np.int64]:
+    def whole(self, payload: NDArray[Any]) -> NDArray[np.int64]:
         """What is added up over all of some rows, shape (numbers,)."""
         return np.concatenate([[len(payload)], payload.sum(axis=0, dtype=np.int64)])
 

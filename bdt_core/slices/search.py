@@ -232,7 +232,7 @@ def _search(
     ]
     return search(
         blocks[0],
-        blocks[-1],
+        None if len(blocks) == 1 else blocks[1],
         names,
         measure,
         settings,
