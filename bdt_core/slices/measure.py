@@ -12,29 +12,26 @@ from numpy.typing import NDArray
 from bdt_core.errors import DataError, SpecError, did_you_mean
 from bdt_core.fairness.coding import code_column, column, level_order, numbers
 from bdt_core.fairness.confusion import Confusion, Positive, favourable
-from bdt_core.fairness.rates import RATES, SHORT_NAMES, RateDefinition
+from bdt_core.metrics import RATES, Proportion, RateMetric, full_names
 
 Better = Literal["lower", "higher"]
 MEAN = "mean"
 
-METRICS = {**RATES, "error_rate": RateDefinition("error_rate", lambda c: c.fp + c.fn, lambda c: c.n, "no rows")}
-"""The rates that slices can be searched for, by name."""
-
-_EVENTS = RateDefinition(MEAN, lambda c: c.fp, lambda c: c.n, "no rows", needs_label=False)
+_ERROR_RATE = RateMetric(
+    name="error_rate",
+    words="Error rate",
+    events=lambda c: c.fp + c.fn,
+    among=lambda c: c.n,
+    nobody="no rows",
+    better="lower",
+)
+_EVENTS = Proportion(MEAN, lambda c: c.fp, lambda c: c.n, "no rows", needs_label=False)
 """Rows with the higher of an outcome's two values; they are coded like positive predictions."""
 
-_BETTER: dict[str, Better] = {
-    "error_rate": "lower",
-    "false_positive_rate": "lower",
-    "false_negative_rate": "lower",
-    "false_discovery_rate": "lower",
-    "false_omission_rate": "lower",
-    "accuracy": "higher",
-    "true_positive_rate": "higher",
-    "true_negative_rate": "higher",
-    "positive_predictive_value": "higher",
-    "negative_predictive_value": "higher",
-}
+
+def slice_metrics() -> dict[str, RateMetric]:
+    """The rates that slices can be searched for, by name."""
+    return {**RATES, _ERROR_RATE.name: _ERROR_RATE}
 
 
 @dataclass(frozen=True)
@@ -44,7 +41,7 @@ class Measure:
     Attributes
     ----------
     metric : str
-        A name in `METRICS`, or "mean".
+        A name in `slice_metrics`, or "mean".
     better : {"lower", "higher"}
     label, prediction, outcome : str or None
     positive, positive_prediction
@@ -154,23 +151,24 @@ def resolve(
             raise SpecError(f'"{metric}" is measured of a label and a prediction; of an outcome it is the mean.')
         name = MEAN
     else:
-        name = SHORT_NAMES.get(metric.lower(), metric)
-        if name not in METRICS:
-            raise SpecError(f'Unknown metric "{metric}". {did_you_mean(metric, [*METRICS, *SHORT_NAMES])}')
+        short_names, metrics = full_names(), slice_metrics()
+        name = short_names.get(metric.lower(), metric)
+        if name not in metrics:
+            raise SpecError(f'Unknown metric "{metric}". {did_you_mean(metric, [*metrics, *short_names])}')
         for needed, given, what in (
-            (METRICS[name].needs_label, label, "label"),
-            (METRICS[name].needs_prediction, prediction, "prediction"),
+            (metrics[name].needs_label, label, "label"),
+            (metrics[name].needs_prediction, prediction, "prediction"),
         ):
             if needed and given is None:
                 raise SpecError(f'The metric "{name}" needs a {what}: name its column, or give a numeric outcome.')
-    direction = better or _BETTER.get(name)
-    if direction is None:
+        better = better or metrics[name].better
+    if better is None:
         raise SpecError(
             f"Whether people are better off with a lower or a higher {'mean' if name == MEAN else name} depends on "
             'what it means to them: give better="lower" or better="higher".'
         )
     of_prediction = positive if positive_prediction is None else positive_prediction
-    return Measure(name, direction, label, prediction, outcome, positive, of_prediction)
+    return Measure(name, better, label, prediction, outcome, positive, of_prediction)
 
 
 def payloads(measure: Measure, frames: list[pd.DataFrame]) -> list[Payload]:
@@ -203,7 +201,7 @@ def rate_counts(measure: Measure, totals: NDArray[Any]) -> tuple[NDArray[np.floa
     counts[:, : totals.shape[1]] = totals
     tn, fp, fn, tp = counts.T
     confusion = Confusion(tp=tp, fp=fp, fn=fn, tn=tn)
-    definition = _EVENTS if measure.metric == MEAN else METRICS[measure.metric]
+    definition = _EVENTS if measure.metric == MEAN else slice_metrics()[measure.metric]
     return definition.events(confusion), definition.among(confusion)
 
 
