@@ -13,26 +13,24 @@ from numpy.typing import NDArray
 from bdt_core.errors import DataError, SpecError, did_you_mean
 from bdt_core.fairness.coding import code_column, column, level_order, numbers
 from bdt_core.fairness.confusion import Confusion, Positive, favourable
-from bdt_core.fairness.rates import RATES, SHORT_NAMES, RateDefinition
+from bdt_core.metrics import RATES, RateMetric, full_names
 
 Better = Literal["lower", "higher"]
 MEAN = "mean"
 
-METRICS = {**RATES, "error_rate": RateDefinition("error_rate", lambda c: c.fp + c.fn, lambda c: c.n, "no rows")}
-"""The rates that slices can be searched for, by name."""
+_ERROR_RATE = RateMetric(
+    name="error_rate",
+    words="Error rate",
+    events=lambda c: c.fp + c.fn,
+    among=lambda c: c.n,
+    nobody="no rows",
+    better="lower",
+)
 
-_BETTER: dict[str, Better] = {
-    "error_rate": "lower",
-    "false_positive_rate": "lower",
-    "false_negative_rate": "lower",
-    "false_discovery_rate": "lower",
-    "false_omission_rate": "lower",
-    "accuracy": "higher",
-    "true_positive_rate": "higher",
-    "true_negative_rate": "higher",
-    "positive_predictive_value": "higher",
-    "negative_predictive_value": "higher",
-}
+
+def slice_metrics() -> dict[str, RateMetric]:
+    """The rates that slices can be searched for, by name."""
+    return {**RATES, _ERROR_RATE.name: _ERROR_RATE}
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,7 @@ class Measure:
     Attributes
     ----------
     metric : str
-        A name in `METRICS`, or "mean".
+        A name in `slice_metrics`, or "mean".
     better : {"lower", "higher"}
     label, prediction, outcome : str or None
     positive, positive_prediction
@@ -105,23 +103,24 @@ def resolve(
             raise SpecError(f'"{metric}" is measured of a label and a prediction; of an outcome it is the mean.')
         name = MEAN
     else:
-        name = SHORT_NAMES.get(metric.lower(), metric)
-        if name not in METRICS:
-            raise SpecError(f'Unknown metric "{metric}". {did_you_mean(metric, [*METRICS, *SHORT_NAMES])}')
+        short_names, metrics = full_names(), slice_metrics()
+        name = short_names.get(metric.lower(), metric)
+        if name not in metrics:
+            raise SpecError(f'Unknown metric "{metric}". {did_you_mean(metric, [*metrics, *short_names])}')
         for needed, given, what in (
-            (METRICS[name].needs_label, label, "label"),
-            (METRICS[name].needs_prediction, prediction, "prediction"),
+            (metrics[name].needs_label, label, "label"),
+            (metrics[name].needs_prediction, prediction, "prediction"),
         ):
             if needed and given is None:
                 raise SpecError(f'The metric "{name}" needs a {what}: name its column, or give a numeric outcome.')
-    direction = better or _BETTER.get(name)
-    if direction is None:
+        better = better or metrics[name].better
+    if better is None:
         raise SpecError(
             f"Whether people are better off with a lower or a higher {'mean' if name == MEAN else name} depends on "
             'what it means to them: give better="lower" or better="higher".'
         )
     of_prediction = positive if positive_prediction is None else positive_prediction
-    return Measure(name, direction, label, prediction, outcome, positive, of_prediction)
+    return Measure(name, better, label, prediction, outcome, positive, of_prediction)
 
 
 def outcomes(measure: Measure, frames: Sequence[pd.DataFrame]) -> list[NDArray[np.float64]]:
@@ -152,7 +151,7 @@ def outcomes(measure: Measure, frames: Sequence[pd.DataFrame]) -> list[NDArray[n
             known[i] &= is_known
     tn, fp, fn, tp = np.eye(4)
     cells = Confusion(tp=tp, fp=fp, fn=fn, tn=tn)
-    definition = METRICS[measure.metric]
+    definition = slice_metrics()[measure.metric]
     of_code = np.where(definition.among(cells) > 0, definition.events(cells), 2.0)
     return [np.where(there, of_code[one], np.nan) for one, there in zip(codes, known, strict=True)]
 
