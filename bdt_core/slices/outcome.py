@@ -17,7 +17,8 @@ from bdt_core.slices.blocks import OUTCOME, Block, Blocks, known_rows
 Floats = NDArray[np.float64]
 
 _BITS = 30
-"""Steps of two to this power in the largest value: eight thousand million rows do not overflow."""
+_STEPS = 2.0**_BITS
+"""Steps in the largest value: eight thousand million rows do not overflow."""
 
 
 @dataclass(frozen=True)
@@ -90,13 +91,14 @@ class Summed:
 
     def payload(self, values: Floats) -> NDArray[np.int32]:
         """What is added up of each row, shape (n, 4): steps of the value, what is left, and both of its square."""
-        x = np.ldexp(np.ldexp(values, -self.scale.power) - self.scale.centre, -self.scale.reach)
+        x = values * math.ldexp(1.0, -self.scale.power)
+        x -= self.scale.centre
+        x *= math.ldexp(1.0, -self.scale.reach)
         numbers = np.empty((values.size, 4), dtype=np.int32)
-        for first, power in ((0, x), (2, x * x)):
-            steps = np.ldexp(power, _BITS)
+        for column, steps in ((0, x * _STEPS), (2, x * x * _STEPS)):
             whole = np.rint(steps)
-            numbers[:, first] = whole
-            numbers[:, first + 1] = np.rint(np.ldexp(steps - whole, _BITS))
+            numbers[:, column] = whole
+            numbers[:, column + 1] = np.rint((steps - whole) * _STEPS)
         return numbers
 
     def whole(self, payload: NDArray[Any]) -> NDArray[np.int64]:

@@ -32,6 +32,7 @@ from bdt_core.slices.counting import (
 )
 from bdt_core.slices.measure import Measure
 from bdt_core.slices.outcome import Counted, Outcome, Summed
+from bdt_core.slices.settings import Settings
 
 T = TypeVar("T")
 How = NDArray[np.float64] | Scale
@@ -133,19 +134,27 @@ class Part:
         return self.outcome.totals(self._counted(slices))
 
     def compare(
-        self, slices: Sequence[Items], *, alpha: float, min_rows: int, permuting: bool, random_state: int
+        self, slices: Sequence[Items], settings: Settings, *, permuting: bool = True
     ) -> list[tuple[NDArray[Any], Comparison, int]]:
-        """Totals of some slices, their comparison with everybody else, and their rows."""
+        """Totals of some slices, their comparison with everybody else, and their rows.
+
+        Parameters
+        ----------
+        slices : sequence of items
+        settings : Settings
+        permuting : bool
+            Whether means take a permutation test where Welch's t cannot be relied on.
+        """
         totals = self.totals_of(slices)
         if isinstance(self.outcome, Counted):
             events, n = self.outcome.sums_and_rows(totals)
             all_events, all_n = self.outcome.sums_and_rows(self.whole)
             comparisons = compare_count_arrays(
-                events, n, all_events - events, all_n - n, alpha=alpha, min_rows=min_rows,
+                events, n, all_events - events, all_n - n, alpha=settings.alpha, min_rows=settings.min_rows,
                 lower=self.outcome.zero, step=self.outcome.step,
             )  # fmt: skip
         else:
-            how: dict[str, Any] = {"alpha": alpha, "min_rows": min_rows, "random_state": random_state}
+            how = {name: getattr(settings, name) for name in ("alpha", "min_rows", "random_state")}
             comparisons = [
                 self._compare_means(items, inside, rest, permuting, **how)
                 for items, (inside, rest) in zip(slices, self._summaries(slices, self.outcome), strict=True)

@@ -19,7 +19,7 @@ from bdt_core.slices.outcome import outcomes_alike, seen_outcomes
 from bdt_core.slices.part import Part, parts_of
 from bdt_core.slices.results import LatticeNode, Slice, Slices
 from bdt_core.slices.settings import Settings
-from bdt_core.slices.testing import Tested, compare, fold, tested_in_sample, tested_on_other_rows
+from bdt_core.slices.testing import Tested, fold, tested_in_sample, tested_on_other_rows
 from bdt_core.table.summaries import Drawn
 
 
@@ -192,7 +192,8 @@ def _lattice(
     number = {condition: i for i, condition in enumerate(conditions)}
     parts = parts_of(tuple(number[one] for one in slices[0].conditions))
     nodes = []
-    for part, (_, comparison, rows) in zip(parts, compare(test, parts, settings, permuting=not in_sample), strict=True):
+    compared = test.compare(parts, settings, permuting=not in_sample)
+    for part, (_, comparison, rows) in zip(parts, compared, strict=True):
         of_node = tuple(conditions[i] for i in part)
         nodes.append(LatticeNode(_name(of_node), of_node, rows, rows / test.rows, comparison))
     return tuple(nodes)
