@@ -20,6 +20,6 @@ def build_checks(audit: AuditAssets) -> Sequence[dg.AssetChecksDefinition]:
     """All checks of an audit."""
     limits = [metric_checks(audit)] if check_names(audit.spec.gate) else []
     history = [history_checks(audit)] if audit.has_groups else []
-    depth = [*([slices_check(audit)] if "bias_slices" in audit.depth else []),
-             *([local_bias_check(audit)] if "local_bias" in audit.depth else [])]  # fmt: skip
+    depth = [*([slices_check(audit)] if audit.spec.slices is not None else []),
+             *([local_bias_check(audit)] if audit.spec.local_bias is not None else [])]  # fmt: skip
     return [*quality_checks(audit), *limits, *history, *depth, bias_gate(audit)]
