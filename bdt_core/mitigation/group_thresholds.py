@@ -21,15 +21,23 @@ from bdt_core.mitigation.curves import (
     Curve,
     Floats,
     Objective,
+    checked_curves,
+    checked_rates,
     checked_settings,
     gains,
     objective_value,
     rate_of,
 )
-from bdt_core.mitigation.frontier import TOLERANCES, FrontierPoint, frontier_points
 from bdt_core.mitigation.mixtures import best_mixtures
-from bdt_core.mitigation.preparing import checked_curves, checked_rates
-from bdt_core.mitigation.sweep import Choice, OneRate, Search, TwoRates
+from bdt_core.mitigation.sweep import (
+    TOLERANCES,
+    Choice,
+    FrontierPoint,
+    OneRate,
+    Search,
+    TwoRates,
+    frontier_points,
+)
 from bdt_core.mitigation.threshold_notes import threshold_notes
 
 _SHOWN_RATES = ("selection_rate", "true_positive_rate", "false_positive_rate", "positive_predictive_value", "accuracy")
