@@ -303,7 +303,7 @@ class Stages:
         self, spec: AuditSpec, folder: str, progress: Callable[[str, int, int | None], None] | None = None
     ) -> ShardedTable:
         """Read the source in batches, check them, and write them as columns into a folder."""
-        from bdt_core.shards.engines import engine_of_process
+        from bdt_core.shards.engine import engine_of_process
         from bdt_core.shards.opening import table_in_shards
 
         return table_in_shards(spec, folder, engine_of_process(spec), progress)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from bdt_core.errors import DataError, SpecError, did_you_mean
 from bdt_core.fairness.coding import Coded, Level
 from bdt_core.fairness.confusion import Confusion
-from bdt_core.fairness.rates import RATES
 from bdt_core.inference._checks import finite_vector
+from bdt_core.metrics import CRITERIA, RATES
 from bdt_core.mitigation.checks import coded, in_order, quoted, same_length, zero_or_one
 
 Floats = NDArray[np.float64]
@@ -21,12 +21,7 @@ Constraint = Literal["demographic_parity", "equal_opportunity", "equalized_odds"
 Gain = Callable[[Floats, Floats, Floats, Floats], Any]
 Objective = Literal["accuracy", "balanced_accuracy"] | Gain
 
-RATES_OF: dict[str, tuple[str, ...]] = {
-    "demographic_parity": ("selection_rate",),
-    "equal_opportunity": ("true_positive_rate",),
-    "equalized_odds": ("true_positive_rate", "false_positive_rate"),
-    "predictive_parity": ("positive_predictive_value",),
-}
+RATES_OF: dict[str, tuple[str, ...]] = {name: CRITERIA[name].rates for name in get_args(Constraint)}
 """The rates that each constraint asks to be equal in all groups."""
 OBJECTIVES = ("accuracy", "balanced_accuracy")
 

@@ -17,6 +17,7 @@ from bdt_core.fairness.confusion import Positive
 from bdt_core.fairness.declared_groups import favourable_values
 from bdt_core.fairness.metric_results import group_name
 from bdt_core.inference import area_under_curve
+from bdt_core.metrics import shown_rates
 from bdt_core.mitigation.checks import quoted
 from bdt_core.mitigation.curves import RATES_OF
 from bdt_core.mitigation.decisions import Decisions, present_thresholds, read_decisions
@@ -38,14 +39,6 @@ from bdt_core.spec import GATE_METRICS, AuditSpec, MetricLimit
 from bdt_core.spec import Mitigation as MitigationSection
 from bdt_core.table.rows import Rows
 from bdt_core.table.summaries import rows_at_hand
-
-SHOWN_RATES = (
-    "selection_rate",
-    "true_positive_rate",
-    "false_positive_rate",
-    "positive_predictive_value",
-    "accuracy",
-)
 
 
 def mitigate_audited(train: Rows, test: Rows, section: MitigationSection) -> Mitigation:
@@ -262,7 +255,7 @@ def _group_change(
     test_rows = int(inside.sum())
     is_shown = test_rows >= settings.min_rows
     was, now = metrics
-    rates = tuple(MetricChange(rate, name, was[rate][name], now[rate][name]) for rate in SHOWN_RATES)
+    rates = tuple(MetricChange(rate, name, was[rate][name], now[rate][name]) for rate in shown_rates())
     mixture = model.mixtures_[name]
     return GroupChange(
         group=name,

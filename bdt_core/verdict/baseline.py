@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from bdt_core import words
+from bdt_core.metrics import GATE_METRICS, is_ratio
 from bdt_core.result import Result
-from bdt_core.spec import GATE_METRICS
 from bdt_core.verdict.baseline_change import Change, Compared, Measured, compared, stretches_of
 from bdt_core.verdict.baseline_report import measured, reference_of, values_of
 from bdt_core.verdict.gate import overall
@@ -126,11 +126,11 @@ def compare_with_baseline(document: Document, baseline: Document) -> BaselineCom
 
 def _limit_change(limit: Document, document: Document, baseline: Document) -> LimitChange:
     if limit["kind"] == "cluster":
-        found, groups, is_ratio = _cluster_change(limit, document, baseline), 1, False
+        found, groups, of_ratio = _cluster_change(limit, document, baseline), 1, False
         sentence = _cluster_sentence(limit, found, document)
     else:
         found, groups = _metric_change(limit, document, baseline)
-        is_ratio = _is_ratio(limit["metric"])
+        of_ratio = is_ratio(GATE_METRICS[limit["metric"]])
         sentence = _metric_sentence(limit, found, groups, document)
     difference, low, high = found.difference or (None, None, None)
     return LimitChange(
@@ -143,7 +143,7 @@ def _limit_change(limit: Document, document: Document, baseline: Document) -> Li
         difference=difference,
         low=low,
         high=high,
-        is_ratio=is_ratio,
+        is_ratio=of_ratio,
         groups_compared=groups,
         sentence=sentence,
     )
@@ -175,7 +175,8 @@ def _metric_change(limit: Document, document: Document, baseline: Document) -> t
     found = [
         compared(
             group, now[group], before[group],
-            above=_larger_is_worse(now[group].value, limit), is_ratio=_is_ratio(limit["metric"]), stretches=stretches,
+            above=_larger_is_worse(now[group].value, limit), is_ratio=is_ratio(GATE_METRICS[limit["metric"]]),
+            stretches=stretches,
         )
         if group in before
         else _nothing("no value there, or too few rows", group, now[group])
@@ -210,11 +211,6 @@ def _larger_is_worse(value: float, limit: Document) -> bool:
     return bool(value - most >= least - value)
 
 
-def _is_ratio(metric: str) -> bool:
-    name = GATE_METRICS[metric]
-    return name.endswith("_ratio") or name in ("DI", "observed_to_expected")
-
-
 def _cluster_sentence(limit: Document, found: Compared, document: Document) -> str:
     unit = document["bias_variable"]["unit"]
     points = " points" if unit == "rate" else ""
@@ -238,7 +234,7 @@ def _metric_sentence(limit: Document, found: Compared, groups: int, document: Do
     told += f": {CHANGE_WORDS[found.change]}, {words.number(found.now)} now against {words.number(found.before)}"
     if found.difference is None:
         return f"{told}; {found.why}."
-    if _is_ratio(limit["metric"]):
+    if is_ratio(GATE_METRICS[limit["metric"]]):
         change, low, high = (words.number(one) for one in found.difference)
         size = f"{change} times the baseline's"
     else:

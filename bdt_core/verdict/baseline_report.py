@@ -8,8 +8,9 @@ from typing import Any
 
 from bdt_core import words
 from bdt_core.errors import SourceError
+from bdt_core.metrics import GATE_METRICS
 from bdt_core.result import SCHEMA_VERSION
-from bdt_core.spec import GATE_METRICS, AuditSpec
+from bdt_core.spec import AuditSpec
 from bdt_core.verdict.baseline_change import Measured
 
 Document = dict[str, Any]

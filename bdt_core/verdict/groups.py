@@ -10,16 +10,15 @@ from scipy.special import ndtri
 
 from bdt_core import words
 from bdt_core.errors import SpecError, did_you_mean
-from bdt_core.fairness.comparisons import FEWEST_IN_DENOMINATOR, IS_REFERENCE, RANGES
+from bdt_core.fairness.comparisons import FEWEST_IN_DENOMINATOR, IS_REFERENCE
 from bdt_core.fairness.declared_groups import FacetMetrics, GroupMetrics, GroupScores
 from bdt_core.fairness.metric_results import Metric, group_name
+from bdt_core.metrics import CRITERIA, is_ratio, is_signed, plain_name, spoken_name
 from bdt_core.result import Result
 from bdt_core.spec import GATE_METRICS, AlertSeverity, MetricLimit
 from bdt_core.verdict.words import Verdict, severity_of, stops
 
 _POWER = 0.8
-_SIGNED = ("CI", "DPL", "CDDL", "DPPL", "DCA", "DCR", "RD", "SD", "DAR", "DRR", "AD", "CDDPL", "TE", "FT")
-_RATIOS = ("DI", "observed_to_expected")
 _NAMED = 10
 
 
@@ -170,7 +169,7 @@ def smallest_visible(metric: str, value: float, low: float, high: float, alpha: 
     if not all(map(math.isfinite, (value, low, high))):
         return None
     stretch = 1.0 + float(ndtri(_POWER) / ndtri(1.0 - alpha / 2.0))
-    if not _is_ratio(metric):
+    if not is_ratio(metric):
         return stretch * (high - low) / 2.0
     return None if low <= 0 else math.exp(-stretch * (math.log(high) - math.log(low)) / 2.0)
 
@@ -200,7 +199,7 @@ def _metric(limit: MetricLimit, facet: FacetMetrics, scores: GroupScores | None)
 
 def _both_ways(limit: MetricLimit, metric: Metric) -> MetricLimit:
     """A largest difference alone is meant in either direction: which group is the reference must not decide."""
-    signed = metric.kind == "difference" or metric.name in _SIGNED
+    signed = metric.kind == "difference" or is_signed(metric.name)
     if signed and limit.min is None and limit.max is not None and limit.max >= 0:
         return limit.model_copy(update={"min": -limit.max})
     return limit
@@ -320,8 +319,7 @@ def _sentence(limit: MetricLimit, metric: Metric, one: _Judged, facet: FacetMetr
 
 
 def _told(limit: MetricLimit) -> str:
-    name = limit.metric if limit.metric.isupper() else limit.metric.replace("_", " ").replace("auc", "AUC")
-    return words.capital(f"{name} by {' & '.join(limit.facets)}")
+    return f"{spoken_name(limit.metric)} by {' & '.join(limit.facets)}"
 
 
 def _allowed(limit: MetricLimit) -> str:
@@ -333,19 +331,15 @@ def _allowed(limit: MetricLimit) -> str:
 
 
 def _visible(metric: str, visible: float) -> str:
-    return f"a ratio of {words.number(visible)}" if _is_ratio(metric) else f"a value of {words.number(visible)}"
-
-
-def _is_ratio(metric: str) -> bool:
-    return metric.endswith("_ratio") or metric in _RATIOS
+    return f"a ratio of {words.number(visible)}" if is_ratio(metric) else f"a value of {words.number(visible)}"
 
 
 def _extremes(metric: Metric, facet: FacetMetrics) -> str:
     """Between which groups a range lies."""
-    criterion = metric.name.removesuffix("_difference").removesuffix("_ratio")
-    if criterion not in RANGES:
+    criterion = CRITERIA.get(plain_name(metric.name))
+    if criterion is None or criterion.rate is None:
         return ""
-    rate = facet.metrics[RANGES[criterion]]
+    rate = facet.metrics[criterion.rate]
     known = [
         (value, group_name(group))
         for value, group in zip(rate.estimate, rate.values, strict=True)

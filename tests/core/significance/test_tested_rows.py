@@ -1,4 +1,4 @@
-"""Clusters tested and features compared block by block: any blocks give the same, and the same as all rows at once."""
+"""Clusters tested and features compared block by block: any blocks give the same, and what the rows themselves give."""
 
 import json
 from dataclasses import replace
@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from bdt_core.clustering.clusters import find_clusters
+from bdt_core.inference import area_under_curve, compare_samples
 from bdt_core.shards.engine import LocalEngine
 from bdt_core.shards.ingest import ingest
 from bdt_core.shards.scratch import scratch_folder
@@ -110,19 +111,41 @@ def assert_equal_but_for_rounding(one, other, where=""):
 
 
 @pytest.mark.parametrize("bias", BIAS)
-def test_a_large_table_is_compared_like_a_small_one(bias):
+def test_clusters_are_compared_as_their_rows_are(bias):
     clusters, train, test = parts(bias)
-    settings = clusters.spec.significance
+    settings, labels = clusters.spec.significance, clusters.predict(test)
     assert len(clusters.train) > 2
-    at_once = compare_clusters(clusters, train, test, settings), compare_features(clusters, test, settings)
-    assert not test.is_large
-    added = large(test, 2_700)
-    assert added.is_large
-    assert added.audited_rows < 2_700  # all rows may be drawn where there is need for rows
-    in_sums = compare_clusters(clusters, train, added, settings), compare_features(clusters, added, settings)
-    for one, other in zip(in_sums, at_once, strict=True):
-        assert one.drawn is None
-        assert_equal_but_for_rounding(one.to_dict(), other.to_dict())
+    compared = compare_clusters(clusters, train, in_blocks(large(test, 2_700), 2), settings)
+    for one in compared.clusters:
+        inside = labels == one.found.label
+        wanted = compare_samples(test.y[inside], test.y[~inside], random_state=clusters.spec.split.random_state)
+        assert_equal_but_for_rounding(one.comparison.to_dict(), wanted.to_dict())
+        met = one.found.rule.holds(test.X)
+        assert (one.rule_precision, one.rule_recall) == (np.mean(inside[met]), np.mean(met[inside]))
+        assert one.test_rows == inside.sum()
+    assert (compared.test_mean, compared.test_sd) == pytest.approx((test.y.mean(), test.y.std()), rel=1e-13)
+    assert compared.drawn is None
+
+
+def test_columns_are_compared_as_their_rows_are():
+    clusters, _, test = parts("normal")
+    inside = clusters.predict(test) == 0
+    found = compare_features(clusters, in_blocks(large(test, 2_700), 2), clusters.spec.significance)
+    by_name = {one.column: one for one in found.columns}
+    for name in ("score", "income", "visits", "wealth", "age"):
+        x = test.audited[name].to_numpy()
+        sides = x[inside & ~np.isnan(x)], x[~inside & ~np.isnan(x)]
+        wanted = compare_samples(*sides, random_state=clusters.spec.split.random_state)
+        assert_equal_but_for_rounding(by_name[name].numeric.to_dict(), wanted.to_dict())
+        if by_name[name].role == "protected":
+            assert by_name[name].auc == area_under_curve(*sides)
+    for name in ("region", "sex", "income is missing"):
+        column = test.audited["income"].isna().map({True: "yes", False: "no"}) if " " in name else test.audited[name]
+        column = column.astype(object).where(column.notna(), MISSING)
+        for level in by_name[name].levels:
+            events = [int((column[rows] == level.level).sum()) for rows in (inside, ~inside)]
+            assert [level.comparison.events_a, level.comparison.events_b] == events
+    assert found.drawn is None
 
 
 @pytest.mark.parametrize(("bias", "rows"), [("two values", 1_000), ("skewed", 1_000), ("skewed", 2_700)])
@@ -200,11 +223,15 @@ def test_without_a_split_there_is_nobody_to_compare_with():
     )
     assert len(clusters.train) == 1
     settings = clusters.spec.significance
-    for stage in (
-        lambda rows: compare_clusters(clusters, train, rows, settings),
-        lambda rows: compare_features(clusters, rows, settings),
-    ):
-        assert_equal_but_for_rounding(stage(large(test)).to_dict(), stage(test).to_dict())
+    for rows in (test, large(test)):
+        compared, differences = (
+            compare_clusters(clusters, train, rows, settings),
+            compare_features(clusters, rows, settings),
+        )
+        assert compared.primary is None
+        assert [one.comparison.status for one in compared.clusters] == ["not_testable"]
+        assert differences.columns == ()
+        assert (differences.rows_cluster, differences.rows_rest) == (test.audited_rows, 0)
 
 
 def test_levels_are_added_by_name_whatever_holds_them():
