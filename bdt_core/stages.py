@@ -372,7 +372,7 @@ class Stages:
 
     def mitigate(self, train: Rows, test: Rows, settings: MitigationSettings) -> Mitigation:
         """Choose thresholds per group and measure what they change."""
-        from bdt_core.mitigation.audited import mitigate_audited
+        from bdt_core.mitigation.stage import mitigate_audited
 
         return mitigate_audited(train, test, settings)
 

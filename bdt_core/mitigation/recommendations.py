@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from bdt_core import words
 from bdt_core.fairness.metric_results import Estimate
 from bdt_core.mitigation.decisions import number_text
-from bdt_core.mitigation.results import FrontierRow, GroupChange, MetricChange, Mitigation, Thresholds
+from bdt_core.mitigation.results import NOT_OF_DECISIONS, FrontierRow, GroupChange, MetricChange, Mitigation, Thresholds
 from bdt_core.result import Result
 from bdt_core.spec import GATE_METRICS
 from bdt_core.verdict import LimitResult, MetricLimitResult, Verdict
@@ -77,7 +77,7 @@ def _recommended(mitigation: Mitigation, limit: LimitResult) -> Recommendation:
         return _unmeasured(
             limit,
             f"{_capital(limit.metric)} was not measured under other thresholds: "
-            + _undefined(mitigation.thresholds, name),
+            + _undefined(mitigation.thresholds, name, mitigation.settings.metrics),
         )
     return _measured(mitigation, mitigation.thresholds, limit, changes)
 
@@ -141,7 +141,7 @@ def _parts_of_the_score(mitigation: Mitigation) -> str:
     return f"The composite score was not measured under other thresholds. Near to it: {'; '.join(parts)}."
 
 
-def _undefined(found: Thresholds, name: str) -> str:
+def _undefined(found: Thresholds, name: str, asked: Sequence[str]) -> str:
     reasons = [
         side.undefined_reason
         for one in found.metrics
@@ -149,7 +149,9 @@ def _undefined(found: Thresholds, name: str) -> str:
         for side in (one.before, one.after)
         if side.undefined_reason
     ]
-    return f"{reasons[0]}." if reasons else f"name {name} in mitigation.metrics to measure it."
+    if reasons:
+        return f"{reasons[0]}."
+    return f"{NOT_OF_DECISIONS}." if name in asked else f"name {name} in mitigation.metrics to measure it."
 
 
 def _proxies(mitigation: Mitigation) -> str:
