@@ -180,7 +180,7 @@ def _audit(opened: Opened, settled: AuditSpec, say: _Announcer) -> AuditResult:
         clusters,
         significance,
         differences,
-        settled.gate,
+        settled.limits,
         require=settled.require,
         metrics=metrics,
         scores=scores,

@@ -14,7 +14,7 @@ from bdt_core.spec import parse_spec
 from bdt_core.table.audit_table import AuditTable
 from bdt_core.table.split import split_rows
 from bdt_core.table.validate import validate
-from bdt_core.verdict import Verdict, judge_gate
+from bdt_core.verdict import Findings, Verdict, judge_gate
 
 SPEC = {
     "name": "simulated",
@@ -82,4 +82,4 @@ def run(frame: pd.DataFrame, seed: int, **change: object) -> Found:
     train, test = split_rows(validate(frame, spec), spec.split)
     clusters = find_clusters(train, spec.clustering)
     significance = compare_clusters(clusters, train, test, spec.significance)
-    return Found(test, clusters, significance, judge_gate(spec.gate, spec.require, significance).verdict)
+    return Found(test, clusters, significance, judge_gate(spec.limits, spec.require, Findings(significance)).verdict)

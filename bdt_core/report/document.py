@@ -24,7 +24,7 @@ from bdt_core.spec import AnyLimit, AuditSpec
 from bdt_core.table.bias_variable import wording
 from bdt_core.table.rows import Rows
 from bdt_core.table.split import is_by_hash
-from bdt_core.verdict import NO_CLUSTERS, judge_gate
+from bdt_core.verdict import NO_CLUSTERS, Findings, judge_gate
 
 _PACKAGES = ("numpy", "pandas", "scipy", "scikit-learn", "numba", "kmodes")
 _SET_APART = 5
@@ -50,7 +50,8 @@ def build_document(
         The test rows, with the facts of the whole table.
     clusters, significance, differences
         Results of the stages.
-    gate : sequence of Limit or MetricLimit
+    gate : sequence of limits
+        `AuditSpec.limits`: those of the gate, and those that the sections on intersections and local bias set.
     require : {"all", "majority"}
     metrics, scores : optional
         Results of the stages on declared groups.
@@ -66,7 +67,8 @@ def build_document(
     spec = significance.spec.model_copy(update={"gate": list(gate), "require": require})
     if metrics is not None:
         spec = spec.model_copy(update={"groups": metrics.spec.groups})
-    judged = judge_gate(gate, require, significance, metrics, scores)
+    depth = depth or Depth()
+    judged = judge_gate(gate, require, Findings(significance, metrics, scores, depth.slices, depth.local_bias))
     by_hash = is_by_hash(test, spec.split)
     document = {
         "schema_version": SCHEMA_VERSION,
@@ -102,8 +104,8 @@ def build_document(
         "differences": _differences(significance, differences),
         "proxies": [proxy for one in differences.columns if one.role == "protected" for proxy in _proxies(one)],
         "groups": groups_document(metrics, scores),
-        **depth_document(depth or Depth(), judged),
-        **drawn_document(test, clusters, significance, differences, metrics, depth or Depth()),
+        **depth_document(depth, judged),
+        **drawn_document(test, clusters, significance, differences, metrics, depth),
         "warnings": [*test.warnings, *_warnings(significance)],
     }
     plain: dict[str, Any] = _plain(document)

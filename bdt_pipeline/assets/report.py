@@ -14,7 +14,7 @@ from bdt_pipeline.assets.values import (
     ClusterSignificance,
     FeatureDifferences,
 )
-from bdt_pipeline.resources.config import clear_failures, effective_spec
+from bdt_pipeline.resources.config import clear_failures
 from bdt_pipeline.resources.storage import storage_root, write_folder
 
 _OUTPUT = dg.Field(
@@ -52,8 +52,7 @@ def bias_report(audit: AuditAssets) -> dg.AssetsDefinition:
         feature_differences: FeatureDifferences,
         **beside: Any,
     ) -> dg.MaterializeResult[Any]:
-        config = dict(context.op_execution_context.op_config)
-        output = config.pop("output")
+        output = context.op_execution_context.op_config["output"]
         from bdt_core.depth import Depth  # not when definitions load
 
         with clear_failures():
@@ -62,7 +61,7 @@ def bias_report(audit: AuditAssets) -> dg.AssetsDefinition:
                 hbac_clusters,
                 cluster_significance,
                 feature_differences,
-                effective_spec(audit.spec, config),
+                audit.spec_of_run(context.run),
                 beside.get("group_metrics"),
                 beside.get("bias_score"),
                 Depth(beside.get("bias_slices"), beside.get("local_bias"), beside.get("mitigation")),

@@ -165,7 +165,7 @@ class Stages:
             clusters,
             significance,
             differences,
-            spec.gate,
+            spec.limits,
             require=spec.require,
             metrics=metrics,
             scores=scores,
