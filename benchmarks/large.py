@@ -376,7 +376,7 @@ def splitter_of(train: ShardedTable) -> ShardSplitter:
     from bdt_core.clustering.split import Layout
     from bdt_core.clustering.working import Fit
     from bdt_core.inference.exact_sums import Span
-    from bdt_core.table.encoding_blocks import fit_encoder
+    from bdt_core.table.encoding import fit_encoder
 
     names = train.names("feature")
     kinds = {one.name: one.kind for one in train.columns if one.kind is not None and one.name in names}

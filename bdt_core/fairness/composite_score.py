@@ -11,7 +11,7 @@ from bdt_core.fairness.confusion import Cells, Confusion, Floats, Positive, conf
 from bdt_core.fairness.counts import CountTable
 from bdt_core.fairness.metric_results import group_name
 from bdt_core.fairness.pre_training import effective_rows
-from bdt_core.fairness.rates import RATES, evaluate
+from bdt_core.fairness.rates import evaluate
 from bdt_core.fairness.score_calculator import (
     DEFAULT_WEIGHTS,
     PARTS,
@@ -24,6 +24,7 @@ from bdt_core.fairness.score_calculator import (
 )
 from bdt_core.fairness.score_metrics import score_moments
 from bdt_core.fairness.simultaneous import pairs_critical_value, wilson_limits
+from bdt_core.metrics import RATES
 
 _DRAWS = 2_000
 

@@ -22,6 +22,7 @@ from bdt_core.fairness.from_counts import EVERYBODY_ELSE, LARGEST, metrics_from_
 from bdt_core.fairness.measured_rows import MeasuredRows, rows_to_measure
 from bdt_core.fairness.metric_results import BiasMetrics, DeclaredTest, Metric, declared_tests, group_name
 from bdt_core.fairness.score_calculator import BiasScore
+from bdt_core.metrics import CRITERIA
 from bdt_core.result import Result
 from bdt_core.spec import AuditSpec, Significance, parse_spec
 from bdt_core.table.source_blocks import SourceBlocks, in_blocks
@@ -340,7 +341,9 @@ def _as_text(group: Value | list[Value]) -> str:
 
 
 def _has_test(metric: Metric) -> bool:
-    return metric.kind == "range" and metric.name.endswith("_difference") and metric.name != "equalized_odds_difference"
+    """Whether it is the range of one rate; the test of several is made of theirs."""
+    name = metric.name.removesuffix("_difference")
+    return metric.kind == "range" and name in CRITERIA and len(CRITERIA[name].of) == 1
 
 
 def _thresholds(spec: AuditSpec) -> Mapping[str, Threshold]:

@@ -13,28 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bdt_core import words
-from bdt_core.fairness.comparisons import FEWEST_IN_DENOMINATOR, RANGES
-from bdt_core.fairness.rates import RATES
+from bdt_core.fairness.comparisons import FEWEST_IN_DENOMINATOR
 from bdt_core.history.counted import Counted
 from bdt_core.history.evidence import evidence
 from bdt_core.inference.sequential import SequentialComparison
+from bdt_core.metrics import CLARIFY, CRITERIA, GATE_METRICS, RATES
 from bdt_core.result import Result
-from bdt_core.spec import GATE_METRICS, AlertSeverity, AuditSpec, MetricLimit
+from bdt_core.spec import AlertSeverity, AuditSpec, MetricLimit
 from bdt_core.verdict import Verdict, check_name
 from bdt_core.verdict.judge import Evidence, Judgement, Tolerated, judge, why
 
 Floats = NDArray[np.float64]
-
-# Clarify's differences of rates between a facet value and all other rows, d: the rate, and the sign of d's rate.
-_CLARIFY = {
-    "DPL": ("prevalence", -1),
-    "DPPL": ("selection_rate", -1),
-    "RD": ("true_positive_rate", -1),
-    "SD": ("true_negative_rate", 1),
-    "DAR": ("positive_predictive_value", -1),
-    "DRR": ("negative_predictive_value", 1),
-    "AD": ("accuracy", -1),
-}
 
 
 @dataclass(frozen=True)
@@ -115,17 +104,16 @@ def difference_of(metric: str) -> _Difference | None:
     (('selection_rate',), None)
     """
     name = GATE_METRICS[metric]
-    if name in _CLARIFY:
-        rate, sign = _CLARIFY[name]
-        return _Difference((rate,), sign, is_range=False, against_all_others=True)
-    if not name.endswith("_difference"):
-        return None
+    if name in CLARIFY:
+        rate, sign = CLARIFY[name].rate, CLARIFY[name].of_d
+        return _Difference((rate,), sign, is_range=False, against_all_others=True) if rate and sign else None
     base = name.removesuffix("_difference")
-    if base == "equalized_odds":
-        return _Difference(("true_positive_rate", "false_positive_rate"), 1, is_range=True, against_all_others=False)
-    if base in RANGES:
-        return _Difference((RANGES[base],), 1, is_range=True, against_all_others=False)
-    return _Difference((base,), 1, is_range=False, against_all_others=False) if base in RATES else None
+    if base == name:
+        return None
+    if base in CRITERIA:
+        rates = CRITERIA[base].rates
+        return _Difference(rates, 1, is_range=True, against_all_others=False) if rates else None
+    return _Difference((base,), 1, is_range=False, against_all_others=False)
 
 
 def tolerated(metric: str, counted: Counted, spec: AuditSpec) -> tuple[float | None, float | None]:

@@ -8,8 +8,9 @@ from bdt_core.inference.comparison import (
     compare_count_arrays,
     compare_counts,
     compare_samples,
+    compare_summaries,
+    drawing_needs_rows,
 )
-from bdt_core.inference.comparison_of_summaries import compare_summaries
 from bdt_core.inference.exact import mid_p_value
 from bdt_core.inference.means import mean_interval, welch_interval
 from bdt_core.inference.multiplicity import adjust_p_values, combine_repeated_splits
@@ -37,6 +38,7 @@ __all__ = [
     "compare_counts",
     "compare_samples",
     "compare_summaries",
+    "drawing_needs_rows",
     "interval_at_once",
     "jeffreys_interval",
     "koopman_interval",

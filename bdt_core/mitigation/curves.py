@@ -4,25 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bdt_core.errors import DataError, SpecError, did_you_mean
 from bdt_core.fairness.coding import Level, level_order
+from bdt_core.metrics import CRITERIA
 
 Floats = NDArray[np.float64]
 Constraint = Literal["demographic_parity", "equal_opportunity", "equalized_odds", "predictive_parity"]
 Gain = Callable[[Floats, Floats, Floats, Floats], Any]
 Objective = Literal["accuracy", "balanced_accuracy"] | Gain
 
-RATES_OF: dict[str, tuple[str, ...]] = {
-    "demographic_parity": ("selection_rate",),
-    "equal_opportunity": ("true_positive_rate",),
-    "equalized_odds": ("true_positive_rate", "false_positive_rate"),
-    "predictive_parity": ("positive_predictive_value",),
-}
+RATES_OF: dict[str, tuple[str, ...]] = {name: CRITERIA[name].rates for name in get_args(Constraint)}
 """The rates that each constraint asks to be equal in all groups."""
 OBJECTIVES = ("accuracy", "balanced_accuracy")
 

@@ -13,6 +13,7 @@ from bdt_core.fairness import BiasMetrics, Estimate, Metric
 from bdt_core.fairness.comparisons import FEWEST_IN_DENOMINATOR
 from bdt_core.fairness.metric_results import group_name
 from bdt_core.inference import area_under_curve
+from bdt_core.metrics import shown_rates
 from bdt_core.mitigation.checks import quoted
 from bdt_core.mitigation.curves import RATES_OF
 from bdt_core.mitigation.decisions import Decisions, present_thresholds, read_decisions
@@ -29,14 +30,6 @@ from bdt_core.mitigation.results import (
     Thresholds,
 )
 from bdt_core.mitigation.reweighing import reweigh
-
-SHOWN_RATES = (
-    "selection_rate",
-    "true_positive_rate",
-    "false_positive_rate",
-    "positive_predictive_value",
-    "accuracy",
-)
 
 
 def mitigate(train: pd.DataFrame, test: pd.DataFrame, settings: MitigationSettings) -> Mitigation:
@@ -206,7 +199,7 @@ def _group_change(
     test_rows = int(inside.sum())
     is_shown = test_rows >= settings.min_rows
     was, now = metrics
-    rates = tuple(MetricChange(rate, name, was[rate][name], now[rate][name]) for rate in SHOWN_RATES)
+    rates = tuple(MetricChange(rate, name, was[rate][name], now[rate][name]) for rate in shown_rates())
     mixture = model.mixtures_[name]
     return GroupChange(
         group=name,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from bdt_core import words
+from bdt_core.metrics import RATES, spoken_name
 from bdt_core.report.blocks import Block, Bullets, Cell, Figure, Paragraph, Section, Table, Tone, cells, columns
 from bdt_core.report.wording import interval_note
-from bdt_core.report.wording_groups import RATE_NAMES, metric_name, span
+from bdt_core.report.wording_groups import span
 
 Document = dict[str, Any]
 _CHECKS = {
@@ -169,7 +170,7 @@ def _metric_limit(one: dict[str, Any], document: Document) -> tuple[Cell, Cell, 
     if one["value"] is not None:
         ends = "" if one["low"] is None else span(words.number(one["low"]), words.number(one["high"]))
         found = Cell(words.number(one["value"]), note=ends)
-    name = Cell(f"{metric_name(one['metric'])} by {one['facet']}", note="; ".join(note for note in who if note))
+    name = Cell(f"{spoken_name(one['metric'])} by {one['facet']}", note="; ".join(note for note in who if note))
     return name, Cell(_range(one), note="by the value alone" if one["rule"] == "point" else ""), found
 
 
@@ -178,7 +179,7 @@ def _compared_with(one: dict[str, Any], document: Document) -> str:
     rate, _, kind = one["metric"].rpartition("_")
     facets = document["groups"]["facets"] if document["groups"] else []
     reference = next((facet["reference"] for facet in facets if facet["facet"] == one["facet"]), None)
-    if rate not in RATE_NAMES or kind not in ("difference", "ratio") or reference is None:
+    if rate not in RATES or kind not in ("difference", "ratio") or reference is None:
         return ""
     return f"each group {'less' if kind == 'difference' else 'over'} {reference}"
 

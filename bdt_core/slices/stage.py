@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from bdt_core.slices.measure import MEAN, resolve
 from bdt_core.slices.results import Slices
-from bdt_core.slices.search import find_slices_in
 from bdt_core.slices.settings import Settings
-from bdt_core.slices.stage_in_blocks import search_in_blocks
+from bdt_core.slices.stages import search
 from bdt_core.spec import SliceSearch
 from bdt_core.table.audit_table import BIAS_VARIABLE
 from bdt_core.table.bias_variable import wording
@@ -45,10 +44,5 @@ def find_bias_slices(train: Rows, test: Rows, settings: SliceSearch) -> Slices:
         bins=settings.bins,
         random_state=spec.split.random_state,
     )
-    if train.is_large:
-        measure = resolve(MEAN, better=spec.bias_variable.better, outcome=outcome)
-        return search_in_blocks(train, test, list(dict.fromkeys(columns)), measure, asked, spec.large_rows)
-    parts = [one.in_memory().audited.rename(columns={BIAS_VARIABLE: outcome}) for one in (train, test)]
-    return find_slices_in(
-        *parts, columns=columns, outcome=outcome, metric=MEAN, better=spec.bias_variable.better, **vars(asked)
-    )
+    measure = resolve(MEAN, better=spec.bias_variable.better, outcome=outcome)
+    return search(train, test, list(dict.fromkeys(columns)), measure, asked, sample_rows=spec.large_rows)

@@ -7,65 +7,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
+from bdt_core.metrics import GATE_METRICS
 from bdt_core.spec.section import Section
 
 Inconclusive = Literal["warn", "block"]
-
-_RANGES = (
-    "demographic_parity",
-    "equal_opportunity",
-    "predictive_equality",
-    "predictive_parity",
-    "accuracy_equality",
-    "equalized_odds",
-    "treatment_equality",
-    "calibration",
-)
-_RATES = (
-    "selection_rate",
-    "true_positive_rate",
-    "false_positive_rate",
-    "true_negative_rate",
-    "false_negative_rate",
-    "positive_predictive_value",
-    "negative_predictive_value",
-    "false_discovery_rate",
-    "false_omission_rate",
-    "accuracy",
-    "prevalence",
-)
-_SCORES = ("f1_score", "auc", "mean_score", "brier_score", "calibration_error", "observed_to_expected")
-_CLARIFY = {
-    "class_imbalance": "CI",
-    "difference_in_proportions_of_labels": "DPL",
-    "kullback_leibler_divergence": "KL",
-    "jensen_shannon_divergence": "JS",
-    "lp_norm": "LP",
-    "total_variation_distance": "TVD",
-    "kolmogorov_smirnov": "KS",
-    "conditional_demographic_disparity_in_labels": "CDDL",
-    "difference_in_positive_proportions_in_predicted_labels": "DPPL",
-    "disparate_impact": "DI",
-    "difference_in_conditional_acceptance": "DCA",
-    "difference_in_conditional_rejection": "DCR",
-    "recall_difference": "RD",
-    "specificity_difference": "SD",
-    "difference_in_acceptance_rates": "DAR",
-    "difference_in_rejection_rates": "DRR",
-    "accuracy_difference_clarify": "AD",
-    "conditional_demographic_disparity_in_predicted_labels": "CDDPL",
-    "treatment_equality_clarify": "TE",
-    "flip_test": "FT",
-    "generalized_entropy": "GE",
-}
-GATE_METRICS: dict[str, str] = {
-    **{f"{name}_{kind}": f"{name}_{kind}" for name in (*_RANGES, *_RATES) for kind in ("difference", "ratio")},
-    **{name: name for name in (*_RATES, *_SCORES)},
-    **_CLARIFY,
-    **{short: short for short in _CLARIFY.values()},
-    "bias_score": "bias_score",
-}
-"""Metrics that a limit can be set on, and the name that the results give them."""
 
 
 CHECKS = ("worst_cluster", "any_cluster", "worst_slice", "local_bias")
@@ -110,7 +55,7 @@ class MetricLimit(Section):
             "disparate_impact or DI and Clarify's others: each group against all others. false_positive_rate, accuracy "
             "and the like: each group. false_positive_rate_difference: each group against groups.reference. bias_score."
         ),
-        json_schema_extra={"enum": list(GATE_METRICS)},
+        json_schema_extra=lambda schema: schema.update(enum=list(GATE_METRICS)),  # as they are when it is asked for
     )
     facet: str | list[str] = Field(description="Column with the groups; several columns make intersections.")
     min: float | None = Field(None, description="Smallest value that is tolerated, e.g. 0.8 for a ratio.")

@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bdt_core.spec import AuditSpec, Kind
+from bdt_core.table.ranks import lowest
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -139,10 +140,8 @@ class AuditTable:
             return self
         if RANK not in self.frame.columns:
             return replace(self, frame=self.frame.iloc[:rows])
-        ranks = self.frame[RANK].to_numpy()
-        lowest = np.argpartition(ranks, rows)[:rows]
-        chosen = lowest[np.argsort(ranks[lowest], kind="stable")]
-        return replace(self, frame=tidy(self.frame.take(chosen)).reset_index(drop=True))
+        drawn = self.frame.take(lowest(self.frame[RANK].to_numpy(), rows))
+        return replace(self, frame=tidy(drawn).reset_index(drop=True))
 
     def to_arrow(self) -> pa.Table:
         """As an Arrow table; what is not a row stands in the schema's metadata."""

@@ -60,6 +60,20 @@ def is_test(numbers: Hashes, test_size: float, seed: int) -> NDArray[np.bool_]:
     return np.asarray((drawn >> np.uint64(11)).astype(np.float64) < test_size * 2.0**53)
 
 
+def lowest(ranks: Hashes, rows: int) -> NDArray[np.intp]:
+    """Places of the rows with the lowest ranks, in the order of these: a draw of so many rows.
+
+    Examples
+    --------
+    >>> lowest(np.array([5, 1, 9, 3], dtype=np.uint64), 2).tolist()
+    [1, 3]
+    """
+    if rows >= len(ranks):
+        return np.argsort(ranks, kind="stable")
+    drawn = np.argpartition(ranks, rows)[:rows]
+    return drawn[np.argsort(ranks[drawn], kind="stable")]
+
+
 def content_sums(hashes: Hashes) -> tuple[int, ...]:
     """Sums that say which rows there are, whatever their order; those of parts add up (modulo 2**64).
 

@@ -31,10 +31,10 @@ from scipy.special import ndtri
 
 from bdt_core import words
 from bdt_core.errors import SourceError
+from bdt_core.metrics import GATE_METRICS, is_ratio
 from bdt_core.result import SCHEMA_VERSION, Result
-from bdt_core.spec import GATE_METRICS, AuditSpec
+from bdt_core.spec import AuditSpec
 from bdt_core.verdict.gate import overall
-from bdt_core.verdict.groups import is_ratio
 from bdt_core.verdict.judge import Tolerated
 from bdt_core.verdict.words import Verdict
 
@@ -159,10 +159,10 @@ def compare_with_baseline(document: Document, baseline: Document) -> BaselineCom
 def _limit_change(limit: Document, document: Document, baseline: Document) -> LimitChange:
     if limit["kind"] == "metric":
         found, groups = _metric_change(limit, document, baseline)
-        as_ratio = is_ratio(GATE_METRICS[limit["metric"]])
+        of_ratio = is_ratio(GATE_METRICS[limit["metric"]])
         sentence = _metric_sentence(limit, found, groups, document)
     else:
-        found, groups, as_ratio = _worst_change(limit, document, baseline), 1, False
+        found, groups, of_ratio = _worst_change(limit, document, baseline), 1, False
         sentence = _worst_sentence(limit, found, document)
     difference, low, high = found.difference or (None, None, None)
     return LimitChange(
@@ -175,7 +175,7 @@ def _limit_change(limit: Document, document: Document, baseline: Document) -> Li
         difference=difference,
         low=low,
         high=high,
-        is_ratio=as_ratio,
+        is_ratio=of_ratio,
         groups_compared=groups,
         sentence=sentence,
     )

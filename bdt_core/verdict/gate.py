@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from bdt_core.fairness.declared_groups import GroupMetrics, GroupScores
 from bdt_core.result import Result
@@ -23,15 +23,19 @@ if TYPE_CHECKING:
 LimitResult = ClusterLimitResult | MetricLimitResult | SliceLimitResult | LocalBiasLimitResult
 
 
-@dataclass(frozen=True)
-class Findings:
+class Findings(Protocol):
     """What limits are held against; None for what was not asked for."""
 
-    significance: ClusterSignificance
-    metrics: GroupMetrics | None = None
-    scores: GroupScores | None = None
-    slices: Slices | None = None
-    local_bias: LocalBias | None = None
+    @property
+    def significance(self) -> ClusterSignificance: ...
+    @property
+    def group_metrics(self) -> GroupMetrics | None: ...
+    @property
+    def group_scores(self) -> GroupScores | None: ...
+    @property
+    def slices(self) -> Slices | None: ...
+    @property
+    def local_bias(self) -> LocalBias | None: ...
 
 
 @dataclass(frozen=True)
@@ -91,7 +95,7 @@ def judge_limit(limit: AnyLimit, found: Findings) -> LimitResult:
     tested = found.significance
     match limit:
         case MetricLimit():
-            return judge_metric(limit, found.metrics or GroupMetrics(tested.spec, (), (), ()), found.scores)
+            return judge_metric(limit, found.group_metrics or GroupMetrics(tested.spec, (), (), ()), found.group_scores)
         case SliceLimit():
             return judge_slices(limit, found.slices, default_limit(tested.two_valued, tested.test_sd))
         case LocalBiasLimit():

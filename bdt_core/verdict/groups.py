@@ -8,9 +8,10 @@ from typing import Literal
 
 from bdt_core import words
 from bdt_core.errors import SpecError, did_you_mean
-from bdt_core.fairness.comparisons import FEWEST_IN_DENOMINATOR, IS_REFERENCE, RANGES
+from bdt_core.fairness.comparisons import FEWEST_IN_DENOMINATOR, IS_REFERENCE
 from bdt_core.fairness.declared_groups import FacetMetrics, GroupMetrics, GroupScores
 from bdt_core.fairness.metric_results import Metric, group_name
+from bdt_core.metrics import CRITERIA, is_ratio, is_signed, plain_name, spoken_name
 from bdt_core.result import Result
 from bdt_core.spec import GATE_METRICS, AlertSeverity, MetricLimit
 from bdt_core.verdict.judge import (
@@ -24,8 +25,6 @@ from bdt_core.verdict.judge import (
 )
 from bdt_core.verdict.words import Verdict, stops
 
-_SIGNED = ("CI", "DPL", "CDDL", "DPPL", "DCA", "DCR", "RD", "SD", "DAR", "DRR", "AD", "CDDPL", "TE", "FT")
-_RATIOS = ("DI", "observed_to_expected")
 _NAMED = 10
 
 
@@ -184,7 +183,7 @@ def _metric(limit: MetricLimit, facet: FacetMetrics, scores: GroupScores | None)
 
 def _both_ways(limit: MetricLimit, metric: Metric) -> MetricLimit:
     """A largest difference alone is meant in either direction: which group is the reference must not decide."""
-    signed = metric.kind == "difference" or metric.name in _SIGNED
+    signed = metric.kind == "difference" or is_signed(metric.name)
     if signed and limit.min is None and limit.max is not None and limit.max >= 0:
         return limit.model_copy(update={"min": -limit.max})
     return limit
@@ -291,21 +290,17 @@ def _visible(metric: Metric, one: Evidence[str | None], alpha: float) -> float |
 
 
 def _told(limit: MetricLimit) -> str:
-    name = limit.metric if limit.metric.isupper() else limit.metric.replace("_", " ").replace("auc", "AUC")
-    return words.capital(f"{name} by {' & '.join(limit.facets)}")
+    return f"{spoken_name(limit.metric)} by {' & '.join(limit.facets)}"
 
 
-def is_ratio(metric: str) -> bool:
-    """Whether a metric, by its name in the results, is 1 where groups are equal."""
-    return metric.endswith("_ratio") or metric in _RATIOS
 
 
 def _extremes(metric: Metric, facet: FacetMetrics) -> str:
     """Between which groups a range lies."""
-    criterion = metric.name.removesuffix("_difference").removesuffix("_ratio")
-    if criterion not in RANGES:
+    criterion = CRITERIA.get(plain_name(metric.name))
+    if criterion is None or criterion.rate is None:
         return ""
-    rate = facet.metrics[RANGES[criterion]]
+    rate = facet.metrics[criterion.rate]
     known = [
         (value, group_name(group))
         for value, group in zip(rate.estimate, rate.values, strict=True)

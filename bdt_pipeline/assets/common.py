@@ -10,8 +10,8 @@ import dagster as dg
 
 from bdt_core.errors import BDTError
 from bdt_core.spec import AuditSpec
+from bdt_core.stages import Stage, Stages, stages_of
 from bdt_pipeline.assets.partitions import partitions_of
-from bdt_pipeline.assets.stages import Stages
 from bdt_pipeline.resources.config import config_schema, effective_spec
 
 
@@ -58,14 +58,9 @@ class AuditAssets:
         return bool(self.spec.facets)
 
     @property
-    def depth(self) -> tuple[str, ...]:
-        """Assets beside clusters and declared groups that the specification asks for."""
-        wanted = {
-            "bias_slices": self.spec.slices,
-            "local_bias": self.spec.local_bias,
-            "mitigation": self.spec.mitigation,
-        }
-        return tuple(name for name, section in wanted.items() if section is not None)
+    def asked(self) -> tuple[Stage, ...]:
+        """The stages between the split and the report that the specification asks for, in order."""
+        return tuple(stages_of(self.spec))
 
     def key(self, asset: str) -> dg.AssetKey:
         """Key of one of the audit's assets."""

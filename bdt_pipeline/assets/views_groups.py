@@ -12,7 +12,6 @@ from bdt_pipeline.assets.views import Metadata, listed, numbers, table_of
 if TYPE_CHECKING:
     from bdt_pipeline.assets.values import GroupCounts, GroupMetrics, GroupScores
 
-_RATES = ("selection_rate", "true_positive_rate", "false_positive_rate", "positive_predictive_value", "accuracy")
 _SHOWN = 50
 
 
@@ -80,8 +79,9 @@ def scores(found: GroupScores) -> Metadata:
 
 def _rates(one: Any, min_rows: int) -> dg.MarkdownMetadataValue:
     from bdt_core.fairness.metric_results import group_name
+    from bdt_core.metrics import shown_rates
 
-    rates = [metric for name in _RATES for metric in one.metrics.metrics if metric.name == name]
+    rates = [metric for name in shown_rates() for metric in one.metrics.metrics if metric.name == name]
     rows = []
     for i in sorted(range(len(one.groups)), key=lambda i: -one.rows[i])[:_SHOWN]:
         shown = [words.percent(rate.estimate[i]) if one.rows[i] >= min_rows else words.NOTHING for rate in rates]

@@ -52,7 +52,7 @@ def limit_checks(audit: AuditAssets) -> list[dg.AssetChecksDefinition]:
 
     Intersections and local bias are held against the default limit when the gate has none on them.
     """
-    made = [*audit.depth, *(["group_metrics"] if audit.has_groups else [])]
+    made = {one.asset for one in audit.asked}
     return [_checks(audit, one) for one in _SEVERAL if one.asset in made and one.limits(audit.spec)]
 
 

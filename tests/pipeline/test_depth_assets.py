@@ -46,9 +46,9 @@ def test_the_assets_hold_what_the_plain_method_finds(
     spec = everything(scored, make_spec)
     result = run_audit(spec, instance)
     plain = audit(None, spec)
-    assert result.output_for_node("loans__bias_slices") == plain.depth.slices
-    assert result.output_for_node("loans__local_bias") == plain.depth.local_bias
-    assert result.output_for_node("loans__mitigation") == plain.depth.mitigation
+    assert result.output_for_node("loans__bias_slices") == plain.slices
+    assert result.output_for_node("loans__local_bias") == plain.local_bias
+    assert result.output_for_node("loans__mitigation") == plain.mitigation
     report = result.output_for_node("loans__bias_report")
     assert json.dumps(report, sort_keys=True) == json.dumps(plain.document, sort_keys=True)
     told = report["mitigation"]["recommendations"]
