@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol, TypeVar
 
 from bdt_core.shards.memory import MemoryPlan, plan_memory
+from bdt_core.shards.pool import processors
 from bdt_core.shards.shard import Shard
-from bdt_core.shards.threads import processors
 from bdt_core.spec import AuditSpec
 
 T = TypeVar("T")

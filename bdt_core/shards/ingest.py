@@ -15,9 +15,9 @@ from bdt_core.errors import SourceError
 from bdt_core.shards.engine import ShardEngine
 from bdt_core.shards.large_source import group_columns
 from bdt_core.shards.occurrences import bucket_count, write_hashes, write_ranks
+from bdt_core.shards.pool import in_parallel
 from bdt_core.shards.shard import Shard
 from bdt_core.shards.table import ShardedTable
-from bdt_core.shards.threads import in_parallel
 from bdt_core.spec import AuditSpec
 from bdt_core.table.audit_table import (
     BIAS_VARIABLE,

@@ -1,14 +1,14 @@
-"""Threads of this process, as many as processors that it may use."""
+"""The threads of this process."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
+S = TypeVar("S")
 T = TypeVar("T")
-R = TypeVar("R")
 
 
 def processors() -> int:
@@ -16,7 +16,30 @@ def processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def in_parallel(function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+def mapped(function: Callable[[S], T], items: Sequence[S], width: int | None = None) -> list[T]:
+    """Apply a function to each item, in threads; results in the order of the items.
+
+    Parameters
+    ----------
+    function : callable
+        Spends its time outside the interpreter's lock.
+    items : sequence
+    width : int, optional
+        Most threads; as many as processors by default.
+
+    Examples
+    --------
+    >>> mapped(abs, [-1, 2])
+    [1, 2]
+    """
+    threads = min(width or processors(), len(items))
+    if threads < 2:
+        return [function(one) for one in items]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(function, items))
+
+
+def in_parallel(function: Callable[[S], T], items: Iterable[S]) -> Iterator[T]:
     """Results in the order of the items, of which no more than one for each processor and one more are held at a time.
 
     Parameters
@@ -33,7 +56,7 @@ def in_parallel(function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
     """
     threads = processors()
     with ThreadPoolExecutor(threads) as pool:
-        waiting: list[Future[R]] = []
+        waiting: list[Future[T]] = []
         try:
             for item in items:
                 waiting.append(pool.submit(function, item))
