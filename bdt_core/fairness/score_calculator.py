@@ -22,7 +22,8 @@ from bdt_core.fairness.score_parts import (
     with_interval,
     worse_than_chance,
 )
-from bdt_core.fairness.simultaneous import pairs_critical_value, wilson_limits
+from bdt_core.fairness.simultaneous import pairs_critical_value
+from bdt_core.inference import wilson_limits
 
 ROUNDING = 0.005
 """Rates by hand have two digits."""

@@ -12,7 +12,8 @@ import numpy as np
 from bdt_core.errors import SpecError
 from bdt_core.fairness.confusion import Cells, Confusion, Floats
 from bdt_core.fairness.pre_training import effective_rows
-from bdt_core.fairness.simultaneous import difference_limits, range_of_pairs
+from bdt_core.fairness.simultaneous import range_of_pairs
+from bdt_core.inference import difference_limits
 from bdt_core.metrics import RATES
 from bdt_core.result import Result
 

@@ -17,11 +17,13 @@ from bdt_core.inference.multiplicity import adjust_p_values, combine_repeated_sp
 from bdt_core.inference.permutation import studentised_permutation_test
 from bdt_core.inference.power import minimum_detectable_difference, required_rows
 from bdt_core.inference.proportions import (
+    difference_limits,
     jeffreys_interval,
     koopman_interval,
     newcombe_interval,
     rate_interval,
     wilson_interval,
+    wilson_limits,
 )
 
 __all__ = [
@@ -38,6 +40,7 @@ __all__ = [
     "compare_counts",
     "compare_samples",
     "compare_summaries",
+    "difference_limits",
     "drawing_needs_rows",
     "interval_at_once",
     "jeffreys_interval",
@@ -51,4 +54,5 @@ __all__ = [
     "studentised_permutation_test",
     "welch_interval",
     "wilson_interval",
+    "wilson_limits",
 ]

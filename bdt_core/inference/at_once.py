@@ -34,7 +34,7 @@ def interval_at_once(comparison: Comparison, comparisons: int) -> tuple[float, f
     >>> from bdt_core.inference import compare_counts
     >>> one = compare_counts(56, 70, 48, 80)
     >>> [round(x, 4) for x in interval_at_once(one, 1)], [round(x, 4) for x in interval_at_once(one, 10)]
-    ([0.0524, 0.3339], [-0.0088, 0.3862])
+    ([0.0524, 0.3339], [-0.0122, 0.3855])
     """
     difference, low, high = comparison.difference, comparison.low, comparison.high
     if difference is None or low is None or high is None:

@@ -98,12 +98,12 @@ class AuditTable:
     @property
     def audited(self) -> pd.DataFrame:
         """The rows that have a bias variable."""
-        return self.frame[self.frame[BIAS_VARIABLE].notna()].reset_index(drop=True)
+        return self._audited(list(self.frame.columns))
 
     @property
     def X(self) -> pd.DataFrame:
         """Features of the audited rows."""
-        return self.audited[self.names("feature")]
+        return self._audited(self.names("feature"))
 
     @property
     def y(self) -> NDArray[np.float64]:
@@ -180,6 +180,12 @@ class AuditTable:
         """This part of a table and the other one, together again."""
         frame = pd.concat([self.frame, other.frame], ignore_index=True)
         return replace(self, frame=frame, part="all")
+
+    def _audited(self, names: list[str]) -> pd.DataFrame:
+        """Some columns of the rows that have a bias variable; no copy where all have."""
+        kept = self.frame[BIAS_VARIABLE].notna().to_numpy()
+        columns = self.frame[names]
+        return (columns if kept.all() else columns[kept]).reset_index(drop=True)
 
     def with_rows(self, frame: pd.DataFrame, part: Literal["train", "test"], spec: AuditSpec) -> AuditTable:
         """The same table with some of its rows."""
