@@ -293,8 +293,6 @@ def _told(limit: MetricLimit) -> str:
     return f"{spoken_name(limit.metric)} by {' & '.join(limit.facets)}"
 
 
-
-
 def _extremes(metric: Metric, facet: FacetMetrics) -> str:
     """Between which groups a range lies."""
     criterion = CRITERIA.get(plain_name(metric.name))
