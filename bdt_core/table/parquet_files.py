@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from bdt_core.errors import SourceError
-from bdt_core.table.column_types import ColumnType, Dtype, FileTypes, conformed, holding_missing, wider
+from bdt_core.table.column_types import ColumnType, Dtype, FileTypes, holding_missing, wider
 from bdt_core.table.locations import SourceFile, reading
 from bdt_core.table.parquet_footers import Footer, dtypes_of, holds, read_footer
 
@@ -78,17 +78,15 @@ class ParquetTable:
             levels = {name: wider(levels[name], one) if name in levels else one for name, one in its.items()}
         return self._types(dtypes | levels, self.footer.missing | counted)
 
-    def pieces(
-        self, columns: Collection[str], dtypes: Mapping[str, Dtype], groups: Sequence[int] | None = None
-    ) -> Iterator[pd.DataFrame]:
-        """Its rows from first to last, with the types of the table of all files.
+    def pieces(self, columns: Collection[str], groups: Sequence[int] | None = None) -> Iterator[pd.DataFrame]:
+        """Its rows from first to last, with the categories that are stored with them.
 
         Given some of the groups that the rows are stored in, the rows of these.
         """
-        names = [name for name in self.names if name in columns]
-        stored = [name for name in names if name not in self.keys] or self.footer.schema.names[:1]
+        stored = [name for name in self.footer.schema.names if name in columns] or self.footer.schema.names[:1]
         for batch in self._batches(_ROWS_AT_ONCE, stored, groups):
-            yield conformed(self._frame(batch)[names], {name: dtypes[name] for name in names})
+            frame = self._frame(batch)
+            yield frame[[name for name in self.names if name in columns]]
 
     def beginning(self, rows: int) -> pd.DataFrame:
         """Its first rows, with the categories that these have."""

@@ -6,7 +6,7 @@ import csv
 import io
 import itertools
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, BinaryIO
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import pandas as pd
 
 from bdt_core.errors import SourceError, repeated_message, repeated_names
-from bdt_core.table.column_types import Dtype, FileTypes, conformed
+from bdt_core.table.column_types import FileTypes
 from bdt_core.table.text_columns import MISSING, TextColumn, decimal_point, typed_values
 from bdt_core.table.text_encoding import as_text, encoding_of
 
@@ -135,16 +135,15 @@ class TextTable:
             self._is_odd = True
             return self._settled(keep)
 
-    def pieces(self, columns: Collection[str], dtypes: Mapping[str, Dtype] | None = None) -> Iterator[pd.DataFrame]:
-        """Its rows from first to last, once it is settled, with the types of the table of all files, or its own."""
+    def pieces(self, columns: Collection[str]) -> Iterator[pd.DataFrame]:
+        """Its rows from first to last, once it is settled."""
         for batch in self._batches():
             typed = {
                 name: typed_values(column, self._types[name], self._point)
                 for name, column in zip(self.form.names, batch.columns, strict=True)
                 if name in columns
             }
-            frame = pd.DataFrame(typed, index=pd.RangeIndex(batch.num_rows))
-            yield frame if dtypes is None else conformed(frame, {name: dtypes[name] for name in typed})
+            yield pd.DataFrame(typed, index=pd.RangeIndex(batch.num_rows))
 
     def beginning(self, rows: int) -> pd.DataFrame:
         """Its first rows, understood by themselves."""
