@@ -230,7 +230,7 @@ def test_a_day_may_stand_in_yaml_with_and_without_quotation_marks(tmp_path):
     [
         (
             "{check: worst_cluster, max_difference: .nan}",
-            "gate.0.max_difference (line 4): expected a number, found nan",
+            "(line 4): expected a number, found nan",
         ),
         ("{check: worst_slice, max_difference: .inf}", "gate.0.max_difference (line 4): expected a number, found inf"),
         ("{metric: DI, facet: sex, min: true}", "gate.0.min (line 4): expected a number, found true"),
