@@ -16,6 +16,7 @@ from bdt_core.significance.repeats import (
     PermutedProcedure,
     RepeatedSplits,
     SplitRows,
+    alpha_of_each,
     permute_procedure,
     repeat_splits,
 )
@@ -148,13 +149,14 @@ def compare_clusters(
                 rule_recall=recall,
             )
         )
-    is_repeated = spec.split.repeats > 1 or (settings.test == "permutation" and tested > 0)
+    has_repeats = spec.split.repeats > 1
     repeats = procedure = drawn = None
-    if is_repeated:
+    if has_repeats or (settings.test == "permutation" and tested > 0):
         train_rows, test_rows = rows_at_hand(train), rows_at_hand(test)
         drawn = Drawn.of_tables((train_rows, test_rows), (train, test))
-        primary = comparisons[0] if tested else None
-        repeats = repeat_splits(clusters, train_rows, test_rows, primary, settings, split=split, find=find)
+        if has_repeats:
+            primary = compared(alpha_of_each(settings))[0] if tested else None
+            repeats = repeat_splits(clusters, train_rows, test_rows, primary, settings, split=split, find=find)
         procedure = permute_procedure(clusters, train_rows, test_rows, settings) if tested else None
     (mean, sd), values = rows.mean_and_sd, rows.few_values
     return ClusterSignificance(

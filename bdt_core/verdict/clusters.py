@@ -8,6 +8,7 @@ from typing import Literal
 from bdt_core import words
 from bdt_core.result import Result
 from bdt_core.significance.clusters import ClusterSignificance, ComparedCluster
+from bdt_core.significance.repeats import RepeatedSplits
 from bdt_core.spec import AlertSeverity, Limit
 from bdt_core.table.bias_variable import wording
 from bdt_core.verdict.judge import Evidence, Judgement, Tolerated, judge, why, would_have_shown
@@ -63,8 +64,9 @@ def judge_clusters(limit: Limit, tested: ClusterSignificance) -> ClusterLimitRes
     Parameters
     ----------
     limit : Limit
-        ``worst_cluster`` judges cluster 0 by its own interval. ``any_cluster`` judges the cluster with the largest
-        lower bound, by intervals that hold for all clusters at once.
+        ``worst_cluster`` judges cluster 0 by its own interval or, with ``split.repeats``, what is found first on each
+        split by the combined interval and p-value, so that no lucky split decides. ``any_cluster`` judges the cluster
+        with the largest lower bound, by intervals that hold for all clusters at once.
     tested : ClusterSignificance
 
     Returns
@@ -83,12 +85,12 @@ def judge_clusters(limit: Limit, tested: ClusterSignificance) -> ClusterLimitRes
         return _result(limit, most, "not_testable", f"Not testable: {reason}", tested.primary, None)
     tolerated = Tolerated(maximum=most)
     judged = judge(known, tolerated, nearest="bound")
-    verdict, sentence = judged.verdict, _sentence(judged, tolerated, tested)
+    verdict, sentence = judged.verdict, _sentence(judged, limit, tolerated, tested)
     untested = [str(one.found.label) for one in candidates if one.comparison.status != "tested"]
     if verdict == "pass" and untested:
         verdict = "inconclusive"
         sentence += f" Yet cluster {', '.join(untested)} had too few test rows to be tested."
-    return _result(limit, most, verdict, sentence, judged.decides.of, judged)
+    return _result(limit, most, verdict, sentence, judged.decides.of, judged, _repeats(limit, tested))
 
 
 def _evidence(one: ComparedCluster, limit: Limit, tested: ClusterSignificance) -> Evidence[ComparedCluster] | None:
@@ -98,12 +100,20 @@ def _evidence(one: ComparedCluster, limit: Limit, tested: ClusterSignificance) -
     if limit.check == "any_cluster":
         low, high = one.simultaneous or (low, high)
         p = one.p_adjusted
+    repeats = _repeats(limit, tested)
+    if repeats is not None:
+        difference, low, high, p = repeats.difference, repeats.low, repeats.high, repeats.p_combined
     if difference is None or low is None or high is None:
         return None
     rejects = p is not None and p <= tested.spec.significance.alpha
     if tested.spec.bias_variable.better == "higher":
         return Evidence(one, -difference, -high, -low, rejects)
     return Evidence(one, difference, low, high, rejects)
+
+
+def _repeats(limit: Limit, tested: ClusterSignificance) -> RepeatedSplits | None:
+    """The splits that decide together; one by one where a limit is on each cluster of the audit's own split."""
+    return tested.repeats if limit.check == "worst_cluster" else None
 
 
 def _result(
@@ -113,7 +123,9 @@ def _result(
     sentence: str,
     cluster: ComparedCluster | None,
     judged: Judgement[ComparedCluster] | None,
+    repeats: RepeatedSplits | None = None,
 ) -> ClusterLimitResult:
+    p_value = repeats.p_combined if repeats else cluster.comparison.p_value if cluster else None
     return ClusterLimitResult(
         kind="cluster",
         check=limit.check,
@@ -126,23 +138,30 @@ def _result(
         difference=judged.decides.value if judged else None,
         low=judged.decides.low if judged else None,
         high=judged.decides.high if judged else None,
-        p_value=cluster.comparison.p_value if cluster else None,
+        p_value=p_value,
         smallest_visible=cluster.comparison.minimum_detectable_difference if cluster else None,
         severity=judged.severity if judged else None,
     )
 
 
-def _sentence(judged: Judgement[ComparedCluster], tolerated: Tolerated, tested: ClusterSignificance) -> str:
+def _sentence(
+    judged: Judgement[ComparedCluster], limit: Limit, tolerated: Tolerated, tested: ClusterSignificance
+) -> str:
     one, unit = judged.decides, tested.unit
-    comparison = one.of.comparison
+    comparison, repeats = one.of.comparison, _repeats(limit, tested)
     up, down = ("higher", "lower") if tested.spec.bias_variable.better == "lower" else ("lower", "higher")
     direction = f"{up} (worse)" if one.value >= 0 else f"{down} (better)"
     interval = words.interval(one.low, one.high, confidence=comparison.confidence, unit=unit)
+    whose = (
+        f"cluster {one.of.found.label} is"
+        if repeats is None
+        else f"the most deviating cluster of each of {len(repeats.p_values)} splits is, in the median,"
+    )
     told = (
-        f"The {wording(tested.spec.bias_variable).name} of cluster {one.of.found.label} is "
+        f"The {wording(tested.spec.bias_variable).name} of {whose} "
         f"{words.size(one.value, unit)} {direction} than everybody else's {interval}; "
         f"{tolerated.allowed(lambda x: words.size(x, unit))}, and {why(judged, tolerated, sides=('above', 'below'))}."
     )
-    if judged.verdict != "inconclusive":
+    if judged.verdict != "inconclusive" or repeats is not None:
         return told
     return told + would_have_shown(f"a difference of {words.size(comparison.minimum_detectable_difference, unit)}")
