@@ -18,15 +18,19 @@ from bdt_core.fairness.composite_score import bias_score
 from bdt_core.fairness.confusion import Positive
 from bdt_core.fairness.counting import MAX_CELLS, count_rows
 from bdt_core.fairness.counts import CountTable, Group
+from bdt_core.fairness.drawn_rows import draw_rows
 from bdt_core.fairness.from_counts import EVERYBODY_ELSE, LARGEST, metrics_from_counts
-from bdt_core.fairness.from_rows import MeasuredRows, rows_to_measure
+from bdt_core.fairness.from_rows import MeasuredRows
 from bdt_core.fairness.metric_results import BiasMetrics, DeclaredTest, Metric, declared_tests, group_name
 from bdt_core.fairness.score_parts import BiasScore
 from bdt_core.metrics import CRITERIA
 from bdt_core.result import Result
 from bdt_core.spec import AuditSpec, Significance, parse_spec
-from bdt_core.table.source_blocks import SourceBlocks, in_blocks
+from bdt_core.table.source_blocks import SourceBlocks, in_blocks, in_one_frame
 from bdt_core.table.summaries import Drawn
+
+FLIP_ROWS = 50_000
+"""The flip test of a large table is made on so many rows: its time grows with more than their number."""
 
 
 @dataclass(frozen=True)
@@ -186,7 +190,7 @@ def compare_groups(
     """
     spec = counts.spec.model_copy(update={"significance": settings})
     _check_reference(counts)
-    rows = rows_to_measure(source, counts.tables, spec)
+    rows = _rows_to_measure(source, counts.tables, spec)
     facets = tuple(_facet_metrics(table, spec, rows) for table in counts.tables)
     criteria = [metric.name for metric in facets[0].metrics.metrics if _has_test(metric)] if facets else []
     tests = declared_tests([one.metrics for one in facets], criteria, alpha=settings.alpha)
@@ -231,6 +235,27 @@ def favourable_values(spec: AuditSpec) -> tuple[Positive, Positive]:
     label, prediction = spec.group_columns()
     cuts = _thresholds(spec)
     return cuts.get(label or "", value), cuts.get(prediction or "", value)
+
+
+def _rows_to_measure(
+    source: pd.DataFrame | SourceBlocks | None, tables: Sequence[CountTable], spec: AuditSpec
+) -> MeasuredRows | None:
+    """The rows that were counted, if they are at hand.
+
+    Of more than `large_rows` the scores are rounded, and the flip test is made on rows that are drawn.
+    """
+    if source is None or not tables:
+        return None
+    blocks, features = in_blocks(source), tuple(spec.groups.similar_by)
+    large = max(one.rows for one in tables) > spec.large_rows
+    if not features or tables[0].prediction is None:
+        return MeasuredRows(blocks, large)
+    if not large:
+        return MeasuredRows(blocks, large, in_one_frame(source), features)
+    named = [(*one.facets, one.label, one.prediction, one.stratum, *features) for one in tables]
+    names = [name for several in named for name in several if name is not None]
+    similar, rows = draw_rows(blocks, names, min(FLIP_ROWS, spec.large_rows))
+    return MeasuredRows(blocks, large, similar, features, Drawn(len(similar), rows))
 
 
 def _facet_metrics(table: CountTable, spec: AuditSpec, measured_rows: MeasuredRows | None) -> FacetMetrics:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
@@ -15,18 +15,15 @@ from bdt_core.fairness.coding import Threshold, Value, code_column, column
 from bdt_core.fairness.confusion import Positive, favourable
 from bdt_core.fairness.counting import code_groups, count_rows
 from bdt_core.fairness.counts import CountTable, Group
-from bdt_core.fairness.drawn_rows import draw_rows
 from bdt_core.fairness.facet_contrasts import FacetValues, facet_contrasts
 from bdt_core.fairness.flips import Sign, flip_test, usable_features
 from bdt_core.fairness.from_counts import LARGEST, metrics_from_counts
 from bdt_core.fairness.measured import Measured, measured, nothing
 from bdt_core.fairness.metric_results import BiasMetrics
-from bdt_core.spec import AuditSpec
-from bdt_core.table.source_blocks import SourceBlocks, in_blocks, in_one_frame
-from bdt_core.table.summaries import Drawn
+from bdt_core.table.source_blocks import SourceBlocks, in_blocks
 
-FLIP_ROWS = 50_000
-"""The flip test of a large table is made on so many rows: its time grows with more than their number."""
+if TYPE_CHECKING:
+    from bdt_core.table.summaries import Drawn
 
 
 def bias_metrics(
@@ -201,27 +198,6 @@ class MeasuredRows:
                 self.similar, known, facet_values, of_prediction, self.features, flip_sign, alpha, cuts
             )
         return found
-
-
-def rows_to_measure(
-    source: pd.DataFrame | SourceBlocks | None, tables: Sequence[CountTable], spec: AuditSpec
-) -> MeasuredRows | None:
-    """The rows that were counted, if they are at hand.
-
-    Of more than `large_rows` the scores are rounded, and the flip test is made on rows that are drawn.
-    """
-    if source is None or not tables:
-        return None
-    blocks, features = in_blocks(source), tuple(spec.groups.similar_by)
-    large = max(one.rows for one in tables) > spec.large_rows
-    if not features or tables[0].prediction is None:
-        return MeasuredRows(blocks, large)
-    if not large:
-        return MeasuredRows(blocks, large, in_one_frame(source), features)
-    named = [(*one.facets, one.label, one.prediction, one.stratum, *features) for one in tables]
-    names = [name for several in named for name in several if name is not None]
-    similar, rows = draw_rows(blocks, names, min(FLIP_ROWS, spec.large_rows))
-    return MeasuredRows(blocks, large, similar, features, Drawn(len(similar), rows))
 
 
 def _thresholds(

@@ -111,6 +111,8 @@ def spec_text(frame: pd.DataFrame, name: str, path: str) -> str:
         "  # How much worse than everybody else may the most deviating group fare? (0.05: five percentage points;",
         "  # without max_difference a default that fits the bias variable)",
         "  - {check: worst_cluster}",
+        "  # The same of any intersection of conditions, such as young women:",
+        "  # - {check: worst_slice, max_difference: 0.1}",
     ]
     if protected:
         lines += [

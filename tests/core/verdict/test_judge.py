@@ -185,8 +185,10 @@ def test_an_interval_against_a_limit(kinds: dict[str, Kind], kind: str, case: st
 def test_a_gap_counts_whichever_group_is_ahead_and_better_off_is_no_harm(kinds: dict[str, Kind]) -> None:
     better_off = (-0.3, -0.4, -0.2)
     assert kinds["local_bias"](better_off, 0.001, False) == "fail"
+    may_be_behind = (0.01, -0.2, 0.04)
+    assert kinds["local_bias"](may_be_behind, 0.6, False) == "inconclusive"
     for kind in ("worst_cluster", "slice", "metric", "history"):
-        assert kinds[kind](better_off, 0.001, False) == "pass"
+        assert kinds[kind](better_off, 0.001, False) == kinds[kind](may_be_behind, 0.6, False) == "pass"
 
 
 @pytest.mark.parametrize(
