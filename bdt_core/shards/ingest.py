@@ -22,7 +22,6 @@ from bdt_core.spec import AuditSpec
 from bdt_core.table.audit_table import (
     BIAS_VARIABLE,
     RANK,
-    ROW,
     Role,
     fingerprint,
     row_hashes,
@@ -37,8 +36,6 @@ from bdt_core.table.validate import (
     audited_table,
     complete_rows,
     hashed_columns,
-    reads_by_row,
-    roles_of,
     settle,
     type_rows,
     warnings_on_rows,
@@ -173,10 +170,7 @@ def _placed(batches: Iterable[pd.DataFrame], folder: str) -> Iterator[tuple[Shar
 
 def _write_shard(shard: Shard, first: int, frame: pd.DataFrame, spec: AuditSpec) -> _Written:
     frame = with_text_names(frame)
-    roles = roles_of(frame, spec)
-    typed, facts = type_rows(frame, roles, spec)
-    if reads_by_row(spec):
-        typed[ROW] = np.arange(first, first + len(typed), dtype=np.float64)
+    typed, roles, facts = type_rows(frame, spec, first)
     shard.write_frame("table.arrow", typed)
     of_groups = group_columns(spec)
     if of_groups:

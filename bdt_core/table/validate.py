@@ -123,13 +123,9 @@ def validate(frame: pd.DataFrame, spec: AuditSpec) -> AuditTable:
     DataError
         When the audit would be meaningless; the message names the column or key and how to mend it.
     """
-    frame = with_text_names(frame)
-    roles = roles_of(frame, spec)
-    typed, facts = type_rows(frame, roles, spec)
+    typed, roles, facts = type_rows(with_text_names(frame), spec)
     settled = settle(facts, roles, spec)
     typed = typed[settled.kept(typed, spec)]
-    if reads_by_row(spec):
-        typed[ROW] = np.arange(len(typed), dtype=np.float64)
     keep, lost = complete_rows(typed, settled, spec)
     result = (typed if keep.all() else typed[keep]).reset_index(drop=True)
     table = audited_table(result, facts, settled, lost, spec)
@@ -165,22 +161,29 @@ def audited_table(frame: pd.DataFrame, facts: TableFacts, settled: Settled, lost
     return AuditTable(frame, settled.columns, spec, facts.rows, left_out, fingerprint="", warnings=settled.warnings)
 
 
-def reads_by_row(spec: AuditSpec) -> bool:
-    """Whether something beside the table is read by the number of the row in the source."""
-    return spec.local_bias is not None and isinstance(spec.local_bias.embeddings, str)
+def type_rows(frame: pd.DataFrame, spec: AuditSpec, first: int = 0) -> tuple[pd.DataFrame, dict[str, Role], TableFacts]:
+    """Type some rows of the source.
 
+    Parameters
+    ----------
+    frame : DataFrame
+        Only its columns are looked at, whose names are text.
+    spec : AuditSpec
+    first : int
+        The number of its first row in the source.
 
-def roles_of(frame: pd.DataFrame, spec: AuditSpec) -> dict[str, Role]:
-    """Roles by column; only the columns of the frame are looked at."""
-    _refuse_missing_columns(frame, spec.carried)
-    return assign_roles(frame, spec)
-
-
-def type_rows(frame: pd.DataFrame, roles: dict[str, Role], spec: AuditSpec) -> tuple[pd.DataFrame, TableFacts]:
-    """Typed columns and bias variable of some rows of the source, and their facts.
-
-    A feature that cannot be typed is left out and named among the problems, for it may turn out to be of no use.
+    Returns
+    -------
+    typed : DataFrame
+        Columns and bias variable. A feature that cannot be typed is left out and named among the problems, for it may
+        turn out to be of no use.
+    roles : dict of str to Role
+        By column.
+    facts : TableFacts
+        Of these rows.
     """
+    _refuse_missing_columns(frame, spec.carried)
+    roles = assign_roles(frame, spec)
     outcome = bias_variable(frame, spec.bias_variable)
     typed: dict[str, object] = {}
     kinds: dict[str, Kind] = {}
@@ -205,9 +208,10 @@ def type_rows(frame: pd.DataFrame, roles: dict[str, Role], spec: AuditSpec) -> t
     join = frame.attrs.get(JOINED) or {}
     columns = {name: facts_of(frame[name]) for name in roles}
     without_match = int(join.get("without_match", 0))
-    return pd.DataFrame(typed, copy=False), TableFacts(
-        columns, kinds, problems, outcome.facts, without_match, join, no_key
-    )
+    if spec.local_bias is not None and isinstance(spec.local_bias.embeddings, str):
+        typed[ROW] = np.arange(first, first + len(frame), dtype=np.float64)  # embeddings are read by it
+    facts = TableFacts(columns, kinds, problems, outcome.facts, without_match, join, no_key)
+    return pd.DataFrame(typed, copy=False), roles, facts
 
 
 def settle(facts: TableFacts, roles: dict[str, Role], spec: AuditSpec) -> Settled:
