@@ -9,7 +9,7 @@ from bdt_core.spec import AuditSpec
 from bdt_core.table.rows import Rows
 
 if TYPE_CHECKING:
-    from bdt_core.local_bias.finding import LocalBias
+    from bdt_core.local_bias.results import LocalBias
     from bdt_core.mitigation import Mitigation
     from bdt_core.slices import Slices
 

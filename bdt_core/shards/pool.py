@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -38,6 +38,37 @@ def mapped(function: Callable[[S], T], items: Sequence[S], width: int | None = N
         return [function(one) for one in items]
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(function, items))
+
+
+def in_parallel(function: Callable[[S], T], items: Iterable[S]) -> Iterator[T]:
+    """Results in the order of the items, of which no more than one for each processor and one more are held at a time.
+
+    Parameters
+    ----------
+    function : callable
+        Of one item; it should release the interpreter lock.
+    items : iterable
+        The next one is made while the ones before are worked on.
+
+    Examples
+    --------
+    >>> list(in_parallel(lambda number: number**2, range(5)))
+    [0, 1, 4, 9, 16]
+    """
+    threads = processors()
+    with ThreadPoolExecutor(threads) as pool:
+        waiting: list[Future[T]] = []
+        try:
+            for item in items:
+                waiting.append(pool.submit(function, item))
+                del item
+                if len(waiting) > threads:
+                    yield waiting.pop(0).result()
+            while waiting:
+                yield waiting.pop(0).result()
+        finally:
+            for one in waiting:
+                one.cancel()
 
 
 @contextmanager

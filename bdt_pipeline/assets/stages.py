@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from bdt_core.clustering.clusters import Clusters
     from bdt_core.depth import Depth
     from bdt_core.fairness.declared_groups import GroupCounts, GroupMetrics, GroupScores
-    from bdt_core.local_bias.finding import LocalBias
+    from bdt_core.local_bias.results import LocalBias
     from bdt_core.mitigation import Mitigation
     from bdt_core.shards.large_source import LargeSource
     from bdt_core.shards.table import ShardedTable

@@ -26,7 +26,7 @@ _RESULTS = {
     "Clusters": "bdt_core.clustering.clusters",
     "ClusterSignificance": "bdt_core.significance.clusters",
     "FeatureDifferences": "bdt_core.significance.features",
-    "LocalBias": "bdt_core.local_bias.finding",
+    "LocalBias": "bdt_core.local_bias.results",
     "Mitigation": "bdt_core.mitigation",
     "Slices": "bdt_core.slices",
     "GroupCounts": "bdt_core.fairness.declared_groups",
