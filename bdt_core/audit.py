@@ -1,7 +1,10 @@
-"""The whole audit: the stages in order, nothing else."""
+"""The whole audit: the stages of the list in order, nothing else."""
 
 from __future__ import annotations
 
+import inspect
+import sys
+import types
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,67 +12,25 @@ from typing import Any, cast
 
 import pandas as pd
 
-from bdt_core.clustering.clusters import Clusters, find_clusters
-from bdt_core.depth import Depth, look_deeper
-from bdt_core.fairness.declared_groups import (
-    GroupCounts,
-    GroupMetrics,
-    GroupScores,
-    compare_groups,
-    count_groups,
-    score_groups,
-)
-from bdt_core.report.document import build_document
-from bdt_core.shards.opening import Opened, divide, open_table
-from bdt_core.significance.clusters import ClusterSignificance, compare_clusters
-from bdt_core.significance.features import FeatureDifferences, compare_features
+from bdt_core.findings import AuditFindings
+from bdt_core.shards.opening import Opened
 from bdt_core.spec import AuditSpec, load_spec, parse_spec
-from bdt_core.table.rows import Rows
+from bdt_core.stages import READING, SPLITTING, WRITING, Stages, StepProgress, stages_of
 from bdt_core.verdict import Verdict
 
-STAGES = (
-    "read the table",
-    "validate it",
-    "split train and test rows",
-    "find clusters",
-    "test the clusters",
-    "compare features",
-    "compare declared groups",
-    "search intersections",
-    "write the report",
-)
 Progress = Callable[[str, int, int], None]
 
 
-@dataclass(frozen=True)
-class AuditResult:
-    """What an audit found.
+@dataclass(frozen=True, kw_only=True)
+class AuditResult(AuditFindings):
+    """What an audit found, and its report.
 
     Attributes
     ----------
-    table, train, test : Rows
-        Of a table that was worked on out of core only the facts are left: its rows were in temporary files.
-    clusters : Clusters
-    significance : ClusterSignificance
-    differences : FeatureDifferences
-    group_counts, group_metrics, group_scores
-        Of declared groups; None when none were declared.
-    depth : Depth
-        Slices, local bias and mitigation, each as far as it was asked for.
     document : dict
         The report as data.
     """
 
-    table: Rows
-    train: Rows
-    test: Rows
-    clusters: Clusters
-    significance: ClusterSignificance
-    differences: FeatureDifferences
-    group_counts: GroupCounts | None
-    group_metrics: GroupMetrics | None
-    group_scores: GroupScores | None
-    depth: Depth
     document: dict[str, Any]
 
     @property
@@ -106,6 +67,7 @@ def audit(
     data: pd.DataFrame | str | Path | None,
     spec: AuditSpec | dict[str, Any] | str | Path,
     *,
+    stages: Stages | None = None,
     progress: Progress | None = None,
     notice: Callable[[str], None] | None = None,
 ) -> AuditResult:
@@ -116,6 +78,8 @@ def audit(
     data : DataFrame, path or None
         The table; None reads the specification's own source.
     spec : AuditSpec, dict or path of a YAML file
+    stages : Stages, optional
+        Replaces stages of the method: a subclass of `bdt_core.stages.Stages`.
     progress : callable, optional
         Called with (stage, steps done, steps of the stage).
     notice : callable, optional
@@ -148,47 +112,25 @@ def audit(
     'fail'
     """
     settled = _settled(spec, data)
-    say = _Announcer(progress)
-    say(0)
+    stages = stages or Stages()
+    announce = _Announcer(progress)
+    announce(READING)
     frame = data if isinstance(data, pd.DataFrame) else None
-    with open_table(frame, settled, progress=say.rows, notice=notice) as opened:
-        return _audit(opened, settled, say)
+    with stages.open_table(frame, settled, announce.rows, notice) as opened:
+        return _audit(opened, settled, stages, announce)
 
 
-def _audit(opened: Opened, settled: AuditSpec, say: _Announcer) -> AuditResult:
+def _audit(opened: Opened, spec: AuditSpec, stages: Stages, announce: _Announcer) -> AuditResult:
     """The stages after the table is there."""
-    table = opened.table
-    say(2)
-    train, test = divide(table, settled.split)
-    say(3)
-    clusters = find_clusters(train, settled.clustering, progress=say.steps(3))
-    say(4)
-    significance = compare_clusters(clusters, train, test, settled.significance)
-    say(5)
-    differences = compare_features(clusters, test, settled.significance)
-    say(6)
-    counts = metrics = scores = None
-    if settled.facets:
-        counts = count_groups(opened.source, settled)
-        metrics = compare_groups(counts, settled.significance, opened.source)
-        scores = score_groups(counts, settled.significance)
-    say(7)
-    depth = look_deeper(train, test, settled)
-    say(8)
-    document = build_document(
-        test,
-        clusters,
-        significance,
-        differences,
-        settled.gate,
-        require=settled.require,
-        metrics=metrics,
-        scores=scores,
-        depth=depth,
-    )
-    return AuditResult(
-        table, train, test, clusters, significance, differences, counts, metrics, scores, depth, document
-    )
+    announce(SPLITTING)
+    train, test = stages.split_rows(opened.table, spec.split)
+    found: dict[str, Any] = {"table": opened.table, "source": opened.source, "train": train, "test": test}
+    for stage in stages_of(spec):
+        announce(stage.title)
+        found[stage.result] = stage.run(stages, found, spec, announce.steps(stage.title))
+    announce(WRITING)
+    findings = AuditFindings.of(found)
+    return AuditResult(**vars(findings), document=stages.build_document(findings, spec))
 
 
 def _settled(spec: AuditSpec | dict[str, Any] | str | Path, data: pd.DataFrame | str | Path | None) -> AuditSpec:
@@ -208,15 +150,26 @@ class _Announcer:
     def __init__(self, progress: Progress | None) -> None:
         self._progress = progress
 
-    def __call__(self, stage: int) -> None:
+    def __call__(self, title: str) -> None:
         if self._progress is not None:
-            self._progress(STAGES[stage], 0, 1)
+            self._progress(title, 0, 1)
 
     def rows(self, what: str, done: int, total: int | None) -> None:
         """Of a source that is read in batches."""
         if self._progress is not None:
             self._progress(what, done, total or done)
 
-    def steps(self, stage: int) -> Callable[[int, int], None] | None:
+    def steps(self, title: str) -> StepProgress | None:
         progress = self._progress
-        return None if progress is None else lambda done, total: progress(STAGES[stage], done, total)
+        return None if progress is None else lambda done, total: progress(title, done, total)
+
+
+class _Callable(types.ModuleType):
+    """This module, which is named like its function: ``from bdt_core import audit`` gives either, and both work."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> AuditResult:
+        return audit(*args, **kwargs)
+
+
+__signature__ = inspect.signature(audit)  # what help and completion show
+sys.modules[__name__].__class__ = _Callable

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bdt_pipeline.assets.stages import Stages
+    from bdt_core.stages import Stages
     from bdt_pipeline.automation.alert_sensor import build_gate_alert_sensor
     from bdt_pipeline.checks.foreign import build_bias_gate_checks
     from bdt_pipeline.components.bias_audit import BiasAudit, bias_audit_definitions
@@ -19,7 +19,7 @@ __all__ = ["BiasAudit", "Stages", "bias_audit_definitions", "build_bias_gate_che
 
 def __getattr__(name: str) -> Any:
     if name == "Stages":
-        from bdt_pipeline.assets.stages import Stages
+        from bdt_core.stages import Stages
 
         return Stages
     if name == "build_bias_gate_checks":

@@ -89,9 +89,9 @@ def grow(
 ) -> list[Grown]:
     """Hierarchical bias-aware clustering (Misztal-Radecka & Indurkhya 2021).
 
-    Repeatedly take the leaf with the largest standard deviation of y that was not tried before, and split it in
-    two; keep the split when both parts have at least ``min_rows`` rows and one of them has a gap that is at
-    least its parent's plus ``margin`` standard deviations of y.
+    Repeatedly take the leaf with the largest standard deviation of y that was not tried before (of equal ones that
+    with the lowest label), and split it in two; keep the split when both parts have at least ``min_rows`` rows and
+    one of them has a gap that is at least its parent's plus ``margin`` standard deviations of y.
 
     Parameters
     ----------

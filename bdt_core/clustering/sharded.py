@@ -32,8 +32,7 @@ from bdt_core.shards.engine import ShardEngine
 from bdt_core.shards.shard import Shard, process_folder
 from bdt_core.shards.table import ShardedTable, read_block
 from bdt_core.table.audit_table import BIAS_VARIABLE, AuditTable
-from bdt_core.table.encoding import Encoded, Encoder
-from bdt_core.table.encoding_blocks import fit_encoder
+from bdt_core.table.encoding import Encoded, Encoder, fit_encoder
 
 if TYPE_CHECKING:
     from bdt_core.clustering.hbac import HBAC  # scikit-learn takes a worker a second to load, and is of no use to it

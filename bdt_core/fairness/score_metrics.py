@@ -12,8 +12,6 @@ from bdt_core.fairness.measured import Measured, first, measured, nothing, where
 from bdt_core.fairness.simultaneous import contrasts_critical_value, wilson_limits
 from bdt_core.inference import mean_interval
 
-SCORE_METRICS = ("mean_score", "brier_score", "calibration_error", "observed_to_expected")
-
 
 def score_metrics(table: CountTable, positive: Positive, alpha: float) -> dict[str, Measured]:
     """Compute the score's metrics from the sums in a count table.

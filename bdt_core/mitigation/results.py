@@ -13,6 +13,9 @@ from bdt_core.mitigation.proxies import ProxyTable
 from bdt_core.mitigation.reweighing import Reweighing
 from bdt_core.result import Result
 
+NOT_OF_DECISIONS = "it does not come from labels and decisions alone"
+"""Why a metric of scores is not measured again: other thresholds leave the scores as they are."""
+
 
 @dataclass(frozen=True)
 class MitigationSettings:

@@ -11,8 +11,7 @@ from typing import Any, Literal
 from bdt_core import words
 from bdt_core.clustering.clusters import Clusters
 from bdt_core.clustering.tree import ClusterTree
-from bdt_core.depth import Depth
-from bdt_core.fairness.declared_groups import GroupMetrics, GroupScores
+from bdt_core.findings import AuditFindings
 from bdt_core.inference import CategoricalComparison, Comparison
 from bdt_core.report.document_depth import depth_document
 from bdt_core.report.document_drawn import drawn_document
@@ -31,31 +30,16 @@ _SET_APART = 5
 
 
 def build_document(
-    test: Rows,
-    clusters: Clusters,
-    significance: ClusterSignificance,
-    differences: FeatureDifferences,
-    gate: Sequence[AnyLimit],
-    *,
-    require: Literal["all", "majority"] = "all",
-    metrics: GroupMetrics | None = None,
-    scores: GroupScores | None = None,
-    depth: Depth | None = None,
+    findings: AuditFindings, gate: Sequence[AnyLimit], require: Literal["all", "majority"] = "all"
 ) -> dict[str, Any]:
     """Put what the stages found, and the gate's verdict, into one JSON-able document.
 
     Parameters
     ----------
-    test : Rows
-        The test rows, with the facts of the whole table.
-    clusters, significance, differences
-        Results of the stages.
-    gate : sequence of Limit or MetricLimit
+    findings : AuditFindings
+    gate : sequence of limits
+        `AuditSpec.limits`: those of the gate, and those that the sections on intersections and local bias set.
     require : {"all", "majority"}
-    metrics, scores : optional
-        Results of the stages on declared groups.
-    depth : Depth, optional
-        Slices, local bias and mitigation.
 
     Returns
     -------
@@ -63,10 +47,13 @@ def build_document(
         Version 1 of the schema in ``schema_v1.json``. Rates of clusters that were too small to test are null. It is
         the same wherever the work ran: what the specification says of that is left out.
     """
+    test, clusters = findings.test, findings.clusters
+    significance, differences = findings.significance, findings.differences
+    metrics, scores = findings.group_metrics, findings.group_scores
     spec = significance.spec.model_copy(update={"gate": list(gate), "require": require})
     if metrics is not None:
         spec = spec.model_copy(update={"groups": metrics.spec.groups})
-    judged = judge_gate(gate, require, significance, metrics, scores)
+    judged = judge_gate(gate, require, findings)
     by_hash = is_by_hash(test, spec.split)
     document = {
         "schema_version": SCHEMA_VERSION,
@@ -102,8 +89,8 @@ def build_document(
         "differences": _differences(significance, differences),
         "proxies": [proxy for one in differences.columns if one.role == "protected" for proxy in _proxies(one)],
         "groups": groups_document(metrics, scores),
-        **depth_document(depth or Depth(), judged),
-        **drawn_document(test, clusters, significance, differences, metrics, depth or Depth()),
+        **depth_document(findings, judged),
+        **drawn_document(findings),
         "warnings": [*test.warnings, *_warnings(significance)],
     }
     plain: dict[str, Any] = _plain(document)

@@ -5,25 +5,25 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from bdt_core.depth import Depth
+from bdt_core.findings import AuditFindings
 from bdt_core.verdict import GateResult
 
 SLICES_LISTED = 50
 
 
-def depth_document(depth: Depth, gate: GateResult) -> dict[str, Any]:
+def depth_document(findings: AuditFindings, gate: GateResult) -> dict[str, Any]:
     """What was found beside clusters and declared groups; null for what was not asked for.
 
     Slices are listed as far as they are significant, and the first `SLICES_LISTED` of the others.
     """
-    slices = depth.slices
+    slices = findings.slices
     if slices is not None:
         significant = sum(bool(one.significant) for one in slices.slices)
         slices = replace(slices, slices=slices.slices[: max(significant, SLICES_LISTED)])
     return {
         "slices": None if slices is None else _without_drawn(slices.to_dict()),
-        "local_bias": None if depth.local_bias is None else _without_state(depth.local_bias.to_dict()),
-        "mitigation": None if depth.mitigation is None else _mitigation(depth.mitigation, gate),
+        "local_bias": None if findings.local_bias is None else _without_state(findings.local_bias.to_dict()),
+        "mitigation": None if findings.mitigation is None else _mitigation(findings.mitigation, gate),
     }
 
 

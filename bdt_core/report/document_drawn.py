@@ -4,36 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from bdt_core.clustering.clusters import Clusters
-from bdt_core.depth import Depth
-from bdt_core.fairness.declared_groups import GroupMetrics
-from bdt_core.significance.clusters import ClusterSignificance
-from bdt_core.significance.features import FeatureDifferences
-from bdt_core.table.rows import Rows
+from bdt_core.findings import AuditFindings
 from bdt_core.table.summaries import Drawn
 
 
-def drawn_document(
-    test: Rows,
-    clusters: Clusters,
-    significance: ClusterSignificance,
-    differences: FeatureDifferences,
-    metrics: GroupMetrics | None,
-    depth: Depth,
-) -> dict[str, Any]:
+def drawn_document(findings: AuditFindings) -> dict[str, Any]:
     """Of how many rows what needs single rows was worked out, and of how many they were drawn; nothing of small tables.
 
     Local bias and mitigation are left out: they say themselves on how many rows they were worked out.
     """
+    test, clusters, metrics, slices = findings.test, findings.clusters, findings.group_metrics, findings.slices
     if not test.is_large:
         return {}
-    slices, stability = depth.slices, clusters.stability
+    stability = clusters.stability
     shown = Drawn(clusters.shown_rows, clusters.train_rows)
     parts = {
         "rules": shown if shown.rows < shown.of else None,
         "stability": None if stability is None else Drawn(stability.rows, clusters.train_rows),
-        "repeats": significance.drawn,
-        "auc_of_features": differences.drawn,
+        "repeats": findings.significance.drawn,
+        "auc_of_features": findings.differences.drawn,
         "slice_edges": None if slices is None else slices.cut_on,
         "slice_permutations": None if slices is None else slices.permuted_on,
         "flip_test": None if metrics is None else metrics.drawn,

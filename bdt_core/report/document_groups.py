@@ -6,7 +6,7 @@ from typing import Any
 
 from bdt_core.fairness.declared_groups import FacetMetrics, GroupMetrics, GroupScores
 from bdt_core.fairness.metric_results import BiasMetrics, Metric, group_name
-from bdt_core.fairness.rates import RATES
+from bdt_core.metrics import RATES
 
 NOT_SHOWN = "fewer than {} rows: not printed"
 

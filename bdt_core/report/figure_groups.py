@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any, TypeGuard
 
 from bdt_core import words
+from bdt_core.metrics import GROUP_METRICS
 from bdt_core.report.sheet import FAINT, GREY, INK, Sheet
 from bdt_core.report.wording_groups import (
     PANELS,
-    RATE_NAMES,
     figures_of_groups,
     grid,
     left_out,
@@ -81,7 +81,7 @@ def _rates_legend(sheet: Sheet, document: Document, y: float, *, overall: bool) 
 
 
 def _title(facet: Facet, rate: str) -> str:
-    name = RATE_NAMES[rate]
+    name = GROUP_METRICS[rate].words
     ends = lowest_and_highest(facet, rate, left_out(facet, rate))
     if ends is None:
         return f"Rates by {facet['facet']}."

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from bdt_core import words
+from bdt_core.metrics import GROUP_METRICS
 from bdt_core.report.blocks import (
     Block,
     Bullets,
@@ -23,7 +24,6 @@ from bdt_core.report.sections_groups_compared import criteria_table, score_sente
 from bdt_core.report.sections_groups_depth import depth
 from bdt_core.report.wording_groups import (
     PANELS,
-    RATE_NAMES,
     figures_of_groups,
     main_rates,
     map_rate,
@@ -130,16 +130,17 @@ def _who(facet: Facet) -> str:
 def _figure(document: Document, facet: Facet, name: str, kind: str) -> Figure:
     if kind == "map":
         rate = map_rate(document, facet)
+        rates_name = GROUP_METRICS[rate].words
         told = [f"{one['group']} {rate_told(one, rate)}" for one in with_rates(facet)]
         return Figure(
             name,
-            f"{RATE_NAMES[rate]} of every combination of {' and '.join(facet['columns'])}, and below it how many "
+            f"{rates_name} of every combination of {' and '.join(facet['columns'])}, and below it how many "
             "people it is taken of. The darker, the higher.",
-            f"Map of the {RATE_NAMES[rate].lower()} by {facet['facet']}: {_some(told)}.",
+            f"Map of the {rates_name.lower()} by {facet['facet']}: {_some(told)}.",
         )
     rates = main_rates(facet)[:PANELS]
     told = [
-        f"{one['group']}: {', '.join(f'{RATE_NAMES[rate].lower()} {rate_told(one, rate)}' for rate in rates)}"
+        f"{one['group']}: {', '.join(f'{GROUP_METRICS[rate].words.lower()} {rate_told(one, rate)}' for rate in rates)}"
         for one in with_rates(facet)
     ]
     return Figure(

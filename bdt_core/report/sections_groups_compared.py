@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from bdt_core import words
+from bdt_core.metrics import CRITERIA, GROUP_METRICS
 from bdt_core.report.blocks import Cell, Table, cells, columns
 from bdt_core.report.wording import whole
-from bdt_core.report.wording_groups import CRITERIA, RATE_NAMES, lowest_and_highest, rate_value, span
+from bdt_core.report.wording_groups import lowest_and_highest, rate_value, span
 
 Facet = dict[str, Any]
 _NAMED = 3
@@ -33,7 +34,7 @@ def _criterion_row(facet: Facet, name: str, difference: dict[str, Any], ratio: d
     criterion = CRITERIA[name]
     asks = [criterion.asks, _without(difference["left_out"])]
     return cells(
-        Cell(criterion.name, note="; ".join(one for one in asks if one)),
+        Cell(criterion.words, note="; ".join(one for one in asks if one)),
         _ends(facet, criterion.rate, difference["left_out"]),
         _range_cell(difference, criterion.unit),
         _range_cell(ratio, None),
@@ -126,7 +127,7 @@ def _extremes(score: dict[str, Any]) -> Iterator[str]:
     pairs: dict[tuple[str, str], list[str]] = {}
     for one in score["parts"]:
         if one["value"]:
-            pairs.setdefault((one["lowest"], one["highest"]), []).append(RATE_NAMES[one["name"]].lower())
+            pairs.setdefault((one["lowest"], one["highest"]), []).append(GROUP_METRICS[one["name"]].words.lower())
     for (lowest, highest), rates in pairs.items():
         several = f"{', '.join(rates[:-1])} and {rates[-1]}" if rates[1:] else rates[0]
         yield f"Lowest for {lowest} and highest for {highest}: {several}."

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from bdt_core import words
+from bdt_core.metrics import CLARIFY, GROUP_METRICS
 from bdt_core.report.blocks import Block, Cell, Column, Folded, Paragraph, Table
-from bdt_core.report.wording_groups import CLARIFY, RATE_NAMES, known_rates, rate_cell, span
+from bdt_core.report.wording_groups import known_rates, rate_cell, span
 
 Facet = dict[str, Any]
 Row = tuple[Cell, Sequence[Cell]]
@@ -55,7 +56,7 @@ def _side_by_side(
 
 def _rate_rows(facet: Facet, places: Sequence[int]) -> list[Row]:
     return [
-        (Cell(RATE_NAMES[rate]), [rate_cell(facet["groups"][i], rate, counts=True) for i in places])
+        (Cell(GROUP_METRICS[rate].words), [rate_cell(facet["groups"][i], rate, counts=True) for i in places])
         for rate in known_rates(facet)
     ]
 
@@ -69,7 +70,7 @@ def _reference_tables(facet: Facet, places: Sequence[int], confidence: str) -> I
             rate, _, ending = one["metric"].rpartition("_")
             if ending == kind:
                 unit: words.Unit | None = "rate" if kind == "difference" else None
-                rows.append(_row(Cell(RATE_NAMES[rate]), [one["values"][i] for i in places], unit))
+                rows.append(_row(Cell(GROUP_METRICS[rate].words), [one["values"][i] for i in places], unit))
         caption = (
             f"{what} {facet['reference']}{', in points' if kind == 'difference' else ''}, {_held(facet, confidence)}"
         )
@@ -85,8 +86,8 @@ def _clarify_blocks(facet: Facet, places: Sequence[int], confidence: str) -> Ite
     rows, no_bias = [], []
     for name, metric in CLARIFY.items():
         if name in found and name != "GE":
-            rows.append(_row(Cell(name, note=f"{metric.name}: {metric.how}"), [found[name][i] for i in places], None))
-            no_bias.append(metric.no_bias)
+            rows.append(_row(Cell(name, note=f"{metric.words}: {metric.how}"), [found[name][i] for i in places], None))
+            no_bias.append(f"{metric.no_bias:g}")
     caption = f"Clarify's metrics by {facet['facet']}, {_held(facet, confidence)}"
     yield from _side_by_side(caption, _names(facet, places), (Column("No bias", number=True),), rows, no_bias)
     if "GE" in found:

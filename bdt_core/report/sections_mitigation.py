@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from bdt_core import words
+from bdt_core.metrics import CRITERIA, GROUP_METRICS, plain_name, spoken_name
 from bdt_core.report.blocks import (
     Block,
     Bullets,
@@ -19,19 +20,13 @@ from bdt_core.report.blocks import (
     columns,
 )
 from bdt_core.report.wording_depth import change_span, change_told, figures_of_depth, listed, mitigation_points
-from bdt_core.report.wording_groups import CRITERIA, RATE_NAMES, metric_name, span
+from bdt_core.report.wording_groups import span
 
 Document = dict[str, Any]
 Found = dict[str, Any]
 GROUPS_SHOWN = 30
 METRICS_SHOWN = 40
 PROXIES_SHOWN = 15
-_CONSTRAINTS = {
-    "demographic_parity": "selection rates",
-    "equal_opportunity": "true positive rates",
-    "equalized_odds": "true and false positive rates",
-    "predictive_parity": "positive predictive values",
-}
 
 
 def mitigation_section(document: Document) -> Section | None:
@@ -76,7 +71,7 @@ def _introduction(found: Found) -> str:
     return (
         f"The present decision is {found['present']}. Instead of it, one threshold on {settings['score']} for each "
         f"group of {facet(found)} was chosen on {words.count(found['train_rows'])} train rows{lots}: of those that "
-        f"leave {_CONSTRAINTS[settings['constraint']]} at most {words.size(settings['tolerance'], 'rate')} apart, the "
+        f"leave {_held_equal(settings)} at most {words.size(settings['tolerance'], 'rate')} apart, the "
         f"ones with the best {settings['objective'].replace('_', ' ')}. There the gap is "
         f"{words.size(thresholds['train_gap'], 'rate')}. What follows is measured on {words.count(found['test_rows'])} "
         "test rows, on which nothing was chosen. Selected means a positive prediction; whether that is good for a "
@@ -121,7 +116,7 @@ def _figure(document: Document, found: Found) -> Figure:
     ]
     return Figure(
         "mitigation",
-        f"What equality costs on the test rows: the gap in {_CONSTRAINTS[found['settings']['constraint']]} against the "
+        f"What equality costs on the test rows: the gap in {_held_equal(found['settings'])} against the "
         "accuracy, for thresholds chosen on the train rows at each tolerance. Better is up and to the left.",
         f"Frontier of gap against accuracy: {'; '.join(told)}; {len(mitigation_points(document))} tolerances in all.",
     )
@@ -176,12 +171,21 @@ def _changes_table(caption: str, changes: Sequence[dict[str, Any]]) -> Table:
 
 
 def _change_row(one: dict[str, Any]) -> tuple[Cell, ...]:
-    plain = one["metric"].removesuffix("_difference").removesuffix("_ratio")
-    name = RATE_NAMES.get(one["metric"]) or metric_name(one["metric"])
-    asks = CRITERIA[plain].asks if plain in CRITERIA and plain != one["metric"] else ""
+    plain = plain_name(one["metric"])
+    name = _metric_name(one["metric"])
+    asks = CRITERIA[plain].asks if plain in CRITERIA else ""
     return cells(
         Cell(name, note=one["group"] or asks), _side(one["metric"], one["before"]), _side(one["metric"], one["after"])
     )
+
+
+def _held_equal(settings: dict[str, Any]) -> str:
+    """The rates that the thresholds hold equal."""
+    return CRITERIA[settings["constraint"]].asks.removeprefix("equal ")
+
+
+def _metric_name(metric: str) -> str:
+    return GROUP_METRICS[metric].words if metric in GROUP_METRICS else spoken_name(metric)
 
 
 def _side(metric: str, one: dict[str, Any]) -> Cell:
@@ -218,7 +222,7 @@ def _rates_table(groups: Sequence[dict[str, Any]], caption: str) -> Table:
     rows = [
         cells(
             one["group"],
-            RATE_NAMES.get(rate["metric"]) or metric_name(rate["metric"]),
+            _metric_name(rate["metric"]),
             _side(rate["metric"], rate["before"]),
             _side(rate["metric"], rate["after"]),
         )

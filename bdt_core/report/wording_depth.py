@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from bdt_core import words
-from bdt_core.report.wording_groups import CRITERIA, RATE_NAMES, rate_value, span
+from bdt_core.metrics import CRITERIA, GROUP_METRICS, RATES
+from bdt_core.report.wording_groups import rate_value, span
 
 Document = dict[str, Any]
 
@@ -103,10 +104,10 @@ def change_told(metric: str, x: words.Number) -> str:
     ('65.5 %', '0.5')
     """
     plain = metric.removesuffix("_difference")
-    if plain != metric and (plain in CRITERIA or plain in RATE_NAMES):
-        unit = CRITERIA[plain].unit if plain in CRITERIA else "rate"
+    if plain != metric and (plain in CRITERIA or plain in RATES):
+        unit: words.Unit = CRITERIA[plain].unit if plain in CRITERIA else "rate"
         return f"{words.signed(x, unit).removeprefix('+')}{' points' if unit == 'rate' and _known(x) else ''}"
-    return rate_value(metric, x) if metric in RATE_NAMES else words.number(x)
+    return rate_value(metric, x) if metric in GROUP_METRICS else words.number(x)
 
 
 def change_span(metric: str, low: words.Number, high: words.Number) -> str:

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, cast
 
 import pandas as pd
 
-from bdt_core.shards.engine import ShardEngine
-from bdt_core.shards.engines import engine_of
+from bdt_core.shards.engine import ShardEngine, engine_of
 from bdt_core.shards.memory import MemoryPlan, in_words, plan_memory, refuse_full_disk
 from bdt_core.shards.scratch import scratch_folder
-from bdt_core.spec import AuditSpec, Split
+from bdt_core.spec import AuditSpec, Source, Split
 from bdt_core.table.audit_table import AuditTable
 from bdt_core.table.rows import Rows
 from bdt_core.table.sources import read_table
@@ -50,6 +49,8 @@ def open_table(
     frame: pd.DataFrame | None,
     spec: AuditSpec,
     *,
+    read: Callable[[Source], pd.DataFrame] | None = None,
+    check: Callable[[pd.DataFrame, AuditSpec], AuditTable] = validate,
     progress: Progress | None = None,
     notice: Notice | None = None,
 ) -> Iterator[Opened]:
@@ -61,6 +62,10 @@ def open_table(
         A table that is in memory already; None reads the source.
     spec : AuditSpec
         ``clustering.memory`` and ``engine`` say where the rows go; by default into memory if they fit.
+    read : callable, optional
+        Reads the source instead of ours; the table comes into memory then.
+    check : callable, optional
+        Validates a table in memory.
     progress : callable, optional
         Called with (what is done, rows done, all of them if known) while a source is read in batches.
     notice : callable, optional
@@ -71,12 +76,12 @@ def open_table(
     Opened
         Rows in files are gone afterwards.
     """
-    plan = None if frame is not None else memory_plan(spec)
+    plan = None if frame is not None or read is not None else memory_plan(spec)
     if plan is None or not plan.out_of_core:
-        whole = read_table(spec.source) if frame is None else frame
+        whole = (read or read_table)(spec.source) if frame is None else frame
         if progress is not None:
             progress("validate it", 0, len(whole))
-        yield Opened(validate(whole, spec), whole)
+        yield Opened(check(whole, spec), whole)
         return
     with ExitStack() as stack:
         folder = stack.enter_context(scratch_folder())

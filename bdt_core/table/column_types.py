@@ -115,6 +115,11 @@ def conformed(frame: pd.DataFrame, dtypes: Mapping[str, Dtype]) -> pd.DataFrame:
     return frame.assign(**changed) if changed else frame
 
 
+def stacked(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Frames of the same types set under each other."""
+    return frames[0].reset_index(drop=True) if len(frames) == 1 else pd.concat(frames, ignore_index=True)
+
+
 def holding_missing(dtype: Dtype) -> Dtype:
     """The type of pandas for such values when some are missing."""
     if isinstance(dtype, np.dtype) and dtype.kind in "iu":

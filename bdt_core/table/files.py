@@ -1,4 +1,4 @@
-"""Read one or many files, local or on any file system that fsspec knows, whole or in pieces."""
+"""Read one or many files, local or on any file system that fsspec knows, in pieces."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import BinaryIO, Protocol
 import pandas as pd
 
 from bdt_core.errors import SourceError
-from bdt_core.table.column_types import Dtype, FileTypes, agreed, conformed, types_of
+from bdt_core.table.column_types import Dtype, FileTypes, agreed, conformed, stacked
 from bdt_core.table.json_lines import JsonLinesTable
 from bdt_core.table.locations import (
     JSON_LINES,
@@ -55,7 +55,33 @@ def read_files(path: str, *, separator: str | None = None, encoding: str | None 
     >>> len(read_files("demo:compas"))
     7214
     """
-    return FilesTable(path, separator, encoding).read()
+    return together(FilesTable(path, separator, encoding))
+
+
+def together(table: SettledTable) -> pd.DataFrame:
+    """All pieces of a table, whatever makes them, set under each other."""
+    table.settle(keep=True)
+    frames = list(table.pieces(table.dtypes))
+    if frames:
+        return stacked(frames)
+    return pd.DataFrame({name: pd.Series(dtype=dtype) for name, dtype in table.dtypes.items()})
+
+
+class SettledTable(Protocol):
+    """A table that comes in pieces, of which it is settled beforehand how many rows there are and what they hold.
+
+    Attributes
+    ----------
+    rows : int
+    dtypes : dict of str to dtype of pandas
+        Of all columns, once it is settled.
+    """
+
+    rows: int
+    dtypes: dict[str, Dtype]
+
+    def settle(self, columns: Collection[str] | None = None, keep: bool = False) -> object: ...
+    def pieces(self, columns: Collection[str]) -> Iterator[pd.DataFrame]: ...
 
 
 _FIRST_BYTES = 1 << 22
@@ -86,28 +112,21 @@ class FilesTable:
         if announced:
             agreed(announced)
 
-    def read(self) -> pd.DataFrame:
-        """All rows."""
-        if len(self.tables) == 1:
-            return self.tables[0].read()
-        frames = [table.read() for table in self.tables]
-        types = [FileTypes(file.where, len(one), types_of(one)) for file, one in zip(self.files, frames, strict=True)]
-        _refuse_without_rows(self.tables, types)
-        dtypes = agreed(types)
-        return pd.concat([conformed(frame, dtypes)[list(dtypes)] for frame in frames], ignore_index=True)
+    def settle(self, columns: Collection[str] | None = None, keep: bool = False) -> None:
+        """Find out how many rows there are and what their columns hold, in one pass where no footer says it.
 
-    def settle(self, columns: Collection[str] | None = None) -> None:
-        """Find out how many rows there are and what their columns hold, in one pass where no footer says it."""
-        types = [table.settle(columns) for table in self.tables]
+        The rows of texts can be kept, so that this pass is the only one.
+        """
+        types = [table.settle(columns, keep) for table in self.tables]
         _refuse_without_rows(self.tables, types)
         self.rows = sum(one.rows for one in types)
         self.dtypes = agreed(types)
 
-    def pieces(self, rows: int, columns: Collection[str]) -> Iterator[pd.DataFrame]:
-        """The rows of `columns` from first to last, at most so many at a time, once it is settled."""
+    def pieces(self, columns: Collection[str]) -> Iterator[pd.DataFrame]:
+        """The rows of `columns` from first to last, once it is settled."""
         names = [name for name in self.dtypes if name in columns]
         for table in self.tables:
-            for piece in table.pieces(rows, names, self.dtypes):
+            for piece in table.pieces(names, self.dtypes):
                 yield piece[names]
 
     def parts(self, rows: int) -> list[FilesPart] | None:
@@ -170,21 +189,16 @@ class FilesPart:
     def read(self) -> pd.DataFrame:
         """Its rows, with the types of the whole table."""
         names = list(self.dtypes)
-        pieces = [
-            piece[names]
-            for table, groups in self._groups
-            for piece in table.pieces(self.rows, names, self.dtypes, groups)
-        ]
-        return pieces[0] if len(pieces) == 1 else pd.concat(pieces, ignore_index=True)
+        pieces = [piece[names] for table, groups in self._groups for piece in table.pieces(names, self.dtypes, groups)]
+        return stacked(pieces)
 
 
 class _Table(Protocol):
     """One file."""
 
-    def read(self) -> pd.DataFrame: ...
     def beginning(self, rows: int) -> pd.DataFrame: ...
-    def settle(self, columns: Collection[str] | None = None) -> FileTypes: ...
-    def pieces(self, rows: int, columns: Collection[str], dtypes: Mapping[str, Dtype]) -> Iterator[pd.DataFrame]: ...
+    def settle(self, columns: Collection[str] | None = None, keep: bool = False) -> FileTypes: ...
+    def pieces(self, columns: Collection[str], dtypes: Mapping[str, Dtype]) -> Iterator[pd.DataFrame]: ...
 
 
 class _WrittenTable:
@@ -193,23 +207,27 @@ class _WrittenTable:
     def __init__(self, file: SourceFile, separator: str | None, encoding: str | None) -> None:
         self.file = file
         self._hints = separator, encoding
+        self._in_place = self._as_table(file.open)
 
     @cached_property
     def _version(self) -> object:
         return self.file.version()
-
-    @cached_property
-    def _in_place(self) -> TextTable | JsonLinesTable:
-        return self._as_table(self.file.open)
 
     def _as_table(self, open_bytes: Callable[[], BinaryIO]) -> TextTable | JsonLinesTable:
         if self.file.suffix in JSON_LINES:
             return JsonLinesTable(open_bytes, self.file.where)
         return TextTable(open_bytes, self.file.where, *self._hints)
 
-    def read(self) -> pd.DataFrame:
-        raw = self._raw()
-        return self._as_table(lambda: io.BytesIO(raw)).read()
+    def settle(self, columns: Collection[str] | None = None, keep: bool = False) -> FileTypes:
+        with reading(self.file, "a table", self._version):
+            if keep and self.file.is_remote:  # fetched once, though it is looked at more often
+                raw = self.file.path.read_bytes()
+                self._in_place = self._as_table(lambda: io.BytesIO(raw))
+            return self._in_place.settle(columns, keep)
+
+    def pieces(self, columns: Collection[str], dtypes: Mapping[str, Dtype]) -> Iterator[pd.DataFrame]:
+        with reading(self.file, "a table", self._version):
+            yield from self._in_place.pieces(columns, dtypes)
 
     def beginning(self, rows: int) -> pd.DataFrame:
         first = self._first_lines
@@ -217,7 +235,7 @@ class _WrittenTable:
             return self._as_table(lambda: io.BytesIO(first)).beginning(rows)
         except SourceError:  # perhaps only for a value that goes on after these lines
             with reading(self.file, "a table", self._version):
-                return self._in_place.beginning(rows)
+                return self._as_table(self.file.open).beginning(rows)
 
     @property
     def line_bytes(self) -> float:
@@ -232,18 +250,6 @@ class _WrittenTable:
             end = first.rindex(b"\n") + 1
             first = first[: end + end % 2] if first.startswith(UTF16_MARKS) else first[:end]
         return first
-
-    def settle(self, columns: Collection[str] | None = None) -> FileTypes:  # noqa: ARG002 - all of them are checked
-        with reading(self.file, "a table", self._version):
-            return self._in_place.settled
-
-    def pieces(self, rows: int, columns: Collection[str], dtypes: Mapping[str, Dtype]) -> Iterator[pd.DataFrame]:
-        with reading(self.file, "a table", self._version):
-            yield from self._in_place.pieces(rows, columns, dtypes)
-
-    def _raw(self) -> bytes:
-        with reading(self.file, "a file"):
-            return self.file.path.read_bytes()
 
 
 def _is_parquet(file: SourceFile) -> bool:

@@ -71,14 +71,6 @@ class ArrayBeside:
         opened.seek(self._start)
         return OpenArray(self, opened)
 
-    def read(self) -> npt.NDArray[Any]:
-        """All values."""
-        opened = self.open()
-        try:
-            return opened.next(self._shape[0])
-        finally:
-            opened.close()
-
     def _header(self, opened: BinaryIO) -> tuple[tuple[int, ...], np.dtype[Any]]:
         unfit = SourceError(f"{self.file.path} is not a .npy file of numbers or texts. Write it with numpy.save.")
         try:

@@ -1,4 +1,4 @@
-"""Read Parquet files whole or in pieces; footers alone tell whether files agree and how many rows they have."""
+"""Read Parquet files in pieces; footers alone tell whether files agree and how many rows they have."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
 _BUFFER = 1 << 20
-_SCANNED = 1 << 17
+_ROWS_AT_ONCE = 1 << 17
 _CONNECTIONS = 16
 _NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
@@ -65,14 +65,14 @@ class ParquetTable:
         """What its footer says of it; categories are not known yet."""
         return self._types(self._with_levels({}), self.footer.missing)
 
-    def settle(self, columns: Collection[str] | None = None) -> FileTypes:
+    def settle(self, columns: Collection[str] | None = None, keep: bool = False) -> FileTypes:  # noqa: ARG002
         """What it holds: by its footer, and by a look at the columns whose categories or gaps are not in there."""
         known = self.announced()
         wanted = [name for name in self.footer.schema.names if columns is None or name in columns]
         unknown = [name for name in wanted if self._is_coded(name) or _lacks_count(known, self.footer, name)]
         counted = dict.fromkeys(unknown, 0)
         levels = {name: _Levels() for name in unknown if self._is_coded(name)}
-        for batch in self._batches(_SCANNED, unknown) if unknown else ():
+        for batch in self._batches(_ROWS_AT_ONCE, unknown) if unknown else ():
             for name in unknown:
                 column = batch.column(name)
                 counted[name] += column.null_count
@@ -80,16 +80,10 @@ class ParquetTable:
                     levels[name].add(column)
         return self._types(self._with_levels(levels), self.footer.missing | counted)
 
-    def read(self) -> pd.DataFrame:
-        """The whole file."""
-        with reading(self.file, "Parquet", self.footer.version), self._opened() as opened:
-            table = opened.read().select(self.footer.schema.names)
-            return self._as_it_stands(table.replace_schema_metadata(self.footer.schema.metadata))
-
     def pieces(
-        self, rows: int, columns: Collection[str], dtypes: Mapping[str, Dtype], groups: Sequence[int] | None = None
+        self, columns: Collection[str], dtypes: Mapping[str, Dtype], groups: Sequence[int] | None = None
     ) -> Iterator[pd.DataFrame]:
-        """Its rows from first to last, at most so many at a time, with the types of the table of all files.
+        """Its rows from first to last, with the types of the table of all files.
 
         Given some of the groups that the rows are stored in, the rows of these.
         """
@@ -97,7 +91,7 @@ class ParquetTable:
 
         names = [name for name in self.names if name in columns]
         stored = [name for name in names if name not in self.keys] or self.footer.schema.names[:1]
-        for batch in self._batches(rows, stored, groups):
+        for batch in self._batches(_ROWS_AT_ONCE, stored, groups):
             yield conformed(self._frame(pa.Table.from_batches([batch]), dtypes, names), {n: dtypes[n] for n in names})
 
     def beginning(self, rows: int) -> pd.DataFrame:
@@ -106,7 +100,11 @@ class ParquetTable:
 
         first = next(self._batches(rows, self.footer.schema.names), None)
         table = self.footer.schema.empty_table() if first is None else pa.Table.from_batches([first])
-        return self._as_it_stands(table)
+        levels = {name: _Levels() for name in table.column_names if self._is_coded(name)}
+        for name, its in levels.items():
+            for chunk in table.column(name).chunks:
+                its.add(chunk)
+        return self._frame(table, self._with_levels(levels), self.names)
 
     def _opened(self) -> pq.ParquetFile:
         import pyarrow.parquet as pq
@@ -130,14 +128,6 @@ class ParquetTable:
         import pyarrow as pa
 
         return bool(pa.types.is_dictionary(self.footer.schema.field(name).type))
-
-    def _as_it_stands(self, table: pa.Table) -> pd.DataFrame:
-        """Rows as a frame, with the categories that these rows name."""
-        levels = {name: _Levels() for name in table.column_names if self._is_coded(name)}
-        for name, its in levels.items():
-            for chunk in table.column(name).chunks:
-                its.add(chunk)
-        return self._frame(table, self._with_levels(levels), self.names)
 
     def _with_levels(self, levels: Mapping[str, _Levels]) -> dict[str, Dtype]:
         """Types of the columns that are stored, if none of them has a gap, with the categories that are known."""

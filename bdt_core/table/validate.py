@@ -26,7 +26,7 @@ from bdt_core.table.audit_table import (
 )
 from bdt_core.table.bias_variable import OutcomeFacts, bias_variable
 from bdt_core.table.facts import ColumnFacts, facts_of
-from bdt_core.table.ranks import content_sums, occurrence_numbers, rank_rows
+from bdt_core.table.ranks import Hashes, content_sums, occurrence_numbers, rank_rows
 from bdt_core.table.roles import (
     assign_roles,
     kind_of,
@@ -132,21 +132,37 @@ def validate(frame: pd.DataFrame, spec: AuditSpec) -> AuditTable:
         typed[ROW] = np.arange(len(typed), dtype=np.float64)
     keep, lost = complete_rows(typed, settled, spec)
     result = (typed if keep.all() else typed[keep]).reset_index(drop=True)
-    left_out = (*facts.outcome.left_out, *lost)
-    refuse_too_few(facts.outcome.known - sum(one.rows for one in lost), left_out, spec)
-    table = AuditTable(
-        frame=result,
-        columns=settled.columns,
-        spec=spec,
-        rows=facts.rows,
-        left_out=left_out,
-        fingerprint="",
-        warnings=settled.warnings,
-    )
+    table = audited_table(result, facts, settled, lost, spec)
+    hashes = row_hashes(result[table.used])
     if table.is_large:
-        table = with_ranks(table)
-    sums = content_sums(row_hashes(result[table.used]))
+        table = with_ranks(table, hashes)
+    sums = content_sums(hashes)
     return replace(table, fingerprint=fingerprint(sums), warnings=(*settled.warnings, *warnings_on_rows(table)))
+
+
+def audited_table(frame: pd.DataFrame, facts: TableFacts, settled: Settled, lost: int, spec: AuditSpec) -> AuditTable:
+    """The table of some typed rows, or of none that are elsewhere; its fingerprint is not known yet.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    facts : TableFacts
+        Of all rows of the source.
+    settled : Settled
+    lost : int
+        Audited rows that are left out because a feature is missing.
+    spec : AuditSpec
+
+    Raises
+    ------
+    DataError
+        Nothing could be found or tested on so few rows.
+    """
+    left_out = facts.outcome.left_out
+    if lost:
+        left_out = (*left_out, LeftOut('a feature is missing ("missing: drop")', lost))
+    refuse_too_few(facts.outcome.known - lost, left_out, spec)
+    return AuditTable(frame, settled.columns, spec, facts.rows, left_out, fingerprint="", warnings=settled.warnings)
 
 
 def reads_by_row(spec: AuditSpec) -> bool:
@@ -264,20 +280,28 @@ def _refuse_missing_columns(frame: pd.DataFrame, names: tuple[str, ...]) -> None
             )
 
 
-def complete_rows(typed: pd.DataFrame, settled: Settled, spec: AuditSpec) -> tuple[NDArray[np.bool_], list[LeftOut]]:
+def complete_rows(typed: pd.DataFrame, settled: Settled, spec: AuditSpec) -> tuple[NDArray[np.bool_], int]:
     """Which rows stay under the rule for missing feature values, and how many audited ones do not."""
     if spec.missing != "drop":
-        return np.ones(len(typed), dtype=np.bool_), []
+        return np.ones(len(typed), dtype=np.bool_), 0
     complete = typed[settled.names("feature")].notna().all(axis="columns").to_numpy()
-    lost = int((~complete & typed[BIAS_VARIABLE].notna()).sum())
-    return complete, [LeftOut('a feature is missing ("missing: drop")', lost)] if lost else []
+    return complete, int((~complete & typed[BIAS_VARIABLE].notna()).sum())
 
 
-def with_ranks(table: AuditTable) -> AuditTable:
-    """The table with a random number for every row, by which rows are drawn; see `bdt_core.table.ranks`."""
+def with_ranks(table: AuditTable, hashes: Hashes | None = None) -> AuditTable:
+    """The table with a random number for every row, by which rows are drawn; see `bdt_core.table.ranks`.
+
+    Parameters
+    ----------
+    table : AuditTable
+    hashes : uint64 ndarray of shape (n,), optional
+        Of the columns that the method uses, where they are known.
+    """
     if RANK in table.frame.columns:
         return table
-    hashes = row_hashes(hashed_columns(table.frame))
+    content = hashed_columns(table.frame)
+    if hashes is None or set(content.columns) != set(table.used):
+        hashes = row_hashes(content)
     return replace(table, frame=table.frame.assign(**{RANK: rank_rows(hashes, occurrence_numbers(hashes))}))
 
 
@@ -287,14 +311,14 @@ def hashed_columns(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def warnings_on_rows(table: Rows) -> tuple[str, ...]:
-    """What a person should know of the rows; of a large table a sample is looked at.
+    """What a person should know of the rows; ``large_rows`` of them at most are looked at.
 
     Raises
     ------
     DataError
         All rows have the same feature values.
     """
-    sample = table.sample(table.spec.large_rows) if table.is_large else table.in_memory()
+    sample = table.sample(table.spec.large_rows)
     audited, features = sample.audited, table.names("feature")
     if all(_is_constant(audited[name]) for name in features):
         raise DataError("All rows have the same feature values, so nobody can be told apart. Add features.")

@@ -10,8 +10,8 @@ import dagster as dg
 
 from bdt_core.errors import BDTError
 from bdt_core.spec import AuditSpec
+from bdt_core.stages import Stage, Stages, stages_of
 from bdt_pipeline.assets.partitions import partitions_of
-from bdt_pipeline.assets.stages import Stages
 from bdt_pipeline.resources.config import config_schema, effective_spec
 
 
@@ -58,14 +58,9 @@ class AuditAssets:
         return bool(self.spec.facets)
 
     @property
-    def depth(self) -> tuple[str, ...]:
-        """Assets beside clusters and declared groups that the specification asks for."""
-        wanted = {
-            "bias_slices": self.spec.slices,
-            "local_bias": self.spec.local_bias,
-            "mitigation": self.spec.mitigation,
-        }
-        return tuple(name for name, section in wanted.items() if section is not None)
+    def asked(self) -> tuple[Stage, ...]:
+        """The stages between the split and the report that the specification asks for, in order."""
+        return tuple(stages_of(self.spec))
 
     def key(self, asset: str) -> dg.AssetKey:
         """Key of one of the audit's assets."""
@@ -89,6 +84,28 @@ class AuditAssets:
         """
         engine = getattr(context.resources, self.engine)
         return effective_spec(self.spec, {**context.op_execution_context.op_config, "engine": engine})
+
+    def spec_of_run(self, run: dg.DagsterRun) -> AuditSpec:
+        """The specification with what a run's configuration changes, whichever asset it was given to.
+
+        Raises
+        ------
+        SpecError
+            When the values do not make a valid specification.
+        """
+        spec = self.spec.to_dict()
+        changed: dict[str, Any] = {}
+        run_config: dict[str, Any] = dict(run.run_config)
+        ops: dict[str, Any] = run_config.get("ops", {})
+        for op, settings in ops.items():
+            if not op.startswith(f"{self.spec.name}__"):
+                continue
+            for key, value in settings.get("config", {}).items():
+                if key in spec and not isinstance(spec[key], dict):
+                    changed[key] = value
+                elif key in spec and value is not None:  # an asset exists for its section: it cannot be switched off
+                    changed[key] = {**spec[key], **value}
+        return effective_spec(self.spec, changed)
 
     @property
     def partitions(self) -> dg.PartitionsDefinition[Any] | None:

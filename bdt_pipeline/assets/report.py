@@ -8,13 +8,8 @@ from upath import UPath
 
 from bdt_pipeline.assets import views
 from bdt_pipeline.assets.common import AuditAssets
-from bdt_pipeline.assets.values import (
-    AuditTable,
-    Clusters,
-    ClusterSignificance,
-    FeatureDifferences,
-)
-from bdt_pipeline.resources.config import clear_failures, effective_spec
+from bdt_pipeline.assets.results import assets_of
+from bdt_pipeline.resources.config import clear_failures
 from bdt_pipeline.resources.storage import storage_root, write_folder
 
 _OUTPUT = dg.Field(
@@ -27,10 +22,9 @@ _OUTPUT = dg.Field(
 
 def bias_report(audit: AuditAssets) -> dg.AssetsDefinition:
     """The report as data, and its four printed forms in a folder of the run's own."""
-
-    of_groups = ("group_metrics", "bias_score") if audit.has_groups else ()
-
     hours = audit.spec.freshness_hours
+    results = [one.result for one in audit.asked if one.result != "group_counts"]  # the metrics hold what it says
+    taken = assets_of(["test", *results], audit.asked)
 
     @audit.asset(
         "bias_report",
@@ -39,34 +33,18 @@ def bias_report(audit: AuditAssets) -> dg.AssetsDefinition:
             "when the gate fails goes downstream of this asset."
         ),
         kinds={"html", "json"},
-        takes=["test_data", "hbac_clusters", "cluster_significance", "feature_differences", *of_groups, *audit.depth],
+        takes=list(taken.values()),
         config=["gate", "require"],
         more_config={"output": _OUTPUT},
         freshness_policy=None if hours is None else dg.FreshnessPolicy.time_window(timedelta(hours=hours)),
     )
-    def asset(
-        context: dg.AssetExecutionContext,
-        test_data: AuditTable,
-        hbac_clusters: Clusters,
-        cluster_significance: ClusterSignificance,
-        feature_differences: FeatureDifferences,
-        **beside: Any,
-    ) -> dg.MaterializeResult[Any]:
-        config = dict(context.op_execution_context.op_config)
-        output = config.pop("output")
-        from bdt_core.depth import Depth  # not when definitions load
+    def asset(context: dg.AssetExecutionContext, **inputs: Any) -> dg.MaterializeResult[Any]:
+        output = context.op_execution_context.op_config["output"]
+        from bdt_core.findings import AuditFindings  # not when definitions load
 
         with clear_failures():
-            document = audit.stages.build_document(
-                test_data,
-                hbac_clusters,
-                cluster_significance,
-                feature_differences,
-                effective_spec(audit.spec, config),
-                beside.get("group_metrics"),
-                beside.get("bias_score"),
-                Depth(beside.get("bias_slices"), beside.get("local_bias"), beside.get("mitigation")),
-            )
+            findings = AuditFindings.of({result: inputs[name] for result, name in taken.items()})
+            document = audit.stages.build_document(findings, audit.spec_of_run(context.run))
             folder = UPath(output) if output else _own_folder(context, audit)
             files = write_folder(folder, lambda local: audit.stages.write_reports(document, local))
         return dg.MaterializeResult(value=document, metadata=views.report(document, files))

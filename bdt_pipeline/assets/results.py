@@ -1,83 +1,102 @@
-"""The assets that are results: clusters, their significance, and what sets the worst one apart."""
+"""The assets that are results: one factory makes them from the list of stages."""
 
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import dagster as dg
 
-from bdt_pipeline.assets import views
+from bdt_core.spec import AuditSpec
+from bdt_core.stages import Stage, StepProgress
+from bdt_pipeline.assets import views, views_depth, views_groups
 from bdt_pipeline.assets.common import AuditAssets
-from bdt_pipeline.assets.large_tables import work_metadata
-from bdt_pipeline.assets.values import AuditTable, Clusters
+from bdt_pipeline.assets.large_tables import source_rows, work_metadata
 from bdt_pipeline.resources.config import clear_failures, effective_spec
 
 
-def hbac_clusters(audit: AuditAssets) -> dg.AssetsDefinition:
-    """Clusters of train rows whose bias variable deviates."""
+@dataclass(frozen=True)
+class Shown:
+    """How the UI shows the result of a stage.
+
+    Attributes
+    ----------
+    metadata : callable
+        Makes the metadata of the result.
+    kinds : set of str
+        Symbols on the asset.
+    is_long : bool
+        Whether it takes long enough to stand in the audit's pool, and its work in the metadata.
+    """
+
+    metadata: Callable[[Any], views.Metadata]
+    kinds: set[str]
+    is_long: bool = False
+
+
+_SHOWN = {
+    "hbac_clusters": Shown(views.clusters, {"numpy", "json"}, is_long=True),
+    "cluster_significance": Shown(views.significance, {"scipy", "json"}),
+    "feature_differences": Shown(views.differences, {"scipy", "json"}),
+    "group_counts": Shown(views_groups.counts, {"numpy", "json"}),
+    "group_metrics": Shown(views_groups.metrics, {"scipy", "json"}),
+    "bias_score": Shown(views_groups.scores, {"scipy", "json"}),
+    "bias_slices": Shown(views_depth.slices, {"numpy", "json"}),
+    "local_bias": Shown(views_depth.local_bias, {"numpy", "json"}),
+    "mitigation": Shown(views_depth.mitigation, {"numpy", "json"}),
+}
+_UNKNOWN = Shown(lambda _: {}, {"json"})
+
+TABLES = {"train": "train_data", "test": "test_data"}
+"""Assets of the results that stand before the list's."""
+_SOURCE = ("raw_data", "validated_data")
+"""Assets that hold the rows of the source."""
+
+
+def assets_of(results: Sequence[str], stages: Sequence[Stage]) -> dict[str, str]:
+    """The assets of some results, by the name of the result."""
+    names = TABLES | {one.result: one.asset for one in stages}
+    return {one: names[one] for one in results if one != "source"}
+
+
+def result_asset(audit: AuditAssets, stage: Stage) -> dg.AssetsDefinition:
+    """The asset of a stage: it takes what the stage takes, and its form is the stage's section."""
+    shown = _SHOWN.get(stage.asset, _UNKNOWN)
+    taken = assets_of(stage.takes, audit.asked)
+    rows_of_source = _SOURCE if "source" in stage.takes else ()
 
     @audit.asset(
-        "hbac_clusters",
-        description=(
-            "Groups of similar people whose bias variable deviates, found by hierarchical bias-aware clustering "
-            "(HBAC) on the train rows. Cluster 0 deviates most in the harmful direction."
-        ),
-        kinds={"numpy", "json"},
-        takes=["train_data"],
-        config=["clustering"],
-        pool=audit.spec.pool,
+        stage.asset,
+        description=stage.description,
+        kinds=shown.kinds,
+        takes=[*taken.values(), *rows_of_source],
+        config=[stage.section],
+        pool=audit.spec.pool if shown.is_long else None,
     )
-    def asset(context: dg.AssetExecutionContext, train_data: AuditTable) -> dg.MaterializeResult[Any]:
+    def asset(context: dg.AssetExecutionContext, **inputs: Any) -> dg.MaterializeResult[Any]:
         with clear_failures():
-            settings = effective_spec(audit.spec, context.op_execution_context.op_config).clustering
-            say = context.log.info if train_data.is_large else context.log.debug  # of a small table it is over at once
-            clusters = audit.stages.find_clusters(
-                train_data, settings, lambda done, total: say(f"split {done} of {total}")
-            )
-        return dg.MaterializeResult(value=clusters, metadata=views.clusters(clusters) | work_metadata(train_data))
+            spec = _spec_of_run(audit, context, inputs)
+            found = {result: inputs[name] for result, name in taken.items()}
+            if rows_of_source:
+                found["source"] = source_rows(inputs["raw_data"], inputs["validated_data"], spec)
+            result = stage.run(audit.stages, found, spec, _progress(context, found))
+        work = work_metadata(found["train"]) if shown.is_long else {}
+        return dg.MaterializeResult(value=result, metadata=shown.metadata(result) | work)
 
     return asset
 
 
-def cluster_significance(audit: AuditAssets) -> dg.AssetsDefinition:
-    """Every cluster against everybody else, on the test rows."""
+def _spec_of_run(audit: AuditAssets, context: dg.AssetExecutionContext, inputs: Mapping[str, Any]) -> AuditSpec:
+    """The specification with the values that the run was given, and with those of the runs before that it builds on.
 
-    @audit.asset(
-        "cluster_significance",
-        description=(
-            "Each cluster against everybody else, on rows that the search has not seen: difference, interval, p-value."
-        ),
-        kinds={"scipy", "json"},
-        takes=["hbac_clusters", "train_data", "test_data"],
-        config=["significance"],
-    )
-    def asset(
-        context: dg.AssetExecutionContext, hbac_clusters: Clusters, train_data: AuditTable, test_data: AuditTable
-    ) -> dg.MaterializeResult[Any]:
-        with clear_failures():
-            settings = effective_spec(audit.spec, context.op_execution_context.op_config).significance
-            significance = audit.stages.compare_clusters(hbac_clusters, train_data, test_data, settings)
-        return dg.MaterializeResult(value=significance, metadata=views.significance(significance))
-
-    return asset
+    An asset that the specification asks for exists: the launchpad cannot switch it off.
+    """
+    given = {name: one for name, one in context.op_execution_context.op_config.items() if one is not None}
+    before = inputs.get("group_counts", inputs.get("validated_data"))
+    return effective_spec(audit.spec if before is None else before.spec, given)
 
 
-def feature_differences(audit: AuditAssets) -> dg.AssetsDefinition:
-    """What sets the most deviating cluster apart."""
-
-    @audit.asset(
-        "feature_differences",
-        description=(
-            "In which columns the most deviating cluster differs from everybody else, protected ones included."
-        ),
-        kinds={"scipy", "json"},
-        takes=["hbac_clusters", "test_data"],
-        config=["significance"],
-    )
-    def asset(
-        context: dg.AssetExecutionContext, hbac_clusters: Clusters, test_data: AuditTable
-    ) -> dg.MaterializeResult[Any]:
-        with clear_failures():
-            settings = effective_spec(audit.spec, context.op_execution_context.op_config).significance
-            differences = audit.stages.compare_features(hbac_clusters, test_data, settings)
-        return dg.MaterializeResult(value=differences, metadata=views.differences(differences))
-
-    return asset
+def _progress(context: dg.AssetExecutionContext, found: Mapping[str, Any]) -> StepProgress:
+    """Steps go to the log; those of a small table, which are over at once, only to its depths."""
+    train = found.get("train")
+    say = context.log.info if train is not None and train.is_large else context.log.debug
+    return lambda done, total: say(f"step {done} of {total}")

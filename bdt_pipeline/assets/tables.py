@@ -6,11 +6,11 @@ from typing import Any
 import dagster as dg
 
 from bdt_core.spec import Source
+from bdt_core.stages import Stages
 from bdt_pipeline.assets import views
 from bdt_pipeline.assets.common import AuditAssets
 from bdt_pipeline.assets.large_tables import is_large_source, large_source_metadata, validated_in_shards, work_metadata
 from bdt_pipeline.assets.partitions import source_of_part
-from bdt_pipeline.assets.stages import Stages
 from bdt_pipeline.assets.values import AuditTable, DataFrame
 from bdt_pipeline.resources.config import clear_failures, effective_spec
 

@@ -6,9 +6,10 @@ import re
 from pathlib import Path
 from typing import Any
 
-from bdt_core.audit import STAGES, AuditResult, audit
+from bdt_core.audit import AuditResult, audit
 from bdt_core.errors import SpecError
 from bdt_core.spec import AuditSpec, load_spec, parse_spec
+from bdt_core.stages import READING, titles_of
 from bdt_pipeline.commands.console import progress_bar, report_folder, say, show_result, tell
 
 _SPEC_FILES = {".yaml", ".yml"}
@@ -73,11 +74,12 @@ def name_of(target: str) -> str:
 
 
 def _watched(spec: AuditSpec) -> AuditResult:
-    with progress_bar(len(STAGES)) as progress:
+    titles = titles_of(spec)
+    with progress_bar(len(titles)) as progress:
 
-        def announce(stage: str, done: int, total: int) -> None:
-            of_rows = f": {done:,} of {total:,} rows" if done and stage == STAGES[0] else ""
+        def announce(title: str, done: int, total: int) -> None:
+            of_rows = f": {done:,} of {total:,} rows" if done and title == READING else ""
             if done == 0 or of_rows:
-                say(progress, stage + of_rows, STAGES.index(stage))
+                say(progress, title + of_rows, titles.index(title))
 
         return audit(None, spec, progress=announce, notice=tell)

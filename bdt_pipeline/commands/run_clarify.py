@@ -16,8 +16,7 @@ from bdt_core import words
 from bdt_core.clarify.analysis import ClarifyAnalysis, clarify_analysis
 from bdt_core.clarify.config import ClarifyConfig, read_analysis_config
 from bdt_core.clarify.data import read_clarify_data
-from bdt_core.clarify.page import write_clarify_report
-from bdt_core.clarify.wording import figure, largest, side_of, summary_lines, wanted_metrics
+from bdt_core.clarify.page import figure, largest, side_of, summary_lines, wanted_metrics, write_clarify_report
 from bdt_core.errors import OutputError, SourceError
 from bdt_core.fairness.flips import Sign
 from bdt_core.fairness.metric_results import BiasMetrics, Metric, group_name

@@ -10,8 +10,8 @@ import dagster as dg
 from pydantic import BaseModel
 
 from bdt_core.spec import AuditSpec, parse_spec, resolve_paths
+from bdt_core.stages import Stages
 from bdt_pipeline.assets import AuditAssets, build_assets
-from bdt_pipeline.assets.stages import Stages
 from bdt_pipeline.automation.alert_sensor import build_alert_sensor
 from bdt_pipeline.automation.eager import build_automation_sensor
 from bdt_pipeline.automation.inbox_sensor import build_inbox_sensor

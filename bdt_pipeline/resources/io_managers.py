@@ -16,24 +16,16 @@ from upath import UPath
 
 from bdt_core.errors import OutputError
 from bdt_core.spec.source import no_part
+from bdt_core.stages import STAGES
 from bdt_pipeline.resources.storage import make_folder, replacing, storage_root
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _FRAME = b"bdt.frame"
-_RESULTS = {
-    "Clusters": "bdt_core.clustering.clusters",
-    "ClusterSignificance": "bdt_core.significance.clusters",
-    "FeatureDifferences": "bdt_core.significance.features",
-    "LocalBias": "bdt_core.local_bias.results",
-    "Mitigation": "bdt_core.mitigation",
-    "Slices": "bdt_core.slices",
-    "GroupCounts": "bdt_core.fairness.declared_groups",
-    "GroupMetrics": "bdt_core.fairness.declared_groups",
-    "GroupScores": "bdt_core.fairness.declared_groups",
-    "History": "bdt_core.history",
-}
+_HOMES = (*(one.kind.split(":") for one in STAGES), ("bdt_core.history", "History"))
+_RESULTS = {name: module for module, name in _HOMES}
+"""Where the class of each kind of result is."""
 _DOCUMENT = "document"
 
 

@@ -10,12 +10,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bdt_core.audit import STAGES, audit
+from bdt_core.audit import audit
 from bdt_core.clustering.clusters import Clusters
 from bdt_core.errors import BDTError
 from bdt_core.report.write import canonical_json
 from bdt_core.significance.clusters import ClusterSignificance
 from bdt_core.significance.features import FeatureDifferences
+from bdt_core.spec import parse_spec
+from bdt_core.stages import Stages, titles_of
 from bdt_core.table.sources import read_table
 
 COMPAS = {
@@ -94,7 +96,8 @@ def test_results_come_back_from_plain_data_the_same(result):
 def test_progress_names_every_stage_in_order():
     told = []
     audit(None, COMPAS, progress=lambda stage, done, total: told.append((stage, done, total)))
-    assert list(dict.fromkeys(stage for stage, _, _ in told)) == list(STAGES)
+    spec = parse_spec(COMPAS)
+    assert list(dict.fromkeys(stage for stage, _, _ in told)) == list(titles_of(spec))
     search = [(done, total) for stage, done, total in told if stage == "find clusters"]
     assert search[-1][0] == search[-1][1]
 
@@ -165,3 +168,21 @@ def test_levels_of_a_handful_of_people_show_no_shares():
     assert rare["share_cluster"] is None
     assert rare["share_rest"] is None
     assert all(one["rows"] >= 10 for one in race["levels"] if one is not rare)
+
+
+class OlderThanThirty(Stages):
+    """Reads fewer rows, and looks for fewer clusters."""
+
+    def read_table(self, source):
+        frame = super().read_table(source)
+        return frame[frame["age"] > 30]
+
+    def find_clusters(self, train, settings, progress=None):
+        return super().find_clusters(train, settings.model_copy(update={"max_iter": 1}), progress)
+
+
+def test_a_stage_that_is_replaced_reaches_the_report():
+    """In Python as in Dagster: the same object, the same methods."""
+    found = audit(None, COMPAS, stages=OlderThanThirty())
+    assert found.document["data"]["rows"] < audit(None, COMPAS).document["data"]["rows"]
+    assert len(found.clusters.train) == 2

@@ -13,18 +13,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bdt_core.clustering.clusters import find_clusters
-from bdt_core.depth import look_deeper
-from bdt_core.fairness.declared_groups import compare_groups, count_groups, score_groups
+from bdt_core.findings import AuditFindings
 from bdt_core.report.document import build_document
 from bdt_core.report.html import render_html
 from bdt_core.report.schema import document_schema
 from bdt_core.report.wording import MOST_DISTINCT, more_than_counted
 from bdt_core.shards.engine import LocalEngine
 from bdt_core.shards.ingest import ingest
-from bdt_core.significance.clusters import compare_clusters
-from bdt_core.significance.features import compare_features
-from bdt_core.spec import parse_spec
+from bdt_core.spec import AuditSpec, parse_spec
+from bdt_core.stages import Stages, stages_of
 from bdt_core.table import facts
 from bdt_core.table.split import split_rows
 from bdt_core.table.validate import validate
@@ -71,29 +68,23 @@ def words(found: dict[str, Any]) -> str:
     return " ".join(unescape(re.sub(r"<[^>]+>", " ", render_html(found))).split())
 
 
-def stages(train: Any, test: Any, source: Any, spec: Any) -> tuple[Any, ...]:
-    counts = count_groups(source, spec)
-    metrics = compare_groups(counts, spec.significance, source)
-    return metrics, score_groups(counts, spec.significance), look_deeper(train, test, spec)
+ABOUT_CLUSTERS = ("clusters", "significance", "differences")
 
 
-def document(train: Any, test: Any, source: Any, spec: Any, **parts: Any) -> dict[str, Any]:
-    """The report, with the clusters of the table in memory, which are of no interest here."""
-    metrics, scores, depth = stages(train, test, source, spec)
-    return build_document(test, *parts["clusters"], spec.gate, metrics=metrics, scores=scores, depth=depth)
+def found_in(train: Any, test: Any, source: Any, spec: AuditSpec, clusters: dict[str, Any] | None = None) -> Any:
+    """What all stages find, and the report; the clusters can be those of another table."""
+    found = {"train": train, "test": test, "source": source, **(clusters or {})}
+    for stage in stages_of(spec):
+        if stage.result not in found:
+            found[stage.result] = stage.run(Stages(), found, spec)
+    return build_document(AuditFindings.of(found), spec.gate, spec.require), found
 
 
 @pytest.fixture(scope="module")
 def in_memory() -> tuple[dict[str, Any], Any]:
     frame = people()
-    train, test = split_rows(validate(frame, LARGE), LARGE.split)
-    clusters = find_clusters(train, LARGE.clustering)
-    found = (
-        clusters,
-        compare_clusters(clusters, train, test, LARGE.significance),
-        compare_features(clusters, test, LARGE.significance),
-    )
-    return document(train, test, frame, LARGE, clusters=found), found
+    document, found = found_in(*split_rows(validate(frame, LARGE), LARGE.split), frame, LARGE)
+    return document, {name: found[name] for name in ABOUT_CLUSTERS}
 
 
 @pytest.mark.parametrize("cuts", [(), (700, 750, 2_000)])
@@ -112,7 +103,7 @@ def test_the_report_is_the_same_to_the_byte(in_memory, cuts, tmp_path):
     with LocalEngine(1) as engine:
         table = ingest(parts, spec, tmp_path, engine)
         train, test = table.divided(spec.split)
-        found = document(train, test, table, spec, clusters=clusters)
+        found, _ = found_in(train, test, table, spec, clusters)
     assert json.dumps(found, sort_keys=True) == json.dumps(whole, sort_keys=True)
 
 
@@ -148,7 +139,7 @@ def test_a_small_table_is_drawn_from_by_nobody(in_memory):
     spec = parse_spec(SPEC)
     frame = people()
     train, test = split_rows(validate(frame, spec), spec.split)
-    found = document(train, test, frame, spec, clusters=in_memory[1])
+    found, _ = found_in(train, test, frame, spec, in_memory[1])
     assert "drawn" not in found
     assert found["split"]["method"] == "stratified"
     assert "The table has more than" not in words(found)

@@ -22,8 +22,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from bdt_core.spec import Source
-from bdt_core.table import batches as batches_module
-from bdt_core.table import databases, json_lines, parquet_files, text_files
+from bdt_core.table import parquet_files, text_files
+from bdt_core.table import records as records_module
 from bdt_core.table.batches import open_batches, read_batches
 from bdt_core.table.sources import JOINED, read_table
 
@@ -32,11 +32,9 @@ from bdt_core.table.sources import JOINED, read_table
 def _short_passes() -> Iterator[None]:
     """Few rows at a time in the earlier pass, so that the columns of a small table change within it."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (text_files, json_lines):
-            patch.setattr(module, "_SETTLED_ROWS", 3)
-        patch.setattr(databases, "_ROWS_AT_ONCE", 3)
-        patch.setattr(parquet_files, "_SCANNED", 3)
-        patch.setattr(batches_module, "_PIECE", 4)
+        patch.setattr(text_files, "_BLOCK", 64)
+        for module in (text_files, records_module, parquet_files):
+            patch.setattr(module, "_ROWS_AT_ONCE", 3)
         yield
 
 

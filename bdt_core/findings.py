@@ -1,0 +1,56 @@
+"""Everything that the stages of an audit found, one attribute each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bdt_core.clustering.clusters import Clusters
+    from bdt_core.fairness.declared_groups import GroupCounts, GroupMetrics, GroupScores
+    from bdt_core.local_bias.results import LocalBias
+    from bdt_core.mitigation import Mitigation
+    from bdt_core.significance import ClusterSignificance, FeatureDifferences
+    from bdt_core.slices import Slices
+    from bdt_core.table.rows import Rows
+
+
+@dataclass(frozen=True)
+class AuditFindings:
+    """What an audit found.
+
+    Attributes
+    ----------
+    test : Rows
+        The rows on which everything was judged; of a table that was worked on out of core only the facts are left, as
+        its rows were in temporary files. The same holds for ``train`` and ``table``.
+    clusters : Clusters
+    significance : ClusterSignificance
+    differences : FeatureDifferences
+    group_counts, group_metrics, group_scores : optional
+        Of declared groups; None when none were declared.
+    slices : Slices, optional
+        Intersections; None, like the following, when they were not asked for.
+    local_bias : LocalBias, optional
+    mitigation : Mitigation, optional
+    table, train : Rows, optional
+        All rows, and those on which clusters and intersections were found.
+    """
+
+    test: Rows
+    clusters: Clusters
+    significance: ClusterSignificance
+    differences: FeatureDifferences
+    group_counts: GroupCounts | None = None
+    group_metrics: GroupMetrics | None = None
+    group_scores: GroupScores | None = None
+    slices: Slices | None = None
+    local_bias: LocalBias | None = None
+    mitigation: Mitigation | None = None
+    table: Rows | None = None
+    train: Rows | None = None
+
+    @classmethod
+    def of(cls, found: dict[str, Any]) -> AuditFindings:
+        """Gather results by the names of their stages; what is no stage's result is passed over."""
+        return cls(**{name: one for name, one in found.items() if name in cls.__dataclass_fields__})

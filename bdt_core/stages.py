@@ -1,0 +1,389 @@
+"""The stages of an audit, in order, as data; and what carries each of them out.
+
+`STAGES` is the only list: `bdt_core.audit.audit` runs it, and the assets of the Dagster plugin are made from it.
+`Stages` has a method per stage; a subclass that overrides one replaces that stage in both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bdt_core.spec import AuditSpec, Clustering, Significance, Source, Split
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bdt_core.clustering.clusters import Clusters
+    from bdt_core.fairness.declared_groups import GroupCounts, GroupMetrics, GroupScores
+    from bdt_core.findings import AuditFindings
+    from bdt_core.local_bias.results import LocalBias
+    from bdt_core.mitigation import Mitigation
+    from bdt_core.shards.large_source import LargeSource
+    from bdt_core.shards.opening import Opened
+    from bdt_core.shards.table import ShardedTable
+    from bdt_core.significance import ClusterSignificance, FeatureDifferences
+    from bdt_core.slices import Slices
+    from bdt_core.spec import LocalBias as LocalBiasSettings
+    from bdt_core.spec import Mitigation as MitigationSettings
+    from bdt_core.spec import SliceSearch
+    from bdt_core.table.audit_table import AuditTable
+    from bdt_core.table.rows import Rows
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One stage between the split and the report.
+
+    Attributes
+    ----------
+    result : str
+        Name of what it finds, as in `bdt_core.findings.AuditFindings`.
+    method : str
+        The method of `Stages` that carries it out.
+    arguments : tuple of str
+        What the method takes, in order: results of earlier stages (``train``, ``test``, ``source`` and those above
+        it), a section of the specification (``spec.clustering``) or all of it (``spec``), and ``progress``.
+    title : str
+        What is said while it runs.
+    asset : str
+        Name of the asset that holds its result.
+    kind : str
+        Where the class of its result is: ``module:name``.
+    description : str
+        What the asset's page says.
+    section : str
+        The key of the specification that its launchpad form shows.
+    asked_by : str, optional
+        What of the specification asks for it, a section or ``facets``; None: always there.
+    """
+
+    result: str
+    method: str
+    arguments: tuple[str, ...]
+    title: str
+    asset: str
+    kind: str
+    description: str
+    section: str
+    asked_by: str | None = None
+
+    def is_asked(self, spec: AuditSpec) -> bool:
+        """Whether the specification asks for it."""
+        return self.asked_by is None or bool(getattr(spec, self.asked_by))
+
+    @property
+    def takes(self) -> tuple[str, ...]:
+        """The results that it takes."""
+        return tuple(one for one in self.arguments if one.partition(".")[0] not in ("spec", "progress"))
+
+    def run(
+        self, stages: Stages, found: Mapping[str, Any], spec: AuditSpec, progress: StepProgress | None = None
+    ) -> Any:
+        """Carry it out.
+
+        Parameters
+        ----------
+        stages : Stages
+        found : mapping
+            Results by name, as far as there are any.
+        spec : AuditSpec
+        progress : callable, optional
+            Called with (steps done, steps), by a stage that takes it.
+        """
+
+        def value(name: str) -> Any:
+            kind, _, section = name.partition(".")
+            if kind == "spec":
+                return getattr(spec, section) if section else spec
+            return progress if kind == "progress" else found[name]
+
+        return getattr(stages, self.method)(*map(value, self.arguments))
+
+
+StepProgress = Callable[[int, int], None]
+
+STAGES: tuple[Stage, ...] = (
+    Stage(
+        result="clusters",
+        method="find_clusters",
+        arguments=("train", "spec.clustering", "progress"),
+        title="find clusters",
+        asset="hbac_clusters",
+        kind="bdt_core.clustering.clusters:Clusters",
+        section="clustering",
+        description="Groups of similar people whose bias variable deviates, found by hierarchical bias-aware "
+        "clustering (HBAC) on the train rows. Cluster 0 deviates most in the harmful direction.",
+    ),
+    Stage(
+        result="significance",
+        method="compare_clusters",
+        arguments=("clusters", "train", "test", "spec.significance"),
+        title="test the clusters",
+        asset="cluster_significance",
+        kind="bdt_core.significance:ClusterSignificance",
+        section="significance",
+        description="Each cluster against everybody else, on rows that the search has not seen: difference, "
+        "interval, p-value.",
+    ),
+    Stage(
+        result="differences",
+        method="compare_features",
+        arguments=("clusters", "test", "spec.significance"),
+        title="compare features",
+        asset="feature_differences",
+        kind="bdt_core.significance:FeatureDifferences",
+        section="significance",
+        description="In which columns the most deviating cluster differs from everybody else, protected ones included.",
+    ),
+    Stage(
+        result="group_counts",
+        method="count_groups",
+        arguments=("source", "spec"),
+        title="count declared groups",
+        asset="group_counts",
+        kind="bdt_core.fairness.declared_groups:GroupCounts",
+        section="groups",
+        asked_by="facets",
+        description="Rows of each declared group, by label and prediction. Every group metric is computed from these "
+        "counts; counts of several tables can be added.",
+    ),
+    Stage(
+        result="group_metrics",
+        method="compare_groups",
+        arguments=("group_counts", "spec.significance", "source"),
+        title="compare declared groups",
+        asset="group_metrics",
+        kind="bdt_core.fairness.declared_groups:GroupMetrics",
+        section="significance",
+        asked_by="facets",
+        description="Rates of the declared groups, the 21 metrics, differences and ratios between the groups: each "
+        "with its interval, or the reason why it has none.",
+    ),
+    Stage(
+        result="group_scores",
+        method="score_groups",
+        arguments=("group_counts", "spec.significance"),
+        title="score declared groups",
+        asset="bias_score",
+        kind="bdt_core.fairness.declared_groups:GroupScores",
+        section="significance",
+        asked_by="facets",
+        description="One number per grouping, 0 when all groups have the same rates: with its interval, and the score "
+        "that chance alone would give.",
+    ),
+    Stage(
+        result="slices",
+        method="find_slices",
+        arguments=("train", "test", "spec.slices"),
+        title="search intersections",
+        asset="bias_slices",
+        kind="bdt_core.slices:Slices",
+        section="slices",
+        asked_by="slices",
+        description="Every intersection of a few conditions with enough people: found on the train rows, tested on "
+        "the test rows, with the share of false discoveries under control.",
+    ),
+    Stage(
+        result="local_bias",
+        method="find_local_bias",
+        arguments=("train", "test", "spec.local_bias"),
+        title="look for local bias",
+        asset="local_bias",
+        kind="bdt_core.local_bias:LocalBias",
+        section="local_bias",
+        asked_by="local_bias",
+        description="Clusters in which the algorithm treats groups differently (LOGAN), with the gaps that held-out "
+        "rows confirm, beside what chance and plain k-means give.",
+    ),
+    Stage(
+        result="mitigation",
+        method="mitigate",
+        arguments=("train", "test", "spec.mitigation"),
+        title="measure a mitigation",
+        asset="mitigation",
+        kind="bdt_core.mitigation:Mitigation",
+        section="mitigation",
+        asked_by="mitigation",
+        description="Thresholds per group that hold a rate equal: chosen on the train rows; what they change, and "
+        "what they cost, is measured on the test rows.",
+    ),
+)
+
+
+READING, VALIDATING, SPLITTING, WRITING = (
+    "read the table",
+    "validate it",
+    "split train and test rows",
+    "write the report",
+)
+
+
+def stages_of(spec: AuditSpec) -> Iterator[Stage]:
+    """The stages that a specification asks for, in order."""
+    return (one for one in STAGES if one.is_asked(spec))
+
+
+def titles_of(spec: AuditSpec) -> tuple[str, ...]:
+    """What is said while an audit of a specification runs, in order, from the table to the report.
+
+    Examples
+    --------
+    >>> spec = AuditSpec(name="a", source={"path": "a.csv"}, bias_variable={"column": "y"}, slices=None)
+    >>> titles_of(spec)[2:5]
+    ('split train and test rows', 'find clusters', 'test the clusters')
+    """
+    return (READING, VALIDATING, SPLITTING, *(one.title for one in stages_of(spec)), WRITING)
+
+
+class Stages:
+    """Every stage of the audit, as ``bdt_core`` does it.
+
+    Subclass it and override one method to replace one stage, e.g. to read the table from somewhere else; hand it to
+    `bdt_core.audit.audit` or to ``bias_audit_definitions``. The method's modules are imported when a stage runs:
+    loading the definitions costs nothing of them.
+
+    Examples
+    --------
+    >>> class FromWarehouse(Stages):
+    ...     def read_table(self, source):
+    ...         return query_the_warehouse(source.path)
+    """
+
+    def open_table(
+        self,
+        frame: pd.DataFrame | None,
+        spec: AuditSpec,
+        progress: Callable[[str, int, int | None], None] | None = None,
+        notice: Callable[[str], None] | None = None,
+    ) -> AbstractContextManager[Opened]:
+        """Read and validate the table where there is room for it; rows in temporary files are gone afterwards."""
+        from bdt_core.shards.opening import open_table
+
+        read = self.read_table if self.knows_where_the_table_is else None
+        return open_table(frame, spec, read=read, check=self.validate, progress=progress, notice=notice)
+
+    @property
+    def knows_where_the_table_is(self) -> bool:
+        """Whether the method that reads the table was replaced: then nobody else can read it in batches."""
+        return type(self).read_table is not Stages.read_table
+
+    def read_table(self, source: Source) -> pd.DataFrame:
+        """Read the table that the source names."""
+        from bdt_core.table.sources import read_table
+
+        return read_table(source)
+
+    def take_table(self, table: Any) -> pd.DataFrame:
+        """Take the table that another asset is: a DataFrame, an Arrow or Polars table, or the path of a file."""
+        from bdt_core.table.sources import as_frame
+
+        return as_frame(table)
+
+    def validate(self, frame: pd.DataFrame, spec: AuditSpec) -> AuditTable:
+        """Check the table, settle its types and make the bias variable."""
+        from bdt_core.table.validate import validate
+
+        return validate(frame, spec)
+
+    def leave_in_place(self, spec: AuditSpec) -> LargeSource | None:
+        """The source as something to be read in batches, if its table would not fit into memory; else None."""
+        if self.knows_where_the_table_is:
+            return None
+        from bdt_core.shards.large_source import LargeSource
+        from bdt_core.shards.opening import memory_plan
+
+        plan = memory_plan(spec)
+        return LargeSource.of(spec.source, plan.reason) if plan.out_of_core else None
+
+    def validate_in_shards(
+        self, spec: AuditSpec, folder: str, progress: Callable[[str, int, int | None], None] | None = None
+    ) -> ShardedTable:
+        """Read the source in batches, check them, and write them as columns into a folder."""
+        from bdt_core.shards.engine import engine_of_process
+        from bdt_core.shards.opening import table_in_shards
+
+        return table_in_shards(spec, folder, engine_of_process(spec), progress)
+
+    def split_rows(self, table: Rows, settings: Split) -> tuple[Rows, Rows]:
+        """Divide the rows into train and test rows."""
+        from bdt_core.shards.opening import divide
+
+        return divide(table, settings)
+
+    def find_clusters(self, train: Rows, settings: Clustering, progress: StepProgress | None = None) -> Clusters:
+        """Find clusters of train rows whose bias variable deviates."""
+        from bdt_core.clustering.clusters import find_clusters
+
+        return find_clusters(train, settings, progress)
+
+    def compare_clusters(
+        self, clusters: Clusters, train: Rows, test: Rows, settings: Significance
+    ) -> ClusterSignificance:
+        """Test every cluster on the test rows; where splits are repeated, by this object's own stages."""
+        from bdt_core.significance import compare_clusters
+
+        def split(table: AuditTable, how: Split) -> tuple[AuditTable, AuditTable]:
+            one, other = self.split_rows(table, how)
+            return one.in_memory(), other.in_memory()
+
+        return compare_clusters(clusters, train, test, settings, split=split, find=self.find_clusters)
+
+    def compare_features(self, clusters: Clusters, test: Rows, settings: Significance) -> FeatureDifferences:
+        """Say what sets the most deviating cluster apart."""
+        from bdt_core.significance import compare_features
+
+        return compare_features(clusters, test, settings)
+
+    def count_groups(self, source: pd.DataFrame | ShardedTable, spec: AuditSpec) -> GroupCounts:
+        """Count the rows of every declared group."""
+        from bdt_core.fairness.declared_groups import count_groups
+
+        return count_groups(source, spec)
+
+    def compare_groups(
+        self, counts: GroupCounts, settings: Significance, source: pd.DataFrame | ShardedTable
+    ) -> GroupMetrics:
+        """Compute every group metric."""
+        from bdt_core.fairness.declared_groups import compare_groups
+
+        return compare_groups(counts, settings, source)
+
+    def score_groups(self, counts: GroupCounts, settings: Significance) -> GroupScores:
+        """Compute the composite score."""
+        from bdt_core.fairness.declared_groups import score_groups
+
+        return score_groups(counts, settings)
+
+    def find_slices(self, train: Rows, test: Rows, settings: SliceSearch) -> Slices:
+        """Search intersections in which people fare worse."""
+        from bdt_core.slices.stage import find_bias_slices
+
+        return find_bias_slices(train, test, settings)
+
+    def find_local_bias(self, train: Rows, test: Rows, settings: LocalBiasSettings) -> LocalBias:
+        """Look for places in the data where groups are treated differently."""
+        from bdt_core.local_bias.stage import find_audited_local_bias
+
+        return find_audited_local_bias(train, test, settings)
+
+    def mitigate(self, train: Rows, test: Rows, settings: MitigationSettings) -> Mitigation:
+        """Choose thresholds per group and measure what they change."""
+        from bdt_core.mitigation.stage import mitigate_audited
+
+        return mitigate_audited(train, test, settings)
+
+    def build_document(self, findings: AuditFindings, spec: AuditSpec) -> dict[str, Any]:
+        """Put what was found, and the verdict of the specification's gate, into one document."""
+        from bdt_core.report.document import build_document
+
+        return build_document(findings, spec.limits, spec.require)
+
+    def write_reports(self, document: dict[str, Any], folder: Path) -> dict[str, Path]:
+        """Write the report files into a new folder."""
+        from bdt_core.report.write import write_reports
+
+        return write_reports(document, folder)
