@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -68,3 +69,26 @@ def in_parallel(function: Callable[[S], T], items: Iterable[S]) -> Iterator[T]:
         finally:
             for one in waiting:
                 one.cancel()
+
+
+@contextmanager
+def threads(work: int = 1, least: int = 0) -> Iterator[Callable[..., Iterable[Any]]]:
+    """What does the same as ``map``, in threads that stay for many calls.
+
+    Parameters
+    ----------
+    work, least : int
+        Less work than ``least`` is not worth a second thread: ``map`` itself.
+
+    Examples
+    --------
+    >>> with threads() as in_threads:
+    ...     list(in_threads(abs, [-1, 2]))
+    [1, 2]
+    """
+    width = processors()
+    if width == 1 or work < least:
+        yield map
+        return
+    with ThreadPoolExecutor(width) as pool:
+        yield pool.map

@@ -76,6 +76,10 @@ class Encoded:
         """Number of rows n."""
         return int(self.numeric.shape[1])
 
+    def take(self, rows: npt.NDArray[Any]) -> Encoded:
+        """Some of the rows, in memory of their own."""
+        return Encoded(self.numeric.take(rows, axis=1), self.codes.take(rows, axis=1))
+
     def copy(self) -> Encoded:
         """The same rows in memory of their own."""
         return Encoded(self.numeric.copy(), self.codes.copy())

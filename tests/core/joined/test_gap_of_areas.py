@@ -11,7 +11,8 @@ from scipy import stats
 from sklearn.metrics import roc_auc_score
 
 from bdt_core.inference import area_under_curve
-from bdt_core.local_bias.finding import HeldOutGap, LocalBiasSettings, LocalRows, find_local_bias
+from bdt_core.local_bias import LocalBiasSettings, LocalRows, find_local_bias
+from bdt_core.local_bias.results import HeldOutGap
 
 SETTINGS = LocalBiasSettings(n_clusters=2, min_clusters=1, metric="auc", permutations=0, n_init=2)
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from bdt_core.inference import compare_counts, compare_samples, interval_at_once, newcombe_interval, welch_interval
-from bdt_core.local_bias.finding import LocalBias, LocalBiasSettings, LocalRows, find_local_bias
+from bdt_core.local_bias import LocalBias, LocalBiasSettings, LocalRows, find_local_bias
 from bdt_core.slices import Slices, find_slices
 from bdt_core.spec import LocalBiasLimit, SliceLimit
 from bdt_core.verdict import LocalBiasLimitResult, SliceLimitResult, judge_local_bias, judge_slices

@@ -12,14 +12,9 @@ from sklearn.metrics import roc_auc_score
 
 from bdt_core.errors import DataError, SourceError, SpecError
 from bdt_core.inference import adjust_p_values, compare_counts, mid_p_value
-from bdt_core.local_bias.finding import (
-    LocalBias,
-    LocalBiasSettings,
-    LocalRows,
-    find_local_bias,
-    read_embeddings,
-    summarise_gaps,
-)
+from bdt_core.local_bias import LocalBias, LocalBiasSettings, LocalRows, find_local_bias
+from bdt_core.local_bias.embeddings import read_embeddings
+from bdt_core.local_bias.gap_null import summarise_gaps
 
 # Zhao & Chang (2020), tables 8 and 9, race: white rows, black rows, white accuracy, black accuracy in percent. The
 # last three lines of table 9 are filled in from the printed output of the authors' published notebook.

@@ -19,7 +19,8 @@ from bdt_core.local_bias import search
 from bdt_core.local_bias.inputs import outcome_of
 from bdt_core.local_bias.logan import LOGAN, Partition
 from bdt_core.local_bias.partition import merge_small
-from bdt_core.local_bias.seeding import kmeans_plus_plus
+from bdt_core.local_bias.search import kmeans_plus_plus
+from bdt_core.shards import pool
 
 
 def noise(n=600, p=4, seed=0, share=0.4, rate=0.8, dtype="float64"):
@@ -106,7 +107,7 @@ def test_neither_the_order_of_rows_nor_threads_nor_samples_of_starts_matter(metr
     first = LOGAN(5, metric=metric, weight=0.1).fit(X, group=group, **outcomes)
     order = rng.permutation(len(X))
     monkeypatch.setattr(search, "THREADED_CELLS", 0)
-    monkeypatch.setattr(search.os, "sched_getaffinity", lambda _: range(3))
+    monkeypatch.setattr(pool, "processors", lambda: 3)
     again = LOGAN(5, metric=metric, weight=0.1).fit(
         X[order], group=group[order], **{name: values[order] for name, values in outcomes.items()}
     )

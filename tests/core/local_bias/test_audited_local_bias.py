@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from bdt_core.errors import DataError, SourceError
-from bdt_core.local_bias.finding import LocalBias, LocalBiasSettings, LocalRows, find_local_bias
+from bdt_core.local_bias import LocalBias, LocalBiasSettings, LocalRows, find_local_bias
 from bdt_core.local_bias.stage import find_audited_local_bias
 from bdt_core.spec import AuditSpec, parse_spec
 from bdt_core.table.audit_table import AuditTable
