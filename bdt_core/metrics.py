@@ -309,7 +309,21 @@ _JACCARD = Proportion(
 )
 FALSE_NEGATIVE_SHARE = Proportion("false_negative_share", lambda c: c.fn, lambda c: c.fn + c.fp, "no errors")
 """FN / FP = p / (1 - p), where p = FN / (FN + FP) is a proportion."""
-_DISTANCE = "distance between the label distributions of d and a; it has no direction"
+
+
+def _distance(name: str, long_name: str, distance: str, title: str) -> ClarifyMetric:
+    """One of Clarify's distances of two distributions."""
+    return ClarifyMetric(
+        name=name,
+        long_name=long_name,
+        words=f"{distance} of the labels",
+        how="distance",
+        title=title,
+        stage="pre_training",
+        means="distance between the label distributions of d and a; it has no direction",
+        signed=False,
+    )
+
 
 METRICS: dict[str, RateMetric | ScoreMetric | Criterion | ClarifyMetric] = {
     one.name: one
@@ -374,21 +388,14 @@ METRICS: dict[str, RateMetric | ScoreMetric | Criterion | ClarifyMetric] = {
             change=lambda share: 2 * share / (1 + share),
         ),
         ScoreMetric(
-            name="auc",
-            words="Area under the curve (AUC)",
-            heading="AUC",
-            spoken="AUC",
-            shown=("prediction", "label"),
+            name="auc", words="Area under the curve (AUC)", heading="AUC", spoken="AUC", shown=("prediction", "label")
         ),
         ScoreMetric(name="mean_score", words="Mean score", shown=("label",)),
         ScoreMetric(name="brier_score", words="Brier score", short_names=("brier",)),
         ScoreMetric(name="calibration_error", words="Calibration error"),
         ScoreMetric(name="observed_to_expected", words="Observed positives per expected one", is_ratio=True),
         Criterion(
-            name="demographic_parity",
-            words="Demographic parity",
-            asks="equal selection rates",
-            of=(_SELECTION_RATE,),
+            name="demographic_parity", words="Demographic parity", asks="equal selection rates", of=(_SELECTION_RATE,)
         ),
         Criterion(
             name="equal_opportunity",
@@ -414,12 +421,7 @@ METRICS: dict[str, RateMetric | ScoreMetric | Criterion | ClarifyMetric] = {
             asks="equal positive predictive values",
             of=(_POSITIVE_PREDICTIVE_VALUE,),
         ),
-        Criterion(
-            name="accuracy_equality",
-            words="Accuracy equality",
-            asks="equal accuracy",
-            of=(_ACCURACY,),
-        ),
+        Criterion(name="accuracy_equality", words="Accuracy equality", asks="equal accuracy", of=(_ACCURACY,)),
         Criterion(
             name="treatment_equality",
             words="Treatment equality",
@@ -455,56 +457,11 @@ METRICS: dict[str, RateMetric | ScoreMetric | Criterion | ClarifyMetric] = {
             rate="prevalence",
             of_d=-1,
         ),
-        ClarifyMetric(
-            name="KL",
-            long_name="kullback_leibler_divergence",
-            words="Kullback-Leibler divergence of the labels",
-            how="distance",
-            title="Kullback-Leibler Divergence",
-            stage="pre_training",
-            means=_DISTANCE,
-            signed=False,
-        ),
-        ClarifyMetric(
-            name="JS",
-            long_name="jensen_shannon_divergence",
-            words="Jensen-Shannon divergence of the labels",
-            how="distance",
-            title="Jensen-Shannon Divergence",
-            stage="pre_training",
-            means=_DISTANCE,
-            signed=False,
-        ),
-        ClarifyMetric(
-            name="LP",
-            long_name="lp_norm",
-            words="L-p norm of the labels",
-            how="distance",
-            title="L-p Norm",
-            stage="pre_training",
-            means=_DISTANCE,
-            signed=False,
-        ),
-        ClarifyMetric(
-            name="TVD",
-            long_name="total_variation_distance",
-            words="Total variation distance of the labels",
-            how="distance",
-            title="Total Variation Distance",
-            stage="pre_training",
-            means=_DISTANCE,
-            signed=False,
-        ),
-        ClarifyMetric(
-            name="KS",
-            long_name="kolmogorov_smirnov",
-            words="Kolmogorov-Smirnov distance of the labels",
-            how="distance",
-            title="Kolmogorov-Smirnov Distance",
-            stage="pre_training",
-            means=_DISTANCE,
-            signed=False,
-        ),
+        _distance("KL", "kullback_leibler_divergence", "Kullback-Leibler divergence", "Kullback-Leibler Divergence"),
+        _distance("JS", "jensen_shannon_divergence", "Jensen-Shannon divergence", "Jensen-Shannon Divergence"),
+        _distance("LP", "lp_norm", "L-p norm", "L-p Norm"),
+        _distance("TVD", "total_variation_distance", "Total variation distance", "Total Variation Distance"),
+        _distance("KS", "kolmogorov_smirnov", "Kolmogorov-Smirnov distance", "Kolmogorov-Smirnov Distance"),
         ClarifyMetric(
             name="CDDL",
             long_name="conditional_demographic_disparity_in_labels",

@@ -15,14 +15,12 @@ from bdt_core.fairness.omnibus import equal_rates_p_value
 from bdt_core.fairness.rates import Rate, evaluate_all
 from bdt_core.fairness.simultaneous import (
     contrasts_critical_value,
-    difference_limits,
     pairs_critical_value,
     range_of_pairs,
     ratio_limits,
     reference_critical_value,
-    wilson_limits,
 )
-from bdt_core.inference import koopman_interval, newcombe_interval
+from bdt_core.inference import difference_limits, koopman_interval, newcombe_interval, wilson_limits
 from bdt_core.metrics import CRITERIA, Change, Criterion, Proportion
 
 FEWEST_IN_DENOMINATOR = 10

@@ -13,8 +13,8 @@ from bdt_core.fairness.confusion import Cells, Confusion, Floats
 from bdt_core.fairness.measured import Measured, first, measured, reasons, where
 from bdt_core.fairness.pre_training import rate_differences
 from bdt_core.fairness.rates import evaluate
-from bdt_core.fairness.simultaneous import contrasts_critical_value, difference_limits
-from bdt_core.inference import koopman_interval
+from bdt_core.fairness.simultaneous import contrasts_critical_value
+from bdt_core.inference import difference_limits, koopman_interval
 from bdt_core.metrics import FALSE_NEGATIVE_SHARE, RATES
 
 

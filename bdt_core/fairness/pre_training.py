@@ -13,8 +13,8 @@ from scipy import special
 from bdt_core.fairness.confusion import Cells, Floats, kish_rows
 from bdt_core.fairness.measured import Measured, first, measured, measured_each, reasons
 from bdt_core.fairness.rates import Rate, evaluate_all
-from bdt_core.fairness.simultaneous import contrasts_critical_value, difference_limits, wilson_limits
-from bdt_core.inference import newcombe_interval, wilson_interval
+from bdt_core.fairness.simultaneous import contrasts_critical_value
+from bdt_core.inference import difference_limits, newcombe_interval, wilson_interval, wilson_limits
 from bdt_core.metrics import CLARIFY, RATES
 
 

@@ -15,9 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from bdt_core.inference.proportions import difference_limits as difference_limits
-from bdt_core.inference.proportions import wilson_limits as wilson_limits
-
 Floats = NDArray[np.float64]
 
 _ALL_PAIRS_UP_TO = 100

@@ -11,8 +11,7 @@ from scipy.special import stdtrit
 
 from bdt_core.fairness.comparisons import FEWEST_IN_DENOMINATOR
 from bdt_core.history.counted import Counts, Pair
-from bdt_core.inference import newcombe_interval
-from bdt_core.inference.proportions import difference_limits
+from bdt_core.inference import difference_limits, newcombe_interval
 from bdt_core.result import Result
 
 _FEWEST_BATCHES = 3

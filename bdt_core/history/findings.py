@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bdt_core import words
-from bdt_core.fairness.score_calculator import severity_of
+from bdt_core.fairness.score_parts import severity_of
 from bdt_core.history.results import History, Stream
 from bdt_core.metrics import RATES
 from bdt_core.result import Result

@@ -88,8 +88,8 @@ def area_under_curve(scores_a: ArrayLike, scores_b: ArrayLike, *, alpha: float =
     """
     a = finite_vector(scores_a, "Scores of the first group").astype(np.float64)
     b = finite_vector(scores_b, "Scores of the second group").astype(np.float64)
-    one, other = count_values(a, b)
-    return area_under_curve_of_counts(one.counts, other.counts, alpha=alpha)
+    in_a, in_b = count_values(a, b)
+    return area_under_curve_of_counts(in_a.counts, in_b.counts, alpha=alpha)
 
 
 def area_under_curve_of_counts(counts_a: ArrayLike, counts_b: ArrayLike, *, alpha: float = 0.05) -> AUC:

@@ -308,8 +308,8 @@ def count_values(a: Floats, b: Floats) -> tuple[ValueCounts, ValueCounts]:
 
     Examples
     --------
-    >>> one, other = count_values(np.array([2.0, 1.0]), np.array([2.0, 2.0]))
-    >>> one.values.tolist(), one.counts.tolist(), other.counts.tolist()
+    >>> in_a, in_b = count_values(np.array([2.0, 1.0]), np.array([2.0, 2.0]))
+    >>> in_a.values.tolist(), in_a.counts.tolist(), in_b.counts.tolist()
     ([1.0, 2.0], [1, 1], [0, 2])
     """
     values = np.concatenate([a, b]) + 0.0  # adding 0 turns -0 into 0
@@ -317,10 +317,10 @@ def count_values(a: Floats, b: Floats) -> tuple[ValueCounts, ValueCounts]:
     if distinct is None:
         distinct = np.unique(values)
     groups = np.repeat(np.array([0, 1]), [a.size, b.size])
-    one, other = summarise(values, groups, 2, distinct)
-    assert isinstance(one, ValueCounts)
-    assert isinstance(other, ValueCounts)
-    return one, other
+    in_a, in_b = summarise(values, groups, 2, distinct)
+    assert isinstance(in_a, ValueCounts)
+    assert isinstance(in_b, ValueCounts)
+    return in_a, in_b
 
 
 def _moments(values: Floats, groups: NDArray[np.int64], n_groups: int, scale: Scale) -> list[Moments]:

@@ -15,7 +15,8 @@ from bdt_core.spec import LocalBias as Wanted
 from bdt_core.table.audit_table import ROW, AuditTable
 from bdt_core.table.rows import Rows
 from bdt_core.table.summaries import rows_at_hand
-from bdt_core.verdict.harm import Judged, judged
+
+PUBLISHED_THRESHOLD = 0.05  # a gap from which the published summaries call a cluster biased
 
 
 def find_audited_local_bias(train: Rows, test: Rows, wanted: Wanted) -> LocalBias:
@@ -49,7 +50,7 @@ def find_audited_local_bias(train: Rows, test: Rows, wanted: Wanted) -> LocalBia
         weight=wanted.weight,
         metric=wanted.metric,
         min_group_size=wanted.min_group_size,
-        threshold=wanted.max_gap,
+        threshold=PUBLISHED_THRESHOLD if wanted.max_gap is None else wanted.max_gap,
         alpha=train.spec.significance.alpha,
         min_test_rows=train.spec.significance.min_rows,  # what is not tested is not printed either
         random_state=train.spec.split.random_state,
@@ -61,36 +62,6 @@ def find_audited_local_bias(train: Rows, test: Rows, wanted: Wanted) -> LocalBia
             'favourable in "groups.positive", or in "bias_variable.positive".'
         )
     return find_local_bias(train_rows, test_rows, settings)
-
-
-def judge_local_bias(found: LocalBias) -> Judged:
-    """Hold the gaps that the test rows confirm against the limit of the settings.
-
-    Parameters
-    ----------
-    found : LocalBias
-
-    Returns
-    -------
-    Judged
-        fail: a confirmed gap whose whole interval is beyond the limit. inconclusive: a confirmed gap whose interval
-        holds it. pass: no confirmed gap beyond it. not_testable: no cluster could be tested.
-    """
-    limit = found.settings.threshold
-    tested = [one for one in found.logan.clusters if one.held_out.status == "tested"]
-    if not tested:
-        return judged("not_testable", "No cluster has enough test rows of two groups.", limit)
-    confirmed = [one for one in tested if one.held_out.confirmed and (one.held_out.gap or 0.0) > limit]
-    if not confirmed:
-        return judged("pass", f"No gap beyond {limit:g} is confirmed in any of {len(tested)} clusters.", limit)
-    proven = [one for one in confirmed if one.held_out.low is not None and one.held_out.low > limit]
-    worst = max(proven or confirmed, key=lambda one: one.held_out.gap or 0.0)
-    gap, low, high = worst.held_out.gap, worst.held_out.low, worst.held_out.high
-    sentence = (
-        f"Cluster {worst.label}: {found.settings.metric} of {worst.held_out.higher} is higher than that of "
-        f"{worst.held_out.lower} by {gap:.3g}, confirmed on test rows; at most {limit:g} is allowed."
-    )
-    return judged("fail" if proven else "inconclusive", sentence, limit, (gap, low, high))
 
 
 def _rows(part: AuditTable, wanted: Wanted, embeddings: Any) -> LocalRows:

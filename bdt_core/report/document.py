@@ -37,7 +37,8 @@ def build_document(
     Parameters
     ----------
     findings : AuditFindings
-    gate : sequence of Limit or MetricLimit
+    gate : sequence of limits
+        `AuditSpec.limits`: those of the gate, and those that the sections on intersections and local bias set.
     require : {"all", "majority"}
 
     Returns
@@ -52,7 +53,7 @@ def build_document(
     spec = significance.spec.model_copy(update={"gate": list(gate), "require": require})
     if metrics is not None:
         spec = spec.model_copy(update={"groups": metrics.spec.groups})
-    judged = judge_gate(gate, require, significance, metrics, scores)
+    judged = judge_gate(gate, require, findings)
     by_hash = is_by_hash(test, spec.split)
     document = {
         "schema_version": SCHEMA_VERSION,

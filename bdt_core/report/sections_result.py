@@ -11,7 +11,12 @@ from bdt_core.report.wording import interval_note
 from bdt_core.report.wording_groups import span
 
 Document = dict[str, Any]
-_CHECKS = {"worst_cluster": "Most deviating cluster", "any_cluster": "Any cluster"}
+_CHECKS = {
+    "worst_cluster": "Most deviating cluster",
+    "any_cluster": "Any cluster",
+    "worst_slice": "Any intersection",
+    "local_bias": "Local bias",
+}
 
 
 def clusters_section(document: Document) -> Section:
@@ -91,10 +96,8 @@ def gate_section(document: Document) -> Section:
     """The limits and what they say."""
     if not document["gate"]:
         return Section("gate", "Limits", (Paragraph("No limit is set, so nothing can fail."),))
-    on_clusters = any(one["kind"] == "cluster" for one in document["gate"])
     table = Table(
-        "Limits, and what was found"
-        + (" (clusters: harm, counted as positive whichever way the bias variable points)" if on_clusters else ""),
+        f"Limits, and what was found{_harm_note(document)}",
         columns("Limit on", "#Allowed", "#Found", "Verdict", "What follows"),
         tuple(_limit_row(one, document) for one in document["gate"]),
     )
@@ -107,16 +110,24 @@ def gate_section(document: Document) -> Section:
     return Section("gate", "Limits", tuple(blocks))
 
 
+def _harm_note(document: Document) -> str:
+    """Which way differences point, where limits are on them."""
+    kinds = {one["kind"] for one in document["gate"]}
+    found = [what for kind, what in (("cluster", "clusters"), ("slice", "intersections")) if kind in kinds]
+    if not found:
+        return ""
+    return f" ({' and '.join(found)}: harm, counted as positive whichever way the bias variable points)"
+
+
 def _limit_row(one: dict[str, Any], document: Document) -> tuple[Cell, ...]:
     if one["blocks"]:
         consequence = "stops what stands behind the gate"
     else:
         consequence = "lets pass" if one["verdict"] == "pass" else "lets pass with a warning"
-    shown = (
-        _cluster_limit(one, document["bias_variable"]["unit"])
-        if one["kind"] == "cluster"
-        else _metric_limit(one, document)
-    )
+    if one["kind"] == "metric":
+        shown = _metric_limit(one, document)
+    else:
+        shown = _difference_limit(one, words.limit_unit(one["kind"], document["bias_variable"]["unit"]))
     tones: dict[str, Tone] = {"fail": "harm", "pass": "good"}
     severity = one.get("severity")
     verdict = Cell(
@@ -127,15 +138,27 @@ def _limit_row(one: dict[str, Any], document: Document) -> tuple[Cell, ...]:
     return cells(*shown, verdict, consequence)
 
 
-def _cluster_limit(one: dict[str, Any], unit: words.Unit) -> tuple[Cell, Cell, Cell]:
+def _difference_limit(one: dict[str, Any], unit: words.Unit) -> tuple[Cell, Cell, Cell]:
+    """A limit on what was found (clusters, intersections, local bias), and what decides."""
     found = Cell(words.NOTHING)
     if one["difference"] is not None:
         low, high = words.signed(one["low"], unit), words.signed(one["high"], unit)
         points = " points" if unit == "rate" else ""
         found = Cell(words.signed(one["difference"], unit) + points, note=f"[{low} to {high}]")
-    who = "" if one["cluster"] is None else f"judged by cluster {one['cluster']}"
+    who = _decided_by(one)
     name = Cell(_CHECKS.get(one["check"], one["check"]), note=who)
     return name, Cell(f"at most {words.size(one['limit'], unit)}"), found
+
+
+def _decided_by(one: dict[str, Any]) -> str:
+    decides = one["slice"] if one["kind"] == "slice" else one["cluster"]
+    if decides is None:
+        return ""
+    if one["kind"] == "slice":
+        return f"judged by {decides}, of {words.count(one['slices_tested'])} tested"
+    if one["kind"] == "local_bias":
+        return f"judged by {one['higher']} against {one['lower']} in cluster {decides}"
+    return f"judged by cluster {decides}"
 
 
 def _metric_limit(one: dict[str, Any], document: Document) -> tuple[Cell, Cell, Cell]:

@@ -18,7 +18,7 @@ from bdt_core.shards.shard import Shard
 from bdt_core.spec import AuditSpec, Split
 from bdt_core.table.audit_table import BIAS_VARIABLE, KEY, RANK, AuditTable, Column, LeftOut, Role, tidy
 from bdt_core.table.ranks import lowest
-from bdt_core.table.split import in_order_of_content, is_by_hash, on_test_side, refuse_empty_parts
+from bdt_core.table.split import is_by_hash, on_test_side, order_of_content, refuse_empty_parts
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -116,7 +116,7 @@ class ShardedTable:
     def in_memory(self) -> AuditTable:
         """All rows of this part as one table; for tables that are not large."""
         frame = together(self.map_blocks(_frame_of))
-        return self._with(in_order_of_content(frame, self.header.used))
+        return self._with(frame.take(order_of_content(frame, self.header.used)))
 
     def divided(self, settings: Split) -> tuple[ShardedTable, ShardedTable]:
         """The train and the test part.

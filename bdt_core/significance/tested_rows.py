@@ -71,8 +71,8 @@ class TestedRows:
     @property
     def few_values(self) -> set[float] | None:
         """Distinct values of the bias variable; None when there are more than 2,000."""
-        everybody = self.bias_variable
-        return set(everybody.present.tolist()) if isinstance(everybody, ValueCounts) else None
+        values = self.bias_variable
+        return set(values.present.tolist()) if isinstance(values, ValueCounts) else None
 
     def compare_cluster(self, label: int, **options: Any) -> Comparison:
         """The bias variable of one cluster with that of everybody else; options of `compare_summaries`."""
@@ -80,9 +80,9 @@ class TestedRows:
         outside = self._by_cluster.bias_variable.group([one for one in self._labels if one != label])
         return self._compared(inside, outside, BIAS_VARIABLE, label, **options)
 
-    def meeting_rule(self, found: TrainCluster) -> tuple[int, int, int]:
+    def meeting_rule(self, cluster: TrainCluster) -> tuple[int, int, int]:
         """Rows that a cluster's rule meets, those of them in the cluster, and rows of the cluster."""
-        label = found.label
+        label = cluster.label
         inside = self._by_cluster.bias_variable.numbers[label].rows
         return int(self._by_cluster.met[label]), int(self._by_cluster.both[label]), inside
 

@@ -87,13 +87,13 @@ def find_candidates(train: Part, test_rows: int, min_train_rows: int, settings: 
         return Candidates([], nothing[:, 0], nothing, _contrasts(train, nothing))
     counted = train.count(settings.max_conditions, min_train_rows)
     rows = train.outcome.rows(counted.totals)
-    found = _contrasts(train, counted.totals)
+    against_rest = _contrasts(train, counted.totals)
     # A slice will be as large on the test rows as its share of the train rows lets expect.
     share = min(1.0, test_rows / train.rows)
-    enough = np.minimum(found.n, found.n_rest) * share >= settings.min_rows
+    enough = np.minimum(against_rest.n, against_rest.n_rest) * share >= settings.min_rows
     enough &= ~repeats_a_part(counted.items, rows)
     items = [tuple(one for one in row if one != NO_ITEM) for row in counted.items[enough].tolist()]
-    return Candidates(items, rows[enough], counted.totals[enough], found[enough])
+    return Candidates(items, rows[enough], counted.totals[enough], against_rest[enough])
 
 
 def _contrasts(train: Part, totals: NDArray[Any]) -> Contrasts:

@@ -77,7 +77,7 @@ def contrasts(outcome: Outcome, harm_sign: float, totals: NDArray[Any], whole: N
     return Contrasts(n, all_n - n, value, difference, error, harm_sign * difference)
 
 
-def prior_variance(found: Contrasts) -> float:
+def prior_variance(slices: Contrasts) -> float:
     """Variance of the true differences: the mean of difference^2 - error^2, at least 0.
 
     The estimate of moments of Hedges and Olkin for effects that are 0 on average; each slice counts once, so that
@@ -88,16 +88,16 @@ def prior_variance(found: Contrasts) -> float:
     Hedges, L. V., Olkin, I. (1985). Statistical Methods for Meta-Analysis, chapter 9. Efron, B., Morris, C. (1975).
     Data analysis using Stein's estimator and its generalizations. JASA 70, 311-319.
     """
-    usable = np.isfinite(found.difference) & np.isfinite(found.error)
+    usable = np.isfinite(slices.difference) & np.isfinite(slices.error)
     if not usable.any():
         return 0.0
-    return max(0.0, float(np.mean(found.difference[usable] ** 2 - found.error[usable] ** 2)))
+    return max(0.0, float(np.mean(slices.difference[usable] ** 2 - slices.error[usable] ** 2)))
 
 
-def shrunken(found: Contrasts, variance: float) -> Floats:
+def shrunken(slices: Contrasts, variance: float) -> Floats:
     """Differences shrunk towards 0: times variance / (variance + error^2)."""
     with np.errstate(invalid="ignore"):
-        return found.difference * (variance / (variance + found.error**2) if variance > 0.0 else 0.0)
+        return slices.difference * (variance / (variance + slices.error**2) if variance > 0.0 else 0.0)
 
 
 def repeats_a_part(items: NDArray[np.int32], rows: NDArray[Any]) -> NDArray[np.bool_]:

@@ -50,7 +50,7 @@ class SliceCounts:
     """
 
     items: NDArray[np.int32]
-    totals: NDArray[np.int64]
+    totals: NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def count_slices(
     *,
     min_rows: int,
     max_conditions: int,
-    wanted: Sequence[Combination] | None = None,
+    chosen: Sequence[Combination] | None = None,
     numbers: int | None = None,
 ) -> SliceCounts:
     """Count every conjunction of conditions that holds for enough rows.
@@ -92,7 +92,7 @@ def count_slices(
         Fewest rows of a slice, at least 1.
     max_conditions : int
         Most columns of a conjunction.
-    wanted : sequence of tuple of int, optional
+    chosen : sequence of tuple of int, optional
         Combinations of columns; by default all.
     numbers : int, optional
         How many totals a slice has; by default as many as `payload` shows.
@@ -110,12 +110,10 @@ def count_slices(
     ([[0, -1], [0, 2]], [[1, 1], [1, 0]])
     """
     most = min(max_conditions, len(levels))
-    if wanted is None:
-        wanted = all_combinations(len(levels), most)
     packed = Packed(codes, tuple(levels), payload, most, numbers)
     counter = _Counter(packed, max(min_rows, 1))
-    found = [one for part in packed.map_joints(counter.count, wanted) for one in part]
-    return _together(found, max_conditions, packed.numbers)
+    joints = packed.map_joints(counter.count, all_combinations(len(levels), most) if chosen is None else chosen)
+    return _together([one for of_joint in joints for one in of_joint], max_conditions, packed.numbers)
 
 
 def count_chosen(
@@ -141,13 +139,13 @@ def count_chosen(
     def count(joint: Joint) -> dict[Combination, NDArray[Any]]:
         margins = packed.margins(joint)
         if margins is None:
-            return {one: _numbered(packed, one, levels_of[one]) for one in joint.wanted}
-        return {one: margins.of(one)[tuple(levels_of[one].T)] for one in joint.wanted}
+            return {one: _numbered(packed, one, levels_of[one]) for one in joint.combinations}
+        return {one: margins.of(one)[tuple(levels_of[one].T)] for one in joint.combinations}
 
-    found: dict[Combination, NDArray[Any]] = {}
-    for part in packed.map_joints(count, levels_of):
-        found |= part
-    counted = np.concatenate([found[one.columns].reshape(-1, numbers) for one in chosen])
+    totals: dict[Combination, NDArray[Any]] = {}
+    for of_joint in packed.map_joints(count, levels_of):
+        totals |= of_joint
+    counted = np.concatenate([totals[one.columns] for one in chosen])
     if packed.counts_codes:
         return counted.astype(smallest_unsigned(int(counted.max(initial=0)) + 1))
     return counted
@@ -189,7 +187,7 @@ class Joint:
     """Groups whose joint histogram gives the counts of some combinations of columns."""
 
     groups: tuple[int, ...]
-    wanted: tuple[Combination, ...]
+    combinations: tuple[Combination, ...]
 
 
 class Packed:
@@ -218,21 +216,21 @@ class Packed:
         self.members = pack(self.sizes, min(limit, 256))
         self.groups = self._group_codes()
 
-    def map_joints(self, function: Callable[[Joint], T], wanted: Iterable[Combination]) -> list[T]:
+    def map_joints(self, function: Callable[[Joint], T], chosen: Iterable[Combination]) -> list[T]:
         """Apply a function to the groups that give some combinations, in threads where there are many rows."""
-        return mapped(function, self.joints(wanted), None if self.rows >= THREADED_ROWS else 1)
+        return mapped(function, self.joints(chosen), None if self.rows >= THREADED_ROWS else 1)
 
-    def joints(self, wanted: Iterable[Combination]) -> list[Joint]:
+    def joints(self, chosen: Iterable[Combination]) -> list[Joint]:
         """Groups that give combinations of up to `max_conditions` columns from few histograms."""
         group_of = {column: g for g, members in enumerate(self.members) for column in members}
         size = min(self.max_conditions, len(self.members))
         by_groups: dict[tuple[int, ...], list[Combination]] = {}
-        for one in wanted:
+        for one in chosen:
             groups = {group_of[column] for column in one}
             others = (g for g in range(len(self.members)) if g not in groups)
             groups |= {g for g, _ in zip(others, range(size - len(groups)), strict=False)}
             by_groups.setdefault(tuple(sorted(groups)), []).append(one)
-        return [Joint(groups, tuple(several)) for groups, several in by_groups.items()]
+        return [Joint(groups, tuple(same)) for groups, same in by_groups.items()]
 
     def margins(self, joint: Joint) -> Margins | None:
         """The joint histogram; None when it would have more cells than there are rows."""
@@ -281,12 +279,14 @@ class _Counter:
         """Slices over some combinations, from their joint histogram when that has fewer cells than rows."""
         margins = self.packed.margins(joint)
         if margins is None:
-            return list(self._one_by_one(joint.wanted))
-        return [self._frequent(margins.of(one), [self._items_of(column) for column in one]) for one in joint.wanted]
+            return list(self._one_by_one(joint.combinations))
+        return [
+            self._frequent(margins.of(one), [self._items_of(column) for column in one]) for one in joint.combinations
+        ]
 
-    def _one_by_one(self, wanted: Iterable[Combination]) -> Iterator[SliceCounts]:
+    def _one_by_one(self, chosen: Iterable[Combination]) -> Iterator[SliceCounts]:
         by_prefix: dict[Combination, list[int]] = {}
-        for one in wanted:
+        for one in chosen:
             by_prefix.setdefault(one[:-1], []).append(one[-1])
         for prefix, last_columns in by_prefix.items():
             codes, items = self._frequent_conjunctions(prefix)

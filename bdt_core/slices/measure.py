@@ -172,18 +172,18 @@ def _positives(
             '"positive" which of them count as positive, or give a numeric "outcome", such as whether the prediction '
             "was wrong."
         )
-    wanted: Positive = 1 if positive is None else positive
-    if positive is not None and values and not favourable(tuple(values), wanted).any():
+    counted: Positive = 1 if positive is None else positive
+    if positive is not None and values and not favourable(tuple(values), counted).any():
         shown = repr(positive) if isinstance(positive, str | int | float) else "that was named"
         raise DataError(
             f'Column "{name}" ({role}) never has the positive value {shown}. Correct the value, or give '
             '"positive_prediction" where predictions are written differently.'
         )
-    found = []
+    positives = []
     for one in coded:
         is_known = np.array([level is not None for level in one.levels], dtype=bool)
-        found.append((favourable(one.levels, wanted)[one.codes], is_known[one.codes]))
-    return found
+        positives.append((favourable(one.levels, counted)[one.codes], is_known[one.codes]))
+    return positives
 
 
 def _values(name: str, frames: Sequence[pd.DataFrame]) -> list[NDArray[np.float64]]:

@@ -17,7 +17,8 @@ from bdt_core.slices.blocks import OUTCOME, Block, Blocks, known_rows
 Floats = NDArray[np.float64]
 
 _BITS = 30
-"""Steps of two to this power in the largest value: eight thousand million rows do not overflow."""
+_STEPS = 2.0**_BITS
+"""Steps in the largest value: eight thousand million rows do not overflow."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Counted:
         """What is counted of each row: its code."""
         return (values > self.zero).astype(np.uint8) if self.numbers == 2 else values.astype(np.uint8)
 
-    def whole(self, payload: NDArray[np.uint8]) -> NDArray[np.int64]:
+    def whole(self, payload: NDArray[Any]) -> NDArray[np.int64]:
         """What is counted in all of some rows, shape (numbers,)."""
         return np.bincount(payload, minlength=self.numbers)
 
@@ -55,7 +56,7 @@ class Counted:
 
     def rows(self, totals: NDArray[Any]) -> NDArray[Any]:
         """Rows of each slice."""
-        return totals.sum(axis=-1)
+        return np.asarray(totals.sum(axis=-1))
 
     def sums_and_rows(self, totals: NDArray[Any]) -> tuple[Floats, Floats]:
         """Events, and rows in the denominator, of each slice."""
@@ -90,16 +91,17 @@ class Summed:
 
     def payload(self, values: Floats) -> NDArray[np.int32]:
         """What is added up of each row, shape (n, 4): steps of the value, what is left, and both of its square."""
-        x = np.ldexp(np.ldexp(values, -self.scale.power) - self.scale.centre, -self.scale.reach)
+        x = values * math.ldexp(1.0, -self.scale.power)
+        x -= self.scale.centre
+        x *= math.ldexp(1.0, -self.scale.reach)
         numbers = np.empty((values.size, 4), dtype=np.int32)
-        for first, power in ((0, x), (2, x * x)):
-            steps = np.ldexp(power, _BITS)
+        for column, steps in ((0, x * _STEPS), (2, x * x * _STEPS)):
             whole = np.rint(steps)
-            numbers[:, first] = whole
-            numbers[:, first + 1] = np.rint(np.ldexp(steps - whole, _BITS))
+            numbers[:, column] = whole
+            numbers[:, column + 1] = np.rint((steps - whole) * _STEPS)
         return numbers
 
-    def whole(self, payload: NDArray[np.int32]) -> NDArray[np.int64]:
+    def whole(self, payload: NDArray[Any]) -> NDArray[np.int64]:
         """What is added up over all of some rows, shape (numbers,)."""
         return np.concatenate([[len(payload)], payload.sum(axis=0, dtype=np.int64)])
 

@@ -32,6 +32,7 @@ from bdt_core.slices.counting import (
 )
 from bdt_core.slices.measure import Measure
 from bdt_core.slices.outcome import Counted, Outcome, Summed
+from bdt_core.slices.settings import Settings
 
 T = TypeVar("T")
 How = NDArray[np.float64] | Scale
@@ -84,8 +85,8 @@ class Part:
     @cached_property
     def whole(self) -> NDArray[Any]:
         """Totals of all rows."""
-        blocks = self.table.map_blocks(partial(_whole_block, outcome=self.outcome), [OUTCOME])
-        return self.outcome.totals(np.sum(blocks, axis=0, dtype=np.int64))
+        blocks = self.table.map_blocks(partial(_count_whole, outcome=self.outcome), [OUTCOME])
+        return self.outcome.totals(_added(blocks))
 
     @cached_property
     def sample(self) -> CodedRows:
@@ -114,181 +115,198 @@ class Part:
         Savasere, A., Omiecinski, E., Navathe, S. (1995). An efficient algorithm for mining association rules in large
         databases. VLDB 21, 432-444.
         """
-        wanted = all_combinations(self.columns, min(max_conditions, self.columns))
+        combinations = all_combinations(self.columns, min(max_conditions, self.columns))
         most = 2 * self.rows // min_rows + 1  # more slices over the same columns cannot have enough rows in a block
 
         def slices(columns: Combination) -> int:
-            return min(math.prod(self.coding.levels[one] for one in columns), most)
+            return min(math.prod(self.coding.levels[i] for i in columns), most)
 
-        count = partial(_count_block, coding=self.coding, min_rows=min_rows, rows=self.rows, width=max_conditions)
-        found = [
-            self._enough(self.table.map_blocks(partial(count, wanted=some), self.coding.names), min_rows)
-            for some in self._passes(wanted, slices)
+        count = partial(_count_frequent, coding=self.coding, min_rows=min_rows, rows=self.rows, width=max_conditions)
+        passes = [
+            self._frequent(self._map(partial(count, combinations=of_pass)), min_rows)
+            for of_pass in self._passes(combinations, slices)
         ]
-        items, totals = (np.concatenate(one) for one in zip(*((one.items, one.totals) for one in found), strict=True))
+        items, totals = (np.concatenate([vars(one)[name] for one in passes]) for name in ("items", "totals"))
         return in_order(SliceCounts(items, self.outcome.totals(totals)))
 
-    def totals_of(self, several: Sequence[Items]) -> NDArray[Any]:
+    def totals_of(self, slices: Sequence[Items]) -> NDArray[Any]:
         """Totals of some slices."""
-        return self.outcome.totals(self._counted(several))
-
-    def _counted(self, several: Sequence[Items]) -> NDArray[np.int64]:
-        missing = sorted(set(several) - set(self._known))
-        by_columns: dict[Combination, list[Items]] = {}
-        for items in missing:
-            by_columns.setdefault(tuple(columns_of(items, self.coding.offsets).tolist()), []).append(items)
-        chosen = [
-            Chosen(columns, np.array(same, dtype=np.int32) - self.coding.offsets[list(columns)].astype(np.int32))
-            for columns, same in by_columns.items()
-        ]
-        for some in self._passes(chosen, lambda one: len(one.levels)):
-            blocks = self.table.map_blocks(
-                partial(_count_chosen_block, coding=self.coding, chosen=some), self.coding.names
-            )
-            counted = np.sum(blocks, axis=0, dtype=np.int64)
-            self._known |= dict(zip((items for one in some for items in by_columns[one.columns]), counted, strict=True))
-        of_each = [self._known[items] for items in several]
-        return np.array(of_each, dtype=np.int64).reshape(len(several), self.outcome.numbers)
+        return self.outcome.totals(self._counted(slices))
 
     def compare(
-        self, several: list[Items], *, alpha: float, min_rows: int, permuting: bool, random_state: int
+        self, slices: Sequence[Items], settings: Settings, *, permuting: bool = True
     ) -> list[tuple[NDArray[Any], Comparison, int]]:
-        """Totals and rows of some slices, and their comparison with everybody else."""
-        totals = self.totals_of(several)
+        """Totals of some slices, their comparison with everybody else, and their rows.
+
+        Parameters
+        ----------
+        slices : sequence of items
+        settings : Settings
+        permuting : bool
+            Whether means take a permutation test where Welch's t cannot be relied on.
+        """
+        totals = self.totals_of(slices)
         if isinstance(self.outcome, Counted):
             events, n = self.outcome.sums_and_rows(totals)
             all_events, all_n = self.outcome.sums_and_rows(self.whole)
-            compared = compare_count_arrays(
-                events, n, all_events - events, all_n - n, alpha=alpha, min_rows=min_rows,
+            comparisons = compare_count_arrays(
+                events, n, all_events - events, all_n - n, alpha=settings.alpha, min_rows=settings.min_rows,
                 lower=self.outcome.zero, step=self.outcome.step,
             )  # fmt: skip
         else:
-            settings: dict[str, Any] = {"alpha": alpha, "min_rows": min_rows, "random_state": random_state}
-            compared = [
-                self._compare_means(items, inside, rest, permuting, **settings)
-                for items, (inside, rest) in zip(several, self._summaries(several), strict=True)
+            how = {name: getattr(settings, name) for name in ("alpha", "min_rows", "random_state")}
+            comparisons = [
+                self._compare_means(items, inside, rest, permuting, **how)
+                for items, (inside, rest) in zip(slices, self._summaries(slices, self.outcome), strict=True)
             ]
-        return list(zip(totals, compared, self.outcome.rows(totals).astype(int).tolist(), strict=True))
+        return list(zip(totals, comparisons, self.outcome.rows(totals).astype(int).tolist(), strict=True))
 
-    def _compare_means(
-        self, items: Items, inside: Summary, rest: Summary, permuting: bool, **settings: Any
-    ) -> Comparison:
+    def _compare_means(self, items: Items, inside: Summary, rest: Summary, permuting: bool, **how: Any) -> Comparison:
         """Welch's t, and where it rejects but cannot be relied on, a permutation test in its place.
 
         Both have to reject, which is as strict as the permutation test alone and spares most of its time. Permutations
         are drawn from counts of the values, or, where there are too many values, from single rows.
         """
-        found = compare_summaries(inside, rest, test="welch", **settings)
-        if not permuting or found.p_value is None or found.p_value > settings["alpha"]:
-            return found
+        welch = compare_summaries(inside, rest, test="welch", **how)
+        if not permuting or welch.p_value is None or welch.p_value > how["alpha"]:
+            return welch
         if not drawing_needs_rows(inside, rest):
-            return compare_summaries(inside, rest, **settings)
-        mask = self.sample.inside(items)
-        drawn = compare_samples(self.sample.values[mask], self.sample.values[~mask], test="permutation", **settings)
-        return found if drawn.p_value is None else _with_test_of(found, drawn)
+            return compare_summaries(inside, rest, **how)
+        mask, values = self.sample.inside(items), self.sample.values
+        drawn = compare_samples(values[mask], values[~mask], test="permutation", **how)
+        return welch if drawn.p_value is None else _with_test_of(welch, drawn)
 
-    def _summaries(self, several: Sequence[Items]) -> Iterator[tuple[Summary, Summary]]:
+    def _summaries(self, slices: Sequence[Items], outcome: Summed) -> Iterator[tuple[Summary, Summary]]:
         """Values in some slices, and in everybody else."""
-        assert isinstance(self.outcome, Summed)
-        how: How = self.outcome.scale if self.seen.values is None else self.seen.values
+        how: How = outcome.scale if self.seen.values is None else self.seen.values
         cells = 2 * (64 if isinstance(how, Scale) else how.size)
-        for some in self._passes(several, lambda _: cells):
-            blocks = self.table.map_blocks(
-                partial(_summarised, coding=self.coding, how=how, several=some), self.coding.names
-            )
+        for of_pass in self._passes(slices, lambda _: cells):
+            blocks = self._map(partial(_summarised, coding=self.coding, how=how, slices=of_pass))
             for pairs in zip(*blocks, strict=True):
                 inside, rest = zip(*pairs, strict=True)
                 yield reduce(operator.add, inside), reduce(operator.add, rest)
 
-    def _enough(self, blocks: Sequence[BlockCounts], min_rows: int) -> SliceCounts:
-        """The slices with enough rows, from what each block has counted."""
-        rows_of = self.outcome.rows
-        items = np.concatenate([one.counted.items for one in blocks])
-        keys = slice_keys(items, int(self.coding.offsets[-1]) + 2)
+    def _counted(self, slices: Sequence[Items]) -> NDArray[np.int64]:
+        """What is counted in some slices, shape (slices, numbers)."""
+        by_columns: dict[Combination, list[Items]] = {}
+        for items in sorted(set(slices) - set(self._known)):
+            by_columns.setdefault(tuple(columns_of(items, self.coding.offsets).tolist()), []).append(items)
+        chosen = [
+            Chosen(columns, (np.array(same) - self.coding.offsets[list(columns)]).astype(np.int32))
+            for columns, same in by_columns.items()
+        ]
+        for of_pass in self._passes(chosen, lambda one: len(one.levels)):
+            counted = _added(self._map(partial(_count_chosen, coding=self.coding, chosen=of_pass)))
+            new = (items for one in of_pass for items in by_columns[one.columns])
+            self._known |= dict(zip(new, counted, strict=True))
+        known = [self._known[items] for items in slices]
+        return np.array(known, dtype=np.int64).reshape(len(slices), self.outcome.numbers)
+
+    def _frequent(self, blocks: Sequence[BlockCounts], min_rows: int) -> SliceCounts:
+        """The slices with enough rows, from those of each block; counted in all blocks where that is not known."""
+        every = np.concatenate([one.slices.items for one in blocks])
+        keys = slice_keys(every, int(self.coding.offsets[-1]) + 2)
         order = np.argsort(keys, kind="stable")
-        starts = np.flatnonzero(np.diff(keys[order], prepend=-1))
-        if not len(starts):
-            return blocks[0].counted
-        items = items[order[starts]]
-        totals = np.add.reduceat(np.concatenate([one.counted.totals for one in blocks])[order], starts)
-        missed = np.repeat([one.missed for one in blocks], [len(one.counted.items) for one in blocks])[order]
-        missed = sum(one.missed for one in blocks) - np.add.reduceat(missed, starts)
-        is_open = (missed > 0) & (rows_of(totals) + missed >= min_rows)
-        totals[is_open] = self._counted([tuple(one[one != NO_ITEM].tolist()) for one in items[is_open]])
-        enough = rows_of(totals) >= min_rows
+        first = np.flatnonzero(np.diff(keys[order], prepend=-1))
+        if not first.size:
+            return blocks[0].slices
+
+        def added(of_each: NDArray[Any]) -> NDArray[np.int64]:
+            return np.asarray(np.add.reduceat(of_each[order], first), dtype=np.int64)
+
+        items, totals = every[order[first]], added(np.concatenate([one.slices.totals for one in blocks]))
+        missed = np.array([one.missed for one in blocks])
+        missed = missed.sum() - added(np.repeat(missed, [len(one.slices.items) for one in blocks]))
+        is_open = (missed > 0) & (self.outcome.rows(totals) + missed >= min_rows)
+        totals[is_open] = self._counted([tuple(row[row != NO_ITEM].tolist()) for row in items[is_open]])
+        enough = self.outcome.rows(totals) >= min_rows
         return SliceCounts(items[enough], totals[enough])
 
-    def _passes(self, wanted: Iterable[T], cells: Callable[[T], int]) -> Iterator[tuple[T, ...]]:
-        """What is counted in one pass over the rows: the counts of all blocks are held at the same time."""
+    def _map(self, function: Callable[[Block], T]) -> list[T]:
+        return self.table.map_blocks(function, self.coding.names)
+
+    def _passes(self, work: Iterable[T], cells: Callable[[T], int]) -> Iterator[tuple[T, ...]]:
+        """Work in portions, one for each pass over the rows: the counts of all blocks are held at the same time."""
         room = MOST_CELLS_HELD // (self.blocks * self.outcome.numbers)
-        some: list[T] = []
+        portion: list[T] = []
         held = 0
-        for one in wanted:
-            if some and held + cells(one) > room:
-                yield tuple(some)
-                some, held = [], 0
-            some.append(one)
+        for one in work:
+            if portion and held + cells(one) > room:
+                yield tuple(portion)
+                portion, held = [], 0
+            portion.append(one)
             held += cells(one)
-        if some:
-            yield tuple(some)
+        if portion:
+            yield tuple(portion)
 
 
 @dataclass(frozen=True)
 class BlockCounts:
-    """What one block has counted.
+    """The slices that are frequent in one block.
 
     Attributes
     ----------
-    counted : SliceCounts
+    slices : SliceCounts
     missed : int
         Any other slice has so many rows in the block at most.
     """
 
-    counted: SliceCounts
+    slices: SliceCounts
     missed: int
 
 
-def _count_block(
-    block: Block, coding: Coding, min_rows: int, rows: int, width: int, wanted: Sequence[Combination]
+def _count_frequent(
+    block: Block, coding: Coding, min_rows: int, rows: int, width: int, combinations: Sequence[Combination]
 ) -> BlockCounts:
     coded = coding.of(block)
     n = coded.values.size
     least = min_rows if n == rows else max(1, min_rows * n // (2 * rows))
-    counted = count_slices(
+    slices = count_slices(
         coded.codes, coding.levels, coded.payload,
-        min_rows=least, max_conditions=width, wanted=wanted, numbers=coding.outcome.numbers,
+        min_rows=least, max_conditions=width, chosen=combinations, numbers=coding.outcome.numbers,
     )  # fmt: skip
-    return BlockCounts(counted, least - 1)
+    return BlockCounts(slices, least - 1)
 
 
-def _count_chosen_block(block: Block, coding: Coding, chosen: Sequence[Chosen]) -> NDArray[Any]:
+def _count_chosen(block: Block, coding: Coding, chosen: Sequence[Chosen]) -> NDArray[Any]:
     coded = coding.of(block)
     return count_chosen(coded.codes, coding.levels, coded.payload, chosen, coding.outcome.numbers)
 
 
-def _whole_block(block: Block, outcome: Outcome) -> NDArray[np.int64]:
+def _count_whole(block: Block, outcome: Outcome) -> NDArray[np.int64]:
     return outcome.whole(outcome.payload(known_rows(block)[1]))
 
 
-def _summarised(block: Block, coding: Coding, how: How, several: Sequence[Items]) -> list[tuple[Summary, Summary]]:
+def _summarised(block: Block, coding: Coding, how: How, slices: Sequence[Items]) -> list[tuple[Summary, Summary]]:
     """Values of one block in some slices, and in everybody else."""
     coded = coding.of(block)
-    masks = (coded.inside(items) for items in several)
+    masks = (coded.inside(items) for items in slices)
     if isinstance(how, Scale):
-        return [tuple(summarise(coded.values, mask.astype(np.int64), 2, how)[::-1]) for mask in masks]
+        both = (summarise(coded.values, mask.astype(np.int64), 2, how) for mask in masks)
+        return [(inside, rest) for rest, inside in both]
     at = pd.Index(how).get_indexer(pd.Index(coded.values))
-    return [
-        tuple(ValueCounts(how, np.bincount(at[rows], minlength=how.size)) for rows in (mask, ~mask)) for mask in masks
-    ]
+
+    def counts(rows: NDArray[np.bool_]) -> ValueCounts:
+        return ValueCounts(how, np.bincount(at[rows], minlength=how.size))
+
+    return [(counts(mask), counts(~mask)) for mask in masks]
 
 
-def _with_test_of(found: Comparison, drawn: Comparison) -> Comparison:
+def _added(blocks: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
+    """The sum over all blocks, whatever the type of each."""
+    total = blocks[0].astype(np.int64)
+    for one in blocks[1:]:
+        total += one
+    return total
+
+
+def _with_test_of(comparison: Comparison, drawn: Comparison) -> Comparison:
     """A comparison of all rows with the p-value that single rows gave, and an interval as wide as theirs."""
     low = high = None
-    if found.difference is not None and drawn.difference is not None:
-        low = None if drawn.low is None else found.difference - (drawn.difference - drawn.low)
-        high = None if drawn.high is None else found.difference + (drawn.high - drawn.difference)
-    return replace(found, test=drawn.test, p_value=drawn.p_value, low=low, high=high)
+    if comparison.difference is not None and drawn.difference is not None:
+        low = None if drawn.low is None else comparison.difference - (drawn.difference - drawn.low)
+        high = None if drawn.high is None else comparison.difference + (drawn.high - drawn.difference)
+    return replace(comparison, test=drawn.test, p_value=drawn.p_value, low=low, high=high)
 
 
 def parts_of(items: Items) -> list[Items]:

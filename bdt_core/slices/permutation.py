@@ -83,11 +83,11 @@ def _statistics(
     """Shape (slices, columns of `outcomes`)."""
     total, n = float(outcomes[:, 0].sum(dtype=np.float64)), len(outcomes)
     variance = float(outcomes[:, 0].var(ddof=1, dtype=np.float64))
-    found = []
+    statistics = []
     for first in range(0, len(slices), at_once):
         inside = np.stack([coded.inside(one)[rows] for one in slices[first : first + at_once]])
         size = inside.sum(axis=1, dtype=np.float64)[:, None]
         sums = (inside.astype(outcomes.dtype) @ outcomes).astype(np.float64)
         deviation = np.sqrt(size * (n - size) / n * variance)
-        found.append((sums - size * total / n) / deviation)
-    return np.concatenate(found)
+        statistics.append((sums - size * total / n) / deviation)
+    return np.concatenate(statistics)

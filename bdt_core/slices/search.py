@@ -232,7 +232,7 @@ def _search(
     ]
     return search(
         blocks[0],
-        blocks[-1],
+        None if len(blocks) == 1 else blocks[1],
         names,
         measure,
         settings,
@@ -255,8 +255,8 @@ def _table(frame: pd.DataFrame, what: str) -> pd.DataFrame:
 
 
 def _measure(frame: pd.DataFrame, given: dict[str, object]) -> Measure:
-    wanted = ("better", "label", "prediction", "outcome", "positive", "positive_prediction")
-    measure = resolve(given["metric"], **{name: given[name] for name in wanted})  # type: ignore[arg-type]
+    columns = ("better", "label", "prediction", "outcome", "positive", "positive_prediction")
+    measure = resolve(given["metric"], **{name: given[name] for name in columns})  # type: ignore[arg-type]
     for name in measure.columns:
         _known(frame, name)
     return measure
@@ -297,8 +297,8 @@ def _hashes(frame: pd.DataFrame, names: Sequence[str]) -> NDArray[np.uint64]:
     hashes = np.zeros(len(frame), dtype=np.uint64)
     for name in sorted(set(names)):
         try:
-            found = pd.util.hash_pandas_object(frame[name], index=False).to_numpy()
+            of_column = pd.util.hash_pandas_object(frame[name], index=False).to_numpy()
         except TypeError:
             continue
-        hashes = hashes * _GOLDEN + found.astype(np.uint64, copy=False)
+        hashes = hashes * _GOLDEN + of_column.astype(np.uint64, copy=False)
     return hashes

@@ -19,13 +19,13 @@ from bdt_core.slices.outcome import outcomes_alike, seen_outcomes
 from bdt_core.slices.part import Part, parts_of
 from bdt_core.slices.results import LatticeNode, Slice, Slices
 from bdt_core.slices.settings import Settings
-from bdt_core.slices.testing import Tested, compare, fold, tested_in_sample, tested_on_other_rows
+from bdt_core.slices.testing import Tested, fold, tested_in_sample, tested_on_other_rows
 from bdt_core.table.summaries import Drawn
 
 
 def search(
     train: Blocks,
-    test: Blocks,
+    test: Blocks | None,
     names: Sequence[str],
     measure: Measure,
     settings: Settings,
@@ -43,7 +43,7 @@ def search(
     Parameters
     ----------
     train, test : Blocks
-        The same one to search and test on the same rows.
+        None to search and test on the same rows.
     names : sequence of str
         Columns whose values make the slices.
     measure : Measure
@@ -64,9 +64,9 @@ def search(
     DataError
         A column that does not exist.
     """
-    in_sample = test is train
-    looks = [seen_outcomes(one) for one in ([train] if in_sample else [train, test])]
-    seen = [reduce(add, one) for one in looks]
+    tables = [train] if test is None else [train, test]
+    looks = [seen_outcomes(table) for table in tables]
+    seen = [reduce(add, blocks) for blocks in looks]
     rows = seen[0].span.rows
     sample, _ = known_rows(train.sample(sample_rows))
     searched = [name for name in names if name not in measure.columns]
@@ -85,15 +85,14 @@ def search(
     )
     columns = [one.sliced for one in fitted]
     excluded = (*(ExcludedColumn(name, "it is measured") for name in names if name in measure.columns), *unusable)
-    outcomes = outcomes_alike(list(zip([train, test], seen, strict=False)), measure.metric != MEAN)
+    outcomes = outcomes_alike(list(zip(tables, seen, strict=True)), is_rate=measure.metric != MEAN)
     parts = [
-        Part(table, Coding(tuple(fitted), outcome), measure, of_blocks, sample_rows)
-        for table, outcome, of_blocks in zip([train, test], outcomes, looks, strict=False)
+        Part(table, Coding(tuple(fitted), outcome), measure, blocks, sample_rows)
+        for table, outcome, blocks in zip(tables, outcomes, looks, strict=True)
     ]
-    on_train, on_test = parts[0], parts[-1]
+    on_train, on_test, in_sample = parts[0], parts[-1], test is None
     candidates = find_candidates(on_train, on_test.rows, min_train_rows, settings)
-    find = tested_in_sample if in_sample else tested_on_other_rows
-    tested = find(candidates, on_test, settings)
+    tested = (tested_in_sample if in_sample else tested_on_other_rows)(candidates, on_test, settings)
     conditions = [condition for one in columns for condition in one.conditions]
     slices = _slices(tested, candidates, on_train, on_test, conditions, settings)
     return Slices(
@@ -151,11 +150,11 @@ def _slices(
     shrunk = shrunken(contrasts(test.outcome, harm_sign, tested.totals, test.whole), candidates.prior_variance)
     of_items = [tuple(conditions[i] for i in items) for items in tested.items]
     parents = fold(tested, test, settings.alpha)
-    found = []
+    slices = []
     for i, (of_slice, comparison, parent) in enumerate(zip(of_items, tested.comparisons, parents, strict=True)):
         at = tested.positions[i]
         difference, train_rows = comparison.difference, int(candidates.rows[at])
-        found.append(
+        slices.append(
             Slice(
                 name=_name(of_slice),
                 conditions=of_slice,
@@ -181,7 +180,7 @@ def _slices(
         p_value = 1.0 if one.comparison.p_value is None else one.comparison.p_value
         return group, -harm_sign * (one.shrunken_difference or 0.0), p_value, len(one.conditions), one.name
 
-    return tuple(sorted(found, key=rank))
+    return tuple(sorted(slices, key=rank))
 
 
 def _lattice(
@@ -193,7 +192,8 @@ def _lattice(
     number = {condition: i for i, condition in enumerate(conditions)}
     parts = parts_of(tuple(number[one] for one in slices[0].conditions))
     nodes = []
-    for part, (_, comparison, rows) in zip(parts, compare(test, parts, settings, permuting=not in_sample), strict=True):
+    compared = test.compare(parts, settings, permuting=not in_sample)
+    for part, (_, comparison, rows) in zip(parts, compared, strict=True):
         of_node = tuple(conditions[i] for i in part)
         nodes.append(LatticeNode(_name(of_node), of_node, rows, rows / test.rows, comparison))
     return tuple(nodes)

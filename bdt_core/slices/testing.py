@@ -55,7 +55,7 @@ def tested_on_other_rows(candidates: Candidates, test: Part, settings: Settings)
     """Test the slices with the strongest evidence of harm on rows that had no part in choosing them."""
     positions = candidates.strongest(settings.max_tests)
     items = [candidates.items[i] for i in positions]
-    compared = compare(test, items, settings)
+    compared = test.compare(items, settings)
     family = [_harm_p_value(one.p_value, one.difference, test, settings) for _, one, _ in compared]
     weights = [1.0 if p is not None else None for p in family] if settings.permutations else rank_weights(family)
     weighted = [None if p is None or w is None else min(1.0, p / w) for p, w in zip(family, weights, strict=True)]
@@ -74,22 +74,9 @@ def tested_in_sample(candidates: Candidates, rows: Part, settings: Settings) -> 
     order = np.lexsort((-candidates.contrasts.z, lowest))
     positions = order[: settings.max_tests]
     items = [candidates.items[i] for i in positions]
-    compared = compare(rows, items, settings, permuting=False)
+    compared = rows.compare(items, settings, permuting=False)
     weights: PValues = [1.0] * len(items)
     return _tested(positions, items, compared, weights, adjusted[positions], family, settings)
-
-
-def compare(
-    part: Part, items: list[Items], settings: Settings, *, permuting: bool = True
-) -> list[tuple[NDArray[Any], Comparison, int]]:
-    """Totals, comparison with everybody else, and rows of some slices."""
-    return part.compare(
-        items,
-        alpha=settings.alpha,
-        min_rows=settings.min_rows,
-        permuting=permuting,
-        random_state=settings.random_state,
-    )
 
 
 def rank_weights(family: PValues) -> PValues:

@@ -1,4 +1,4 @@
-"""The limits of the gate: on clusters that were found, and on metrics of groups that were declared."""
+"""The limits of the gate: on what was found (clusters, intersections, local bias) and on metrics of declared groups."""
 
 from __future__ import annotations
 
@@ -11,6 +11,10 @@ from bdt_core.metrics import GATE_METRICS
 from bdt_core.spec.section import Section
 
 Inconclusive = Literal["warn", "block"]
+
+
+CHECKS = ("worst_cluster", "any_cluster", "worst_slice", "local_bias")
+"""What a limit that is not on a metric can be on."""
 
 
 class Limit(Section):
@@ -31,6 +35,15 @@ class Limit(Section):
     inconclusive: Inconclusive = Field(
         "warn", description="What happens when the data cannot tell: a warning, or the gate stays shut."
     )
+
+    @field_validator("check", mode="before")
+    @classmethod
+    def _check_is_known(cls, check: Any) -> Any:
+        if isinstance(check, str) and check not in CHECKS:
+            near = difflib.get_close_matches(check, CHECKS, n=1, cutoff=0.5)
+            hint = f'did you mean "{near[0]}"?' if near else f"known: {', '.join(CHECKS)}"
+            raise ValueError(f'there is no check "{check}"; {hint}')
+        return check
 
 
 class MetricLimit(Section):
@@ -86,12 +99,61 @@ class MetricLimit(Section):
         return self
 
 
-KINDS_OF_LIMIT: dict[str, type[Section]] = {"cluster": Limit, "metric": MetricLimit}
+class SliceLimit(Section):
+    """A limit on intersections: how much worse off may any of those be that the search has found?"""
+
+    check: Literal["worst_slice"] = Field(
+        "worst_slice", description="worst_slice: each intersection that was tested, all of them at once."
+    )
+    max_difference: float | None = Field(
+        None,
+        ge=0,
+        description=(
+            "Largest tolerated difference from everybody else in the harmful direction, in units of the bias "
+            "variable. Default: as for clusters."
+        ),
+    )
+    inconclusive: Inconclusive = Field(
+        "warn", description="What happens when the data cannot tell: a warning, or the gate stays shut."
+    )
+
+
+class LocalBiasLimit(Section):
+    """A limit on local bias: how far may groups be apart within any cluster of similar people?"""
+
+    check: Literal["local_bias"] = Field(
+        "local_bias", description="local_bias: the gap between groups within each cluster, all of them at once."
+    )
+    max_gap: float = Field(0.05, gt=0, lt=1, description="Largest tolerated gap between two groups, as a share.")
+    inconclusive: Inconclusive = Field(
+        "warn", description="What happens when the data cannot tell: a warning, or the gate stays shut."
+    )
+
+
+KINDS_OF_LIMIT: dict[str, type[Section]] = {
+    "cluster": Limit,
+    "metric": MetricLimit,
+    "slice": SliceLimit,
+    "local_bias": LocalBiasLimit,
+}
+_KIND_OF_CHECK = {"worst_slice": "slice", "local_bias": "local_bias"}
 
 
 def _kind(limit: Any) -> str:
-    keys = set(limit) if isinstance(limit, dict) else set(getattr(type(limit), "model_fields", ()))
-    return "metric" if {"metric", "facet"} & keys else "cluster"
+    if isinstance(limit, Section):
+        return next((name for name, kind in KINDS_OF_LIMIT.items() if isinstance(limit, kind)), "cluster")
+    keys = limit if isinstance(limit, dict) else {}
+    if "metric" in keys or "facet" in keys:
+        return "metric"
+    if "check" not in keys and "max_gap" in keys:
+        return "local_bias"
+    return _KIND_OF_CHECK.get(str(keys.get("check")), "cluster")
 
 
-AnyLimit = Annotated[Annotated[Limit, Tag("cluster")] | Annotated[MetricLimit, Tag("metric")], Discriminator(_kind)]
+AnyLimit = Annotated[
+    Annotated[Limit, Tag("cluster")]
+    | Annotated[MetricLimit, Tag("metric")]
+    | Annotated[SliceLimit, Tag("slice")]
+    | Annotated[LocalBiasLimit, Tag("local_bias")],
+    Discriminator(_kind),
+]

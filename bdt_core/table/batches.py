@@ -184,15 +184,10 @@ class Batches:
         """Batches of the table with its arrays beside it, before anything is joined."""
         arrays = [one for one in self._arrays if one.column in names]
         read = 0
-        with ExitStack() as stack:
-            opened = {one.column: one.open() for one in arrays}
-            for one in opened.values():
-                stack.callback(one.close)
-            for frame in _exactly(self.batch_rows, self._table.pieces(names)):
-                read += len(frame)
-                self._refuse_changed(read, at_end=False)
-                beside = {column: one.next(len(frame)) for column, one in opened.items()}
-                yield frame.assign(**beside) if beside else frame
+        for frame in _exactly(self.batch_rows, self._table.pieces(names)):
+            first, read = read, read + len(frame)
+            self._refuse_changed(read, at_end=False)
+            yield frame.assign(**{one.column: one.values(first, len(frame)) for one in arrays}) if arrays else frame
         self._refuse_changed(read, at_end=True)
 
     def _refuse_changed(self, read: int, at_end: bool) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import BinaryIO, Protocol
@@ -24,6 +24,7 @@ from bdt_core.table.locations import (
     reading,
 )
 from bdt_core.table.parquet_files import ParquetTable, parquet_tables
+from bdt_core.table.records import RecordsTable
 from bdt_core.table.text_encoding import UTF16_MARKS
 from bdt_core.table.text_files import TextTable
 
@@ -58,30 +59,11 @@ def read_files(path: str, *, separator: str | None = None, encoding: str | None 
     return together(FilesTable(path, separator, encoding))
 
 
-def together(table: SettledTable) -> pd.DataFrame:
-    """All pieces of a table, whatever makes them, set under each other."""
+def together(table: FilesTable | RecordsTable) -> pd.DataFrame:
+    """All pieces of a table set under each other."""
     table.settle(keep=True)
     frames = list(table.pieces(table.dtypes))
-    if frames:
-        return stacked(frames)
-    return pd.DataFrame({name: pd.Series(dtype=dtype) for name, dtype in table.dtypes.items()})
-
-
-class SettledTable(Protocol):
-    """A table that comes in pieces, of which it is settled beforehand how many rows there are and what they hold.
-
-    Attributes
-    ----------
-    rows : int
-    dtypes : dict of str to dtype of pandas
-        Of all columns, once it is settled.
-    """
-
-    rows: int
-    dtypes: dict[str, Dtype]
-
-    def settle(self, columns: Collection[str] | None = None, keep: bool = False) -> object: ...
-    def pieces(self, columns: Collection[str]) -> Iterator[pd.DataFrame]: ...
+    return stacked(frames) if frames else pd.DataFrame({n: pd.Series(dtype=one) for n, one in table.dtypes.items()})
 
 
 _FIRST_BYTES = 1 << 22
@@ -124,10 +106,10 @@ class FilesTable:
 
     def pieces(self, columns: Collection[str]) -> Iterator[pd.DataFrame]:
         """The rows of `columns` from first to last, once it is settled."""
-        names = [name for name in self.dtypes if name in columns]
+        dtypes = {name: one for name, one in self.dtypes.items() if name in columns}
         for table in self.tables:
-            for piece in table.pieces(names, self.dtypes):
-                yield piece[names]
+            for piece in table.pieces(dtypes):
+                yield conformed(piece, dtypes)[list(dtypes)]
 
     def parts(self, rows: int) -> list[FilesPart] | None:
         """The table in parts of about so many rows, each of which can be read by itself, once it is settled.
@@ -188,9 +170,8 @@ class FilesPart:
 
     def read(self) -> pd.DataFrame:
         """Its rows, with the types of the whole table."""
-        names = list(self.dtypes)
-        pieces = [piece[names] for table, groups in self._groups for piece in table.pieces(names, self.dtypes, groups)]
-        return stacked(pieces)
+        pieces = (piece for table, groups in self._groups for piece in table.pieces(self.dtypes, groups))
+        return stacked([conformed(one, self.dtypes)[list(self.dtypes)] for one in pieces])
 
 
 class _Table(Protocol):
@@ -198,7 +179,7 @@ class _Table(Protocol):
 
     def beginning(self, rows: int) -> pd.DataFrame: ...
     def settle(self, columns: Collection[str] | None = None, keep: bool = False) -> FileTypes: ...
-    def pieces(self, columns: Collection[str], dtypes: Mapping[str, Dtype]) -> Iterator[pd.DataFrame]: ...
+    def pieces(self, columns: Collection[str]) -> Iterator[pd.DataFrame]: ...
 
 
 class _WrittenTable:
@@ -225,9 +206,9 @@ class _WrittenTable:
                 self._in_place = self._as_table(lambda: io.BytesIO(raw))
             return self._in_place.settle(columns, keep)
 
-    def pieces(self, columns: Collection[str], dtypes: Mapping[str, Dtype]) -> Iterator[pd.DataFrame]:
+    def pieces(self, columns: Collection[str]) -> Iterator[pd.DataFrame]:
         with reading(self.file, "a table", self._version):
-            yield from self._in_place.pieces(columns, dtypes)
+            yield from self._in_place.pieces(columns)
 
     def beginning(self, rows: int) -> pd.DataFrame:
         first = self._first_lines

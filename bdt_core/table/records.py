@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bdt_core.table.column_types import ColumnType, Dtype, FileTypes, conformed, types_of
+from bdt_core.table.column_types import ColumnType, Dtype, FileTypes, types_of
 
 Record = Any
 """A row: a tuple of values, or a dict of them by column."""
@@ -58,14 +58,11 @@ class RecordsTable(ABC):
         self.dtypes = {name: one.dtype for name, one in types.items()}
         return FileTypes(self.name, self.rows, types)
 
-    def pieces(self, columns: Collection[str], dtypes: Mapping[str, Dtype] | None = None) -> Iterator[pd.DataFrame]:
-        """Its rows from first to last, once it is settled, with the types of the table of all files, or its own."""
-        names = [name for name in self.dtypes if name in columns]
-        wanted = {name: (dtypes or self.dtypes)[name] for name in names}
-        for part in self._all_parts():
-            if part:
-                frame = typed_frame(part, self.dtypes, self._value, self.coerce_float)
-                yield conformed(frame[names], wanted)
+    def pieces(self, columns: Collection[str]) -> Iterator[pd.DataFrame]:
+        """Its rows from first to last, once it is settled."""
+        for part in filter(None, self._all_parts()):
+            frame = typed_frame(part, self.dtypes, self._value, self.coerce_float)
+            yield frame[[name for name in self.dtypes if name in columns]]
 
     def beginning(self, rows: int) -> pd.DataFrame:
         """Its first rows, understood by themselves."""

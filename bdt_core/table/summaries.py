@@ -34,8 +34,8 @@ class Drawn:
     @classmethod
     def of_tables(cls, drawn: Sequence[AuditTable], tables: Sequence[Rows]) -> Drawn | None:
         """How many of the audited rows were drawn; None where they are all."""
-        found = cls(sum(one.audited_rows for one in drawn), sum(one.audited_rows for one in tables))
-        return found if found.rows < found.of else None
+        rows, of = (sum(one.audited_rows for one in several) for several in (drawn, tables))
+        return cls(rows, of) if rows < of else None
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ MISSING = frozenset(
 )
 """What stands for a missing value."""
 
-_IS_TRUE = {"True": True, "TRUE": True, "true": True, "False": False, "FALSE": False, "false": False}
+_FLAG = r"^(?i:true|false)$"
 _DECIMAL_COMMA = r"^(?:-?[0-9]+,[0-9]+|-?[0-9]+)$"
 _NUMBER = {
     point: rf"^\s*(?:[+-]?(?:[0-9]+{re.escape(point)}?[0-9]*|{re.escape(point)}[0-9]+)(?:[eE][+-]?[0-9]+)?"
@@ -86,13 +86,18 @@ def typed_values(values: pa.Array, type_: ColumnType, point: str) -> pd.Series[A
     point : {".", ","}
     """
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     if type_.holds == NUMBERS:
         wanted = pa.from_numpy_dtype(type_.dtype)
         numbers = _cast(values, wanted) if point == "." else None
         values = _as_arrow_writes_them(values, point).cast(wanted) if numbers is None else numbers
+    if type_.holds == FLAGS:
+        values = pc.equal(pc.utf8_lower(values), "true")
     column: pd.Series[Any] = values.to_pandas()
-    return (column.map(_IS_TRUE) if type_.holds == FLAGS else column).astype(type_.dtype)
+    if type_.dtype == object and type_.holds == FLAGS:
+        column = column.map({True: True, False: False})  # a gap is no None, as pandas has it
+    return column.astype(type_.dtype)
 
 
 def decimal_point(batches: Iterable[pa.RecordBatch]) -> str:
@@ -130,12 +135,14 @@ def _sorts(present: pa.Array, point: str) -> set[str]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if present[0].as_py() in _IS_TRUE:
-        return {"flags" if pc.all(pc.is_in(present, pa.array(list(_IS_TRUE)))).as_py() else "texts"}
-    numbers = _as_arrow_writes_them(present, point)
-    if numbers is None:
-        return {"texts"}
-    whole = _cast(numbers, pa.int64())
+    if _all_match(present, _FLAG):
+        return {"flags"}
+    whole = _cast(present, pa.int64())
+    if whole is None or any(pc.any(pc.match_substring(present, one)).as_py() for one in "xX"):  # 0x1F is a text
+        numbers = _as_arrow_writes_them(present, point)
+        if numbers is None:
+            return {"texts"}
+        whole = _cast(numbers, pa.int64())
     if whole is not None:
         return {"whole", "negative"} if pc.min(whole).as_py() < 0 else {"whole"}
     if not _all_match(numbers, "^[^.eEiI]*$"):
@@ -150,7 +157,8 @@ def _as_arrow_writes_them(values: pa.Array, point: str) -> Any:
 
     if point == ".":
         numbers = _cast(values, pa.float64())
-        if numbers is not None and not pc.any(pc.is_nan(numbers)).as_py():  # "NAN" is a text
+        is_plain = numbers is not None and not pc.any(pc.is_nan(numbers)).as_py()  # "NAN" is a text
+        if is_plain and not pc.any(pc.starts_with(values, "+")).as_py():
             return values
     if not _all_match(values, _NUMBER[point]):
         return None
@@ -162,6 +170,7 @@ def _cast(values: pa.Array, type_: pa.DataType) -> Any:
     import pyarrow as pa
 
     try:
+        values.slice(0, 1).cast(type_)  # a cast that fails goes through all values
         return values.cast(type_)
     except pa.ArrowInvalid:
         return None
@@ -172,4 +181,5 @@ def _all_match(values: pa.Array, pattern: str) -> bool:
     import pyarrow.compute as pc
 
     first = pc.match_substring_regex(values.slice(0, 1), pattern)
-    return first[0].as_py() is not False and bool(pc.all(pc.match_substring_regex(values, pattern)).as_py())
+    rest = pc.match_substring_regex(values, pattern) if pc.all(first, min_count=0).as_py() else first
+    return bool(pc.all(rest, min_count=0).as_py())

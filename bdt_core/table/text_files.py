@@ -6,7 +6,7 @@ import csv
 import io
 import itertools
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, BinaryIO
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import pandas as pd
 
 from bdt_core.errors import SourceError, repeated_message, repeated_names
-from bdt_core.table.column_types import Dtype, FileTypes, conformed
+from bdt_core.table.column_types import FileTypes
 from bdt_core.table.text_columns import MISSING, TextColumn, decimal_point, typed_values
 from bdt_core.table.text_encoding import as_text, encoding_of
 
@@ -135,16 +135,15 @@ class TextTable:
             self._is_odd = True
             return self._settled(keep)
 
-    def pieces(self, columns: Collection[str], dtypes: Mapping[str, Dtype] | None = None) -> Iterator[pd.DataFrame]:
-        """Its rows from first to last, once it is settled, with the types of the table of all files, or its own."""
+    def pieces(self, columns: Collection[str]) -> Iterator[pd.DataFrame]:
+        """Its rows from first to last, once it is settled."""
         for batch in self._batches():
             typed = {
                 name: typed_values(column, self._types[name], self._point)
                 for name, column in zip(self.form.names, batch.columns, strict=True)
                 if name in columns
             }
-            frame = pd.DataFrame(typed, index=pd.RangeIndex(batch.num_rows))
-            yield frame if dtypes is None else conformed(frame, {name: dtypes[name] for name in typed})
+            yield pd.DataFrame(typed, index=pd.RangeIndex(batch.num_rows))
 
     def beginning(self, rows: int) -> pd.DataFrame:
         """Its first rows, understood by themselves."""
@@ -208,15 +207,32 @@ class TextTable:
             ):
                 last = None
                 for batch in reader:
-                    if odd or any(map(_has_space_before, batch.columns)):
+                    if odd:
                         raise _OddRowError
                     if batch.num_rows:
                         last = batch.columns[-1][-1].as_py()
-                        yield batch
+                        yield self._without_spaces(batch)
             if odd or self._may_end_in_quotes(last):
                 raise _OddRowError
         except pa.ArrowInvalid:  # a row is longer than a block
             raise _OddRowError from None
+
+    def _without_spaces(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Values without spaces before them; where a file has quotes, Arrow cannot tell which stand within them."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if not any(pc.any(pc.starts_with(one, " ")).as_py() for one in batch.columns):
+            return batch
+        if self._has_quotes:
+            raise _OddRowError
+        columns = [_with_gaps(pc.utf8_ltrim(one, " ")) for one in batch.columns]
+        return pa.RecordBatch.from_arrays(columns, list(self.form.names))
+
+    @cached_property
+    def _has_quotes(self) -> bool:
+        with self._open_bytes() as raw:
+            return any(b'"' in block for block in iter(lambda: raw.read(_BLOCK), b""))
 
     def _by_hand(self) -> Iterator[pa.RecordBatch]:
         """Rows that are not as Arrow wants them: short ones are filled, spaces after a separator left out.
@@ -227,23 +243,25 @@ class TextTable:
 
         names, form = self.form.names, self.form
         rows = itertools.islice(self._rows(form.encoding, form.separator, [_END]), 1, None)
-        longest: int | None = None
+        longest = 0
         while part := list(itertools.islice(rows, _ROWS_AT_ONCE)):
             if is_last := part[-1][1] == [_END]:
                 part.pop()
             elif part[-1][1][-1].endswith(_END):
                 raise SourceError(f"{self.name}: a quotation mark is opened and never closed. Close it or remove it.")
             for line, row in part:
-                longest = max(len(names), len(row)) if longest is None else longest
-                if len(row) > longest or MISSING.issuperset(row[len(names) :]) is False:
+                longest = longest or max(len(names), len(row))
+                if len(row) == len(names):
+                    continue
+                if len(row) > longest or not MISSING.issuperset(row[len(names) :]):
                     raise SourceError(
                         f"{self.name}, line {line}: {len(row)} columns where the header has {len(names)}. "
                         "Put quotes around values that hold the separator."
                     )
-            values = ([*row, *[""] * (len(names) - len(row))][: len(names)] for _, row in part)
-            columns = list(zip(*values, strict=True)) or [()] * len(names)
-            texts = [[None if one in MISSING else one for one in column] for column in columns]
-            yield pa.RecordBatch.from_arrays([pa.array(one, pa.string()) for one in texts], list(names))
+                row[:] = [*row, *[""] * len(names)][: len(names)]
+            columns = list(zip(*(row for _, row in part), strict=True)) or [()] * len(names)
+            texts = [_with_gaps(pa.array(one, pa.string())) for one in columns]
+            yield pa.RecordBatch.from_arrays(texts, list(names))
             if is_last:
                 return
 
@@ -274,21 +292,29 @@ class TextTable:
     def _rows(self, encoding: str, separator: str, after: Iterable[str] = ()) -> Iterator[tuple[int, list[str]]]:
         """Rows that are not blank, each with the number of the line that it begins on."""
         with as_text(self._open_bytes, encoding) as text:
-            reader = csv.reader(itertools.chain(text, after), delimiter=separator, skipinitialspace=True)
-            line = 1
+            written = ""
+
+            def noted(line: str) -> str:
+                nonlocal written
+                written = line
+                return line
+
+            reader = csv.reader(map(noted, itertools.chain(text, after)), delimiter=separator, skipinitialspace=True)
+            number = 1
             try:
                 for row in reader:
-                    if row and row != [""]:
-                        yield line, row
-                    line = reader.line_num + 1
+                    if row and (row != [""] or '"' in written):
+                        yield number, row
+                    number = reader.line_num + 1
             except csv.Error as error:
                 raise SourceError(
                     f"{self.name} cannot be read as a table: {error}. Is a quotation mark opened and never closed?"
                 ) from None
 
 
-def _has_space_before(column: pa.Array) -> bool:
-    """Whether a value begins with a space, which is left out where it stands before quotes."""
+def _with_gaps(texts: pa.Array) -> pa.Array:
+    """Texts without those that stand for missing values."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
-    return bool(pc.any(pc.starts_with(column, " ")).as_py())
+    return pc.if_else(pc.is_in(texts, pa.array(sorted(MISSING))), pa.scalar(None, pa.string()), texts)

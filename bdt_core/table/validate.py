@@ -26,7 +26,7 @@ from bdt_core.table.audit_table import (
 )
 from bdt_core.table.bias_variable import OutcomeFacts, bias_variable
 from bdt_core.table.facts import ColumnFacts, facts_of
-from bdt_core.table.ranks import content_sums, occurrence_numbers, rank_rows
+from bdt_core.table.ranks import Hashes, content_sums, occurrence_numbers, rank_rows
 from bdt_core.table.roles import (
     assign_roles,
     kind_of,
@@ -133,9 +133,10 @@ def validate(frame: pd.DataFrame, spec: AuditSpec) -> AuditTable:
     keep, lost = complete_rows(typed, settled, spec)
     result = (typed if keep.all() else typed[keep]).reset_index(drop=True)
     table = audited_table(result, facts, settled, lost, spec)
+    hashes = row_hashes(result[table.used])
     if table.is_large:
-        table = with_ranks(table)
-    sums = content_sums(row_hashes(result[table.used]))
+        table = with_ranks(table, hashes)
+    sums = content_sums(hashes)
     return replace(table, fingerprint=fingerprint(sums), warnings=(*settled.warnings, *warnings_on_rows(table)))
 
 
@@ -287,11 +288,20 @@ def complete_rows(typed: pd.DataFrame, settled: Settled, spec: AuditSpec) -> tup
     return complete, int((~complete & typed[BIAS_VARIABLE].notna()).sum())
 
 
-def with_ranks(table: AuditTable) -> AuditTable:
-    """The table with a random number for every row, by which rows are drawn; see `bdt_core.table.ranks`."""
+def with_ranks(table: AuditTable, hashes: Hashes | None = None) -> AuditTable:
+    """The table with a random number for every row, by which rows are drawn; see `bdt_core.table.ranks`.
+
+    Parameters
+    ----------
+    table : AuditTable
+    hashes : uint64 ndarray of shape (n,), optional
+        Of the columns that the method uses, where they are known.
+    """
     if RANK in table.frame.columns:
         return table
-    hashes = row_hashes(hashed_columns(table.frame))
+    content = hashed_columns(table.frame)
+    if hashes is None or set(content.columns) != set(table.used):
+        hashes = row_hashes(content)
     return replace(table, frame=table.frame.assign(**{RANK: rank_rows(hashes, occurrence_numbers(hashes))}))
 
 

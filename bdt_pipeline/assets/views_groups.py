@@ -10,7 +10,6 @@ from bdt_core import words
 from bdt_pipeline.assets.views import Metadata, listed, numbers, table_of
 
 if TYPE_CHECKING:
-    from bdt_core.verdict import MetricLimitResult
     from bdt_pipeline.assets.values import GroupCounts, GroupMetrics, GroupScores
 
 _SHOWN = 50
@@ -75,26 +74,6 @@ def scores(found: GroupScores) -> Metadata:
     return {
         "scores": table_of(["groups", "score", "low", "high", "by chance up to", "severity"], rows),
         **numbers(**{f"bias score by {' & '.join(one.facets)}": one.score.score for one in found.scores}),
-    }
-
-
-def limit(one: MetricLimitResult) -> Metadata:
-    """One limit on a metric: its numbers plot over time."""
-    return {
-        "verdict": one.verdict,
-        "severity": one.severity or "none",
-        "group": one.group or "all groups",
-        "groups judged": one.groups_judged,
-        "not judged": listed(one.left_out),
-        **numbers(
-            value=one.value,
-            low=one.low,
-            high=one.high,
-            minimum=one.minimum,
-            maximum=one.maximum,
-            p_value=one.p_value,
-            **{"smallest value that would have shown": one.smallest_visible},
-        ),
     }
 
 

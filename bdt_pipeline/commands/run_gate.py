@@ -20,8 +20,7 @@ from bdt_core.report.junit import render_junit
 from bdt_core.report.write import canonical_json
 from bdt_core.spec import AuditSpec, load_spec, parse_spec
 from bdt_core.verdict import Verdict
-from bdt_core.verdict.baseline import compare_with_baseline
-from bdt_core.verdict.baseline_report import read_baseline
+from bdt_core.verdict.baseline import compare_with_baseline, read_baseline
 from bdt_pipeline.commands.console import gate_line, report_folder, verdict_word, write_file
 
 Format = Literal["text", "github", "gitlab", "junit", "json", "markdown"]
@@ -165,14 +164,26 @@ def _encoded(form: str) -> bytes:
 
 def _places(path: Path, limits: int) -> list[Place]:
     """The lines of the specification that set the limits; its first line for limits by default."""
-    lines = _lines(path)
-    return [Place(_in_repository(path), lines[i] if i < len(lines) else 1) for i in range(limits)]
+    gate, own = _lines(path)
+    lines = [*gate, *[1] * (limits - len(gate) - len(own)), *own][:limits]
+    return [Place(_in_repository(path), line) for line in lines]
 
 
-def _lines(path: Path) -> list[int]:
+def _lines(path: Path) -> tuple[list[int], list[int]]:
+    """The lines of the gate's limits, and of the keys elsewhere that set a limit themselves."""
     root = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
-    gate = _under(_under(root, "attributes") or root, "gate")
-    return [one.start_mark.line + 1 for one in gate.value] if isinstance(gate, yaml.SequenceNode) else []
+    spec = _under(root, "attributes") or root
+    gate = _under(spec, "gate")
+    keys = (("slices", "max_difference"), ("local_bias", "max_gap"))
+    own = [_under(_under(spec, section), key) for section, key in keys]
+    return (
+        [_line(one) for one in gate.value] if isinstance(gate, yaml.SequenceNode) else [],
+        [_line(one) for one in own if one is not None and one.tag != "tag:yaml.org,2002:null"],
+    )
+
+
+def _line(node: yaml.Node) -> int:
+    return int(node.start_mark.line) + 1
 
 
 def _under(node: yaml.Node | None, key: str) -> yaml.Node | None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
+import re
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pypdf
 import pytest
 from jsonschema import Draft202012Validator
 
@@ -35,7 +38,9 @@ MISSED = RateMetric(
     shown=("prediction",),
     advice="look at whom the model misses",
 )
-INFORMEDNESS = ScoreMetric(name="threat_score", words="Threat score", of=MISSED, change=lambda share: 1.0 - share)
+THREAT_SCORE = ScoreMetric(
+    name="threat_score", words="Threat score", shown=("prediction",), of=MISSED, change=lambda share: 1.0 - share
+)
 EQUAL_MISSES = Criterion(name="equal_misses", words="Equal misses", asks="equal shares missed", of=(MISSED,))
 MISSES = ClarifyMetric(
     name="MD",
@@ -49,7 +54,7 @@ MISSES = ClarifyMetric(
     rate="missed_share",
     of_d=1,
 )
-NEW = (MISSED, INFORMEDNESS, EQUAL_MISSES, MISSES)
+NEW = (MISSED, THREAT_SCORE, EQUAL_MISSES, MISSES)
 CHOICES = (
     "missed_share",
     "missed_share_difference",
@@ -133,18 +138,19 @@ def test_the_gate_judges_it_and_every_form_of_the_report_shows_it(added):
     assert judged["missed_difference"]["minimum"] == -0.1  # it is signed: a largest value is meant in both directions
     rates = document["groups"]["facets"][0]["groups"][0]["rates"]
     assert rates["missed_share"]["estimate"] == pytest.approx(0.3)
-    pdf = _text_of(render_pdf(document))
-    for text in (render_html(document), render_markdown(document), pdf):
-        for name in ("Share missed", "Threat score", "Equal misses", "equal shares missed", "Missed difference"):
-            assert name in text
+    shown = ("Share missed", "Threat score", "Equal misses", "equal shares missed")
+    for text, names in (
+        (render_html(document), (*shown, "Missed difference")),
+        (_text_of(render_pdf(document)), (*shown, "Missed difference")),
+        (render_markdown(document), shown),  # which has Clarify's metrics among the limits alone
+    ):
+        for name in names:
+            assert re.search(f"{name}(?! difference| ratio| by)", text), name  # not as the name of a limit
+        assert "Missed difference by sex" in text
 
 
 def _text_of(pdf: bytes) -> str:
-    import io
-
-    from pypdf import PdfReader
-
-    return " ".join(" ".join(page.extract_text() for page in PdfReader(io.BytesIO(pdf)).pages).split())
+    return " ".join(" ".join(page.extract_text() for page in pypdf.PdfReader(io.BytesIO(pdf)).pages).split())
 
 
 def test_history_follows_it_and_judges_its_limits(added):

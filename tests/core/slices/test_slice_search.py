@@ -18,6 +18,7 @@ from bdt_core.inference import adjust_p_values, compare_counts, compare_samples
 from bdt_core.slices import Slices, find_slices, find_slices_in
 from bdt_core.slices.columns import MOST_LEVELS
 from bdt_core.slices.measure import slice_metrics
+from bdt_core.table.audit_table import BIAS_VARIABLE
 from benchmarks.slices import compas_table
 
 PLANTED = {"gender = F", "age_group = 51+", "region = rural"}
@@ -454,6 +455,8 @@ def test_other_tables_that_cannot_be_used():
         find_slices({"y": [1]}, label="y", prediction="p")
     with pytest.raises(DataError, match="2 columns named"):
         find_slices(pd.concat([mixed(), mixed()], axis=1), columns=["sex"], label="y", prediction="p")
+    with pytest.raises(DataError, match="is taken: rename"):
+        find_slices(mixed().assign(**{BIAS_VARIABLE: 1.0}), label="y", prediction="p")
     with pytest.raises(DataError, match='no column "age"'):
         find_slices_in(mixed(), mixed().drop(columns="age"), label="y", prediction="p")
 

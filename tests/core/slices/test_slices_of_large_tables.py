@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -16,7 +17,9 @@ from hypothesis import strategies as st
 from bdt_core.errors import DataError
 from bdt_core.inference.summaries import Centring, look
 from bdt_core.slices import Slices, columns, part
-from bdt_core.slices.outcome import Summed
+from bdt_core.slices.blocks import OneBlock
+from bdt_core.slices.coding import Coding
+from bdt_core.slices.outcome import Counted, Summed
 from bdt_core.slices.stage import find_bias_slices
 from bdt_core.spec import SliceSearch
 from bdt_core.table.audit_table import BIAS_VARIABLE, AuditTable
@@ -166,6 +169,19 @@ def test_a_few_large_values_do_not_swallow_the_others():
     one = max(result.slices, key=lambda one: one.comparison.n_a)
     inside = train.audited[np.logical_and.reduce([_meets(train.audited, c) for c in one.conditions])]
     assert one.comparison.mean_a == pytest.approx(inside[BIAS_VARIABLE].mean(), rel=1e-12)
+
+
+def test_a_table_in_memory_is_coded_once_and_its_codes_go_nowhere():
+    block = OneBlock(people(0, n=200).drop(columns=["rare", "number", "same"]))
+    names = ["sex", "region"]
+    fitted, _ = columns.fit_columns(block, block.frame, names, rows=200, bins=5, max_levels=50, min_rows=5)
+    coding = Coding(tuple(fitted), Counted())
+    unused = pickle.dumps(coding)
+    coded = coding.of(block)
+    assert coding.of(block) is coded
+    assert coding.of(OneBlock(block.frame)) is not coded
+    assert pickle.dumps(coding) == unused
+    assert pickle.loads(unused).of(block).codes.tolist() == coded.codes.tolist()
 
 
 def test_sums_are_exact_to_sixty_bits():

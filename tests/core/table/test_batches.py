@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import io
 import itertools
 import json
 import pickle
@@ -197,7 +198,14 @@ def texts(draw: st.DrawFn) -> tuple[str, str]:
 def test_text(text, batch_rows):
     with TemporaryDirectory() as folder:
         Path(folder, "t.csv").write_text(text[1], encoding="utf-8")
-        assert_same(Source(path=f"{folder}/t.csv", separator=text[0]), batch_rows)
+        whole = assert_same(Source(path=f"{folder}/t.csv", separator=text[0]), batch_rows)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(text_files, "_BLOCK", 1 << 20)  # no row is longer, so that Arrow reads all of them
+            by_arrow = assert_same(Source(path=f"{folder}/t.csv", separator=text[0]), batch_rows)
+    pd.testing.assert_frame_equal(whole, by_arrow)
+    if text[0] == "," and not any(one in text[1] for one in (*UNSIGNED, *TOKENS["long"])):
+        plain = pd.read_csv(io.StringIO(text[1]), low_memory=False).rename(columns=str.strip)
+        pd.testing.assert_frame_equal(whole, plain, check_exact=True)
 
 
 @pytest.mark.parametrize(

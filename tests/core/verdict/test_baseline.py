@@ -20,9 +20,7 @@ from bdt_core.errors import SourceError
 from bdt_core.inference import wilson_interval
 from bdt_core.report import canonical_json
 from bdt_core.spec import AuditSpec, parse_spec
-from bdt_core.verdict.baseline import compare_with_baseline
-from bdt_core.verdict.baseline_change import Measured, compared, stretches_of
-from bdt_core.verdict.baseline_report import read_baseline
+from bdt_core.verdict.baseline import Measured, compare_with_baseline, compared, read_baseline, stretches_of
 
 Document = dict[str, Any]
 Z = 1.959963984540054
