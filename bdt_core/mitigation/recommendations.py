@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from bdt_core import words
 from bdt_core.fairness.metric_results import Estimate
@@ -13,6 +14,8 @@ from bdt_core.mitigation.results import FrontierRow, GroupChange, MetricChange, 
 from bdt_core.result import Result
 from bdt_core.spec import GATE_METRICS
 from bdt_core.verdict import LimitResult, MetricLimitResult, Verdict
+
+Kept = Literal["yes", "no", "cannot tell"]
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,7 @@ class Recommendation(Result):
     check: str
     verdict: Verdict
     measured: bool
-    keeps_limit: str | None
+    keeps_limit: Kept | None
     text: str
 
 
@@ -205,13 +208,14 @@ def _is_known(change: MetricChange) -> bool:
     return change.after.estimate is not None
 
 
-def _keeps(changes: Sequence[MetricChange], limit: MetricLimitResult) -> str:
+def _keeps(changes: Sequence[MetricChange], limit: MetricLimitResult) -> Kept:
     """The severest of all groups."""
     verdicts = [_keeps_one(one.after, limit) for one in changes]
-    return next(one for one in ("no", "cannot tell", "yes") if one in verdicts)
+    severest_first: tuple[Kept, ...] = ("no", "cannot tell", "yes")
+    return next(one for one in severest_first if one in verdicts)
 
 
-def _keeps_one(one: Estimate, limit: MetricLimitResult) -> str:
+def _keeps_one(one: Estimate, limit: MetricLimitResult) -> Kept:
     if one.low is None or one.high is None:
         return "cannot tell"
     lowest = -math.inf if limit.minimum is None else limit.minimum

@@ -2,36 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from bdt_core import words
 from bdt_core.report.blocks import Block, Cell, Figure, Folded, Paragraph, Section, Table, cells, columns
-from bdt_core.report.wording import correction_words, interval_note, strongest_level
+from bdt_core.report.wording import correction_words, interval_note
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from bdt_core.report.document import CategoricalFeature, Document, Feature
+
 LEVELS_SHOWN = 30
 PROTECTED = "protected: kept out of the clustering"
 
 
 def differences_section(document: Document) -> Section | None:
     """What sets the most deviating cluster apart."""
-    differences = document["differences"]
-    features = differences["features"]
+    differences = document.differences
+    features = differences.features
     if not features:
         return None
-    label = differences["cluster"]
-    said = {
+    label = differences.cluster
+    said: dict[bool | None, str] = {
         True: f"The bias variable of cluster {label} differs significantly from everybody else's, so it is worth "
         "asking who is in it.",
         False: f"The bias variable of cluster {label} does not differ significantly from everybody else's: read the "
         "differences below as a description, not as an explanation.",
-    }.get(
-        differences["bias_difference_significant"],
-        f"The bias variable of cluster {label} could not be tested: the differences below only describe the cluster.",
-    )
+        None: f"The bias variable of cluster {label} could not be tested: the differences below only describe the "
+        "cluster.",
+    }
     tests = (
-        f"{words.count(differences['rows_cluster'])} test rows in the cluster, {words.count(differences['rows_rest'])} "
-        f"others; {words.count(differences['tests'])} tests, {correction_words(differences['correction'])}."
+        f"{words.count(differences.rows_cluster)} test rows in the cluster, {words.count(differences.rows_rest)} "
+        f"others; {words.count(differences.tests)} tests, {correction_words(differences.correction)}."
     )
     figure = Figure(
         "apart",
@@ -44,8 +45,8 @@ def differences_section(document: Document) -> Section | None:
         columns("Column", "#In the cluster", "#Everybody else", "#Effect", "#p, corrected", "Finding"),
         tuple(_feature_row(one) for one in features),
     )
-    blocks: list[Block] = [Paragraph(f"{said} {tests}"), figure, table]
-    levels = tuple(row for one in features for row in _level_rows(one))
+    blocks: list[Block] = [Paragraph(f"{said[differences.bias_difference_significant]} {tests}"), figure, table]
+    levels = tuple(row for one in features if one.kind == "categorical" for row in _level_rows(one))
     if levels:
         all_levels = Table(
             "Share of each level in the cluster and among everybody else",
@@ -56,56 +57,56 @@ def differences_section(document: Document) -> Section | None:
     return Section("differences", f"What sets cluster {label} apart", tuple(blocks))
 
 
-def _feature_row(one: dict[str, Any]) -> tuple[Cell, ...]:
-    name = Cell(one["column"], tag=PROTECTED if one["role"] == "protected" else "")
-    if one["status"] != "tested":
-        untested = Cell("not testable", note=one["reason"] or "", tone="muted")
+def _feature_row(one: Feature) -> tuple[Cell, ...]:
+    name = Cell(one.column, tag=PROTECTED if one.role == "protected" else "")
+    if one.status != "tested":
+        untested = Cell("not testable", note=one.reason or "", tone="muted")
         return cells(name, words.NOTHING, words.NOTHING, words.NOTHING, words.NOTHING, untested)
-    if one["kind"] == "numeric":
-        inside = Cell(words.number(one["mean_cluster"]), note="mean")
-        outside = Cell(words.number(one["mean_rest"]), note="mean")
+    if one.kind == "numeric":
+        inside = Cell(words.number(one.mean_cluster), note="mean")
+        outside = Cell(words.number(one.mean_rest), note="mean")
     else:
-        level = strongest_level(one)
-        inside = Cell(words.percent(level["share_cluster"]), note=level["level"]) if level else Cell(words.NOTHING)
-        outside = Cell(words.percent(level["share_rest"]), note=level["level"]) if level else Cell(words.NOTHING)
-    differs = Cell("differs") if one["significant"] else Cell("no significant difference", tone="muted")
+        level = one.strongest_level
+        inside = Cell(words.percent(level.share_cluster), note=level.level) if level else Cell(words.NOTHING)
+        outside = Cell(words.percent(level.share_rest), note=level.level) if level else Cell(words.NOTHING)
+    differs = Cell("differs") if one.significant else Cell("no significant difference", tone="muted")
     return cells(
-        name, inside, outside, Cell(words.number(one["effect"]), note=one["effect_name"] or ""),
-        words.p_number(one["p_adjusted"]), differs,
+        name, inside, outside, Cell(words.number(one.effect), note=one.effect_name or ""),
+        words.p_number(one.p_adjusted), differs,
     )  # fmt: skip
 
 
-def _level_rows(one: dict[str, Any]) -> list[tuple[Cell, ...]]:
-    levels = one.get("levels", ())
+def _level_rows(one: CategoricalFeature) -> list[tuple[Cell, ...]]:
+    levels = one.levels
     rows = []
     for level in levels[:LEVELS_SHOWN]:
-        comparison = level["comparison"]
+        comparison = level.comparison
         difference = Cell(words.NOTHING)
-        if comparison["difference"] is not None:
+        if comparison.difference is not None:
             difference = Cell(
-                f"{words.signed(comparison['difference'], 'rate')} points",
+                f"{words.signed(comparison.difference, 'rate')} points",
                 note=interval_note(comparison, "rate"),
             )
         rows.append(
             cells(
-                one["column"],
-                level["level"],
-                words.count(level["rows"]),
-                words.percent(level["share_cluster"]),
-                words.percent(level["share_rest"]),
+                one.column,
+                level.level,
+                words.count(level.rows),
+                words.percent(level.share_cluster),
+                words.percent(level.share_rest),
                 difference,
-                words.p_number(level["p_adjusted"]),
+                words.p_number(level.p_adjusted),
             )
         )
     if len(levels) > LEVELS_SHOWN:
         more = f"{len(levels) - LEVELS_SHOWN} more levels are in report.json"
-        rows.append(cells(one["column"], Cell(more, tone="muted"), *[words.NOTHING] * 5))
+        rows.append(cells(one.column, Cell(more, tone="muted"), *[words.NOTHING] * 5))
     return rows
 
 
 def _apart_alt(document: Document) -> str:
-    apart = document["summary"]["what_sets_apart"]
-    label = document["differences"]["cluster"]
+    apart = document.summary.what_sets_apart
+    label = document.differences.cluster
     if not apart:
         return f"Chart of cluster {label} against everybody else: no column differs significantly."
     return f"Chart of what sets cluster {label} apart: {'; '.join(apart)}."

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from bdt_core import words
 from bdt_core.report.blocks import (
@@ -17,9 +18,12 @@ from bdt_core.report.blocks import (
     cells,
     columns,
 )
-from bdt_core.report.wording import correction_words, more_than_counted
+from bdt_core.report.wording import asked, correction_words, more_than_counted
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from bdt_core.report.document import Document
+    from bdt_core.table.audit_table import Column as TableColumn
+
 _SPEC_ORDER = (
     "name", "source", "bias_variable", "features", "protected", "missing", "split", "clustering",
     "significance", "groups", "slices", "local_bias", "mitigation", "gate", "require",
@@ -69,58 +73,58 @@ _DEPTH_METHODS = {"slices": _SLICES_METHOD, "local_bias": _LOCAL_BIAS_METHOD, "m
 
 def data_section(document: Document) -> Section:
     """The rows, what was left out and why, and the columns with their roles."""
-    data, split, variable = document["data"], document["split"], document["bias_variable"]
-    unit = variable["unit"]
+    data, split, variable = document.data, document.split, document.bias_variable
+    unit = variable.unit
     facts = Facts(
         (
-            ("Source", data["source"]),
-            ("Rows", f"{words.count(data['rows'])}, of which {words.count(data['rows_audited'])} audited"),
+            ("Source", data.source),
+            ("Rows", f"{words.count(data.rows)}, of which {words.count(data.rows_audited)} audited"),
             (
                 "Split",
-                f"{words.count(split['train_rows'])} train rows to find clusters, {words.count(split['test_rows'])} "
-                f"test rows to judge them; {_divided(document)}seed {split['random_state']}",
+                f"{words.count(split.train_rows)} train rows to find clusters, {words.count(split.test_rows)} "
+                f"test rows to judge them; {_divided(document)}seed {split.random_state}",
             ),
             (
                 "Bias variable",
-                f"{variable['name']}, the {variable['description']}; train rows "
-                f"{words.value(variable['train_mean'], unit)}, test rows {words.value(variable['test_mean'], unit)}",
+                f"{variable.name}, the {variable.description}; train rows "
+                f"{words.value(variable.train_mean, unit)}, test rows {words.value(variable.test_mean, unit)}",
             ),
-            ("Fingerprint", data["fingerprint"]),
+            ("Fingerprint", data.fingerprint),
         )
     )
     blocks: list[Block] = [facts]
-    if data["rows_left_out"]:
+    if data.rows_left_out:
         blocks.append(
             Table(
                 "Rows left out",
                 columns("Reason", "#Rows"),
-                tuple(cells(one["reason"], words.count(one["rows"])) for one in data["rows_left_out"]),
+                tuple(cells(one.reason, words.count(one.rows)) for one in data.rows_left_out),
             )
         )
-    blocks.append(Folded(f"The {len(data['columns'])} columns", (_columns_table(data["columns"]),)))
+    blocks.append(Folded(f"The {len(data.columns)} columns", (_columns_table(data.columns),)))
     return Section("data", "Data", tuple(blocks))
 
 
 def _divided(document: Document) -> str:
     """How train and test rows were told apart; nothing where they were simply drawn."""
-    split = document["split"]
-    if split.get("method") == "hash":
-        key = document["spec"]["split"].get("key")
+    split = document.split
+    if split.method == "hash":
+        key = document.spec["split"].get("key")
         return f"each {'row' if key is None else f'value of {key}'} divided by a random number made of its content; "
-    return "stratified by the bias variable; " if split["stratified"] else ""
+    return "stratified by the bias variable; " if split.stratified else ""
 
 
-def _columns_table(described: list[dict[str, Any]]) -> Table:
+def _columns_table(described: Sequence[TableColumn]) -> Table:
     return Table(
         "Columns and their roles",
         columns("Column", "Role", "Kind", "#Missing", "#Distinct values"),
         tuple(
             cells(
-                one["name"],
-                Cell(one["role"].replace("_", " "), tone="muted" if one["role"] == "unused" else ""),
-                one["kind"] or words.NOTHING,
-                words.count(one["missing"]),
-                more_than_counted(one["distinct"]),
+                one.name,
+                Cell(one.role.replace("_", " "), tone="muted" if one.role == "unused" else ""),
+                one.kind or words.NOTHING,
+                words.count(one.missing),
+                more_than_counted(one.distinct),
             )
             for one in described
         ),
@@ -129,28 +133,28 @@ def _columns_table(described: list[dict[str, Any]]) -> Table:
 
 def method_section(document: Document) -> Section:
     """How clusters are searched and tested, and what a verdict means."""
-    spec, search, split = document["spec"], document["search"], document["split"]
+    spec, search, split = document.spec, document.search, document.split
     significance = spec["significance"]
     confidence = f"{(1 - significance['alpha']) * 100:.4g} %"
-    worst = "highest" if document["bias_variable"]["better"] == "lower" else "lowest"
+    worst = "highest" if document.bias_variable.better == "lower" else "lowest"
     blocks: list[Block] = [
         Paragraph(
             "Hierarchical bias-aware clustering (HBAC; Misztal-Radecka and Indurkhya, 2021) looks for groups of "
             "similar "
-            f"people for whom the {document['bias_variable']['name']} deviates. It starts with all train rows and "
+            f"people for whom the {document.bias_variable.name} deviates. It starts with all train rows and "
             "up to "
             f"{spec['clustering']['max_iter']} times takes the group in which the bias variable varies most and "
             "divides "
-            f"it into two groups of similar people ({_METHODS.get(search['method'], search['method'])}). A division "
-            f"stays if both parts have at least {words.count(search['min_cluster_rows'])} rows and one of them is "
+            f"it into two groups of similar people ({_METHODS.get(search.method, search.method)}). A division "
+            f"stays if both parts have at least {words.count(search.min_cluster_rows)} rows and one of them is "
             "further from everybody else, in the harmful direction, than the group it came from. Clusters are numbered "
             f"from the worst off on the train rows: in cluster 0 the bias variable is {worst} against everybody else. "
             "Only features are used for this; protected columns are kept out and compared afterwards."
         ),
         Paragraph(
             "A search for large differences finds them even where there are none. So the rows are divided first: "
-            f"clusters are found on {words.count(split['train_rows'])} train rows and judged on "
-            f"{words.count(split['test_rows'])} test rows that the search never saw."
+            f"clusters are found on {words.count(split.train_rows)} train rows and judged on "
+            f"{words.count(split.test_rows)} test rows that the search never saw."
         ),
         Paragraph(
             "The main test compares cluster 0 with everybody else; it is one test, chosen before the test rows are "
@@ -169,45 +173,45 @@ def method_section(document: Document) -> Section:
             "group that is treated differently, or that it is too small to be seen."
         ),
     ]
-    if document["groups"] is not None:
+    if document.groups is not None:
         blocks.insert(-2, Paragraph(_GROUPS_METHOD))
     for part, told in _DEPTH_METHODS.items():
-        if document.get(part) is not None:
+        if getattr(document, part) is not None:
             blocks.insert(-2, Paragraph(told))
-    if document.get("drawn"):
+    if document.drawn:
         blocks.insert(-2, Paragraph(_large_table(document)))
     return Section("method", "Method", tuple(blocks))
 
 
 def _large_table(document: Document) -> str:
     """What of a large table was worked out on how many of its rows."""
-    drawn = document["drawn"]
+    drawn = asked(document.drawn)
     told = [
-        f"{name} on {words.count(one['rows'])} of {words.count(one['of'])} {_WHICH_ROWS.get(part, 'rows')}"
+        f"{name} on {words.count(one.rows)} of {words.count(one.of)} {_WHICH_ROWS.get(part, 'rows')}"
         for part, name in _DRAWN.items()
-        if (one := drawn["parts"].get(part)) is not None
+        if (one := drawn.parts.get(part)) is not None
     ]
     told += [
-        f"{name} on {words.count(found['train_rows'])} train and {words.count(found['test_rows'])} test rows"
+        f"{name} on {words.count(found.train_rows)} train and {words.count(found.test_rows)} test rows"
         for name, part in (("local bias", "local_bias"), ("mitigation", "mitigation"))
-        if (found := document.get(part)) is not None
+        if (found := getattr(document, part)) is not None
     ]
     rounded = " The area under the curve of the score is that of scores rounded to 65,535 steps of their range."
     return (
-        f"The table has more than {words.count(drawn['large_rows'])} rows. Clusters, their tests, the comparison of "
+        f"The table has more than {words.count(drawn.large_rows)} rows. Clusters, their tests, the comparison of "
         "columns, and the counts of groups and intersections are of all rows. "
         + (
             f"What needs single rows was worked out on some, drawn by a hash of their content: {'; '.join(told)}."
             if told
             else ""
         )
-        + (rounded if drawn["scores_rounded"] else "")
+        + (rounded if drawn.scores_rounded else "")
     )
 
 
 def repeat_section(document: Document) -> Section:
     """The whole specification and the versions: the same data gives the same report."""
-    software = document["software"]
+    software = document.software
     order = {"bdt": 0, "python": 1}
     versions = tuple((name, software[name]) for name in sorted(software, key=lambda name: (order.get(name, 2), name)))
     return Section(
@@ -215,7 +219,7 @@ def repeat_section(document: Document) -> Section:
         "To repeat this audit",
         (
             Paragraph("The same data, specification and versions give the same report, byte for byte."),
-            Folded("Specification", (Code(_yaml(document["spec"])),)),
+            Folded("Specification", (Code(_yaml(document.spec)),)),
             Folded("Software", (Facts(versions),)),
         ),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bdt_core import words
 from bdt_core.report.blocks import (
@@ -21,6 +21,7 @@ from bdt_core.report.blocks import (
 )
 from bdt_core.report.sections_groups_compared import criteria_table, score_sentences
 from bdt_core.report.sections_groups_depth import depth
+from bdt_core.report.wording import asked
 from bdt_core.report.wording_groups import (
     PANELS,
     RATE_NAMES,
@@ -33,8 +34,9 @@ from bdt_core.report.wording_groups import (
     with_rates,
 )
 
-Document = dict[str, Any]
-Facet = dict[str, Any]
+if TYPE_CHECKING:
+    from bdt_core.report.document import Document, Facet
+
 GROUPS_SHOWN = 30
 _TOLD_IN_ALT = 10
 
@@ -47,32 +49,32 @@ def groups_section(document: Document) -> Section | None:
     document : dict
         As `bdt_core.report.printed.printed` gives it.
     """
-    groups = document["groups"]
+    groups = document.groups
     if groups is None:
         return None
     figures = {id(facet): (name, kind) for name, (facet, kind) in figures_of_groups(document).items()}
     blocks: list[Block] = [Paragraph(one) for one in _introduction(document)]
-    if groups["notes"]:
-        blocks.append(Bullets(tuple(groups["notes"])))
-    for facet in groups["facets"]:
+    if groups.notes:
+        blocks.append(Bullets(tuple(groups.notes)))
+    for facet in groups.facets:
         blocks += _facet_blocks(document, facet, figures.get(id(facet)))
     return Section("groups", "Declared groups", tuple(blocks))
 
 
 def _introduction(document: Document) -> Iterator[str]:
-    groups = document["groups"]
-    if not groups["facets"]:
+    groups = asked(document.groups)
+    if not groups.facets:
         yield "There is no grouping to compare."
         return
     means = [
-        f"a positive {what} is {_positive(document, groups[what])}"
+        f"a positive {what} is {_positive(document, getattr(groups, what))}"
         for what in ("prediction", "label")
-        if groups[what] is not None
+        if getattr(groups, what) is not None
     ]
     yield (
         "These groups were declared, not searched for: nothing about them was chosen by looking at the rows, so they "
         f"are compared on all rows, train and test alike. Here {' and '.join(means)}. Of a group with fewer than "
-        f"{groups['min_rows']} rows nothing but the number of rows is printed."
+        f"{groups.min_rows} rows nothing but the number of rows is printed."
     )
     yield (
         "These numbers cannot know whether a positive prediction is good for a person, as a loan is, or bad, as a "
@@ -84,12 +86,12 @@ def _introduction(document: Document) -> Iterator[str]:
 
 def _positive(document: Document, column: str) -> str:
     """What counts as positive in a column."""
-    spec, groups = document["spec"], document["groups"]
+    spec, groups = document.spec, asked(document.groups)
     thresholds = spec["groups"]["thresholds"]
     if column in thresholds:
         return f"{column} above {words.number(thresholds[column])}"
-    values = groups["positive"]
-    if groups["label"] in thresholds:  # then those are the label's, cut in two
+    values: Sequence[Any] = groups.positive
+    if groups.label in thresholds:  # then those are the label's, cut in two
         given = (spec["groups"]["positive"], spec["bias_variable"]["positive"], 1)
         declared = next(one for one in given if one is not None)
         values = declared if isinstance(declared, list) else [declared]
@@ -98,25 +100,25 @@ def _positive(document: Document, column: str) -> str:
 
 
 def _facet_blocks(document: Document, facet: Facet, figure: tuple[str, str] | None) -> list[Block]:
-    confidence = f"{document['groups']['confidence'] * 100:.4g} %"
-    blocks: list[Block] = [Subheading(f"By {facet['facet']}"), Paragraph(_who(facet))]
-    if facet["notes"]:
-        blocks.append(Bullets(tuple(facet["notes"])))
+    confidence = f"{asked(document.groups).confidence * 100:.4g} %"
+    blocks: list[Block] = [Subheading(f"By {facet.facet}"), Paragraph(_who(facet))]
+    if facet.notes:
+        blocks.append(Bullets(tuple(facet.notes)))
     if figure is not None:
         blocks.append(_figure(document, facet, *figure))
-    if facet["groups"]:
+    if facet.groups:
         blocks.append(_rates_table(document, facet, confidence))
-    if facet["ranges"]:
+    if facet.ranges:
         blocks.append(criteria_table(facet, confidence))
-    if facet["bias_score"] is not None:
-        blocks.append(Paragraph(score_sentences(facet["bias_score"])))
+    if facet.bias_score is not None:
+        blocks.append(Paragraph(score_sentences(facet.bias_score)))
     return [*blocks, *depth(facet, confidence)]
 
 
 def _who(facet: Facet) -> str:
-    groups = facet["groups_total"]
-    told = [f"{words.count(facet['rows'])} rows, {words.count(groups)} group{'s' * (groups != 1)}."]
-    lacking = [f"{column} in {words.count(n)}" for column, n in facet["missing"].items() if n]
+    groups = facet.groups_total
+    told = [f"{words.count(facet.rows)} rows, {words.count(groups)} group{'s' * (groups != 1)}."]
+    lacking = [f"{column} in {words.count(n)}" for column, n in facet.missing.items() if n]
     if lacking:
         told.append(f"Values are missing, and those rows are in no group: {', '.join(lacking)}.")
     if groups > GROUPS_SHOWN:
@@ -130,23 +132,23 @@ def _who(facet: Facet) -> str:
 def _figure(document: Document, facet: Facet, name: str, kind: str) -> Figure:
     if kind == "map":
         rate = map_rate(document, facet)
-        told = [f"{one['group']} {rate_told(one, rate)}" for one in with_rates(facet)]
+        told = [f"{one.group} {rate_told(one, rate)}" for one in with_rates(facet)]
         return Figure(
             name,
-            f"{RATE_NAMES[rate]} of every combination of {' and '.join(facet['columns'])}, and below it how many "
+            f"{RATE_NAMES[rate]} of every combination of {' and '.join(facet.columns)}, and below it how many "
             "people it is taken of. The darker, the higher.",
-            f"Map of the {RATE_NAMES[rate].lower()} by {facet['facet']}: {_some(told)}.",
+            f"Map of the {RATE_NAMES[rate].lower()} by {facet.facet}: {_some(told)}.",
         )
     rates = main_rates(facet)[:PANELS]
     told = [
-        f"{one['group']}: {', '.join(f'{RATE_NAMES[rate].lower()} {rate_told(one, rate)}' for rate in rates)}"
+        f"{one.group}: {', '.join(f'{RATE_NAMES[rate].lower()} {rate_told(one, rate)}' for rate in rates)}"
         for one in with_rates(facet)
     ]
     return Figure(
         name,
-        f"Rates by {facet['facet']}, the largest group first, with intervals for each group alone. Every panel has its "
+        f"Rates by {facet.facet}, the largest group first, with intervals for each group alone. Every panel has its "
         "own scale.",
-        f"Chart of rates by {facet['facet']}: {_some(told)}.",
+        f"Chart of rates by {facet.facet}: {_some(told)}.",
     )
 
 
@@ -156,20 +158,20 @@ def _some(told: Sequence[str]) -> str:
 
 
 def _rates_table(document: Document, facet: Facet, confidence: str) -> Table:
-    few = f"fewer than {document['groups']['min_rows']} rows"
+    few = f"fewer than {asked(document.groups).min_rows} rows"
     rates = main_rates(facet)
     rows = []
-    for one in facet["groups"][:GROUPS_SHOWN]:
-        if one["rates"] is not None:
+    for one in facet.groups[:GROUPS_SHOWN]:
+        if one.rates is not None:
             shown = [rate_cell(one, rate) for rate in rates]
         else:
             shown = [Cell(words.NOTHING) for _ in rates]
             shown[:1] = [Cell("not printed", note=few, tone="muted")]
-        name = Cell(one["group"], note="reference" if one["group"] == facet["reference"] else "")
-        rows.append(cells(name, words.count(one["rows"]), *shown))
+        name = Cell(one.group, note="reference" if one.group == facet.reference else "")
+        rows.append(cells(name, words.count(one.rows), *shown))
     heads = (*columns("Group", "#Rows"), *(Column(rate_head(rate), number=True) for rate in rates))
     return Table(
-        f"Rates by {facet['facet']}, with {confidence} intervals for each group alone",
+        f"Rates by {facet.facet}, with {confidence} intervals for each group alone",
         heads if rates else (*heads, Column("Rates", number=True)),
         tuple(rows),
     )

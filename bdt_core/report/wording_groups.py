@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from bdt_core import words
 from bdt_core.report.blocks import Cell
-from bdt_core.report.wording import whole
+from bdt_core.report.wording import asked, finite, whole
 
-Document = dict[str, Any]
-Facet = dict[str, Any]
+if TYPE_CHECKING:
+    from bdt_core.report.document import Document, Facet, Group, Rate
+
 FIGURES_SHOWN = 4
 PANELS = 4
 _MAP_ROWS, _MAP_COLUMNS = 20, 8
@@ -162,31 +163,31 @@ def rate_value(name: str, x: words.Number) -> str:
     return words.number(x) if name in _NO_PERCENTAGES else words.percent(x)
 
 
-def rate_cell(group: dict[str, Any], rate: str, *, counts: bool = False) -> Cell:
+def rate_cell(group: Group, rate: str, *, counts: bool = False) -> Cell:
     """A rate of a group with its interval, and if wanted with its counts, or why it is undefined."""
-    one = group["rates"].get(rate)
+    one = asked(group.rates).get(rate)
     if one is None:
         return Cell(words.NOTHING)
-    if one["estimate"] is None:
-        return Cell("undefined", note=one["undefined_reason"] or "", tone="muted")
+    if one.estimate is None:
+        return Cell("undefined", note=one.undefined_reason or "", tone="muted")
     notes = [_limits(one, rate)]
-    if counts and one["events"] is not None:
-        notes.append(whole(f"{words.count(int(one['events']))} of {words.count(int(one['n']))}"))
-    return Cell(rate_value(rate, one["estimate"]), note="; ".join(note for note in notes if note))
+    if counts and one.events is not None:
+        notes.append(whole(f"{words.count(int(one.events))} of {words.count(int(one.n))}"))
+    return Cell(rate_value(rate, one.estimate), note="; ".join(note for note in notes if note))
 
 
-def rate_told(group: dict[str, Any], rate: str) -> str:
+def rate_told(group: Group, rate: str) -> str:
     """A rate of a group with its interval, within a sentence."""
-    one = group["rates"].get(rate)
-    if one is None or one["estimate"] is None:
+    one = asked(group.rates).get(rate)
+    if one is None or one.estimate is None:
         return "undefined"
-    return f"{rate_value(rate, one['estimate'])} {_limits(one, rate)}".rstrip()
+    return f"{rate_value(rate, one.estimate)} {_limits(one, rate)}".rstrip()
 
 
-def _limits(one: dict[str, Any], rate: str) -> str:
-    if one["low"] is None or one["high"] is None:
+def _limits(one: Rate, rate: str) -> str:
+    if one.low is None or one.high is None:
         return ""
-    low, high = (rate_value(rate, one[end]).removesuffix(" %") for end in ("low", "high"))
+    low, high = (rate_value(rate, x).removesuffix(" %") for x in (one.low, one.high))
     return span(low, high)
 
 
@@ -199,37 +200,42 @@ def main_rates(facet: Facet) -> list[str]:
 
 def known_rates(facet: Facet) -> list[str]:
     """Every rate that some group has, in the usual order."""
-    known = {name for one in with_rates(facet) for name in one["rates"]}
+    known = {name for one in facet.groups for name in one.rates or ()}
     return [name for name in RATE_NAMES if name in known]
 
 
-def with_rates(facet: Facet) -> list[dict[str, Any]]:
+def with_rates(facet: Facet) -> list[Group]:
     """Groups with enough rows for their rates to be printed."""
-    return [one for one in facet["groups"] if one["rates"] is not None]
+    return [one for one in facet.groups if one.rates is not None]
 
 
 def lowest_and_highest(
     facet: Facet, rate: str, left_out: Sequence[str]
-) -> tuple[dict[str, Any], dict[str, Any]] | None:
-    """The groups between which a rate ranges, without those left out; None where fewer than two are known."""
-    out = set(left_out)
-    known = [
-        one
-        for one in with_rates(facet)
-        if one["group"] not in out and isinstance(one["rates"].get(rate, {}).get("estimate"), int | float)
-    ]
-    if len(known) < 2 or facet["groups_total"] > len(facet["groups"]):
+) -> tuple[tuple[Group, float], tuple[Group, float]] | None:
+    """The groups between which a rate ranges, each with it, without those left out; None of fewer than two."""
+    known = comparable(facet, rate, left_out)
+    if len(known) < 2 or facet.groups_total > len(facet.groups):
         return None
-    return (
-        min(known, key=lambda one: one["rates"][rate]["estimate"]),
-        max(known, key=lambda one: one["rates"][rate]["estimate"]),
-    )
+    return min(known, key=lambda one: one[1]), max(known, key=lambda one: one[1])
 
 
-def left_out(facet: Facet, rate: str) -> list[str]:
+def comparable(facet: Facet, rate: str, left_out: Sequence[str]) -> list[tuple[Group, float]]:
+    """Groups whose rate rests on enough rows to be compared, each with the rate."""
+    out = set(left_out)
+    return [
+        (one, found.estimate)
+        for one in facet.groups
+        if one.rates is not None
+        and one.group not in out
+        and (found := one.rates.get(rate)) is not None
+        and finite(found.estimate)
+    ]
+
+
+def left_out(facet: Facet, rate: str) -> Sequence[str]:
     """Groups with too few rows to be compared in a rate."""
-    asked = {f"{name}_difference" for name, one in CRITERIA.items() if one.rate == rate}
-    return next((one["left_out"] for one in facet["ranges"] if one["metric"] in asked), [])
+    metrics = {f"{name}_difference" for name, one in CRITERIA.items() if one.rate == rate}
+    return next((one.left_out for one in facet.ranges if one.metric in metrics), [])
 
 
 def figures_of_groups(document: Document) -> dict[str, tuple[Facet, Literal["rates", "map"]]]:
@@ -240,7 +246,7 @@ def figures_of_groups(document: Document) -> dict[str, tuple[Facet, Literal["rat
     document : dict
         As `bdt_core.report.printed.printed` gives it.
     """
-    facets = document["groups"]["facets"] if document["groups"] else []
+    facets = document.groups.facets if document.groups else ()
     drawn = [one for one in facets if main_rates(one)][:FIGURES_SHOWN]
     return {f"groups_{i}": (one, "map" if _fits_a_map(one) else "rates") for i, one in enumerate(drawn, 1)}
 
@@ -248,7 +254,7 @@ def figures_of_groups(document: Document) -> dict[str, tuple[Facet, Literal["rat
 def grid(facet: Facet) -> tuple[list[Any], list[Any]]:
     """Values of the two columns of an intersection, each in order."""
     rows, columns = (
-        sorted({one["values"][i] for one in facet["groups"]}, key=lambda x: (isinstance(x, str), x)) for i in (0, 1)
+        sorted({one.values[i] for one in facet.groups}, key=lambda x: (isinstance(x, str), x)) for i in (0, 1)
     )
     return rows, columns
 
@@ -256,9 +262,9 @@ def grid(facet: Facet) -> tuple[list[Any], list[Any]]:
 def map_rate(document: Document, facet: Facet) -> str:
     """The rate that a map shows: the first that the gate limits for these groups, or the false positive rate."""
     known = known_rates(facet)
-    for one in document["gate"]:
-        if one["kind"] == "metric" and one["facet"] == facet["facet"]:
-            metric = one["metric"]
+    for one in document.gate:
+        if one.kind == "metric" and one.facet == facet.facet:
+            metric = one.metric
             plain = metric.removesuffix("_difference").removesuffix("_ratio")
             criterion = CRITERIA.get(plain)
             for rate in (metric, plain, criterion.rate if criterion else None, _LIMITED_RATES.get(metric),
@@ -269,7 +275,7 @@ def map_rate(document: Document, facet: Facet) -> str:
 
 
 def _fits_a_map(facet: Facet) -> bool:
-    if len(facet["columns"]) != 2 or facet["groups_total"] > len(facet["groups"]):
+    if len(facet.columns) != 2 or facet.groups_total > len(facet.groups):
         return False
     values = sorted(map(len, grid(facet)))
     return 2 <= values[0] <= _MAP_COLUMNS and values[1] <= _MAP_ROWS
