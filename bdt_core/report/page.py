@@ -5,17 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from bdt_core import words
-from bdt_core.report.blocks import KeyNumber, Page, Section
+from bdt_core.report.blocks import KeyNumber, Page
 from bdt_core.report.printed import AnyDocument, printed
-from bdt_core.report.sections_apart import differences_section
-from bdt_core.report.sections_background import data_section, method_section, repeat_section
-from bdt_core.report.sections_groups import groups_section
-from bdt_core.report.sections_local_bias import local_bias_section
-from bdt_core.report.sections_mitigation import mitigation_section
-from bdt_core.report.sections_result import clusters_section, gate_section
-from bdt_core.report.sections_search import original_tool_section, tree_section
-from bdt_core.report.sections_slices import slices_section
-from bdt_core.report.sections_trust import proxies_section, trust_section
+from bdt_core.report.prose import section
 from bdt_core.report.wording import rows_and_events
 
 if TYPE_CHECKING:
@@ -33,20 +25,20 @@ _STABILITY = {
     "exactly is in the cluster should not be interpreted",
 }
 _SECTIONS = (
-    clusters_section,
-    gate_section,
-    differences_section,
-    proxies_section,
-    groups_section,
-    slices_section,
-    local_bias_section,
-    mitigation_section,
-    trust_section,
-    tree_section,
-    original_tool_section,
-    data_section,
-    method_section,
-    repeat_section,
+    "clusters",
+    "gate",
+    "differences",
+    "proxies",
+    "groups",
+    "slices",
+    "local_bias",
+    "mitigation",
+    "trust",
+    "tree",
+    "original",
+    "data",
+    "method",
+    "repeat",
 )
 
 
@@ -65,7 +57,6 @@ def build_page(document: AnyDocument) -> Page:
     """
     document = printed(document)
     variable, verdict = document.bias_variable, document.verdict
-    sections: list[Section | None] = [build(document) for build in _SECTIONS]
     return Page(
         name=document.name,
         subtitle=f"Bias variable: {variable.name}, the {variable.description}. "
@@ -80,7 +71,7 @@ def build_page(document: AnyDocument) -> Page:
         how_sure=tuple(_how_sure(document)),
         apart=tuple(document.summary.what_sets_apart),
         caution=CAUTION,
-        sections=tuple(one for one in sections if one is not None),
+        sections=tuple(one for name in _SECTIONS if (one := section(name, document)) is not None),
     )
 
 

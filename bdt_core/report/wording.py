@@ -31,6 +31,17 @@ def finite(x: Any) -> TypeGuard[float]:
     return isinstance(x, int | float) and not isinstance(x, bool) and math.isfinite(x)
 
 
+def level(share: float) -> str:
+    """A confidence level.
+
+    Examples
+    --------
+    >>> level(0.95), level(1 - 0.001)
+    ('95 %', '99.9 %')
+    """
+    return f"{share * 100:.4g} %"
+
+
 def interval_note(comparison: Comparison, unit: words.Unit) -> str:
     """A difference's interval, for the smaller line of a table's cell."""
     return whole(words.interval(comparison.low, comparison.high, confidence=comparison.confidence, unit=unit))

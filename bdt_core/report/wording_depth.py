@@ -71,6 +71,15 @@ def drawn_slices(slices: Slices) -> list[Slice]:
     return [one for one in chosen if has_numbers(one, slices.min_rows)]
 
 
+def within(slices: Slices, reported: Sequence[Slice], most: int) -> list[tuple[Slice, list[Slice]]]:
+    """Reported slices with the first few of those that each stands for."""
+    found = (
+        (around, [one for one in slices.slices if one.significant and one.parent == around.name][:most])
+        for around in reported
+    )
+    return [(around, several) for around, several in found if several]
+
+
 def pair(cluster: LocalCluster) -> tuple[str, str] | None:
     """The groups with the highest and the lowest metric among a cluster's train rows."""
     held_out = cluster.held_out
@@ -87,6 +96,25 @@ def local_value(local: LocalBias, cluster: LocalCluster, part: Part, group: str)
         if one.group == group and one.value is not None and one.counted >= least:
             return one
     return None
+
+
+def group_rows(
+    local: LocalBias,
+) -> list[tuple[LocalCluster, str, list[tuple[int, GroupValue | None]]]]:
+    """Every group in every cluster, where it has rows: of each part its rows, and its metric."""
+    return [
+        (
+            cluster,
+            train.group,
+            [
+                (one.rows, local_value(local, cluster, part, one.group))
+                for part, one in zip(PARTS, (train, test), strict=True)
+            ],
+        )
+        for cluster in (local.everywhere, *local.logan.clusters)
+        for train, test in zip(cluster.train, cluster.test, strict=True)
+        if train.rows or test.rows
+    ]
 
 
 def local_unit(local: LocalBias) -> words.Unit:
@@ -109,6 +137,12 @@ def change_told(metric: str, x: words.Number) -> str:
         unit = CRITERIA[plain].unit if plain in CRITERIA else "rate"
         return f"{words.signed(x, unit).removeprefix('+')}{' points' if unit == 'rate' and finite(x) else ''}"
     return rate_value(metric, x) if metric in RATE_NAMES else words.number(x)
+
+
+def asked_by(metric: str) -> str:
+    """What the criterion behind a difference or ratio asks for; nothing of other metrics."""
+    plain = metric.removesuffix("_difference").removesuffix("_ratio")
+    return CRITERIA[plain].asks if plain in CRITERIA and plain != metric else ""
 
 
 def change_span(metric: str, low: words.Number, high: words.Number) -> str:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from bdt_core import words
-from bdt_core.report.blocks import Cell
-from bdt_core.report.wording import asked, finite, whole
+from bdt_core.report.wording import asked, finite
 
 if TYPE_CHECKING:
-    from bdt_core.report.document import Document, Facet, Group, Rate
+    from bdt_core.fairness.score_calculator import BiasScore
+    from bdt_core.report.document import Document, Facet, Group, GroupMetric, GroupRange, GroupValue, Rate
+    from bdt_core.verdict import MetricLimitResult
 
+_Named = TypeVar("_Named", "GroupMetric", "GroupRange")
 FIGURES_SHOWN = 4
 PANELS = 4
 _MAP_ROWS, _MAP_COLUMNS = 20, 8
@@ -130,6 +132,14 @@ def metric_name(metric: str) -> str:
     return _NAMES.get(metric) or words.capital(metric.replace("_", " "))
 
 
+def compared_with(document: Document, limit: MetricLimitResult) -> tuple[str, str | None]:
+    """By difference or ratio, and the group that each group is compared with, where that is not plain from the name."""
+    rate, _, kind = limit.metric.rpartition("_")
+    facets = document.groups.facets if document.groups else ()
+    reference = next((one.reference for one in facets if one.facet == limit.facet), None)
+    return kind, reference if rate in RATE_NAMES and kind in ("difference", "ratio") else None
+
+
 def rate_head(rate: str) -> str:
     """A rate's name where there is little room.
 
@@ -163,28 +173,16 @@ def rate_value(name: str, x: words.Number) -> str:
     return words.number(x) if name in _NO_PERCENTAGES else words.percent(x)
 
 
-def rate_cell(group: Group, rate: str, *, counts: bool = False) -> Cell:
-    """A rate of a group with its interval, and if wanted with its counts, or why it is undefined."""
-    one = asked(group.rates).get(rate)
-    if one is None:
-        return Cell(words.NOTHING)
-    if one.estimate is None:
-        return Cell("undefined", note=one.undefined_reason or "", tone="muted")
-    notes = [_limits(one, rate)]
-    if counts and one.events is not None:
-        notes.append(whole(f"{words.count(int(one.events))} of {words.count(int(one.n))}"))
-    return Cell(rate_value(rate, one.estimate), note="; ".join(note for note in notes if note))
-
-
 def rate_told(group: Group, rate: str) -> str:
     """A rate of a group with its interval, within a sentence."""
     one = asked(group.rates).get(rate)
     if one is None or one.estimate is None:
         return "undefined"
-    return f"{rate_value(rate, one.estimate)} {_limits(one, rate)}".rstrip()
+    return f"{rate_value(rate, one.estimate)} {limits(one, rate)}".rstrip()
 
 
-def _limits(one: Rate, rate: str) -> str:
+def limits(one: Rate, rate: str) -> str:
+    """A rate's interval for a group alone; nothing where it has none."""
     if one.low is None or one.high is None:
         return ""
     low, high = (rate_value(rate, x).removesuffix(" %") for x in (one.low, one.high))
@@ -279,3 +277,62 @@ def _fits_a_map(facet: Facet) -> bool:
         return False
     values = sorted(map(len, grid(facet)))
     return 2 <= values[0] <= _MAP_COLUMNS and values[1] <= _MAP_ROWS
+
+
+def positive_values(document: Document, column: str) -> tuple[float | None, list[str]]:
+    """What counts as positive in a column: what lies above a threshold, or the values."""
+    spec, found = document.spec, asked(document.groups)
+    thresholds = spec["groups"]["thresholds"]
+    if column in thresholds:
+        return thresholds[column], []
+    values: Sequence[Any] = found.positive
+    if found.label in thresholds:  # then those are the label's, cut in two
+        given = (spec["groups"]["positive"], spec["bias_variable"]["positive"], 1)
+        declared = next(one for one in given if one is not None)
+        values = declared if isinstance(declared, list) else [declared]
+    return None, [words.number(one) if isinstance(one, float) else str(one) for one in values]
+
+
+def by_metric(several: Sequence[_Named]) -> dict[str, _Named]:
+    """Metrics by their names."""
+    return {one.metric: one for one in several}
+
+
+def extremes(score: BiasScore) -> list[tuple[str, str, list[str]]]:
+    """Who has the lowest and who the highest rate in each part of the score, and which rates these are."""
+    pairs: dict[tuple[str, str], list[str]] = {}
+    for one in score.parts:
+        if one.value:
+            pairs.setdefault((one.lowest, one.highest), []).append(RATE_NAMES[one.name].lower())
+    return [(lowest, highest, rates) for (lowest, highest), rates in pairs.items()]
+
+
+def places_with_rates(facet: Facet) -> list[int]:
+    """Places of the groups with enough rows for their rates to be printed."""
+    return [i for i, one in enumerate(facet.groups) if one.rates is not None]
+
+
+def without_reference(facet: Facet, places: Sequence[int]) -> list[int]:
+    """Places without that of the reference."""
+    return [i for i in places if facet.groups[i].group != facet.reference]
+
+
+def shared_reason(values: Sequence[GroupValue], places: Sequence[int]) -> str | None:
+    """Why a metric is undefined, where that is the same for all of these groups."""
+    reasons = {values[i].undefined_reason for i in places}
+    return reasons.pop() if len(reasons) == 1 else None
+
+
+def hold_together(facet: Facet) -> bool:
+    """Whether intervals of differences hold for all groups at once."""
+    values = [one for metric in (*facet.against_reference, *facet.clarify) for one in metric.values]
+    return any(one.together_low is not None for one in values)
+
+
+def ends(one: GroupValue, unit: words.Unit | None) -> str:
+    """The interval that holds for all groups at once, where it is known; nothing where there is none."""
+    together = one.together_low is not None and one.together_high is not None
+    low, high = (one.together_low, one.together_high) if together else (one.low, one.high)
+    if low is None or high is None:
+        return ""
+    return span(*(words.signed(x, unit) if unit else words.number(x) for x in (low, high)))
