@@ -1,5 +1,59 @@
 """The method of the bias audit: plain Python, usable in a notebook, without any orchestrator.
 
-Start with :func:`bdt_core.audit.audit`; the parts are in ``bdt_core.clustering``, ``bdt_core.inference`` and
-``bdt_core.report``. Importing the package itself costs nothing.
+Start with :func:`audit`; `HBAC`, `LOGAN`, `bias_metrics`, `find_slices`, `GroupThresholds` and `reweigh` are its parts.
+Importing the package costs nothing: what is named here is loaded when it is first used.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bdt_core.audit import AuditResult, audit
+    from bdt_core.clustering import HBAC
+    from bdt_core.fairness import bias_metrics
+    from bdt_core.local_bias import LOGAN
+    from bdt_core.mitigation import GroupThresholds, reweigh
+    from bdt_core.slices import find_slices
+    from bdt_core.stages import Stages
+
+__all__ = [
+    "HBAC",
+    "LOGAN",
+    "AuditResult",
+    "GroupThresholds",
+    "Stages",
+    "__version__",
+    "audit",
+    "bias_metrics",
+    "find_slices",
+    "reweigh",
+]
+
+_HOMES = {
+    "AuditResult": "audit",
+    "GroupThresholds": "mitigation",
+    "HBAC": "clustering",
+    "LOGAN": "local_bias",
+    "Stages": "stages",
+    "bias_metrics": "fairness",
+    "find_slices": "slices",
+    "reweigh": "mitigation",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "audit":
+        return import_module("bdt_core.audit")  # which can be called, for it takes the place of its function here
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("bdt-pipeline")
+    if name in _HOMES:
+        return getattr(import_module(f"bdt_core.{_HOMES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

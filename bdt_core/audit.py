@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
+import sys
+import types
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -159,3 +162,14 @@ class _Announcer:
     def steps(self, title: str) -> StepProgress | None:
         progress = self._progress
         return None if progress is None else lambda done, total: progress(title, done, total)
+
+
+class _Callable(types.ModuleType):
+    """This module, which is named like its function: ``from bdt_core import audit`` gives either, and both work."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> AuditResult:
+        return audit(*args, **kwargs)
+
+
+__signature__ = inspect.signature(audit)  # what help and completion show
+sys.modules[__name__].__class__ = _Callable

@@ -303,7 +303,7 @@ class Stages:
         self, spec: AuditSpec, folder: str, progress: Callable[[str, int, int | None], None] | None = None
     ) -> ShardedTable:
         """Read the source in batches, check them, and write them as columns into a folder."""
-        from bdt_core.shards.engines import engine_of_process
+        from bdt_core.shards.engine import engine_of_process
         from bdt_core.shards.opening import table_in_shards
 
         return table_in_shards(spec, folder, engine_of_process(spec), progress)
@@ -372,7 +372,7 @@ class Stages:
 
     def mitigate(self, train: Rows, test: Rows, settings: MitigationSettings) -> Mitigation:
         """Choose thresholds per group and measure what they change."""
-        from bdt_core.mitigation.audited import mitigate_audited
+        from bdt_core.mitigation.stage import mitigate_audited
 
         return mitigate_audited(train, test, settings)
 
@@ -380,7 +380,7 @@ class Stages:
         """Put what was found, and the verdict of the specification's gate, into one document."""
         from bdt_core.report.from_findings import build_document
 
-        return build_document(findings, spec.gate, spec.require)
+        return build_document(findings, spec.limits, spec.require)
 
     def write_reports(self, document: dict[str, Any], folder: Path) -> dict[str, Path]:
         """Write the report files into a new folder."""

@@ -134,6 +134,17 @@ def value(x: Number, unit: Unit) -> str:
     return percent(x) if unit == "rate" else number(x)
 
 
+def limit_unit(kind: str, unit: Unit) -> Unit:
+    """The unit of a limit on a difference: gaps of local bias are rates, all others as the bias variable.
+
+    Examples
+    --------
+    >>> limit_unit("local_bias", "value"), limit_unit("cluster", "value")
+    ('rate', 'value')
+    """
+    return "rate" if kind == "local_bias" else unit
+
+
 def size(x: Number, unit: Unit) -> str:
     """A difference without its sign: points for a rate, else a number.
 

@@ -23,9 +23,10 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import partial, reduce
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -33,10 +34,6 @@ from bdt_core.shards.engine import ShardEngine
 from bdt_core.shards.shard import Shard
 from bdt_core.shards.table import ShardedTable
 from benchmarks.measuring import machine, markdown_table, write_section
-
-if TYPE_CHECKING:
-    from bdt_core.clustering.sharded import ShardSplitter
-    from bdt_core.table.audit_table import AuditTable
 
 FEATURES, LEVELS = 10, 6
 FILE_ROWS = 1_000_000
@@ -328,7 +325,9 @@ def passes_once(task: Record) -> Record:
     """One question for the statistics of two splits, over all train rows: out of core with files, and in memory."""
     from concurrent.futures import ThreadPoolExecutor
 
-    from bdt_core.clustering.sharded import ShardNode
+    from bdt_core.clustering import HBAC
+    from bdt_core.clustering.rows import NodeRows
+    from bdt_core.clustering.sharded import rows_in_shards
     from bdt_core.clustering.split import Block, bounds_of_blocks, statistics
     from bdt_core.shards.opening import open_table
     from bdt_core.spec import parse_spec
@@ -338,25 +337,26 @@ def passes_once(task: Record) -> Record:
     with open_table(None, spec) as opened:
         assert isinstance(opened.table, ShardedTable)
         train = opened.table.divided(spec.split)[0]
-        splitter = splitter_of(train)
-        fit = splitter.fit
-        sample = fit.encoder.transform(train.sample(2000).X)
-        splits = two_splits(sample, fit.layout, np.dtype(fit.encoder.dtype))
+        rows, _ = rows_in_shards(HBAC(), train)
+        rows = replace(rows, fit=replace(rows.fit, in_files=True))
+        layout, encoder = rows.layout, rows.fit.encoder
+        sample = encoder.transform(train.sample(2000).X)
+        splits = two_splits(sample, layout, rows.dtype)
         # Compiled before it is measured, as in an audit.
         nothing = np.empty(0)
-        statistics([Block(sample, 0, 100, nothing)], splits, fit.layout)
+        statistics([Block(sample, 0, 100, nothing)], splits, layout)
         for _ in range(1 + _REPEATS):
             began = time.perf_counter()
-            apart = ShardNode(splitter, 1, train.audited_rows).statistics(splits)
+            apart = NodeRows(rows, (), 1, train.audited_rows).statistics(splits)
             seconds["out of core"].append(time.perf_counter() - began)
         frame = train.in_memory().X
         with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
             for repeat in range(1 + _REPEATS):
                 began = time.perf_counter()
                 if repeat == 0:
-                    table = fit.encoder.transform(frame)
+                    table = encoder.transform(frame)
                     blocks = [Block(table, *one, nothing) for one in bounds_of_blocks(0, table.rows)]
-                together = statistics(blocks, splits, fit.layout, pool.map)
+                together = statistics(blocks, splits, layout, pool.map)
                 seconds["in memory"].append(time.perf_counter() - began)
     return {
         "train_rows": train.audited_rows,
@@ -366,46 +366,6 @@ def passes_once(task: Record) -> Record:
         ),
         "machine": machine(),
     }
-
-
-def splitter_of(train: ShardedTable) -> ShardSplitter:
-    """What searches for clusters of train rows, as in `bdt_core.clustering.sharded.fit_sharded`, with files."""
-    from bdt_core.clustering.checks import settled_method
-    from bdt_core.clustering.outcome import WholeScale
-    from bdt_core.clustering.sharded import ShardSplitter
-    from bdt_core.clustering.split import Layout
-    from bdt_core.clustering.working import Fit
-    from bdt_core.inference.exact_sums import Span
-    from bdt_core.table.encoding_blocks import fit_encoder
-
-    names = train.names("feature")
-    kinds = {one.name: one.kind for one in train.columns if one.kind is not None and one.name in names}
-    if settled_method("auto", kinds, "bdt") == "kmodes":
-        kinds = dict.fromkeys(names, "categorical")
-    encoder = fit_encoder(
-        lambda function: train.map_blocks(partial(_on_features, function)), names, kinds, scale=True, dtype="float32"
-    )
-    scale = WholeScale.fit(
-        reduce(Span.__add__, train.map_blocks(_span)),
-        "lower",
-        lambda blank, step: sum(train.map_blocks(partial(_units, scale=blank, step=step))),
-    )
-    fit = Fit("benchmark", train.header, encoder, Layout.of(encoder), scale, in_files=True)
-    return ShardSplitter(fit, train.shards, train.engine, n_init=10, seed=42, min_rows=1)
-
-
-def _on_features(function: Callable[[Any], Any], block: AuditTable) -> Any:
-    return function(block.X)
-
-
-def _span(block: AuditTable) -> Any:
-    from bdt_core.inference.exact_sums import span_of
-
-    return span_of(block.y)
-
-
-def _units(block: AuditTable, scale: Any, step: Any) -> int:
-    return int(step.count(scale.unit_values(block.y)))
 
 
 def two_splits(sample: Any, layout: Any, dtype: Any) -> Any:

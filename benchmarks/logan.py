@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
-from bdt_core.local_bias.finding import LocalBiasSettings, LocalRows, find_local_bias
+from bdt_core.local_bias import LocalBiasSettings, LocalRows, find_local_bias
 from bdt_core.local_bias.logan import LOGAN
 from benchmarks.measuring import machine, markdown_table, timed, write_section
 

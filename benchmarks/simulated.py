@@ -10,11 +10,11 @@ from numpy.random import Generator
 
 from bdt_core.clustering.clusters import Clusters, find_clusters
 from bdt_core.significance.clusters import ClusterSignificance, compare_clusters
-from bdt_core.spec import parse_spec
+from bdt_core.spec import Limit, parse_spec
 from bdt_core.table.audit_table import AuditTable
 from bdt_core.table.split import split_rows
 from bdt_core.table.validate import validate
-from bdt_core.verdict import Verdict, judge_gate
+from bdt_core.verdict import Verdict, judge_clusters, overall
 
 SPEC = {
     "name": "simulated",
@@ -82,4 +82,5 @@ def run(frame: pd.DataFrame, seed: int, **change: object) -> Found:
     train, test = split_rows(validate(frame, spec), spec.split)
     clusters = find_clusters(train, spec.clustering)
     significance = compare_clusters(clusters, train, test, spec.significance)
-    return Found(test, clusters, significance, judge_gate(spec.gate, spec.require, significance).verdict)
+    verdicts = [judge_clusters(one, significance).verdict for one in spec.gate if isinstance(one, Limit)]
+    return Found(test, clusters, significance, overall(verdicts, spec.require))

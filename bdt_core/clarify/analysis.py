@@ -11,7 +11,8 @@ from typing import Any
 
 import pandas as pd
 
-from bdt_core.clarify.columns import (
+from bdt_core.clarify.config import ClarifyConfig
+from bdt_core.clarify.data import (
     Kind,
     asked_values,
     flip_features,
@@ -22,35 +23,11 @@ from bdt_core.clarify.columns import (
     with_headers,
     with_predictions,
 )
-from bdt_core.clarify.config import ClarifyConfig
 from bdt_core.errors import OutputError, SpecError
 from bdt_core.fairness.flips import Sign
 from bdt_core.fairness.from_rows import bias_metrics
 from bdt_core.fairness.metric_results import BiasMetrics, group_name
-
-DESCRIPTIONS = {
-    "AD": "Accuracy Difference (AD)",
-    "CDDL": "Conditional Demographic Disparity in Labels (CDDL)",
-    "CDDPL": "Conditional Demographic Disparity in Predicted Labels (CDDPL)",
-    "CI": "Class Imbalance (CI)",
-    "DAR": "Difference in Acceptance Rates (DAR)",
-    "DCA": "Difference in Conditional Acceptance (DCA)",
-    "DCR": "Difference in Conditional Rejection (DCR)",
-    "DI": "Disparate Impact (DI)",
-    "DPL": "Difference in Positive Proportions in Labels (DPL)",
-    "DPPL": "Difference in Positive Proportions in Predicted Labels (DPPL)",
-    "DRR": "Difference in Rejection Rates (DRR)",
-    "FT": "Flip Test (FT)",
-    "GE": "Generalized Entropy (GE)",
-    "JS": "Jensen-Shannon Divergence (JS)",
-    "KL": "Kullback-Leibler Divergence (KL)",
-    "KS": "Kolmogorov-Smirnov Distance (KS)",
-    "LP": "L-p Norm (LP)",
-    "RD": "Recall Difference (RD)",
-    "SD": "Specificity Difference (SD)",
-    "TE": "Treatment Equality (TE)",
-    "TVD": "Total Variation Distance (TVD)",
-}
+from bdt_core.metrics import CLARIFY
 
 
 @dataclass(frozen=True)
@@ -210,7 +187,11 @@ def _entries(result: BiasMetrics, wanted: tuple[str, ...], spoken: str | None) -
             metric = result[name]
             at = 0 if name == "GE" else i  # no facet enters GE: it stands in every entry
             value, reason = metric.estimate[at], metric.undefined_reason[at]
-            one: dict[str, Any] = {"name": name, "description": DESCRIPTIONS[name], "value": _json_value(value)}
+            one: dict[str, Any] = {
+                "name": name,
+                "description": f"{CLARIFY[name].title} ({name})",
+                "value": _json_value(value),
+            }
             metrics.append(one if reason is None else {**one, "error": reason})
         entries.append({"value_or_threshold": spoken or group_name(group), "metrics": metrics})
     return entries

@@ -7,11 +7,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from bdt_core.errors import SourceError, SpecError, did_you_mean
 from bdt_core.fairness.coding import Value
-from bdt_core.fairness.from_counts import POST_TRAINING, PRE_TRAINING
+from bdt_core.metrics import of_stage
 from bdt_core.result import Result
 
 _REQUIRED = ("label", "label_values_or_threshold", "facet", "methods")
@@ -38,7 +38,10 @@ _UNSUPPORTED = {
     "time_series_data_config": "time series are not supported",
     "time_series_predictor": "time series are not supported",
 }
-_METHODS = {"pre_training_bias": PRE_TRAINING, "post_training_bias": POST_TRAINING}
+_METHODS: dict[str, Literal["pre_training", "post_training"]] = {
+    "pre_training_bias": "pre_training",
+    "post_training_bias": "post_training",
+}
 
 
 @dataclass(frozen=True)
@@ -178,10 +181,10 @@ def _facet(given: Any, remarks: list[str]) -> ClarifyFacet:
 def _methods(given: Any, remarks: list[str]) -> dict[str, Any]:
     if not isinstance(given, Mapping):
         raise SpecError('"methods" must be a mapping of methods, such as {"pre_training_bias": {"methods": "all"}}.')
-    found = {}
+    found: dict[str, Any] = {}
     for key, section in given.items():
-        known = _METHODS.get(key)
-        if known is None:
+        stage = _METHODS.get(key)
+        if stage is None:
             if key != "report":  # a report is written in any case
                 remarks.append(f"methods.{key}: not supported, only bias metrics are computed.")
             continue
@@ -189,11 +192,12 @@ def _methods(given: Any, remarks: list[str]) -> dict[str, Any]:
             raise SpecError(f'methods.{key} must be a mapping, such as {{"methods": "all"}}; found {_shown(section)}.')
         remarks += [f"methods.{key}.{one}: unknown, not used." for one in section or () if one != "methods"]
         asked = (section or {}).get("methods", "all")
+        known = of_stage(stage)
         wanted = known if asked == "all" else tuple(_as_list(asked))
         for name in wanted:
             if name not in known:
                 raise SpecError(f'methods.{key} has no metric "{name}". {did_you_mean(str(name), known)}')
-        found[key.removesuffix("_bias")] = tuple(dict.fromkeys(wanted))
+        found[stage] = tuple(dict.fromkeys(wanted))
     if not found:
         raise SpecError('"methods" asks for neither pre_training_bias nor post_training_bias.')
     return found

@@ -1,19 +1,48 @@
-"""The report of a Clarify analysis, from the metrics to its files."""
+"""The report of a Clarify analysis: how its metrics are read, its words and tables, and its files."""
 
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from bdt_core import words
 from bdt_core.clarify.analysis import ClarifyAnalysis
-from bdt_core.clarify.tables import facet_section
-from bdt_core.clarify.wording import READINGS, meaning, summary_lines, wanted_metrics
 from bdt_core.errors import OutputError
-from bdt_core.report.blocks import Bullets, Facts, Section
+from bdt_core.fairness.flips import Sign
+from bdt_core.fairness.metric_results import BiasMetrics, Metric, group_name
+from bdt_core.metrics import CLARIFY
+from bdt_core.report.blocks import Block, Bullets, Cell, Column, Facts, Section, Table, Tone, cells, columns
+from bdt_core.report.wording import whole
 
+GROUPS_SHOWN = 20
+Side = Literal["worse", "better", "untold", "undefined"]
+
+_TABLES = (
+    ("Labels, before training", ("CI", "DPL", "CDDL", "KL", "JS", "LP", "TVD", "KS")),
+    ("Who gets favourable predictions", ("DPPL", "DI", "CDDPL", "FT")),
+    ("How well predictions fit", ("AD", "RD", "DCA", "DAR", "SD", "DCR", "DRR", "TE", "GE")),
+)
+_SIDES: dict[Side, str] = {
+    "worse": "worse off by",
+    "better": "better off by",
+    "untold": "cannot be told:",
+    "undefined": "undefined:",
+}
+_SIDE_BY_SIDE = 4
+_MIN_ROWS = 30
+_RATES = {
+    "prevalence": "Favourable labels",
+    "selection_rate": "Favourable predictions",
+    "true_positive_rate": "Recall",
+    "false_positive_rate": "False positive rate",
+    "positive_predictive_value": "Precision",
+    "accuracy": "Accuracy",
+}
+_TONES: dict[str, Tone] = {"worse": "harm", "better": "good", "undefined": "muted"}
 _CAUTION = (
     "A metric says that a group fares differently. Whether that is justified, and what causes it, it cannot say. Each "
     "interval holds for itself: of many intervals some miss by chance alone."
@@ -120,7 +149,7 @@ def build_clarify_page(analysis: ClarifyAnalysis, source: str) -> ClarifyPage:
     if first.prediction is not None:
         told.append(f"Prediction {first.prediction}.")
     told.append(f"{first.confidence * 100:.4g} % intervals.")
-    facets = [facet_section(i, found, wanted, analysis.signs) for i, found in enumerate(analysis.metrics.values(), 1)]
+    facets = [_facet_section(i, found, wanted, analysis.signs) for i, found in enumerate(analysis.metrics.values(), 1)]
     page: ClarifyPage = _printable(
         ClarifyPage(
             name=source,
@@ -147,7 +176,7 @@ def _reading(analysis: ClarifyAnalysis) -> Section:
         f"The flip test (FT) has its sign {flip}.",
     )
     names = wanted_metrics(analysis)
-    said = tuple((one, f"No bias: {READINGS[one].no_bias:g}; {meaning(one, analysis.signs)}") for one in names)
+    said = tuple((one, f"No bias: {CLARIFY[one].no_bias:g}; {meaning(one, analysis.signs)}") for one in names)
     return Section("reading", "How to read the metrics", (Bullets(points), Facts(said)))
 
 
@@ -165,3 +194,224 @@ def _printable(x: Any) -> Any:
     if is_dataclass(x) and not isinstance(x, type):
         return type(x)(**{one.name: _printable(getattr(x, one.name)) for one in fields(x)})
     return x
+
+
+def _facet_section(place: int, found: BiasMetrics, wanted: Sequence[str], signs: Sign) -> Section:
+    """Everything about one facet.
+
+    Parameters
+    ----------
+    place : int
+        Of the facet among all, from 1.
+    found : BiasMetrics
+    wanted : sequence of str
+        Metrics that were asked for.
+    signs : {"paper", "smclarify"}
+    """
+    groups = largest(found)
+    blocks: list[Block] = [Facts(tuple(_counts(found, groups)))]
+    if (rates := _rates_table(found)) is not None:
+        blocks.append(rates)
+    for title, names in metric_tables():
+        shown = [one for one in names if one in wanted]
+        if shown:
+            blocks += _metric_tables(title, shown, found, groups, signs)
+    ranges = [one for one in found.metrics if one.kind == "range"]
+    if ranges and len(found["selection_rate"].values) > 1:
+        blocks.append(_ranges_table(ranges, found.confidence))
+    d = who(found, 0) if len(found["CI"].values) == 1 else f"{found.facet}: each value"
+    return Section(f"facet-{place}", f"{d} against everybody else", tuple(blocks))
+
+
+def _counts(found: BiasMetrics, groups: Sequence[int]) -> Iterator[tuple[str, str]]:
+    yield "Rows", words.count(found.rows)
+    for column, n in found.missing.items():
+        if n:
+            yield f"Without a value of {column}", f"{words.count(n)} rows, in no metric"
+    names = ", ".join(group_name(found["CI"].values[i]) for i in groups)
+    yield ("d", names if len(groups) == 1 else f"each group in turn: {names}")
+    yield "a", "everybody else with a known value"
+    if found.group is not None:
+        yield "Strata", found.group
+
+
+def _rates_table(found: BiasMetrics) -> Table | None:
+    """Rates of every group; nothing but its size of a group with few rows."""
+    sizes = found["selection_rate" if found.prediction is not None else "prevalence"].n
+    names = [one for one in _RATES if any(x is not None for x in found[one].estimate)]
+    groups = sorted(range(len(sizes)), key=lambda i: -sizes[i])[:GROUPS_SHOWN]
+    if not names or not groups:
+        return None
+    rows = []
+    for i in groups:
+        few = sizes[i] < _MIN_ROWS
+        shown = [Cell(words.NOTHING, tone="muted") if few else _rate(found[one], i) for one in names]
+        note = f"fewer than {_MIN_ROWS} rows: not printed" if few else ""
+        rows.append(cells(Cell(found["selection_rate"].names[i], note=note), words.count(int(sizes[i])), *shown))
+    more = len(sizes) - len(groups)
+    return Table(
+        f"Rates of the groups, with {found.confidence * 100:.4g} % intervals"
+        + (f"; {more} smaller groups stand in metrics.csv" if more else ""),
+        (*columns("Group", "#Rows"), *(Column(_RATES[one], number=True) for one in names)),
+        tuple(rows),
+    )
+
+
+def _rate(metric: Metric, i: int) -> Cell:
+    if metric.estimate[i] is None:
+        return Cell("undefined", note=metric.undefined_reason[i] or "", tone="muted")
+    low, high = (words.percent(one).removesuffix(" %") for one in (metric.low[i], metric.high[i]))
+    return Cell(words.percent(metric.estimate[i]), note=whole(f"[{low} to {high}]"))
+
+
+def _metric_tables(
+    title: str, names: Sequence[str], found: BiasMetrics, groups: Sequence[int], signs: Sign
+) -> Iterator[Table]:
+    """One d with an explanation beside it; several side by side."""
+    several = len(groups) > 1
+    for start in range(0, len(groups), _SIDE_BY_SIDE):
+        part = groups[start : start + _SIDE_BY_SIDE]
+        heads = [Column(group_name(found["CI"].values[i]) if several else "Value", number=True) for i in part]
+        rows = [
+            cells(
+                Cell(name, note=CLARIFY[name].title),
+                *(_value(name, found[name], 0 if name == "GE" else i, signs) for i in part),
+                f"{CLARIFY[name].no_bias:g}",
+                *(() if several else (meaning(name, signs),)),
+            )
+            for name in names
+        ]
+        yield Table(
+            title + (f": groups {start + 1} to {start + len(part)} of {len(groups)}" if len(groups) > _SIDE_BY_SIDE
+                     else ""),
+            (Column("Metric"), *heads, Column("No bias", number=True), *(() if several else columns("What it says"))),
+            tuple(rows),
+        )  # fmt: skip
+
+
+def _value(name: str, metric: Metric, i: int, signs: Sign) -> Cell:
+    if metric.estimate[i] is None:
+        return Cell("undefined", note=metric.undefined_reason[i] or "", tone="muted")
+    limits = metric.low[i], metric.high[i]
+    note = "" if None in limits else whole(f"[{figure(limits[0], name)} to {figure(limits[1], name)}]")
+    tone = _TONES.get(side_of(metric, i, signs), "")
+    return Cell(figure(metric.estimate[i], name), note=note, tone=tone)
+
+
+def _ranges_table(ranges: Sequence[Metric], confidence: float) -> Table:
+    """Differences and ratios over all groups at once."""
+    by_name = {one.name: one for one in ranges}
+    rows = []
+    for one in ranges:
+        name = one.name.removesuffix("_difference")
+        if name == one.name:
+            continue
+        ratio = by_name[f"{name}_ratio"]
+        left_out = ", ".join(map(group_name, one.excluded[:GROUPS_SHOWN]))
+        note = f"without {left_out}: too few rows" if left_out else ""
+        rows.append(
+            cells(Cell(words.capital(name.replace("_", " ")), note=note), _over_all(one), _over_all(ratio),
+                  words.p_number(one.p_value))
+        )  # fmt: skip
+    return Table(
+        f"All groups together: largest difference and smallest ratio, with {confidence * 100:.4g} % intervals",
+        columns("Rate", "#Difference", "#Ratio", "#p of equal rates"),
+        tuple(rows),
+    )
+
+
+def _over_all(metric: Metric) -> Cell:
+    one = metric.only
+    if one.estimate is None:
+        return Cell("undefined", note=one.undefined_reason or "", tone="muted")
+    known = one.low is not None and one.high is not None
+    note = whole(f"[{words.number(one.low)} to {words.number(one.high)}]") if known else ""
+    return Cell(words.number(one.estimate), note=note)
+
+
+def metric_tables() -> list[tuple[str, tuple[str, ...]]]:
+    """Clarify's metrics as they stand together, with the title of each table."""
+    listed = {name for _, names in _TABLES for name in names}
+    others = tuple(name for name in CLARIFY if name not in listed)
+    return [*_TABLES, *([("Others", others)] if others else [])]
+
+
+def wanted_metrics(analysis: ClarifyAnalysis) -> list[str]:
+    """Names of the metrics that were asked for, in the order of the report."""
+    found = {
+        metric["name"]
+        for section in ("pre_training_bias_metrics", "post_training_bias_metrics")
+        for entries in analysis.analysis.get(section, {"facets": {}})["facets"].values()
+        for entry in entries
+        for metric in entry["metrics"]
+    }
+    return [name for _, names in metric_tables() for name in names if name in found]
+
+
+def summary_lines(analysis: ClarifyAnalysis) -> list[str]:
+    """For each d: by which metrics it is worse off, interval and all, and by which better."""
+    wanted = wanted_metrics(analysis)
+    lines = []
+    for found in analysis.metrics.values():
+        groups = largest(found)
+        for i in groups:
+            told = "; ".join(_answers(found, wanted, i, analysis.signs)) or "no metric with a direction was asked for"
+            lines.append(f"{who(found, i)}: {told}.")
+        if len(groups) < len(found["CI"].values):
+            lines.append(f"{len(found['CI'].values) - len(groups)} smaller groups stand in metrics.csv only.")
+    return lines
+
+
+def _answers(found: BiasMetrics, wanted: Sequence[str], i: int, signs: Sign) -> Iterator[str]:
+    sides: dict[Side, list[str]] = {side: [] for side in _SIDES}
+    for name in wanted:
+        if name != "GE" and (CLARIFY[name].worse or found[name].estimate[i] is None):
+            sides[side_of(found[name], i, signs)].append(name)
+    for side, names in sides.items():
+        if names:
+            yield f"{_SIDES[side]} {', '.join(names)}"
+
+
+def who(found: BiasMetrics, i: int) -> str:
+    """One d with its facet."""
+    value = group_name(found["CI"].values[i])
+    return f"{found.facet} {value}" if value.startswith((">", "<=")) else f"{found.facet} = {value}"
+
+
+def side_of(metric: Metric, i: int, signs: Sign) -> Side:
+    """On which side of no bias the whole interval lies."""
+    low, high, reading = metric.low[i], metric.high[i], CLARIFY[metric.name]
+    worse = -reading.worse if metric.name == "FT" and signs == "smclarify" else reading.worse
+    if metric.estimate[i] is None:
+        return "undefined"
+    if low is None or high is None or not worse or low <= reading.no_bias <= high:
+        return "untold"
+    return "worse" if (low > reading.no_bias) == (worse > 0) else "better"
+
+
+def meaning(name: str, signs: Sign) -> str:
+    """What a metric says on the side that is worse for d."""
+    means = CLARIFY[name].means
+    return means.replace("above 0", "below 0") if name == "FT" and signs == "smclarify" else means
+
+
+def figure(x: float | None, name: str) -> str:
+    """A metric's value with the digits that are compared with Clarify's; signed where the sign means something.
+
+    Examples
+    --------
+    >>> figure(0.200158, "DPL"), figure(-0.0074, "DAR"), figure(0.32939, "DI"), figure(math.inf, "TE")
+    ('+0.2002', '−0.0074', '0.3294', 'infinite')
+    """
+    if x is None or not math.isfinite(x):
+        return words.number(x)
+    size = f"{abs(x):.4f}" if abs(x) < 1000 else words.number(abs(x))
+    if float(size.replace(",", "")) == 0.0:
+        return size
+    return f"{words.MINUS if x < 0 else '+' if CLARIFY[name].signed else ''}{size}"
+
+
+def largest(found: BiasMetrics) -> list[int]:
+    """Places of the largest d's, at most so many as a page can hold, in their own order."""
+    n = found["CI"].n
+    return sorted(sorted(range(len(n)), key=lambda i: -n[i])[:GROUPS_SHOWN])

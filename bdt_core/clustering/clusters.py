@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from bdt_core.result import Result
 from bdt_core.spec import AuditSpec, Clustering
 from bdt_core.table.audit_table import AuditTable
 from bdt_core.table.rows import Rows
+
+if TYPE_CHECKING:
+    from bdt_core.shards.table import ShardedTable
 
 Progress = Callable[[int, int], None]
 
@@ -108,20 +111,12 @@ def find_clusters(train: Rows, settings: Clustering, progress: Progress | None =
         random_state=train.spec.split.random_state,
     )
     refits = settings.stability + SEEDS if settings.stability else 0
-    splits_tried = _part(progress, 0, settings.max_iter + refits)
     # What looks at single rows does so on a sample of a large table: rules and stability.
-    shown = train.sample(train.spec.large_rows) if train.is_large else train.in_memory()
-    if isinstance(train, AuditTable) or not train.is_large:
-        rows = train if isinstance(train, AuditTable) else shown
-        model.fit(rows.X, rows.y, progress=splits_tried)
-    else:
-        from bdt_core.clustering.sharded import fit_sharded
-        from bdt_core.shards.table import ShardedTable
-
-        assert isinstance(train, ShardedTable)
-        fit_sharded(model, train, progress=splits_tried)
+    shown = train.sample(train.spec.large_rows)
+    fitted = shown if shown.audited_rows == train.audited_rows else train
+    _fit(model, fitted, _part(progress, 0, settings.max_iter + refits))
     X, y = shown.X, shown.y
-    labels = model.predict(X) if train.is_large else model.labels_
+    labels = model.labels_ if fitted is shown else model.predict(X)
     stability = None
     if settings.stability:
         stability = measure_stability(
@@ -146,6 +141,16 @@ def find_clusters(train: Rows, settings: Clustering, progress: Progress | None =
         stability=stability,
         shown_rows=len(y),
     )
+
+
+def _fit(model: HBAC, rows: Rows, progress: Progress | None) -> None:
+    """Find the clusters of rows where they are."""
+    if isinstance(rows, AuditTable):
+        model.fit(rows.X, rows.y, progress=progress)
+        return
+    from bdt_core.clustering.sharded import fit_sharded
+
+    fit_sharded(model, cast("ShardedTable", rows), progress=progress)
 
 
 def _part(progress: Progress | None, before: int, total: int) -> Progress | None:

@@ -7,9 +7,6 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Protocol
 
-import numpy as np
-import numpy.typing as npt
-
 from bdt_core.clustering.outcome import Moments
 from bdt_core.clustering.split import Prototypes, Splits
 
@@ -18,7 +15,7 @@ Progress = Callable[[int, int], object]
 
 @dataclass
 class Grown:
-    """A node while the tree grows; its rows are the range from start to stop of the splitter's order.
+    """A node while the tree grows.
 
     Attributes
     ----------
@@ -26,13 +23,13 @@ class Grown:
         1 for the root, 2 k and 2 k + 1 for the children of k: where the node stands, whatever else was split.
     label : int
         Numbered by creation; the first child keeps its parent's.
+    memory : object
+        What the splitter wants to remember of the node.
     """
 
     id: int
     parent: int | None
     position: int
-    start: int
-    stop: int
     moments: Moments
     gap: Fraction
     label: int
@@ -50,24 +47,20 @@ class Grown:
 
 @dataclass(frozen=True)
 class Halves:
-    """A proposed split of a node's rows, and each side's centre.
-
-    Who goes to side b stands in ``sides``, unless the rows are elsewhere.
-    """
+    """A proposed split of a node's rows, each side's centre, and what the splitter wants to remember of it."""
 
     split: Splits
     centre_a: Prototypes
     centre_b: Prototypes
-    sides: npt.NDArray[np.bool_] | None = None
     memory_a: Any = None
     memory_b: Any = None
 
 
 class Splitter(Protocol):
-    """Holds the rows of the table, and their bias variable, in an order in which every node is a range."""
+    """Holds the rows of the table, and their bias variable, wherever they are; it knows nodes by their position."""
 
     def centre(self) -> tuple[Prototypes, Any]:
-        """Centre of all rows, and what the splitter wants to remember of the root."""
+        """Centre of all rows, and what to remember of the root."""
 
     def moments(self) -> Moments:
         """Moments of all rows' bias variable, higher is worse."""
@@ -79,10 +72,10 @@ class Splitter(Protocol):
         """Moments of the bias variable on side b of a proposed split."""
 
     def partition(self, node: Grown, halves: Halves, *, last: bool) -> None:
-        """Move the node's rows on side a to the front of its range and those on side b to the back.
+        """Keep a proposed split: from now on each side is a node. After the ``last`` one no other is proposed."""
 
-        After the ``last`` split only their order is asked for.
-        """
+    def moments_of_nodes(self, grown: list[Grown]) -> list[tuple[float, float]]:
+        """Mean and standard deviation of the bias variable in each node, in its own units."""
 
 
 def grow(
@@ -96,9 +89,9 @@ def grow(
 ) -> list[Grown]:
     """Hierarchical bias-aware clustering (Misztal-Radecka & Indurkhya 2021).
 
-    Repeatedly take the leaf with the largest standard deviation of y that was not tried before, and split it in
-    two; keep the split when both parts have at least ``min_rows`` rows and one of them has a gap that is at
-    least its parent's plus ``margin`` standard deviations of y.
+    Repeatedly take the leaf with the largest standard deviation of y that was not tried before (of equal ones that
+    with the lowest label), and split it in two; keep the split when both parts have at least ``min_rows`` rows and
+    one of them has a gap that is at least its parent's plus ``margin`` standard deviations of y.
 
     Parameters
     ----------
@@ -119,7 +112,7 @@ def grow(
     """
     whole = splitter.moments()
     centre, memory = splitter.centre()
-    nodes = [Grown(0, None, 1, 0, whole.rows, whole, Fraction(0), 0, centre, memory=memory)]
+    nodes = [Grown(0, None, 1, whole, Fraction(0), 0, centre, memory=memory)]
     step = Fraction(margin * whole.std)
     labels = 1
     for attempt in range(max_iter):
@@ -148,13 +141,11 @@ def grow(
 def _adopt(
     nodes: list[Grown], node: Grown, halves: Halves, a: Moments, b: Moments, whole: Moments, new_label: int
 ) -> None:
-    middle = node.start + a.rows
     first = Grown(
-        len(nodes), node.id, 2 * node.position, node.start, middle, a, a.gap(whole), node.label,
-        halves.centre_a, memory=halves.memory_a,
-    )  # fmt: skip
+        len(nodes), node.id, 2 * node.position, a, a.gap(whole), node.label, halves.centre_a, memory=halves.memory_a
+    )
     second = Grown(
-        len(nodes) + 1, node.id, 2 * node.position + 1, middle, node.stop, b, b.gap(whole), new_label,
+        len(nodes) + 1, node.id, 2 * node.position + 1, b, b.gap(whole), new_label,
         halves.centre_b, memory=halves.memory_b,
     )  # fmt: skip
     node.accepted = True

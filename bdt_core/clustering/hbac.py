@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from numbers import Integral
 from typing import Any, Literal, Self
 
@@ -15,13 +12,15 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import NotFittedError
 
 from bdt_core.clustering.checks import bias_variable, checked_settings, settled_method
-from bdt_core.clustering.finish import finish, labels_of_rows, moments_of_nodes
 from bdt_core.clustering.grow import grow
 from bdt_core.clustering.outcome import whole_numbers
-from bdt_core.clustering.split import Layout, MapBlocks
-from bdt_core.clustering.splitters import CompiledSplitter, ReferenceSplitter
-from bdt_core.clustering.tree import ClusterTree
+from bdt_core.clustering.reference import ReferenceSplitter
+from bdt_core.clustering.rows import AllRows, BlockRows, RowsInMemory, content_hashes, row_numbers, varying_columns
+from bdt_core.clustering.split import Layout
+from bdt_core.clustering.splitter import CompiledSplitter
+from bdt_core.clustering.tree import ClusterTree, finish, leaves_of
 from bdt_core.errors import DataError, SpecError
+from bdt_core.shards.pool import threads
 from bdt_core.table.encoding import Encoded, Encoder, Kind, as_frame, column_kind
 
 FORMAT = "bdt.hbac/1"
@@ -207,47 +206,53 @@ class HBAC(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         HBAC
             Itself.
         """
-        settings = checked_settings(self)
         layout = Layout.of(encoder)
-        whole = whole_numbers(y, self.better)
-        min_rows = settings.min_rows(table.rows)
-        with _threads(table) as map_blocks:
-            splitter: CompiledSplitter | ReferenceSplitter
-            if self.engine == "bdt":
-                splitter = CompiledSplitter(
-                    table,
-                    whole,
-                    layout,
-                    n_init=self.n_init,
-                    seed=settings.seed,
-                    min_rows=min_rows,
-                    map_blocks=map_blocks,
-                )
-            else:
-                splitter = ReferenceSplitter(
-                    table, whole, encoder, layout, method=method, n_init=self.n_init, seed=settings.seed
-                )
-            grown = grow(
-                splitter,
-                max_iter=self.max_iter,
-                min_rows=min_rows,
-                margin=float(self.margin),
-                count_hopeless=self.engine == "reference",
-                progress=progress,
-            )
-        order = splitter.order
-        del table, splitter
-        self.labels_ = labels_of_rows(grown, order)
-        tree = finish(grown, moments_of_nodes(grown, order, y), self.better, encoder, layout)
-        return self.adopt(tree, encoder, method)
+        with threads(table.rows * (len(table.numeric) + len(table.codes)), THREADED_CELLS) as map_blocks:
+            hashes = content_hashes(table, varying_columns(table), map_blocks)
+            whole = whole_numbers(y, self.better)
+            block = BlockRows(table, whole, y, row_numbers(table.rows), hashes, layout, map_blocks)
+            leaves = self.grow_tree(RowsInMemory(block), encoder, method, progress=progress)
+        self.labels_ = block.labels(leaves)
+        return self
 
-    def adopt(self, tree: ClusterTree, encoder: Encoder, method: str, *, named: bool = False) -> Self:
-        """Take over a tree that was grown elsewhere, for example on rows in shards."""
-        self.tree_ = tree
+    def grow_tree(
+        self, rows: AllRows, encoder: Encoder, method: str, *, progress: Callable[[int, int], object] | None = None
+    ) -> list[int]:
+        """Find the clusters of rows that are encoded already, wherever they are; ``labels_`` is not set.
+
+        Parameters
+        ----------
+        rows : AllRows
+            In memory for the engine "reference".
+        encoder : Encoder
+            What encoded them.
+        method : {"kmeans", "kmodes", "kprototypes"}
+        progress : callable, optional
+
+        Returns
+        -------
+        list of int
+            Position of each cluster in the tree, in the order of the labels.
+        """
+        settings = checked_settings(self)
+        min_rows = settings.min_rows(rows.rows)
+        if self.engine == "bdt":
+            splitter = CompiledSplitter(rows, n_init=self.n_init, seed=settings.seed, min_rows=min_rows)
+        else:
+            splitter = ReferenceSplitter(rows, encoder, method=method, n_init=self.n_init, seed=settings.seed)
+        grown = grow(
+            splitter,
+            max_iter=self.max_iter,
+            min_rows=min_rows,
+            margin=float(self.margin),
+            count_hopeless=self.engine == "reference",
+            progress=progress,
+        )
+        self.tree_ = finish(grown, splitter.moments_of_nodes(grown), self.better, encoder, rows.layout)
         self.encoder_ = encoder
         self.method_ = method
-        self._set_shape(named=named)
-        return self
+        self._set_shape(named=False)
+        return [node.position for node in leaves_of(grown)]
 
     def fit_predict(self, X: Any, y: Any, **fit_params: Any) -> npt.NDArray[np.int64]:
         """Find the clusters and return the label of each training row."""
@@ -332,17 +337,6 @@ class HBAC(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
-
-
-@contextmanager
-def _threads(table: Encoded) -> Iterator[MapBlocks]:
-    """``map`` for small tables, a thread pool's for large ones."""
-    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if cpus == 1 or table.rows * (len(table.numeric) + len(table.codes)) < THREADED_CELLS:
-        yield map
-        return
-    with ThreadPoolExecutor(cpus) as pool:
-        yield pool.map
 
 
 def _has_names(table: Any) -> bool:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -13,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from bdt_core.clustering.hbac import HBAC
-from bdt_core.table.encoding import Encoded
+from bdt_core.shards.pool import threads
 
 MOST_ROWS = 100_000
 SEEDS = 5
@@ -114,7 +112,7 @@ def measure_stability(
         chosen = np.random.default_rng([random_state, 1]).choice(table.rows, rows, replace=False)
         judged = np.sort(chosen)
     labels = (model.labels_ if labels is None else labels)[judged]
-    judged_table = _take(table, judged)
+    judged_table = table.take(judged)
 
     def refit(number: int) -> NDArray[np.int64]:
         """Contingency of the clusters with those of one refit, whose draw is its own whatever runs beside it."""
@@ -123,12 +121,12 @@ def measure_stability(
         drawn = rng.integers(0, table.rows, rows) if is_bootstrap else judged
         seed = random_state + (0 if is_bootstrap else number + 1)
         again = clone(model).set_params(min_cluster_size=share, random_state=seed)
-        again.fit_encoded(_take(table, drawn), y[drawn], model.encoder_, model.method_)
+        again.fit_encoded(table.take(drawn), y[drawn], model.encoder_, model.method_)
         return _contingency(labels, again.tree_.route(judged_table), model.n_clusters_, again.n_clusters_)
 
     shared = []
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        for one in pool.map(refit, range(bootstraps + seeds)):
+    with threads() as in_threads:
+        for one in in_threads(refit, range(bootstraps + seeds)):
             shared.append(one)
             if progress is not None:
                 progress(len(shared), bootstraps + seeds)
@@ -176,14 +174,6 @@ def adjusted_rand(shared: NDArray[np.int64]) -> float:
 
 def _contingency(ours: NDArray[np.int64], theirs: NDArray[Any], n_ours: int, n_theirs: int) -> NDArray[np.int64]:
     return np.bincount(ours * n_theirs + theirs, minlength=n_ours * n_theirs).reshape(n_ours, n_theirs)
-
-
-def _take(table: Encoded, rows: NDArray[Any]) -> Encoded:
-    return replace(
-        table,
-        numeric=np.ascontiguousarray(table.numeric[:, rows]),
-        codes=np.ascontiguousarray(table.codes[:, rows]),
-    )
 
 
 def _share(model: HBAC, rows: int) -> float:

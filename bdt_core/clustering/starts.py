@@ -53,8 +53,7 @@ class Sample:
         """The sample that `draw_sample` makes of that size."""
         if len(self.weights) <= size:
             return self
-        columns = Encoded(self.table.numeric[:, :size].copy(), self.table.codes[:, :size].copy())
-        return Sample(columns, self.weights[:size], complete=False)
+        return Sample(self.table.take(np.arange(size)), self.weights[:size], complete=False)
 
     def statistics(self, layout: Layout) -> Statistics:
         """Of all its rows, S = 1."""
@@ -93,12 +92,13 @@ def candidates(
     first = _firsts(ordered)
     copies = np.diff(np.append(first, len(ordered)))[:size]
     chosen = start + where[order[first[:size]]]
-    rows = Encoded(table.numeric.take(chosen, axis=1), table.codes.take(chosen, axis=1))
-    return Candidates(ordered[first[:size]], copies, rows, len(first))
+    return Candidates(ordered[first[:size]], copies, table.take(chosen), len(first))
 
 
 def joined_candidates(parts: Sequence[Candidates], size: int) -> Candidates:
     """What `candidates` gives on all the rows of several parts."""
+    if len(parts) == 1:
+        return parts[0]
     hashes = np.concatenate([one.hashes for one in parts])
     order = np.argsort(hashes, kind="stable")
     first = _firsts(hashes[order])
@@ -107,9 +107,8 @@ def joined_candidates(parts: Sequence[Candidates], size: int) -> Candidates:
     numeric, codes = (
         np.concatenate([getattr(one.table, name) for one in parts], axis=1) for name in ("numeric", "codes")
     )
-    rows = Encoded(numeric.take(chosen, axis=1), codes.take(chosen, axis=1))
     distinct = max([len(first), *(one.distinct for one in parts)])
-    return Candidates(hashes[chosen], copies[:size], rows, distinct)
+    return Candidates(hashes[chosen], copies[:size], Encoded(numeric, codes).take(chosen), distinct)
 
 
 def _firsts(ordered: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
@@ -160,18 +159,10 @@ def starts(
     seconds = np.empty_like(firsts)
     by_density = int(len(layout.levels) > 0 and not layout.fields)
     if by_density:
-        in_order = np.arange(len(weights), dtype=np.uint64)
-        search = partial(
-            _densest,
-            sample.block,
-            codes=codes,
-            whole=total,
-            layout=layout,
-            ranks=in_order,
-            density=np.empty(len(weights)),
-        )
-        *_, firsts[0] = search(first=np.empty(0, dtype=np.int64))
-        *_, seconds[0] = search(first=codes[:, firsts[0]].astype(np.int64))
+        ranks, density = np.arange(len(weights), dtype=np.uint64), np.empty(len(weights))
+        dense = partial(densest, [sample.block], ranks, total, layout, density=density)
+        first = dense(first=np.empty(0, dtype=np.int64))
+        firsts[0], seconds[0] = first.rank, dense(first=first.codes).rank
     for index, first in enumerate(firsts[by_density:], by_density):
         apart = np.zeros(len(weights))
         for column in numeric:
@@ -199,55 +190,40 @@ class Dense:
         return self.score, -self.rank
 
 
-def densest_start(search: Callable[[Integers], Dense]) -> tuple[Prototypes, Prototypes]:
-    """The start by density (see `starts`) of all rows, where a sample's is not quite the same.
-
-    Of equally dense rows the one with the lower content hash counts, which does not depend on their order.
-
-    Parameters
-    ----------
-    search : callable
-        The densest row; given another row's codes, the one with the largest product of density and distance from it.
-    """
-    first = search(np.empty(0, dtype=np.int64)).codes
-    second = search(first).codes
-    a, b = (Prototypes(np.empty((1, 0)), codes[None, :]) for codes in (first, second))
-    return a, b
-
-
 def densest(
     blocks: Sequence[Block],
     ranks: npt.NDArray[np.uint64],
     whole: Statistics,
     layout: Layout,
-    map_blocks: MapBlocks = map,
-) -> Callable[[Integers], Dense]:
-    """The search that `densest_start` wants, on blocks of one table."""
-    codes = blocks[0].table.codes
-    density = np.empty(blocks[-1].stop)
-
-    def search(first: Integers) -> Dense:
-        best = partial(_densest, codes=codes, whole=whole, layout=layout, ranks=ranks, density=density, first=first)
-        score, rank, row = max(map_blocks(best, blocks))
-        return Dense(score, -rank, codes[:, row].astype(np.int64))
-
-    return search
-
-
-def _densest(
-    block: Block,
-    *,
-    codes: npt.NDArray[np.unsignedinteger[Any]],
-    whole: Statistics,
-    layout: Layout,
     first: Integers,
-    ranks: npt.NDArray[np.uint64],
     density: Floats,
-) -> tuple[float, int, int]:
-    """Density (see the kernel), rank, negated, and position of a block's densest row."""
+    map_blocks: MapBlocks = map,
+) -> Dense:
+    """The densest row; given another row's codes, that of the largest product of density and distance from it.
+
+    Parameters
+    ----------
+    blocks : sequence of Block
+        Of one table.
+    ranks : uint64 ndarray of shape (n,)
+        Of equally dense rows the one of lowest rank counts.
+    whole : Statistics
+        Of all rows, S = 1: how often each level occurs.
+    layout : Layout
+    first : int64 ndarray of shape (q,) or (0,)
+    density : float64 ndarray of shape (n,)
+        Written to when ``first`` is empty, else read.
+    map_blocks : map or the like
+    """
+    codes = blocks[0].table.codes
     counts, offsets = whole.counts[0], layout.offsets
-    score, row = row_kernels.densest(codes, block.start, block.stop, counts, offsets, first, ranks, density)
-    return score, -int(ranks[row]), row
+
+    def best(block: Block) -> tuple[float, int, int]:
+        score, row = row_kernels.densest(codes, block.start, block.stop, counts, offsets, first, ranks, density)
+        return score, -int(ranks[row]), row
+
+    score, rank, row = max(map_blocks(best, blocks))
+    return Dense(score, -rank, codes[:, row].astype(np.int64))
 
 
 def _draw(weights: Floats, uniform: Floats) -> npt.NDArray[np.intp]:

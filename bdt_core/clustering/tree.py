@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from bdt_core.clustering.split import Prototypes, Splits, assign
+from bdt_core.clustering.grow import Grown
+from bdt_core.clustering.split import Layout, Prototypes, Splits, assign
 from bdt_core.table.encoding import Encoded, Encoder
 
 NAMED_FEATURES = 3
@@ -169,10 +170,7 @@ class ClusterTree:
             if node.children is None or node.split is None:
                 continue
             here = np.flatnonzero(at == node.id)
-            if len(here) < table.rows:
-                part = Encoded(np.ascontiguousarray(table.numeric[:, here]), np.ascontiguousarray(table.codes[:, here]))
-            else:
-                part = table
+            part = table.take(here) if len(here) < table.rows else table
             at[here] = np.where(assign(part, 0, part.rows, node.split), node.children[1], node.children[0])
         labels = np.array([-1 if node.label is None else node.label for node in self.nodes], dtype=np.intp)
         return labels[at]
@@ -244,6 +242,62 @@ def _shares(name: str, here: Node, there: Node) -> str:
 
 def _level(level: float | str | None) -> str:
     return "missing" if level is None else f"'{level}'"
+
+
+def finish(
+    grown: list[Grown],
+    moments: Sequence[tuple[float, float]],
+    better: str,
+    encoder: Encoder,
+    layout: Layout,
+) -> ClusterTree:
+    """Number the leaves by falling gap, and say everything in the units of the table.
+
+    Parameters
+    ----------
+    grown : list of Grown
+    moments : sequence of (float, float)
+        Mean and standard deviation of the bias variable in each of them, in its own units.
+    better : {"lower", "higher"}
+    encoder : Encoder
+    layout : Layout
+
+    Returns
+    -------
+    ClusterTree
+    """
+    label_of = {node.id: label for label, node in enumerate(leaves_of(grown))}
+    nodes = []
+    rows, (mean_of_all, _) = grown[0].rows, moments[0]
+    for node, (mean, std) in zip(grown, moments, strict=True):
+        others = rows - node.rows
+        gap = rows * (mean - mean_of_all) / others if others else 0.0
+        prototype, missing = in_own_units(node.centre, encoder)
+        nodes.append(
+            Node(
+                id=node.id,
+                parent=node.parent,
+                children=node.children,
+                label=label_of.get(node.id),
+                rows=node.rows,
+                mean=mean,
+                std=std,
+                gap=(-gap if better == "higher" else gap) + 0.0,
+                accepted=node.accepted,
+                prototype=prototype,
+                missing=missing,
+                centre=node.centre,
+                split=node.split,
+            )
+        )
+    fields = tuple((column.name, flag) for column, flag in encoder.fields)
+    names = tuple(column.name for column in encoder.categorical)
+    return ClusterTree(tuple(nodes), layout.gamma, fields, names)
+
+
+def leaves_of(grown: list[Grown]) -> list[Grown]:
+    """The clusters in the order of their labels: by falling gap."""
+    return sorted((node for node in grown if node.children is None), key=lambda one: (-one.gap, one.id))
 
 
 def in_own_units(centre: Prototypes, encoder: Encoder) -> tuple[dict[str, float | str | None], dict[str, float]]:

@@ -12,7 +12,8 @@ from bdt_core.fairness.from_counts import metrics_from_counts
 from bdt_core.fairness.from_rows import bias_metrics
 from bdt_core.fairness.local_law_144 import ImpactTable, impact_ratios
 from bdt_core.fairness.metric_results import BiasMetrics, DeclaredTest, Estimate, Metric, declared_tests
-from bdt_core.fairness.score_calculator import BiasScore, bias_score_from_rates
+from bdt_core.fairness.score_calculator import bias_score_from_rates
+from bdt_core.fairness.score_parts import BiasScore
 from bdt_core.fairness.uniform_guidelines import FourFifths, four_fifths
 
 __all__ = [

@@ -1,54 +1,137 @@
-"""Area under the ROC curve per group: the one metric, beside the flip test, that needs the rows."""
+"""Area under the ROC curve per group, from how often each score occurs: a metric that needs the rows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from bdt_core.fairness.coding import Threshold, code_column, column, numbers
 from bdt_core.fairness.confusion import Positive, favourable
 from bdt_core.fairness.counting import code_groups
-from bdt_core.fairness.counts import CountTable
+from bdt_core.fairness.counts import OUTSIDE, CountTable
 from bdt_core.fairness.measured import Measured, measured
-from bdt_core.inference import area_under_curve
+from bdt_core.inference.auc import area_under_curve_of_counts
+from bdt_core.table.source_blocks import SourceBlocks
+
+STEPS = 65_535
+"""Scores are rounded to so many steps of their range, which keeps scores of four decimals from 0 to 1 apart."""
+_ALL_STEPS: NDArray[Any] = np.arange(STEPS + 1, dtype=np.uint16)
 
 
-def auc_by_group(
-    frame: pd.DataFrame,
+@dataclass(frozen=True)
+class ScoreCounts:
+    """How often each score occurs in a group, by label.
+
+    Attributes
+    ----------
+    scores : ndarray of float64 or uint16, shape (scores,)
+        Those that occur, rising; numbers of steps where they are rounded.
+    negative, positive : ndarray of int64, shape (scores,)
+        Rows with each score.
+    """
+
+    scores: NDArray[Any]
+    negative: NDArray[np.int64]
+    positive: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """Whose scores are counted, and from where to where they are rounded, if they are."""
+
+    table: CountTable
+    positive: Positive
+    thresholds: Mapping[str, Threshold]
+    span: tuple[float, float] | None
+
+
+def count_scores(
+    source: SourceBlocks,
     table: CountTable,
     *,
+    rounded: bool,
     positive: Positive = 1,
-    alpha: float = 0.05,
     thresholds: Mapping[str, Threshold] | None = None,
-) -> Measured:
-    """Chance that a row with a positive label scores above one with a negative label, inside each group.
+) -> list[ScoreCounts]:
+    """Count the scores of each group.
 
     Parameters
     ----------
-    frame : DataFrame
+    source : SourceBlocks
         The rows that `table` counted.
     table : CountTable
-        Of known rows, with a score and a label.
+        Of its known rows, with a score and a label.
+    rounded : bool
+        Whether scores are rounded, so that there are not too many, to 65,535 steps from 0 to 1, or of their own range
+        where that is wider: those of no more than four decimals from 0 to 1 stay as they are.
     positive : value, values or Threshold
         Favourable labels.
-    alpha : float
-        Intervals (DeLong's) have confidence 1 - alpha.
     thresholds : mapping of column to Threshold, optional
         As given to `count_rows`.
 
     Returns
     -------
-    Measured
-        One entry per group of the table, in [0, 1]; .5 tells nothing. Weights are not used.
+    list of ScoreCounts
+        One per group of the table. Weights are not used.
     """
     assert table.score is not None
+    span = None
+    if rounded:
+        span = (0.0, 1.0)
+        if table.counts[..., OUTSIDE].any():
+            spans = source.map_source_blocks(partial(_span, score=table.score))
+            span = min(0.0, *(low for low, _ in spans)), max(1.0, *(high for _, high in spans))
+    head = replace(table, **table.each_sum(lambda array: array[:0]))  # the counts are of no use to the blocks
+    blocks = source.map_source_blocks(partial(_count_block, asked=_Asked(head, positive, thresholds or {}, span)))
+    return [_added(several) for several in zip(*blocks, strict=True)]
+
+
+def auc_by_group(counts: Sequence[ScoreCounts], alpha: float) -> Measured:
+    """Chance that a row with a positive label scores above one with a negative label, inside each group.
+
+    Parameters
+    ----------
+    counts : sequence of ScoreCounts
+    alpha : float
+        Intervals (DeLong's) have confidence 1 - alpha.
+
+    Returns
+    -------
+    Measured
+        One entry per group, in [0, 1]; .5 tells nothing.
+    """
+    found = [area_under_curve_of_counts(one.positive, one.negative, alpha=alpha) for one in counts]
+    reasons = []
+    for one in found:
+        missing = "positive" if not one.n_a else "negative" if not one.n_b else None
+        reasons.append(None if missing is None else f"nobody with a {missing} label and a score")
+    areas = [[np.nan if x is None else x for x in (one.auc, one.low, one.high)] for one in found]
+    estimate, low, high = np.array(areas, dtype=np.float64).reshape(-1, 3).T
+    n, events = np.array([(one.n_a + one.n_b, one.n_a) for one in found], dtype=np.float64).reshape(-1, 2).T
+    return measured(estimate, (low, high), reasons, n, events)
+
+
+def _span(frame: pd.DataFrame, score: str) -> tuple[float, float]:
+    """Smallest and largest finite score."""
+    values = numbers(column(frame, score), score)
+    values = values[np.isfinite(values)]
+    return float(values.min(initial=np.inf)), float(values.max(initial=-np.inf))
+
+
+def _count_block(frame: pd.DataFrame, asked: _Asked) -> list[ScoreCounts]:
+    """Scores of a block, group by group."""
+    table, cuts = asked.table, asked.thresholds
+    assert table.score is not None
     assert table.label is not None
-    cuts = thresholds or {}
     scores = numbers(column(frame, table.score), table.score)
     label = code_column(frame, table.label, cuts.get(table.label))
-    good = favourable(label.levels, positive)[label.codes]
+    good = favourable(label.levels, asked.positive)[label.codes]
     known = column(frame, table.label).notna().to_numpy() & np.isfinite(scores)
     for name in (table.prediction, table.stratum):
         if name is not None:
@@ -57,16 +140,32 @@ def auc_by_group(
     index = {group: i for i, group in enumerate(groups)}
     order = np.argsort(codes, kind="stable")
     ends = np.cumsum(np.bincount(codes, minlength=len(groups)))
-    areas, counts, reason = [], [], []
+    if asked.span is not None:
+        low, high = asked.span
+        scores = np.rint((np.where(known, scores, low) - low) / (high - low) * STEPS).astype(np.uint16)
+    found = []
     for group in table.groups:
         at = index.get(group)
         rows = order[:0] if at is None else order[ends[at - 1] if at else 0 : ends[at]]
         rows = rows[known[rows]]
-        result = area_under_curve(scores[rows][good[rows]], scores[rows][~good[rows]], alpha=alpha)
-        areas.append([np.nan if x is None else x for x in (result.auc, result.low, result.high)])
-        counts.append((result.n_a + result.n_b, result.n_a))
-        missing = "positive" if not result.n_a else "negative" if not result.n_b else None
-        reason.append(None if missing is None else f"nobody with a {missing} label and a score")
-    estimate, low, high = np.array(areas, dtype=np.float64).reshape(-1, 3).T
-    n, events = np.array(counts, dtype=np.float64).reshape(-1, 2).T
-    return measured(estimate, (low, high), reason, n, events)
+        found.append(_tallied(scores[rows], ~good[rows], good[rows]))
+    return found
+
+
+def _tallied(scores: NDArray[Any], negative: NDArray[Any], positive: NDArray[Any]) -> ScoreCounts:
+    """Rows with each score, from rows or from counts of scores that occur several times."""
+    if scores.dtype == np.uint16:  # steps are their own places: nothing has to be sorted
+        occurring, place = _ALL_STEPS, scores
+    else:
+        occurring, place = np.unique(scores, return_inverse=True)
+    sums = [np.bincount(place, one, minlength=occurring.size).astype(np.int64) for one in (negative, positive)]
+    occurs = sums[0] + sums[1] > 0
+    return ScoreCounts(occurring[occurs], sums[0][occurs], sums[1][occurs])
+
+
+def _added(several: Sequence[ScoreCounts]) -> ScoreCounts:
+    """Counts of one group in all blocks."""
+    scores, negative, positive = (
+        np.concatenate([getattr(one, name) for one in several]) for name in ("scores", "negative", "positive")
+    )
+    return several[0] if len(several) == 1 else _tallied(scores, negative, positive)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -12,30 +12,19 @@ from numpy.typing import NDArray
 from bdt_core.fairness.confusion import Cells, Floats
 from bdt_core.fairness.measured import Measured, first, measured_each, where, where_each
 from bdt_core.fairness.omnibus import equal_rates_p_value
-from bdt_core.fairness.rates import FALSE_NEGATIVE_SHARE, RATES, Rate, RateDefinition, evaluate_all
+from bdt_core.fairness.rates import Rate, evaluate_all
 from bdt_core.fairness.simultaneous import (
     contrasts_critical_value,
-    difference_limits,
     pairs_critical_value,
     range_of_pairs,
     ratio_limits,
     reference_critical_value,
-    wilson_limits,
 )
-from bdt_core.inference import koopman_interval, newcombe_interval
+from bdt_core.inference import difference_limits, koopman_interval, newcombe_interval, wilson_limits
+from bdt_core.metrics import CRITERIA, Change, Criterion, Proportion
 
 FEWEST_IN_DENOMINATOR = 10
 IS_REFERENCE = "the reference itself"
-
-RANGES = {
-    "demographic_parity": "selection_rate",
-    "equal_opportunity": "true_positive_rate",
-    "predictive_equality": "false_positive_rate",
-    "predictive_parity": "positive_predictive_value",
-    "accuracy_equality": "accuracy",
-}
-"""Fairness criteria that ask for one rate to be equal, and that rate."""
-
 
 _Interval = tuple[float, float, float]
 _UNDEFINED: _Interval = (math.nan, math.nan, math.nan)
@@ -65,7 +54,7 @@ class Range(NamedTuple):
 
 
 def against_reference(
-    definitions: Sequence[RateDefinition], cells: Cells, reference: int | None, alpha: float
+    rates: Sequence[Proportion], cells: Cells, reference: int | None, alpha: float
 ) -> list[AgainstReference]:
     """Compare rates of every group with those of one group, or of everybody else (None).
 
@@ -73,11 +62,11 @@ def against_reference(
     for all groups at once take Dunnett's critical value (one reference group) or Šidák's (everybody else), in
     Wilson's limits of each side joined by MOVER.
     """
-    if not definitions:
+    if not rates:
         return []
     groups = cells.rows.n.size
     rest = cells.total() - cells if reference is None else cells[np.full(groups, reference)]
-    rate, other = evaluate_all(definitions, cells), evaluate_all(definitions, rest)
+    rate, other = evaluate_all(rates, cells), evaluate_all(rates, rest)
     counts = (rate.effective_events, rate.effective_n, other.effective_events, other.effective_n)
     differences, ratios = newcombe_interval(*counts, 1.0 - alpha), koopman_interval(*counts, 1.0 - alpha)
     critical = _reference_critical(rate, reference, alpha)[:, None]
@@ -91,10 +80,10 @@ def against_reference(
         quotient = rate.estimate / other.estimate
     itself = where(np.arange(groups) == (-1 if reference is None else reference), IS_REFERENCE)
     empty = first(itself, where(cells.rows.n == 0, "no rows"))
-    nobody = where_each(rate.n == 0, [one.nobody for one in definitions])
-    nobody_else = where_each(other.n == 0, [f"{one.nobody} in the reference" for one in definitions])
+    nobody = where_each(rate.n == 0, [one.nobody for one in rates])
+    nobody_else = where_each(other.n == 0, [f"{one.nobody} in the reference" for one in rates])
     neither = (rate.events == 0) & (other.events == 0)
-    no_event = where_each(neither, ["0 in the group and in the reference"] * len(definitions))
+    no_event = where_each(neither, ["0 in the group and in the reference"] * len(rates))
     no_difference = [first(empty, one, another) for one, another in zip(nobody, nobody_else, strict=True)]
     no_ratio = [first(one, another) for one, another in zip(no_difference, no_event, strict=True)]
     own = (rate.n, rate.events)
@@ -118,10 +107,14 @@ def ranges_over_groups(
     Parameters
     ----------
     names : sequence of str
-        - Those of `RANGES`: of that rate.
-        - "equalized_odds": the larger difference and the smaller ratio of TPR and FPR. Each takes half of the error, so
-          that their intervals hold together; the p-values of the two alone are combined by Bonferroni.
-        - "treatment_equality": of FN / FP, whose limits are those of FN / (FN + FP).
+        Criteria of the registry (`bdt_core.metrics.CRITERIA`).
+
+        - Of one rate: of that rate.
+        - Of several, such as "equalized_odds": the larger difference and the smaller ratio of them. Each takes its
+          share of the error, so that their intervals hold together; the p-values of the rates alone are combined by
+          Bonferroni.
+        - Of what rises with a proportion, such as "treatment_equality", of FN / FP: its limits are those of that
+          proportion, FN / (FN + FP).
         - "calibration": of positives observed over positives expected (the sum of the scores): calibration in the
           large, 1 in every group when scores mean the same everywhere, whatever their prevalence. The scores are taken
           as given: Wilson's limits of the prevalence, divided by the mean score, hold the ratio of the people whose
@@ -136,71 +129,72 @@ def ranges_over_groups(
     min_rows : int
         Groups with fewer rows, or fewer than 10 in the denominator, are left out.
     """
-    criteria: dict[str, _Criterion] = {}
-    for name in names:
-        if name == "equalized_odds":
-            for rate in ("true_positive_rate", "false_positive_rate"):
-                criteria[rate] = _Criterion(RATES[rate], alpha / 2.0, test=False)
-        elif name == "treatment_equality":
-            criteria[name] = _Criterion(FALSE_NEGATIVE_SHARE, alpha, change=lambda share: share / (1.0 - share))
-        elif name == "calibration" and mean_score is not None:
-            criteria[name] = _Criterion(RATES["prevalence"], alpha, _over(mean_score), min_rows, test=False)
-        else:
-            criteria[name] = _Criterion(RATES[RANGES[name]], alpha)
-    found = dict(zip(criteria, _ranges(list(criteria.values()), cells, min_rows), strict=True))
-    if "equalized_odds" in names:
-        both = (found.pop("true_positive_rate"), found.pop("false_positive_rate"))
-        found["equalized_odds"] = _worse(both, (found["equal_opportunity"], found["predictive_equality"]))
-    return {name: found[name] for name in names}
+    compared = {name: _compared(CRITERIA[name], mean_score, alpha, min_rows) for name in names}
+    ranges = iter(_ranges([one for several in compared.values() for one in several], cells, min_rows))
+    return {name: _worst([next(ranges) for _ in several]) for name, several in compared.items()}
 
 
-class _Criterion(NamedTuple):
-    """A rate, or what rises with it group by group as `change` says (NaN: not in this group)."""
+class _Compared(NamedTuple):
+    """A proportion, or what rises with it group by group as `change` says (NaN: not in this group)."""
 
-    definition: RateDefinition
+    proportion: Proportion
     alpha: float
-    change: Callable[[Floats], Floats] = lambda share: share
+    change: Change
     fewest: int = FEWEST_IN_DENOMINATOR
     test: bool = True
 
 
-def _over(mean_score: Floats) -> Callable[[Floats], Floats]:
+def _compared(criterion: Criterion, mean_score: Floats | None, alpha: float, min_rows: int) -> list[_Compared]:
+    """What a criterion compares."""
+    if criterion.over_mean_score:
+        assert mean_score is not None
+        return [_Compared(one, alpha, _over(mean_score), min_rows, test=False) for one in criterion.of]
+    return [_Compared(one, alpha / len(criterion.of), criterion.change) for one in criterion.of]
+
+
+def _over(mean_score: Floats) -> Change:
     with np.errstate(divide="ignore", invalid="ignore"):
         scale = np.where(mean_score > 0, 1.0 / mean_score, np.nan)
     return lambda share: share * scale
 
 
-def _ranges(criteria: Sequence[_Criterion], cells: Cells, min_rows: int) -> list[Range]:
-    if not criteria:
+def _ranges(compared: Sequence[_Compared], cells: Cells, min_rows: int) -> list[Range]:
+    if not compared:
         return []
-    rate = evaluate_all([one.definition for one in criteria], cells)
-    fewest = np.array([one.fewest for one in criteria])[:, None]
+    rate = evaluate_all([one.proportion for one in compared], cells)
+    fewest = np.array([one.fewest for one in compared])[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
-        values = np.array([one.change(share) for one, share in zip(criteria, rate.estimate, strict=True)])
+        values = np.array([one.change(share) for one, share in zip(compared, rate.estimate, strict=True)])
     enough = (rate.n >= fewest) & (cells.rows.n >= min_rows) & (rate.effective_n > 0) & ~np.isnan(values)
     kept = enough.sum(axis=1).tolist()
     critical = [
         pairs_critical_value(groups, 1.0 - one.alpha) if groups > 1 else math.nan
-        for one, groups in zip(criteria, kept, strict=True)
+        for one, groups in zip(compared, kept, strict=True)
     ]
     events, n = np.where(enough, rate.effective_events, np.nan), np.where(enough, rate.effective_n, np.nan)
     limits = wilson_limits(events, n, np.array(critical)[:, None])
     with np.errstate(divide="ignore", invalid="ignore"):
         low, high = (
-            np.array([one.change(limit) for one, limit in zip(criteria, side, strict=True)]) for side in limits
+            np.array([one.change(limit) for one, limit in zip(compared, side, strict=True)]) for side in limits
         )
     values = np.where(enough, values, np.nan)
     finite = np.where(np.isinf(values).any(axis=1, keepdims=True), np.nan, values)  # infinite: no pairs to look at
     differences = range_of_pairs(finite, low, high, difference_limits)
     ratios = range_of_pairs(finite, low, high, ratio_limits)
     out = []
-    for i, one in enumerate(criteria):
+    p_values: dict[tuple[str, bytes], float | None] = {}
+    for i, one in enumerate(compared):
         among, excluded = values[i][enough[i]], ~enough[i] & (cells.rows.n > 0)
         if kept[i] < 2:
             reason = f"{kept[i]} group{'s' * (kept[i] != 1)} with enough rows; two are needed"
             out.append(Range(_UNDEFINED, _UNDEFINED, reason, excluded, None))
             continue
-        p_value = equal_rates_p_value(events[i][enough[i]], n[i][enough[i]]) if one.test else None
+        p_value = None
+        if one.test:
+            same = (one.proportion.name, enough[i].tobytes())  # a rate has one test, alone and as one of several
+            if same not in p_values:
+                p_values[same] = equal_rates_p_value(events[i][enough[i]], n[i][enough[i]])
+            p_value = p_values[same]
         largest, smallest = float(among.max()), float(among.min())
         of_differences, of_ratios = ((low[i], high[i]) for low, high in (differences, ratios))
         out.append(Range(*_extremes(largest, smallest, of_differences, of_ratios), excluded, p_value))
@@ -222,16 +216,18 @@ def _extremes(
     return difference, (smallest / largest, 1.0 / ratios[1], 1.0 / max(ratios[0], 1.0)), None
 
 
-def _worse(both: tuple[Range, Range], alone: tuple[Range, Range]) -> Range:
-    """The larger difference and the smaller ratio of two ranges, with the p-values of the same at the full alpha."""
-    excluded = both[0].excluded | both[1].excluded
-    reason = both[0].reason or both[1].reason
+def _worst(several: Sequence[Range]) -> Range:
+    """The largest difference and the smallest ratio of several ranges, whose p-values are combined by Bonferroni."""
+    if len(several) == 1:
+        return several[0]
+    excluded = np.logical_or.reduce([one.excluded for one in several])
+    reason = next((one.reason for one in several if one.reason is not None), None)
     if reason is not None:
         return Range(_UNDEFINED, _UNDEFINED, reason, excluded, None)
-    p_values = [one.p_value for one in alone if one.p_value is not None]
+    p_values = [one.p_value for one in several if one.p_value is not None]
     return Range(
-        tuple(max(one.difference[i] for one in both) for i in range(3)),  # type: ignore[arg-type]
-        tuple(min(one.ratio[i] for one in both) for i in range(3)),  # type: ignore[arg-type]
+        tuple(max(one.difference[i] for one in several) for i in range(3)),  # type: ignore[arg-type]
+        tuple(min(one.ratio[i] for one in several) for i in range(3)),  # type: ignore[arg-type]
         None,
         excluded,
         min(1.0, len(p_values) * min(p_values)) if p_values else None,

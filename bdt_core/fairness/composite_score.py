@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields, replace
 
 import numpy as np
 
 from bdt_core.errors import SpecError
-from bdt_core.fairness.confusion import Cells, Confusion, Floats, Positive, confusion_cells
+from bdt_core.fairness.confusion import Floats, Positive, confusion_cells
 from bdt_core.fairness.counts import CountTable
 from bdt_core.fairness.metric_results import group_name
-from bdt_core.fairness.pre_training import effective_rows
-from bdt_core.fairness.rates import RATES, evaluate
-from bdt_core.fairness.score_calculator import (
+from bdt_core.fairness.rates import evaluate
+from bdt_core.fairness.score_metrics import score_moments
+from bdt_core.fairness.score_parts import (
     DEFAULT_WEIGHTS,
     PARTS,
     BiasScore,
     check_weights,
     composed,
     factors,
+    noise_of,
     part_of,
+    with_interval,
     worse_than_chance,
 )
-from bdt_core.fairness.score_metrics import score_moments
-from bdt_core.fairness.simultaneous import pairs_critical_value, wilson_limits
-
-_DRAWS = 2_000
+from bdt_core.fairness.simultaneous import pairs_critical_value
+from bdt_core.inference import wilson_limits
+from bdt_core.metrics import RATES
 
 
 def bias_score(
@@ -118,33 +120,18 @@ def bias_score(
         rates["mean_score"], limits["mean_score"] = mean, (mean - critical * error, mean + critical * error)
     parts = tuple(part_of(name, rates[name], names, limits[name]) for name in PARTS if name in rates)
     result = composed(parts, used, rates["selection_rate"], names, [*notes, *worse_than_chance(rates, names)])
-    assert result.score is not None
-    noise = _noise(cells, moments, used, random_state)
     low, high = (
-        sum(
-            factor * (limit if limit is not None else 0.0)
-            for factor, limit in zip(factors(used), [getattr(part, end) for part in parts], strict=False)
-        )
+        sum(factor * (getattr(part, end) or 0.0) for factor, part in zip(factors(used), parts, strict=False))
         for end in ("low", "high")
     )
-    return BiasScore(
-        **{
-            **{name: getattr(result, name) for name in BiasScore.__dataclass_fields__},
-            "low": min(low, result.score),
-            "high": max(min(high, 1.0), result.score),
-            "confidence": 1.0 - alpha,
-            "noise_mean": float(noise.mean()),
-            "noise_high": float(np.quantile(noise, 0.95)),
-            "p_value": (1 + int((noise >= result.score - 1e-12).sum())) / (1 + noise.size),
-            "excluded": excluded,
-        }
-    )
+    noise = noise_of(cells, moments, used, random_state)
+    return with_interval(replace(result, excluded=excluded), (low, high), noise, alpha)
 
 
 def _undefined(
     reason: str, weights: tuple[float, float, float], names: tuple[str, ...], excluded: tuple[str, ...]
 ) -> BiasScore:
-    empty = dict.fromkeys(BiasScore.__dataclass_fields__)
+    empty = dict.fromkeys([one.name for one in fields(BiasScore)])
     return BiasScore(
         **{  # type: ignore[arg-type]
             **empty,
@@ -156,27 +143,3 @@ def _undefined(
             "warnings": (),
         }
     )
-
-
-def _noise(
-    cells: Cells, moments: tuple[Floats, Floats] | None, weights: tuple[float, float, float], random_state: int
-) -> Floats:
-    """Scores of tables in which every group has the pooled distribution."""
-    total = cells.weights
-    pooled = np.array([one.sum() for one in (total.tp, total.fp, total.fn, total.tn)])
-    # Groups in the order of their size: names do not enter the drawing.
-    sizes = np.sort(np.maximum(np.rint(effective_rows(cells)), 1.0)).astype(np.int64)
-    rng = np.random.default_rng(random_state)
-    drawn = rng.multinomial(sizes, pooled / pooled.sum(), size=(_DRAWS, sizes.size)).astype(np.float64)
-    counts = Confusion(*np.moveaxis(drawn, -1, 0))
-    values = []
-    for name in PARTS[:3]:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            values.append(RATES[name].events(counts) / RATES[name].among(counts))
-    if moments is not None:
-        errors = np.sort(moments[1])
-        values.append(rng.standard_normal((_DRAWS, errors.size)) * errors)
-    noise = np.zeros(_DRAWS)
-    for factor, value in zip(factors(weights), values, strict=False):
-        noise += factor * np.nan_to_num(np.nanmax(value, axis=1) - np.nanmin(value, axis=1))
-    return noise

@@ -18,14 +18,19 @@ from bdt_core.fairness.composite_score import bias_score
 from bdt_core.fairness.confusion import Positive
 from bdt_core.fairness.counting import MAX_CELLS, count_rows
 from bdt_core.fairness.counts import CountTable, Group
+from bdt_core.fairness.drawn_rows import draw_rows
 from bdt_core.fairness.from_counts import EVERYBODY_ELSE, LARGEST, metrics_from_counts
-from bdt_core.fairness.measured_rows import MeasuredRows, rows_to_measure
+from bdt_core.fairness.from_rows import MeasuredRows
 from bdt_core.fairness.metric_results import BiasMetrics, DeclaredTest, Metric, declared_tests, group_name
-from bdt_core.fairness.score_calculator import BiasScore
+from bdt_core.fairness.score_parts import BiasScore
+from bdt_core.metrics import CRITERIA
 from bdt_core.result import Result
 from bdt_core.spec import AuditSpec, Significance, parse_spec
-from bdt_core.table.source_blocks import SourceBlocks, in_blocks
+from bdt_core.table.source_blocks import SourceBlocks, in_blocks, in_one_frame
 from bdt_core.table.summaries import Drawn
+
+FLIP_ROWS = 50_000
+"""The flip test of a large table is made on so many rows: its time grows with more than their number."""
 
 
 @dataclass(frozen=True)
@@ -170,8 +175,8 @@ def compare_groups(
         Intervals are at 1 - `alpha`; groups with fewer than `min_rows` rows are not judged.
     source : DataFrame or SourceBlocks, optional
         The rows, for the two metrics that counts cannot give: AUC (with a score) and the flip test (with
-        `groups.similar_by`). Of more than `large_rows` rows AUC is computed from histograms of the scores (see
-        `bdt_core.fairness.from_blocks.count_scores`), and the flip test is made on rows drawn by a hash of the
+        `groups.similar_by`). Of more than `large_rows` rows the scores are rounded for AUC (see
+        `bdt_core.fairness.area_under_curve.count_scores`), and the flip test is made on rows drawn by a hash of the
         columns that it reads.
 
     Returns
@@ -185,11 +190,11 @@ def compare_groups(
     """
     spec = counts.spec.model_copy(update={"significance": settings})
     _check_reference(counts)
-    rows = rows_to_measure(source, counts.tables, spec)
+    rows = _rows_to_measure(source, counts.tables, spec)
     facets = tuple(_facet_metrics(table, spec, rows) for table in counts.tables)
     criteria = [metric.name for metric in facets[0].metrics.metrics if _has_test(metric)] if facets else []
     tests = declared_tests([one.metrics for one in facets], criteria, alpha=settings.alpha)
-    return GroupMetrics(spec, facets, tests, counts.notes, None if rows is None else rows.flips_on)
+    return GroupMetrics(spec, facets, tests, counts.notes, None if rows is None else rows.drawn)
 
 
 def score_groups(counts: GroupCounts, settings: Significance) -> GroupScores:
@@ -232,17 +237,38 @@ def favourable_values(spec: AuditSpec) -> tuple[Positive, Positive]:
     return cuts.get(label or "", value), cuts.get(prediction or "", value)
 
 
-def _facet_metrics(table: CountTable, spec: AuditSpec, rows_to_measure_on: MeasuredRows | None) -> FacetMetrics:
+def _rows_to_measure(
+    source: pd.DataFrame | SourceBlocks | None, tables: Sequence[CountTable], spec: AuditSpec
+) -> MeasuredRows | None:
+    """The rows that were counted, if they are at hand.
+
+    Of more than `large_rows` the scores are rounded, and the flip test is made on rows that are drawn.
+    """
+    if source is None or not tables:
+        return None
+    blocks, features = in_blocks(source), tuple(spec.groups.similar_by)
+    large = max(one.rows for one in tables) > spec.large_rows
+    if not features or tables[0].prediction is None:
+        return MeasuredRows(blocks, large)
+    if not large:
+        return MeasuredRows(blocks, large, in_one_frame(source), features)
+    named = [(*one.facets, one.label, one.prediction, one.stratum, *features) for one in tables]
+    names = [name for several in named for name in several if name is not None]
+    similar, rows = draw_rows(blocks, names, min(FLIP_ROWS, spec.large_rows))
+    return MeasuredRows(blocks, large, similar, features, Drawn(len(similar), rows))
+
+
+def _facet_metrics(table: CountTable, spec: AuditSpec, measured_rows: MeasuredRows | None) -> FacetMetrics:
     known = table.known()
     rows = tuple(known.counts.sum(axis=(1, 2, 3, 4)).tolist())
     alpha, min_rows = spec.significance.alpha, spec.significance.min_rows
     judged = max(sum(n >= min_rows for n in rows), 1)
-    alone = _metrics(table, spec, rows_to_measure_on, alpha)
+    alone = _metrics(table, spec, measured_rows, alpha)
     if judged == 1:
         return FacetMetrics(alone, known.groups, rows)
     # Bonferroni: at alpha / groups each, the limits hold for all groups at once. Ranges and comparisons with a
     # reference have sharper ones of their own.
-    strict = _metrics(table, spec, rows_to_measure_on, alpha / judged)
+    strict = _metrics(table, spec, measured_rows, alpha / judged)
     return FacetMetrics(
         replace(
             alone,
@@ -258,15 +284,14 @@ def _facet_metrics(table: CountTable, spec: AuditSpec, rows_to_measure_on: Measu
     )
 
 
-def _metrics(table: CountTable, spec: AuditSpec, rows_to_measure_on: MeasuredRows | None, alpha: float) -> BiasMetrics:
+def _metrics(table: CountTable, spec: AuditSpec, measured_rows: MeasuredRows | None, alpha: float) -> BiasMetrics:
     positive, positive_prediction = favourable_values(spec)
     from_rows = None
-    if rows_to_measure_on is not None:
-        from_rows = rows_to_measure_on.measured(
+    if measured_rows is not None:
+        from_rows = measured_rows.measured(
             table,
             positive=positive,
             positive_prediction=positive_prediction,
-            features=spec.groups.similar_by,
             alpha=alpha,
             thresholds=_thresholds(spec),
         )
@@ -340,7 +365,9 @@ def _as_text(group: Value | list[Value]) -> str:
 
 
 def _has_test(metric: Metric) -> bool:
-    return metric.kind == "range" and metric.name.endswith("_difference") and metric.name != "equalized_odds_difference"
+    """Whether it is the range of one rate; the test of several is made of theirs."""
+    name = metric.name.removesuffix("_difference")
+    return metric.kind == "range" and name in CRITERIA and len(CRITERIA[name].of) == 1
 
 
 def _thresholds(spec: AuditSpec) -> Mapping[str, Threshold]:

@@ -1,32 +1,43 @@
-"""Every metric from a count table, in the order of the report."""
+"""Every metric from a count table, in the order of the report: rates of groups, Clarify's metrics, comparisons with a
+reference, ranges over groups."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import repeat
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bdt_core.errors import SpecError, did_you_mean
 from bdt_core.fairness.coding import Threshold, Value, canonical, values_of
-from bdt_core.fairness.confusion import Cells, Positive, confusion_cells
-from bdt_core.fairness.counts import CountTable
-from bdt_core.fairness.facet_contrasts import FacetValues, facet_contrasts
-from bdt_core.fairness.measured import Measured
-from bdt_core.fairness.metric_results import BiasMetrics, group_name
+from bdt_core.fairness.comparisons import against_reference, ranges_over_groups
+from bdt_core.fairness.conditional_disparity import Outcome, conditional_disparity, outcomes_by_stratum
+from bdt_core.fairness.confusion import Cells, Floats, Positive, confusion_cells, favourable
+from bdt_core.fairness.counts import FIXED_POINT, CountTable, Group
+from bdt_core.fairness.facet_contrasts import FacetContrasts, FacetValues, facet_contrasts
+from bdt_core.fairness.measured import Measured, first, measured_each, nothing, where, where_each
+from bdt_core.fairness.metric_results import BiasMetrics, Kind, Metric, group_name
+from bdt_core.fairness.post_training import generalized_entropy, post_training_metrics
+from bdt_core.fairness.pre_training import pre_training_metrics
+from bdt_core.fairness.rates import evaluate_all
 from bdt_core.fairness.report_notes import notes
-from bdt_core.fairness.report_sections import (
-    POST_TRAINING,
-    PRE_TRAINING,
-    clarify_metrics,
-    group_rates,
-    range_metrics,
-    reference_metrics,
+from bdt_core.fairness.score_metrics import score_metrics, score_moments
+from bdt_core.metrics import (
+    CLARIFY,
+    CRITERIA,
+    GROUP_METRICS,
+    RATES,
+    SCORES,
+    Criterion,
+    Proportion,
+    in_order_of_results,
+    of_stage,
 )
-from bdt_core.fairness.score_metrics import score_moments
 
-__all__ = ["EVERYBODY_ELSE", "LARGEST", "POST_TRAINING", "PRE_TRAINING", "metrics_from_counts"]
-
+_NO_LABEL, _NO_PREDICTION = "no label column was named", "no prediction column was named"
+_NO_SCORE, _NEEDS_ROWS = "no score column was named", "needs the rows, not only counts"
 EVERYBODY_ELSE = "everybody else"
 LARGEST = "largest group"
 
@@ -94,10 +105,10 @@ def metrics_from_counts(
     at_reference = _reference(known, reference, cells)
     scores = score_moments(known)
     metrics = [
-        *group_rates(known, cells, positive, alpha, given),
-        *clarify_metrics(known, cells, contrasts, positive, positive_prediction, distribution, alpha, given),
-        *reference_metrics(known, cells, at_reference, alpha),
-        *range_metrics(known, cells, None if scores is None else scores[0], alpha, min_rows),
+        *_group_rates(known, cells, positive, alpha, given),
+        *_clarify_metrics(known, cells, contrasts, positive, positive_prediction, distribution, alpha, given),
+        *_reference_metrics(known, cells, at_reference, alpha),
+        *_range_metrics(known, cells, None if scores is None else scores[0], alpha, min_rows),
     ]
     return BiasMetrics(
         facets=table.facets,
@@ -130,3 +141,192 @@ def _reference(table: CountTable, reference: Value | tuple[Value, ...], cells: C
             f"{did_you_mean(group_name(group), [*known, LARGEST, EVERYBODY_ELSE])}"
         )
     return table.groups.index(group)
+
+
+def _group_rates(
+    table: CountTable, cells: Cells, positive: Positive, alpha: float, given: Mapping[str, Measured]
+) -> list[Metric]:
+    """Rates of each group, and the metrics of its scores; `given` are those that were computed from the rows."""
+    size = len(table.groups)
+    proportions = {**RATES, **{name: one.of for name, one in SCORES.items() if one.of is not None}}
+    rates = evaluate_all(list(proportions.values()), cells)
+    low, high = rates.interval(1.0 - alpha)
+    no_rows = where(cells.rows.n == 0, "no rows")
+    nobody = where_each(rates.n == 0, [one.nobody for one in proportions.values()])
+    found = measured_each(rates.estimate, (low, high), [first(no_rows, one) for one in nobody], rates.n, rates.events)
+    out = {} if table.score is None else score_metrics(table, positive, alpha)
+    for (name, proportion), one in zip(proportions.items(), found, strict=True):
+        lacks = _lacks(table, proportion)
+        out[name] = nothing(size, lacks, cells.rows.n) if lacks else _changed(name, one)
+    lacks_score = _NO_SCORE if table.score is None else _NO_LABEL if table.label is None else _NEEDS_ROWS
+    unknown = nothing(size, lacks_score, cells.rows.n)
+    return _metrics("rate", table.groups, {name: given.get(name) or out.get(name, unknown) for name in GROUP_METRICS})
+
+
+def _changed(name: str, share: Measured) -> Measured:
+    """A metric that rises with a proportion; a rate is the proportion itself."""
+    if name in RATES:
+        return share
+    change = SCORES[name].change
+    return share._replace(estimate=change(share.estimate), low=change(share.low), high=change(share.high))
+
+
+def _clarify_metrics(
+    table: CountTable,
+    cells: Cells,
+    contrasts: FacetContrasts,
+    positive: Positive,
+    positive_prediction: Positive | None,
+    distribution: str,
+    alpha: float,
+    given: Mapping[str, Measured],
+) -> list[Metric]:
+    """Clarify's metrics of each d against everybody else; `given` are those that were computed from the rows."""
+    d = cells if contrasts.members is None else cells.combined(contrasts.members)
+    a = cells.total()[np.zeros(d.rows.n.size, dtype=np.intp)] - d
+    size = len(contrasts.values)
+    good = favourable(table.labels, positive)
+    out: dict[str, Measured] = {}
+    if table.label is None:
+        imbalance = pre_training_metrics(d, a, d.weights.n[:, None], a.weights.n[:, None], alpha)["CI"]
+        out.update({name: nothing(size, _NO_LABEL, d.rows.n) for name in of_stage("pre_training")})
+        out["CI"] = imbalance
+    else:
+        labels = (table.counts if table.weights is None else table.weights / FIXED_POINT).sum(axis=(1, 3, 4))
+        if distribution == "two":
+            labels = np.stack([labels[:, ~good].sum(1), labels[:, good].sum(1)], axis=1)
+        if not labels.shape[1]:  # no known row at all
+            labels = np.zeros((len(table.groups), 1))
+        of_d = contrasts.of_d(labels.astype(np.float64))
+        out.update(pre_training_metrics(d, a, of_d, labels.sum(axis=0) - of_d, alpha))
+        out["CDDL"] = _disparity(table, contrasts, good, "label", alpha)
+    if table.prediction is None:
+        out.update({name: nothing(size, _NO_PREDICTION, d.rows.n) for name in of_stage("post_training")})
+    else:
+        out.update(post_training_metrics(d, a, alpha))
+        if table.label is None:
+            for name in of_stage("post_training"):
+                rate = CLARIFY[name].rate
+                if rate is None or RATES[rate].needs_label:
+                    out[name] = nothing(size, _NO_LABEL, d.rows.n)
+        chosen = favourable(table.predictions, positive if positive_prediction is None else positive_prediction)
+        out["CDDPL"] = _disparity(table, contrasts, chosen, "prediction", alpha)
+        out["FT"] = nothing(size, "no features were named for the flip test", d.rows.n)
+    unknown = nothing(size, _NEEDS_ROWS, d.rows.n)
+    names = [name for stage in ("pre_training", "post_training") for name in of_stage(stage) if name != "GE"]
+    metrics = _metrics("clarify", contrasts.values, {name: given.get(name) or out.get(name, unknown) for name in names})
+    lacks = _lacks(table, RATES["accuracy"])
+    whole = cells.total()
+    entropy = nothing(1, lacks, whole.rows.n) if lacks else generalized_entropy(whole, alpha)
+    return [*metrics, *_metrics("clarify", ((),), {"GE": entropy})]
+
+
+def _reference_metrics(table: CountTable, cells: Cells, reference: int | None, alpha: float) -> list[Metric]:
+    """Differences and ratios of every rate, against the group at a position or everybody else (None)."""
+    rates = [one for one in RATES.values() if not _lacks(table, one)] if table.groups else []
+    found = against_reference(rates, cells, reference, alpha)
+    differences = _metrics(
+        "difference",
+        table.groups,
+        {f"{one.name}_difference": against.difference for one, against in zip(rates, found, strict=True)},
+        together=[one.difference_together for one in found],
+    )
+    ratios = _metrics(
+        "ratio",
+        table.groups,
+        {f"{one.name}_ratio": against.ratio for one, against in zip(rates, found, strict=True)},
+        together=[one.ratio_together for one in found],
+    )
+    return [one for pair in zip(differences, ratios, strict=True) for one in pair]
+
+
+def _range_metrics(
+    table: CountTable, cells: Cells, mean_score: Floats | None, alpha: float, min_rows: int
+) -> list[Metric]:
+    """The largest difference and the smallest ratio over all groups with enough rows, by every criterion.
+
+    `mean_score`, of shape (groups,), is NaN where undefined.
+    """
+    criteria = [name for name in in_order_of_results() if not _lacks_for(table, CRITERIA[name], mean_score)]
+    found = ranges_over_groups(criteria, cells, mean_score, alpha, min_rows)
+    if not found:
+        return []
+    names = [f"{name}_{kind}" for name in found for kind in ("difference", "ratio")]
+    parts = [part for one in found.values() for part in (one.difference, one.ratio)]
+    estimate, low, high = np.array(parts).T[:, :, None]
+    reasons_of = [
+        [one.reason or ("0 in every group" if np.isnan(part[0]) else None)]
+        for one in found.values()
+        for part in (one.difference, one.ratio)
+    ]
+    n, events = (np.full_like(estimate, total.sum()) for total in (cells.rows.n, cells.rows.positives))
+    results = measured_each(estimate, (low, high), reasons_of, n, events)
+    tests = [
+        (one.p_value, tuple(group for group, out in zip(table.groups, one.excluded.tolist(), strict=True) if out))
+        for one in found.values()
+        for _ in range(2)
+    ]
+    return _metrics("range", ((),), dict(zip(names, results, strict=True)), tests=tests)
+
+
+def _lacks_for(table: CountTable, criterion: Criterion, mean_score: Floats | None) -> bool:
+    """Whether something is missing that a criterion needs."""
+    return (criterion.over_mean_score and mean_score is None) or any(_lacks(table, one) for one in criterion.of)
+
+
+def _disparity(
+    table: CountTable, contrasts: FacetContrasts, good: NDArray[np.bool_], outcome: Outcome, alpha: float
+) -> Measured:
+    if table.stratum is None:
+        return nothing(len(contrasts.values), "no group column was named to compare within")
+    outcomes = outcomes_by_stratum(table, good, outcome, weighted=True)
+    d = contrasts.of_d(outcomes)
+    return conditional_disparity(d, outcomes.sum(axis=0) - d, alpha)
+
+
+def _metrics(
+    kind: Kind,
+    values: tuple[Group, ...],
+    found: Mapping[str, Measured],
+    *,
+    together: Sequence[tuple[Floats, Floats]] | None = None,
+    tests: Sequence[tuple[float | None, tuple[Group, ...]]] | None = None,
+) -> list[Metric]:
+    """Metrics by name as the report has them: tuples, with None for NaN, and wherever the estimate is NaN."""
+    if not found:
+        return []
+    limits: list[tuple[Floats, ...]] = [(one.estimate, one.low, one.high) for one in found.values()]
+    if together is not None:
+        limits = [(*own, *of_all) for own, of_all in zip(limits, together, strict=True)]
+    numbers = np.array(limits)  # metrics x parts x groups
+    listed: list[list[list[float | None]]] = numbers.tolist()
+    missing = np.isnan(numbers)
+    for metric, part, place in zip(*(one.tolist() for one in np.nonzero(missing | missing[:, :1])), strict=True):
+        listed[metric][part][place] = None
+    counts = np.array([(one.n, one.events) for one in found.values()]).tolist()
+    return [
+        Metric(
+            name=name,
+            kind=kind,
+            values=values,
+            estimate=tuple(parts[0]),
+            low=tuple(parts[1]),
+            high=tuple(parts[2]),
+            undefined_reason=tuple(one.reason),
+            n=tuple(n),
+            events=tuple(events),
+            together_low=tuple(parts[3]) if together is not None else None,
+            together_high=tuple(parts[4]) if together is not None else None,
+            p_value=p_value,
+            excluded=excluded,
+        )
+        for (name, one), parts, (n, events), (p_value, excluded) in zip(
+            found.items(), listed, counts, tests or repeat((None, ()), len(found)), strict=True
+        )
+    ]
+
+
+def _lacks(table: CountTable, proportion: Proportion) -> str | None:
+    if proportion.needs_label and table.label is None:
+        return _NO_LABEL
+    return _NO_PREDICTION if proportion.needs_prediction and table.prediction is None else None

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
 
 from bdt_core.errors import DataError, SpecError
-from bdt_core.fairness.area_under_curve import auc_by_group
+from bdt_core.fairness.area_under_curve import ScoreCounts, auc_by_group, count_scores
 from bdt_core.fairness.coding import Threshold, Value, code_column, column
 from bdt_core.fairness.confusion import Positive, favourable
 from bdt_core.fairness.counting import code_groups, count_rows
@@ -19,6 +20,10 @@ from bdt_core.fairness.flips import Sign, flip_test, usable_features
 from bdt_core.fairness.from_counts import LARGEST, metrics_from_counts
 from bdt_core.fairness.measured import Measured, measured, nothing
 from bdt_core.fairness.metric_results import BiasMetrics
+from bdt_core.table.source_blocks import SourceBlocks, in_blocks
+
+if TYPE_CHECKING:
+    from bdt_core.table.summaries import Drawn
 
 
 def bias_metrics(
@@ -105,13 +110,12 @@ def bias_metrics(
         weight=weight,
         thresholds=thresholds,
     )
-    from_rows = measured_from_rows(
-        frame,
+    rows = MeasuredRows(in_blocks(frame), similar=frame if features else None, features=tuple(features or ()))
+    from_rows = rows.measured(
         table,
         positive=positive,
         positive_prediction=positive_prediction,
         facet_values=facet_values,
-        features=features,
         flip_sign=flip_sign,
         alpha=alpha,
         thresholds=thresholds,
@@ -129,42 +133,71 @@ def bias_metrics(
     )
 
 
-def measured_from_rows(
-    frame: pd.DataFrame,
-    table: CountTable,
-    *,
-    positive: Positive = 1,
-    positive_prediction: Positive | None = None,
-    facet_values: FacetValues | None = None,
-    features: Sequence[str] | None = None,
-    flip_sign: Sign = "paper",
-    alpha: float = 0.05,
-    thresholds: Mapping[str, Threshold] | None = None,
-) -> dict[str, Measured]:
-    """Compute the two metrics that counts cannot give: "auc" with a score and a label, "FT" with features.
+@dataclass(frozen=True)
+class MeasuredRows:
+    """The rows behind counts, for the two metrics that counts cannot give.
 
-    Parameters
+    Attributes
     ----------
-    frame : DataFrame
-        The rows of which `table` was counted.
-    table : CountTable
-    thresholds : mapping of column to Threshold, optional
-        Those with which it was counted.
-
-    Returns
-    -------
-    dict of str to Measured
-        For `metrics_from_counts`; see `bias_metrics` for the other parameters.
+    source : SourceBlocks
+        All rows, of which AUC is computed.
+    rounded : bool
+        Whether their scores are rounded, as those of a large table are.
+    similar : DataFrame or None
+        The rows of the flip test: all, or those that were drawn.
+    features : tuple of str
+        Columns that make rows similar.
+    drawn : Drawn or None
+        How many rows were drawn.
     """
-    cuts = thresholds or {}
-    known = table.known()
-    found: dict[str, Measured] = {}
-    if table.score is not None and table.label is not None:
-        found["auc"] = auc_by_group(frame, known, positive=positive, alpha=alpha, thresholds=cuts)
-    if features and table.prediction is not None:
-        wanted = positive if positive_prediction is None else positive_prediction
-        found["FT"] = _flip_tests(frame, known, facet_values, wanted, features, flip_sign, alpha, cuts)
-    return found
+
+    source: SourceBlocks
+    rounded: bool = False
+    similar: pd.DataFrame | None = None
+    features: tuple[str, ...] = ()
+    drawn: Drawn | None = None
+    _scores: dict[tuple[str, ...], list[ScoreCounts]] = field(default_factory=dict)
+
+    def measured(
+        self,
+        table: CountTable,
+        *,
+        positive: Positive = 1,
+        positive_prediction: Positive | None = None,
+        facet_values: FacetValues | None = None,
+        flip_sign: Sign = "paper",
+        alpha: float = 0.05,
+        thresholds: Mapping[str, Threshold] | None = None,
+    ) -> dict[str, Measured]:
+        """Compute "auc" per group, with a score and a label, and "FT" per facet value, with features.
+
+        Parameters
+        ----------
+        table : CountTable
+            Of all rows.
+        thresholds : mapping of column to Threshold, optional
+            Those with which it was counted.
+
+        Returns
+        -------
+        dict of str to Measured
+            For `metrics_from_counts`; see `bias_metrics` for the other parameters.
+        """
+        cuts = thresholds or {}
+        known = table.known()
+        found: dict[str, Measured] = {}
+        if table.score is not None and table.label is not None:
+            if table.facets not in self._scores:  # they are asked for at several alphas
+                self._scores[table.facets] = count_scores(
+                    self.source, known, rounded=self.rounded, positive=positive, thresholds=cuts
+                )
+            found["auc"] = auc_by_group(self._scores[table.facets], alpha)
+        if self.similar is not None and table.prediction is not None:
+            of_prediction = positive if positive_prediction is None else positive_prediction
+            found["FT"] = _flip_tests(
+                self.similar, known, facet_values, of_prediction, self.features, flip_sign, alpha, cuts
+            )
+        return found
 
 
 def _thresholds(

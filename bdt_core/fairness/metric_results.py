@@ -12,8 +12,8 @@ import pandas as pd
 from bdt_core.errors import SpecError, did_you_mean
 from bdt_core.fairness.coding import Level
 from bdt_core.fairness.counts import Group
-from bdt_core.fairness.rates import SHORT_NAMES
 from bdt_core.inference import adjust_p_values
+from bdt_core.metrics import full_names
 from bdt_core.result import Result
 
 Kind = Literal["rate", "clarify", "difference", "ratio", "range"]
@@ -164,7 +164,7 @@ class BiasMetrics(Result):
         return " & ".join(self.facets)
 
     def __getitem__(self, name: str) -> Metric:
-        wanted = SHORT_NAMES.get(name.lower(), name)
+        wanted = full_names().get(name.lower(), name)
         for metric in self.metrics:
             if metric.name == wanted:
                 return metric

@@ -12,20 +12,10 @@ import numpy as np
 from bdt_core.fairness.confusion import Cells, Confusion, Floats
 from bdt_core.fairness.measured import Measured, first, measured, reasons, where
 from bdt_core.fairness.pre_training import rate_differences
-from bdt_core.fairness.rates import FALSE_NEGATIVE_SHARE, RATES, evaluate
-from bdt_core.fairness.simultaneous import contrasts_critical_value, difference_limits
-from bdt_core.inference import koopman_interval
-
-# Metric, rate, and whether it is a - d (True) or d - a. Positive values are against d for DPPL and RD. The blog
-# prints SD and DRR as a - d; Clarify's code and its guide have d - a.
-_DIFFERENCES = (
-    ("DPPL", "selection_rate", True),
-    ("RD", "true_positive_rate", True),
-    ("SD", "true_negative_rate", False),
-    ("DAR", "positive_predictive_value", True),
-    ("DRR", "negative_predictive_value", False),
-    ("AD", "accuracy", True),
-)
+from bdt_core.fairness.rates import evaluate
+from bdt_core.fairness.simultaneous import contrasts_critical_value
+from bdt_core.inference import difference_limits, koopman_interval
+from bdt_core.metrics import FALSE_NEGATIVE_SHARE, RATES
 
 
 def post_training_metrics(d: Cells, a: Cells, alpha: float) -> dict[str, Measured]:
@@ -49,8 +39,7 @@ def post_training_metrics(d: Cells, a: Cells, alpha: float) -> dict[str, Measure
     (Zou & Donner 2008): for DCA and DCR those of the logarithm of a ratio of overlapping counts by the delta
     method, for TE Wilson's limits of FN / (FN + FP).
     """
-    names, rates, a_minus_d = zip(*_DIFFERENCES, strict=True)
-    out = dict(zip(names, rate_differences([RATES[rate] for rate in rates], d, a, a_minus_d, alpha), strict=True))
+    out = rate_differences("post_training", d, a, alpha)
     out["DI"] = _disparate_impact(d, a, alpha)
     out["DCA"] = _conditional(d, a, lambda c: (c.tp, c.fn, c.fp), "nobody with a positive prediction", True, alpha)
     out["DCR"] = _conditional(d, a, lambda c: (c.tn, c.fp, c.fn), "nobody with a negative prediction", False, alpha)

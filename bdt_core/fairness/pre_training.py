@@ -5,16 +5,17 @@ d are the rows of a facet value, a all others with a known one. Pd and Pa are th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 from scipy import special
 
 from bdt_core.fairness.confusion import Cells, Floats, kish_rows
 from bdt_core.fairness.measured import Measured, first, measured, measured_each, reasons
-from bdt_core.fairness.rates import RATES, Rate, RateDefinition, evaluate_all
-from bdt_core.fairness.simultaneous import contrasts_critical_value, difference_limits, wilson_limits
-from bdt_core.inference import newcombe_interval, wilson_interval
+from bdt_core.fairness.rates import Rate, evaluate_all
+from bdt_core.fairness.simultaneous import contrasts_critical_value
+from bdt_core.inference import difference_limits, newcombe_interval, wilson_interval, wilson_limits
+from bdt_core.metrics import CLARIFY, RATES
 
 
 def pre_training_metrics(d: Cells, a: Cells, labels_d: Floats, labels_a: Floats, alpha: float) -> dict[str, Measured]:
@@ -51,7 +52,7 @@ def pre_training_metrics(d: Cells, a: Cells, labels_d: Floats, labels_a: Floats,
     low, high = wilson_interval(effective_d, effective_d + effective_a, 1.0 - alpha)
     out = {
         "CI": measured(imbalance, (1.0 - 2.0 * high, 1.0 - 2.0 * low), no_d, d.rows.n + a.rows.n, d.rows.n),
-        "DPL": rate_differences([RATES["prevalence"]], d, a, [True], alpha)[0],
+        **rate_differences("pre_training", d, a, alpha),
     }
     smallest, largest = _label_gaps(p_d, p_a, effective_d, effective_a, alpha)
     gap = np.abs(p_a - p_d)
@@ -68,25 +69,24 @@ def pre_training_metrics(d: Cells, a: Cells, labels_d: Floats, labels_a: Floats,
 
 
 def rate_differences(
-    definitions: Sequence[RateDefinition], d: Cells, a: Cells, a_minus_d: Sequence[bool], alpha: float
-) -> list[Measured]:
-    """Differences of several rates, a - d or d - a, with Newcombe's interval."""
-    of_d, of_a = evaluate_all(definitions, d), evaluate_all(definitions, a)
-    turned = np.array(a_minus_d)[:, None]
+    stage: Literal["pre_training", "post_training"], d: Cells, a: Cells, alpha: float
+) -> dict[str, Measured]:
+    """Clarify's metrics of a stage that are differences of one rate, a - d or d - a, with Newcombe's interval."""
+    metrics = {name: one for name, one in CLARIFY.items() if one.stage == stage and one.of_d and one.rate is not None}
+    rates = [RATES[one.rate] for one in metrics.values() if one.rate is not None]
+    of_d, of_a = evaluate_all(rates, d), evaluate_all(rates, a)
+    d_first = np.array([one.of_d > 0 for one in metrics.values()])[:, None]
     plus, minus = (
-        Rate(*(np.where(turned, one, other) for one, other in zip(first_side, second_side, strict=True)))
-        for first_side, second_side in ((of_a, of_d), (of_d, of_a))
+        Rate(*(np.where(d_first, one, other) for one, other in zip(first_side, second_side, strict=True)))
+        for first_side, second_side in ((of_d, of_a), (of_a, of_d))
     )
     low, high = newcombe_interval(
         plus.effective_events, plus.effective_n, minus.effective_events, minus.effective_n, 1.0 - alpha
     )
     gap = plus.estimate - minus.estimate
     empty = reasons(d.rows.n == 0, a.rows.n == 0, "no rows")
-    no_rate = [
-        first(empty, reasons(of_d.n[i] == 0, of_a.n[i] == 0, definition.nobody))
-        for i, definition in enumerate(definitions)
-    ]
-    return measured_each(gap, (low, high), no_rate, of_d.n, of_d.events)
+    no_rate = [first(empty, reasons(of_d.n[i] == 0, of_a.n[i] == 0, rate.nobody)) for i, rate in enumerate(rates)]
+    return dict(zip(metrics, measured_each(gap, (low, high), no_rate, of_d.n, of_d.events), strict=True))
 
 
 def effective_rows(cells: Cells) -> Floats:

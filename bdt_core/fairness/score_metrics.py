@@ -9,10 +9,8 @@ from bdt_core.fairness.confusion import Floats, Positive, favourable
 from bdt_core.fairness.counting import MAX_WEIGHT
 from bdt_core.fairness.counts import FIXED_POINT, OUTSIDE, SCORE_BINS, CountTable
 from bdt_core.fairness.measured import Measured, first, measured, nothing, where
-from bdt_core.fairness.simultaneous import contrasts_critical_value, wilson_limits
-from bdt_core.inference import mean_interval
-
-SCORE_METRICS = ("mean_score", "brier_score", "calibration_error", "observed_to_expected")
+from bdt_core.fairness.simultaneous import contrasts_critical_value
+from bdt_core.inference import mean_interval, wilson_limits
 
 
 def score_metrics(table: CountTable, positive: Positive, alpha: float) -> dict[str, Measured]:

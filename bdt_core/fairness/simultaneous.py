@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import special
 
 Floats = NDArray[np.float64]
@@ -161,21 +161,6 @@ def contrasts_critical_value(contrasts: int, confidence: float = 0.95) -> float:
     return float(special.ndtri(0.5 + 0.5 * confidence ** (1.0 / max(contrasts, 1))))
 
 
-def difference_limits(
-    a: Floats, low_a: Floats, high_a: Floats, b: Floats, low_b: Floats, high_b: Floats
-) -> tuple[Floats, Floats]:
-    """Interval of a - b from the limits of each (MOVER: method of variance estimates recovery).
-
-    With Wilson's limits this is Newcombe's interval.
-
-    References
-    ----------
-    Zou, G. Y., Donner, A. (2008). Statistics in Medicine 27, 1693-1702.
-    """
-    with np.errstate(invalid="ignore"):
-        return a - b - np.hypot(a - low_a, high_b - b), a - b + np.hypot(high_a - a, b - low_b)
-
-
 def ratio_limits(
     a: Floats, low_a: Floats, high_a: Floats, b: Floats, low_b: Floats, high_b: Floats
 ) -> tuple[Floats, Floats]:
@@ -266,18 +251,6 @@ def _front(first: Floats, second: Floats) -> NDArray[np.intp]:
         layers.append(order[is_best])
         order = order[~is_best]
     return np.concatenate(layers)
-
-
-def wilson_limits(events: Floats, n: Floats, critical: ArrayLike) -> tuple[Floats, Floats]:
-    """Wilson's limits at critical values that broadcast against the counts; NaN without rows."""
-    z = np.asarray(critical, dtype=np.float64)
-    square = z * z
-    with np.errstate(divide="ignore", invalid="ignore"):
-        centre = (events + 0.5 * square) / (n + square)
-        half = z / (n + square) * np.sqrt(np.maximum(events * (n - events) / n, 0.0) + 0.25 * square)
-    low = np.where(events == 0, 0.0, np.maximum(centre - half, 0.0))
-    high = np.where(events == n, 1.0, np.minimum(centre + half, 1.0))
-    return np.where(n == 0, np.nan, low), np.where(n == 0, np.nan, high)
 
 
 def _solved(coverage: Callable[[Floats], Floats], confidence: float, contrasts: NDArray[np.int64]) -> Floats:

@@ -11,7 +11,7 @@ from scipy.special import stdtrit
 
 from bdt_core.fairness.comparisons import FEWEST_IN_DENOMINATOR
 from bdt_core.history.counted import Counts, Pair
-from bdt_core.inference import newcombe_interval
+from bdt_core.inference import difference_limits, newcombe_interval
 from bdt_core.result import Result
 
 _FEWEST_BATCHES = 3
@@ -203,10 +203,8 @@ def _changes(pairs: Sequence[Pair], look_back: int, alpha: float) -> list[tuple[
     x0, n0, y0, m0 = _sides(pairs, slice(-look_back - 1, -1))
     d, (low, high) = x / n - y / m, newcombe_interval(x, n, y, m, confidence)
     d0, (low0, high0) = x0 / n0 - y0 / m0, newcombe_interval(x0, n0, y0, m0, confidence)
-    change = d - d0
-    lower = change - np.hypot(d - low, high0 - d0)
-    upper = change + np.hypot(high - d, d0 - low0)
-    return list(zip(change.tolist(), lower.tolist(), upper.tolist(), strict=True))
+    lower, upper = difference_limits(d, low, high, d0, low0, high0)
+    return list(zip((d - d0).tolist(), lower.tolist(), upper.tolist(), strict=True))
 
 
 def _sides(pairs: Sequence[Pair], when: slice) -> Counts:

@@ -14,18 +14,9 @@ from bdt_core.fairness.counts import CountTable, Group, group_order
 from bdt_core.fairness.declared_groups import favourable_values
 from bdt_core.fairness.from_counts import EVERYBODY_ELSE, LARGEST
 from bdt_core.fairness.metric_results import group_name
-from bdt_core.fairness.rates import RATES, RateDefinition
 from bdt_core.history.batch import Batch
+from bdt_core.metrics import RATES, Proportion
 from bdt_core.spec import AuditSpec
-
-METRICS = (
-    "selection_rate",
-    "true_positive_rate",
-    "false_positive_rate",
-    "positive_predictive_value",
-    "accuracy",
-)
-LABEL_ONLY = ("prevalence",)
 
 Counts = NDArray[np.float64]
 
@@ -75,9 +66,9 @@ class Counted:
         """Rows, shape (batches, groups)."""
         return self.confusion.n
 
-    def pair(self, definition: RateDefinition, group: int, reference: int | None) -> Pair:
+    def pair(self, rate: Proportion, group: int, reference: int | None) -> Pair:
         """A rate of a group beside that of another one, or of everybody else (None)."""
-        events, among = definition.events(self.confusion), definition.among(self.confusion)
+        events, among = rate.events(self.confusion), rate.among(self.confusion)
         if reference is None:
             others = events.sum(axis=1) - events[:, group], among.sum(axis=1) - among[:, group]
         else:
@@ -118,7 +109,7 @@ def count_batches(batches: Sequence[Batch], spec: AuditSpec) -> tuple[list[Count
 
 
 def metrics_of(spec: AuditSpec) -> tuple[str, ...]:
-    """Rates that label and prediction allow.
+    """Rates that are followed, as far as label and prediction allow: of the prediction, or else of the label.
 
     Examples
     --------
@@ -129,9 +120,13 @@ def metrics_of(spec: AuditSpec) -> tuple[str, ...]:
     ('selection_rate',)
     """
     label, prediction = spec.group_columns()
-    if prediction is None:
-        return LABEL_ONLY if label is not None else ()
-    return tuple(name for name in METRICS if label is not None or not RATES[name].needs_label)
+    return tuple(
+        name
+        for name, rate in RATES.items()
+        if rate.advice
+        and rate.needs_prediction == (prediction is not None)
+        and (label is not None or not rate.needs_label)
+    )
 
 
 def _table(batch: Batch, facets: tuple[str, ...], spec: AuditSpec) -> CountTable | None:

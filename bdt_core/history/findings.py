@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bdt_core import words
-from bdt_core.fairness.score_calculator import severity_of
+from bdt_core.fairness.score_parts import severity_of
 from bdt_core.history.results import History, Stream
+from bdt_core.metrics import RATES
 from bdt_core.result import Result
 from bdt_core.spec import AlertSeverity
 from bdt_core.verdict.words import severest, severity_by_ratio
@@ -16,17 +17,6 @@ _NAMED = 5
 _OF_SCORE: dict[str, AlertSeverity] = {
     "minimal": "low", "low": "low", "moderate": "medium", "high": "high", "severe": "critical",
 }  # fmt: skip
-_ADVICE = {
-    "selection_rate": "look for inputs by which positive predictions follow the group, and compare thresholds per "
-    "group",
-    "true_positive_rate": "look at the people with a positive label whom the model misses, and compare thresholds per "
-    "group",
-    "false_positive_rate": "look at the people with a negative label whom the model wrongly calls positive, and "
-    "compare thresholds per group",
-    "positive_predictive_value": "check whether scores mean the same in both groups, and calibrate them group by group",
-    "accuracy": "check whether inputs and labels of the group are as complete and as recent as those of the others",
-    "prevalence": "check how labels came about in both groups before a model learns from them",
-}
 
 
 @dataclass(frozen=True)
@@ -93,7 +83,7 @@ def drift_finding(history: History) -> Finding:
     first = drifting[0]
     advice = (
         f"Compare the rows of batch {batch} with those before it, beginning with {_named(first)}: did the data, the "
-        f"people or the model change? Then {_ADVICE[first.metric]}."
+        f"people or the model change? Then {RATES[first.metric].advice}."
     )
     worst = severest([severity_by_ratio(limit, abs(one.drift.change or 0.0)) for one in drifting])
     return Finding(False, False, worst, told + also, advice)
@@ -151,8 +141,8 @@ def difference_finding(history: History) -> Finding:
         )
     else:
         advice = (
-            f"{words.capital(_named(shown[0]))} was measured: {_ADVICE[shown[0].metric]}. If a difference of this size "
-            "is tolerable, set a limit on it in the gate."
+            f"{words.capital(_named(shown[0]))} was measured: {RATES[shown[0].metric].advice}. If a difference of this "
+            "size is tolerable, set a limit on it in the gate."
         )
     return Finding(False, bool(broken), severest(severities), " ".join(sentences), advice)
 

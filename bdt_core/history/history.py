@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from bdt_core.fairness.from_counts import EVERYBODY_ELSE
-from bdt_core.fairness.rates import RATES
 from bdt_core.history.batch import Batch, in_order
 from bdt_core.history.change import Drift, drifts_of, trend_of
 from bdt_core.history.counted import Counted, Pair, count_batches, metrics_of
@@ -17,6 +16,7 @@ from bdt_core.history.evidence import evidence
 from bdt_core.history.limits import judge_limits, tolerated
 from bdt_core.history.results import GroupingHistory, History, SeenBatch, Stream
 from bdt_core.inference.sequential import SequentialComparison, discoveries
+from bdt_core.metrics import RATES
 from bdt_core.spec import AuditSpec
 
 

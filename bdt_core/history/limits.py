@@ -13,28 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bdt_core import words
-from bdt_core.fairness.comparisons import FEWEST_IN_DENOMINATOR, RANGES
-from bdt_core.fairness.rates import RATES
+from bdt_core.fairness.comparisons import FEWEST_IN_DENOMINATOR
 from bdt_core.history.counted import Counted
 from bdt_core.history.evidence import evidence
 from bdt_core.inference.sequential import SequentialComparison
+from bdt_core.metrics import CLARIFY, CRITERIA, GATE_METRICS, RATES
 from bdt_core.result import Result
-from bdt_core.spec import GATE_METRICS, AlertSeverity, AuditSpec, MetricLimit
+from bdt_core.spec import AlertSeverity, AuditSpec, MetricLimit
 from bdt_core.verdict import Verdict, check_name
-from bdt_core.verdict.words import severity_by_ratio
+from bdt_core.verdict.judge import Evidence, Judgement, Tolerated, judge, why
 
 Floats = NDArray[np.float64]
-
-# Clarify's differences of rates between a facet value and all other rows, d: the rate, and the sign of d's rate.
-_CLARIFY = {
-    "DPL": ("prevalence", -1),
-    "DPPL": ("selection_rate", -1),
-    "RD": ("true_positive_rate", -1),
-    "SD": ("true_negative_rate", 1),
-    "DAR": ("positive_predictive_value", -1),
-    "DRR": ("negative_predictive_value", 1),
-    "AD": ("accuracy", -1),
-}
 
 
 @dataclass(frozen=True)
@@ -99,6 +88,13 @@ class _Course(NamedTuple):
     high: Floats
 
 
+class _Followed(NamedTuple):
+    """A course, and the batch after which it was first broken."""
+
+    course: _Course
+    since: int | None
+
+
 def difference_of(metric: str) -> _Difference | None:
     """What a metric of the gate compares; None when it is no difference of rates.
 
@@ -108,17 +104,16 @@ def difference_of(metric: str) -> _Difference | None:
     (('selection_rate',), None)
     """
     name = GATE_METRICS[metric]
-    if name in _CLARIFY:
-        rate, sign = _CLARIFY[name]
-        return _Difference((rate,), sign, is_range=False, against_all_others=True)
-    if not name.endswith("_difference"):
-        return None
+    if name in CLARIFY:
+        rate, sign = CLARIFY[name].rate, CLARIFY[name].of_d
+        return _Difference((rate,), sign, is_range=False, against_all_others=True) if rate and sign else None
     base = name.removesuffix("_difference")
-    if base == "equalized_odds":
-        return _Difference(("true_positive_rate", "false_positive_rate"), 1, is_range=True, against_all_others=False)
-    if base in RANGES:
-        return _Difference((RANGES[base],), 1, is_range=True, against_all_others=False)
-    return _Difference((base,), 1, is_range=False, against_all_others=False) if base in RATES else None
+    if base == name:
+        return None
+    if base in CRITERIA:
+        rates = CRITERIA[base].rates
+        return _Difference(rates, 1, is_range=True, against_all_others=False) if rates else None
+    return _Difference((base,), 1, is_range=False, against_all_others=False)
 
 
 def tolerated(metric: str, counted: Counted, spec: AuditSpec) -> tuple[float | None, float | None]:
@@ -188,8 +183,10 @@ def _judge(
     courses, judged, left_out = _courses(difference, counted, spec)
     if not courses:
         return _untestable(limit, spec, "no two groups have enough rows", left_out)
-    verdict, one, since = _worst(courses, limit)
-    value, low, high = float(one.value[-1]), float(one.low[-1]), float(one.high[-1])
+    tolerated = Tolerated(limit.min, limit.max)
+    found = _judged(courses, tolerated)
+    one, since = found.decides.of
+    broken_since = None if since is None else batches[since]
     return LimitOverTime(
         check=check_name(limit),
         metric=limit.metric,
@@ -197,14 +194,14 @@ def _judge(
         group=one.whose,
         minimum=limit.min,
         maximum=limit.max,
-        verdict=verdict,
-        value=value,
-        low=low,
-        high=high,
+        verdict=found.verdict,
+        value=float(one.value[-1]),
+        low=float(one.low[-1]),
+        high=float(one.high[-1]),
         confidence=1.0 - spec.significance.alpha,
-        broken_since=None if since is None else batches[since],
-        severity=_severity(value, limit) if verdict == "fail" else None,
-        sentence=_sentence(limit, one, verdict, None if since is None else batches[since], batches, spec, left_out),
+        broken_since=broken_since,
+        severity=(found.severity or "low") if found.verdict == "fail" else None,  # low: the value is within again
+        sentence=_sentence(limit, found, tolerated, broken_since, len(batches), spec, left_out),
         groups_judged=judged,
         left_out=left_out,
     )
@@ -272,30 +269,15 @@ def _larger(several: Sequence[_Course]) -> _Course:
     return _Course(largest.whose, value, low, high)
 
 
-def _worst(courses: Sequence[_Course], limit: MetricLimit) -> tuple[Verdict, _Course, int | None]:
-    """The verdict, the course on which it rests, and the batch after which the limit was first broken."""
-    ranked = []
+def _judged(courses: Sequence[_Course], tolerated: Tolerated) -> Judgement[_Followed]:
+    """What a limit says of all courses: one that was ever broken for certain stays broken."""
+    known = []
     for one in courses:
-        broken = np.flatnonzero(_beyond(one.high, one.low, limit) > 0.0)
-        within = _beyond(one.low[-1:], one.high[-1:], limit)[0] <= 0.0
-        beyond = float(_beyond(one.value[-1:], one.value[-1:], limit)[0])
-        rank = 2 if broken.size else 0 if within else 1
-        ranked.append((rank, beyond, one, int(broken[0]) if broken.size else None))
-    rank, _, one, since = max(ranked, key=lambda x: x[:2])
-    verdicts: tuple[Verdict, ...] = ("pass", "inconclusive", "fail")
-    return verdicts[rank], one, since
-
-
-def _beyond(from_below: Floats, from_above: Floats, limit: MetricLimit) -> Floats:
-    """The larger of how far one value lies below the minimum and the other above the maximum; NaN where unknown."""
-    below = -np.inf if limit.min is None else limit.min - from_below
-    above = -np.inf if limit.max is None else from_above - limit.max
-    return np.asarray(np.maximum(below, above), dtype=np.float64)
-
-
-def _severity(value: float, limit: MetricLimit) -> AlertSeverity:
-    broken = limit.max if limit.max is not None and value > limit.max else limit.min
-    return severity_by_ratio(abs(broken or 0.0), abs(value))
+        intervals = zip(one.value.tolist(), one.low.tolist(), one.high.tolist(), strict=True)
+        since = next((i for i, after in enumerate(intervals) if tolerated.verdict(*after) == "fail"), None)
+        at = -1 if since is None else since
+        known.append(Evidence(_Followed(one, since), float(one.value[-1]), float(one.low[at]), float(one.high[at])))
+    return judge(known, tolerated)
 
 
 def _untestable(limit: MetricLimit, spec: AuditSpec, reason: str, left_out: tuple[str, ...]) -> LimitOverTime:
@@ -321,37 +303,28 @@ def _untestable(limit: MetricLimit, spec: AuditSpec, reason: str, left_out: tupl
 
 def _sentence(
     limit: MetricLimit,
-    one: _Course,
-    verdict: Verdict,
+    found: Judgement[_Followed],
+    tolerated: Tolerated,
     since: str | None,
-    batches: Sequence[str],
+    batches: int,
     spec: AuditSpec,
     left_out: Sequence[str],
 ) -> str:
+    one = found.decides.of.course
     value, low, high = (float(x[-1]) for x in (one.value, one.low, one.high))
     level = f"{100 * (1 - spec.significance.alpha):.4g} % confidence sequence"
-    count = f"{len(batches)} batch{'es' * (len(batches) != 1)}"
+    if since is not None:
+        now = "" if tolerated.is_beyond(low, high) else ", though it no longer is"
+        because = f"after batch {since} the whole sequence was beyond it{now}"
+    else:
+        because = why(found, tolerated, interval="sequence")
+        because += ": the batches so far cannot tell" if found.verdict == "inconclusive" else ""
     told = (
         f"{_told(limit)} is {words.number(value)} [{level} {words.number(low)} to {words.number(high)}] "
-        f"({one.whose}) over {count}; {_allowed(limit)}"
+        f"({one.whose}) over {batches} batch{'es' * (batches != 1)}; {tolerated.allowed()}, and {because}."
     )
-    if verdict == "fail":
-        now = "" if _beyond(one.high[-1:], one.low[-1:], limit)[0] > 0 else ", though it no longer is"
-        told += f", and after batch {since} the whole sequence was beyond it{now}."
-    elif verdict == "pass":
-        told += ", and the whole sequence is within it."
-    else:
-        told += ", and the sequence lies on both sides of it: the batches so far cannot tell."
     return told + (f" Not judged, for too few rows: {', '.join(left_out[:10])}." if left_out else "")
 
 
 def _told(limit: MetricLimit) -> str:
     return words.capital(check_name(limit).replace("_", " "))
-
-
-def _allowed(limit: MetricLimit) -> str:
-    if limit.min is None:
-        return f"at most {words.number(limit.max)} is allowed"
-    if limit.max is None:
-        return f"at least {words.number(limit.min)} is required"
-    return f"between {words.number(limit.min)} and {words.number(limit.max)} is allowed"

@@ -1,5 +1,6 @@
 """Two-sample tests, intervals, corrections and power: arrays and numbers in, plain results out."""
 
+from bdt_core.inference.at_once import interval_at_once
 from bdt_core.inference.auc import AUC, area_under_curve, area_under_curve_of_counts
 from bdt_core.inference.categories import CategoricalComparison, compare_categories, compare_category_counts
 from bdt_core.inference.comparison import (
@@ -7,19 +8,22 @@ from bdt_core.inference.comparison import (
     compare_count_arrays,
     compare_counts,
     compare_samples,
+    compare_summaries,
+    drawing_needs_rows,
 )
-from bdt_core.inference.comparison_of_summaries import compare_summaries
 from bdt_core.inference.exact import mid_p_value
 from bdt_core.inference.means import mean_interval, welch_interval
 from bdt_core.inference.multiplicity import adjust_p_values, combine_repeated_splits
 from bdt_core.inference.permutation import studentised_permutation_test
 from bdt_core.inference.power import minimum_detectable_difference, required_rows
 from bdt_core.inference.proportions import (
+    difference_limits,
     jeffreys_interval,
     koopman_interval,
     newcombe_interval,
     rate_interval,
     wilson_interval,
+    wilson_limits,
 )
 
 __all__ = [
@@ -36,6 +40,9 @@ __all__ = [
     "compare_counts",
     "compare_samples",
     "compare_summaries",
+    "difference_limits",
+    "drawing_needs_rows",
+    "interval_at_once",
     "jeffreys_interval",
     "koopman_interval",
     "mean_interval",
@@ -47,4 +54,5 @@ __all__ = [
     "studentised_permutation_test",
     "welch_interval",
     "wilson_interval",
+    "wilson_limits",
 ]

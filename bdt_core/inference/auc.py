@@ -14,6 +14,7 @@ from scipy import special
 from bdt_core.errors import DataError
 from bdt_core.inference._checks import finite_vector, fraction, whole_counts
 from bdt_core.inference.proportions import wilson_interval
+from bdt_core.inference.summaries import count_values
 
 
 @dataclass(frozen=True)
@@ -87,11 +88,8 @@ def area_under_curve(scores_a: ArrayLike, scores_b: ArrayLike, *, alpha: float =
     """
     a = finite_vector(scores_a, "Scores of the first group").astype(np.float64)
     b = finite_vector(scores_b, "Scores of the second group").astype(np.float64)
-    _, at = np.unique(np.concatenate([a, b]), return_inverse=True)
-    values = int(at.max(initial=-1)) + 1
-    return area_under_curve_of_counts(
-        np.bincount(at[: a.size], minlength=values), np.bincount(at[a.size :], minlength=values), alpha=alpha
-    )
+    in_a, in_b = count_values(a, b)
+    return area_under_curve_of_counts(in_a.counts, in_b.counts, alpha=alpha)
 
 
 def area_under_curve_of_counts(counts_a: ArrayLike, counts_b: ArrayLike, *, alpha: float = 0.05) -> AUC:

@@ -7,7 +7,7 @@ follows how long a `Step` is; then the steps of each block, which are integers.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -102,31 +102,41 @@ def step_of_squares(whole: Span, mean: float) -> Step:
     return _step(whole.rows, farthest**2, whole.low, mean, squared=True)
 
 
-def mean_and_std_in_blocks(whole: Span, count: Callable[[Step], int]) -> tuple[float, float]:
-    """Mean and standard deviation (ddof 0) of values that are in blocks; to the bit those of `mean_and_std`.
+def means_and_stds_in_blocks(
+    spans: Mapping[str, Span], count: Callable[[dict[str, Step]], Mapping[str, int]]
+) -> dict[str, tuple[float, float]]:
+    """Means and standard deviations (ddof 0) of columns whose values are in blocks; to the bit those of `mean_and_std`.
 
     Parameters
     ----------
-    whole : Span
-        Of all values.
+    spans : mapping of str to Span
+        Of all values of each column.
     count : callable
-        Gives the count of a step over all blocks; called twice.
+        Gives the counts of the columns' steps over all blocks; called twice.
+
+    Returns
+    -------
+    dict of str to (mean, standard deviation)
+        Both 0 for a column without values.
 
     Examples
     --------
     >>> blocks = [np.array([4.0, 1.0]), np.array([3.0, 2.0])]
     >>> whole = span_of(blocks[0]) + span_of(blocks[1])
-    >>> mean_and_std_in_blocks(whole, lambda step: sum(step.count(block) for block in blocks))
-    (2.5, 1.118033988749895)
+    >>> means_and_stds_in_blocks({"a": whole}, lambda steps: {"a": sum(steps["a"].count(block) for block in blocks)})
+    {'a': (2.5, 1.118033988749895)}
     """
-    if whole.rows == 0:
-        return 0.0, 0.0
-    if whole.low == whole.high:
-        return whole.low, 0.0
-    distances = step_of_distances(whole)
-    mean = distances.total(count(distances)) / whole.rows
-    squares = step_of_squares(whole, mean)
-    return whole.low + mean, math.sqrt(squares.total(count(squares)) / whole.rows)
+    distances = {name: step_of_distances(whole) for name, whole in spans.items()}
+    counts = count(distances)
+    means = {name: step.total(counts[name]) / max(spans[name].rows, 1) for name, step in distances.items()}
+    squares = {name: step_of_squares(whole, means[name]) for name, whole in spans.items()}
+    counts = count(squares)
+    return {
+        name: (whole.low + means[name], math.sqrt(squares[name].total(counts[name]) / whole.rows))
+        if whole.rows
+        else (0.0, 0.0)
+        for name, whole in spans.items()
+    }
 
 
 def mean_and_std(values: Floats) -> tuple[float, float]:
@@ -142,12 +152,12 @@ def mean_and_std(values: Floats) -> tuple[float, float]:
     >>> mean_and_std(np.array([1.0, 2.0, 3.0, 4.0]))
     (2.5, 1.118033988749895)
     """
-    return mean_and_std_in_blocks(span_of(values), lambda step: step.count(values))
+    return mean_and_std_within(values, span_of(values))
 
 
-def mean_and_std_between(values: Floats, low: float, high: float) -> tuple[float, float]:
-    """The same when the smallest and the largest value are known."""
-    return mean_and_std_in_blocks(Span(len(values), low, high), lambda step: step.count(values))
+def mean_and_std_within(values: Floats, span: Span) -> tuple[float, float]:
+    """The same when the span of the values is known."""
+    return means_and_stds_in_blocks({"": span}, lambda steps: {"": steps[""].count(values)})[""]
 
 
 def exact_sum(values: Floats) -> float:

@@ -13,6 +13,8 @@ SKEW_LIMIT = 0.05
 LARGEST_DRAW = 10_000
 MOST_VALUES = 2_000
 SHUFFLE_UP_TO = 1_000
+MOST_ROWS_DRAWN = 999_999_999
+"""NumPy draws no tables of more."""
 
 _TIE = 1e-9
 _NO_VARIANCE = 1e-13
@@ -28,45 +30,11 @@ class PermutationResult(NamedTuple):
     high_t: float
 
 
-def needs_permutation(a: NDArray[np.float64], b: NDArray[np.float64]) -> bool:
-    """Whether Welch's t cannot be relied on for these two samples, both sorted.
+def skewness_of_difference(second: float, third: float, n_a: int, n_b: int) -> float:
+    """Absolute skewness of mean(a) - mean(b), from the second and third moment around the group means in both groups.
 
-    It cannot when a side has fewer than 30 rows or no variance, or when the difference of means is still
-    skewed. Its skewness, for two samples of one distribution with skewness g, is g (1/n_a^2 - 1/n_b^2) /
-    (1/n_a + 1/n_b)^1.5. By Edgeworth's expansion each one-sided error of the t test shifts by about
-    (2 z^2 + 1) phi(z) / 6 times that: .004 of .025 at z = 1.96 and the limit of .05 used here. g is measured
-    around the group means in both groups together. Groups of equal size cancel each other's skewness and
-    stay with Welch, whatever g is.
-
-    With more than 10,000 rows on the smaller side and more than 2,000 distinct values Welch is kept, because
-    drawing would take too long: the limit is then only passed by a skewness above 5.
+    The two are samples of one distribution; see `bdt_core.inference.comparison.needs_permutation`.
     """
-    if too_few_or_constant(a.size, b.size, bool(a[0] == a[-1] or b[0] == b[-1])):
-        return True
-    if skewness_of_difference(a, b) <= SKEW_LIMIT:
-        return False
-    return min(a.size, b.size) <= LARGEST_DRAW or np.unique(np.concatenate([a, b])).size <= MOST_VALUES
-
-
-def too_few_or_constant(n_a: int, n_b: int, one_is_constant: bool) -> bool:
-    """Whether a side has fewer than 30 rows or no variance."""
-    return min(n_a, n_b) < FEWEST_ROWS or one_is_constant
-
-
-def skewness_of_difference(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
-    """Absolute skewness of mean(a) - mean(b) for two samples of one distribution; see `needs_permutation`."""
-    residual_a, residual_b = a - a.mean(), b - b.mean()
-    scale = max(np.abs(residual_a).max(), np.abs(residual_b).max())
-    residual_a, residual_b = residual_a / scale, residual_b / scale
-    rows = a.size + b.size
-    squared_a, squared_b = residual_a * residual_a, residual_b * residual_b
-    second = float(squared_a.sum() + squared_b.sum()) / rows
-    third = float((squared_a * residual_a).sum() + (squared_b * residual_b).sum()) / rows
-    return skewness_from_moments(second, third, a.size, b.size)
-
-
-def skewness_from_moments(second: float, third: float, n_a: int, n_b: int) -> float:
-    """The same from the second and third moment around the group means in both groups together."""
     over_a, over_b = 1.0 / n_a, 1.0 / n_b
     imbalance = abs(over_a**2 - over_b**2) / (over_a + over_b) ** 1.5
     return float(abs(third) / second**1.5 * imbalance)

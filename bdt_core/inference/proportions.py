@@ -8,13 +8,14 @@ from __future__ import annotations
 from typing import Any, overload
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from bdt_core.inference._checks import counts_pair, fraction
 
 Numbers = NDArray[Any] | list[int] | list[float]
-Limits = tuple[NDArray[np.float64], NDArray[np.float64]]
+Floats = NDArray[np.float64]
+Limits = tuple[Floats, Floats]
 
 JEFFREYS_BELOW = 40
 """Below this number of rows `rate_interval` takes Jeffreys' interval, from it on Wilson's."""
@@ -58,7 +59,7 @@ def wilson_interval(events: Any, n: Any, confidence: float = 0.95) -> tuple[Any,
     (0.2553, 0.3662)
     """
     x, rows = counts_pair(events, n)
-    return _plain(*_wilson(x, rows, _z(confidence)))
+    return _plain(*wilson_limits(x, rows, _z(confidence)))
 
 
 @overload
@@ -122,7 +123,7 @@ def rate_interval(events: Any, n: Any, confidence: float = 0.95) -> tuple[Any, A
     """
     x, rows = counts_pair(events, n)
     x, rows = np.broadcast_arrays(x, rows)
-    low, high = _wilson(x, rows, _z(confidence))
+    low, high = wilson_limits(x, rows, _z(confidence))
     few = rows < JEFFREYS_BELOW
     if few.any():
         exact_low, exact_high = _jeffreys(x, rows, confidence)
@@ -174,13 +175,44 @@ def newcombe_interval(events_a: Any, n_a: Any, events_b: Any, n_b: Any, confiden
     z = _z(confidence)
     x_a, rows_a = counts_pair(events_a, n_a)
     x_b, rows_b = counts_pair(events_b, n_b)
-    low_a, high_a = _wilson(x_a, rows_a, z)
-    low_b, high_b = _wilson(x_b, rows_b, z)
+    low_a, high_a = wilson_limits(x_a, rows_a, z)
+    low_b, high_b = wilson_limits(x_b, rows_b, z)
     rate_a, rate_b = _divide(x_a, rows_a), _divide(x_b, rows_b)
-    difference = rate_a - rate_b
-    low = difference - np.hypot(rate_a - low_a, high_b - rate_b)
-    high = difference + np.hypot(high_a - rate_a, rate_b - low_b)
+    low, high = difference_limits(rate_a, low_a, high_a, rate_b, low_b, high_b)
     return _plain(np.maximum(low, -1.0), np.minimum(high, 1.0))
+
+
+def wilson_limits(events: Floats, n: Floats, critical: ArrayLike) -> Limits:
+    """Wilson's limits at critical values that broadcast against the counts; NaN without rows.
+
+    Parameters
+    ----------
+    events, n : ndarray of float64
+        Events and rows; weighted counts need not be whole numbers.
+    critical : float or ndarray of float64
+        Quantiles of the standard normal distribution, or larger ones, for several intervals at once.
+    """
+    z = np.asarray(critical, dtype=np.float64)
+    square = z * z
+    with np.errstate(divide="ignore", invalid="ignore"):
+        centre = (events + 0.5 * square) / (n + square)
+        half = z / (n + square) * np.sqrt(np.maximum(events * (n - events) / n, 0.0) + 0.25 * square)
+    low = np.where(events == 0, 0.0, np.maximum(centre - half, 0.0))
+    high = np.where(events == n, 1.0, np.minimum(centre + half, 1.0))
+    return np.where(n == 0, np.nan, low), np.where(n == 0, np.nan, high)
+
+
+def difference_limits(a: Floats, low_a: Floats, high_a: Floats, b: Floats, low_b: Floats, high_b: Floats) -> Limits:
+    """Interval of a - b from the limits of each: square-and-add, or MOVER (method of variance estimates recovery).
+
+    With Wilson's limits this is Newcombe's interval.
+
+    References
+    ----------
+    Zou, G. Y., Donner, A. (2008). Statistics in Medicine 27, 1693-1702.
+    """
+    with np.errstate(invalid="ignore"):
+        return a - b - np.hypot(a - low_a, high_b - b), a - b + np.hypot(high_a - a, b - low_b)
 
 
 @overload
@@ -311,17 +343,6 @@ def _ratio_score(
         gap = x_a / rows_a - ratio * (x_b / rows_b)
         score: NDArray[np.float64] = np.where(gap == 0.0, 0.0, gap / np.sqrt(variance))
     return score
-
-
-def _wilson(
-    x: NDArray[np.float64], n: NDArray[np.float64], z: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        centre = (x + z * z / 2.0) / (n + z * z)
-        half = z / (n + z * z) * np.sqrt(x * (n - x) / n + z * z / 4.0)
-    low = np.where(x == 0, 0.0, np.maximum(centre - half, 0.0))
-    high = np.where(x == n, 1.0, np.minimum(centre + half, 1.0))
-    return np.where(n == 0, np.nan, low), np.where(n == 0, np.nan, high)
 
 
 def _jeffreys(

@@ -148,32 +148,48 @@ class ValueCounts:
         return self.values[self.counts > 0]
 
     @property
+    def low(self) -> float:
+        """The smallest value; infinite in a group that nobody is in."""
+        return float(self.present[0]) if self.counts.any() else math.inf
+
+    @property
     def is_constant(self) -> bool:
         """Whether no two rows differ."""
         return self.present.size < 2
+
+    @property
+    def unit(self) -> float:
+        """The power of two that distances are measured in, the same for all groups: no square leaves the range."""
+        largest = max(abs(self.values[0]), abs(self.values[-1])) if self.values.size else 0.0
+        return math.ldexp(1.0, math.frexp(largest)[1] - 1)
+
+    @property
+    def mean(self) -> float:
+        """In the values' own units."""
+        return self.mean_and_variance()[0] * self.unit
 
     def rows_with(self, value: float) -> int:
         """Rows of the group that hold a value."""
         return int(self.counts[self.values == value].sum())
 
-    def mean_and_variance(self, unit: float = 1.0) -> tuple[float, float]:
-        """Mean, and variance (ddof 1; 0 for a single row), of the values divided by a power of two."""
+    def mean_and_variance(self) -> tuple[float, float]:
+        """Mean, and variance (ddof 1; 0 for a single row), in the unit."""
         if self.is_constant:
-            return float(self.present[0] / unit), 0.0
-        values, counts = self._scaled(unit)
+            return float(self.present[0] / self.unit), 0.0
+        values, counts = self._in_unit()
         mean = float((values * counts).sum() / self.rows)
         return mean, float((np.square(values - mean) * counts).sum() / (self.rows - 1))
 
-    def powers_around_mean(self, unit: float = 1.0) -> tuple[float, float]:
-        """Sums of the squared and of the cubed distances from the mean."""
-        mean, variance = self.mean_and_variance(unit)
-        values, counts = self._scaled(unit)
+    def powers_around_mean(self) -> tuple[float, float]:
+        """Sums of the squared and of the cubed distances from the mean, in the unit."""
+        mean, variance = self.mean_and_variance()
+        values, counts = self._in_unit()
         return variance * (self.rows - 1), float(((values - mean) ** 3 * counts).sum())
 
-    def _scaled(self, unit: float) -> tuple[Floats, NDArray[np.int64]]:
+    def _in_unit(self) -> tuple[Floats, NDArray[np.int64]]:
         # Only what occurs in the group: a sum over the same terms is the same whatever other groups hold.
         present = self.counts > 0
-        return self.values[present] / unit, self.counts[present]
+        return self.values[present] / self.unit, self.counts[present]
 
 
 @dataclass(frozen=True)
@@ -207,9 +223,19 @@ class Moments:
         return Moments(self.scale, Span(), (0, 0, 0))
 
     @property
+    def low(self) -> float:
+        """The smallest value; infinite in a group that nobody is in."""
+        return self.span.low
+
+    @property
     def is_constant(self) -> bool:
         """Whether no two rows differ."""
         return self.span.low >= self.span.high
+
+    @property
+    def unit(self) -> float:
+        """The power of two that distances are measured in, the same for all groups."""
+        return math.ldexp(1.0, self.scale.unit)
 
     @property
     def mean(self) -> float:
@@ -220,12 +246,12 @@ class Moments:
         return math.ldexp(self.scale.centre + above, self.scale.power)
 
     def mean_and_variance(self) -> tuple[float, float]:
-        """Mean above the centre, and variance (ddof 1; 0 for a single row), in the scale's unit."""
+        """Mean above the centre, and variance (ddof 1; 0 for a single row), in the unit."""
         mean = float(Fraction(self.sums[0], STEPS_IN_ONE * self.rows))
         return mean, 0.0 if self.is_constant else self.powers_around_mean()[0] / (self.rows - 1)
 
     def powers_around_mean(self) -> tuple[float, float]:
-        """Sums of the squared and of the cubed distances from the group's own mean, in the scale's unit."""
+        """Sums of the squared and of the cubed distances from the group's own mean, in the unit."""
         if self.is_constant:
             return 0.0, 0.0
         first, second, third = (Fraction(one, STEPS_IN_ONE) for one in self.sums)
@@ -270,6 +296,31 @@ def summarise(
     at = pd.Index(how).get_indexer(pd.Index(values))  # by hash: five times as fast as a search in 2,000 values
     counts = np.bincount(groups * how.size + at, minlength=n_groups * how.size).reshape(n_groups, how.size)
     return [ValueCounts(how, one.astype(np.int64)) for one in counts]
+
+
+def count_values(a: Floats, b: Floats) -> tuple[ValueCounts, ValueCounts]:
+    """Two groups whose rows are at hand, by counts of their values, however many these are.
+
+    Parameters
+    ----------
+    a, b : ndarray of float64, shapes (n_a,) and (n_b,)
+        Finite.
+
+    Examples
+    --------
+    >>> in_a, in_b = count_values(np.array([2.0, 1.0]), np.array([2.0, 2.0]))
+    >>> in_a.values.tolist(), in_a.counts.tolist(), in_b.counts.tolist()
+    ([1.0, 2.0], [1, 1], [0, 2])
+    """
+    values = np.concatenate([a, b]) + 0.0  # adding 0 turns -0 into 0
+    distinct = look(values).values
+    if distinct is None:
+        distinct = np.unique(values)
+    groups = np.repeat(np.array([0, 1]), [a.size, b.size])
+    in_a, in_b = summarise(values, groups, 2, distinct)
+    assert isinstance(in_a, ValueCounts)
+    assert isinstance(in_b, ValueCounts)
+    return in_a, in_b
 
 
 def _moments(values: Floats, groups: NDArray[np.int64], n_groups: int, scale: Scale) -> list[Moments]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bdt_core.local_bias.finding import find_local_bias
     from bdt_core.local_bias.logan import LOGAN
     from bdt_core.local_bias.results import LocalBias
     from bdt_core.local_bias.rows import LocalRows
     from bdt_core.local_bias.settings import LocalBiasSettings
+    from bdt_core.local_bias.stage import find_local_bias
 
 __all__ = ["LOGAN", "LocalBias", "LocalBiasSettings", "LocalRows", "find_local_bias"]
 
@@ -18,7 +18,7 @@ _HOMES = {
     "LocalBias": "bdt_core.local_bias.results",
     "LocalBiasSettings": "bdt_core.local_bias.settings",
     "LocalRows": "bdt_core.local_bias.rows",
-    "find_local_bias": "bdt_core.local_bias.finding",
+    "find_local_bias": "bdt_core.local_bias.stage",
 }
 
 

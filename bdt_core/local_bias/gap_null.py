@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 
 from bdt_core.errors import DataError
 from bdt_core.local_bias import kernels
-from bdt_core.local_bias.metrics import Floats, Integers, Outcome, gaps
+from bdt_core.local_bias.logan import LOGAN
+from bdt_core.local_bias.metrics import Floats, Integers, Outcome, gaps, metric_by_group
 from bdt_core.local_bias.results import GapNull, GapSummary, or_none
-from bdt_core.local_bias.rows import Side
+from bdt_core.local_bias.rows import Side, Sides
+from bdt_core.local_bias.search import Search
 from bdt_core.local_bias.settings import LocalBiasSettings
 
 EQUAL = 1e-12
@@ -98,6 +100,46 @@ def summary_of(side: Side, labels: Integers, k: int, smallest: int, settings: Lo
     return _summary(observed, rows, settings.threshold, drawn)
 
 
+def whole_search_null(sides: Sides, train_X: NDArray[Any], model: LOGAN, found: GapSummary) -> GapNull | None:
+    """Permute groups within the clusters of k-means and search again, from the same starts.
+
+    Parameters
+    ----------
+    sides : Sides
+    train_X : ndarray of shape (n, p)
+    model : LOGAN
+        Fitted on it.
+    found : GapSummary
+        Of the model's clusters of train rows.
+
+    Returns
+    -------
+    GapNull or None
+        None when no cluster has a gap.
+    """
+    if found.bcr is None:
+        return None
+    settings, train, outcome = sides.settings, sides.train, sides.train.rows.outcome
+    search = Search.prepare(np.asarray(train_X), train.group.astype(np.int32), len(sides.groups), outcome, model)
+    starts, _ = search.kmeans(settings.random_state, "k-means++")
+    pools = _exchangeable(model.kmeans_.labels[search.order], outcome[search.order])
+    rng = np.random.default_rng([settings.random_state, 2])
+    figures = []
+    for _ in range(settings.refits):
+        group = search.rows.group.copy()
+        for pool in pools:
+            group[pool] = rng.permutation(group[pool])
+        best = min(search.with_gaps(starts, group), key=lambda one: one.objective)
+        permuted = np.empty_like(group)
+        permuted[search.order] = group
+        partition = search.with_groups(group).partition(best)
+        table = metric_by_group(partition.labels, partition.n_clusters, permuted, len(sides.groups), outcome)
+        gap = gaps(table.value, table.counted, settings.min_group_size)
+        figures.append([float(one) for one in gap_figures(gap, table.rows.sum(axis=1), settings.threshold)])
+    bcr, bir, mean, largest = np.array(figures).T
+    return null_of(found, (bcr, bir, mean, largest))
+
+
 def gap_figures(gap: Floats, rows: Integers, threshold: float) -> tuple[Floats, Floats, Floats, Floats]:
     """BCR, BIR, mean gap of biased clusters and largest gap; gaps and rows have shape (k,) or (draws, k)."""
     known = ~np.isnan(gap)
@@ -130,6 +172,16 @@ def null_of(summary: GapSummary, drawn: tuple[Floats, Floats, Floats, Floats]) -
         p_bir=p_value(bir, summary.bir),
         p_largest_gap=p_value(largest, summary.largest_gap),
     )
+
+
+def _exchangeable(labels: Integers, outcome: Outcome) -> list[NDArray[np.intp]]:
+    """Rows whose groups may be exchanged: of one cluster, and alike in what the metric conditions on."""
+    stratum = 3 * labels
+    if outcome.metric == "auc":
+        stratum = stratum + outcome.value
+    elif outcome.metric in ("tpr", "fpr"):
+        stratum = stratum + (outcome.value >= 0)
+    return [np.flatnonzero(stratum == one) for one in np.unique(stratum)]
 
 
 def _permuted_areas(

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from bdt_core.inference import adjust_p_values, area_under_curve, compare_counts
+from bdt_core.inference import adjust_p_values, area_under_curve, compare_counts, difference_limits
 from bdt_core.local_bias.metrics import GroupMetrics, Integers, gaps
 from bdt_core.local_bias.results import GroupValue, HeldOutGap, LocalCluster, or_none
 from bdt_core.local_bias.rows import Sides
@@ -125,10 +125,8 @@ def _compare_areas(sides: Sides, result: HeldOutGap, inside: NDArray[np.bool_], 
         areas.append(np.array([area.auc, area.low, area.high], dtype=np.float64))  # both labels occur: no None
     (a, low_a, high_a), (b, low_b, high_b) = (one.tolist() for one in areas)
     gap = a - b
-    # The square-and-add interval of two independent estimates (Zou & Donner 2008), and the errors that the
-    # intervals' lengths stand for.
-    low = gap - float(np.hypot(a - low_a, high_b - b))
-    high = gap + float(np.hypot(high_a - a, b - low_b))
+    # The interval of two independent estimates, and the errors that the intervals' lengths stand for.
+    low, high = map(float, difference_limits(a, low_a, high_a, b, low_b, high_b))
     error = float(np.hypot(high_a - low_a, high_b - low_b)) / (2.0 * float(special.ndtri(1.0 - 0.5 * alpha)))
     p_value = float(2.0 * special.ndtr(-abs(gap) / error))
     return replace(result, test="DeLong", gap=gap, low=max(low, -1.0), high=min(high, 1.0), p_value=p_value)

@@ -93,7 +93,7 @@ class LOGAN(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
     See Also
     --------
-    bdt_core.local_bias.finding.find_local_bias : tests on other rows what was found.
+    bdt_core.local_bias.stage.find_local_bias : tests on other rows what was found.
 
     Notes
     -----

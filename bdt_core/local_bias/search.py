@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -18,7 +15,7 @@ from bdt_core.errors import SpecError
 from bdt_core.local_bias import kernels
 from bdt_core.local_bias.metrics import Floats, Integers, Outcome, rows_counted
 from bdt_core.local_bias.partition import Partition, merge_small, on_grid
-from bdt_core.local_bias.seeding import kmeans_plus_plus
+from bdt_core.shards.pool import threads
 
 SAMPLE_ROWS = 8192
 """With more than four times as many rows, starts first rest on so many of them."""
@@ -142,11 +139,11 @@ class Search:
             generator = np.random.Generator(np.random.PCG64(one))
             return kmeans_plus_plus(sample, wanted, generator)
 
-        with _threads(sample.size * wanted) as mapped:
+        with threads(sample.size * wanted, THREADED_CELLS) as mapped:
             starts = list(mapped(start, seeds))
         if sample is not numeric:
             part = self._first(SAMPLE_ROWS)
-            with _threads(sample.size * wanted) as mapped:
+            with threads(sample.size * wanted, THREADED_CELLS) as mapped:
                 rested = list(mapped(lambda one: part._rest(one, 0.0), starts))
             # Copies of few rows can fill a sample: more clusters before less inertia.
             rested.sort(key=lambda one: (-len(one.centres), one.inertia))
@@ -157,7 +154,7 @@ class Search:
                     for one in seeds[:FULL_RUNS]
                 ]
         most = max(map(len, starts))
-        with _threads(numeric.size * wanted) as mapped:
+        with threads(numeric.size * wanted, THREADED_CELLS) as mapped:
             found = list(mapped(lambda one: self._rest(one, 0.0), [one for one in starts if len(one) == most]))
         notes: tuple[str, ...] = ()
         if most < wanted:
@@ -170,7 +167,7 @@ class Search:
     def with_gaps(self, solutions: Sequence[Solution], group: npt.NDArray[np.int32] | None = None) -> list[Solution]:
         """Go on from k-means solutions with gaps in the objective; `group` replaces the groups, in this order."""
         search = self if group is None else self.with_groups(group)
-        with _threads(self.rows.numeric.size * int(self.settings.n_clusters)) as mapped:
+        with threads(self.rows.numeric.size * int(self.settings.n_clusters), THREADED_CELLS) as mapped:
             return list(mapped(lambda one: search._rest(one.centres, search.lambda_, one.labels), solutions))
 
     def partition(self, solution: Solution) -> Partition:
@@ -262,12 +259,47 @@ class Search:
         return (centres - self.mean).astype(self.rows.numeric.dtype)
 
 
-@contextmanager
-def _threads(cells: int) -> Iterator[Callable[..., Iterator[Any]]]:
-    """``map`` for small searches, a thread pool's for large ones."""
-    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if cpus == 1 or cells < THREADED_CELLS:
-        yield map
-        return
-    with ThreadPoolExecutor(cpus) as pool:
-        yield pool.map
+def kmeans_plus_plus(
+    numeric: npt.NDArray[np.floating[Any]], k: int, generator: np.random.Generator
+) -> npt.NDArray[np.floating[Any]]:
+    """Rows far apart to start k-means from.
+
+    Each further row is drawn with a probability in proportion to its squared distance from the nearest row drawn so
+    far; of 2 + ln k candidates the one that lowers the sum of these distances most is taken (the greedy variant of
+    Arthur and Vassilvitskii, section 6).
+
+    Parameters
+    ----------
+    numeric : array of shape (p, n)
+    k : int
+    generator : numpy Generator
+
+    Returns
+    -------
+    ndarray of shape (at most k, p)
+        Fewer than k when there are fewer different rows.
+    """
+    candidates = 2 + int(math.log(k))
+    chosen = [int(generator.integers(numeric.shape[1]))]
+    nearest = _distances(numeric, np.array(chosen))[0]
+    while len(chosen) < k:
+        total = np.cumsum(nearest)
+        if total[-1] <= 0.0:
+            break
+        drawn = np.searchsorted(total, generator.random(candidates) * total[-1], side="right")
+        drawn = np.minimum(drawn, len(total) - 1)
+        closer = np.minimum(_distances(numeric, drawn), nearest)
+        best = int(closer.sum(axis=1).argmin())
+        if closer[best].sum() >= total[-1]:
+            # A candidate that rounding drew at distance 0.
+            drawn[best] = int(nearest.argmax())
+            closer[best] = np.minimum(_distances(numeric, drawn[best : best + 1])[0], nearest)
+        chosen.append(int(drawn[best]))
+        nearest = closer[best]
+    return np.ascontiguousarray(numeric[:, chosen].T)
+
+
+def _distances(numeric: npt.NDArray[np.floating[Any]], rows: npt.NDArray[Any]) -> Floats:
+    distances = np.empty((len(rows), numeric.shape[1]))
+    kernels.squared_distances(numeric, np.ascontiguousarray(numeric[:, rows].T), distances)
+    return distances

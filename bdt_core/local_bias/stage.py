@@ -1,21 +1,111 @@
-"""Local bias on the audit's own train and test rows."""
+"""Local group bias: places where an algorithm treats groups differently.
+
+Clusters are found on the train rows and judged on the test rows, because a search for gaps finds gaps in noise.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
 from bdt_core.errors import DataError
 from bdt_core.fairness.coding import Threshold
 from bdt_core.fairness.confusion import favourable
 from bdt_core.fairness.declared_groups import favourable_values
-from bdt_core.local_bias.finding import LocalBias, LocalBiasSettings, LocalRows, find_local_bias, read_embeddings
+from bdt_core.local_bias.embeddings import read_embeddings
+from bdt_core.local_bias.gap_null import summary_of, whole_search_null
+from bdt_core.local_bias.held_out import judged_clusters
+from bdt_core.local_bias.logan import LOGAN
+from bdt_core.local_bias.metrics import Integers, gaps
+from bdt_core.local_bias.partition import Partition
+from bdt_core.local_bias.results import LocalBias, LocalCluster, LocalClustering
+from bdt_core.local_bias.rows import LocalRows, Sides, matrices, read_sides
+from bdt_core.local_bias.settings import LocalBiasSettings, check_settings
+from bdt_core.local_bias.topics import ClusterTopic, feature_differences, nearest_rows, top_words
 from bdt_core.spec import LocalBias as Wanted
 from bdt_core.table.audit_table import ROW, AuditTable
 from bdt_core.table.rows import Rows
 from bdt_core.table.summaries import rows_at_hand
-from bdt_core.verdict.harm import Judged, judged
+
+PUBLISHED_THRESHOLD = 0.05  # a gap from which the published summaries call a cluster biased
+
+
+def find_local_bias(train: LocalRows, test: LocalRows, settings: LocalBiasSettings) -> LocalBias:
+    """Cluster the train rows by LOGAN and by k-means, and test the gaps that were found on the test rows.
+
+    Parameters
+    ----------
+    train, test : LocalRows
+        With the same columns.
+    settings : LocalBiasSettings
+
+    Returns
+    -------
+    LocalBias
+
+    Raises
+    ------
+    DataError
+        X and the other arrays differ in length, X holds what no distance can be computed with, a part has no rows
+        left, or the train rows are all of one group.
+    SpecError
+        A setting out of range.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> def draw(n):
+    ...     x = rng.normal(size=(n, 2)) + 6 * rng.integers(0, 2, (n, 1))
+    ...     group = rng.choice(["f", "m"], n)
+    ...     wrong = rng.random(n) < np.where((x[:, 0] > 3) & (group == "f"), 0.4, 0.1)
+    ...     return LocalRows(x, group, correct=~wrong)
+    >>> result = find_local_bias(draw(2000), draw(1000), LocalBiasSettings(n_clusters=2))
+    >>> [one.held_out.confirmed for one in result.logan.clusters]
+    [True, False]
+    >>> result.logan.clusters[0].held_out.lower
+    'f'
+    """
+    check_settings(settings)
+    sides = read_sides(train, test, settings)
+    encoder, train_X, test_X = matrices(sides.train.rows.X, sides.test.rows.X)
+    model = LOGAN(
+        settings.n_clusters,
+        weight=settings.weight,
+        metric=settings.metric,
+        min_group_size=settings.min_group_size,
+        min_clusters=settings.min_clusters,
+        n_init=settings.n_init,
+        random_state=settings.random_state,
+    ).fit(train_X, group=sides.train.rows.group, **sides.train.rows.outcomes)
+    orders = {"logan": _by_gap(model.partition_, sides), "kmeans": _by_gap(model.kmeans_, sides)}
+    logan = _clustering(sides, "LOGAN", model.partition_, orders["logan"], model, train_X, test_X)
+    if settings.refits:
+        null = whole_search_null(sides, train_X, model, logan.train)
+        logan = replace(logan, train=replace(logan.train, whole_search=null))
+    everything = np.zeros(sides.train.rows.rows, np.int64), np.zeros(sides.test.rows.rows, np.int64)
+    return LocalBias(
+        settings=settings,
+        groups=sides.groups,
+        train_rows=sides.train.rows.rows,
+        test_rows=sides.test.rows.rows,
+        left_out=sides.left_out,
+        everywhere=replace(judged_clusters(sides, *everything, 1)[0], label=None),
+        logan=logan,
+        kmeans=_clustering(sides, "k-means", model.kmeans_, orders["kmeans"], model, train_X, test_X),
+        notes=_notes(model, logan, sides),
+        model_state={
+            "encoder": None if encoder is None else encoder.to_dict(),
+            "logan": model.partition_.to_dict(),
+            "logan_labels": np.argsort(orders["logan"]).tolist(),
+            "kmeans": model.kmeans_.to_dict(),
+            "kmeans_labels": np.argsort(orders["kmeans"]).tolist(),
+        },
+    )
 
 
 def find_audited_local_bias(train: Rows, test: Rows, wanted: Wanted) -> LocalBias:
@@ -31,7 +121,6 @@ def find_audited_local_bias(train: Rows, test: Rows, wanted: Wanted) -> LocalBia
     Returns
     -------
     LocalBias
-        Of `bdt_core.local_bias.finding`.
 
     Raises
     ------
@@ -49,7 +138,7 @@ def find_audited_local_bias(train: Rows, test: Rows, wanted: Wanted) -> LocalBia
         weight=wanted.weight,
         metric=wanted.metric,
         min_group_size=wanted.min_group_size,
-        threshold=wanted.max_gap,
+        threshold=PUBLISHED_THRESHOLD if wanted.max_gap is None else wanted.max_gap,
         alpha=train.spec.significance.alpha,
         min_test_rows=train.spec.significance.min_rows,  # what is not tested is not printed either
         random_state=train.spec.split.random_state,
@@ -61,36 +150,6 @@ def find_audited_local_bias(train: Rows, test: Rows, wanted: Wanted) -> LocalBia
             'favourable in "groups.positive", or in "bias_variable.positive".'
         )
     return find_local_bias(train_rows, test_rows, settings)
-
-
-def judge_local_bias(found: LocalBias) -> Judged:
-    """Hold the gaps that the test rows confirm against the limit of the settings.
-
-    Parameters
-    ----------
-    found : LocalBias
-
-    Returns
-    -------
-    Judged
-        fail: a confirmed gap whose whole interval is beyond the limit. inconclusive: a confirmed gap whose interval
-        holds it. pass: no confirmed gap beyond it. not_testable: no cluster could be tested.
-    """
-    limit = found.settings.threshold
-    tested = [one for one in found.logan.clusters if one.held_out.status == "tested"]
-    if not tested:
-        return judged("not_testable", "No cluster has enough test rows of two groups.", limit)
-    confirmed = [one for one in tested if one.held_out.confirmed and (one.held_out.gap or 0.0) > limit]
-    if not confirmed:
-        return judged("pass", f"No gap beyond {limit:g} is confirmed in any of {len(tested)} clusters.", limit)
-    proven = [one for one in confirmed if one.held_out.low is not None and one.held_out.low > limit]
-    worst = max(proven or confirmed, key=lambda one: one.held_out.gap or 0.0)
-    gap, low, high = worst.held_out.gap, worst.held_out.low, worst.held_out.high
-    sentence = (
-        f"Cluster {worst.label}: {found.settings.metric} of {worst.held_out.higher} is higher than that of "
-        f"{worst.held_out.lower} by {gap:.3g}, confirmed on test rows; at most {limit:g} is allowed."
-    )
-    return judged("fail" if proven else "inconclusive", sentence, limit, (gap, low, high))
 
 
 def _rows(part: AuditTable, wanted: Wanted, embeddings: Any) -> LocalRows:
@@ -118,3 +177,84 @@ def _favourable(column: Any, positive: Any) -> Any:
         good = [one for one, ok in zip(levels, favourable(levels, positive), strict=True) if ok]
         found = column.isin(good).to_numpy()
     return np.where(column.isna().to_numpy(), np.nan, found.astype(np.float64))
+
+
+def _by_gap(partition: Partition, sides: Sides) -> Integers:
+    """Clusters by falling gap among the train rows, those without one last, larger ones first."""
+    table = sides.train.metrics(partition.labels, partition.n_clusters)
+    gap = gaps(table.value, table.counted, sides.settings.min_group_size)
+    order: Integers = np.lexsort((-table.rows.sum(axis=1), -np.nan_to_num(gap, nan=-1.0)))
+    return order
+
+
+def _clustering(
+    sides: Sides,
+    method: Literal["LOGAN", "k-means"],
+    partition: Partition,
+    order: Integers,
+    model: LOGAN,
+    train_X: NDArray[Any],
+    test_X: NDArray[Any],
+) -> LocalClustering:
+    settings, k = sides.settings, len(order)
+    number = np.argsort(order)
+    train_labels, test_labels = number[partition.labels], number[partition.predict(test_X)]
+    clusters = judged_clusters(sides, train_labels, test_labels, k)
+    baseline = model.kmeans_.inertia
+    return LocalClustering(
+        method=method,
+        clusters=_described(sides, clusters, train_labels, test_labels, train_X),
+        train=summary_of(sides.train, train_labels, k, settings.min_group_size, settings),
+        test=summary_of(sides.test, test_labels, k, settings.min_test_rows, settings),
+        inertia=partition.inertia,
+        inertia_ratio=partition.inertia / baseline if baseline > 0.0 else None,
+        merged=len(partition.merged_into) - k,
+        off_centre=float((number[partition.predict(train_X)] != train_labels).mean()),
+        confirmed=sum(one.held_out.confirmed for one in clusters),
+    )
+
+
+def _described(
+    sides: Sides,
+    clusters: tuple[LocalCluster, ...],
+    train_labels: Integers,
+    test_labels: Integers,
+    train_X: NDArray[Any],
+) -> tuple[LocalCluster, ...]:
+    """Say what each cluster is about, by what the rows are made of."""
+    k, train, test = len(clusters), sides.train.rows, sides.test.rows
+    words: Sequence[Any] = [()] * k
+    nearest: Sequence[Any] = [()] * k
+    features: Sequence[Any] = [()] * k
+    if train.texts is not None:
+        names = [word for name in sides.groups for word in name.lower().split()]
+        found = top_words(train.texts, train_labels, exclude=names)
+        words = [*found, *words[len(found) :]]
+    if isinstance(test.X, pd.DataFrame):
+        features = feature_differences(test.X, test_labels, k, alpha=sides.settings.alpha)
+    else:
+        nearest = [tuple(int(train.positions[i]) for i in rows) for rows in nearest_rows(train_X, train_labels)]
+    return tuple(
+        replace(one, about=ClusterTopic(tuple(words[i]), tuple(nearest[i]), tuple(features[i])))
+        for i, one in enumerate(clusters)
+    )
+
+
+def _notes(model: LOGAN, logan: LocalClustering, sides: Sides) -> tuple[str, ...]:
+    settings, notes = sides.settings, list(model.notes_)
+    train_rows = np.bincount(sides.train.group, minlength=len(sides.groups))
+    few = [
+        f'"{name}" ({rows:,})'
+        for name, rows in zip(sides.groups, train_rows, strict=True)
+        if rows < settings.min_group_size
+    ]
+    if few:
+        notes.append(
+            f"Groups with fewer than {settings.min_group_size} train rows count in no cluster: {', '.join(few)}."
+        )
+    if not logan.train.clusters:
+        notes.append(
+            f"No cluster has two groups with {settings.min_group_size} train rows that the metric can be computed "
+            "from: nothing can be said about local bias. Lower min_group_size or n_clusters, or bring more rows."
+        )
+    return tuple(notes)

@@ -1,6 +1,5 @@
 """What to do about a gap: thresholds per group, repairs of training data, and features that stand in for a group."""
 
-from bdt_core.mitigation.frontier import FrontierPoint
 from bdt_core.mitigation.group_thresholds import GroupThresholds
 from bdt_core.mitigation.proxies import Proxy, ProxyTable, proxy_table
 from bdt_core.mitigation.recommendations import Recommendation, recommend
@@ -8,6 +7,7 @@ from bdt_core.mitigation.repairs import Massaged, massage, resample
 from bdt_core.mitigation.results import Mitigation, MitigationSettings
 from bdt_core.mitigation.reweighing import Reweighing, reweigh
 from bdt_core.mitigation.stage import mitigate
+from bdt_core.mitigation.sweep import FrontierPoint
 
 __all__ = [
     "FrontierPoint",

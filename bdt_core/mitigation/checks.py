@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from bdt_core.errors import DataError
-from bdt_core.fairness.coding import Coded, code_column
+from bdt_core.fairness.coding import Coded, code_column, level_order
 
 _NAMED = 20
 
@@ -58,6 +58,16 @@ def coded(values: ArrayLike, what: str) -> Coded:
     back = np.zeros(len(found.levels), dtype=np.int64)
     back[used] = np.arange(used.size)
     return Coded(back[found.codes], tuple(found.levels[i] for i in used))
+
+
+def in_order(found: Coded) -> Coded:
+    """The same column with its levels in order, numbers before text: what is made of it then does not depend on the
+    order of the rows.
+    """
+    order = sorted(range(len(found.levels)), key=lambda i: level_order(found.levels[i]))
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    return Coded(place[found.codes], tuple(found.levels[i] for i in order))
 
 
 def same_length(**several: int) -> None:

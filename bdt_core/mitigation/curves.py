@@ -4,27 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bdt_core.errors import DataError, SpecError, did_you_mean
-from bdt_core.fairness.coding import Level, level_order
+from bdt_core.fairness.coding import Coded, Level
+from bdt_core.fairness.confusion import Confusion
+from bdt_core.inference._checks import finite_vector
+from bdt_core.metrics import CRITERIA, RATES
+from bdt_core.mitigation.checks import coded, in_order, quoted, same_length, zero_or_one
 
 Floats = NDArray[np.float64]
 Constraint = Literal["demographic_parity", "equal_opportunity", "equalized_odds", "predictive_parity"]
 Gain = Callable[[Floats, Floats, Floats, Floats], Any]
-Objective = Literal["accuracy", "balanced_accuracy"] | Gain
+NamedObjective = Literal["accuracy", "balanced_accuracy"]
+Objective = NamedObjective | Gain
 
-RATES_OF: dict[str, tuple[str, ...]] = {
-    "demographic_parity": ("selection_rate",),
-    "equal_opportunity": ("true_positive_rate",),
-    "equalized_odds": ("true_positive_rate", "false_positive_rate"),
-    "predictive_parity": ("positive_predictive_value",),
-}
+RATES_OF: dict[str, tuple[str, ...]] = {name: CRITERIA[name].rates for name in get_args(Constraint)}
 """The rates that each constraint asks to be equal in all groups."""
-OBJECTIVES = ("accuracy", "balanced_accuracy")
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,47 +70,38 @@ class Curve:
 
 def rate_of(name: str, tp: Floats, fp: Floats, positives: float, negatives: float) -> Floats:
     """A rate from selected positives and negatives; 0/0 is NaN."""
+    counts = Confusion(tp, fp, positives - tp, negatives - fp)
     with np.errstate(divide="ignore", invalid="ignore"):
-        if name == "selection_rate":
-            return np.asarray((tp + fp) / (positives + negatives))
-        if name == "true_positive_rate":
-            return np.asarray(tp / np.float64(positives))
-        if name == "false_positive_rate":
-            return np.asarray(fp / np.float64(negatives))
-        if name == "positive_predictive_value":
-            return np.asarray(tp / (tp + fp))
-    assert name == "accuracy"
-    return np.asarray((tp + negatives - fp) / (positives + negatives))
+        return np.asarray(RATES[name].events(counts) / RATES[name].among(counts))
 
 
 def group_curves(
     scores: Floats,
     labels: NDArray[np.bool_],
-    codes: NDArray[np.int64],
-    levels: tuple[Level, ...],
+    groups: Coded,
     weights: Floats | None = None,
 ) -> list[Curve]:
     """Sort the scores of every group once.
 
     Parameters
     ----------
-    scores, labels, codes : ndarray of shape (n,)
-        Finite scores, positive labels, and the position of each row's group in `levels`.
-    levels : tuple
+    scores, labels : ndarray of shape (n,)
+        Finite scores, and which labels are positive.
+    groups : Coded
+        The group of each row; curves come in the order of its levels.
     weights : ndarray of shape (n,), optional
 
     Returns
     -------
     list of Curve
-        One per group that has rows (or weight), numbers before text.
+        One per group that has rows (or weight).
     """
-    by_group = np.argsort(codes, kind="stable")
-    ends = np.cumsum(np.bincount(codes, minlength=len(levels)))
+    by_group = np.argsort(groups.codes, kind="stable")
+    ends = np.cumsum(np.bincount(groups.codes, minlength=len(groups.levels)))
     curves = []
-    for i in sorted(range(len(levels)), key=lambda i: level_order(levels[i])):
-        rows = by_group[ends[i - 1] if i else 0 : ends[i]]
+    for level, rows in zip(groups.levels, np.split(by_group, ends[:-1]), strict=True):
         if rows.size and (weights is None or weights[rows].any()):
-            curves.append(_curve(levels[i], scores[rows], labels[rows], None if weights is None else weights[rows]))
+            curves.append(_curve(level, scores[rows], labels[rows], None if weights is None else weights[rows]))
     return curves
 
 
@@ -139,6 +129,57 @@ def _curve(group: Level, scores: Floats, labels: NDArray[np.bool_], weights: Flo
         rows=scores.size,
         largest_tie=float(np.diff(selected).max() / selected[-1]),
     )
+
+
+def checked_curves(
+    scores: ArrayLike, labels: ArrayLike, group: ArrayLike, sample_weight: ArrayLike | None
+) -> list[Curve]:
+    """The curve of every group, numbers before text, of rows that can be used.
+
+    Parameters
+    ----------
+    scores, labels, group, sample_weight : arrays of shape (n,)
+
+    Raises
+    ------
+    DataError
+        Missing or infinite scores, labels other than 0 and 1, missing groups, different lengths, negative weights,
+        constant scores, or fewer than two groups.
+    """
+    values = finite_vector(scores, "Scores").astype(np.float64)
+    positive, groups = zero_or_one(labels), in_order(coded(group, "groups"))
+    same_length(scores=values.size, labels=positive.size, groups=groups.codes.size)
+    weights = None
+    if sample_weight is not None:
+        weights = finite_vector(sample_weight, "Weights").astype(np.float64)
+        same_length(scores=values.size, weights=weights.size)
+        if (weights < 0.0).any() or not weights.any():
+            raise DataError("Weights must be 0 or more, and not all 0.")
+    if values.min() == values.max():
+        raise DataError(f"Every row has the same score ({values[0]:.6g}): there is no threshold to choose.")
+    curves = group_curves(values, positive, groups, weights)
+    if len(curves) < 2:
+        raise DataError(f'All rows are of one group, "{curves[0].group}". Thresholds per group need two or more.')
+    return curves
+
+
+def checked_rates(curves: list[Curve], constraint: str) -> None:
+    """Refuse groups in which a constrained rate is undefined at every threshold.
+
+    Raises
+    ------
+    DataError
+    """
+    needs = {"true_positive_rate": "positive", "false_positive_rate": "negative"}
+    for rate in RATES_OF[constraint]:
+        if rate not in needs:
+            continue
+        lacking = [str(one.group) for one in curves if not (one.positives if rate[0] == "t" else one.negatives)]
+        if lacking:
+            raise DataError(
+                f"Nobody in {quoted(lacking)} has a {needs[rate]} label, so that the {rate.replace('_', ' ')} is "
+                f"undefined there. Leave the group out or join it with another, or choose demographic_parity."
+            )
 
 
 def gains(curves: list[Curve], objective: Objective) -> list[Floats]:
@@ -181,9 +222,10 @@ def checked_settings(constraint: str, tolerance: float, objective: Any, randomiz
     """
     if constraint not in RATES_OF:
         raise SpecError(f'Unknown constraint "{constraint}". {did_you_mean(str(constraint), RATES_OF)}')
-    if not callable(objective) and objective not in OBJECTIVES:
+    objectives = get_args(NamedObjective)
+    if not callable(objective) and objective not in objectives:
         raise SpecError(
-            f'Unknown objective "{objective}". {did_you_mean(str(objective), OBJECTIVES)} Or give a function of '
+            f'Unknown objective "{objective}". {did_you_mean(str(objective), objectives)} Or give a function of '
             "(tp, fp, fn, tn)."
         )
     if not 0.0 <= tolerance <= 1.0:

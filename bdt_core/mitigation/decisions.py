@@ -41,13 +41,16 @@ class Decisions:
 
     def of(self, groups: list[str]) -> Decisions:
         """The rows of some groups."""
-        kept = np.isin(self.group, groups)
+        return self.at(np.isin(self.group, groups))
+
+    def at(self, rows: NDArray[Any]) -> Decisions:
+        """Some rows: a mask of them, or their positions in a new order."""
         return replace(
             self,
-            group=self.group[kept],
-            score=self.score[kept],
-            label=self.label[kept],
-            selected=None if self.selected is None else self.selected[kept],
+            group=self.group[rows],
+            score=self.score[rows],
+            label=self.label[rows],
+            selected=None if self.selected is None else self.selected[rows],
         )
 
 
@@ -109,8 +112,8 @@ def present_thresholds(train: Decisions, settings: MitigationSettings) -> tuple[
         return found, f"{told} ({settings.score} at or above {number_text(found)}, for everybody)"
     if settings.threshold is not None:
         return settings.threshold, f"{settings.score} at or above {number_text(settings.threshold)}, for everybody"
-    one_group = np.zeros(train.score.size, dtype=np.int64)
-    curves = group_curves(train.score, train.label, one_group, ("everybody",))
+    everybody = Coded(np.zeros(train.score.size, dtype=np.int64), ("everybody",))
+    curves = group_curves(train.score, train.label, everybody)
     best = float(curves[0].thresholds[int(gains(curves, settings.objective)[0].argmax())])
     told = f"{settings.score} at or above {number_text(best)}, for everybody"
     return best, f"{told} (the single threshold with the best {settings.objective} on the train rows)"
@@ -137,14 +140,7 @@ def _threshold_of(score: NDArray[np.float64], selected: NDArray[np.bool_]) -> fl
 def _in_order(rows: Decisions) -> Decisions:
     """Sorted by content: lots are then drawn for the same rows whatever their order was."""
     keys = [rows.label, rows.score, rows.group]
-    order = np.lexsort(keys if rows.selected is None else [rows.selected, *keys])
-    return replace(
-        rows,
-        group=rows.group[order],
-        score=rows.score[order],
-        label=rows.label[order],
-        selected=None if rows.selected is None else rows.selected[order],
-    )
+    return rows.at(np.lexsort(keys if rows.selected is None else [rows.selected, *keys]))
 
 
 def _known(coded: Coded) -> NDArray[np.bool_]:

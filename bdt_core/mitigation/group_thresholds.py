@@ -14,6 +14,7 @@ from sklearn.exceptions import NotFittedError
 from bdt_core.errors import DataError, SpecError
 from bdt_core.fairness.coding import Level
 from bdt_core.inference._checks import finite_vector
+from bdt_core.metrics import shown_rates
 from bdt_core.mitigation.checks import coded, quoted, same_length
 from bdt_core.mitigation.curves import (
     RATES_OF,
@@ -21,18 +22,24 @@ from bdt_core.mitigation.curves import (
     Curve,
     Floats,
     Objective,
+    checked_curves,
+    checked_rates,
     checked_settings,
     gains,
     objective_value,
     rate_of,
 )
-from bdt_core.mitigation.frontier import TOLERANCES, FrontierPoint, frontier_points
 from bdt_core.mitigation.mixtures import best_mixtures
-from bdt_core.mitigation.preparing import checked_curves, checked_rates
-from bdt_core.mitigation.sweep import Choice, OneRate, Search, TwoRates
+from bdt_core.mitigation.sweep import (
+    TOLERANCES,
+    Choice,
+    FrontierPoint,
+    OneRate,
+    Search,
+    TwoRates,
+    frontier_points,
+)
 from bdt_core.mitigation.threshold_notes import threshold_notes
-
-_SHOWN_RATES = ("selection_rate", "true_positive_rate", "false_positive_rate", "positive_predictive_value", "accuracy")
 
 
 class GroupThresholds(BaseEstimator):  # type: ignore[misc]
@@ -270,7 +277,7 @@ class GroupThresholds(BaseEstimator):  # type: ignore[misc]
             self.thresholds_[curve.group] = mixture[0][0] if len(mixture) == 1 else math.nan
             worth += float(gain[at] @ chance)
             tp, fp = curve.tp[at] @ chance, curve.fp[at] @ chance
-            rates = {name: float(rate_of(name, tp, fp, curve.positives, curve.negatives)) for name in _SHOWN_RATES}
+            rates = {name: float(rate_of(name, tp, fp, curve.positives, curve.negatives)) for name in shown_rates()}
             threshold = self.thresholds_[curve.group]
             lines.append(
                 {"group": curve.group, "rows": curve.rows, "positives": curve.positives, "threshold": threshold}

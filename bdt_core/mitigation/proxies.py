@@ -12,9 +12,11 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import special
 
-from bdt_core.fairness.coding import Coded, code_column, column, level_order
+from bdt_core.fairness.coding import Coded, code_column, column
 from bdt_core.inference import AUC, area_under_curve
 from bdt_core.inference._checks import fraction
+from bdt_core.mitigation.checks import in_order
+from bdt_core.mitigation.reweighing import cell_counts, expected_counts
 from bdt_core.result import Result
 
 Measure = Literal["Cramér's V, bias-corrected", "AUC", "rank correlation"]
@@ -162,7 +164,7 @@ def bias_corrected_cramers_v(counts: NDArray[Any]) -> float:
     r, c = table.shape
     if min(r, c) < 2 or n < 2:
         return 0.0
-    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / n
+    expected = expected_counts(table)
     phi2 = float(((table - expected) ** 2 / expected).sum() / n)
     phi2 = max(0.0, phi2 - (r - 1) * (c - 1) / (n - 1))
     fewest = min(r - (r - 1) ** 2 / (n - 1), c - (c - 1) ** 2 / (n - 1)) - 1.0
@@ -180,8 +182,7 @@ def _associated(feature: pd.Series[Any], protected: pd.Series[Any]) -> Proxy:
         return _nothing(*names, rows, "nearly every row has a value of its own")
     if sizes[0] * sizes[1] > _MOST_CELLS:
         return _nothing(*names, rows, f"{sizes[0]:,} x {sizes[1]:,} combinations are too many to count")
-    cells = one.codes * sizes[1] + other.codes
-    counts = np.bincount(cells, minlength=sizes[0] * sizes[1]).reshape(sizes)
+    counts = cell_counts(other, one)
     if min((counts.sum(axis=axis) > 0).sum() for axis in (0, 1)) < 2:
         return _nothing(*names, rows, "one of the columns has a single value")
     v = bias_corrected_cramers_v(counts)
@@ -244,12 +245,8 @@ def _is_number(series: pd.Series[Any]) -> bool:
 
 
 def _codes(series: pd.Series[Any]) -> Coded:
-    """Codes in the order of the levels: sums over a table then do not depend on the order of the rows."""
-    found = code_column(pd.DataFrame({"column": series.array}), "column")
-    order = sorted(range(len(found.levels)), key=lambda i: level_order(found.levels[i]))
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    return Coded(place[found.codes], tuple(found.levels[i] for i in order))
+    """Codes in the order of the levels."""
+    return in_order(code_column(pd.DataFrame({"column": series.array}), "column"))
 
 
 def _name(coded: Coded, level: int) -> str:

@@ -10,12 +10,15 @@ from typing import Literal
 from bdt_core import words
 from bdt_core.fairness.metric_results import Estimate
 from bdt_core.mitigation.decisions import number_text
-from bdt_core.mitigation.results import FrontierRow, GroupChange, MetricChange, Mitigation, Thresholds
+from bdt_core.mitigation.results import NOT_OF_DECISIONS, FrontierRow, GroupChange, MetricChange, Mitigation, Thresholds
 from bdt_core.result import Result
 from bdt_core.spec import GATE_METRICS
 from bdt_core.verdict import LimitResult, MetricLimitResult, Verdict
+from bdt_core.verdict.judge import Evidence, Tolerated, judge
 
 Kept = Literal["yes", "no", "cannot tell"]
+_KEPT: dict[Verdict, Kept] = {"pass": "yes", "fail": "no", "inconclusive": "cannot tell"}
+_FOUND = {"cluster": "cluster", "slice": "intersection", "local_bias": "the clusters of local bias"}
 
 
 @dataclass(frozen=True)
@@ -60,9 +63,10 @@ def recommend(mitigation: Mitigation, limits: Sequence[LimitResult]) -> tuple[Re
 
 
 def _recommended(mitigation: Mitigation, limit: LimitResult) -> Recommendation:
-    if not isinstance(limit, MetricLimitResult):
+    if limit.kind != "metric":
+        what = _FOUND[limit.kind]
         return _unmeasured(
-            limit, f"Thresholds by {mitigation.settings.facet} were tried, not by cluster. {_proxies(mitigation)}"
+            limit, f"Thresholds by {mitigation.settings.facet} were tried, not by {what}. {_proxies(mitigation)}"
         )
     if limit.facet != mitigation.settings.facet:
         return _unmeasured(
@@ -75,22 +79,28 @@ def _recommended(mitigation: Mitigation, limit: LimitResult) -> Recommendation:
     name = GATE_METRICS[limit.metric]
     if name == "bias_score":
         return _unmeasured(limit, _parts_of_the_score(mitigation))
-    changes = [one for one in mitigation.thresholds.metrics if one.metric == name and _is_known(one)]
-    if not changes:
+    known = [
+        Evidence(one, one.after.estimate, one.after.low, one.after.high)
+        for one in mitigation.thresholds.metrics
+        if one.metric == name and one.after.estimate is not None
+    ]
+    if not known:
         return _unmeasured(
             limit,
             f"{_capital(limit.metric)} was not measured under other thresholds: "
-            + _undefined(mitigation.thresholds, name),
+            + _undefined(mitigation.thresholds, name, mitigation.settings.metrics),
         )
-    return _measured(mitigation, mitigation.thresholds, limit, changes)
+    return _measured(mitigation, mitigation.thresholds, limit, known)
 
 
 def _measured(
-    mitigation: Mitigation, found: Thresholds, limit: MetricLimitResult, changes: list[MetricChange]
+    mitigation: Mitigation, found: Thresholds, limit: MetricLimitResult, known: list[Evidence[MetricChange]]
 ) -> Recommendation:
     settings = mitigation.settings
-    worst = max(changes, key=lambda one: (_beyond(one.after, limit), one.group or ""))
-    kept = _keeps(changes, limit)
+    tolerated = Tolerated(limit.minimum, limit.maximum)
+    worst = max(known, key=lambda one: (tolerated.beyond(one.value), one.of.group or "")).of
+    kept = _KEPT[judge(known, tolerated).verdict]
+    allowed = tolerated.in_words()
     sentences = [
         f"Thresholds by {settings.facet} on {settings.score}, chosen on {words.count(mitigation.train_rows)} train "
         f"rows for {settings.constraint.replace('_', ' ')} within {settings.tolerance:g}: "
@@ -99,9 +109,9 @@ def _measured(
         f"{words.percent(found.accuracy.before.estimate)} to {words.percent(found.accuracy.after.estimate)} "
         f"({_points(found.accuracy_change, settings.alpha)}).",
         {
-            "yes": f"The whole interval then keeps the limit ({_allowed(limit)}).",
-            "no": f"The whole interval is then still beyond the limit ({_allowed(limit)}).",
-            "cannot tell": f"The interval then lies on both sides of the limit ({_allowed(limit)}): so many test rows "
+            "yes": f"The whole interval then keeps the limit ({allowed}).",
+            "no": f"The whole interval is then still beyond the limit ({allowed}).",
+            "cannot tell": f"The interval then lies on both sides of the limit ({allowed}): so many test rows "
             "cannot show that it holds.",
         }[kept],
     ]
@@ -144,7 +154,7 @@ def _parts_of_the_score(mitigation: Mitigation) -> str:
     return f"The composite score was not measured under other thresholds. Near to it: {'; '.join(parts)}."
 
 
-def _undefined(found: Thresholds, name: str) -> str:
+def _undefined(found: Thresholds, name: str, asked: Sequence[str]) -> str:
     reasons = [
         side.undefined_reason
         for one in found.metrics
@@ -152,7 +162,9 @@ def _undefined(found: Thresholds, name: str) -> str:
         for side in (one.before, one.after)
         if side.undefined_reason
     ]
-    return f"{reasons[0]}." if reasons else f"name {name} in mitigation.metrics to measure it."
+    if reasons:
+        return f"{reasons[0]}."
+    return f"{NOT_OF_DECISIONS}." if name in asked else f"name {name} in mitigation.metrics to measure it."
 
 
 def _proxies(mitigation: Mitigation) -> str:
@@ -202,43 +214,6 @@ def _with_interval(one: Estimate, alpha: float) -> str:
 
 def _points(change: Estimate, alpha: float) -> str:
     return words.difference(change.estimate, change.low, change.high, confidence=1.0 - alpha, unit="rate")
-
-
-def _is_known(change: MetricChange) -> bool:
-    return change.after.estimate is not None
-
-
-def _keeps(changes: Sequence[MetricChange], limit: MetricLimitResult) -> Kept:
-    """The severest of all groups."""
-    verdicts = [_keeps_one(one.after, limit) for one in changes]
-    severest_first: tuple[Kept, ...] = ("no", "cannot tell", "yes")
-    return next(one for one in severest_first if one in verdicts)
-
-
-def _keeps_one(one: Estimate, limit: MetricLimitResult) -> Kept:
-    if one.low is None or one.high is None:
-        return "cannot tell"
-    lowest = -math.inf if limit.minimum is None else limit.minimum
-    highest = math.inf if limit.maximum is None else limit.maximum
-    if one.high < lowest or one.low > highest:
-        return "no"
-    return "yes" if one.low >= lowest and one.high <= highest else "cannot tell"
-
-
-def _beyond(one: Estimate, limit: MetricLimitResult) -> float:
-    """How far a value lies beyond the limit; negative within."""
-    assert one.estimate is not None
-    below = -math.inf if limit.minimum is None else limit.minimum - one.estimate
-    above = -math.inf if limit.maximum is None else one.estimate - limit.maximum
-    return max(below, above)
-
-
-def _allowed(limit: MetricLimitResult) -> str:
-    if limit.minimum is None:
-        return f"at most {words.number(limit.maximum)}"
-    if limit.maximum is None:
-        return f"at least {words.number(limit.minimum)}"
-    return f"{words.number(limit.minimum)} to {words.number(limit.maximum)}"
 
 
 def _capital(metric: str) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bdt_core.errors import DataError
-from bdt_core.fairness.coding import Coded, Level, level_order
-from bdt_core.mitigation.checks import coded, same_length
+from bdt_core.fairness.coding import Coded, Level
+from bdt_core.mitigation.checks import coded, in_order, same_length
 from bdt_core.result import Result
 
 
@@ -119,34 +120,30 @@ def reweigh(label: ArrayLike, group: ArrayLike) -> Reweighing:
     counts = cell_counts(labels, groups)
     expected = expected_counts(counts)
     cells, empty = [], []
-    for i in _in_order(groups.levels, counts.sum(axis=1)):
-        for j in _in_order(labels.levels, counts.sum(axis=0)):
+    for i, of_group in enumerate(groups.levels):
+        for j, of_label in enumerate(labels.levels):
             rows = int(counts[i, j])
             weight = float(expected[i, j] / rows) if rows else None
-            cells.append(ReweighedCell(groups.levels[i], labels.levels[j], rows, float(expected[i, j]), weight))
+            cells.append(ReweighedCell(of_group, of_label, rows, float(expected[i, j]), weight))
             if not rows:
-                empty.append(f"{groups.levels[i]} with label {labels.levels[j]}")
+                empty.append(f"{of_group} with label {of_label}")
     return Reweighing(int(counts.sum()), tuple(cells), tuple(empty))
 
 
 def cell_counts(labels: Coded, groups: Coded) -> NDArray[np.int64]:
-    """Rows per group and label, shape (groups, labels)."""
+    """Rows per group and label, or of any two columns: shape (groups, labels)."""
     shape = (len(groups.levels), len(labels.levels))
     cells = groups.codes.astype(np.int64) * shape[1] + labels.codes
     return np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
 
 
-def expected_counts(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+def expected_counts(counts: NDArray[Any]) -> NDArray[np.float64]:
     """Rows per group and label if the two were independent."""
     expected: NDArray[np.float64] = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / counts.sum()
     return expected
 
 
-def _in_order(levels: tuple[Level, ...], rows: NDArray[np.int64]) -> list[int]:
-    return sorted(np.flatnonzero(rows).tolist(), key=lambda i: level_order(levels[i]))
-
-
 def _coded_pair(label: ArrayLike, group: ArrayLike) -> tuple[Coded, Coded]:
-    labels, groups = coded(label, "labels"), coded(group, "groups")
+    labels, groups = in_order(coded(label, "labels")), in_order(coded(group, "groups"))
     same_length(labels=labels.codes.size, groups=groups.codes.size)
     return labels, groups

@@ -1,18 +1,23 @@
-"""The audit's stage: thresholds are chosen on the train rows and measured on the test rows."""
+"""The audit's stage: thresholds are chosen on its train rows and measured on its test rows."""
 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bdt_core.errors import BDTError, DataError
-from bdt_core.fairness import BiasMetrics, Estimate, Metric
+from bdt_core.errors import BDTError, DataError, SpecError
+from bdt_core.fairness import BiasMetrics
+from bdt_core.fairness.coding import Value
 from bdt_core.fairness.comparisons import FEWEST_IN_DENOMINATOR
+from bdt_core.fairness.confusion import Positive
+from bdt_core.fairness.declared_groups import favourable_values
 from bdt_core.fairness.metric_results import group_name
 from bdt_core.inference import area_under_curve
+from bdt_core.metrics import shown_rates
 from bdt_core.mitigation.checks import quoted
 from bdt_core.mitigation.curves import RATES_OF
 from bdt_core.mitigation.decisions import Decisions, present_thresholds, read_decisions
@@ -20,6 +25,7 @@ from bdt_core.mitigation.group_thresholds import GroupThresholds
 from bdt_core.mitigation.measuring import accuracy, group_metrics, paired_change
 from bdt_core.mitigation.proxies import proxy_table
 from bdt_core.mitigation.results import (
+    NOT_OF_DECISIONS,
     FrontierRow,
     GroupChange,
     LeftOutGroup,
@@ -29,14 +35,56 @@ from bdt_core.mitigation.results import (
     Thresholds,
 )
 from bdt_core.mitigation.reweighing import reweigh
+from bdt_core.spec import GATE_METRICS, AuditSpec, MetricLimit
+from bdt_core.spec import Mitigation as MitigationSection
+from bdt_core.table.rows import Rows
+from bdt_core.table.summaries import rows_at_hand
 
-SHOWN_RATES = (
-    "selection_rate",
-    "true_positive_rate",
-    "false_positive_rate",
-    "positive_predictive_value",
-    "accuracy",
-)
+
+def mitigate_audited(train: Rows, test: Rows, section: MitigationSection) -> Mitigation:
+    """Choose thresholds per group on the train rows and measure on the test rows what they change.
+
+    Parameters
+    ----------
+    train, test : Rows
+        Of a large table ``large_rows`` drawn rows of each are used.
+    section : Mitigation
+        The section of the specification.
+
+    Returns
+    -------
+    Mitigation
+    """
+    settings = settings_of(train.spec, section, train.names("feature"))
+    train_rows, test_rows = (rows_at_hand(one).frame for one in (train, test))
+    usable = tuple(name for name in settings.protected if name in train_rows) or section.facets
+    return mitigate(train_rows, test_rows, replace(settings, protected=usable))
+
+
+def settings_of(spec: AuditSpec, section: MitigationSection, features: list[str]) -> MitigationSettings:
+    """The stage's settings from the specification."""
+    label, prediction = spec.group_columns()
+    assert label is not None  # the specification refuses mitigation without it
+    positive, positive_prediction = (_values(one) for one in favourable_values(spec))
+    gated = [limit.metric for limit in spec.gate if isinstance(limit, MetricLimit) and limit.metric != "bias_score"]
+    return MitigationSettings(
+        group=section.facets,
+        score=section.score,
+        label=label,
+        prediction=prediction,
+        positive=positive,
+        positive_prediction=positive_prediction,
+        constraint=section.constraint,
+        tolerance=section.tolerance,
+        objective=section.objective,
+        randomized=section.randomized,
+        features=tuple(features),
+        protected=tuple(spec.protected) or section.facets,
+        metrics=tuple(dict.fromkeys(GATE_METRICS[one] for one in gated)),
+        alpha=spec.significance.alpha,
+        min_rows=spec.significance.min_rows,
+        random_state=spec.split.random_state,
+    )
 
 
 def mitigate(train: pd.DataFrame, test: pd.DataFrame, settings: MitigationSettings) -> Mitigation:
@@ -86,7 +134,7 @@ def mitigate(train: pd.DataFrame, test: pd.DataFrame, settings: MitigationSettin
         reason = str(problem)
     else:
         measured = _measured(model, fit_part, judge_part, one_threshold, settings)
-        notes = _notes(model, fit_part, settings)
+        notes = _notes(model, fit_part, measured, settings)
     proxies = None
     if settings.features:
         columns = list(dict.fromkeys([*settings.features, *(settings.protected or settings.group)]))
@@ -180,15 +228,16 @@ def _present(test: Decisions, one_threshold: float | None) -> NDArray[np.bool_]:
 
 
 def _changes(was: BiasMetrics, now: BiasMetrics, settings: MitigationSettings) -> tuple[MetricChange, ...]:
-    """Ranges, and the metrics that were asked for."""
-    wanted = {was[name].name for name in settings.metrics}  # refuses unknown ones
-    changes = []
-    for before, after in zip(was.metrics, now.metrics, strict=True):
-        if before.kind != "range" and before.name not in wanted:
-            continue
-        names = [group_name(group) or None for group in before.values]
-        changes += [MetricChange(before.name, name, _at(before, i), _at(after, i)) for i, name in enumerate(names)]
-    return tuple(changes)
+    """Ranges, and the metrics that were asked for, as far as labels and decisions tell them."""
+    there = {one.name for one in was.metrics}
+    elsewhere = {one for one in GATE_METRICS.values() if one not in there}  # of scores, or the composite one
+    asked = [was[name].name for name in settings.metrics if name not in elsewhere]  # refuses unknown ones
+    return tuple(
+        MetricChange(before.name, group_name(group) or None, before[group], after[group])
+        for before, after in zip(was.metrics, now.metrics, strict=True)
+        if before.kind == "range" or before.name in asked
+        for group in before.values
+    )
 
 
 def _group_change(
@@ -206,7 +255,7 @@ def _group_change(
     test_rows = int(inside.sum())
     is_shown = test_rows >= settings.min_rows
     was, now = metrics
-    rates = tuple(MetricChange(rate, name, was[rate][name], now[rate][name]) for rate in SHOWN_RATES)
+    rates = tuple(MetricChange(rate, name, was[rate][name], now[rate][name]) for rate in shown_rates())
     mixture = model.mixtures_[name]
     return GroupChange(
         group=name,
@@ -235,13 +284,7 @@ def _frontier(model: GroupThresholds, test: Decisions, settings: MitigationSetti
     return tuple(rows)
 
 
-def _at(metric: Metric, i: int) -> Estimate:
-    return Estimate(
-        metric.estimate[i], metric.low[i], metric.high[i], metric.undefined_reason[i], metric.n[i], metric.events[i]
-    )
-
-
-def _notes(model: GroupThresholds, train: Decisions, settings: MitigationSettings) -> list[str]:
+def _notes(model: GroupThresholds, train: Decisions, found: Thresholds, settings: MitigationSettings) -> list[str]:
     notes = [f"The rule needs the {settings.facet} of every person at the time of decision.", *model.notes_]
     area = area_under_curve(train.score[train.label], train.score[~train.label], alpha=settings.alpha)
     if area.high is not None and area.high < 0.5:
@@ -253,4 +296,18 @@ def _notes(model: GroupThresholds, train: Decisions, settings: MitigationSetting
         notes.append(
             f"Only the {RATES_OF[settings.constraint][0].replace('_', ' ')} is held equal; see what other metrics do."
         )
+    told = {one.metric for one in found.metrics}
+    notes += [
+        f"The {name.replace('_', ' ')} was not measured under other thresholds: {NOT_OF_DECISIONS}."
+        for name in settings.metrics
+        if name in GATE_METRICS.values() and name not in told
+    ]
     return notes
+
+
+def _values(positive: Positive) -> tuple[Value, ...]:
+    if isinstance(positive, tuple | list):
+        return tuple(positive)
+    if isinstance(positive, bool | int | float | str):
+        return (positive,)
+    raise SpecError("mitigation needs a label and a prediction of two values; groups.thresholds cuts one of them.")

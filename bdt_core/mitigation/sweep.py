@@ -1,4 +1,5 @@
-"""The best choice of one threshold per group, among all whose rates differ by no more than a tolerance."""
+"""The best choice of one threshold per group, among all whose rates differ by no more than a tolerance; and what each
+tolerance costs."""
 
 from __future__ import annotations
 
@@ -11,9 +12,11 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from bdt_core.mitigation.curves import Floats
+from bdt_core.fairness.coding import Level
+from bdt_core.mitigation.curves import Curve, Floats, Objective, objective_value
 
-ROUNDING = 1e-12
+TOLERANCES = (0.0, 0.0025, 0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.075, 0.1, 0.125, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
+_ROUNDING = 1e-12
 """Differences of rates up to this size are rounding, not differences."""
 _SAME_GAP = 1e-9
 
@@ -73,7 +76,7 @@ class OneRate:
 
     def best(self, tolerance: float) -> Choice | None:
         """See `Search.best`."""
-        limit = tolerance + ROUNDING
+        limit = tolerance + _ROUNDING
         total = np.zeros(self._lows.size)
         for step, first in zip(self._steps, self._first, strict=True):
             stop = np.searchsorted(step.rate, self._lows + limit, side="right")
@@ -102,7 +105,7 @@ class OneRate:
         at = 0
         while at < lows.size:
             one, lowest = self._chosen(int(windows[at]), lows[at] + limit)
-            if best is None or one.gap < best.gap - ROUNDING:
+            if best is None or one.gap < best.gap - _ROUNDING:
                 best = one
             at = int(np.searchsorted(lows, lowest, side="right"))
         assert best is not None
@@ -141,8 +144,8 @@ class TwoRates:
 
     def best(self, tolerance: float) -> Choice | None:
         """See `Search.best`; the smallest gap is found to 1e-9."""
-        found = self._largest(tolerance + ROUNDING)
-        closer = self._largest(found.gap - 2 * ROUNDING) if found else None
+        found = self._largest(tolerance + _ROUNDING)
+        closer = self._largest(found.gap - 2 * _ROUNDING) if found else None
         if found is None or closer is None or closer.gain < found.gain:
             return found
         found, too_strict = closer, 0.0
@@ -197,6 +200,64 @@ class TwoRates:
                 return None
             points.append(first + int(gain[first:stop].argmax()))
         return tuple(points)
+
+
+@dataclass(frozen=True)
+class FrontierPoint:
+    """The best thresholds at one tolerance.
+
+    Attributes
+    ----------
+    tolerance : float
+        Asked for; 1 where the groups' thresholds are free.
+    gap, objective : float
+        On the rows of the fit.
+    thresholds : dict of group to float
+    """
+
+    tolerance: float
+    gap: float
+    objective: float
+    thresholds: dict[Level, float]
+
+
+def frontier_points(
+    curves: list[Curve], search: Search, objective: Objective, tolerances: tuple[float, ...]
+) -> list[FrontierPoint]:
+    """The exact optimum at each tolerance, from free thresholds on.
+
+    Parameters
+    ----------
+    curves : list of Curve
+    search : Search
+        Over these curves.
+    objective : str or callable
+        See `GroupThresholds`.
+    tolerances : tuple of float
+        One that an earlier point keeps already gives no point, nor does one that cannot be met.
+
+    Returns
+    -------
+    list of FrontierPoint
+        By falling gap.
+    """
+    points: list[tuple[float, Choice]] = []
+    for tolerance in (1.0, *sorted(tolerances, reverse=True)):
+        if points and tolerance >= points[-1][1].gap - _ROUNDING:
+            continue
+        found = search.best(tolerance)
+        if found is None:
+            break
+        points.append((tolerance, found))
+    return [
+        FrontierPoint(
+            tolerance,
+            choice.gap,
+            objective_value(curves, objective, choice.gain),
+            {one.group: float(one.thresholds[i]) for one, i in zip(curves, choice.points, strict=True)},
+        )
+        for tolerance, choice in points
+    ]
 
 
 @dataclass(frozen=True)

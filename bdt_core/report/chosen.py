@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from bdt_core import words
+from bdt_core import metrics, words
 from bdt_core.report import wording, wording_depth, wording_groups
 
 if TYPE_CHECKING:
@@ -70,4 +70,5 @@ GLOBALS: Mapping[str, Any] = {
     "words": words,
     "depth": wording_depth,
     "groups": wording_groups,
+    "metrics": metrics,
 }

@@ -19,7 +19,7 @@ from pydantic_core import core_schema
 from bdt_core.clustering.stability import Word
 from bdt_core.errors import SpecError
 from bdt_core.fairness.coding import Value
-from bdt_core.fairness.score_calculator import BiasScore
+from bdt_core.fairness.score_parts import BiasScore
 from bdt_core.inference import Comparison
 from bdt_core.local_bias.results import LocalBias
 from bdt_core.mitigation import Mitigation, Recommendation

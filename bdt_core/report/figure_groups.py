@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bdt_core import words
+from bdt_core.metrics import GROUP_METRICS
 from bdt_core.report.sheet import FAINT, GREY, INK, Sheet
 from bdt_core.report.wording import asked, finite
 from bdt_core.report.wording_groups import (
     PANELS,
-    RATE_NAMES,
     comparable,
     figures_of_groups,
     grid,
@@ -84,7 +84,7 @@ def _rates_legend(sheet: Sheet, document: Document, y: float, *, overall: bool) 
 
 
 def _title(facet: Facet, rate: str) -> str:
-    name = RATE_NAMES[rate]
+    name = GROUP_METRICS[rate].words
     ends = lowest_and_highest(facet, rate, left_out(facet, rate))
     if ends is None:
         return f"Rates by {facet.facet}."

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bdt_core import words
+from bdt_core.metrics import spoken_name
 from bdt_core.report.figure_axis import Scale, draw_across, scale, told
 from bdt_core.report.sheet import CALM, GREY, HARM, INK, Sheet
 from bdt_core.report.wording import asked, finite
 from bdt_core.report.wording_depth import mitigation_points
-from bdt_core.report.wording_groups import metric_name
 
 if TYPE_CHECKING:
     from bdt_core.fairness.metric_results import Estimate
@@ -40,7 +40,7 @@ def draw(document: Document) -> Sheet:
         sheet.line([_LEFT, _RIGHT], [up.place(y)] * 2, width=0.5)
         sheet.text(_LEFT - 7, up.place(y), told(y, 100.0), size=7, color=GREY, align="right")
     sheet.text(8, top - 14, "accuracy, %", size=8)
-    name = sheet.fit(metric_name(thresholds.gap.metric).lower(), 300, 8)
+    name = sheet.fit(spoken_name(thresholds.gap.metric).lower(), 300, 8)
     sheet.text((_LEFT + _RIGHT) / 2, bottom + 26, f"{name}, points", size=8, align="center")
     for one in frontier:
         _cross(sheet, one, across, up, _PALE, 1.0)

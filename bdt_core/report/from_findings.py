@@ -13,10 +13,10 @@ from bdt_core.clustering.clusters import Clusters
 from bdt_core.clustering.tree import ClusterTree
 from bdt_core.fairness.declared_groups import FacetMetrics, GroupMetrics, GroupScores
 from bdt_core.fairness.metric_results import BiasMetrics, Metric, group_name
-from bdt_core.fairness.rates import RATES
-from bdt_core.fairness.score_calculator import BiasScore
+from bdt_core.fairness.score_parts import BiasScore
 from bdt_core.findings import AuditFindings
 from bdt_core.inference import CategoricalComparison
+from bdt_core.metrics import RATES
 from bdt_core.mitigation import recommend
 from bdt_core.report import document as parts
 from bdt_core.significance.clusters import ClusterSignificance, ComparedCluster
@@ -43,7 +43,8 @@ def build_document(
     Parameters
     ----------
     findings : AuditFindings
-    gate : sequence of Limit or MetricLimit
+    gate : sequence of limits
+        `AuditSpec.limits`: those of the gate, and those that the sections on intersections and local bias set.
     require : {"all", "majority"}
 
     Returns
@@ -58,7 +59,7 @@ def build_document(
     spec = significance.spec.model_copy(update={"gate": list(gate), "require": require})
     if metrics is not None:
         spec = spec.model_copy(update={"groups": metrics.spec.groups})
-    judged = judge_gate(gate, require, significance, metrics, scores)
+    judged = judge_gate(gate, require, findings)
     return parts.Document(
         schema_version=1,
         name=spec.name,

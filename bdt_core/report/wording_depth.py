@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from bdt_core import words
+from bdt_core.metrics import CRITERIA, GROUP_METRICS, RATES, plain_name
 from bdt_core.report.wording import asked, finite
-from bdt_core.report.wording_groups import CRITERIA, RATE_NAMES, rate_value, span
+from bdt_core.report.wording_groups import rate_value, span
 
 if TYPE_CHECKING:
     from bdt_core.fairness.metric_results import Estimate
@@ -133,16 +134,16 @@ def change_told(metric: str, x: words.Number) -> str:
     ('65.5 %', '0.5')
     """
     plain = metric.removesuffix("_difference")
-    if plain != metric and (plain in CRITERIA or plain in RATE_NAMES):
-        unit = CRITERIA[plain].unit if plain in CRITERIA else "rate"
+    if plain != metric and (plain in CRITERIA or plain in RATES):
+        unit: words.Unit = CRITERIA[plain].unit if plain in CRITERIA else "rate"
         return f"{words.signed(x, unit).removeprefix('+')}{' points' if unit == 'rate' and finite(x) else ''}"
-    return rate_value(metric, x) if metric in RATE_NAMES else words.number(x)
+    return rate_value(metric, x) if metric in GROUP_METRICS else words.number(x)
 
 
 def asked_by(metric: str) -> str:
     """What the criterion behind a difference or ratio asks for; nothing of other metrics."""
-    plain = metric.removesuffix("_difference").removesuffix("_ratio")
-    return CRITERIA[plain].asks if plain in CRITERIA and plain != metric else ""
+    plain = plain_name(metric)
+    return CRITERIA[plain].asks if plain in CRITERIA else ""
 
 
 def change_span(metric: str, low: words.Number, high: words.Number) -> str:

@@ -1,15 +1,16 @@
-"""Names of the metrics of declared groups, and what the sections and the figures on them choose to show."""
+"""How the metrics of declared groups are written, and what the sections and the figures on them choose to show."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from bdt_core import words
+from bdt_core.metrics import CLARIFY, CRITERIA, GATE_METRICS, GROUP_METRICS, RATES, SCORES, plain_name
 from bdt_core.report.wording import asked, finite
 
 if TYPE_CHECKING:
-    from bdt_core.fairness.score_calculator import BiasScore
+    from bdt_core.fairness.score_parts import BiasScore
     from bdt_core.report.document import Document, Facet, Group, GroupMetric, GroupRange, GroupValue, Rate
     from bdt_core.verdict import MetricLimitResult
 
@@ -18,126 +19,13 @@ FIGURES_SHOWN = 4
 PANELS = 4
 _MAP_ROWS, _MAP_COLUMNS = 20, 8
 
-RATE_NAMES = {
-    "selection_rate": "Selection rate",
-    "true_positive_rate": "True positive rate",
-    "false_positive_rate": "False positive rate",
-    "true_negative_rate": "True negative rate",
-    "false_negative_rate": "False negative rate",
-    "positive_predictive_value": "Positive predictive value",
-    "negative_predictive_value": "Negative predictive value",
-    "false_discovery_rate": "False discovery rate",
-    "false_omission_rate": "False omission rate",
-    "accuracy": "Accuracy",
-    "prevalence": "Prevalence",
-    "f1_score": "F1 score",
-    "auc": "Area under the curve (AUC)",
-    "mean_score": "Mean score",
-    "brier_score": "Brier score",
-    "calibration_error": "Calibration error",
-    "observed_to_expected": "Observed positives per expected one",
-}
-_HEADS = {"positive_predictive_value": "Precision (PPV)", "auc": "AUC"}
-_NO_PERCENTAGES = {"f1_score", "auc", "mean_score", "brier_score", "calibration_error", "observed_to_expected"}
-_MAIN = (
-    "selection_rate", "true_positive_rate", "false_positive_rate", "positive_predictive_value", "accuracy", "auc",
-)  # fmt: skip
-_WITHOUT_PREDICTION = ("prevalence", "auc", "mean_score")
-
-
-class Criterion(NamedTuple):
-    """A demand that groups be alike."""
-
-    name: str
-    asks: str
-    rate: str | None
-    unit: words.Unit
-
-
-CRITERIA = {
-    "demographic_parity": Criterion("Demographic parity", "equal selection rates", "selection_rate", "rate"),
-    "equal_opportunity": Criterion("Equal opportunity", "equal true positive rates", "true_positive_rate", "rate"),
-    "predictive_equality": Criterion(
-        "Predictive equality", "equal false positive rates", "false_positive_rate", "rate"
-    ),
-    "equalized_odds": Criterion("Equalized odds", "equal true and false positive rates", None, "rate"),
-    "predictive_parity": Criterion(
-        "Predictive parity", "equal positive predictive values", "positive_predictive_value", "rate"
-    ),
-    "accuracy_equality": Criterion("Accuracy equality", "equal accuracy", "accuracy", "rate"),
-    "treatment_equality": Criterion(
-        "Treatment equality", "equally many false negatives per false positive", None, "value"
-    ),
-    "calibration": Criterion("Calibration", "equally many positives per expected one", None, "value"),
-}
-
-
-class ClarifyMetric(NamedTuple):
-    """One of the 21 metrics: its long name, what is set against what, and its value without bias."""
-
-    name: str
-    how: str
-    no_bias: str
-
-
-CLARIFY = {
-    "CI": ClarifyMetric("Class imbalance", "rows of others less rows of the group, over all", "0"),
-    "DPL": ClarifyMetric("Difference in positive proportions in labels", "others less group", "0"),
-    "KL": ClarifyMetric("Kullback-Leibler divergence of the labels", "distance", "0"),
-    "JS": ClarifyMetric("Jensen-Shannon divergence of the labels", "distance", "0"),
-    "LP": ClarifyMetric("L-p norm of the labels", "distance", "0"),
-    "TVD": ClarifyMetric("Total variation distance of the labels", "distance", "0"),
-    "KS": ClarifyMetric("Kolmogorov-Smirnov distance of the labels", "distance", "0"),
-    "CDDL": ClarifyMetric("Conditional demographic disparity in labels", "share of negatives less positives", "0"),
-    "DPPL": ClarifyMetric("Difference in positive proportions in predicted labels", "others less group", "0"),
-    "DI": ClarifyMetric("Disparate impact", "group over others", "1"),
-    "DCA": ClarifyMetric("Difference in conditional acceptance", "others less group", "0"),
-    "DCR": ClarifyMetric("Difference in conditional rejection", "group less others", "0"),
-    "RD": ClarifyMetric("Recall difference", "others less group", "0"),
-    "SD": ClarifyMetric("Specificity difference", "group less others", "0"),
-    "DAR": ClarifyMetric("Difference in acceptance rates", "others less group", "0"),
-    "DRR": ClarifyMetric("Difference in rejection rates", "group less others", "0"),
-    "AD": ClarifyMetric("Accuracy difference", "others less group", "0"),
-    "CDDPL": ClarifyMetric(
-        "Conditional demographic disparity in predicted labels", "share of negatives less positives", "0"
-    ),
-    "TE": ClarifyMetric("Treatment equality", "group less others", "0"),
-    "FT": ClarifyMetric("Flip test", "flips to negative less flips to positive, per row", "0"),
-    "GE": ClarifyMetric("Generalised entropy", "over everybody", "0"),
-}
-
-_NAMES = {"auc": "AUC", "f1_score": "F1 score"}
-_LIMITED_RATES = {
-    "disparate_impact": "selection_rate",
-    "DI": "selection_rate",
-    "DPPL": "selection_rate",
-    "RD": "true_positive_rate",
-    "recall_difference": "true_positive_rate",
-    "SD": "true_negative_rate",
-    "DAR": "positive_predictive_value",
-    "AD": "accuracy",
-    "DPL": "prevalence",
-    "equalized_odds": "false_positive_rate",
-}
-
-
-def metric_name(metric: str) -> str:
-    """A metric of the gate in words.
-
-    Examples
-    --------
-    >>> metric_name("disparate_impact"), metric_name("DPL"), metric_name("auc")
-    ('Disparate impact', 'DPL', 'AUC')
-    """
-    return _NAMES.get(metric) or words.capital(metric.replace("_", " "))
-
 
 def compared_with(document: Document, limit: MetricLimitResult) -> tuple[str, str | None]:
     """By difference or ratio, and the group that each group is compared with, where that is not plain from the name."""
     rate, _, kind = limit.metric.rpartition("_")
     facets = document.groups.facets if document.groups else ()
     reference = next((one.reference for one in facets if one.facet == limit.facet), None)
-    return kind, reference if rate in RATE_NAMES and kind in ("difference", "ratio") else None
+    return kind, reference if rate in RATES and kind in ("difference", "ratio") else None
 
 
 def rate_head(rate: str) -> str:
@@ -148,7 +36,7 @@ def rate_head(rate: str) -> str:
     >>> rate_head("auc"), rate_head("accuracy")
     ('AUC', 'Accuracy')
     """
-    return _HEADS.get(rate, RATE_NAMES[rate])
+    return GROUP_METRICS[rate].heading or GROUP_METRICS[rate].words
 
 
 def span(low: str, high: str) -> str:
@@ -170,7 +58,7 @@ def rate_value(name: str, x: words.Number) -> str:
     >>> rate_value("accuracy", 0.635), rate_value("auc", 0.635)
     ('63.5 %', '0.635')
     """
-    return words.number(x) if name in _NO_PERCENTAGES else words.percent(x)
+    return words.number(x) if name in SCORES else words.percent(x)
 
 
 def rate_told(group: Group, rate: str) -> str:
@@ -192,14 +80,14 @@ def limits(one: Rate, rate: str) -> str:
 def main_rates(facet: Facet) -> list[str]:
     """The rates that stand for all: those of the prediction, or of the label where nothing is predicted."""
     known = known_rates(facet)
-    chosen = _MAIN if "selection_rate" in known else _WITHOUT_PREDICTION
-    return [one for one in chosen if one in known]
+    of = "prediction" if "selection_rate" in known else "label"
+    return [one for one in known if of in GROUP_METRICS[one].shown]
 
 
 def known_rates(facet: Facet) -> list[str]:
     """Every rate that some group has, in the usual order."""
     known = {name for one in facet.groups for name in one.rates or ()}
-    return [name for name in RATE_NAMES if name in known]
+    return [name for name in GROUP_METRICS if name in known]
 
 
 def with_rates(facet: Facet) -> list[Group]:
@@ -262,14 +150,18 @@ def map_rate(document: Document, facet: Facet) -> str:
     known = known_rates(facet)
     for one in document.gate:
         if one.kind == "metric" and one.facet == facet.facet:
-            metric = one.metric
-            plain = metric.removesuffix("_difference").removesuffix("_ratio")
-            criterion = CRITERIA.get(plain)
-            for rate in (metric, plain, criterion.rate if criterion else None, _LIMITED_RATES.get(metric),
-                         _LIMITED_RATES.get(plain)):  # fmt: skip
-                if rate in known and rate is not None:
+            for rate in (*_rates_in(one.metric), *_rates_in(plain_name(one.metric))):
+                if rate in known:
                     return rate
     return "false_positive_rate" if "false_positive_rate" in known else main_rates(facet)[0]
+
+
+def _rates_in(metric: str) -> list[str]:
+    """A rate itself; of a criterion and of Clarify's metrics the rate that they are about."""
+    if metric in CRITERIA:
+        return list(CRITERIA[metric].rates[-1:])
+    clarify = CLARIFY.get(GATE_METRICS.get(metric, ""))
+    return [metric] if clarify is None else [clarify.rate] if clarify.rate is not None else []
 
 
 def _fits_a_map(facet: Facet) -> bool:
@@ -303,7 +195,7 @@ def extremes(score: BiasScore) -> list[tuple[str, str, list[str]]]:
     pairs: dict[tuple[str, str], list[str]] = {}
     for one in score.parts:
         if one.value:
-            pairs.setdefault((one.lowest, one.highest), []).append(RATE_NAMES[one.name].lower())
+            pairs.setdefault((one.lowest, one.highest), []).append(GROUP_METRICS[one.name].words.lower())
     return [(lowest, highest, rates) for (lowest, highest), rates in pairs.items()]
 
 

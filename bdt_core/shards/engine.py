@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import os
+import atexit
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol, TypeVar
 
+from bdt_core.shards.memory import MemoryPlan, plan_memory
+from bdt_core.shards.pool import processors
 from bdt_core.shards.shard import Shard
+from bdt_core.spec import AuditSpec
 
 T = TypeVar("T")
 
@@ -73,6 +76,23 @@ class LocalEngine:
             self._pool = None
 
 
-def processors() -> int:
-    """Processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def engine_of(spec: AuditSpec, plan: MemoryPlan) -> ShardEngine:
+    """The engine that works on shards."""
+    if spec.engine.dask is None:
+        return LocalEngine(room=plan.limit // 2)
+    from bdt_core.shards.dask_engine import DaskShards
+
+    return DaskShards(spec.engine.dask)
+
+
+def engine_of_process(spec: AuditSpec) -> ShardEngine:
+    """The engine of a specification, opened once in this process and closed when that ends."""
+    key = (spec.engine.model_dump_json(), spec.clustering.memory_limit)
+    if key not in _engines or _engines[key].is_lost:
+        plan = plan_memory("out_of_core", spec.clustering.memory_limit, None)
+        _engines[key] = engine_of(spec, plan)
+        atexit.register(_engines[key].__exit__, None, None, None)
+    return _engines[key]
+
+
+_engines: dict[tuple[str, str | None], ShardEngine] = {}

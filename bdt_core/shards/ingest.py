@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from bdt_core.errors import SourceError
-from bdt_core.shards.engine import ShardEngine, processors
+from bdt_core.shards.engine import ShardEngine
 from bdt_core.shards.large_source import group_columns
 from bdt_core.shards.occurrences import bucket_count, write_hashes, write_ranks
+from bdt_core.shards.pool import in_parallel
 from bdt_core.shards.shard import Shard
 from bdt_core.shards.table import ShardedTable
 from bdt_core.spec import AuditSpec
 from bdt_core.table.audit_table import (
     BIAS_VARIABLE,
     RANK,
-    ROW,
-    AuditTable,
-    LeftOut,
     Role,
     fingerprint,
     row_hashes,
@@ -37,11 +33,9 @@ from bdt_core.table.ranks import added, content_sums
 from bdt_core.table.validate import (
     Settled,
     TableFacts,
+    audited_table,
     complete_rows,
     hashed_columns,
-    reads_by_row,
-    refuse_too_few,
-    roles_of,
     settle,
     type_rows,
     warnings_on_rows,
@@ -51,7 +45,6 @@ from bdt_core.table.validate import (
 _LEAST_AT_A_TIME, _ROUNDS = 8, 4
 """Parts that are given out together, so many or so many for each that works on them: then it is said how far it is."""
 
-T = TypeVar("T")
 Progress = Callable[[str, int, int | None], None]
 
 
@@ -110,18 +103,9 @@ def ingest(
     )
     kept = engine.map(hash_shard, shards)
     write_ranks(shards, [one.bounds for one in kept], engine)
-    lost = sum(one.lost for one in kept)
-    left_out = (*facts.outcome.left_out, *([LeftOut('a feature is missing ("missing: drop")', lost)] if lost else []))
-    refuse_too_few(facts.outcome.known - lost, left_out, spec)
-    header = AuditTable(
-        frame=typed[columns].assign(**{RANK: np.empty(0, dtype=np.uint64)}),
-        columns=settled.columns,
-        spec=spec,
-        rows=facts.rows,
-        left_out=left_out,
-        fingerprint=fingerprint(added([one.sums for one in kept])),
-        warnings=settled.warnings,
-    )
+    no_rows = typed[columns].assign(**{RANK: np.empty(0, dtype=np.uint64)})
+    header = audited_table(no_rows, facts, settled, sum(one.lost for one in kept), spec)
+    header = replace(header, fingerprint=fingerprint(added([one.sums for one in kept])))
     table = ShardedTable(header, shards, engine).counted()
     return replace(table, header=replace(header, warnings=(*settled.warnings, *warnings_on_rows(table))))
 
@@ -141,7 +125,7 @@ def _write_shards(
     done = 0
     written = []
     placed = _placed(batches, folder)
-    for one in in_parallel(lambda task: _write_shard(*task, spec), placed, processors()):
+    for one in in_parallel(lambda task: _write_shard(*task, spec), placed):
         written.append(one)
         done += one.shard.rows
         say(done)
@@ -186,32 +170,12 @@ def _placed(batches: Iterable[pd.DataFrame], folder: str) -> Iterator[tuple[Shar
 
 def _write_shard(shard: Shard, first: int, frame: pd.DataFrame, spec: AuditSpec) -> _Written:
     frame = with_text_names(frame)
-    roles = roles_of(frame, spec)
-    typed, facts = type_rows(frame, roles, spec)
-    if reads_by_row(spec):
-        typed[ROW] = np.arange(first, first + len(typed), dtype=np.float64)
+    typed, roles, facts = type_rows(frame, spec, first)
     shard.write_frame("table.arrow", typed)
     of_groups = group_columns(spec)
     if of_groups:
         shard.write_frame("source.arrow", frame[[name for name in frame.columns if name in of_groups]])
     return _Written(shard, facts, roles, tidy(typed.iloc[:0].copy()))
-
-
-def in_parallel(function: Callable[[T], _Written], items: Iterator[T], threads: int) -> Iterator[_Written]:
-    """Results in the order of the items, of which no more than threads + 1 are held at a time."""
-    with ThreadPoolExecutor(threads) as pool:
-        waiting: list[Future[_Written]] = []
-        try:
-            for item in items:
-                waiting.append(pool.submit(function, item))
-                del item
-                if len(waiting) > threads:
-                    yield waiting.pop(0).result()
-            while waiting:
-                yield waiting.pop(0).result()
-        finally:
-            for one in waiting:
-                one.cancel()
 
 
 @dataclass(frozen=True)
@@ -231,7 +195,7 @@ def _hash_shard(
     content = hashes if set(used) == set(hashed_columns(frame).columns) else row_hashes(frame[used])
     shard.write_array("kept.npy", keep)
     bounds = write_hashes(shard, hashes, buckets)
-    return _Kept(content_sums(content[keep]), sum(one.rows for one in lost), bounds)
+    return _Kept(content_sums(content[keep]), lost, bounds)
 
 
 def _used(frame: pd.DataFrame, settled: Settled) -> list[str]:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 import pandas as pd
 
-from bdt_core.shards.engine import ShardEngine
-from bdt_core.shards.engines import engine_of
+from bdt_core.shards.engine import ShardEngine, engine_of
 from bdt_core.shards.memory import MemoryPlan, in_words, plan_memory, refuse_full_disk
 from bdt_core.shards.scratch import scratch_folder
 from bdt_core.spec import AuditSpec, Source, Split

@@ -13,12 +13,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bdt_core.errors import SpecError
-from bdt_core.shards.engine import ShardEngine
-from bdt_core.shards.engines import engine_of_process
+from bdt_core.shards.engine import ShardEngine, engine_of_process
 from bdt_core.shards.shard import Shard
 from bdt_core.spec import AuditSpec, Split
 from bdt_core.table.audit_table import BIAS_VARIABLE, KEY, RANK, AuditTable, Column, LeftOut, Role, tidy
-from bdt_core.table.split import in_order_of_content, is_by_hash, on_test_side, refuse_empty_parts
+from bdt_core.table.ranks import lowest
+from bdt_core.table.split import is_by_hash, on_test_side, order_of_content, refuse_empty_parts
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -111,13 +111,12 @@ class ShardedTable:
                 break
             share *= 2.0
         frame = together(parts)
-        lowest = np.argsort(frame[RANK].to_numpy(), kind="stable")[:rows]
-        return self._with(frame.take(lowest))
+        return self._with(frame.take(lowest(frame[RANK].to_numpy(), rows)))
 
     def in_memory(self) -> AuditTable:
         """All rows of this part as one table; for tables that are not large."""
         frame = together(self.map_blocks(_frame_of))
-        return self._with(in_order_of_content(frame, self.header.used))
+        return self._with(frame.take(order_of_content(frame, self.header.used)))
 
     def divided(self, settings: Split) -> tuple[ShardedTable, ShardedTable]:
         """The train and the test part.

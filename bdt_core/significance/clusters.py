@@ -16,15 +16,15 @@ from bdt_core.significance.repeats import (
     PermutedProcedure,
     RepeatedSplits,
     SplitRows,
+    alpha_of_each,
     permute_procedure,
     repeat_splits,
 )
-from bdt_core.significance.tested_rows import rows_tested
+from bdt_core.significance.tested_rows import TestedRows
 from bdt_core.spec import AuditSpec, Significance
-from bdt_core.table.audit_table import AuditTable
 from bdt_core.table.rows import Rows
 from bdt_core.table.split import split_rows
-from bdt_core.table.summaries import Drawn, drawn_rows
+from bdt_core.table.summaries import Drawn, rows_at_hand
 
 
 @dataclass(frozen=True)
@@ -115,14 +115,18 @@ def compare_clusters(
 
     Notes
     -----
-    A large table is compared by counts and exact sums over its blocks, which make the same tests as the rows. Only
+    Clusters are compared by counts and exact sums over the blocks of rows, which make the same tests as the rows. Only
     where a bias variable of more than 2,000 distinct values would be tested by permutation, and there are more than
     ``large_rows`` test rows, Welch's test is kept.
     """
-    rows = rows_tested(clusters, test)
+    spec, rows = clusters.spec, TestedRows(clusters, test)
     tested = len(clusters.train) if len(clusters.train) > 1 else 0
-    comparisons = [rows.compare(one.label, settings.alpha, settings) for one in clusters.train]
-    together = [rows.compare(one.label, settings.alpha / max(tested, 1), settings) for one in clusters.train]
+
+    def compared(alpha: float) -> list[Comparison]:
+        options = {"test": settings.test, "min_rows": settings.min_rows, "random_state": spec.split.random_state}
+        return [rows.compare_cluster(one.label, alpha=alpha, **options) for one in clusters.train]
+
+    comparisons, together = compared(settings.alpha), compared(settings.alpha / max(tested, 1))
     adjusted = adjust_p_values([one.p_value for one in comparisons], settings.correction)
     results = []
     for found, comparison, joint, p in zip(clusters.train, comparisons, together, adjusted, strict=True):
@@ -130,7 +134,7 @@ def compare_clusters(
         precision, recall = precision_and_recall(met, both, inside)
         p_adjusted = None if np.isnan(p) else float(p)
         harm = comparison.difference
-        if harm is not None and clusters.spec.bias_variable.better == "higher":
+        if harm is not None and spec.bias_variable.better == "higher":
             harm = -harm
         results.append(
             ComparedCluster(
@@ -145,16 +149,18 @@ def compare_clusters(
                 rule_recall=recall,
             )
         )
-    is_repeated = clusters.spec.split.repeats > 1 or (settings.test == "permutation" and tested > 0)
+    has_repeats = spec.split.repeats > 1
     repeats = procedure = drawn = None
-    if is_repeated:
-        train_rows, test_rows, drawn = _rows_to_repeat_on(train, test)
-        primary = comparisons[0] if tested else None
-        repeats = repeat_splits(clusters, train_rows, test_rows, primary, settings, split=split, find=find)
+    if has_repeats or (settings.test == "permutation" and tested > 0):
+        train_rows, test_rows = rows_at_hand(train), rows_at_hand(test)
+        drawn = Drawn.of_tables((train_rows, test_rows), (train, test))
+        if has_repeats:
+            primary = compared(alpha_of_each(settings))[0] if tested else None
+            repeats = repeat_splits(clusters, train_rows, test_rows, primary, settings, split=split, find=find)
         procedure = permute_procedure(clusters, train_rows, test_rows, settings) if tested else None
     (mean, sd), values = rows.mean_and_sd, rows.few_values
     return ClusterSignificance(
-        spec=clusters.spec.model_copy(update={"significance": settings}),
+        spec=spec.model_copy(update={"significance": settings}),
         clusters=tuple(results),
         test_rows=rows.rows,
         test_mean=mean,
@@ -165,13 +171,3 @@ def compare_clusters(
         unit="rate" if values is not None and values <= {0.0, 1.0} else "value",
         drawn=drawn,
     )
-
-
-def _rows_to_repeat_on(train: Rows, test: Rows) -> tuple[AuditTable, AuditTable, Drawn | None]:
-    """All rows, or those drawn from a large table."""
-    if not test.is_large:
-        return train.in_memory(), test.in_memory(), None
-    most = test.spec.large_rows
-    one, other = drawn_rows(train, most), drawn_rows(test, most)
-    drawn = Drawn(one.audited_rows + other.audited_rows, train.audited_rows + test.audited_rows)
-    return one, other, drawn if drawn.rows < drawn.of else None

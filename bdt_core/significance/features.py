@@ -23,7 +23,7 @@ from bdt_core.inference import (
     compare_counts,
 )
 from bdt_core.result import Result
-from bdt_core.significance.compared_rows import ComparedRows, compared_columns, compared_rows
+from bdt_core.significance.tested_rows import TestedRows
 from bdt_core.spec import AuditSpec, Significance
 from bdt_core.table.audit_table import Column
 from bdt_core.table.rows import Rows
@@ -119,8 +119,8 @@ def compare_features(clusters: Clusters, test: Rows, settings: Significance) -> 
     FeatureDifferences
         Without columns when the search made no split.
     """
-    rows = compared_rows(clusters, test)
-    found = list(_compared(rows, test, settings, clusters.spec)) if len(clusters.train) > 1 else []
+    rows = TestedRows(clusters, test)
+    found = list(_compared(rows, settings, clusters.spec))
     corrected, tests = _corrected(found, settings)
     return FeatureDifferences(
         spec=clusters.spec.model_copy(update={"significance": settings}),
@@ -140,10 +140,11 @@ def _is_of_fewer_rows(one: ColumnDifference) -> bool:
     return one.auc.n_a + one.auc.n_b < one.numeric.n_a + one.numeric.n_b
 
 
-def _compared(rows: ComparedRows, test: Rows, settings: Significance, spec: AuditSpec) -> Iterator[ColumnDifference]:
-    for column in compared_columns(test):
+def _compared(rows: TestedRows, settings: Significance, spec: AuditSpec) -> Iterator[ColumnDifference]:
+    options = {"alpha": settings.alpha, "min_rows": settings.min_rows, "random_state": spec.split.random_state}
+    for column in rows.columns:
         if column.kind == "numeric":
-            comparison, auc = rows.compare(column.name, column.role == "protected", settings, spec.split.random_state)
+            comparison, auc = rows.compare_column(column.name, column.role == "protected", **options)
             yield ColumnDifference(
                 column=column.name,
                 role=_role(column),

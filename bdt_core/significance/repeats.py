@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,11 +33,19 @@ class RepeatedSplits:
         In the bias variable's own units.
     p_combined : float
         Twice the median p-value (Meinshausen, Meier & Bühlmann 2009): one lucky split decides nothing.
+    difference : float or None
+        The median difference of the splits that could be tested.
+    low, high : float or None
+        Its interval: between them lie all differences that the combined test does not reject. They are the medians of
+        the splits' own limits with half of alpha each; None when too few splits could be tested.
     """
 
     p_values: tuple[float | None, ...]
     differences: tuple[float | None, ...]
     p_combined: float
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
 
 
 @dataclass(frozen=True)
@@ -67,26 +76,48 @@ def repeat_splits(
     *,
     split: SplitRows = split_rows,
     find: FindClusters = find_clusters,
-) -> RepeatedSplits | None:
-    """Find and test clusters on ``split.repeats`` splits in all; None when one is enough.
+) -> RepeatedSplits:
+    """Find and test clusters on ``split.repeats`` splits in all.
 
     Of a large table, train and test are the rows drawn from both parts. ``split`` and ``find`` are the two stages that
-    are repeated.
+    are repeated. ``primary`` is the comparison of the audit's own split, with the interval that `alpha_of_each` asks
+    for.
     """
     spec = clusters.spec
-    if spec.split.repeats == 1:
-        return None
     table = train.joined(test)
-    p_values = [primary.p_value if primary else None]
-    differences = [primary.difference if primary else None]
+    each = settings.model_copy(update={"alpha": alpha_of_each(settings)})
+    compared = [primary]
     for repeat in range(1, spec.split.repeats):
         seed = int(np.random.SeedSequence([spec.split.random_state, repeat]).generate_state(1)[0])
         train, test = split(table, spec.split.model_copy(update={"random_state": seed}))
         found = find(train, spec.clustering.model_copy(update={"stability": 0}))
-        comparison = compare_first(found.predict(test), test.y, settings) if len(found.train) > 1 else None
-        p_values.append(comparison.p_value if comparison else None)
-        differences.append(comparison.difference if comparison else None)
-    return RepeatedSplits(tuple(p_values), tuple(differences), combine_repeated_splits(p_values))
+        compared.append(compare_first(found.predict(test), test.y, each) if len(found.train) > 1 else None)
+    p_values = tuple(one.p_value if one else None for one in compared)
+    differences = tuple(one.difference if one else None for one in compared)
+    known = [one for one in differences if one is not None]
+    return RepeatedSplits(
+        p_values,
+        differences,
+        combine_repeated_splits(p_values),
+        difference=float(np.median(known)) if known else None,
+        low=_middle([one.low if one else None for one in compared], -np.inf, "lower"),
+        high=_middle([one.high if one else None for one in compared], np.inf, "higher"),
+    )
+
+
+def alpha_of_each(settings: Significance) -> float:
+    """Alpha of the intervals of the single splits, whose medians are an interval of 1 - alpha.
+
+    Twice the median p-value exceeds alpha for a difference when at least half of the splits do not reject it at half
+    of alpha, that is, when it lies in at least half of their intervals.
+    """
+    return settings.alpha / 2.0
+
+
+def _middle(limits: Sequence[float | None], absent: float, of_two: Literal["lower", "higher"]) -> float | None:
+    """The median of the splits' limits, of two the wider one; a split that could not be tested rules nothing out."""
+    middle = np.quantile([absent if one is None else one for one in limits], 0.5, method=of_two)
+    return float(middle) if np.isfinite(middle) else None
 
 
 def permute_procedure(

@@ -1,161 +1,202 @@
-"""The test rows as the clusters are compared on them: in memory, or added up over the blocks of a large table."""
+"""The test rows, as clusters and columns are compared on them: what they have to say is added up over their blocks."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial, reduce
 from operator import add
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from bdt_core.clustering.clusters import Clusters, TrainCluster, labels_of
-from bdt_core.inference import Comparison, compare_samples, compare_summaries
-from bdt_core.inference.comparison_of_summaries import drawing_needs_rows
-from bdt_core.inference.summaries import ValueCounts
-from bdt_core.spec import Significance
-from bdt_core.table.audit_table import BIAS_VARIABLE, AuditTable
+from bdt_core.inference import (
+    AUC,
+    Comparison,
+    area_under_curve,
+    area_under_curve_of_counts,
+    compare_samples,
+    compare_summaries,
+    drawing_needs_rows,
+)
+from bdt_core.inference.summaries import Summary, ValueCounts
+from bdt_core.table.audit_table import BIAS_VARIABLE, AuditTable, Column
 from bdt_core.table.rows import Rows
-from bdt_core.table.summaries import Groupwise, How, audited, drawn_rows, group_column, mean_and_sd, ways
+from bdt_core.table.summaries import (
+    Drawn,
+    Groupwise,
+    How,
+    audited,
+    group_column,
+    mean_and_sd,
+    numbers,
+    rows_at_hand,
+    ways,
+)
 
-
-class RowsTested(Protocol):
-    """What is asked of the test rows, in memory or in blocks."""
-
-    @property
-    def rows(self) -> int: ...
-    @property
-    def mean_and_sd(self) -> tuple[float, float]:
-        """Of the bias variable (ddof 0)."""
-
-    @property
-    def few_values(self) -> set[float] | None:
-        """Distinct values of the bias variable; None when there are many."""
-
-    def compare(self, label: int, alpha: float, settings: Significance) -> Comparison:
-        """One cluster with everybody else."""
-
-    def meeting_rule(self, found: TrainCluster) -> tuple[int, int, int]:
-        """Rows that a cluster's rule meets, those of them in the cluster, and rows of the cluster."""
-
-
-def rows_tested(clusters: Clusters, test: Rows) -> RowsTested:
-    """The test rows in the way that fits their number."""
-    return _Blocks.of(clusters, test) if test.is_large else _Memory.of(clusters, test.in_memory())
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class _Memory:
-    """Test rows in memory."""
+class TestedRows:
+    """The audited test rows, and the clusters that they belong to.
 
-    table: AuditTable
-    labels: NDArray[np.int64]
-    y: NDArray[np.float64]
-    random_state: int
+    Where a test needs single rows, these are all of them, or of a large table those that are drawn.
+    """
 
-    @classmethod
-    def of(cls, clusters: Clusters, table: AuditTable) -> _Memory:
-        return cls(table, clusters.predict(table), table.y, clusters.spec.split.random_state)
-
-    @property
-    def rows(self) -> int:
-        return len(self.y)
-
-    @property
-    def mean_and_sd(self) -> tuple[float, float]:
-        return float(self.y.mean()), float(self.y.std())
-
-    @property
-    def few_values(self) -> set[float]:
-        return set(np.unique(self.y).tolist())
-
-    @cached_property
-    def X(self) -> pd.DataFrame:
-        return self.table.X
-
-    def compare(self, label: int, alpha: float, settings: Significance) -> Comparison:
-        return compare_samples(
-            self.y[self.labels == label],
-            self.y[self.labels != label],
-            **_options(settings, alpha, self.random_state),
-        )
-
-    def meeting_rule(self, found: TrainCluster) -> tuple[int, int, int]:
-        return found.rule.count(self.X, self.labels == found.label)
-
-
-@dataclass(frozen=True)
-class _Block:
-    """What one block has to say; adds up over blocks."""
-
-    y: Groupwise
-    met: NDArray[np.int64]
-    both: NDArray[np.int64]
-
-    def __add__(self, other: _Block) -> _Block:
-        return _Block(self.y + other.y, self.met + other.met, self.both + other.both)
-
-
-@dataclass(frozen=True)
-class _Blocks:
-    """Test rows of a large table, added up."""
+    __test__ = False  # no test class, whatever its name begins with
 
     clusters: Clusters
     table: Rows
-    added: _Block
-
-    @classmethod
-    def of(cls, clusters: Clusters, table: Rows) -> _Blocks:
-        how = ways(table, [BIAS_VARIABLE])[BIAS_VARIABLE]
-        return cls(clusters, table, reduce(add, table.map_blocks(partial(_count, clusters=clusters, how=how))))
 
     @property
     def rows(self) -> int:
-        return sum(one.rows for one in self.added.y.numbers)
+        """All of them."""
+        return self.table.audited_rows
 
     @cached_property
+    def bias_variable(self) -> Summary:
+        """Everybody's."""
+        return self._by_cluster.bias_variable.group(self._labels)
+
+    @property
     def mean_and_sd(self) -> tuple[float, float]:
-        mean, sd = mean_and_sd(self.added.y.group(range(len(self.clusters.train))))
-        return mean, sd * math.sqrt((self.rows - 1) / self.rows)
+        """Of the bias variable (ddof 0)."""
+        mean, sd = mean_and_sd(self.bias_variable)
+        return mean, sd * float(np.sqrt((self.rows - 1) / self.rows))
 
     @property
     def few_values(self) -> set[float] | None:
-        everybody = self.added.y.group(range(len(self.clusters.train)))
-        return set(everybody.present.tolist()) if isinstance(everybody, ValueCounts) else None
+        """Distinct values of the bias variable; None when there are more than 2,000."""
+        values = self.bias_variable
+        return set(values.present.tolist()) if isinstance(values, ValueCounts) else None
+
+    def compare_cluster(self, label: int, **options: Any) -> Comparison:
+        """The bias variable of one cluster with that of everybody else; options of `compare_summaries`."""
+        inside = self._by_cluster.bias_variable.group([label])
+        outside = self._by_cluster.bias_variable.group([one for one in self._labels if one != label])
+        return self._compared(inside, outside, BIAS_VARIABLE, label, **options)
+
+    def meeting_rule(self, cluster: TrainCluster) -> tuple[int, int, int]:
+        """Rows that a cluster's rule meets, those of them in the cluster, and rows of the cluster."""
+        label = cluster.label
+        inside = self._by_cluster.bias_variable.numbers[label].rows
+        return int(self._by_cluster.met[label]), int(self._by_cluster.both[label]), inside
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Rows of the most deviating cluster, and of everybody else."""
+        return int(self._in_first.sizes[0]), int(self._in_first.sizes[1])
 
     @cached_property
-    def in_memory(self) -> tuple[NDArray[np.int64], NDArray[np.float64]] | None:
-        """Clusters and bias variables of the rows themselves, if they are few enough."""
-        most = self.table.spec.large_rows
-        rows = drawn_rows(self.table, most) if self.rows <= most else None
-        complete = rows is not None and rows.audited_rows == self.rows
-        return (self.clusters.predict(rows), rows.y) if rows is not None and complete else None
+    def columns(self) -> list[Column]:
+        """Features and protected columns; none where there is nobody to compare the cluster with."""
+        if len(self.clusters.train) < 2:
+            return []
+        return [one for one in self.table.columns if one.role in ("feature", "protected")]
 
-    def compare(self, label: int, alpha: float, settings: Significance) -> Comparison:
-        others = [i for i in range(len(self.clusters.train)) if i != label]
-        inside = self.added.y.group([label])
-        outside = self.added.y.group(others)
-        options = _options(settings, alpha, self.clusters.spec.split.random_state)
-        if drawing_needs_rows(inside, outside, settings.test) and self.in_memory is not None:
-            labels, y = self.in_memory
-            return compare_samples(y[labels == label], y[labels != label], **options)
+    def compare_column(self, name: str, with_auc: bool, **options: Any) -> tuple[Comparison, AUC | None]:
+        """A number in the most deviating cluster and elsewhere and, if wanted, how well it tells these apart."""
+        inside, outside = self._in_first.columns[name].numbers
+        comparison = self._compared(inside, outside, name, 0, **options)
+        if not with_auc or comparison.status != "tested":
+            return comparison, None
+        if isinstance(inside, ValueCounts) and isinstance(outside, ValueCounts):
+            return comparison, area_under_curve_of_counts(inside.counts, outside.counts, alpha=options["alpha"])
+        return comparison, area_under_curve(*self._at_hand.sides(name, 0), alpha=options["alpha"])
+
+    def missing(self, name: str) -> tuple[int, int]:
+        """Rows of the cluster and of everybody else without a value of a number."""
+        inside, outside = self._in_first.columns[name].missing
+        return inside, outside
+
+    def levels(self, name: str) -> dict[str, tuple[int, int]]:
+        """Rows of the cluster and of everybody else with each level of a category."""
+        counts = self._in_first.columns[name].levels or {}
+        return {level: (int(inside), int(outside)) for level, (inside, outside) in counts.items()}
+
+    @property
+    def drawn(self) -> Drawn | None:
+        """Rows that stand for all where single rows are needed; None: all of them."""
+        return Drawn.of_tables([self._at_hand.table], [self.table])
+
+    def _compared(self, inside: Summary, outside: Summary, name: str, label: int, **options: Any) -> Comparison:
+        """By summaries; by the rows where permutations need them, as long as they are not drawn from others."""
+        needs_rows = drawing_needs_rows(inside, outside, options.get("test", "auto"))
+        if needs_rows and self.rows <= self.table.spec.large_rows and self.drawn is None:
+            return compare_samples(*self._at_hand.sides(name, label), **options)
         return compare_summaries(inside, outside, **options)
 
-    def meeting_rule(self, found: TrainCluster) -> tuple[int, int, int]:
-        label = found.label
-        return int(self.added.met[label]), int(self.added.both[label]), self.added.y.numbers[label].rows
+    @property
+    def _labels(self) -> Sequence[int]:
+        return range(len(self.clusters.train))
+
+    @cached_property
+    def _by_cluster(self) -> _ByCluster:
+        how = ways(self.table, [BIAS_VARIABLE])[BIAS_VARIABLE]
+        return reduce(add, self.table.map_blocks(partial(_by_cluster, clusters=self.clusters, how=how)))
+
+    @cached_property
+    def _in_first(self) -> _InFirst:
+        how: dict[str, How | None] = {one.name: None for one in self.columns}
+        how |= ways(self.table, [one.name for one in self.columns if one.kind == "numeric"])
+        return reduce(add, self.table.map_blocks(partial(_in_first, clusters=self.clusters, how=how)))
+
+    @cached_property
+    def _at_hand(self) -> _AtHand:
+        table = rows_at_hand(self.table)
+        return _AtHand(table, labels_of(self.clusters, table))
 
 
-def _count(block: AuditTable, clusters: Clusters, how: How) -> _Block:
-    labels = labels_of(clusters, block)
-    n_clusters = len(clusters.train)
-    X = block.X
+@dataclass(frozen=True)
+class _ByCluster:
+    """The bias variable by cluster, and rows that meet each cluster's rule; adds up over blocks."""
+
+    bias_variable: Groupwise
+    met: Integers
+    both: Integers
+
+    def __add__(self, other: _ByCluster) -> _ByCluster:
+        return _ByCluster(self.bias_variable + other.bias_variable, self.met + other.met, self.both + other.both)
+
+
+def _by_cluster(block: AuditTable, clusters: Clusters, how: How) -> _ByCluster:
+    labels, X = labels_of(clusters, block), block.X
+    bias_variable = group_column(audited(block, BIAS_VARIABLE), labels, len(clusters.train), how)
     counts = np.array([one.rule.count(X, labels == one.label) for one in clusters.train], dtype=np.int64)
-    return _Block(group_column(audited(block, BIAS_VARIABLE), labels, n_clusters, how), counts[:, 0], counts[:, 1])
+    return _ByCluster(bias_variable, counts[:, 0], counts[:, 1])
 
 
-def _options(settings: Significance, alpha: float, random_state: int) -> dict[str, Any]:
-    return {"test": settings.test, "alpha": alpha, "min_rows": settings.min_rows, "random_state": random_state}
+@dataclass(frozen=True)
+class _InFirst:
+    """Columns in the most deviating cluster (0) and elsewhere (1); adds up over blocks."""
+
+    sizes: Integers
+    columns: dict[str, Groupwise]
+
+    def __add__(self, other: _InFirst) -> _InFirst:
+        columns = {name: one + other.columns[name] for name, one in self.columns.items()}
+        return _InFirst(self.sizes + other.sizes, columns)
+
+
+def _in_first(block: AuditTable, clusters: Clusters, how: dict[str, How | None]) -> _InFirst:
+    elsewhere = (labels_of(clusters, block) != 0).astype(np.int64)
+    columns = {name: group_column(audited(block, name), elsewhere, 2, one) for name, one in how.items()}
+    return _InFirst(np.bincount(elsewhere, minlength=2), columns)
+
+
+@dataclass(frozen=True)
+class _AtHand:
+    """Single rows and their clusters."""
+
+    table: AuditTable
+    labels: Integers
+
+    def sides(self, name: str, label: int) -> tuple[Floats, Floats]:
+        """The known values of a number in a cluster, and those of everybody else."""
+        values = numbers(audited(self.table, name))
+        known, inside = ~np.isnan(values), self.labels == label
+        return values[known & inside], values[known & ~inside]

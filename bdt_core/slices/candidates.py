@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from bdt_core.inference import mid_p_value
 from bdt_core.inference.means import welch_t
-from bdt_core.slices.contrasts import Contrasts, contrasts, prior_variance, repeats_a_part, sums_and_rows
-from bdt_core.slices.counting import NO_ITEM, SliceCounts
-from bdt_core.slices.part import Items, Sliced
+from bdt_core.slices.coding import Items
+from bdt_core.slices.contrasts import Contrasts, contrasts, moments, prior_variance, repeats_a_part
+from bdt_core.slices.counting import NO_ITEM
+from bdt_core.slices.outcome import Counted
+from bdt_core.slices.part import Part
 from bdt_core.slices.settings import Settings
 
 SCREEN_Z = 1.96
@@ -28,7 +30,7 @@ class Candidates:
     ----------
     items : list of items
     rows : ndarray of shape (slices,)
-    totals : ndarray of shape (slices, outcomes)
+    totals : ndarray of shape (slices, numbers)
     contrasts : Contrasts
         With everybody else, on the train rows.
     """
@@ -49,29 +51,28 @@ class Candidates:
         order = np.argsort(-z, kind="stable")
         return order[z[order] >= SCREEN_Z][:most]
 
-    def p_values(self, train: Sliced) -> list[float | None]:
+    def p_values(self, train: Part) -> list[float | None]:
         """Two-sided ones of every slice on the rows it was found on; 1 where it fares no worse."""
-        payload = train.payload
-        whole = train.whole
-        sums, n = sums_and_rows(train.measure, payload, self.totals)
-        (all_sums,), (all_n,) = sums_and_rows(train.measure, payload, whole[None])
+        sums, n = train.outcome.sums_and_rows(self.totals)
+        all_sums, all_n = train.outcome.sums_and_rows(train.whole)
         worse = self.contrasts.harm > 0
-        if payload.codes is not None:
+        if isinstance(train.outcome, Counted):
             counts = np.stack([sums, n, all_sums - sums, all_n - n], axis=1).astype(np.int64).tolist()
             return [mid_p_value(*four) if harmed else 1.0 for four, harmed in zip(counts, worse, strict=True)]
-        squares, rest = self.totals[:, 2], whole[2] - self.totals[:, 2]
-        t = welch_t(*_moments(sums, squares, n), *_moments(all_sums - sums, rest, all_n - n))
+        squares = self.totals[:, 2]
+        rest = moments(all_sums - sums, train.whole[2] - squares, all_n - n)
+        t = welch_t(*moments(sums, squares, n), *rest)
         return [None if math.isnan(p) else float(p) for p in np.where(worse, t.p_value, 1.0)]
 
 
-def find_candidates(train: Sliced, test_rows: int, min_train_rows: int, settings: Settings) -> Candidates:
+def find_candidates(train: Part, test_rows: int, min_train_rows: int, settings: Settings) -> Candidates:
     """Find every conjunction with enough rows.
 
     A slice that has the rows of one of its parts is none of its own.
 
     Parameters
     ----------
-    train : Sliced
+    train : Part
     test_rows : int
     min_train_rows : int
     settings : Settings
@@ -81,23 +82,19 @@ def find_candidates(train: Sliced, test_rows: int, min_train_rows: int, settings
     Candidates
         By number of conditions, then by items; none when the outcome is constant.
     """
-    if train.columns and not train.is_constant:
-        counted = train.count(settings.max_conditions, min_train_rows)
-    else:
-        counted = SliceCounts(np.zeros((0, 1), dtype=np.int32), np.zeros((0, 4)))
-    rows = counted.totals.sum(axis=1) if train.payload.codes is not None else counted.totals[:, 0]
-    found = contrasts(train.measure, train.payload, counted.totals, train.whole)
+    if not train.columns or train.is_constant:
+        nothing = np.zeros((0, len(train.whole)))
+        return Candidates([], nothing[:, 0], nothing, _contrasts(train, nothing))
+    counted = train.count(settings.max_conditions, min_train_rows)
+    rows = train.outcome.rows(counted.totals)
+    against_rest = _contrasts(train, counted.totals)
     # A slice will be as large on the test rows as its share of the train rows lets expect.
     share = min(1.0, test_rows / train.rows)
-    enough = np.minimum(found.n, found.n_rest) * share >= settings.min_rows
-    if len(rows):
-        enough &= ~repeats_a_part(counted.items, rows)
+    enough = np.minimum(against_rest.n, against_rest.n_rest) * share >= settings.min_rows
+    enough &= ~repeats_a_part(counted.items, rows)
     items = [tuple(one for one in row if one != NO_ITEM) for row in counted.items[enough].tolist()]
-    return Candidates(items, rows[enough], counted.totals[enough], found[enough])
+    return Candidates(items, rows[enough], counted.totals[enough], against_rest[enough])
 
 
-def _moments(sums: Any, squares: Any, n: Any) -> tuple[Any, Any, Any]:
-    """Mean, sample variance and rows."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        mean = sums / n
-        return mean, np.maximum(squares - n * mean * mean, 0.0) / (n - 1.0), n
+def _contrasts(train: Part, totals: NDArray[Any]) -> Contrasts:
+    return contrasts(train.outcome, train.measure.harm_sign, totals, train.whole)

@@ -1,10 +1,15 @@
-"""Columns become conditions: values as they are, numbers cut at quantiles of the train rows."""
+"""Columns become conditions: values as they are, numbers cut at quantiles of the train rows.
+
+Which values there are is counted block by block. Quantiles cannot be added up, so that those of many rows are those of
+a sample; how many rows each interval has is counted.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -13,13 +18,20 @@ from numpy.typing import NDArray
 
 from bdt_core.errors import DataError
 from bdt_core.fairness.coding import Level, code_column, column, level_order, numbers
+from bdt_core.slices.blocks import OUTCOME, Block, Blocks, known_rows
 
 MOST_LEVELS = 250
 """Codes are single bytes."""
+MOST_COUNTED = 65_536
+"""More different values than these are not told apart: no column with so many is searched value by value."""
 FEW_VALUES = 10
 """Numbers with no more distinct values than this, or than bins, are not binned."""
 _FEWEST_FOR_IDENTIFIER = 50
 _SLACK = 0.1
+
+Levels = dict[Level, int] | str
+"""Rows of each value; or why they were not counted."""
+_TOO_MANY, _NOT_COMPARABLE = "too many", "not comparable"
 
 
 @dataclass(frozen=True)
@@ -99,15 +111,26 @@ class FittedColumn:
 
 
 def fit_columns(
-    train: pd.DataFrame, names: Sequence[str], *, bins: int, max_levels: int, min_rows: int
+    train: Blocks,
+    sample: pd.DataFrame,
+    names: Sequence[str],
+    *,
+    rows: int,
+    bins: int,
+    max_levels: int,
+    min_rows: int,
 ) -> tuple[list[FittedColumn], list[ExcludedColumn]]:
     """Find the conditions of each column on the train rows.
 
     Parameters
     ----------
-    train : DataFrame
-    names : sequence
+    train : Blocks
+    sample : DataFrame
+        Rows of it with a known outcome; numbers are cut at their quantiles.
+    names : sequence of str
         Columns of it.
+    rows : int
+        Train rows with a known outcome.
     bins : int
         Intervals of a number with many values, of about equally many rows.
     max_levels : int
@@ -120,13 +143,27 @@ def fit_columns(
     fitted : list of FittedColumn
     excluded : list of ExcludedColumn
     """
+    cuts = {name: _cut(sample, name, bins, share=len(sample) / rows) for name in names}
+    uncut = [name for name in names if cuts[name] is None]
+    levels = _levels(train, uncut)
+    for name in uncut:
+        if _is_number(sample, name) and _has_many_values(levels[name], bins):  # the sample has not shown them all
+            cuts[name] = quantile_edges(_known_numbers(sample, name), bins)
+    edges = {name: one for name, one in cuts.items() if isinstance(one, tuple) and one}
+    intervals = _intervals(train, edges)
     fitted, excluded = [], []
     for name in names:
-        one = _fit(train, name, bins, max_levels, min_rows)
-        if isinstance(one, str):
-            excluded.append(ExcludedColumn(name, one))
+        fit: FittedColumn | str
+        if name in edges:
+            fit = _from_intervals(name, edges[name], intervals[name], min_rows)
+        elif (reason := cuts[name]) is None:
+            fit = _from_levels(name, levels[name], max_levels, min_rows)
         else:
-            fitted.append(one)
+            fit = reason if isinstance(reason, str) else "nearly every row has the same value"
+        if isinstance(fit, str):
+            excluded.append(ExcludedColumn(name, fit))
+        else:
+            fitted.append(fit)
     return fitted, excluded
 
 
@@ -184,13 +221,12 @@ def interval_positions(values: NDArray[np.float64], edges: Sequence[float]) -> N
     return position
 
 
-def cut(frame: pd.DataFrame, name: str, bins: int, *, share: float = 1.0) -> tuple[float, ...] | str | None:
+def _cut(sample: pd.DataFrame, name: str, bins: int, share: float) -> tuple[float, ...] | str | None:
     """Edges of a column of numbers with many values; None when its values are conditions as they are.
 
     Parameters
     ----------
-    frame : DataFrame
-        The train rows, or a sample of them.
+    sample : DataFrame
     name : str
     bins : int
     share : float
@@ -201,53 +237,92 @@ def cut(frame: pd.DataFrame, name: str, bins: int, *, share: float = 1.0) -> tup
     tuple of float, None or str
         A text says why the column cannot be used.
     """
-    series = column(frame, name)
-    if pd.api.types.is_datetime64_any_dtype(series.dtype) or pd.api.types.is_timedelta64_dtype(series.dtype):
+    dtype = column(sample, name).dtype
+    if pd.api.types.is_datetime64_any_dtype(dtype) or pd.api.types.is_timedelta64_dtype(dtype):
         return "it holds dates or times: turn them into a number, such as an age in years"
-    if not is_number(frame, name):
+    if not _is_number(sample, name):
         return None
-    ordered = known_numbers(frame, name)
-    distinct = _distinct(ordered)
-    if not has_many_values(distinct, bins):
+    ordered = _known_numbers(sample, name)
+    distinct = int(np.count_nonzero(np.diff(ordered))) + 1 if ordered.size else 0
+    if distinct <= max(bins, FEW_VALUES):
         return None
     if _looks_like_identifier(ordered, distinct, share):
         return "every row has a whole number of its own, as identifiers have"
     return quantile_edges(ordered, bins)
 
 
-def is_number(frame: pd.DataFrame, name: str) -> bool:
+def _is_number(frame: pd.DataFrame, name: str) -> bool:
     """Whether a column holds numbers, truth values not counted."""
     dtype = column(frame, name).dtype
     return bool(pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype))
 
 
-def has_many_values(distinct: int, bins: int) -> bool:
-    """Whether numbers with so many different values are cut into intervals."""
-    return distinct > max(bins, FEW_VALUES)
-
-
-def known_numbers(frame: pd.DataFrame, name: str) -> NDArray[np.float64]:
+def _known_numbers(frame: pd.DataFrame, name: str) -> NDArray[np.float64]:
     """The numbers of a column, sorted, without those that are missing."""
     values = _numbers(frame, name)
     return np.sort(values[~np.isnan(values)])
 
 
-def level_counts(frame: pd.DataFrame, name: str) -> dict[Level, int] | None:
-    """Rows of each value that occurs; None where values cannot be compared."""
+def _has_many_values(levels: Levels, bins: int) -> bool:
+    """Whether numbers with so many different values are cut into intervals."""
+    if isinstance(levels, str):
+        return levels == _TOO_MANY
+    return len(levels) - (None in levels) > max(bins, FEW_VALUES)
+
+
+def _levels(train: Blocks, names: Sequence[str]) -> dict[str, Levels]:
+    """Rows of each value, over all blocks."""
+    merged: dict[str, Levels] = {name: {} for name in names}
+    if names:
+        for block in train.map_blocks(partial(_levels_of_block, names=tuple(names)), [*names, OUTCOME]):
+            merged = {name: _added(merged[name], more) for name, more in block.items()}
+    return merged
+
+
+def _levels_of_block(block: Block, names: Sequence[str]) -> dict[str, Levels]:
+    frame, _ = known_rows(block)
+    return {name: _levels_of_column(frame, name) for name in names}
+
+
+def _levels_of_column(frame: pd.DataFrame, name: str) -> Levels:
     try:
         coded = code_column(frame, name)
     except DataError:
-        return None
+        return _NOT_COMPARABLE
     rows = np.bincount(coded.codes, minlength=len(coded.levels)).tolist()
-    return {level: n for level, n in zip(coded.levels, rows, strict=True) if n}
+    return _few({level: n for level, n in zip(coded.levels, rows, strict=True) if n})
 
 
-def interval_counts(frame: pd.DataFrame, name: str, edges: Sequence[float]) -> NDArray[np.int64]:
-    """Rows of each interval, and at last those where the number is missing."""
-    return np.bincount(interval_positions(_numbers(frame, name), edges), minlength=len(edges) + 2)
+def _added(first: Levels, second: Levels) -> Levels:
+    if isinstance(first, str) or isinstance(second, str):
+        return _NOT_COMPARABLE if _NOT_COMPARABLE in (first, second) else _TOO_MANY
+    added = dict(first)
+    for level, rows in second.items():
+        added[level] = added.get(level, 0) + rows
+    return _few(added)
 
 
-def from_intervals(name: str, edges: tuple[float, ...], rows: NDArray[Any], min_rows: int) -> FittedColumn | str:
+def _few(levels: dict[Level, int]) -> Levels:
+    return levels if len(levels) <= MOST_COUNTED else _TOO_MANY
+
+
+def _intervals(train: Blocks, edges: Mapping[str, tuple[float, ...]]) -> dict[str, NDArray[np.int64]]:
+    """Rows of each interval, and at last those where the number is missing, over all blocks."""
+    if not edges:
+        return {}
+    blocks = train.map_blocks(partial(_intervals_of_block, edges=dict(edges)), [*edges, OUTCOME])
+    return {name: np.sum([one[name] for one in blocks], axis=0) for name in edges}
+
+
+def _intervals_of_block(block: Block, edges: Mapping[str, tuple[float, ...]]) -> dict[str, NDArray[np.int64]]:
+    frame, _ = known_rows(block)
+    return {
+        name: np.bincount(interval_positions(_numbers(frame, name), of), minlength=len(of) + 2)
+        for name, of in edges.items()
+    }
+
+
+def _from_intervals(name: str, edges: tuple[float, ...], rows: NDArray[Any], min_rows: int) -> FittedColumn | str:
     """How a column of numbers is coded, from the rows of its intervals; or why it cannot be used."""
     bounds = [None, *edges, None]
     candidates: list[tuple[Any, Condition, int]] = []
@@ -258,33 +333,19 @@ def from_intervals(name: str, edges: tuple[float, ...], rows: NDArray[Any], min_
     return _fitted(name, "intervals", edges, candidates, int(rows.sum()), min_rows)
 
 
-def from_levels(name: str, rows: dict[Level, int] | None, max_levels: int, min_rows: int) -> FittedColumn | str:
+def _from_levels(name: str, rows: Levels, max_levels: int, min_rows: int) -> FittedColumn | str:
     """How a column of values is coded, from the rows of each; or why it cannot be used."""
-    if rows is None:
+    if rows == _NOT_COMPARABLE:
         return "it holds values that cannot be compared, such as lists"
-    if len(rows) > max_levels:
-        return too_many(f"{len(rows):,}", max_levels)
+    if isinstance(rows, str) or len(rows) > max_levels:
+        values = f"more than {MOST_COUNTED:,}" if isinstance(rows, str) else f"{len(rows):,}"
+        return f"it has {values} different values, more than {max_levels}: group them"
     candidates: list[tuple[Any, Condition, int]] = []
     for level in sorted(rows, key=level_order):
         kind: Literal["value", "missing"] = "missing" if level is None else "value"
         text = f"{name} is missing" if level is None else f"{name} = {_level_text(level)}"
         candidates.append((level, Condition(name, text, kind, level), rows[level]))
     return _fitted(name, "values", (), candidates, sum(rows.values()), min_rows)
-
-
-def too_many(values: str, max_levels: int) -> str:
-    """Why a column with so many values cannot be used."""
-    return f"it has {values} different values, more than {max_levels}: group them"
-
-
-def _fit(frame: pd.DataFrame, name: str, bins: int, max_levels: int, min_rows: int) -> FittedColumn | str:
-    """How a column is coded, or why it cannot be used."""
-    edges = cut(frame, name, bins)
-    if isinstance(edges, str):
-        return edges
-    if edges is None:
-        return from_levels(name, level_counts(frame, name), max_levels, min_rows)
-    return from_intervals(name, edges, interval_counts(frame, name, edges), min_rows)
 
 
 def _fitted(
@@ -323,10 +384,6 @@ def _level_text(level: Level) -> str:
 
 def _numbers(frame: pd.DataFrame, name: str) -> NDArray[np.float64]:
     return numbers(column(frame, name), name)
-
-
-def _distinct(ordered: NDArray[np.float64]) -> int:
-    return int(np.count_nonzero(np.diff(ordered))) + 1 if ordered.size else 0
 
 
 def _looks_like_identifier(ordered: NDArray[np.float64], distinct: int, share: float) -> bool:

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bdt_core.errors import DataError
 from bdt_core.inference import newcombe_interval, welch_interval
-from bdt_core.slices.counting import NO_ITEM
-from bdt_core.slices.measure import Measure, Payload, rate_counts
+from bdt_core.slices.counting import NO_ITEM, slice_keys
+from bdt_core.slices.outcome import Counted, Outcome
 
 Floats = NDArray[np.float64]
 
@@ -50,42 +49,35 @@ class Contrasts:
         return self.harm / self.error
 
 
-def contrasts(measure: Measure, payload: Payload, totals: NDArray[Any], whole: NDArray[Any]) -> Contrasts:
+def contrasts(outcome: Outcome, harm_sign: float, totals: NDArray[Any], whole: NDArray[Any]) -> Contrasts:
     """Compare slices with their complements.
 
     Parameters
     ----------
-    measure : Measure
-    payload : Payload
+    outcome : Outcome
         Gives the units.
-    totals : ndarray of shape (slices, outcomes)
-        As `count_slices` makes them; values are centred on the mean of all rows.
-    whole : ndarray of shape (outcomes,)
+    harm_sign : float
+        1 when higher is worse, -1 when lower is.
+    totals : ndarray of shape (slices, numbers)
+    whole : ndarray of shape (numbers,)
         The same over all rows.
 
     Returns
     -------
     Contrasts
     """
-    sums, n = sums_and_rows(measure, payload, totals)
-    (all_sums,), (all_n,) = sums_and_rows(measure, payload, whole[None])
-    variance = _variance(measure, payload, whole)
+    sums, n = outcome.sums_and_rows(totals)
+    all_sums, all_n = outcome.sums_and_rows(whole)
+    variance = outcome.variance(whole)
     with np.errstate(divide="ignore", invalid="ignore"):
         inside, rest = sums / n, (all_sums - sums) / (all_n - n)
-        error = np.sqrt(variance * (1.0 / n + 1.0 / (all_n - n))) * payload.step
-    difference = (inside - rest) * payload.step
-    value = payload.zero + payload.step * inside
-    return Contrasts(n, all_n - n, value, difference, error, measure.harm_sign * difference)
+        error = np.sqrt(variance * (1.0 / n + 1.0 / (all_n - n))) * outcome.step
+    difference = (inside - rest) * outcome.step
+    value = outcome.zero + outcome.step * inside
+    return Contrasts(n, all_n - n, value, difference, error, harm_sign * difference)
 
 
-def sums_and_rows(measure: Measure, payload: Payload, totals: NDArray[Any]) -> tuple[Floats, Floats]:
-    """Sum of the outcome (events of a rate) and rows in the denominator."""
-    if payload.codes is not None:
-        return rate_counts(measure, totals)
-    return totals[:, 1], totals[:, 0]
-
-
-def prior_variance(found: Contrasts) -> float:
+def prior_variance(slices: Contrasts) -> float:
     """Variance of the true differences: the mean of difference^2 - error^2, at least 0.
 
     The estimate of moments of Hedges and Olkin for effects that are 0 on average; each slice counts once, so that
@@ -96,16 +88,16 @@ def prior_variance(found: Contrasts) -> float:
     Hedges, L. V., Olkin, I. (1985). Statistical Methods for Meta-Analysis, chapter 9. Efron, B., Morris, C. (1975).
     Data analysis using Stein's estimator and its generalizations. JASA 70, 311-319.
     """
-    usable = np.isfinite(found.difference) & np.isfinite(found.error)
+    usable = np.isfinite(slices.difference) & np.isfinite(slices.error)
     if not usable.any():
         return 0.0
-    return max(0.0, float(np.mean(found.difference[usable] ** 2 - found.error[usable] ** 2)))
+    return max(0.0, float(np.mean(slices.difference[usable] ** 2 - slices.error[usable] ** 2)))
 
 
-def shrunken(found: Contrasts, variance: float) -> Floats:
+def shrunken(slices: Contrasts, variance: float) -> Floats:
     """Differences shrunk towards 0: times variance / (variance + error^2)."""
     with np.errstate(invalid="ignore"):
-        return found.difference * (variance / (variance + found.error**2) if variance > 0.0 else 0.0)
+        return slices.difference * (variance / (variance + slices.error**2) if variance > 0.0 else 0.0)
 
 
 def repeats_a_part(items: NDArray[np.int32], rows: NDArray[Any]) -> NDArray[np.bool_]:
@@ -116,69 +108,46 @@ def repeats_a_part(items: NDArray[np.int32], rows: NDArray[Any]) -> NDArray[np.b
     items : ndarray of int32, shape (slices, width)
         Ascending, -1 where there is none; with every slice, the slices of its parts are there too.
     rows : ndarray of shape (slices,)
-
-    Raises
-    ------
-    DataError
-        There are so many items that conjunctions of this width cannot be numbered.
     """
     width = items.shape[1]
     base = int(items.max(initial=0)) + 2
-    if base**width >= 1 << 63:
-        raise DataError(
-            f"{base:,} conditions are too many to combine {width} at a time. Name fewer columns, or lower "
-            '"max_conditions".'
-        )
-    keys = _keys(items, base)
+    keys = slice_keys(items, base)
     order = np.argsort(keys)
     repeats = np.zeros(len(items), dtype=bool)
     for j in range(width):
         part = np.full_like(items, NO_ITEM)
         part[:, :-1] = np.delete(items, j, axis=1)
-        place = order[np.searchsorted(keys, _keys(part, base), sorter=order).clip(max=len(order) - 1)]
+        place = order[np.searchsorted(keys, slice_keys(part, base), sorter=order).clip(max=len(order) - 1)]
         repeats |= (items[:, j] != NO_ITEM) & (part[:, 0] != NO_ITEM) & (rows[place] == rows)
     return repeats
 
 
-def adds_to(measure: Measure, payload: Payload, part: NDArray[Any], parent: NDArray[Any], alpha: float) -> bool:
+def adds_to(outcome: Outcome, harm_sign: float, part: NDArray[Any], parent: NDArray[Any], alpha: float) -> bool:
     """Whether a slice fares worse than the rest of a slice that holds it: its interval at 1 - alpha excludes 0.
 
     Parameters
     ----------
-    part, parent : ndarray of shape (outcomes,)
+    outcome, harm_sign
+        As in `contrasts`.
+    part, parent : ndarray of shape (numbers,)
         Totals; all rows of `part` are in `parent`.
     """
-    rest = parent - part
-    (sum_in, sum_rest), (n_in, n_rest) = sums_and_rows(measure, payload, np.stack([part, rest]))
-    if payload.codes is not None:
+    both = np.stack([part, parent - part])
+    (sum_in, sum_rest), (n_in, n_rest) = outcome.sums_and_rows(both)
+    if isinstance(outcome, Counted):
         if min(n_in, n_rest) < 1:
             return False
         low, high = newcombe_interval(sum_in, n_in, sum_rest, n_rest, 1.0 - alpha)
     else:
         if min(n_in, n_rest) < 2:
             return False
-        mean_in, mean_rest = sum_in / n_in, sum_rest / n_rest
-        variances = (
-            max(float(squares - n * mean * mean), 0.0) / (n - 1.0)
-            for squares, n, mean in ((part[2], n_in, mean_in), (rest[2], n_rest, mean_rest))
-        )
-        low, high = welch_interval(
-            mean_in, next(variances), n_in, mean_rest, next(variances), n_rest, confidence=1.0 - alpha
-        )
-    return bool(low > 0.0) if measure.harm_sign > 0 else bool(high < 0.0)
+        (mean_in, mean_rest), (variance_in, variance_rest), _ = moments(both[:, 1], both[:, 2], both[:, 0])
+        low, high = welch_interval(mean_in, variance_in, n_in, mean_rest, variance_rest, n_rest, confidence=1.0 - alpha)
+    return bool(low > 0.0) if harm_sign > 0 else bool(high < 0.0)
 
 
-def _variance(measure: Measure, payload: Payload, whole: NDArray[Any]) -> float:
-    """Variance over all rows; of two values, as if they were 0 and 1."""
-    (total,), (n,) = sums_and_rows(measure, payload, whole[None])
-    if payload.codes is not None:
-        rate = total / n if n else 0.0
-        return float(rate * (1.0 - rate))
-    return float((whole[2] - total * total / n) / (n - 1.0)) if n > 1 else 0.0
-
-
-def _keys(items: NDArray[np.int32], base: int) -> NDArray[np.int64]:
-    keys = np.zeros(len(items), dtype=np.int64)
-    for column in items.T:
-        keys = keys * base + (column + 1)
-    return keys
+def moments(sums: Floats, squares: Floats, n: Floats) -> tuple[Floats, Floats, Floats]:
+    """Mean, sample variance and rows."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = sums / n
+        return mean, np.maximum(squares - n * mean * mean, 0.0) / (n - 1.0), n

@@ -44,63 +44,28 @@ def joint_counts(groups: Array, chosen: Array, strides: Array, outcome: Array, c
 
 
 @compiled  # type: ignore[untyped-decorator]
-def joint_moments(groups: Array, chosen: Array, strides: Array, values: Array, moments: Array) -> None:
-    """Add up 1, the value and its square over the cells of some groups of columns, row after row.
+def joint_sums(groups: Array, chosen: Array, strides: Array, numbers: Array, sums: Array) -> None:
+    """Count rows and add up some numbers over the cells of some groups of columns.
 
     Parameters
     ----------
     groups, chosen, strides
-        As in `joint_counts`.
-    values : float64 array of shape (n,)
-    moments : float64 array of shape (cells, 3)
-        Added to in place.
+        As in `joint_counts`, for cells.
+    numbers : int32 array of shape (n, 4)
+    sums : int64 array of shape (cells, 5)
+        Rows, then the sum of each number. Added to in place.
     """
     cell = np.empty(CHUNK, np.int32)
-    for first in range(0, values.size, CHUNK):
-        part = values[first : first + CHUNK]
-        for i in range(part.size):
+    for first in range(0, len(numbers), CHUNK):
+        part = numbers[first : first + CHUNK]
+        for i in range(len(part)):
             cell[i] = 0
-        _add_strides(groups, chosen, strides, first, cell[: part.size])
-        for i in range(part.size):
-            sums = moments[cell[i]]
-            sums[0] += 1.0
-            sums[1] += part[i]
-            sums[2] += part[i] * part[i]
-
-
-@compiled  # type: ignore[untyped-decorator]
-def joint_steps(groups: Array, chosen: Array, strides: Array, values: Array, power: float, steps: Array) -> None:
-    """Add up 1, the value and its square over the cells of some groups of columns, in whole numbers.
-
-    Value and square are each rounded to whole steps of 1 / power, and what is left to whole steps of 1 / power**2, so
-    that the sums do not depend on the order of the rows.
-
-    Parameters
-    ----------
-    groups, chosen, strides
-        As in `joint_counts`.
-    values : float64 array of shape (n,)
-        From -1 to 1.
-    power : float
-        A power of two, at most 2**62 / n.
-    steps : int64 array of shape (cells, 5)
-        Rows, then steps and what is left of values, then of squares. Added to in place.
-    """
-    cell = np.empty(CHUNK, np.int32)
-    for first in range(0, values.size, CHUNK):
-        part = values[first : first + CHUNK]
-        for i in range(part.size):
-            cell[i] = 0
-        _add_strides(groups, chosen, strides, first, cell[: part.size])
-        for i in range(part.size):
-            sums = steps[cell[i]]
-            sums[0] += 1
-            x = part[i]
-            for j in (1, 3):
-                whole = np.rint(x * power)
-                sums[j] += np.int64(whole)
-                sums[j + 1] += np.int64(np.rint((x * power - whole) * power))
-                x = x * x
+        _add_strides(groups, chosen, strides, first, cell[: len(part)])
+        for i in range(len(part)):
+            of_cell = sums[cell[i]]
+            of_cell[0] += 1
+            for j in range(4):
+                of_cell[j + 1] += part[i, j]
 
 
 @inner  # type: ignore[untyped-decorator]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -12,29 +13,24 @@ from numpy.typing import NDArray
 from bdt_core.errors import DataError, SpecError, did_you_mean
 from bdt_core.fairness.coding import code_column, column, level_order, numbers
 from bdt_core.fairness.confusion import Confusion, Positive, favourable
-from bdt_core.fairness.rates import RATES, SHORT_NAMES, RateDefinition
+from bdt_core.metrics import RATES, RateMetric, full_names
 
 Better = Literal["lower", "higher"]
 MEAN = "mean"
 
-METRICS = {**RATES, "error_rate": RateDefinition("error_rate", lambda c: c.fp + c.fn, lambda c: c.n, "no rows")}
-"""The rates that slices can be searched for, by name."""
+_ERROR_RATE = RateMetric(
+    name="error_rate",
+    words="Error rate",
+    events=lambda c: c.fp + c.fn,
+    among=lambda c: c.n,
+    nobody="no rows",
+    better="lower",
+)
 
-_EVENTS = RateDefinition(MEAN, lambda c: c.fp, lambda c: c.n, "no rows", needs_label=False)
-"""Rows with the higher of an outcome's two values; they are coded like positive predictions."""
 
-_BETTER: dict[str, Better] = {
-    "error_rate": "lower",
-    "false_positive_rate": "lower",
-    "false_negative_rate": "lower",
-    "false_discovery_rate": "lower",
-    "false_omission_rate": "lower",
-    "accuracy": "higher",
-    "true_positive_rate": "higher",
-    "true_negative_rate": "higher",
-    "positive_predictive_value": "higher",
-    "negative_predictive_value": "higher",
-}
+def slice_metrics() -> dict[str, RateMetric]:
+    """The rates that slices can be searched for, by name."""
+    return {**RATES, _ERROR_RATE.name: _ERROR_RATE}
 
 
 @dataclass(frozen=True)
@@ -44,7 +40,7 @@ class Measure:
     Attributes
     ----------
     metric : str
-        A name in `METRICS`, or "mean".
+        A name in `slice_metrics`, or "mean".
     better : {"lower", "higher"}
     label, prediction, outcome : str or None
     positive, positive_prediction
@@ -81,53 +77,6 @@ class Measure:
         return 1.0 if self.better == "lower" else -1.0
 
 
-@dataclass(frozen=True)
-class Payload:
-    """The outcome of the rows where it is known.
-
-    Attributes
-    ----------
-    known : ndarray of bool, shape (n,)
-    codes : ndarray of uint8 or None
-        2 x positive label + positive prediction, for rates.
-    values : ndarray of float64 or None
-        For means of more than two values.
-    lower, step : float
-        The lower of an outcome's two values and the distance to the higher one; 0 and 1 for rates.
-    centre : float
-        What is taken off the values before they are added up.
-    """
-
-    known: NDArray[np.bool_]
-    codes: NDArray[np.uint8] | None
-    values: NDArray[np.float64] | None
-    lower: float = 0.0
-    step: float = 1.0
-    centre: float = 0.0
-
-    @property
-    def zero(self) -> float:
-        """The value that stands for 0 in sums."""
-        return self.lower if self.codes is not None else self.centre
-
-
-@dataclass(frozen=True)
-class TwoValues:
-    """The lower of an outcome's two values, and the distance to the higher one."""
-
-    lower: float
-    step: float
-
-    @classmethod
-    def of(cls, low: float, high: float) -> TwoValues:
-        """Of the smallest and the largest value; a lone 0 or 1 is one of two."""
-        return cls(0.0, 1.0) if low == high and low in (0, 1) else cls(low, high - low)
-
-    def codes(self, values: NDArray[np.float64]) -> NDArray[np.uint8]:
-        """1 for the higher value."""
-        return (values > self.lower).astype(np.uint8)
-
-
 def resolve(
     metric: str = "error_rate",
     *,
@@ -154,27 +103,33 @@ def resolve(
             raise SpecError(f'"{metric}" is measured of a label and a prediction; of an outcome it is the mean.')
         name = MEAN
     else:
-        name = SHORT_NAMES.get(metric.lower(), metric)
-        if name not in METRICS:
-            raise SpecError(f'Unknown metric "{metric}". {did_you_mean(metric, [*METRICS, *SHORT_NAMES])}')
+        short_names, metrics = full_names(), slice_metrics()
+        name = short_names.get(metric.lower(), metric)
+        if name not in metrics:
+            raise SpecError(f'Unknown metric "{metric}". {did_you_mean(metric, [*metrics, *short_names])}')
         for needed, given, what in (
-            (METRICS[name].needs_label, label, "label"),
-            (METRICS[name].needs_prediction, prediction, "prediction"),
+            (metrics[name].needs_label, label, "label"),
+            (metrics[name].needs_prediction, prediction, "prediction"),
         ):
             if needed and given is None:
                 raise SpecError(f'The metric "{name}" needs a {what}: name its column, or give a numeric outcome.')
-    direction = better or _BETTER.get(name)
-    if direction is None:
+        better = better or metrics[name].better
+    if better is None:
         raise SpecError(
             f"Whether people are better off with a lower or a higher {'mean' if name == MEAN else name} depends on "
             'what it means to them: give better="lower" or better="higher".'
         )
     of_prediction = positive if positive_prediction is None else positive_prediction
-    return Measure(name, direction, label, prediction, outcome, positive, of_prediction)
+    return Measure(name, better, label, prediction, outcome, positive, of_prediction)
 
 
-def payloads(measure: Measure, frames: list[pd.DataFrame]) -> list[Payload]:
-    """Code the outcome of the rows of several tables alike.
+def outcomes(measure: Measure, frames: Sequence[pd.DataFrame]) -> list[NDArray[np.float64]]:
+    """The outcome of the rows of several tables, NaN where it is not known.
+
+    Returns
+    -------
+    list of ndarray of float64, shape (n,)
+        Of a mean, the column's values. Of a rate, 1 for an event, 0 for none, and 2 outside of the denominator.
 
     Raises
     ------
@@ -182,7 +137,7 @@ def payloads(measure: Measure, frames: list[pd.DataFrame]) -> list[Payload]:
         A column does not exist, is not numeric or two-valued where it must be, or nothing is known.
     """
     if measure.outcome is not None:
-        return _of_outcome(measure.outcome, frames)
+        return _values(measure.outcome, frames)
     codes = [np.zeros(len(frame), dtype=np.uint8) for frame in frames]
     known = [np.ones(len(frame), dtype=bool) for frame in frames]
     for name, weight, positive, role in (
@@ -194,21 +149,15 @@ def payloads(measure: Measure, frames: list[pd.DataFrame]) -> list[Payload]:
         for i, (is_positive, is_known) in enumerate(_positives(frames, name, positive, role)):
             codes[i] += np.uint8(weight) * is_positive
             known[i] &= is_known
-    return [Payload(there, one[there], None) for one, there in zip(codes, known, strict=True)]
-
-
-def rate_counts(measure: Measure, totals: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Events and rows of the metric from counts per outcome code, shape (slices, codes)."""
-    counts = np.zeros((len(totals), 4))
-    counts[:, : totals.shape[1]] = totals
-    tn, fp, fn, tp = counts.T
-    confusion = Confusion(tp=tp, fp=fp, fn=fn, tn=tn)
-    definition = _EVENTS if measure.metric == MEAN else METRICS[measure.metric]
-    return definition.events(confusion), definition.among(confusion)
+    tn, fp, fn, tp = np.eye(4)
+    cells = Confusion(tp=tp, fp=fp, fn=fn, tn=tn)
+    definition = slice_metrics()[measure.metric]
+    of_code = np.where(definition.among(cells) > 0, definition.events(cells), 2.0)
+    return [np.where(there, of_code[one], np.nan) for one, there in zip(codes, known, strict=True)]
 
 
 def _positives(
-    frames: list[pd.DataFrame], name: str, positive: Positive | None, role: str
+    frames: Sequence[pd.DataFrame], name: str, positive: Positive | None, role: str
 ) -> list[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
     """Which rows are positive and which are known, per table."""
     coded = [code_column(frame, name) for frame in frames]
@@ -223,35 +172,25 @@ def _positives(
             '"positive" which of them count as positive, or give a numeric "outcome", such as whether the prediction '
             "was wrong."
         )
-    wanted: Positive = 1 if positive is None else positive
-    if positive is not None and values and not favourable(tuple(values), wanted).any():
+    counted: Positive = 1 if positive is None else positive
+    if positive is not None and values and not favourable(tuple(values), counted).any():
         shown = repr(positive) if isinstance(positive, str | int | float) else "that was named"
         raise DataError(
             f'Column "{name}" ({role}) never has the positive value {shown}. Correct the value, or give '
             '"positive_prediction" where predictions are written differently.'
         )
-    found = []
+    positives = []
     for one in coded:
         is_known = np.array([level is not None for level in one.levels], dtype=bool)
-        found.append((favourable(one.levels, wanted)[one.codes], is_known[one.codes]))
-    return found
+        positives.append((favourable(one.levels, counted)[one.codes], is_known[one.codes]))
+    return positives
 
 
-def _of_outcome(name: str, frames: list[pd.DataFrame]) -> list[Payload]:
+def _values(name: str, frames: Sequence[pd.DataFrame]) -> list[NDArray[np.float64]]:
     every = [numbers(column(frame, name), name) for frame in frames]
-    known = [~np.isnan(one) for one in every]
-    several = [values[there] for values, there in zip(every, known, strict=True)]
-    infinite = sum(int(np.isinf(values).sum()) for values in several)
+    infinite = sum(int(np.isinf(values).sum()) for values in every)
     if infinite:
         raise DataError(f'Column "{name}" (outcome) holds {infinite:,} infinite values. Replace or remove them.')
-    filled = [values for values in several if values.size]
-    if not filled:
+    if all(np.isnan(values).all() for values in every):
         raise DataError(f'Column "{name}" (outcome) is missing in every row. There is nothing to search.')
-    low, high = min(values.min() for values in filled), max(values.max() for values in filled)
-    if all(((values == low) | (values == high)).all() for values in filled):
-        two = TwoValues.of(float(low), float(high))
-        return [
-            Payload(there, two.codes(values), None, two.lower, two.step)
-            for there, values in zip(known, several, strict=True)
-        ]
-    return [Payload(there, None, values) for there, values in zip(known, several, strict=True)]
+    return every

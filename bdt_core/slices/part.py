@@ -1,199 +1,312 @@
-"""Coded rows, and the comparison of single slices on them."""
+"""The train or the test rows: slices are counted and compared block by block."""
 
 from __future__ import annotations
 
 import itertools
+import math
+import operator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, Protocol
+from functools import cached_property, partial, reduce
+from typing import Any, TypeVar
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from bdt_core.inference import Comparison, compare_count_arrays, compare_samples
-from bdt_core.slices.contrasts import sums_and_rows
-from bdt_core.slices.counting import SliceCounts, count_slices
-from bdt_core.slices.measure import Measure, Payload
+from bdt_core.inference import Comparison, compare_count_arrays, compare_samples, compare_summaries
+from bdt_core.inference.comparison import drawing_needs_rows
+from bdt_core.inference.summaries import Scale, Seen, Summary, ValueCounts, summarise
+from bdt_core.slices.blocks import OUTCOME, Block, Blocks, known_rows
+from bdt_core.slices.coding import CodedRows, Coding, Items, columns_of
+from bdt_core.slices.counting import (
+    NO_ITEM,
+    Chosen,
+    Combination,
+    SliceCounts,
+    all_combinations,
+    count_chosen,
+    count_slices,
+    in_order,
+    slice_keys,
+)
+from bdt_core.slices.measure import Measure
+from bdt_core.slices.outcome import Counted, Outcome, Summed
+from bdt_core.slices.settings import Settings
 
-Items = tuple[int, ...]
+T = TypeVar("T")
+How = NDArray[np.float64] | Scale
 
-
-class Sliced(Protocol):
-    """What the search asks of the train or the test rows, whether they are at hand or counted block by block."""
-
-    @property
-    def measure(self) -> Measure: ...
-    @property
-    def payload(self) -> Payload: ...
-    @property
-    def rows(self) -> int: ...
-    @property
-    def columns(self) -> int: ...
-    @property
-    def whole(self) -> NDArray[Any]: ...
-    @property
-    def lowest(self) -> float: ...
-    @property
-    def is_constant(self) -> bool: ...
-    @property
-    def in_rows(self) -> Part: ...
-    def value(self) -> float | None: ...
-    def count(self, max_conditions: int, min_rows: int) -> SliceCounts: ...
-    def compare(
-        self, several: list[Items], *, alpha: float, min_rows: int, permuting: bool, random_state: int
-    ) -> list[tuple[NDArray[Any], Comparison, int]]: ...
+MOST_CELLS_HELD = 1 << 25
+"""So many counts of all blocks are held at a time; more slices are counted in several passes."""
 
 
-@dataclass(frozen=True)
 class Part:
-    """The train or the test rows with a known outcome.
+    """Rows with a known outcome, wherever they are.
 
-    Attributes
+    Parameters
     ----------
-    codes : ndarray of uint8, shape (columns, n)
-    payload : Payload
+    table : Blocks
+    coding : Coding
     measure : Measure
-    offsets : ndarray of shape (columns + 1,)
-        Where the items of each column begin.
+    looks : sequence of Seen
+        The outcomes of each block.
+    sample_rows : int
+        Rows of a sample, for what needs single rows.
     """
 
-    codes: NDArray[np.uint8]
-    payload: Payload
-    measure: Measure
-    offsets: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, codes: NDArray[np.uint8], payload: Payload, measure: Measure, offsets: NDArray[np.int64]) -> Part:
-        """Bring values in ascending order, so that no sum depends on the order of the rows."""
-        if payload.values is None:
-            return cls(codes, payload, measure, offsets)
-        order = np.argsort(payload.values, kind="stable")
-        values = payload.values[order]
-        centre = float(values.mean()) if values.size else 0.0
-        return cls(codes[:, order], replace(payload, values=values, centre=centre), measure, offsets)
-
-    @property
-    def rows(self) -> int:
-        """Rows with a known outcome."""
-        return int(self.outcomes.size)
+    def __init__(
+        self, table: Blocks, coding: Coding, measure: Measure, looks: Sequence[Seen], sample_rows: int
+    ) -> None:
+        self.table, self.coding, self.measure, self.sample_rows = table, coding, measure, sample_rows
+        self.outcome: Outcome = coding.outcome
+        self.seen, self.blocks = reduce(operator.add, looks), len(looks)
+        self.rows = self.seen.span.rows
+        self._known: dict[Items, NDArray[np.int64]] = {}
 
     @property
     def columns(self) -> int:
         """How many columns are searched."""
-        return len(self.codes)
-
-    @property
-    def whole(self) -> NDArray[Any]:
-        """Totals of all rows."""
-        return self.totals()
+        return len(self.coding.columns)
 
     @property
     def lowest(self) -> float:
         """No outcome is lower."""
-        return float(self.payload.lower if self.payload.values is None else self.payload.values.min())
+        return self.outcome.zero if isinstance(self.outcome, Counted) else self.seen.span.low
 
     @property
     def is_constant(self) -> bool:
         """Whether the outcome is the same in every row of the metric's denominator."""
-        (total,), (n,) = sums_and_rows(self.measure, self.payload, self.whole[None])
-        if self.payload.codes is not None:
-            return bool(total in (0, n)) or self.payload.step == 0.0
-        values = self.payload.values
-        return values is None or bool(values[0] == values[-1])
-
-    @property
-    def in_rows(self) -> Part:
-        """Itself; of a large table, a sample."""
-        return self
+        if isinstance(self.outcome, Summed):
+            return self.seen.span.low == self.seen.span.high
+        events, n = self.outcome.sums_and_rows(self.whole)
+        return bool(events in (0, n)) or self.outcome.step == 0.0
 
     @cached_property
-    def outcomes(self) -> NDArray[Any]:
-        """Outcome codes, or values less their mean."""
-        if self.payload.codes is not None:
-            return self.payload.codes
-        assert self.payload.values is not None
-        return self.payload.values - self.payload.centre
+    def whole(self) -> NDArray[Any]:
+        """Totals of all rows."""
+        blocks = self.table.map_blocks(partial(_count_whole, outcome=self.outcome), [OUTCOME])
+        return self.outcome.totals(_added(blocks))
 
-    def inside(self, items: Items) -> NDArray[np.bool_]:
-        """Which rows meet all conditions."""
-        return rows_inside(self.codes, self.offsets, items)
+    @cached_property
+    def sample(self) -> CodedRows:
+        """Single rows: all of them, or a sample."""
+        return self.coding.of(self.table.sample(self.sample_rows)).by_value()
 
-    def totals(self, inside: NDArray[np.bool_] | None = None) -> NDArray[Any]:
-        """What `count_slices` counts, in some of the rows or in all."""
-        outcomes = self.outcomes if inside is None else self.outcomes[inside]
-        if self.payload.codes is not None:
-            return np.bincount(outcomes, minlength=4)
-        return np.array([outcomes.size, outcomes.sum(), np.square(outcomes).sum()])
-
-    def count(self, max_conditions: int, min_rows: int) -> SliceCounts:
-        """Every slice with enough rows."""
-        levels = np.diff(self.offsets).tolist()
-        return count_slices(self.codes, levels, self.outcomes, max_conditions=max_conditions, min_rows=min_rows)
+    @property
+    def has_sampled(self) -> bool:
+        """Whether single rows were needed."""
+        return "sample" in vars(self)
 
     def value(self) -> float | None:
         """The metric over all rows; None without rows in its denominator."""
-        (total,), (n,) = sums_and_rows(self.measure, self.payload, self.totals()[None])
-        return float(self.payload.zero + self.payload.step * total / n) if n else None
+        total, n = self.outcome.sums_and_rows(self.whole)
+        return float(self.outcome.zero + self.outcome.step * total / n) if n else None
+
+    def count(self, max_conditions: int, min_rows: int) -> SliceCounts:
+        """Every slice with enough rows.
+
+        A block counts the slices that have at least half of the rows there that they need in all, for its size. What
+        it does not count is below that, so that after one pass most slices are known to have enough rows or too few.
+        The others are counted in a second one. A table of one block is counted once, and whole.
+
+        References
+        ----------
+        Savasere, A., Omiecinski, E., Navathe, S. (1995). An efficient algorithm for mining association rules in large
+        databases. VLDB 21, 432-444.
+        """
+        combinations = all_combinations(self.columns, min(max_conditions, self.columns))
+        most = 2 * self.rows // min_rows + 1  # more slices over the same columns cannot have enough rows in a block
+
+        def slices(columns: Combination) -> int:
+            return min(math.prod(self.coding.levels[i] for i in columns), most)
+
+        count = partial(_count_frequent, coding=self.coding, min_rows=min_rows, rows=self.rows, width=max_conditions)
+        passes = [
+            self._frequent(self._map(partial(count, combinations=of_pass)), min_rows)
+            for of_pass in self._passes(combinations, slices)
+        ]
+        items, totals = (np.concatenate([vars(one)[name] for one in passes]) for name in ("items", "totals"))
+        return in_order(SliceCounts(items, self.outcome.totals(totals)))
+
+    def totals_of(self, slices: Sequence[Items]) -> NDArray[Any]:
+        """Totals of some slices."""
+        return self.outcome.totals(self._counted(slices))
 
     def compare(
-        self, several: list[Items], *, alpha: float, min_rows: int, permuting: bool, random_state: int
+        self, slices: Sequence[Items], settings: Settings, *, permuting: bool = True
     ) -> list[tuple[NDArray[Any], Comparison, int]]:
-        """Totals and rows of some slices, and their comparison with everybody else."""
-        if self.payload.codes is not None:
-            masks = (self.inside(one) for one in several)
-            counted = [(self.totals(mask), int(mask.sum())) for mask in masks]
-            totals = np.array([one for one, _ in counted]).reshape(-1, 4)
-            compared = compare_rates(self.measure, self.payload, totals, self.whole, alpha, min_rows)
-            return [(one, comparison, rows) for (one, rows), comparison in zip(counted, compared, strict=True)]
-        values = self.payload.values
-        assert values is not None
-        found = []
-        for one in several:
-            mask = self.inside(one)
-            comparison = _compare_means(values[mask], values[~mask], alpha, min_rows, permuting, random_state)
-            found.append((self.totals(mask), comparison, int(mask.sum())))
-        return found
+        """Totals of some slices, their comparison with everybody else, and their rows.
+
+        Parameters
+        ----------
+        slices : sequence of items
+        settings : Settings
+        permuting : bool
+            Whether means take a permutation test where Welch's t cannot be relied on.
+        """
+        totals = self.totals_of(slices)
+        if isinstance(self.outcome, Counted):
+            events, n = self.outcome.sums_and_rows(totals)
+            all_events, all_n = self.outcome.sums_and_rows(self.whole)
+            comparisons = compare_count_arrays(
+                events, n, all_events - events, all_n - n, alpha=settings.alpha, min_rows=settings.min_rows,
+                lower=self.outcome.zero, step=self.outcome.step,
+            )  # fmt: skip
+        else:
+            how = {name: getattr(settings, name) for name in ("alpha", "min_rows", "random_state")}
+            comparisons = [
+                self._compare_means(items, inside, rest, permuting, **how)
+                for items, (inside, rest) in zip(slices, self._summaries(slices, self.outcome), strict=True)
+            ]
+        return list(zip(totals, comparisons, self.outcome.rows(totals).astype(int).tolist(), strict=True))
+
+    def _compare_means(self, items: Items, inside: Summary, rest: Summary, permuting: bool, **how: Any) -> Comparison:
+        """Welch's t, and where it rejects but cannot be relied on, a permutation test in its place.
+
+        Both have to reject, which is as strict as the permutation test alone and spares most of its time. Permutations
+        are drawn from counts of the values, or, where there are too many values, from single rows.
+        """
+        welch = compare_summaries(inside, rest, test="welch", **how)
+        if not permuting or welch.p_value is None or welch.p_value > how["alpha"]:
+            return welch
+        if not drawing_needs_rows(inside, rest):
+            return compare_summaries(inside, rest, **how)
+        mask, values = self.sample.inside(items), self.sample.values
+        drawn = compare_samples(values[mask], values[~mask], test="permutation", **how)
+        return welch if drawn.p_value is None else _with_test_of(welch, drawn)
+
+    def _summaries(self, slices: Sequence[Items], outcome: Summed) -> Iterator[tuple[Summary, Summary]]:
+        """Values in some slices, and in everybody else."""
+        how: How = outcome.scale if self.seen.values is None else self.seen.values
+        cells = 2 * (64 if isinstance(how, Scale) else how.size)
+        for of_pass in self._passes(slices, lambda _: cells):
+            blocks = self._map(partial(_summarised, coding=self.coding, how=how, slices=of_pass))
+            for pairs in zip(*blocks, strict=True):
+                inside, rest = zip(*pairs, strict=True)
+                yield reduce(operator.add, inside), reduce(operator.add, rest)
+
+    def _counted(self, slices: Sequence[Items]) -> NDArray[np.int64]:
+        """What is counted in some slices, shape (slices, numbers)."""
+        by_columns: dict[Combination, list[Items]] = {}
+        for items in sorted(set(slices) - set(self._known)):
+            by_columns.setdefault(tuple(columns_of(items, self.coding.offsets).tolist()), []).append(items)
+        chosen = [
+            Chosen(columns, (np.array(same) - self.coding.offsets[list(columns)]).astype(np.int32))
+            for columns, same in by_columns.items()
+        ]
+        for of_pass in self._passes(chosen, lambda one: len(one.levels)):
+            counted = _added(self._map(partial(_count_chosen, coding=self.coding, chosen=of_pass)))
+            new = (items for one in of_pass for items in by_columns[one.columns])
+            self._known |= dict(zip(new, counted, strict=True))
+        known = [self._known[items] for items in slices]
+        return np.array(known, dtype=np.int64).reshape(len(slices), self.outcome.numbers)
+
+    def _frequent(self, blocks: Sequence[BlockCounts], min_rows: int) -> SliceCounts:
+        """The slices with enough rows, from those of each block; counted in all blocks where that is not known."""
+        every = np.concatenate([one.slices.items for one in blocks])
+        keys = slice_keys(every, int(self.coding.offsets[-1]) + 2)
+        order = np.argsort(keys, kind="stable")
+        first = np.flatnonzero(np.diff(keys[order], prepend=-1))
+        if not first.size:
+            return blocks[0].slices
+
+        def added(of_each: NDArray[Any]) -> NDArray[np.int64]:
+            return np.asarray(np.add.reduceat(of_each[order], first), dtype=np.int64)
+
+        items, totals = every[order[first]], added(np.concatenate([one.slices.totals for one in blocks]))
+        missed = np.array([one.missed for one in blocks])
+        missed = missed.sum() - added(np.repeat(missed, [len(one.slices.items) for one in blocks]))
+        is_open = (missed > 0) & (self.outcome.rows(totals) + missed >= min_rows)
+        totals[is_open] = self._counted([tuple(row[row != NO_ITEM].tolist()) for row in items[is_open]])
+        enough = self.outcome.rows(totals) >= min_rows
+        return SliceCounts(items[enough], totals[enough])
+
+    def _map(self, function: Callable[[Block], T]) -> list[T]:
+        return self.table.map_blocks(function, self.coding.names)
+
+    def _passes(self, work: Iterable[T], cells: Callable[[T], int]) -> Iterator[tuple[T, ...]]:
+        """Work in portions, one for each pass over the rows: the counts of all blocks are held at the same time."""
+        room = MOST_CELLS_HELD // (self.blocks * self.outcome.numbers)
+        portion: list[T] = []
+        held = 0
+        for one in work:
+            if portion and held + cells(one) > room:
+                yield tuple(portion)
+                portion, held = [], 0
+            portion.append(one)
+            held += cells(one)
+        if portion:
+            yield tuple(portion)
 
 
-def rows_inside(codes: NDArray[np.uint8], offsets: NDArray[np.int64], items: Items) -> NDArray[np.bool_]:
-    """Which coded rows meet all conditions."""
-    from bdt_core.slices import kernels
+@dataclass(frozen=True)
+class BlockCounts:
+    """The slices that are frequent in one block.
 
-    where = np.array(items, dtype=np.int64)
-    columns = np.searchsorted(offsets, where, side="right") - 1
-    inside = np.empty(codes.shape[1], dtype=np.bool_)
-    kernels.in_slice(codes, columns, where - offsets[columns], inside)
-    return inside
-
-
-def compare_rates(
-    measure: Measure, payload: Payload, totals: NDArray[Any], whole: NDArray[Any], alpha: float, min_rows: int
-) -> list[Comparison]:
-    """Rates in slices against those of everybody else, from totals of shape (slices, outcomes)."""
-    events, n = sums_and_rows(measure, payload, totals)
-    (all_events,), (all_n,) = sums_and_rows(measure, payload, whole[None])
-    return compare_count_arrays(
-        events, n, all_events - events, all_n - n, alpha=alpha, min_rows=min_rows,
-        lower=payload.lower, step=payload.step,
-    )  # fmt: skip
-
-
-def _compare_means(
-    inside: NDArray[np.float64],
-    rest: NDArray[np.float64],
-    alpha: float,
-    min_rows: int,
-    permuting: bool,
-    random_state: int,
-) -> Comparison:
-    """Welch's t, and where it rejects but cannot be relied on, a permutation test in its place.
-
-    Both have to reject, which is as strict as the permutation test alone and spares most of its time.
+    Attributes
+    ----------
+    slices : SliceCounts
+    missed : int
+        Any other slice has so many rows in the block at most.
     """
-    found = compare_samples(inside, rest, test="welch", alpha=alpha, min_rows=min_rows)
-    if not permuting or found.p_value is None or found.p_value > alpha:
-        return found
-    return compare_samples(inside, rest, test="auto", alpha=alpha, min_rows=min_rows, random_state=random_state)
+
+    slices: SliceCounts
+    missed: int
+
+
+def _count_frequent(
+    block: Block, coding: Coding, min_rows: int, rows: int, width: int, combinations: Sequence[Combination]
+) -> BlockCounts:
+    coded = coding.of(block)
+    n = coded.values.size
+    least = min_rows if n == rows else max(1, min_rows * n // (2 * rows))
+    slices = count_slices(
+        coded.codes, coding.levels, coded.payload,
+        min_rows=least, max_conditions=width, chosen=combinations, numbers=coding.outcome.numbers,
+    )  # fmt: skip
+    return BlockCounts(slices, least - 1)
+
+
+def _count_chosen(block: Block, coding: Coding, chosen: Sequence[Chosen]) -> NDArray[Any]:
+    coded = coding.of(block)
+    return count_chosen(coded.codes, coding.levels, coded.payload, chosen, coding.outcome.numbers)
+
+
+def _count_whole(block: Block, outcome: Outcome) -> NDArray[np.int64]:
+    return outcome.whole(outcome.payload(known_rows(block)[1]))
+
+
+def _summarised(block: Block, coding: Coding, how: How, slices: Sequence[Items]) -> list[tuple[Summary, Summary]]:
+    """Values of one block in some slices, and in everybody else."""
+    coded = coding.of(block)
+    masks = (coded.inside(items) for items in slices)
+    if isinstance(how, Scale):
+        both = (summarise(coded.values, mask.astype(np.int64), 2, how) for mask in masks)
+        return [(inside, rest) for rest, inside in both]
+    at = pd.Index(how).get_indexer(pd.Index(coded.values))
+
+    def counts(rows: NDArray[np.bool_]) -> ValueCounts:
+        return ValueCounts(how, np.bincount(at[rows], minlength=how.size))
+
+    return [(counts(mask), counts(~mask)) for mask in masks]
+
+
+def _added(blocks: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
+    """The sum over all blocks, whatever the type of each."""
+    total = blocks[0].astype(np.int64)
+    for one in blocks[1:]:
+        total += one
+    return total
+
+
+def _with_test_of(comparison: Comparison, drawn: Comparison) -> Comparison:
+    """A comparison of all rows with the p-value that single rows gave, and an interval as wide as theirs."""
+    low = high = None
+    if comparison.difference is not None and drawn.difference is not None:
+        low = None if drawn.low is None else comparison.difference - (drawn.difference - drawn.low)
+        high = None if drawn.high is None else comparison.difference + (drawn.high - drawn.difference)
+    return replace(comparison, test=drawn.test, p_value=drawn.p_value, low=low, high=high)
 
 
 def parts_of(items: Items) -> list[Items]:

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from bdt_core.errors import DataError, SpecError, did_you_mean
 from bdt_core.fairness.confusion import Positive
-from bdt_core.slices.measure import Better, Measure, payloads, resolve
+from bdt_core.slices.blocks import OUTCOME, OneBlock
+from bdt_core.slices.measure import Better, Measure, outcomes, resolve
 from bdt_core.slices.results import Slices
 from bdt_core.slices.settings import Settings
 from bdt_core.slices.stages import search
@@ -151,12 +152,10 @@ def find_slices(
     names = _names(frame, columns, measure)
     if not honest:
         warnings.warn(IN_SAMPLE, UserWarning, stacklevel=2)
-        (payload,) = payloads(measure, [frame])
-        return search(frame, frame, names, measure, (payload, payload), settings, in_sample=True, notes=(IN_SAMPLE,))
+        return _search([frame], names, measure, settings, notes=(IN_SAMPLE,))
     if not 0.0 < test_size < 1.0:
         raise SpecError(f"test_size must lie between 0 and 1, both excluded; found {test_size!r}.")
-    train, test = _divided(frame, [*names, *measure.columns], test_size, random_state)
-    return search(train, test, names, measure, payloads(measure, [train, test]), settings)
+    return _search(_divided(frame, [*names, *measure.columns], test_size, random_state), names, measure, settings)
 
 
 def find_slices_in(
@@ -211,7 +210,36 @@ def find_slices_in(
     for name in (*names, *measure.columns):
         if name not in test.columns:
             raise DataError(f'The test rows have no column "{name}", which the train rows have.')
-    return search(train, test, names, measure, payloads(measure, [train, test]), settings)
+    return _search([train, test], names, measure, settings)
+
+
+def _search(
+    frames: Sequence[pd.DataFrame], names: list[str], measure: Measure, settings: Settings, notes: tuple[str, ...] = ()
+) -> Slices:
+    """Search in rows at hand: train and test rows, or one table in place of both."""
+    if OUTCOME in names and OUTCOME not in measure.columns:
+        raise DataError(f'The name "{OUTCOME}" is taken: rename that column.')
+    searched = [name for name in names if name not in measure.columns]
+    values = outcomes(measure, frames)
+    known = [~np.isnan(one) for one in values]
+    for rows, part in zip(known, ("train", "test"), strict=False):
+        if not rows.any():
+            where = " and ".join(f'"{name}"' for name in measure.columns)
+            raise DataError(f"No {part} row has a value in {where}.")
+    blocks = [
+        OneBlock(frame.loc[rows, searched].assign(**{OUTCOME: of[rows]}))
+        for frame, of, rows in zip(frames, values, known, strict=True)
+    ]
+    return search(
+        blocks[0],
+        None if len(blocks) == 1 else blocks[1],
+        names,
+        measure,
+        settings,
+        sample_rows=max(map(len, frames)),
+        left_out=sum(int((~rows).sum()) for rows in known),
+        notes=notes,
+    )
 
 
 def _settings(arguments: dict[str, object]) -> Settings:
@@ -227,8 +255,8 @@ def _table(frame: pd.DataFrame, what: str) -> pd.DataFrame:
 
 
 def _measure(frame: pd.DataFrame, given: dict[str, object]) -> Measure:
-    wanted = ("better", "label", "prediction", "outcome", "positive", "positive_prediction")
-    measure = resolve(given["metric"], **{name: given[name] for name in wanted})  # type: ignore[arg-type]
+    columns = ("better", "label", "prediction", "outcome", "positive", "positive_prediction")
+    measure = resolve(given["metric"], **{name: given[name] for name in columns})  # type: ignore[arg-type]
     for name in measure.columns:
         _known(frame, name)
     return measure
@@ -269,8 +297,8 @@ def _hashes(frame: pd.DataFrame, names: Sequence[str]) -> NDArray[np.uint64]:
     hashes = np.zeros(len(frame), dtype=np.uint64)
     for name in sorted(set(names)):
         try:
-            found = pd.util.hash_pandas_object(frame[name], index=False).to_numpy()
+            of_column = pd.util.hash_pandas_object(frame[name], index=False).to_numpy()
         except TypeError:
             continue
-        hashes = hashes * _GOLDEN + found.astype(np.uint64, copy=False)
+        hashes = hashes * _GOLDEN + of_column.astype(np.uint64, copy=False)
     return hashes

@@ -37,8 +37,8 @@ class Settings:
         ):
             value = getattr(self, name)
             if value != int(value) or value < low or (high is not None and value > high):
-                wanted = f"{low} or more" if high is None else f"from {low} to {high}"
-                raise SpecError(f"{name} must be a whole number, {wanted}; found {value!r}.")
+                expected = f"{low} or more" if high is None else f"from {low} to {high}"
+                raise SpecError(f"{name} must be a whole number, {expected}; found {value!r}.")
         for name, most in (("min_support", 0.5), ("fdr", 1.0), ("alpha", 1.0)):
             value = getattr(self, name)
             if not 0.0 < value < most:

@@ -4,105 +4,52 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import reduce
+from operator import add
 from typing import Any
 
-import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
-
-from bdt_core.errors import DataError
+from bdt_core.errors import DataError, did_you_mean
+from bdt_core.slices.blocks import Blocks, known_rows
 from bdt_core.slices.candidates import Candidates, find_candidates
-from bdt_core.slices.columns import Condition, ExcludedColumn, FittedColumn, SlicedColumn, fit_columns
+from bdt_core.slices.coding import Coding
+from bdt_core.slices.columns import Condition, ExcludedColumn, fit_columns
 from bdt_core.slices.contrasts import contrasts, shrunken
-from bdt_core.slices.measure import Measure, Payload
-from bdt_core.slices.part import Part, Sliced, parts_of
+from bdt_core.slices.measure import MEAN, Measure
+from bdt_core.slices.outcome import outcomes_alike, seen_outcomes
+from bdt_core.slices.part import Part, parts_of
 from bdt_core.slices.results import LatticeNode, Slice, Slices
 from bdt_core.slices.settings import Settings
-from bdt_core.slices.testing import Tested, compare, fold, tested_in_sample, tested_on_other_rows
+from bdt_core.slices.testing import Tested, fold, tested_in_sample, tested_on_other_rows
+from bdt_core.table.summaries import Drawn
 
 
 def search(
-    train: pd.DataFrame,
-    test: pd.DataFrame,
+    train: Blocks,
+    test: Blocks | None,
     names: Sequence[str],
     measure: Measure,
-    of_rows: Sequence[Payload],
     settings: Settings,
     *,
-    in_sample: bool = False,
+    sample_rows: int,
+    left_out: int = 0,
     notes: tuple[str, ...] = (),
 ) -> Slices:
     """Search for slices on the train rows and test them on the test rows; `bdt_core.slices.find_slices` has the words.
 
+    All rows are counted. Where there are more than those of a sample, quantiles of numbers are those of a sample of
+    the train rows, and permutations, where a mean needs them and has too many values to be counted, are drawn from a
+    sample of the test rows.
+
     Parameters
     ----------
-    train, test : DataFrame
-        The same one when `in_sample`.
+    train, test : Blocks
+        None to search and test on the same rows.
     names : sequence of str
         Columns whose values make the slices.
     measure : Measure
-    of_rows : sequence of Payload
-        Outcomes of the train and of the test rows.
     settings : Settings
-    notes : tuple of str
-        Warnings.
-
-    Returns
-    -------
-    Slices
-    """
-    _refuse_unknown_outcomes(measure, of_rows)
-    known = [one.known for one in of_rows]
-    train, test = (frame if rows.all() else frame[rows] for frame, rows in zip((train, test), known, strict=True))
-    min_train_rows = max(math.ceil(settings.min_support * len(train) - 1e-9), settings.min_rows)
-    columns, unusable = fit_columns(
-        train,
-        [name for name in names if name not in measure.columns],
-        bins=settings.bins,
-        max_levels=settings.max_levels,
-        min_rows=min_train_rows,
-    )
-    measured = [ExcludedColumn(name, "it is measured") for name in names if name in measure.columns]
-    levels = [len(one.sliced.conditions) for one in columns]
-    offsets = np.concatenate([[0], np.cumsum(levels, dtype=np.int64)]).astype(np.int64)
-    on_train = Part.of(_codes(columns, train), of_rows[0], measure, offsets)
-    on_test = on_train if in_sample else Part.of(_codes(columns, test), of_rows[1], measure, offsets)
-    return search_parts(
-        on_train,
-        on_test,
-        [one.sliced for one in columns],
-        (*measured, *unusable),
-        min_train_rows,
-        settings,
-        in_sample=in_sample,
-        left_out=sum(int((~rows).sum()) for rows in (known[:1] if in_sample else known)),
-        notes=notes,
-    )
-
-
-def search_parts(
-    on_train: Sliced,
-    on_test: Sliced,
-    columns: Sequence[SlicedColumn],
-    excluded: tuple[ExcludedColumn, ...],
-    min_train_rows: int,
-    settings: Settings,
-    *,
-    in_sample: bool = False,
-    left_out: int = 0,
-    notes: tuple[str, ...] = (),
-) -> Slices:
-    """Search on coded train rows and test on coded test rows.
-
-    Parameters
-    ----------
-    on_train, on_test : Sliced
-    columns : sequence of SlicedColumn
-        Whose conditions were coded.
-    excluded : tuple of ExcludedColumn
-    min_train_rows : int
-        Fewest train rows of a slice.
-    settings : Settings
+    sample_rows : int
+        Rows of a sample.
     left_out : int
         Rows without an outcome.
     notes : tuple of str
@@ -111,11 +58,41 @@ def search_parts(
     Returns
     -------
     Slices
+
+    Raises
+    ------
+    DataError
+        A column that does not exist.
     """
-    measure = on_train.measure
+    tables = [train] if test is None else [train, test]
+    looks = [seen_outcomes(table) for table in tables]
+    seen = [reduce(add, blocks) for blocks in looks]
+    rows = seen[0].span.rows
+    sample, _ = known_rows(train.sample(sample_rows))
+    searched = [name for name in names if name not in measure.columns]
+    for name in searched:
+        if name not in sample.columns:
+            raise DataError(f'There is no column "{name}". {did_you_mean(name, sample.columns)}')
+    min_train_rows = max(math.ceil(settings.min_support * rows - 1e-9), settings.min_rows)
+    fitted, unusable = fit_columns(
+        train,
+        sample,
+        searched,
+        rows=rows,
+        bins=settings.bins,
+        max_levels=settings.max_levels,
+        min_rows=min_train_rows,
+    )
+    columns = [one.sliced for one in fitted]
+    excluded = (*(ExcludedColumn(name, "it is measured") for name in names if name in measure.columns), *unusable)
+    outcomes = outcomes_alike(list(zip(tables, seen, strict=True)), is_rate=measure.metric != MEAN)
+    parts = [
+        Part(table, Coding(tuple(fitted), outcome), measure, blocks, sample_rows)
+        for table, outcome, blocks in zip(tables, outcomes, looks, strict=True)
+    ]
+    on_train, on_test, in_sample = parts[0], parts[-1], test is None
     candidates = find_candidates(on_train, on_test.rows, min_train_rows, settings)
-    find = tested_in_sample if in_sample else tested_on_other_rows
-    tested = find(candidates, on_test, settings)
+    tested = (tested_in_sample if in_sample else tested_on_other_rows)(candidates, on_test, settings)
     conditions = [condition for one in columns for condition in one.conditions]
     slices = _slices(tested, candidates, on_train, on_test, conditions, settings)
     return Slices(
@@ -149,14 +126,20 @@ def search_parts(
         lattice=_lattice(slices, on_test, conditions, settings, in_sample),
         reason=None if tested.tests else _reason(excluded, candidates, tested, on_train, min_train_rows, settings),
         warnings=notes,
+        cut_on=_drawn(len(sample), rows) if any(one.kind == "intervals" for one in columns) else None,
+        permuted_on=_drawn(on_test.sample.values.size, on_test.rows) if on_test.has_sampled else None,
     )
+
+
+def _drawn(rows: int, of: int) -> Drawn | None:
+    return Drawn(rows, of) if rows < of else None
 
 
 def _slices(
     tested: Tested,
     candidates: Candidates,
-    train: Sliced,
-    test: Sliced,
+    train: Part,
+    test: Part,
     conditions: Sequence[Condition],
     settings: Settings,
 ) -> tuple[Slice, ...]:
@@ -164,14 +147,14 @@ def _slices(
     if not tested.items:
         return ()
     overall, harm_sign = test.value(), test.measure.harm_sign
-    shrunk = shrunken(contrasts(test.measure, test.payload, tested.totals, test.whole), candidates.prior_variance)
+    shrunk = shrunken(contrasts(test.outcome, harm_sign, tested.totals, test.whole), candidates.prior_variance)
     of_items = [tuple(conditions[i] for i in items) for items in tested.items]
     parents = fold(tested, test, settings.alpha)
-    found = []
+    slices = []
     for i, (of_slice, comparison, parent) in enumerate(zip(of_items, tested.comparisons, parents, strict=True)):
         at = tested.positions[i]
         difference, train_rows = comparison.difference, int(candidates.rows[at])
-        found.append(
+        slices.append(
             Slice(
                 name=_name(of_slice),
                 conditions=of_slice,
@@ -197,11 +180,11 @@ def _slices(
         p_value = 1.0 if one.comparison.p_value is None else one.comparison.p_value
         return group, -harm_sign * (one.shrunken_difference or 0.0), p_value, len(one.conditions), one.name
 
-    return tuple(sorted(found, key=rank))
+    return tuple(sorted(slices, key=rank))
 
 
 def _lattice(
-    slices: tuple[Slice, ...], test: Sliced, conditions: Sequence[Condition], settings: Settings, in_sample: bool
+    slices: tuple[Slice, ...], test: Part, conditions: Sequence[Condition], settings: Settings, in_sample: bool
 ) -> tuple[LatticeNode, ...]:
     """All parts of the first slice's conditions on the test rows."""
     if not slices:
@@ -209,7 +192,8 @@ def _lattice(
     number = {condition: i for i, condition in enumerate(conditions)}
     parts = parts_of(tuple(number[one] for one in slices[0].conditions))
     nodes = []
-    for part, (_, comparison, rows) in zip(parts, compare(test, parts, settings, permuting=not in_sample), strict=True):
+    compared = test.compare(parts, settings, permuting=not in_sample)
+    for part, (_, comparison, rows) in zip(parts, compared, strict=True):
         of_node = tuple(conditions[i] for i in part)
         nodes.append(LatticeNode(_name(of_node), of_node, rows, rows / test.rows, comparison))
     return tuple(nodes)
@@ -219,7 +203,7 @@ def _reason(
     excluded: Sequence[ExcludedColumn],
     candidates: Candidates,
     tested: Tested,
-    train: Sliced,
+    train: Part,
     min_train_rows: int,
     settings: Settings,
 ) -> str:
@@ -237,20 +221,6 @@ def _reason(
     if not tested.items:
         return "no slice fares noticeably worse on the train rows"
     return "no slice has enough test rows"
-
-
-def _refuse_unknown_outcomes(measure: Measure, of_rows: Sequence[Payload]) -> None:
-    for one, part in zip(of_rows, ("train", "test"), strict=True):
-        if not one.known.any():
-            where = " and ".join(f'"{name}"' for name in measure.columns)
-            raise DataError(f"No {part} row has a value in {where}.")
-
-
-def _codes(columns: Sequence[FittedColumn], frame: pd.DataFrame) -> NDArray[np.uint8]:
-    codes = np.empty((len(columns), len(frame)), dtype=np.uint8)
-    for row, one in zip(codes, columns, strict=True):
-        row[:] = one.codes(frame)
-    return codes
 
 
 def _ratio(value: float | None, overall: float | None, lowest: float) -> float | None:

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from bdt_core.inference import Comparison, adjust_p_values
 from bdt_core.slices.candidates import Candidates
+from bdt_core.slices.coding import Items
 from bdt_core.slices.contrasts import adds_to
-from bdt_core.slices.part import Items, Sliced
+from bdt_core.slices.part import Part
 from bdt_core.slices.permutation import max_t_p_values
 from bdt_core.slices.settings import Settings
 
@@ -28,7 +29,7 @@ class Tested:
     positions : ndarray
         Among the candidates.
     items : list of items
-    totals : ndarray of shape (slices, outcomes)
+    totals : ndarray of shape (slices, numbers)
     rows : list of int
     comparisons : list of Comparison
     weights : list of float or None
@@ -50,18 +51,18 @@ class Tested:
     tests: int
 
 
-def tested_on_other_rows(candidates: Candidates, test: Sliced, settings: Settings) -> Tested:
+def tested_on_other_rows(candidates: Candidates, test: Part, settings: Settings) -> Tested:
     """Test the slices with the strongest evidence of harm on rows that had no part in choosing them."""
     positions = candidates.strongest(settings.max_tests)
     items = [candidates.items[i] for i in positions]
-    compared = compare(test, items, settings)
+    compared = test.compare(items, settings)
     family = [_harm_p_value(one.p_value, one.difference, test, settings) for _, one, _ in compared]
     weights = [1.0 if p is not None else None for p in family] if settings.permutations else rank_weights(family)
     weighted = [None if p is None or w is None else min(1.0, p / w) for p, w in zip(family, weights, strict=True)]
     return _tested(positions, items, compared, weights, _adjusted(weighted, items, test, settings), family, settings)
 
 
-def tested_in_sample(candidates: Candidates, rows: Sliced, settings: Settings) -> Tested:
+def tested_in_sample(candidates: Candidates, rows: Part, settings: Settings) -> Tested:
     """Test every candidate on the rows it was found on, and keep those with the lowest p-values."""
     differences = candidates.contrasts.difference.tolist()
     family = [
@@ -73,22 +74,9 @@ def tested_in_sample(candidates: Candidates, rows: Sliced, settings: Settings) -
     order = np.lexsort((-candidates.contrasts.z, lowest))
     positions = order[: settings.max_tests]
     items = [candidates.items[i] for i in positions]
-    compared = compare(rows, items, settings, permuting=False)
+    compared = rows.compare(items, settings, permuting=False)
     weights: PValues = [1.0] * len(items)
     return _tested(positions, items, compared, weights, adjusted[positions], family, settings)
-
-
-def compare(
-    part: Sliced, items: list[Items], settings: Settings, *, permuting: bool = True
-) -> list[tuple[NDArray[Any], Comparison, int]]:
-    """Totals, comparison with everybody else, and rows of some slices."""
-    return part.compare(
-        items,
-        alpha=settings.alpha,
-        min_rows=settings.min_rows,
-        permuting=permuting,
-        random_state=settings.random_state,
-    )
 
 
 def rank_weights(family: PValues) -> PValues:
@@ -109,7 +97,7 @@ def rank_weights(family: PValues) -> PValues:
     return weights
 
 
-def fold(tested: Tested, test: Sliced, alpha: float) -> list[int | None]:
+def fold(tested: Tested, test: Part, alpha: float) -> list[int | None]:
     """Find the reported slice that each significant one is listed under.
 
     Returns
@@ -129,7 +117,7 @@ def fold(tested: Tested, test: Sliced, alpha: float) -> list[int | None]:
             j
             for j in reported
             if set(tested.items[j]) < set(tested.items[i])
-            and not adds_to(test.measure, test.payload, tested.totals[i], tested.totals[j], alpha)
+            and not adds_to(test.outcome, test.measure.harm_sign, tested.totals[i], tested.totals[j], alpha)
         ]
         if around:
             parents[i] = max(around, key=lambda j: harm[j])
@@ -161,7 +149,7 @@ def _tested(
     )
 
 
-def _harm_p_value(p_value: float | None, difference: float | None, part: Sliced, settings: Settings) -> float | None:
+def _harm_p_value(p_value: float | None, difference: float | None, part: Part, settings: Settings) -> float | None:
     """One-sided p-value for harm, from a two-sided one; 1 unless the slice fares worse at the level of intervals.
 
     Setting p-values to 1 leaves every correction valid, and nothing is called significant that is not so alone.
@@ -171,13 +159,19 @@ def _harm_p_value(p_value: float | None, difference: float | None, part: Sliced,
     return 0.5 * p_value if part.measure.harm_sign * difference > 0 and p_value <= settings.alpha else 1.0
 
 
-def _adjusted(family: PValues, items: list[Items], part: Sliced, settings: Settings) -> NDArray[np.float64]:
+def _adjusted(family: PValues, items: list[Items], part: Part, settings: Settings) -> NDArray[np.float64]:
     """Adjusted p-values of a family of (weighted) one-sided ones; NaN where there is none."""
     if not settings.permutations:
         return adjust_p_values(family, "bh")
     tested = [i for i, p in enumerate(family) if p is not None]
     adjusted = np.full(len(family), np.nan)
     if tested:
-        largest = max_t_p_values(part.in_rows, [items[i] for i in tested], settings.permutations, settings.random_state)
+        largest = max_t_p_values(
+            part.sample,
+            part.measure.harm_sign,
+            [items[i] for i in tested],
+            settings.permutations,
+            settings.random_state,
+        )
         adjusted[tested] = np.maximum(largest, [family[i] or 0.0 for i in tested])
     return adjusted

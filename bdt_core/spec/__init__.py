@@ -1,5 +1,6 @@
 """The audit specification: one file says what is audited, how, and what fails it."""
 
+from bdt_core.metrics import GATE_METRICS
 from bdt_core.spec.audit_spec import (
     AuditSpec,
     Better,
@@ -14,7 +15,7 @@ from bdt_core.spec.audit_spec import (
 )
 from bdt_core.spec.depth import LocalBias, Mitigation, SliceSearch
 from bdt_core.spec.engine import DaskEngine, Engine
-from bdt_core.spec.gate import GATE_METRICS, AnyLimit, Limit, MetricLimit
+from bdt_core.spec.gate import AnyLimit, Limit, LocalBiasLimit, MetricLimit, SliceLimit
 from bdt_core.spec.production import AlertSeverity, History, Inbox, PartitionBy
 from bdt_core.spec.reading import json_schema, load_spec, parse_spec, resolve_paths
 from bdt_core.spec.section import Value
@@ -39,10 +40,12 @@ __all__ = [
     "Kind",
     "Limit",
     "LocalBias",
+    "LocalBiasLimit",
     "MetricLimit",
     "Mitigation",
     "PartitionBy",
     "Significance",
+    "SliceLimit",
     "SliceSearch",
     "Source",
     "Split",

@@ -13,7 +13,7 @@ from pydantic import Field, field_serializer, field_validator, model_validator
 
 from bdt_core.spec.depth import LocalBias, Mitigation, SliceSearch
 from bdt_core.spec.engine import Engine
-from bdt_core.spec.gate import AnyLimit, Limit, MetricLimit
+from bdt_core.spec.gate import AnyLimit, Limit, LocalBiasLimit, MetricLimit, SliceLimit
 from bdt_core.spec.production import AlertSeverity, History, Inbox, PartitionBy
 from bdt_core.spec.section import Section, Value
 from bdt_core.spec.source import Source
@@ -270,6 +270,18 @@ class AuditSpec(Section):
         return name
 
     @property
+    def limits(self) -> tuple[AnyLimit, ...]:
+        """What the gate holds: ``gate`` in its order, then what ``slices`` and ``local_bias`` set themselves."""
+        limits = list(self.gate)
+        most = self.slices.max_difference if self.slices else None
+        if most is not None and most not in [one.max_difference for one in limits if isinstance(one, SliceLimit)]:
+            limits.append(SliceLimit(max_difference=most))
+        gap = self.local_bias.max_gap if self.local_bias else None
+        if gap is not None and gap not in [one.max_gap for one in limits if isinstance(one, LocalBiasLimit)]:
+            limits.append(LocalBiasLimit(max_gap=gap))
+        return tuple(limits)
+
+    @property
     def facets(self) -> tuple[tuple[str, ...], ...]:
         """The declared groupings, those of the gate included; none without a label or a prediction."""
         if self.group_columns() == (None, None):
@@ -325,6 +337,17 @@ class AuditSpec(Section):
                     f'"{key}" needs a label and a prediction: set "groups.label" and "groups.prediction", or derive '
                     "the bias_variable from them"
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _limits_have_sections(self) -> AuditSpec:
+        if self.local_bias is None and any(isinstance(one, LocalBiasLimit) for one in self.gate):
+            raise ValueError(
+                'the gate limits "local_bias", which is not looked for: add the section "local_bias" with its "group", '
+                "as in local_bias: {group: race}"
+            )
+        if self.slices is None and any(isinstance(one, SliceLimit) for one in self.gate):
+            object.__setattr__(self, "slices", SliceSearch())  # what is limited is searched
         return self
 
     @model_validator(mode="after")

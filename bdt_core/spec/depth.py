@@ -20,7 +20,9 @@ class SliceSearch(Section):
     bins: int = Field(5, ge=2, le=20, description="Numbers are cut into so many intervals of equally many rows.")
     fdr: float = Field(0.10, gt=0, lt=1, description="Share of false discoveries that is accepted, on average.")
     max_difference: float | None = Field(
-        None, ge=0, description="Limit of the check, in units of the bias variable; by default that of clusters."
+        None,
+        ge=0,
+        description="Adds the limit {check: worst_slice, max_difference: ...} to the gate, behind the others.",
     )
 
 
@@ -35,7 +37,9 @@ class LocalBias(Section):
     n_clusters: int = Field(10, ge=2, description="Clusters to start from; small ones are merged.")
     weight: float = Field(0.05, ge=0, description="Weight of the gap beside the distances; 0 is k-means.")
     min_group_size: int = Field(20, ge=1, description="Fewest train rows of either group in a cluster.")
-    max_gap: float = Field(0.05, gt=0, lt=1, description="Limit of the check: a confirmed gap beyond it fails.")
+    max_gap: float | None = Field(
+        None, gt=0, lt=1, description="Adds the limit {check: local_bias, max_gap: ...} to the gate, behind the others."
+    )
 
 
 class Mitigation(Section):

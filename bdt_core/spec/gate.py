@@ -1,4 +1,4 @@
-"""The limits of the gate: on clusters that were found, and on metrics of groups that were declared."""
+"""The limits of the gate: on what was found (clusters, intersections, local bias) and on metrics of declared groups."""
 
 from __future__ import annotations
 
@@ -7,65 +7,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
+from bdt_core.metrics import GATE_METRICS
 from bdt_core.spec.section import Section
 
 Inconclusive = Literal["warn", "block"]
 
-_RANGES = (
-    "demographic_parity",
-    "equal_opportunity",
-    "predictive_equality",
-    "predictive_parity",
-    "accuracy_equality",
-    "equalized_odds",
-    "treatment_equality",
-    "calibration",
-)
-_RATES = (
-    "selection_rate",
-    "true_positive_rate",
-    "false_positive_rate",
-    "true_negative_rate",
-    "false_negative_rate",
-    "positive_predictive_value",
-    "negative_predictive_value",
-    "false_discovery_rate",
-    "false_omission_rate",
-    "accuracy",
-    "prevalence",
-)
-_SCORES = ("f1_score", "auc", "mean_score", "brier_score", "calibration_error", "observed_to_expected")
-_CLARIFY = {
-    "class_imbalance": "CI",
-    "difference_in_proportions_of_labels": "DPL",
-    "kullback_leibler_divergence": "KL",
-    "jensen_shannon_divergence": "JS",
-    "lp_norm": "LP",
-    "total_variation_distance": "TVD",
-    "kolmogorov_smirnov": "KS",
-    "conditional_demographic_disparity_in_labels": "CDDL",
-    "difference_in_positive_proportions_in_predicted_labels": "DPPL",
-    "disparate_impact": "DI",
-    "difference_in_conditional_acceptance": "DCA",
-    "difference_in_conditional_rejection": "DCR",
-    "recall_difference": "RD",
-    "specificity_difference": "SD",
-    "difference_in_acceptance_rates": "DAR",
-    "difference_in_rejection_rates": "DRR",
-    "accuracy_difference_clarify": "AD",
-    "conditional_demographic_disparity_in_predicted_labels": "CDDPL",
-    "treatment_equality_clarify": "TE",
-    "flip_test": "FT",
-    "generalized_entropy": "GE",
-}
-GATE_METRICS: dict[str, str] = {
-    **{f"{name}_{kind}": f"{name}_{kind}" for name in (*_RANGES, *_RATES) for kind in ("difference", "ratio")},
-    **{name: name for name in (*_RATES, *_SCORES)},
-    **_CLARIFY,
-    **{short: short for short in _CLARIFY.values()},
-    "bias_score": "bias_score",
-}
-"""Metrics that a limit can be set on, and the name that the results give them."""
+
+CHECKS = ("worst_cluster", "any_cluster", "worst_slice", "local_bias")
+"""What a limit that is not on a metric can be on."""
 
 
 class Limit(Section):
@@ -87,6 +36,15 @@ class Limit(Section):
         "warn", description="What happens when the data cannot tell: a warning, or the gate stays shut."
     )
 
+    @field_validator("check", mode="before")
+    @classmethod
+    def _check_is_known(cls, check: Any) -> Any:
+        if isinstance(check, str) and check not in CHECKS:
+            near = difflib.get_close_matches(check, CHECKS, n=1, cutoff=0.5)
+            hint = f'did you mean "{near[0]}"?' if near else f"known: {', '.join(CHECKS)}"
+            raise ValueError(f'there is no check "{check}"; {hint}')
+        return check
+
 
 class MetricLimit(Section):
     """A limit on a metric of declared groups."""
@@ -97,7 +55,7 @@ class MetricLimit(Section):
             "disparate_impact or DI and Clarify's others: each group against all others. false_positive_rate, accuracy "
             "and the like: each group. false_positive_rate_difference: each group against groups.reference. bias_score."
         ),
-        json_schema_extra={"enum": list(GATE_METRICS)},
+        json_schema_extra=lambda schema: schema.update(enum=list(GATE_METRICS)),  # as they are when it is asked for
     )
     facet: str | list[str] = Field(description="Column with the groups; several columns make intersections.")
     min: float | None = Field(None, description="Smallest value that is tolerated, e.g. 0.8 for a ratio.")
@@ -141,12 +99,61 @@ class MetricLimit(Section):
         return self
 
 
-KINDS_OF_LIMIT: dict[str, type[Section]] = {"cluster": Limit, "metric": MetricLimit}
+class SliceLimit(Section):
+    """A limit on intersections: how much worse off may any of those be that the search has found?"""
+
+    check: Literal["worst_slice"] = Field(
+        "worst_slice", description="worst_slice: each intersection that was tested, all of them at once."
+    )
+    max_difference: float | None = Field(
+        None,
+        ge=0,
+        description=(
+            "Largest tolerated difference from everybody else in the harmful direction, in units of the bias "
+            "variable. Default: as for clusters."
+        ),
+    )
+    inconclusive: Inconclusive = Field(
+        "warn", description="What happens when the data cannot tell: a warning, or the gate stays shut."
+    )
+
+
+class LocalBiasLimit(Section):
+    """A limit on local bias: how far may groups be apart within any cluster of similar people?"""
+
+    check: Literal["local_bias"] = Field(
+        "local_bias", description="local_bias: the gap between groups within each cluster, all of them at once."
+    )
+    max_gap: float = Field(0.05, gt=0, lt=1, description="Largest tolerated gap between two groups, as a share.")
+    inconclusive: Inconclusive = Field(
+        "warn", description="What happens when the data cannot tell: a warning, or the gate stays shut."
+    )
+
+
+KINDS_OF_LIMIT: dict[str, type[Section]] = {
+    "cluster": Limit,
+    "metric": MetricLimit,
+    "slice": SliceLimit,
+    "local_bias": LocalBiasLimit,
+}
+_KIND_OF_CHECK = {"worst_slice": "slice", "local_bias": "local_bias"}
 
 
 def _kind(limit: Any) -> str:
-    keys = set(limit) if isinstance(limit, dict) else set(getattr(type(limit), "model_fields", ()))
-    return "metric" if {"metric", "facet"} & keys else "cluster"
+    if isinstance(limit, Section):
+        return next((name for name, kind in KINDS_OF_LIMIT.items() if isinstance(limit, kind)), "cluster")
+    keys = limit if isinstance(limit, dict) else {}
+    if "metric" in keys or "facet" in keys:
+        return "metric"
+    if "check" not in keys and "max_gap" in keys:
+        return "local_bias"
+    return _KIND_OF_CHECK.get(str(keys.get("check")), "cluster")
 
 
-AnyLimit = Annotated[Annotated[Limit, Tag("cluster")] | Annotated[MetricLimit, Tag("metric")], Discriminator(_kind)]
+AnyLimit = Annotated[
+    Annotated[Limit, Tag("cluster")]
+    | Annotated[MetricLimit, Tag("metric")]
+    | Annotated[SliceLimit, Tag("slice")]
+    | Annotated[LocalBiasLimit, Tag("local_bias")],
+    Discriminator(_kind),
+]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import itertools
 import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,10 @@ from bdt_core.spec.audit_spec import AuditSpec
 from bdt_core.spec.gate import KINDS_OF_LIMIT
 from bdt_core.spec.source import Table
 
+Location = tuple[int | str, ...]
 
-def parse_spec(data: Any, origin: str = "the specification") -> AuditSpec:
+
+def parse_spec(data: Any, origin: str = "the specification", lines: Mapping[Location, int] | None = None) -> AuditSpec:
     """Check plain data and return the specification.
 
     Parameters
@@ -26,6 +29,8 @@ def parse_spec(data: Any, origin: str = "the specification") -> AuditSpec:
         What a YAML or JSON file holds.
     origin : str
         Named in error messages, usually the file.
+    lines : mapping, optional
+        The line of each key of the file, to be named in error messages.
 
     Raises
     ------
@@ -39,7 +44,7 @@ def parse_spec(data: Any, origin: str = "the specification") -> AuditSpec:
     try:
         return AuditSpec.model_validate(data)
     except ValidationError as error:
-        problems = [_sentence(one) for one in error.errors(include_url=False)]
+        problems = [_sentence(one, lines or {}) for one in error.errors(include_url=False)]
         raise SpecError(f"{origin} is not a valid audit specification.\n" + "\n".join(problems)) from None
 
 
@@ -51,11 +56,11 @@ def load_spec(path: str | Path) -> AuditSpec:
     Raises
     ------
     SpecError
-        When the file is missing, is not YAML or does not hold a valid specification.
+        When the file is missing, is not YAML, holds a key twice or no valid specification.
     """
     file = Path(path)
     try:
-        data = yaml.safe_load(file.read_text(encoding="utf-8"))
+        data, lines = _read(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise SpecError(f"{file} does not exist. Write one with: bdt init YOUR_DATA.csv") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -67,8 +72,49 @@ def load_spec(path: str | Path) -> AuditSpec:
         raise SpecError(f"{file} is not valid YAML{line}: {problem}.") from None
     if isinstance(data, dict) and set(data) == {"type", "attributes"}:
         data = data["attributes"]  # a Dagster component file holds the same specification
-    spec = parse_spec(data, str(file))
+        lines = {place[1:]: line for place, line in lines.items() if place[0] == "attributes"}
+    spec = parse_spec(data, str(file), lines)
     return resolve_paths(spec, file.parent)
+
+
+def _read(text: str) -> tuple[Any, dict[Location, int]]:
+    """What a YAML text holds, and the line of each of its keys.
+
+    Raises
+    ------
+    yaml.YAMLError
+        It is not YAML, or a key stands twice: the second would silently win.
+    """
+    loader = yaml.SafeLoader(text)
+    try:
+        node = loader.get_single_node()
+        lines = {} if node is None else dict(_places(node, (), set()))
+        return (None if node is None else loader.construct_document(node)), lines
+    finally:
+        loader.dispose()
+
+
+def _places(node: yaml.Node, place: Location, above: set[int]) -> Iterator[tuple[Location, int]]:
+    """Where each key and each entry of a list stands; what an alias repeats is passed over."""
+    if id(node) in above:
+        return
+    above = above | {id(node)}
+    if isinstance(node, yaml.SequenceNode):
+        for number, one in enumerate(node.value):
+            yield (*place, number), one.start_mark.line + 1
+            yield from _places(one, (*place, number), above)
+    elif isinstance(node, yaml.MappingNode):
+        seen: dict[str, int] = {}
+        for key, value in node.value:
+            name, line = key.value, key.start_mark.line + 1
+            if not isinstance(name, str):
+                continue
+            if name in seen and name != "<<":
+                problem = f'the key "{name}" stands twice, first in line {seen[name]}; keep one of them'
+                raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
+            seen[name] = line
+            yield (*place, name), line
+            yield from _places(value, (*place, name), above)
 
 
 def resolve_paths(spec: AuditSpec, folder: Path) -> AuditSpec:
@@ -137,10 +183,13 @@ def json_schema() -> dict[str, Any]:
     }
 
 
-def _sentence(error: Any) -> str:
+def _sentence(error: Any, lines: Mapping[Location, int]) -> str:
     """One line for one pydantic error: where, what, and the nearest known key."""
     location = error["loc"]
-    path = ".".join(str(part) for i, part in enumerate(location) if not _is_kind_of_limit(location, i)) or "top level"
+    place = tuple(part for i, part in enumerate(location) if not _is_kind_of_limit(location, i))
+    path = ".".join(map(str, place)) or "top level"
+    if place in lines:
+        path += f" (line {lines[place]})"
     if error["type"] == "extra_forbidden":
         known = _known_keys(location[:-1])
         near = difflib.get_close_matches(str(location[-1]), known, n=1, cutoff=0.5)
@@ -148,6 +197,8 @@ def _sentence(error: Any) -> str:
         return f"  {path}: unknown key; {hint}"
     if error["type"] == "missing":
         return f"  {path}: required key is missing."
+    if error["type"] == "finite_number":
+        return f"  {path}: expected a number, found {error['input']}."
     message = str(error["msg"]).removeprefix("Value error, ")
     end = "" if message.endswith(("?", ".")) else "."
     return f"  {path}: {message[:1].lower()}{message[1:]}{end}"

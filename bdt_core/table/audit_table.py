@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bdt_core.spec import AuditSpec, Kind
+from bdt_core.table.ranks import lowest
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,6 +25,8 @@ KEY = "(key)"
 """Column with the hash (uint64) of what names the person, where all rows of a person stay together."""
 RANK = "(rank)"
 """Column with the uniform random number (uint64) by which the rows of a table that is divided by hash are drawn."""
+_HASHED_TOGETHER = 1 << 16
+"""Rows, so few that what lies between their values and their hashes stays in a cache."""
 T = TypeVar("T")
 Role = Literal["feature", "protected", "label", "prediction", "bias_variable", "unused"]
 
@@ -95,12 +98,12 @@ class AuditTable:
     @property
     def audited(self) -> pd.DataFrame:
         """The rows that have a bias variable."""
-        return self.frame[self.frame[BIAS_VARIABLE].notna()].reset_index(drop=True)
+        return self._audited(list(self.frame.columns))
 
     @property
     def X(self) -> pd.DataFrame:
         """Features of the audited rows."""
-        return self.audited[self.names("feature")]
+        return self._audited(self.names("feature"))
 
     @property
     def y(self) -> NDArray[np.float64]:
@@ -139,10 +142,8 @@ class AuditTable:
             return self
         if RANK not in self.frame.columns:
             return replace(self, frame=self.frame.iloc[:rows])
-        ranks = self.frame[RANK].to_numpy()
-        lowest = np.argpartition(ranks, rows)[:rows]
-        chosen = lowest[np.argsort(ranks[lowest], kind="stable")]
-        return replace(self, frame=tidy(self.frame.take(chosen)).reset_index(drop=True))
+        drawn = self.frame.take(lowest(self.frame[RANK].to_numpy(), rows))
+        return replace(self, frame=tidy(drawn).reset_index(drop=True))
 
     def to_arrow(self) -> pa.Table:
         """As an Arrow table; what is not a row stands in the schema's metadata."""
@@ -180,6 +181,12 @@ class AuditTable:
         frame = pd.concat([self.frame, other.frame], ignore_index=True)
         return replace(self, frame=frame, part="all")
 
+    def _audited(self, names: list[str]) -> pd.DataFrame:
+        """Some columns of the rows that have a bias variable; no copy where all have."""
+        kept = self.frame[BIAS_VARIABLE].notna().to_numpy()
+        columns = self.frame[names]
+        return (columns if kept.all() else columns[kept]).reset_index(drop=True)
+
     def with_rows(self, frame: pd.DataFrame, part: Literal["train", "test"], spec: AuditSpec) -> AuditTable:
         """The same table with some of its rows."""
         return replace(self, frame=frame.reset_index(drop=True), part=part, spec=spec)
@@ -199,8 +206,15 @@ def tidy(frame: pd.DataFrame) -> pd.DataFrame:
 
 def row_hashes(frame: pd.DataFrame) -> NDArray[np.uint64]:
     """Content hash of every row; it depends on neither the order of rows nor of columns."""
-    hashes = pd.util.hash_pandas_object(frame[sorted(frame.columns)], index=False)
-    return hashes.to_numpy().astype(np.uint64, copy=False)
+    columns = frame[sorted(frame.columns)]
+    # Levels are hashed anew for each stretch of rows, which therefore are no shorter than they are many.
+    levels = [len(dtype.categories) for dtype in columns.dtypes if isinstance(dtype, pd.CategoricalDtype)]
+    rows = max(_HASHED_TOGETHER, *levels, 0)
+    hashes = np.empty(len(columns), dtype=np.uint64)
+    for start in range(0, len(columns), rows):
+        part = slice(start, start + rows)
+        hashes[part] = pd.util.hash_pandas_object(columns.iloc[part], index=False).to_numpy()
+    return hashes
 
 
 def fingerprint(sums: tuple[int, ...]) -> str:

@@ -12,17 +12,15 @@ import pandas as pd
 
 from bdt_core.errors import SourceError, did_you_mean
 from bdt_core.spec import Source
-from bdt_core.table.column_types import Dtype, conformed, holding_missing
+from bdt_core.table.column_types import Dtype, conformed, holding_missing, stacked
 from bdt_core.table.databases import QueryTable
 from bdt_core.table.files import FilesPart, FilesTable
+from bdt_core.table.frames import handed_over
 from bdt_core.table.joining import ArrayBeside, JoinedTable
 from bdt_core.table.source_size import SourceSize, measure_source, schema_of
-from bdt_core.table.sources import arrays_beside, as_frame, joined_table, main_table, refuse_unfit
+from bdt_core.table.source_tables import arrays_beside, hiding_secrets, joined_table, main_table, refuse_unfit
 
 __all__ = ["Batches", "SourceSize", "measure_source", "open_batches", "read_batches", "schema_of"]
-
-_PIECE = 1 << 17
-"""Rows that are converted at a time."""
 
 
 def read_batches(
@@ -68,13 +66,17 @@ def read_batches(
     return _closing(batches)
 
 
-def open_batches(source: Any, *, batch_rows: int = 1_000_000, columns: Collection[str] | None = None) -> Batches:
+def open_batches(
+    source: Any, *, batch_rows: int = 1_000_000, columns: Collection[str] | None = None, keep: bool = False
+) -> Batches:
     """The batches of a table, to be read as often as needed; types and number of rows are settled once.
 
     Parameters
     ----------
     source, batch_rows, columns
         As in `read_batches`.
+    keep : bool, default False
+        Keep in memory what has to be read for the types, so that it is read once.
 
     Raises
     ------
@@ -88,14 +90,16 @@ def open_batches(source: Any, *, batch_rows: int = 1_000_000, columns: Collectio
     (7214, ['age', 'race'], 7214)
     """
     if not isinstance(source, Source | str | Path):
-        return _of_frame(as_frame(source), columns)
+        return _of_frame(handed_over(source), columns)
     source = source if isinstance(source, Source) else Source(path=str(source))
     with ExitStack() as stack:
         table = stack.enter_context(main_table(source))
         key = [] if source.join is None else source.join.key
         keys = [key] if isinstance(key, str) else key
-        table.settle(None if columns is None else {*columns, *keys})
+        table.settle(None if columns is None else {*columns, *keys}, keep)
         arrays = arrays_beside(source)
+        for path in source.arrays.values():
+            stack.enter_context(hiding_secrets(path))
         dtypes = dict(table.dtypes)
         for array in arrays:
             array.refuse_unfit(table.rows, dtypes)
@@ -158,8 +162,8 @@ class Batches:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, *raised: Any) -> None:
+        self._open.__exit__(*raised)  # which hides secrets in what was raised
 
     def close(self) -> None:
         """Close files and connections."""
@@ -180,15 +184,10 @@ class Batches:
         """Batches of the table with its arrays beside it, before anything is joined."""
         arrays = [one for one in self._arrays if one.column in names]
         read = 0
-        with ExitStack() as stack:
-            opened = {one.column: one.open() for one in arrays}
-            for one in opened.values():
-                stack.callback(one.close)
-            for frame in _exactly(self.batch_rows, self._table.pieces(min(self.batch_rows, _PIECE), names)):
-                read += len(frame)
-                self._refuse_changed(read, at_end=False)
-                beside = {column: one.next(len(frame)) for column, one in opened.items()}
-                yield frame.assign(**beside) if beside else frame
+        for frame in _exactly(self.batch_rows, self._table.pieces(names)):
+            first, read = read, read + len(frame)
+            self._refuse_changed(read, at_end=False)
+            yield frame.assign(**{one.column: one.values(first, len(frame)) for one in arrays}) if arrays else frame
         self._refuse_changed(read, at_end=True)
 
     def _refuse_changed(self, read: int, at_end: bool) -> None:
@@ -205,7 +204,7 @@ class _FrameTable:
     def __init__(self, frame: pd.DataFrame) -> None:
         self._frame = frame
 
-    def pieces(self, rows: int, columns: Collection[str]) -> Iterator[pd.DataFrame]:  # noqa: ARG002
+    def pieces(self, columns: Collection[str]) -> Iterator[pd.DataFrame]:
         yield self._frame[[name for name in self._frame.columns if name in columns]]
 
 
@@ -241,14 +240,10 @@ def _exactly(rows: int, pieces: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame
         while len(piece) >= lacking:
             held.append(piece.iloc[:lacking])
             piece = piece.iloc[lacking:]
-            yield _stacked(held)
+            yield stacked(held)
             held, lacking = [], rows
         if len(piece):
             held.append(piece)
             lacking -= len(piece)
     if held:
-        yield _stacked(held)
-
-
-def _stacked(frames: list[pd.DataFrame]) -> pd.DataFrame:
-    return frames[0].reset_index(drop=True) if len(frames) == 1 else pd.concat(frames, ignore_index=True)
+        yield stacked(held)

@@ -115,6 +115,11 @@ def conformed(frame: pd.DataFrame, dtypes: Mapping[str, Dtype]) -> pd.DataFrame:
     return frame.assign(**changed) if changed else frame
 
 
+def stacked(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Frames of the same types set under each other."""
+    return frames[0].reset_index(drop=True) if len(frames) == 1 else pd.concat(frames, ignore_index=True)
+
+
 def holding_missing(dtype: Dtype) -> Dtype:
     """The type of pandas for such values when some are missing."""
     if isinstance(dtype, np.dtype) and dtype.kind in "iu":
@@ -130,11 +135,12 @@ def common_dtype(types: Sequence[ColumnType]) -> Dtype:
     >>> common_dtype([ColumnType(np.dtype("int32"), "numbers"), ColumnType(np.dtype("int64"), "numbers")])
     dtype('int64')
     """
-    dtype = reduce(_wider, [one.dtype for one in types if one.filled] or [one.dtype for one in types])
+    dtype = reduce(wider, [one.dtype for one in types if one.filled] or [one.dtype for one in types])
     return dtype if all(one.filled for one in types) else holding_missing(dtype)
 
 
-def _wider(one: Dtype, other: Dtype) -> Dtype:
+def wider(one: Dtype, other: Dtype) -> Dtype:
+    """The narrowest type that holds the values of both; categories in the order in which they are named."""
     if _is_same(one, other):
         return one
     if isinstance(one, pd.CategoricalDtype) and isinstance(other, pd.CategoricalDtype):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -14,20 +15,22 @@ from urllib.parse import parse_qsl, unquote
 import pandas as pd
 
 from bdt_core.errors import SourceError, repeated_message, repeated_names
-from bdt_core.table.column_types import Dtype, conformed
+from bdt_core.table.column_types import ColumnType
 from bdt_core.table.environment import expanded
-from bdt_core.table.records import ValuesSeen, typed_frame
+from bdt_core.table.records import RecordsTable, ValuesSeen
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
 
 _DRIVERS = {"postgresql": "psycopg", "mysql": "pymysql", "mssql": "pyodbc", "oracle": "oracledb"}
-_ROWS_AT_ONCE = 20_000
 _SHORTEST_SECRET = 3  # shorter pieces would blank half of every message
 
 
-def read_query(sql: str, database: str, parameters: Mapping[str, str] | None = None) -> pd.DataFrame:
-    """Run a query as it stands and return its rows.
+class QueryTable(RecordsTable):
+    """The rows of a query, which the database keeps and hands over in parts.
+
+    It runs as it stands; twice where its rows are not kept, first to find out how many there are and what they hold,
+    then for the rows. Both times it sees the same state of the database. Nothing is ever committed.
 
     Parameters
     ----------
@@ -38,10 +41,6 @@ def read_query(sql: str, database: str, parameters: Mapping[str, str] | None = N
     parameters : mapping of str to str, optional
         Values for ``:name`` in the query; they go to the database apart from it, and are never put into its text.
 
-    Returns
-    -------
-    DataFrame
-
     Raises
     ------
     SourceError
@@ -49,26 +48,13 @@ def read_query(sql: str, database: str, parameters: Mapping[str, str] | None = N
 
     Examples
     --------
-    >>> read_query("select 1 as a, 'x' as b", "sqlite://").to_dict("records")
-    [{'a': 1, 'b': 'x'}]
-    >>> read_query("select :partition as day, 1 as b", "sqlite://", {"partition": "2026-01-31"})["day"].item()
-    '2026-01-31'
+    >>> with QueryTable("select :day as day, 1 as b", "sqlite://", {"day": "2026-01-31"}) as query:
+    ...     query.settle().rows, next(query.pieces(["day"]))["day"].item()
+    (1, '2026-01-31')
     """
-    with QueryTable(sql, database, parameters) as query:
-        return query.read()
 
-
-class QueryTable:
-    """The rows of a query, which the database keeps and hands over in parts.
-
-    It runs as it stands, twice: first to find out how many rows there are and what they hold, then for the rows.
-    Both times it sees the same state of the database. Nothing is ever committed.
-
-    Parameters
-    ----------
-    sql, database, parameters
-        As in `read_query`.
-    """
+    coerce_float = True
+    name = "The query of source.sql"
 
     def __init__(self, sql: str, database: str, parameters: Mapping[str, str] | None = None) -> None:
         import sqlalchemy as sa
@@ -90,56 +76,38 @@ class QueryTable:
             self._connection.close()
         self._engine.dispose()
 
-    def read(self) -> pd.DataFrame:
-        """All rows."""
-        with self._failing():
-            frame: pd.DataFrame = pd.read_sql_query(self._query, self._connection, params=self._given)
-            return frame
-
-    def settle(self, columns: Collection[str] | None = None) -> None:  # noqa: ARG002 - a query gives all of them
-        """Find out how many rows there are and what their columns hold, in one pass."""
-        self.rows, seen = 0, dict[str, ValuesSeen]()
-        for names, records in self._parts(_ROWS_AT_ONCE):
-            seen = seen or {name: ValuesSeen() for name in names}
-            self.rows += len(records)
-            for one, values in zip(seen.values(), zip(*records, strict=True), strict=False):
-                one.see(values)
-        self.dtypes = {name: _in_utc(one.type(coerce_float=True).dtype) for name, one in seen.items()}
-
-    def pieces(self, rows: int, columns: Collection[str]) -> Iterator[pd.DataFrame]:
-        """The rows of `columns` from first to last, at most so many at a time, once it is settled."""
-        place = {name: position for position, name in enumerate(self.dtypes)}
-        for _, records in self._parts(rows):
-            if records:
-                frame = typed_frame(records, self.dtypes, lambda record, name: record[place[name]], coerce_float=True)
-                yield frame[[name for name in self.dtypes if name in columns]]
-
-    def beginning(self, rows: int) -> pd.DataFrame:
-        """The first rows, understood by themselves."""
-        names, records = next(self._parts(rows))
-        frame = pd.DataFrame.from_records(records, columns=names, coerce_float=True)
-        return conformed(frame, {name: _in_utc(frame[name].dtype) for name in names})
-
-    def _parts(self, rows: int) -> Iterator[tuple[list[str], list[tuple[Any, ...]]]]:
-        """Names of the columns with some rows, at least once."""
+    def _parts(self, rows: int) -> Iterator[list[tuple[Any, ...]]]:
+        """Its rows, so many at a time; at least one part, which may be empty."""
         with self._failing():
             result = self._connection.execution_options(stream_results=True, max_row_buffer=rows).execute(
                 self._query, self._given
             )
-            names = list(map(str, result.keys()))
-        repeated = repeated_names(names)
+            self._names = list(map(str, result.keys()))
+        repeated = repeated_names(self._names)
         if repeated:
-            raise SourceError(repeated_message("The query of source.sql", repeated))
+            raise SourceError(repeated_message(self.name, repeated))
         try:
             for number in itertools.count():
                 with self._failing():
                     records = [tuple(row) for row in result.fetchmany(rows)]
                 if records or number == 0:
-                    yield names, records
+                    yield records
                 if not records:
                     return
         finally:
             result.close()
+
+    def _columns(self, part: list[tuple[Any, ...]]) -> Iterable[tuple[str, Sequence[Any]]]:
+        return zip(self._names, zip(*part, strict=True) if part else itertools.repeat(()), strict=False)
+
+    def _value(self, record: tuple[Any, ...], name: str) -> Any:
+        return record[self._names.index(name)]
+
+    def _type(self, seen: ValuesSeen) -> ColumnType:
+        """Points in time, whatever their zone, are given in UTC, as pandas does with what it reads from a database."""
+        type_ = super()._type(seen)
+        is_zoned = isinstance(type_.dtype, pd.DatetimeTZDtype)
+        return replace(type_, dtype=pd.DatetimeTZDtype(type_.dtype.unit, "UTC")) if is_zoned else type_
 
     @cached_property
     def _connection(self) -> sa.Connection:
@@ -161,11 +129,6 @@ class QueryTable:
             place = sa.URL.create(url.drivername, url.username, None, url.host, url.port, url.database)
             told = f"The query of source.sql failed on {place}: {_reason(error)}"
             raise SourceError(_hidden(told, self._address)) from None
-
-
-def _in_utc(dtype: Dtype) -> Dtype:
-    """Points in time, whatever their zone, are given in UTC, as pandas does with what it reads from a database."""
-    return pd.DatetimeTZDtype(dtype.unit, "UTC") if isinstance(dtype, pd.DatetimeTZDtype) else dtype
 
 
 def _engine(address: str) -> sa.Engine:

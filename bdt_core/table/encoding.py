@@ -6,26 +6,30 @@ sums, columns are kept in the order of their names, and categories are numbered 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial, reduce
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from bdt_core.errors import DataError, did_you_mean
-from bdt_core.inference.exact_sums import exact_sum, mean_and_std
+from bdt_core.inference.exact_sums import Span, Step, exact_sum, mean_and_std, means_and_stds_in_blocks
 from bdt_core.table.categorical import (
     MAX_LEVELS,
     CategoricalColumn,
+    count_levels,
     encode_categories,
     fit_categories,
     level_name,
     positions_of,
+    ranked_levels,
 )
 from bdt_core.table.frames import Kind, as_frame, column_kind
-from bdt_core.table.numeric import NumericColumn, encode_numbers, fit_numbers, numbers_in_turn
+from bdt_core.table.numeric import NumericColumn, encode_numbers, fit_numbers, numbers_in_turn, numeric_column
 
 __all__ = [
     "MAX_LEVELS",
@@ -37,12 +41,19 @@ __all__ = [
     "as_frame",
     "column_kind",
     "exact_sum",
+    "fit_encoder",
     "level_name",
     "mean_and_std",
 ]
 
-
 FloatArray = npt.NDArray[np.floating[Any]]
+T = TypeVar("T")
+
+
+class MapFrames(Protocol):
+    """Applies a function to the features of every block."""
+
+    def __call__(self, function: Callable[[pd.DataFrame], T], /) -> list[T]: ...
 
 
 @dataclass(frozen=True)
@@ -64,6 +75,10 @@ class Encoded:
     def rows(self) -> int:
         """Number of rows n."""
         return int(self.numeric.shape[1])
+
+    def take(self, rows: npt.NDArray[Any]) -> Encoded:
+        """Some of the rows, in memory of their own."""
+        return Encoded(self.numeric.take(rows, axis=1), self.codes.take(rows, axis=1))
 
     def copy(self) -> Encoded:
         """The same rows in memory of their own."""
@@ -257,3 +272,66 @@ class Encoder:
             encode_categories(categories[name], positions, codes[index])
         encoder = replace(self, numeric=tuple(numbers.values()), categorical=tuple(categories.values()))
         return encoder, Encoded(fields[:used], codes)
+
+
+def fit_encoder(
+    map_blocks: MapFrames, names: Sequence[str], kinds: Mapping[str, Kind], *, scale: bool, dtype: str = "float32"
+) -> Encoder:
+    """Learn the encoding of rows that come in blocks: to the bit what `Encoder.fit` learns from all of them at once.
+
+    Blocks are passed over three times: for spans and levels, for means, and for standard deviations.
+
+    Parameters
+    ----------
+    map_blocks : callable
+    names : sequence of str
+        Columns in the order given.
+    kinds : mapping of str to Kind
+        Of each of them.
+    scale : bool
+    dtype : {"float32", "float64"}
+
+    Returns
+    -------
+    Encoder
+    """
+    numeric = [name for name in sorted(names) if kinds[name] == "numeric"]
+    categorical = [name for name in sorted(names) if kinds[name] == "categorical"]
+    facts = reduce(_Facts.__add__, map_blocks(partial(_look, numeric=numeric, categorical=categorical)))
+
+    def count(steps: dict[str, Step]) -> dict[str, int]:
+        blocks = map_blocks(partial(_count, steps=steps)) if steps else []
+        return {name: sum(one[name] for one in blocks) for name in steps}
+
+    spread = means_and_stds_in_blocks(facts.spans, count)
+    numbers = [numeric_column(name, spread[name], facts.spans[name].rows, facts.rows) for name in numeric]
+    categories = [CategoricalColumn(name, ranked_levels(name, facts.levels[name])) for name in categorical]
+    return Encoder(tuple(names), tuple(numbers), tuple(categories), facts.rows, scale, dtype)
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """What is known of features before they are summed up; adds up over blocks."""
+
+    rows: int
+    spans: dict[str, Span]
+    levels: dict[str, Counter[str | None]]
+
+    def __add__(self, other: _Facts) -> _Facts:
+        return _Facts(
+            self.rows + other.rows,
+            {name: span + other.spans[name] for name, span in self.spans.items()},
+            {name: levels + other.levels[name] for name, levels in self.levels.items()},
+        )
+
+
+def _look(frame: pd.DataFrame, numeric: Sequence[str], categorical: Sequence[str]) -> _Facts:
+    spans = {one.name: one.span for one in numbers_in_turn(frame, numeric)} if len(frame) else {}
+    levels = {name: Counter(count_levels(positions_of(frame[name]))) for name in categorical}
+    return _Facts(len(frame), {name: spans.get(name, Span()) for name in numeric}, levels)
+
+
+def _count(frame: pd.DataFrame, steps: Mapping[str, Step]) -> dict[str, int]:
+    if not len(frame):
+        return dict.fromkeys(steps, 0)
+    return {one.name: steps[one.name].count(one.known) for one in numbers_in_turn(frame, list(steps))}

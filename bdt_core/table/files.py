@@ -1,9 +1,9 @@
-"""Read one or many files, local or on any file system that fsspec knows, whole or in pieces."""
+"""Read one or many files, local or on any file system that fsspec knows, in pieces."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import BinaryIO, Protocol
@@ -11,7 +11,7 @@ from typing import BinaryIO, Protocol
 import pandas as pd
 
 from bdt_core.errors import SourceError
-from bdt_core.table.column_types import Dtype, FileTypes, agreed, conformed, types_of
+from bdt_core.table.column_types import Dtype, FileTypes, agreed, conformed, stacked
 from bdt_core.table.json_lines import JsonLinesTable
 from bdt_core.table.locations import (
     JSON_LINES,
@@ -24,6 +24,7 @@ from bdt_core.table.locations import (
     reading,
 )
 from bdt_core.table.parquet_files import ParquetTable, parquet_tables
+from bdt_core.table.records import RecordsTable
 from bdt_core.table.text_encoding import UTF16_MARKS
 from bdt_core.table.text_files import TextTable
 
@@ -55,7 +56,14 @@ def read_files(path: str, *, separator: str | None = None, encoding: str | None 
     >>> len(read_files("demo:compas"))
     7214
     """
-    return FilesTable(path, separator, encoding).read()
+    return together(FilesTable(path, separator, encoding))
+
+
+def together(table: FilesTable | RecordsTable) -> pd.DataFrame:
+    """All pieces of a table set under each other."""
+    table.settle(keep=True)
+    frames = list(table.pieces(table.dtypes))
+    return stacked(frames) if frames else pd.DataFrame({n: pd.Series(dtype=one) for n, one in table.dtypes.items()})
 
 
 _FIRST_BYTES = 1 << 22
@@ -86,29 +94,22 @@ class FilesTable:
         if announced:
             agreed(announced)
 
-    def read(self) -> pd.DataFrame:
-        """All rows."""
-        if len(self.tables) == 1:
-            return self.tables[0].read()
-        frames = [table.read() for table in self.tables]
-        types = [FileTypes(file.where, len(one), types_of(one)) for file, one in zip(self.files, frames, strict=True)]
-        _refuse_without_rows(self.tables, types)
-        dtypes = agreed(types)
-        return pd.concat([conformed(frame, dtypes)[list(dtypes)] for frame in frames], ignore_index=True)
+    def settle(self, columns: Collection[str] | None = None, keep: bool = False) -> None:
+        """Find out how many rows there are and what their columns hold, in one pass where no footer says it.
 
-    def settle(self, columns: Collection[str] | None = None) -> None:
-        """Find out how many rows there are and what their columns hold, in one pass where no footer says it."""
-        types = [table.settle(columns) for table in self.tables]
+        The rows of texts can be kept, so that this pass is the only one.
+        """
+        types = [table.settle(columns, keep) for table in self.tables]
         _refuse_without_rows(self.tables, types)
         self.rows = sum(one.rows for one in types)
         self.dtypes = agreed(types)
 
-    def pieces(self, rows: int, columns: Collection[str]) -> Iterator[pd.DataFrame]:
-        """The rows of `columns` from first to last, at most so many at a time, once it is settled."""
-        names = [name for name in self.dtypes if name in columns]
+    def pieces(self, columns: Collection[str]) -> Iterator[pd.DataFrame]:
+        """The rows of `columns` from first to last, once it is settled."""
+        dtypes = {name: one for name, one in self.dtypes.items() if name in columns}
         for table in self.tables:
-            for piece in table.pieces(rows, names, self.dtypes):
-                yield piece[names]
+            for piece in table.pieces(dtypes):
+                yield conformed(piece, dtypes)[list(dtypes)]
 
     def parts(self, rows: int) -> list[FilesPart] | None:
         """The table in parts of about so many rows, each of which can be read by itself, once it is settled.
@@ -169,22 +170,16 @@ class FilesPart:
 
     def read(self) -> pd.DataFrame:
         """Its rows, with the types of the whole table."""
-        names = list(self.dtypes)
-        pieces = [
-            piece[names]
-            for table, groups in self._groups
-            for piece in table.pieces(self.rows, names, self.dtypes, groups)
-        ]
-        return pieces[0] if len(pieces) == 1 else pd.concat(pieces, ignore_index=True)
+        pieces = (piece for table, groups in self._groups for piece in table.pieces(self.dtypes, groups))
+        return stacked([conformed(one, self.dtypes)[list(self.dtypes)] for one in pieces])
 
 
 class _Table(Protocol):
     """One file."""
 
-    def read(self) -> pd.DataFrame: ...
     def beginning(self, rows: int) -> pd.DataFrame: ...
-    def settle(self, columns: Collection[str] | None = None) -> FileTypes: ...
-    def pieces(self, rows: int, columns: Collection[str], dtypes: Mapping[str, Dtype]) -> Iterator[pd.DataFrame]: ...
+    def settle(self, columns: Collection[str] | None = None, keep: bool = False) -> FileTypes: ...
+    def pieces(self, columns: Collection[str]) -> Iterator[pd.DataFrame]: ...
 
 
 class _WrittenTable:
@@ -193,23 +188,27 @@ class _WrittenTable:
     def __init__(self, file: SourceFile, separator: str | None, encoding: str | None) -> None:
         self.file = file
         self._hints = separator, encoding
+        self._in_place = self._as_table(file.open)
 
     @cached_property
     def _version(self) -> object:
         return self.file.version()
-
-    @cached_property
-    def _in_place(self) -> TextTable | JsonLinesTable:
-        return self._as_table(self.file.open)
 
     def _as_table(self, open_bytes: Callable[[], BinaryIO]) -> TextTable | JsonLinesTable:
         if self.file.suffix in JSON_LINES:
             return JsonLinesTable(open_bytes, self.file.where)
         return TextTable(open_bytes, self.file.where, *self._hints)
 
-    def read(self) -> pd.DataFrame:
-        raw = self._raw()
-        return self._as_table(lambda: io.BytesIO(raw)).read()
+    def settle(self, columns: Collection[str] | None = None, keep: bool = False) -> FileTypes:
+        with reading(self.file, "a table", self._version):
+            if keep and self.file.is_remote:  # fetched once, though it is looked at more often
+                raw = self.file.path.read_bytes()
+                self._in_place = self._as_table(lambda: io.BytesIO(raw))
+            return self._in_place.settle(columns, keep)
+
+    def pieces(self, columns: Collection[str]) -> Iterator[pd.DataFrame]:
+        with reading(self.file, "a table", self._version):
+            yield from self._in_place.pieces(columns)
 
     def beginning(self, rows: int) -> pd.DataFrame:
         first = self._first_lines
@@ -217,7 +216,7 @@ class _WrittenTable:
             return self._as_table(lambda: io.BytesIO(first)).beginning(rows)
         except SourceError:  # perhaps only for a value that goes on after these lines
             with reading(self.file, "a table", self._version):
-                return self._in_place.beginning(rows)
+                return self._as_table(self.file.open).beginning(rows)
 
     @property
     def line_bytes(self) -> float:
@@ -232,18 +231,6 @@ class _WrittenTable:
             end = first.rindex(b"\n") + 1
             first = first[: end + end % 2] if first.startswith(UTF16_MARKS) else first[:end]
         return first
-
-    def settle(self, columns: Collection[str] | None = None) -> FileTypes:  # noqa: ARG002 - all of them are checked
-        with reading(self.file, "a table", self._version):
-            return self._in_place.settled
-
-    def pieces(self, rows: int, columns: Collection[str], dtypes: Mapping[str, Dtype]) -> Iterator[pd.DataFrame]:
-        with reading(self.file, "a table", self._version):
-            yield from self._in_place.pieces(rows, columns, dtypes)
-
-    def _raw(self) -> bytes:
-        with reading(self.file, "a file"):
-            return self.file.path.read_bytes()
 
 
 def _is_parquet(file: SourceFile) -> bool:

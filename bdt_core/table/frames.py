@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from bdt_core.errors import DataError, did_you_mean
+from bdt_core.errors import DataError, SourceError, UnreachableError, did_you_mean
 
 Kind = Literal["numeric", "categorical"]
+
+_TABLE = "a DataFrame (pandas or Polars), an Arrow table or the path of a file"
 
 
 def as_frame(table: Any, names: tuple[str, ...] | None = None) -> pd.DataFrame:
@@ -56,6 +61,54 @@ def as_frame(table: Any, names: tuple[str, ...] | None = None) -> pd.DataFrame:
     return frame[list(names)]
 
 
+def handed_over(table: Any) -> pd.DataFrame:
+    """A table that is in memory already, as a DataFrame.
+
+    Parameters
+    ----------
+    table : DataFrame, Arrow table, Polars frame, or anything else with the Arrow PyCapsule interface
+
+    Raises
+    ------
+    SourceError
+        It is none of these.
+    UnreachableError
+        It is None, or several tables by the names of their parts.
+    """
+    if isinstance(table, pd.DataFrame):
+        return table
+    _refuse_none_or_several(table)
+    if hasattr(table, "collect"):  # a lazy frame of Polars
+        table = table.collect()
+    if hasattr(table, "__arrow_c_stream__"):
+        import pyarrow as pa
+
+        with suppress(pa.ArrowInvalid):  # one column alone has the interface, too
+            frame: pd.DataFrame = pa.table(table).to_pandas()
+            return frame
+    raise SourceError(f"A {type(table).__name__} is not a table. Expected {_TABLE}.")
+
+
+def _refuse_none_or_several(table: Any) -> None:
+    """What other code hands over when there is no table, or one per part; nothing is wrong with the tables."""
+    if table is None or (isinstance(table, Mapping) and not table):
+        raise UnreachableError(
+            f"{table} was handed over in place of a table. Expected {_TABLE}: let what makes the table return one of "
+            "these, and run it first, for the same part if it has parts."
+        )
+    if isinstance(table, Mapping) and all(map(_is_table, table.values())):
+        names = ", ".join([str(one) for one in table][:3]) + (", ..." if len(table) > 3 else "")
+        raise UnreachableError(
+            f"Tables by parts ({names}) were handed over, and an audit takes one table. Audit part by part: set "
+            "partition_by (of build_bias_gate_checks: partitions_def) like the partitions of the asset that makes "
+            "them, and launch a run per part; or make one table of them."
+        )
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, str | Path) or hasattr(type(value), "columns")
+
+
 def column_kind(column: pd.Series[Any]) -> Kind:
     """Numeric for integers and floats; categorical for text, booleans, categories and objects.
 
@@ -81,12 +134,8 @@ def column_kind(column: pd.Series[Any]) -> Kind:
 
 def _frame(table: Any) -> tuple[pd.DataFrame, bool]:
     """The table as a frame, and whether its columns came with names."""
-    if isinstance(table, pd.DataFrame):
-        frame = table
-    elif hasattr(table, "__arrow_c_stream__"):
-        import pyarrow as pa
-
-        frame = pa.table(table).to_pandas()
+    if isinstance(table, pd.DataFrame) or hasattr(table, "__arrow_c_stream__"):
+        frame = handed_over(table)
     else:
         if hasattr(table, "toarray"):
             raise TypeError("Sparse data is not supported: X must be a dense table; convert with .toarray().")

@@ -21,7 +21,7 @@ JOINED = "bdt_joined"
 
 
 class ArrayBeside:
-    """A column from a ``.npy`` file, row by row beside the table, read from first to last.
+    """A column from a ``.npy`` file, row by row beside the table.
 
     Parameters
     ----------
@@ -65,19 +65,17 @@ class ArrayBeside:
                 f'source.arrays: {self._table} has a column "{self.column}" already. Choose another name.'
             )
 
-    def open(self) -> OpenArray:
-        """Start at its first value."""
-        opened = self.file.open()
-        opened.seek(self._start)
-        return OpenArray(self, opened)
-
-    def read(self) -> npt.NDArray[Any]:
-        """All values."""
-        opened = self.open()
-        try:
-            return opened.next(self._shape[0])
-        finally:
-            opened.close()
+    def values(self, first: int, rows: int) -> npt.NDArray[Any]:
+        """So many values, from the one of this number on."""
+        size = self._dtype.itemsize
+        with reading(self.file, "a .npy file", self._version), self.file.open() as opened:
+            opened.seek(self._start + first * size)
+            raw = opened.read(rows * size)
+            if len(raw) != rows * size:
+                raise SourceError(
+                    f"{self.file.path} is not a .npy file of numbers or texts: it ends early. Write it again."
+                )
+        return np.frombuffer(raw, self._dtype).copy()
 
     def _header(self, opened: BinaryIO) -> tuple[tuple[int, ...], np.dtype[Any]]:
         unfit = SourceError(f"{self.file.path} is not a .npy file of numbers or texts. Write it with numpy.save.")
@@ -90,28 +88,6 @@ class ArrayBeside:
         if dtype.hasobject or dtype.names is not None:  # objects are pickles, and a pickle could run anything
             raise unfit
         return shape, dtype
-
-
-class OpenArray:
-    """An array that is being read."""
-
-    def __init__(self, array: ArrayBeside, opened: BinaryIO) -> None:
-        self._array, self._opened = array, opened
-
-    def next(self, rows: int) -> npt.NDArray[Any]:
-        """The values of the next rows."""
-        array, dtype = self._array, self._array._dtype
-        with reading(array.file, "a .npy file", array._version):
-            raw = self._opened.read(rows * dtype.itemsize)
-            if len(raw) != rows * dtype.itemsize:
-                raise SourceError(
-                    f"{array.file.path} is not a .npy file of numbers or texts: it ends early. Write it again."
-                )
-        return np.frombuffer(raw, dtype).copy()
-
-    def close(self) -> None:
-        """Close the file."""
-        self._opened.close()
 
 
 class JoinedTable:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from bdt_core.errors import DataError
-from bdt_core.inference.exact_sums import mean_and_std, mean_and_std_between
+from bdt_core.inference.exact_sums import Span, mean_and_std_within
 
 Floats = npt.NDArray[np.float64]
 
@@ -70,6 +70,17 @@ class Numbers:
     high: float
     missing: bool
 
+    @property
+    def known(self) -> Floats:
+        """The values that are not missing."""
+        return self.values[~np.isnan(self.values)] if self.missing else self.values
+
+    @property
+    def span(self) -> Span:
+        """How many are known, the smallest and the largest; adding 0 turns -0 into 0."""
+        known = len(self.known)
+        return Span(known, self.low + 0.0, self.high + 0.0) if known else Span()
+
 
 def numbers_in_turn(frame: pd.DataFrame, names: Sequence[str]) -> Iterator[Numbers]:
     """One column after the other; the memory of its values serves later columns again.
@@ -96,10 +107,13 @@ def fit_numbers(numbers: Numbers, centre: bool) -> NumericColumn:
     """Mean and spread of a column; see `bdt_core.table.encoding.Encoder` for ``centre``."""
     if not centre:
         return NumericColumn(numbers.name, 0.0, 1.0)
-    if not numbers.missing:
-        return NumericColumn(numbers.name, *mean_and_std_between(numbers.values, numbers.low, numbers.high))
-    absent = np.isnan(numbers.values)
-    return NumericColumn(numbers.name, *mean_and_std(numbers.values[~absent]), float(absent.mean()))
+    known, rows = numbers.known, len(numbers.values)
+    return numeric_column(numbers.name, mean_and_std_within(known, numbers.span), len(known), rows)
+
+
+def numeric_column(name: str, mean_and_std: tuple[float, float], known: int, rows: int) -> NumericColumn:
+    """A column of which so many values are known."""
+    return NumericColumn(name, *mean_and_std, (rows - known) / rows if known < rows else None)
 
 
 def encode_numbers(

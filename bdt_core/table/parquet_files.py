@@ -1,4 +1,4 @@
-"""Read Parquet files whole or in pieces; footers alone tell whether files agree and how many rows they have."""
+"""Read Parquet files in pieces; footers alone tell whether files agree and how many rows they have."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from bdt_core.errors import SourceError
-from bdt_core.table.column_types import ColumnType, Dtype, FileTypes, conformed, holding_missing
+from bdt_core.table.column_types import ColumnType, Dtype, FileTypes, holding_missing, wider
 from bdt_core.table.locations import SourceFile, reading
 from bdt_core.table.parquet_footers import Footer, dtypes_of, holds, read_footer
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
 _BUFFER = 1 << 20
-_SCANNED = 1 << 17
+_ROWS_AT_ONCE = 1 << 17
 _CONNECTIONS = 16
 _NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
@@ -63,50 +63,35 @@ class ParquetTable:
 
     def announced(self) -> FileTypes:
         """What its footer says of it; categories are not known yet."""
-        return self._types(self._with_levels({}), self.footer.missing)
+        return self._types(self._dtypes, self.footer.missing)
 
-    def settle(self, columns: Collection[str] | None = None) -> FileTypes:
+    def settle(self, columns: Collection[str] | None = None, keep: bool = False) -> FileTypes:  # noqa: ARG002
         """What it holds: by its footer, and by a look at the columns whose categories or gaps are not in there."""
-        known = self.announced()
+        known, dtypes, levels = self.announced(), self._dtypes, dict[str, Dtype]()
         wanted = [name for name in self.footer.schema.names if columns is None or name in columns]
-        unknown = [name for name in wanted if self._is_coded(name) or _lacks_count(known, self.footer, name)]
+        coded = {name for name in wanted if isinstance(dtypes[name], pd.CategoricalDtype)}
+        unknown = [name for name in wanted if name in coded or _lacks_count(known, self.footer, name)]
         counted = dict.fromkeys(unknown, 0)
-        levels = {name: _Levels() for name in unknown if self._is_coded(name)}
-        for batch in self._batches(_SCANNED, unknown) if unknown else ():
-            for name in unknown:
-                column = batch.column(name)
-                counted[name] += column.null_count
-                if name in levels:
-                    levels[name].add(column)
-        return self._types(self._with_levels(levels), self.footer.missing | counted)
+        for batch in self._batches(_ROWS_AT_ONCE, unknown) if unknown else ():
+            counted = {name: count + batch.column(name).null_count for name, count in counted.items()}
+            its = batch.select(sorted(coded)).to_pandas().dtypes
+            levels = {name: wider(levels[name], one) if name in levels else one for name, one in its.items()}
+        return self._types(dtypes | levels, self.footer.missing | counted)
 
-    def read(self) -> pd.DataFrame:
-        """The whole file."""
-        with reading(self.file, "Parquet", self.footer.version), self._opened() as opened:
-            table = opened.read().select(self.footer.schema.names)
-            return self._as_it_stands(table.replace_schema_metadata(self.footer.schema.metadata))
-
-    def pieces(
-        self, rows: int, columns: Collection[str], dtypes: Mapping[str, Dtype], groups: Sequence[int] | None = None
-    ) -> Iterator[pd.DataFrame]:
-        """Its rows from first to last, at most so many at a time, with the types of the table of all files.
+    def pieces(self, columns: Collection[str], groups: Sequence[int] | None = None) -> Iterator[pd.DataFrame]:
+        """Its rows from first to last, with the categories that are stored with them.
 
         Given some of the groups that the rows are stored in, the rows of these.
         """
-        import pyarrow as pa
-
-        names = [name for name in self.names if name in columns]
-        stored = [name for name in names if name not in self.keys] or self.footer.schema.names[:1]
-        for batch in self._batches(rows, stored, groups):
-            yield conformed(self._frame(pa.Table.from_batches([batch]), dtypes, names), {n: dtypes[n] for n in names})
+        stored = [name for name in self.footer.schema.names if name in columns] or self.footer.schema.names[:1]
+        for batch in self._batches(_ROWS_AT_ONCE, stored, groups):
+            frame = self._frame(batch)
+            yield frame[[name for name in self.names if name in columns]]
 
     def beginning(self, rows: int) -> pd.DataFrame:
         """Its first rows, with the categories that these have."""
-        import pyarrow as pa
-
         first = next(self._batches(rows, self.footer.schema.names), None)
-        table = self.footer.schema.empty_table() if first is None else pa.Table.from_batches([first])
-        return self._as_it_stands(table)
+        return self._frame(self.footer.schema.empty_table() if first is None else first)
 
     def _opened(self) -> pq.ParquetFile:
         import pyarrow.parquet as pq
@@ -126,41 +111,19 @@ class ParquetTable:
                     # Names with dots bring others along, which are not selected.
                     yield batch.select(names).replace_schema_metadata(self.footer.schema.metadata)
 
-    def _is_coded(self, name: str) -> bool:
-        import pyarrow as pa
+    @property
+    def _dtypes(self) -> dict[str, Dtype]:
+        """Types of the columns that are stored, if none of them has a gap."""
+        return dtypes_of(self.footer.schema.serialize().to_pybytes())
 
-        return bool(pa.types.is_dictionary(self.footer.schema.field(name).type))
-
-    def _as_it_stands(self, table: pa.Table) -> pd.DataFrame:
-        """Rows as a frame, with the categories that these rows name."""
-        levels = {name: _Levels() for name in table.column_names if self._is_coded(name)}
-        for name, its in levels.items():
-            for chunk in table.column(name).chunks:
-                its.add(chunk)
-        return self._frame(table, self._with_levels(levels), self.names)
-
-    def _with_levels(self, levels: Mapping[str, _Levels]) -> dict[str, Dtype]:
-        """Types of the columns that are stored, if none of them has a gap, with the categories that are known."""
-        dtypes = dtypes_of(self.footer.schema.serialize().to_pybytes())
-        return dtypes | {name: its.dtype for name, its in levels.items() if its.dtype is not None}
-
-    def _frame(self, table: pa.Table, dtypes: Mapping[str, Dtype], names: Sequence[str]) -> pd.DataFrame:
-        coded = {name for name in table.column_names if self._is_coded(name)}
-        plain = table.drop_columns(sorted(coded))
-        frame: pd.DataFrame = plain.to_pandas()
-        frame.columns = plain.column_names
-        if not coded and not self.keys:
-            return frame
-        columns: dict[str, Any] = {}
-        for name in names:
-            if name in self.keys:
-                key = self.keys[name]
-                columns[name] = pd.Categorical.from_codes(
-                    np.full(table.num_rows, key.codes[0], key.codes.dtype), dtype=key.dtype
-                )
-            else:
-                columns[name] = _categories(table.column(name), dtypes[name]) if name in coded else frame[name]
-        return pd.DataFrame(columns, index=pd.RangeIndex(table.num_rows), copy=False)
+    def _frame(self, rows: pa.RecordBatch | pa.Table) -> pd.DataFrame:
+        frame: pd.DataFrame = rows.to_pandas()
+        frame.columns = rows.schema.names
+        keys = {
+            name: pd.Categorical.from_codes(np.full(len(frame), one.codes[0], one.codes.dtype), dtype=one.dtype)
+            for name, one in self.keys.items()
+        }
+        return frame.assign(**keys) if keys else frame
 
     def _types(self, dtypes: Mapping[str, Dtype], missing: Mapping[str, int | None]) -> FileTypes:
         rows, columns = self.footer.rows, {}
@@ -205,54 +168,6 @@ def _partition_column(texts: list[str | None]) -> list[pd.Categorical]:
         values = values.cast(pa.int32())
     coded: pd.Categorical = values.dictionary_encode().to_pandas().array
     return [coded[position : position + 1] for position in range(len(texts))]
-
-
-class _Levels:
-    """The categories of a column, in the order in which the file names them."""
-
-    def __init__(self) -> None:
-        self._dictionary: pa.Array | None = None
-        self._type: pa.DataType | None = None
-
-    def add(self, column: pa.DictionaryArray) -> None:
-        """Take in the categories of some rows."""
-        import pyarrow as pa
-
-        self._type = column.type
-        if self._dictionary is not None and column.dictionary.equals(self._dictionary):
-            return
-        known = [] if self._dictionary is None else [self._dictionary]
-        self._dictionary = pa.concat_arrays([*known, column.dictionary.drop_null()]).unique()
-
-    @property
-    def dtype(self) -> pd.CategoricalDtype | None:
-        """All of them; None before any row."""
-        import pyarrow as pa
-
-        if self._dictionary is None or self._type is None:
-            return None
-        empty = pa.DictionaryArray.from_arrays(pa.array([], pa.int32()), self._dictionary).to_pandas()
-        return pd.CategoricalDtype(empty.cat.categories, ordered=self._type.ordered)
-
-
-def _categories(column: pa.ChunkedArray, dtype: Dtype) -> Any:
-    """A dictionary-encoded column as categories, or as what these are where other files hold plain values."""
-    import pyarrow as pa
-
-    if not isinstance(dtype, pd.CategoricalDtype):
-        plain = pa.chunked_array([chunk.dictionary_decode() for chunk in column.chunks], column.type.value_type)
-        return plain.to_pandas()
-    codes = [_codes(chunk, dtype) for chunk in column.chunks]
-    return pd.Categorical.from_codes(np.concatenate(codes) if codes else np.empty(0, np.int8), dtype=dtype)
-
-
-def _codes(chunk: pa.DictionaryArray, dtype: pd.CategoricalDtype) -> Any:
-    import pyarrow as pa
-
-    names = chunk.dictionary.to_pandas()
-    positions = np.append(dtype.categories.get_indexer(names), -1)  # the last one is for missing values
-    indices = chunk.indices.cast(pa.int64()).fill_null(len(names)) if chunk.null_count else chunk.indices
-    return positions[indices.to_numpy(zero_copy_only=False)]
 
 
 def _lacks_count(known: FileTypes, footer: Footer, name: str) -> bool:

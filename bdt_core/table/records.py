@@ -3,16 +3,92 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from bdt_core.table.column_types import ColumnType, Dtype, types_of
+from bdt_core.table.column_types import ColumnType, Dtype, FileTypes, types_of
 
 Record = Any
 """A row: a tuple of values, or a dict of them by column."""
+
+_ROWS_AT_ONCE = 20_000
+
+
+class RecordsTable(ABC):
+    """Rows of Python values, in the order in which something hands them over.
+
+    pandas sets them together as it would the whole: values of several sorts stand in one column as they are, which no
+    reader of Arrow's does.
+
+    Attributes
+    ----------
+    name : str
+        As messages name it.
+    coerce_float : bool
+        Whether exact decimals become floats.
+    rows : int
+    dtypes : dict of str to dtype of pandas
+        Of all columns, once it is settled.
+    """
+
+    name: str
+    coerce_float: bool
+    rows: int
+    dtypes: dict[str, Dtype]
+    _kept: list[list[Record]] | None = None
+
+    def settle(self, columns: Collection[str] | None = None, keep: bool = False) -> FileTypes:  # noqa: ARG002
+        """Find out how many rows there are and what all columns hold, in one pass, whose rows can be kept."""
+        if keep:
+            self._kept = list(self._parts(_ROWS_AT_ONCE))
+        self.rows, seen, given = 0, dict[str, ValuesSeen](), dict[str, int]()
+        for part in self._all_parts():
+            self.rows += len(part)
+            for name, values in self._columns(part):
+                seen.setdefault(name, ValuesSeen()).see(values)
+                given[name] = given.get(name, 0) + len(values)
+        for name, count in given.items():
+            if count < self.rows:
+                seen[name].see([np.nan])  # what pandas puts where a record lacks a column
+        types = {name: self._type(one) for name, one in seen.items()}
+        self.dtypes = {name: one.dtype for name, one in types.items()}
+        return FileTypes(self.name, self.rows, types)
+
+    def pieces(self, columns: Collection[str]) -> Iterator[pd.DataFrame]:
+        """Its rows from first to last, once it is settled."""
+        for part in filter(None, self._all_parts()):
+            frame = typed_frame(part, self.dtypes, self._value, self.coerce_float)
+            yield frame[[name for name in self.dtypes if name in columns]]
+
+    def beginning(self, rows: int) -> pd.DataFrame:
+        """Its first rows, understood by themselves."""
+        self._kept = [next(self._parts(rows), [])]
+        self.settle()
+        first: pd.DataFrame = next(self.pieces(self.dtypes), pd.DataFrame(columns=list(self.dtypes)))
+        self._kept = None
+        return first
+
+    def _all_parts(self) -> Iterable[list[Record]]:
+        return self._parts(_ROWS_AT_ONCE) if self._kept is None else self._kept
+
+    def _type(self, seen: ValuesSeen) -> ColumnType:
+        return seen.type(self.coerce_float)
+
+    @abstractmethod
+    def _parts(self, rows: int) -> Iterator[list[Record]]:
+        """Its rows, so many at a time."""
+
+    @abstractmethod
+    def _columns(self, part: list[Record]) -> Iterable[tuple[str, Sequence[Any]]]:
+        """The values of each column that records of a part have; of all columns, where these are known."""
+
+    @abstractmethod
+    def _value(self, record: Record, name: str) -> Any:
+        """The value of a record in a column."""
 
 
 class ValuesSeen:

@@ -1,9 +1,9 @@
 """What every stage may ask of a table, whether its rows are in memory, in shards on disk or on other machines.
 
-A small table is worked on as a whole: its rows come into memory. A large one, of more than ``large_rows`` rows, is
-worked through block by block, and what is added up over blocks is whole numbers only, so that neither the blocks nor
-their order matter. Which of the two it is depends on the number of rows alone, never on where they are: the report is
-the same to the byte.
+Every table is blocks of rows: one in memory is one block, one in shards has a block for each. A stage asks each block
+and adds up the answers, whole numbers only, so that neither the blocks nor their order matter. What needs single rows
+takes a sample of a large table, of more than ``large_rows`` rows (`bdt_core.table.summaries.rows_at_hand`). Whether a
+table is large depends on the number of rows alone, never on where they are: the report is the same to the byte.
 """
 
 from __future__ import annotations

@@ -12,8 +12,9 @@ from bdt_core.spec import Join, Source
 from bdt_core.table.column_types import Dtype
 from bdt_core.table.databases import QueryTable
 from bdt_core.table.files import FilesTable
+from bdt_core.table.frames import handed_over
 from bdt_core.table.parquet_files import ParquetTable
-from bdt_core.table.sources import arrays_beside, as_frame, main_table, other_table
+from bdt_core.table.source_tables import arrays_beside, main_table, other_table
 
 _SAMPLE_ROWS = 10_000
 
@@ -63,7 +64,7 @@ def measure_source(source: Any) -> SourceSize:
     16281
     """
     if not isinstance(source, Source | str | Path):
-        frame = as_frame(source)
+        frame = handed_over(source)
         return SourceSize(0, 0, len(frame), int(frame.memory_usage(deep=True).sum()))
     source = source if isinstance(source, Source) else Source(path=str(source))
     with main_table(source) as table:
@@ -100,7 +101,7 @@ def schema_of(source: Any) -> dict[str, Dtype]:
     'int64'
     """
     if not isinstance(source, Source | str | Path):
-        return dict(as_frame(source).dtypes)
+        return dict(handed_over(source).dtypes)
     source = source if isinstance(source, Source) else Source(path=str(source))
     with main_table(source) as table:
         dtypes = dict(table.beginning(_SAMPLE_ROWS).dtypes)

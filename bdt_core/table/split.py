@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bdt_core.errors import DataError
 from bdt_core.spec import Split
 from bdt_core.table.audit_table import BIAS_VARIABLE, KEY, RANK, AuditTable, row_hashes, tidy
-from bdt_core.table.ranks import is_test
+from bdt_core.table.ranks import has_copies, is_test
 from bdt_core.table.rows import Rows
 from bdt_core.table.validate import with_ranks
 
@@ -41,18 +41,22 @@ def split_rows(table: AuditTable, settings: Split) -> tuple[AuditTable, AuditTab
     DataError
         When a part would have fewer than two audited rows.
     """
-    if is_by_hash(table, settings):
+    by_hash = is_by_hash(table, settings)
+    if by_hash:
         table = with_ranks(table)
-        frame = in_order_of_content(table.frame, table.used)
-        is_test_row = on_test_side(frame, settings)
-        parts = tidy(frame[~is_test_row]), tidy(frame[is_test_row])
-    else:
-        frame = in_order_of_content(table.frame, table.used)
-        is_test_row = _stratified(frame[BIAS_VARIABLE].to_numpy(dtype=np.float64), settings)
-        parts = frame[~is_test_row], frame[is_test_row]
+    frame = table.frame
+    order = order_of_content(frame, table.used)
+    is_test_row = (
+        on_test_side(frame, settings)[order]
+        if by_hash
+        else _stratified(frame[BIAS_VARIABLE].to_numpy(dtype=np.float64)[order], settings)
+    )
+    train_rows, test_rows = (frame.take(order[side]) for side in (~is_test_row, is_test_row))
+    if by_hash:
+        train_rows, test_rows = tidy(train_rows), tidy(test_rows)
     spec = table.spec.model_copy(update={"split": settings})
-    train = table.with_rows(parts[0], "train", spec)
-    test = table.with_rows(parts[1], "test", spec)
+    train = table.with_rows(train_rows, "train", spec)
+    test = table.with_rows(test_rows, "test", spec)
     refuse_empty_parts((train, test), table.audited_rows)
     return train, test
 
@@ -68,12 +72,14 @@ def on_test_side(frame: pd.DataFrame, settings: Split) -> NDArray[np.bool_]:
     return is_test(numbers, settings.test_size, settings.random_state)
 
 
-def in_order_of_content(frame: pd.DataFrame, used: list[str]) -> pd.DataFrame:
-    """The rows in an order that does not depend on the one they come in."""
-    carried = [name for name in frame.columns if name not in used]
+def order_of_content(frame: pd.DataFrame, used: list[str]) -> NDArray[np.intp]:
+    """The places of the rows in an order that does not depend on the one they come in."""
     hashes = row_hashes(frame[used])
+    if not has_copies(hashes):
+        return np.argsort(hashes)
+    carried = [name for name in frame.columns if name not in used]
     # Equal rows may differ in what is carried along: they too get an order of their own.
-    return frame.take(np.lexsort((row_hashes(frame[carried]) if carried else hashes, hashes)))
+    return np.lexsort((row_hashes(frame[carried]) if carried else hashes, hashes))
 
 
 def refuse_empty_parts(parts: Sequence[Rows], audited_rows: int) -> None:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from bdt_core.inference.summaries import Centring, Moments, Scale, Seen, Summary, ValueCounts, look, summarise
 from bdt_core.table.audit_table import BIAS_VARIABLE, RANK, AuditTable
+from bdt_core.table.ranks import lowest
 from bdt_core.table.rows import Rows
 
 Floats = NDArray[np.float64]
@@ -29,6 +30,12 @@ class Drawn:
 
     rows: int
     of: int
+
+    @classmethod
+    def of_tables(cls, drawn: Sequence[AuditTable], tables: Sequence[Rows]) -> Drawn | None:
+        """How many of the audited rows were drawn; None where they are all."""
+        rows, of = (sum(one.audited_rows for one in several) for several in (drawn, tables))
+        return cls(rows, of) if rows < of else None
 
 
 @dataclass(frozen=True)
@@ -114,10 +121,7 @@ def summarise_bias_variable(table: Rows) -> Summary:
 
 def mean_and_sd(summary: Summary) -> tuple[float, float]:
     """Mean and standard deviation (ddof 1; 0 for a single row), in the values' own units."""
-    if isinstance(summary, ValueCounts):
-        mean, variance = summary.mean_and_variance()
-        return mean, math.sqrt(variance)
-    return summary.mean, math.ldexp(math.sqrt(summary.mean_and_variance()[1]), summary.scale.unit)
+    return summary.mean, math.sqrt(summary.mean_and_variance()[1]) * summary.unit
 
 
 def audited(block: AuditTable, name: str) -> pd.Series:
@@ -134,20 +138,15 @@ def numbers(column: pd.Series) -> Floats:
     return column.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
-def drawn_rows(table: Rows, rows: int) -> AuditTable:
-    """At most so many rows of a large table, in the order of their hash wherever they come from."""
-    sample = table.sample(rows)
-    if RANK not in sample.frame.columns:
-        return sample
-    order = np.argsort(sample.frame[RANK].to_numpy(), kind="stable")
-    return replace(sample, frame=sample.frame.take(order).reset_index(drop=True))
-
-
 def rows_at_hand(table: Rows) -> AuditTable:
-    """All rows; of a large table ``large_rows`` of them, drawn by their hash."""
+    """All rows; of a large table ``large_rows`` at most, drawn by their hash and in its order wherever they are."""
     if not table.is_large:
         return table.in_memory()
-    return drawn_rows(table, table.spec.large_rows)
+    sample = table.sample(table.spec.large_rows)
+    if RANK not in sample.frame.columns:
+        return sample
+    order = lowest(sample.frame[RANK].to_numpy(), len(sample.frame))
+    return replace(sample, frame=sample.frame.take(order).reset_index(drop=True))
 
 
 def _look(block: AuditTable, columns: tuple[str, ...]) -> dict[str, Seen]:

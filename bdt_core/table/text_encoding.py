@@ -20,33 +20,62 @@ Opener = Callable[[], BinaryIO]
 @contextmanager
 def as_text(open_bytes: Opener, encoding: str) -> Iterator[TextIO]:
     """The file as text, without the mark at its beginning; line ends are left as they are."""
-    with open_bytes() as raw, io.TextIOWrapper(raw, encoding, newline="\n") as text:
+    with open_bytes() as raw, io.TextIOWrapper(raw, encoding, newline="") as text:
         if text.read(1) != "\ufeff":
             text.seek(0)
         yield text
 
 
-def detect_encoding(open_bytes: Opener, name: str) -> str:
-    """UTF-8 when it decodes; UTF-16 by its mark; else the single-byte encoding that fits best.
+def encoding_of(open_bytes: Opener, name: str, given: str | None = None) -> str:
+    """The encoding that is given, if the whole file is in it; else UTF-16 by its mark, UTF-8, or what fits best.
+
+    Parameters
+    ----------
+    open_bytes : callable
+        Opens the file at its beginning, as often as needed.
+    name : str
+        The file, as messages name it.
+    given : str, optional
 
     Raises
     ------
     SourceError
-        It is no text, or mixes encodings.
+        It is no text, mixes encodings, or has a line that is not in its encoding; or there is no such encoding.
 
     Examples
     --------
-    >>> detect_encoding(lambda: io.BytesIO("naïve".encode("utf-16")), "x.csv")
+    >>> encoding_of(lambda: io.BytesIO("naïve".encode("utf-16")), "x.csv")
     'utf-16'
     """
     with open_bytes() as raw:
         beginning = raw.read(_BLOCK)
-    if beginning.startswith(UTF16_MARKS):
-        return "utf-16"
-    _refuse_binary(beginning, name)
-    invalid = _first_invalid(open_bytes, "utf-8")
-    if invalid is None:
-        return "utf-8"
+    is_marked = beginning.startswith(UTF16_MARKS)
+    if b"\0" in beginning and not is_marked:
+        raise SourceError(f"{name} is not a text table (it holds zero bytes). Expected .csv, .tsv or .parquet.")
+    encoding = given or ("utf-16" if is_marked else "utf-8")
+    try:
+        invalid = _first_invalid(open_bytes, encoding)
+    except LookupError:
+        raise SourceError(
+            f'"{encoding}" is not a known encoding. Expected utf-8, cp1252, ... in source.encoding.'
+        ) from None
+    if invalid is not None and given is None and not is_marked:
+        _refuse_mixed(open_bytes, name, invalid)
+        from charset_normalizer import from_bytes
+
+        best = from_bytes(beginning).best()
+        encoding = best.encoding if best is not None else "cp1252"
+        invalid = _first_invalid(open_bytes, encoding)
+    if invalid is not None:
+        raise SourceError(
+            f"{name}, line {_line(open_bytes, invalid)}: not valid {encoding}. Save the file in one encoding (UTF-8), "
+            'or name its encoding in "source.encoding".'
+        )
+    return encoding
+
+
+def _refuse_mixed(open_bytes: Opener, name: str, invalid: int) -> None:
+    """A file with a letter of UTF-8 is no text of single bytes either."""
     multibyte = _first_multibyte(open_bytes)
     if multibyte is not None:
         raise SourceError(
@@ -54,40 +83,6 @@ def detect_encoding(open_bytes: Opener, name: str) -> str:
             f"{_line(open_bytes, invalid)} is not. Save the file in one encoding (UTF-8), or force one with "
             '"source.encoding", e.g. cp1252.'
         )
-    from charset_normalizer import from_bytes
-
-    best = from_bytes(beginning).best()
-    return best.encoding if best is not None else "cp1252"
-
-
-def refuse_undecodable(open_bytes: Opener, encoding: str, name: str) -> None:
-    """Decode the whole file once.
-
-    Raises
-    ------
-    SourceError
-        There is no such encoding, or a line is not in it.
-    """
-    with open_bytes() as raw:
-        beginning = raw.read(_BLOCK)
-    if not beginning.startswith(UTF16_MARKS):
-        _refuse_binary(beginning, name)
-    try:
-        invalid = _first_invalid(open_bytes, encoding)
-    except LookupError:
-        raise SourceError(
-            f'"{encoding}" is not a known encoding. Expected utf-8, cp1252, ... in source.encoding.'
-        ) from None
-    if invalid is not None:
-        raise SourceError(
-            f"{name}, line {_line(open_bytes, invalid)}: not valid {encoding}. Save the file in one encoding (UTF-8), "
-            'or name its encoding in "source.encoding".'
-        )
-
-
-def _refuse_binary(beginning: bytes, name: str) -> None:
-    if b"\0" in beginning:
-        raise SourceError(f"{name} is not a text table (it holds zero bytes). Expected .csv, .tsv or .parquet.")
 
 
 def _blocks(open_bytes: Opener) -> Iterator[bytes]:

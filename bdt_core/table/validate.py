@@ -26,7 +26,7 @@ from bdt_core.table.audit_table import (
 )
 from bdt_core.table.bias_variable import OutcomeFacts, bias_variable
 from bdt_core.table.facts import ColumnFacts, facts_of
-from bdt_core.table.ranks import content_sums, occurrence_numbers, rank_rows
+from bdt_core.table.ranks import Hashes, content_sums, occurrence_numbers, rank_rows
 from bdt_core.table.roles import (
     assign_roles,
     kind_of,
@@ -123,48 +123,67 @@ def validate(frame: pd.DataFrame, spec: AuditSpec) -> AuditTable:
     DataError
         When the audit would be meaningless; the message names the column or key and how to mend it.
     """
-    frame = with_text_names(frame)
-    roles = roles_of(frame, spec)
-    typed, facts = type_rows(frame, roles, spec)
+    typed, roles, facts = type_rows(with_text_names(frame), spec)
     settled = settle(facts, roles, spec)
     typed = typed[settled.kept(typed, spec)]
-    if reads_by_row(spec):
-        typed[ROW] = np.arange(len(typed), dtype=np.float64)
     keep, lost = complete_rows(typed, settled, spec)
     result = (typed if keep.all() else typed[keep]).reset_index(drop=True)
-    left_out = (*facts.outcome.left_out, *lost)
-    refuse_too_few(facts.outcome.known - sum(one.rows for one in lost), left_out, spec)
-    table = AuditTable(
-        frame=result,
-        columns=settled.columns,
-        spec=spec,
-        rows=facts.rows,
-        left_out=left_out,
-        fingerprint="",
-        warnings=settled.warnings,
-    )
+    table = audited_table(result, facts, settled, lost, spec)
+    hashes = row_hashes(result[table.used])
     if table.is_large:
-        table = with_ranks(table)
-    sums = content_sums(row_hashes(result[table.used]))
+        table = with_ranks(table, hashes)
+    sums = content_sums(hashes)
     return replace(table, fingerprint=fingerprint(sums), warnings=(*settled.warnings, *warnings_on_rows(table)))
 
 
-def reads_by_row(spec: AuditSpec) -> bool:
-    """Whether something beside the table is read by the number of the row in the source."""
-    return spec.local_bias is not None and isinstance(spec.local_bias.embeddings, str)
+def audited_table(frame: pd.DataFrame, facts: TableFacts, settled: Settled, lost: int, spec: AuditSpec) -> AuditTable:
+    """The table of some typed rows, or of none that are elsewhere; its fingerprint is not known yet.
 
+    Parameters
+    ----------
+    frame : DataFrame
+    facts : TableFacts
+        Of all rows of the source.
+    settled : Settled
+    lost : int
+        Audited rows that are left out because a feature is missing.
+    spec : AuditSpec
 
-def roles_of(frame: pd.DataFrame, spec: AuditSpec) -> dict[str, Role]:
-    """Roles by column; only the columns of the frame are looked at."""
-    _refuse_missing_columns(frame, spec.carried)
-    return assign_roles(frame, spec)
-
-
-def type_rows(frame: pd.DataFrame, roles: dict[str, Role], spec: AuditSpec) -> tuple[pd.DataFrame, TableFacts]:
-    """Typed columns and bias variable of some rows of the source, and their facts.
-
-    A feature that cannot be typed is left out and named among the problems, for it may turn out to be of no use.
+    Raises
+    ------
+    DataError
+        Nothing could be found or tested on so few rows.
     """
+    left_out = facts.outcome.left_out
+    if lost:
+        left_out = (*left_out, LeftOut('a feature is missing ("missing: drop")', lost))
+    refuse_too_few(facts.outcome.known - lost, left_out, spec)
+    return AuditTable(frame, settled.columns, spec, facts.rows, left_out, fingerprint="", warnings=settled.warnings)
+
+
+def type_rows(frame: pd.DataFrame, spec: AuditSpec, first: int = 0) -> tuple[pd.DataFrame, dict[str, Role], TableFacts]:
+    """Type some rows of the source.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Only its columns are looked at, whose names are text.
+    spec : AuditSpec
+    first : int
+        The number of its first row in the source.
+
+    Returns
+    -------
+    typed : DataFrame
+        Columns and bias variable. A feature that cannot be typed is left out and named among the problems, for it may
+        turn out to be of no use.
+    roles : dict of str to Role
+        By column.
+    facts : TableFacts
+        Of these rows.
+    """
+    _refuse_missing_columns(frame, spec.carried)
+    roles = assign_roles(frame, spec)
     outcome = bias_variable(frame, spec.bias_variable)
     typed: dict[str, object] = {}
     kinds: dict[str, Kind] = {}
@@ -189,9 +208,10 @@ def type_rows(frame: pd.DataFrame, roles: dict[str, Role], spec: AuditSpec) -> t
     join = frame.attrs.get(JOINED) or {}
     columns = {name: facts_of(frame[name]) for name in roles}
     without_match = int(join.get("without_match", 0))
-    return pd.DataFrame(typed, copy=False), TableFacts(
-        columns, kinds, problems, outcome.facts, without_match, join, no_key
-    )
+    if spec.local_bias is not None and isinstance(spec.local_bias.embeddings, str):
+        typed[ROW] = np.arange(first, first + len(frame), dtype=np.float64)  # embeddings are read by it
+    facts = TableFacts(columns, kinds, problems, outcome.facts, without_match, join, no_key)
+    return pd.DataFrame(typed, copy=False), roles, facts
 
 
 def settle(facts: TableFacts, roles: dict[str, Role], spec: AuditSpec) -> Settled:
@@ -264,20 +284,28 @@ def _refuse_missing_columns(frame: pd.DataFrame, names: tuple[str, ...]) -> None
             )
 
 
-def complete_rows(typed: pd.DataFrame, settled: Settled, spec: AuditSpec) -> tuple[NDArray[np.bool_], list[LeftOut]]:
+def complete_rows(typed: pd.DataFrame, settled: Settled, spec: AuditSpec) -> tuple[NDArray[np.bool_], int]:
     """Which rows stay under the rule for missing feature values, and how many audited ones do not."""
     if spec.missing != "drop":
-        return np.ones(len(typed), dtype=np.bool_), []
+        return np.ones(len(typed), dtype=np.bool_), 0
     complete = typed[settled.names("feature")].notna().all(axis="columns").to_numpy()
-    lost = int((~complete & typed[BIAS_VARIABLE].notna()).sum())
-    return complete, [LeftOut('a feature is missing ("missing: drop")', lost)] if lost else []
+    return complete, int((~complete & typed[BIAS_VARIABLE].notna()).sum())
 
 
-def with_ranks(table: AuditTable) -> AuditTable:
-    """The table with a random number for every row, by which rows are drawn; see `bdt_core.table.ranks`."""
+def with_ranks(table: AuditTable, hashes: Hashes | None = None) -> AuditTable:
+    """The table with a random number for every row, by which rows are drawn; see `bdt_core.table.ranks`.
+
+    Parameters
+    ----------
+    table : AuditTable
+    hashes : uint64 ndarray of shape (n,), optional
+        Of the columns that the method uses, where they are known.
+    """
     if RANK in table.frame.columns:
         return table
-    hashes = row_hashes(hashed_columns(table.frame))
+    content = hashed_columns(table.frame)
+    if hashes is None or set(content.columns) != set(table.used):
+        hashes = row_hashes(content)
     return replace(table, frame=table.frame.assign(**{RANK: rank_rows(hashes, occurrence_numbers(hashes))}))
 
 
@@ -287,14 +315,14 @@ def hashed_columns(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def warnings_on_rows(table: Rows) -> tuple[str, ...]:
-    """What a person should know of the rows; of a large table a sample is looked at.
+    """What a person should know of the rows; ``large_rows`` of them at most are looked at.
 
     Raises
     ------
     DataError
         All rows have the same feature values.
     """
-    sample = table.sample(table.spec.large_rows) if table.is_large else table.in_memory()
+    sample = table.sample(table.spec.large_rows)
     audited, features = sample.audited, table.names("feature")
     if all(_is_constant(audited[name]) for name in features):
         raise DataError("All rows have the same feature values, so nobody can be told apart. Add features.")

@@ -1,22 +1,29 @@
 """Pass, fail, inconclusive or not testable: one function gives the verdict to everybody who asks."""
 
 from bdt_core.verdict.clusters import NO_CLUSTERS, ClusterLimitResult, judge_clusters
-from bdt_core.verdict.gate import GateResult, LimitResult, judge, judge_gate, overall
+from bdt_core.verdict.gate import Findings, GateResult, LimitResult, judge_gate, judge_limit, overall
 from bdt_core.verdict.groups import MetricLimitResult, check_name, judge_metric
+from bdt_core.verdict.local_bias import LocalBiasLimitResult, judge_local_bias
+from bdt_core.verdict.slices import SliceLimitResult, judge_slices
 from bdt_core.verdict.words import SEVEREST_FIRST, Verdict
 
 __all__ = [
     "NO_CLUSTERS",
     "SEVEREST_FIRST",
     "ClusterLimitResult",
+    "Findings",
     "GateResult",
     "LimitResult",
+    "LocalBiasLimitResult",
     "MetricLimitResult",
+    "SliceLimitResult",
     "Verdict",
     "check_name",
-    "judge",
     "judge_clusters",
     "judge_gate",
+    "judge_limit",
+    "judge_local_bias",
     "judge_metric",
+    "judge_slices",
     "overall",
 ]

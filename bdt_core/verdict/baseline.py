@@ -1,32 +1,64 @@
 """A report held against an earlier one: which limits are significantly worse than before?
 
-The two reports are taken as independent samples, and compared by their confidence intervals (`baseline_change` has the
-formula). Of a limit on declared groups, every group that is beyond the limit is compared with itself, at Bonferroni's
-level for all of them at once. The clusters of two reports are different groups of people: there the harm of the worst
-cluster is compared, whoever is in it.
+The two reports are taken as independent samples, and compared by their confidence intervals. Of a limit on declared
+groups, every group that is beyond the limit is compared with itself, at Bonferroni's level for all of them at once. The
+clusters, intersections and places of two reports are different groups of people: there the harm of the worst one is
+compared, whoever is in it.
+
+With estimates d1 (now) and d0 (before) and their limits l and u, the change D = d1 - d0 has the limits
+
+    L = D - sqrt((d1 - l1)^2 + (u0 - d0)^2)
+    U = D + sqrt((u1 - d1)^2 + (d0 - l0)^2)
+
+(MOVER), which need no variances and keep intervals lopsided. Ratios are compared by their logarithms. For m changes
+at once each arm is stretched by z(1 - alpha / 2m) / z(1 - alpha / 2), which is Bonferroni's correction.
+
+References
+----------
+Zou, G. Y., Donner, A. (2008). Construction of confidence limits about effect measures: a general approach. Statistics
+in Medicine 27, 1693-1702.
 """
 
 from __future__ import annotations
 
+import json
+import math
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from scipy.special import ndtri
 
 from bdt_core import words
-from bdt_core.result import Result
-from bdt_core.spec import GATE_METRICS
-from bdt_core.verdict.baseline_change import Change, Compared, Measured, compared, stretches_of
-from bdt_core.verdict.baseline_report import measured, reference_of, values_of
+from bdt_core.errors import SourceError
+from bdt_core.metrics import GATE_METRICS, is_ratio
+from bdt_core.result import SCHEMA_VERSION, Result
+from bdt_core.spec import AuditSpec
 from bdt_core.verdict.gate import overall
+from bdt_core.verdict.judge import Tolerated
 from bdt_core.verdict.words import Verdict
 
 Document = dict[str, Any]
+Change = Literal["worse", "not_in_baseline", "not_worse", "better"]
 CHANGE_WORDS: dict[Change, str] = {
     "worse": "worse than the baseline",
     "not_in_baseline": "not in the baseline",
     "not_worse": "not significantly worse than the baseline",
     "better": "better than the baseline",
 }
+NO_INTERVAL = "there is no interval to tell a change from chance"
+NO_FINITE_SIZE = "the change has no finite size, so the intervals decide that do or do not touch"
+_LARGEST_EXPONENT = 700.0
 _SEVEREST_FIRST = tuple(CHANGE_WORDS)
+_NEEDED = {"name": str, "spec": dict, "bias_variable": dict, "gate": list}
+_MEND = "Name the report.json of an earlier audit."
+_AGAIN = "Make it again: bdt gate SPEC --report DIR"
+_WORST = {
+    "cluster": ("Harm of the worst cluster", "The clusters of two reports are different groups of people."),
+    "slice": ("Harm of the worst intersection", "The worst intersections of two reports may be different people."),
+    "local_bias": ("Largest gap within a cluster", "The clusters of two reports are different groups of people."),
+}
+"""What is compared of limits on what was found, and why with care."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +126,7 @@ def compare_with_baseline(document: Document, baseline: Document) -> BaselineCom
     document : dict
         The report, as data.
     baseline : dict
-        An earlier report, from :func:`bdt_core.verdict.baseline_report.read_baseline`.
+        An earlier report, from `read_baseline`.
 
     Returns
     -------
@@ -125,13 +157,13 @@ def compare_with_baseline(document: Document, baseline: Document) -> BaselineCom
 
 
 def _limit_change(limit: Document, document: Document, baseline: Document) -> LimitChange:
-    if limit["kind"] == "cluster":
-        found, groups, is_ratio = _cluster_change(limit, document, baseline), 1, False
-        sentence = _cluster_sentence(limit, found, document)
-    else:
+    if limit["kind"] == "metric":
         found, groups = _metric_change(limit, document, baseline)
-        is_ratio = _is_ratio(limit["metric"])
+        of_ratio = is_ratio(GATE_METRICS[limit["metric"]])
         sentence = _metric_sentence(limit, found, groups, document)
+    else:
+        found, groups, of_ratio = _worst_change(limit, document, baseline), 1, False
+        sentence = _worst_sentence(limit, found, document)
     difference, low, high = found.difference or (None, None, None)
     return LimitChange(
         check=limit["check"],
@@ -143,15 +175,15 @@ def _limit_change(limit: Document, document: Document, baseline: Document) -> Li
         difference=difference,
         low=low,
         high=high,
-        is_ratio=is_ratio,
+        is_ratio=of_ratio,
         groups_compared=groups,
         sentence=sentence,
     )
 
 
-def _cluster_change(limit: Document, document: Document, baseline: Document) -> Compared:
+def _worst_change(limit: Document, document: Document, baseline: Document) -> Compared:
     now = measured(limit["difference"], limit["low"], limit["high"])
-    same = [one for one in baseline["gate"] if one["kind"] == "cluster" and one["check"] == limit["check"]]
+    same = [one for one in baseline["gate"] if (one["kind"], one["check"]) == (limit["kind"], limit["check"])]
     before = measured(same[0]["difference"], same[0]["low"], same[0]["high"]) if same else None
     if now is None:
         return _nothing("it could not be tested now")
@@ -171,11 +203,11 @@ def _metric_change(limit: Document, document: Document, baseline: Document) -> t
         groups += [group for group, one in now.items() if group != decides and _fails(one, limit)]
     if before and reference_of(limit, document) != reference_of(limit, baseline):
         return _nothing("groups were compared with another one there", decides, now[decides]), len(groups)
-    stretches = _stretches(document, baseline, len(groups))
+    stretches, as_ratio = _stretches(document, baseline, len(groups)), is_ratio(GATE_METRICS[limit["metric"]])
     found = [
         compared(
             group, now[group], before[group],
-            above=_larger_is_worse(now[group].value, limit), is_ratio=_is_ratio(limit["metric"]), stretches=stretches,
+            above=_larger_is_worse(now[group].value, limit), is_ratio=as_ratio, stretches=stretches,
         )
         if group in before
         else _nothing("no value there, or too few rows", group, now[group])
@@ -194,12 +226,8 @@ def _stretches(document: Document, baseline: Document, groups: int) -> tuple[flo
 
 
 def _fails(one: Measured, limit: Document) -> bool:
-    """Whether a group's whole interval lies beyond the limit, or its value where that alone decides."""
-    low, high = (one.value, one.value) if limit["rule"] == "point" else (one.low, one.high)
-    if low is None or high is None:
-        return False
-    least, most = limit["minimum"], limit["maximum"]
-    return (least is not None and high < least) or (most is not None and low > most)
+    """Whether a group alone breaks a limit."""
+    return Tolerated(limit["minimum"], limit["maximum"], limit["rule"]).verdict(*one) == "fail"
 
 
 def _larger_is_worse(value: float, limit: Document) -> bool:
@@ -210,20 +238,15 @@ def _larger_is_worse(value: float, limit: Document) -> bool:
     return bool(value - most >= least - value)
 
 
-def _is_ratio(metric: str) -> bool:
-    name = GATE_METRICS[metric]
-    return name.endswith("_ratio") or name in ("DI", "observed_to_expected")
-
-
-def _cluster_sentence(limit: Document, found: Compared, document: Document) -> str:
-    unit = document["bias_variable"]["unit"]
+def _worst_sentence(limit: Document, found: Compared, document: Document) -> str:
+    unit = words.limit_unit(limit["kind"], document["bias_variable"]["unit"])
     points = " points" if unit == "rate" else ""
-    told = f"Harm of the worst cluster ({limit['check']})"
+    what, people = _WORST[limit["kind"]]
+    told = f"{what} ({limit['check']})"
     if found.before is None:
         return f"{told}: cannot be compared with the baseline, {found.why}."
     told += f": {CHANGE_WORDS[found.change]}, {words.signed(found.now, unit)}{points} now against "
     told += f"{words.signed(found.before, unit)}{points}"
-    people = "The clusters of two reports are different groups of people."
     if found.difference is None:
         return f"{told}; {found.why}. {people}"
     change, low, high = (words.signed(one, unit) for one in found.difference)
@@ -238,7 +261,7 @@ def _metric_sentence(limit: Document, found: Compared, groups: int, document: Do
     told += f": {CHANGE_WORDS[found.change]}, {words.number(found.now)} now against {words.number(found.before)}"
     if found.difference is None:
         return f"{told}; {found.why}."
-    if _is_ratio(limit["metric"]):
+    if is_ratio(GATE_METRICS[limit["metric"]]):
         change, low, high = (words.number(one) for one in found.difference)
         size = f"{change} times the baseline's"
     else:
@@ -262,3 +285,262 @@ def _overall_sentence(changes: tuple[LimitChange, ...], stopping: list[LimitChan
         if names:
             told.append(f"{words.capital(phrase)}: {', '.join(names)}.")
     return " ".join(told)
+
+
+class Measured(NamedTuple):
+    """A value with its confidence limits."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+class Compared(NamedTuple):
+    """One value now and before; ``why`` says why its change has no size, if so."""
+
+    change: Change
+    group: str | None
+    now: float | None
+    before: float | None
+    difference: tuple[float, float, float] | None
+    why: str
+
+
+def compared(
+    group: str | None,
+    now: Measured,
+    before: Measured,
+    *,
+    above: bool,
+    is_ratio: bool,
+    stretches: tuple[float, float] = (1.0, 1.0),
+) -> Compared:
+    """Hold a value against the same value of an earlier sample.
+
+    Parameters
+    ----------
+    group : str or None
+        Whose value it is.
+    now, before : Measured
+        Without limits, a value that lies no farther in the harmful direction is not worse; one that does cannot be
+        compared.
+    above : bool
+        Larger is worse; else smaller is.
+    is_ratio : bool
+        Compared by logarithms.
+    stretches : tuple of float
+        By how much the arms of the two intervals grow, from :func:`stretches_of`.
+
+    Returns
+    -------
+    Compared
+
+    Examples
+    --------
+    >>> now, before = Measured(0.30, 0.26, 0.34), Measured(0.20, 0.17, 0.23)
+    >>> found = compared(None, now, before, above=True, is_ratio=False)
+    >>> found.change, [round(one, 3) for one in found.difference]
+    ('worse', [0.1, 0.05, 0.15])
+    """
+    values = now.value, before.value
+    if now.low is None or now.high is None or before.low is None or before.high is None:
+        farther = now.value > before.value if above else now.value < before.value
+        return Compared("not_in_baseline" if farther else "not_worse", group, *values, None, NO_INTERVAL)
+    first, second = (now.value, now.low, now.high), (before.value, before.low, before.high)
+    difference = _change_of_ratio(first, second, stretches) if is_ratio else _change(first, second, stretches)
+    if difference is not None:
+        none = 1.0 if is_ratio else 0.0
+        up, down = difference[1] > none, difference[2] < none
+    else:
+        up, down = now.low > before.high, now.high < before.low
+    worse, better = (up, down) if above else (down, up)
+    change: Change = "worse" if worse else "better" if better else "not_worse"
+    return Compared(change, group, *values, difference, NO_FINITE_SIZE if difference is None else "")
+
+
+def stretches_of(alpha: float, alpha_before: float, changes: int) -> tuple[float, float]:
+    """By how much the arms of two intervals grow for so many changes at once.
+
+    Parameters
+    ----------
+    alpha, alpha_before : float
+        Of the intervals now and before; changes are told at the first.
+    changes : int
+
+    Returns
+    -------
+    tuple of float
+
+    Examples
+    --------
+    >>> [round(one, 3) for one in stretches_of(0.05, 0.05, 1)], [round(one, 3) for one in stretches_of(0.05, 0.1, 4)]
+    ([1.0, 1.0], [1.274, 1.518])
+    """
+    wanted = ndtri(1.0 - alpha / (2.0 * changes))
+    return float(wanted / ndtri(1.0 - alpha / 2.0)), float(wanted / ndtri(1.0 - alpha_before / 2.0))
+
+
+_Triple = tuple[float, float, float]
+
+
+def _change(now: _Triple, before: _Triple, stretches: tuple[float, float]) -> _Triple | None:
+    """Difference and its limits; None where a value is infinite."""
+    (d1, l1, u1), (d0, l0, u0) = now, before
+    if not (math.isfinite(d1) and math.isfinite(d0)):
+        return None
+    change = d1 - d0
+    low = change - math.hypot(stretches[0] * (d1 - l1), stretches[1] * (u0 - d0))
+    high = change + math.hypot(stretches[0] * (u1 - d1), stretches[1] * (d0 - l0))
+    return change, low, high
+
+
+def _change_of_ratio(now: _Triple, before: _Triple, stretches: tuple[float, float]) -> _Triple | None:
+    """Quotient of two ratios and its limits; None where one of them is 0 or infinite."""
+    change = _change(_logarithms(now), _logarithms(before), stretches)
+    if change is None:
+        return None
+    quotient, low, high = (math.inf if one > _LARGEST_EXPONENT else math.exp(one) for one in change)
+    return quotient, low, high
+
+
+def _logarithms(ratio: _Triple) -> _Triple:
+    value, low, high = (-math.inf if one <= 0 else math.log(one) for one in ratio)
+    return value, low, high
+
+
+def read_baseline(path: str | Path, spec: AuditSpec) -> Document:
+    """Read an earlier report.json that an audit can be compared with.
+
+    Parameters
+    ----------
+    path : str or Path
+    spec : AuditSpec
+        Of the audit that is to be compared.
+
+    Returns
+    -------
+    dict
+
+    Raises
+    ------
+    SourceError
+        The file is missing or no JSON; the report is of another version, of another audit, or measures something else.
+    """
+    file = Path(path)
+    found = _json(file)
+    if not isinstance(found, dict) or "schema_version" not in found:
+        raise SourceError(f"The baseline {file} is no report of an audit. {_MEND}")
+    if found["schema_version"] != SCHEMA_VERSION:
+        raise SourceError(
+            f"The baseline {file} has version {_short(found['schema_version'])} of the report's schema; expected "
+            f"{SCHEMA_VERSION}. {_AGAIN}"
+        )
+    unfit = [key for key, kind in _NEEDED.items() if not isinstance(found.get(key), kind)]
+    if unfit:
+        raise SourceError(f"The baseline {file} is not a whole report: {', '.join(unfit)} is missing. {_AGAIN}")
+    if found["name"] != spec.name:
+        raise SourceError(
+            f'The baseline {file} is of the audit "{_short(found["name"])}", not of "{spec.name}". '
+            "Name a report of the same audit."
+        )
+    _check_same_measure(file, found, spec)
+    return found
+
+
+def values_of(limit: Document, document: Document) -> dict[str | None, Measured]:
+    """What a limit on declared groups is on, in any report: by group, each with its own interval.
+
+    Parameters
+    ----------
+    limit : dict
+        A result of the gate, of kind metric.
+    document : dict
+        A report.
+
+    Returns
+    -------
+    dict
+        None stands for all groups together. Groups with too few rows, and undefined values, are not there.
+    """
+    facet = _facet(limit, document)
+    if facet is None:
+        return {}
+    name = GATE_METRICS[limit["metric"]]
+    found: dict[str | None, Measured | None] = {}
+    if name == "bias_score":
+        score = facet["bias_score"] or {}
+        found[None] = measured(score.get("score"), score.get("low"), score.get("high"))
+    for one in facet["ranges"]:
+        if one["metric"] == name:
+            found[None] = measured(one["estimate"], one["low"], one["high"])
+    for metric in (*facet["against_reference"], *facet["clarify"]):
+        if metric["metric"] == name:
+            for value in metric["values"]:
+                found.setdefault(value["group"], measured(value["estimate"], value["low"], value["high"]))
+    for group in facet["groups"]:
+        rate = (group["rates"] or {}).get(name)
+        if rate is not None:
+            found.setdefault(group["group"], measured(rate["estimate"], rate["low"], rate["high"]))
+    few = {name for one in document["gate"] if one["check"] == limit["check"] for name in one.get("left_out", ())}
+    return {group: one for group, one in found.items() if one is not None and group not in few}
+
+
+def reference_of(limit: Document, document: Document) -> str | None:
+    """The group that a rate is compared with, where the limit is on such a comparison."""
+    facet = _facet(limit, document)
+    name = GATE_METRICS[limit["metric"]]
+    if facet is None or all(one["metric"] != name for one in facet["against_reference"]):
+        return None
+    return str(facet["reference"])
+
+
+def measured(value: Any, low: Any, high: Any) -> Measured | None:
+    """Numbers as a report has them, where infinities are words; None without a value.
+
+    Examples
+    --------
+    >>> measured("Infinity", 2.5, None), measured(None, None, None)
+    (Measured(value=inf, low=2.5, high=None), None)
+    """
+    if value is None:
+        return None
+    return Measured(float(value), None if low is None else float(low), None if high is None else float(high))
+
+
+def _json(file: Path) -> Any:
+    try:
+        return json.loads(file.read_text(encoding="utf-8"), parse_constant=_no_constant)
+    except OSError as error:
+        raise SourceError(f"The baseline {file} cannot be read: {error.strerror or error}. {_MEND}") from None
+    except (ValueError, RecursionError):
+        raise SourceError(f"The baseline {file} is not valid JSON. {_MEND}") from None
+
+
+def _check_same_measure(file: Path, found: Document, spec: AuditSpec) -> None:
+    """Columns may be renamed, as for a new model; what is measured, and which way is worse, must stay."""
+    before = found["spec"].get("bias_variable", {})
+    for key in ("derive", "better"):
+        now = getattr(spec.bias_variable, key)
+        if before.get(key) != now:
+            raise SourceError(
+                f"The baseline {file} measures something else: its bias_variable.{key} is {_short(before.get(key))}, "
+                f"that of the specification {_short(now)}. {_AGAIN}"
+            )
+    alpha = found["spec"].get("significance", {}).get("alpha")
+    if not isinstance(alpha, float) or not 0 < alpha < 1:
+        raise SourceError(f"The baseline {file} is not a whole report: significance.alpha is missing. {_AGAIN}")
+
+
+def _facet(limit: Document, document: Document) -> Document | None:
+    groups = document.get("groups")
+    facets: list[Document] = groups["facets"] if groups else []
+    return next((one for one in facets if one["facet"] == limit["facet"]), None)
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _short(x: Any) -> str:
+    """A value of a file that may hold anything, for a message."""
+    return str(words.printable(str(x)))[:40]

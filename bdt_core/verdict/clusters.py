@@ -1,8 +1,4 @@
-"""A limit on clusters: the tested clusters against the difference that is tolerated.
-
-The interval of the difference inside the limit passes, outside it fails (if the test rejects too); an interval that
-holds the limit cannot tell.
-"""
+"""A limit on clusters: the tested clusters against the difference that is tolerated."""
 
 from __future__ import annotations
 
@@ -12,15 +8,29 @@ from typing import Literal
 from bdt_core import words
 from bdt_core.result import Result
 from bdt_core.significance.clusters import ClusterSignificance, ComparedCluster
+from bdt_core.significance.repeats import RepeatedSplits
 from bdt_core.spec import AlertSeverity, Limit
 from bdt_core.table.bias_variable import wording
-from bdt_core.verdict.harm import default_limit
-from bdt_core.verdict.words import Verdict, severity_of, stops
+from bdt_core.verdict.judge import Evidence, Judgement, Tolerated, judge, why, would_have_shown
+from bdt_core.verdict.words import Verdict, stops
 
+DEFAULT_LIMIT_TWO_VALUED = 0.05
+DEFAULT_LIMIT_IN_SD = 0.2  # a small effect in Cohen's words
 NO_CLUSTERS = (
     "the search found no way to divide the train rows, so there is no cluster to test; "
     "bring more rows or features, or lower clustering.min_cluster_size"
 )
+
+
+def default_limit(two_valued: bool, sd: float) -> float:
+    """The difference that is tolerated where the specification names none, in units of the bias variable.
+
+    Examples
+    --------
+    >>> default_limit(True, 0.5), default_limit(False, 100.0)
+    (0.05, 20.0)
+    """
+    return DEFAULT_LIMIT_TWO_VALUED if two_valued else DEFAULT_LIMIT_IN_SD * sd
 
 
 @dataclass(frozen=True)
@@ -54,61 +64,56 @@ def judge_clusters(limit: Limit, tested: ClusterSignificance) -> ClusterLimitRes
     Parameters
     ----------
     limit : Limit
-        ``worst_cluster`` judges cluster 0 by its own interval. ``any_cluster`` judges the cluster with the largest
-        lower bound, by intervals that hold for all clusters at once.
+        ``worst_cluster`` judges cluster 0 by its own interval or, with ``split.repeats``, what is found first on each
+        split by the combined interval and p-value, so that no lucky split decides. ``any_cluster`` judges the cluster
+        with the largest lower bound, by intervals that hold for all clusters at once.
     tested : ClusterSignificance
 
     Returns
     -------
     ClusterLimitResult
     """
-    most = _limit(limit, tested)
+    most = limit.max_difference
+    if most is None:
+        most = default_limit(tested.two_valued, tested.test_sd)
     if tested.primary is None:
         return _result(limit, most, "not_testable", f"Not testable: {NO_CLUSTERS}.", None, None)
     candidates = [tested.primary] if limit.check == "worst_cluster" else list(tested.clusters)
-    intervals = [(one, _harm(one, limit, tested)) for one in candidates]
-    known = [(one, harm) for one, harm in intervals if harm is not None]
+    known = [one for one in (_evidence(each, limit, tested) for each in candidates) if one is not None]
     if not known:
         reason = tested.primary.comparison.reason or "too few test rows"
         return _result(limit, most, "not_testable", f"Not testable: {reason}", tested.primary, None)
-    proven = [(one, harm) for one, harm in known if harm[1] > most and _is_significant(one, limit, tested)]
-    if proven:
-        verdict: Verdict = "fail"
-        worst, harm = max(proven, key=lambda pair: pair[1][1])
-    else:
-        worst, harm = max(known, key=lambda pair: pair[1][2])
-        verdict = "pass" if harm[2] <= most else "inconclusive"
-    sentence = _sentence(verdict, worst, harm, most, tested)
+    tolerated = Tolerated(maximum=most)
+    judged = judge(known, tolerated, nearest="bound")
+    verdict, sentence = judged.verdict, _sentence(judged, limit, tolerated, tested)
     untested = [str(one.found.label) for one in candidates if one.comparison.status != "tested"]
     if verdict == "pass" and untested:
         verdict = "inconclusive"
         sentence += f" Yet cluster {', '.join(untested)} had too few test rows to be tested."
-    return _result(limit, most, verdict, sentence, worst, harm)
+    return _result(limit, most, verdict, sentence, judged.decides.of, judged, _repeats(limit, tested))
 
 
-def _limit(limit: Limit, tested: ClusterSignificance) -> float:
-    if limit.max_difference is not None:
-        return limit.max_difference
-    return default_limit(tested.two_valued, tested.test_sd)
-
-
-def _harm(one: ComparedCluster, limit: Limit, tested: ClusterSignificance) -> tuple[float, float, float] | None:
+def _evidence(one: ComparedCluster, limit: Limit, tested: ClusterSignificance) -> Evidence[ComparedCluster] | None:
     """Difference and interval with harm counted as positive."""
-    difference = one.comparison.difference
-    low, high = one.comparison.low, one.comparison.high
-    if limit.check == "any_cluster" and one.simultaneous is not None:
-        low, high = one.simultaneous
+    compared = one.comparison
+    difference, low, high, p = compared.difference, compared.low, compared.high, compared.p_value
+    if limit.check == "any_cluster":
+        low, high = one.simultaneous or (low, high)
+        p = one.p_adjusted
+    repeats = _repeats(limit, tested)
+    if repeats is not None:
+        difference, low, high, p = repeats.difference, repeats.low, repeats.high, repeats.p_combined
     if difference is None or low is None or high is None:
         return None
+    rejects = p is not None and p <= tested.spec.significance.alpha
     if tested.spec.bias_variable.better == "higher":
-        return -difference, -high, -low
-    return difference, low, high
+        return Evidence(one, -difference, -high, -low, rejects)
+    return Evidence(one, difference, low, high, rejects)
 
 
-def _is_significant(one: ComparedCluster, limit: Limit, tested: ClusterSignificance) -> bool:
-    """Whether the test rejects too: at low rates an interval alone errs more often to one side than to the other."""
-    p = one.p_adjusted if limit.check == "any_cluster" else one.comparison.p_value
-    return p is not None and p <= tested.spec.significance.alpha
+def _repeats(limit: Limit, tested: ClusterSignificance) -> RepeatedSplits | None:
+    """The splits that decide together; one by one where a limit is on each cluster of the audit's own split."""
+    return tested.repeats if limit.check == "worst_cluster" else None
 
 
 def _result(
@@ -117,9 +122,10 @@ def _result(
     verdict: Verdict,
     sentence: str,
     cluster: ComparedCluster | None,
-    harm: tuple[float, float, float] | None,
+    judged: Judgement[ComparedCluster] | None,
+    repeats: RepeatedSplits | None = None,
 ) -> ClusterLimitResult:
-    difference, low, high = harm or (None, None, None)
+    p_value = repeats.p_combined if repeats else cluster.comparison.p_value if cluster else None
     return ClusterLimitResult(
         kind="cluster",
         check=limit.check,
@@ -129,38 +135,33 @@ def _result(
         blocks=stops(verdict, limit.inconclusive),
         inconclusive=limit.inconclusive,
         sentence=sentence,
-        difference=difference,
-        low=low,
-        high=high,
-        p_value=cluster.comparison.p_value if cluster else None,
+        difference=judged.decides.value if judged else None,
+        low=judged.decides.low if judged else None,
+        high=judged.decides.high if judged else None,
+        p_value=p_value,
         smallest_visible=cluster.comparison.minimum_detectable_difference if cluster else None,
-        severity=None if difference is None else severity_of(difference, None, most),
+        severity=judged.severity if judged else None,
     )
 
 
 def _sentence(
-    verdict: Verdict,
-    one: ComparedCluster,
-    harm: tuple[float, float, float],
-    most: float,
-    tested: ClusterSignificance,
+    judged: Judgement[ComparedCluster], limit: Limit, tolerated: Tolerated, tested: ClusterSignificance
 ) -> str:
-    unit = tested.unit
-    name = wording(tested.spec.bias_variable).name
-    where = f"cluster {one.found.label}"
+    one, unit = judged.decides, tested.unit
+    comparison, repeats = one.of.comparison, _repeats(limit, tested)
     up, down = ("higher", "lower") if tested.spec.bias_variable.better == "lower" else ("lower", "higher")
-    direction = f"{up} (worse)" if harm[0] >= 0 else f"{down} (better)"
-    interval = words.interval(harm[1], harm[2], confidence=one.comparison.confidence, unit=unit)
-    told = f"The {name} of {where} is {words.size(harm[0], unit)} {direction} than everybody else's {interval}"
-    allowed = words.size(most, unit)
-    match verdict:
-        case "fail":
-            return f"{told}; at most {allowed} is allowed, and the whole interval is above it."
-        case "pass":
-            return f"{told}; at most {allowed} is allowed, and the whole interval is below it."
-        case _:
-            visible = words.size(one.comparison.minimum_detectable_difference, unit)
-            return (
-                f"{told}; at most {allowed} is allowed, and the interval lies on both sides of it. "
-                f"With these rows a difference of {visible} would have shown (80 % power)."
-            )
+    direction = f"{up} (worse)" if one.value >= 0 else f"{down} (better)"
+    interval = words.interval(one.low, one.high, confidence=comparison.confidence, unit=unit)
+    whose = (
+        f"cluster {one.of.found.label} is"
+        if repeats is None
+        else f"the most deviating cluster of each of {len(repeats.p_values)} splits is, in the median,"
+    )
+    told = (
+        f"The {wording(tested.spec.bias_variable).name} of {whose} "
+        f"{words.size(one.value, unit)} {direction} than everybody else's {interval}; "
+        f"{tolerated.allowed(lambda x: words.size(x, unit))}, and {why(judged, tolerated, sides=('above', 'below'))}."
+    )
+    if judged.verdict != "inconclusive" or repeats is not None:
+        return told
+    return told + would_have_shown(f"a difference of {words.size(comparison.minimum_detectable_difference, unit)}")

@@ -4,17 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from bdt_core.fairness.declared_groups import GroupMetrics, GroupScores
 from bdt_core.result import Result
 from bdt_core.significance.clusters import ClusterSignificance
-from bdt_core.spec import AnyLimit, Limit
-from bdt_core.verdict.clusters import ClusterLimitResult, judge_clusters
+from bdt_core.spec import AnyLimit, LocalBiasLimit, MetricLimit, SliceLimit
+from bdt_core.verdict.clusters import ClusterLimitResult, default_limit, judge_clusters
 from bdt_core.verdict.groups import MetricLimitResult, judge_metric
+from bdt_core.verdict.local_bias import LocalBiasLimitResult, judge_local_bias
+from bdt_core.verdict.slices import SliceLimitResult, judge_slices
 from bdt_core.verdict.words import SEVEREST_FIRST, Verdict
 
-LimitResult = ClusterLimitResult | MetricLimitResult
+if TYPE_CHECKING:
+    from bdt_core.local_bias.results import LocalBias
+    from bdt_core.slices.results import Slices
+
+LimitResult = ClusterLimitResult | MetricLimitResult | SliceLimitResult | LocalBiasLimitResult
+
+
+class Findings(Protocol):
+    """What limits are held against; None for what was not asked for."""
+
+    @property
+    def significance(self) -> ClusterSignificance: ...
+    @property
+    def group_metrics(self) -> GroupMetrics | None: ...
+    @property
+    def group_scores(self) -> GroupScores | None: ...
+    @property
+    def slices(self) -> Slices | None: ...
+    @property
+    def local_bias(self) -> LocalBias | None: ...
 
 
 @dataclass(frozen=True)
@@ -38,29 +59,26 @@ class GateResult(Result):
     limits: tuple[LimitResult, ...]
 
 
-def judge_gate(
-    limits: Sequence[AnyLimit],
-    require: Literal["all", "majority"],
-    tested: ClusterSignificance,
-    metrics: GroupMetrics | None = None,
-    scores: GroupScores | None = None,
-) -> GateResult:
+def judge_gate(limits: Sequence[AnyLimit], require: Literal["all", "majority"], found: Findings) -> GateResult:
     """Hold the results against all limits.
 
     Parameters
     ----------
-    limits : sequence of Limit or MetricLimit
+    limits : sequence of limits
     require : {"all", "majority"}
         all: the severest verdict counts. majority: more than half must pass, and fewer than half may fail.
-    tested : ClusterSignificance
-    metrics, scores : optional
-        Needed by limits on metrics.
+    found : Findings
 
     Returns
     -------
     GateResult
+
+    Raises
+    ------
+    SpecError
+        A limit on groups that were not counted.
     """
-    results = [judge(one, tested, metrics, scores) for one in limits]
+    results = [judge_limit(one, found) for one in limits]
     verdict = overall([one.verdict for one in results], require)
     if require == "majority" and results:
         held = sum(one.verdict == "pass" for one in results)
@@ -72,16 +90,18 @@ def judge_gate(
     return GateResult(verdict, blocks, sentence, tuple(results))
 
 
-def judge(
-    limit: AnyLimit,
-    tested: ClusterSignificance,
-    metrics: GroupMetrics | None = None,
-    scores: GroupScores | None = None,
-) -> LimitResult:
+def judge_limit(limit: AnyLimit, found: Findings) -> LimitResult:
     """Hold the results against one limit."""
-    if isinstance(limit, Limit):
-        return judge_clusters(limit, tested)
-    return judge_metric(limit, metrics or GroupMetrics(tested.spec, (), (), ()), scores)
+    tested = found.significance
+    match limit:
+        case MetricLimit():
+            return judge_metric(limit, found.group_metrics or GroupMetrics(tested.spec, (), (), ()), found.group_scores)
+        case SliceLimit():
+            return judge_slices(limit, found.slices, default_limit(tested.two_valued, tested.test_sd))
+        case LocalBiasLimit():
+            return judge_local_bias(limit, found.local_bias)
+        case _:
+            return judge_clusters(limit, tested)
 
 
 def overall(verdicts: Sequence[Verdict], require: Literal["all", "majority"] = "all") -> Verdict:

@@ -6,20 +6,25 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from scipy.special import ndtri
-
 from bdt_core import words
 from bdt_core.errors import SpecError, did_you_mean
-from bdt_core.fairness.comparisons import FEWEST_IN_DENOMINATOR, IS_REFERENCE, RANGES
+from bdt_core.fairness.comparisons import FEWEST_IN_DENOMINATOR, IS_REFERENCE
 from bdt_core.fairness.declared_groups import FacetMetrics, GroupMetrics, GroupScores
 from bdt_core.fairness.metric_results import Metric, group_name
+from bdt_core.metrics import CRITERIA, is_ratio, is_signed, plain_name, spoken_name
 from bdt_core.result import Result
 from bdt_core.spec import GATE_METRICS, AlertSeverity, MetricLimit
-from bdt_core.verdict.words import Verdict, severity_of, stops
+from bdt_core.verdict.judge import (
+    Evidence,
+    Judgement,
+    Tolerated,
+    judge,
+    smallest_difference,
+    why,
+    would_have_shown,
+)
+from bdt_core.verdict.words import Verdict, stops
 
-_POWER = 0.8
-_SIGNED = ("CI", "DPL", "CDDL", "DPPL", "DCA", "DCR", "RD", "SD", "DAR", "DRR", "AD", "CDDPL", "TE", "FT")
-_RATIOS = ("DI", "observed_to_expected")
 _NAMED = 10
 
 
@@ -78,30 +83,6 @@ class MetricLimitResult(Result):
     left_out: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class _Judged:
-    """One group's value and interval."""
-
-    group: str | None
-    value: float
-    low: float | None
-    high: float | None
-
-    def beyond(self, limit: MetricLimit) -> float:
-        """How far the value lies beyond the limit; negative within."""
-        return _beyond(self.value, self.value, limit)
-
-    def verdict(self, limit: MetricLimit) -> Verdict:
-        """What the limit says of this group alone."""
-        if limit.rule == "point":
-            return "fail" if self.beyond(limit) > 0 else "pass"
-        if self.low is None or self.high is None:
-            return "inconclusive"
-        if _beyond(self.high, self.low, limit) > 0:
-            return "fail"
-        return "pass" if _beyond(self.low, self.high, limit) <= 0 else "inconclusive"
-
-
 def judge_metric(limit: MetricLimit, metrics: GroupMetrics, scores: GroupScores | None = None) -> MetricLimitResult:
     """Hold a metric of declared groups against a limit.
 
@@ -127,14 +108,12 @@ def judge_metric(limit: MetricLimit, metrics: GroupMetrics, scores: GroupScores 
     facet = _facet(limit, metrics)
     metric = _metric(limit, facet, scores)
     limit = _both_ways(limit, metric)
-    judged, left_out = _judged(metric, facet, metrics.spec.significance.min_rows)
-    if not judged:
+    known, left_out = _evidence(metric, facet, metrics.spec.significance.min_rows)
+    if not known:
         reason = next((one for one in metric.undefined_reason if one), "no group has enough rows")
-        return _result(limit, metrics, metric, None, "not_testable", f"{_told(limit)} is not testable: {reason}.", 0,
-                       left_out)  # fmt: skip
-    worst = max(judged, key=lambda one: (_rank(one.verdict(limit)), one.beyond(limit)))
-    verdict = worst.verdict(limit)
-    sentence = _sentence(limit, metric, worst, facet, metrics.spec.significance.alpha)
+        return _result(limit, metrics, metric, None, f"{_told(limit)} is not testable: {reason}.", 0, left_out)
+    judged = judge(known, tolerated_by(limit))
+    sentence = _sentence(limit, metric, judged, facet, metrics.spec.significance.alpha)
     if left_out:
         named = ", ".join(left_out[:_NAMED]) + (", ..." if len(left_out) > _NAMED else "")
         sentence += f" Not judged, for too few rows: {named}."
@@ -142,8 +121,13 @@ def judge_metric(limit: MetricLimit, metrics: GroupMetrics, scores: GroupScores 
     if undefined:
         sentence += f" Undefined for: {', '.join(undefined[:_NAMED])}{', ...' if len(undefined) > _NAMED else ''}."
     # A range has one value, of all groups that are not left out.
-    groups = len(judged) if worst.group is not None else sum(n > 0 for n in facet.rows) - len(left_out)
-    return _result(limit, metrics, metric, worst, verdict, sentence, groups, left_out)
+    groups = len(known) if judged.decides.of is not None else sum(n > 0 for n in facet.rows) - len(left_out)
+    return _result(limit, metrics, metric, judged, sentence, groups, left_out)
+
+
+def tolerated_by(limit: MetricLimit) -> Tolerated:
+    """The values that a limit on a metric tolerates."""
+    return Tolerated(limit.min, limit.max, limit.rule)
 
 
 def check_name(limit: MetricLimit) -> str:
@@ -169,10 +153,9 @@ def smallest_visible(metric: str, value: float, low: float, high: float, alpha: 
     """
     if not all(map(math.isfinite, (value, low, high))):
         return None
-    stretch = 1.0 + float(ndtri(_POWER) / ndtri(1.0 - alpha / 2.0))
-    if not _is_ratio(metric):
-        return stretch * (high - low) / 2.0
-    return None if low <= 0 else math.exp(-stretch * (math.log(high) - math.log(low)) / 2.0)
+    if not is_ratio(metric):
+        return smallest_difference(low, high, alpha)
+    return None if low <= 0 else math.exp(-smallest_difference(math.log(low), math.log(high), alpha))
 
 
 def _facet(limit: MetricLimit, metrics: GroupMetrics) -> FacetMetrics:
@@ -200,7 +183,7 @@ def _metric(limit: MetricLimit, facet: FacetMetrics, scores: GroupScores | None)
 
 def _both_ways(limit: MetricLimit, metric: Metric) -> MetricLimit:
     """A largest difference alone is meant in either direction: which group is the reference must not decide."""
-    signed = metric.kind == "difference" or metric.name in _SIGNED
+    signed = metric.kind == "difference" or is_signed(metric.name)
     if signed and limit.min is None and limit.max is not None and limit.max >= 0:
         return limit.model_copy(update={"min": -limit.max})
     return limit
@@ -218,10 +201,10 @@ def _score(limit: MetricLimit, scores: GroupScores | None) -> Metric:
     )  # fmt: skip
 
 
-def _judged(metric: Metric, facet: FacetMetrics, min_rows: int) -> tuple[list[_Judged], tuple[str, ...]]:
+def _evidence(metric: Metric, facet: FacetMetrics, min_rows: int) -> tuple[list[Evidence[str | None]], tuple[str, ...]]:
     """Groups that can be judged, and those with too few rows."""
     rows = dict(zip(facet.groups, facet.rows, strict=True))
-    judged, left_out = [], [group_name(one) for one in metric.excluded]
+    known, left_out = [], [group_name(one) for one in metric.excluded]
     for i, group in enumerate(metric.values):
         value = metric.estimate[i]
         if group and (rows.get(group, min_rows) < min_rows or metric.n[i] < FEWEST_IN_DENOMINATOR):
@@ -231,8 +214,8 @@ def _judged(metric: Metric, facet: FacetMetrics, min_rows: int) -> tuple[list[_J
             low, high = metric.low[i], metric.high[i]
             if metric.together_low is not None and metric.together_high is not None:
                 low, high = metric.together_low[i], metric.together_high[i]
-            judged.append(_Judged(group_name(group) if group else None, value, low, high))
-    return judged, tuple(left_out)
+            known.append(Evidence(group_name(group) if group else None, value, low, high))
+    return known, tuple(left_out)
 
 
 def _undefined(metric: Metric, left_out: tuple[str, ...]) -> list[str]:
@@ -244,38 +227,24 @@ def _undefined(metric: Metric, left_out: tuple[str, ...]) -> list[str]:
     ]
 
 
-def _rank(verdict: Verdict) -> int:
-    return ("pass", "inconclusive", "fail").index(verdict)
-
-
-def _beyond(from_below: float, from_above: float, limit: MetricLimit) -> float:
-    """The larger of how far one value lies below the minimum and the other above the maximum."""
-    below = -math.inf if limit.min is None else limit.min - from_below
-    above = -math.inf if limit.max is None else from_above - limit.max
-    return max(below, above)
-
-
 def _result(
     limit: MetricLimit,
     metrics: GroupMetrics,
     metric: Metric,
-    one: _Judged | None,
-    verdict: Verdict,
+    judged: Judgement[str | None] | None,
     sentence: str,
     groups: int,
     left_out: tuple[str, ...],
 ) -> MetricLimitResult:
     alpha = metrics.spec.significance.alpha
-    low, high = (one.low, one.high) if one else (None, None)
-    visible = None
-    if one is not None and low is not None and high is not None:
-        visible = smallest_visible(metric.name, one.value, low, high, alpha)
+    verdict: Verdict = judged.verdict if judged else "not_testable"
+    one = judged.decides if judged else None
     return MetricLimitResult(
         kind="metric",
         check=check_name(limit),
         metric=limit.metric,
         facet=" & ".join(limit.facets),
-        group=one.group if one else None,
+        group=one.of if one else None,
         minimum=limit.min,
         maximum=limit.max,
         rule=limit.rule,
@@ -284,68 +253,52 @@ def _result(
         inconclusive=limit.inconclusive,
         sentence=sentence,
         value=one.value if one else None,
-        low=low,
-        high=high,
+        low=one.low if one else None,
+        high=one.high if one else None,
         confidence=1.0 - alpha,
         p_value=metric.p_value,
-        smallest_visible=visible,
-        severity=severity_of(one.value, limit.min, limit.max) if one else None,
+        smallest_visible=_visible(metric, one, alpha) if one else None,
+        severity=judged.severity if judged else None,
         groups_judged=groups,
         left_out=left_out,
     )
 
 
-def _sentence(limit: MetricLimit, metric: Metric, one: _Judged, facet: FacetMetrics, alpha: float) -> str:
-    verdict = one.verdict(limit)
+def _sentence(
+    limit: MetricLimit, metric: Metric, judged: Judgement[str | None], facet: FacetMetrics, alpha: float
+) -> str:
+    one, tolerated = judged.decides, tolerated_by(limit)
     interval = ""
     if one.low is not None and one.high is not None:
         level = f"{100 * (1 - alpha):.4g} % CI"
         interval = f" [{level} {words.number(one.low)} to {words.number(one.high)}]"
-    whose = f" for {one.group}" if one.group is not None else _extremes(metric, facet)
-    told = f"{_told(limit)} is {words.number(one.value)}{interval}{whose}; {_allowed(limit)}"
-    if limit.rule == "point":
-        side = "beyond" if verdict == "fail" else "within"
-        return f"{told}, and the value is {side} it (by the value alone; in small groups that often happens by chance)."
-    if verdict == "fail":
-        return f"{told}, and the whole interval is beyond it."
-    if verdict == "pass":
-        return f"{told}, and the whole interval is within it."
-    visible = None
-    if one.low is not None and one.high is not None:
-        visible = smallest_visible(metric.name, one.value, one.low, one.high, alpha)
-    would = (
-        "" if visible is None else f" With these rows {_visible(metric.name, visible)} would have shown (80 % power)."
+    whose = f" for {one.of}" if one.of is not None else _extremes(metric, facet)
+    told = (
+        f"{_told(limit)} is {words.number(one.value)}{interval}{whose}; {tolerated.allowed()}, "
+        f"and {why(judged, tolerated)}."
     )
-    return f"{told}, and the interval lies on both sides of it.{would}"
+    visible = _visible(metric, one, alpha) if judged.verdict == "inconclusive" else None
+    if visible is None:
+        return told
+    return told + would_have_shown(f"a {'ratio' if is_ratio(metric.name) else 'value'} of {words.number(visible)}")
+
+
+def _visible(metric: Metric, one: Evidence[str | None], alpha: float) -> float | None:
+    if one.low is None or one.high is None:
+        return None
+    return smallest_visible(metric.name, one.value, one.low, one.high, alpha)
 
 
 def _told(limit: MetricLimit) -> str:
-    name = limit.metric if limit.metric.isupper() else limit.metric.replace("_", " ").replace("auc", "AUC")
-    return words.capital(f"{name} by {' & '.join(limit.facets)}")
-
-
-def _allowed(limit: MetricLimit) -> str:
-    if limit.min is None:
-        return f"at most {words.number(limit.max)} is allowed"
-    if limit.max is None:
-        return f"at least {words.number(limit.min)} is required"
-    return f"between {words.number(limit.min)} and {words.number(limit.max)} is allowed"
-
-
-def _visible(metric: str, visible: float) -> str:
-    return f"a ratio of {words.number(visible)}" if _is_ratio(metric) else f"a value of {words.number(visible)}"
-
-
-def _is_ratio(metric: str) -> bool:
-    return metric.endswith("_ratio") or metric in _RATIOS
+    return f"{spoken_name(limit.metric)} by {' & '.join(limit.facets)}"
 
 
 def _extremes(metric: Metric, facet: FacetMetrics) -> str:
     """Between which groups a range lies."""
-    criterion = metric.name.removesuffix("_difference").removesuffix("_ratio")
-    if criterion not in RANGES:
+    criterion = CRITERIA.get(plain_name(metric.name))
+    if criterion is None or criterion.rate is None:
         return ""
-    rate = facet.metrics[RANGES[criterion]]
+    rate = facet.metrics[criterion.rate]
     known = [
         (value, group_name(group))
         for value, group in zip(rate.estimate, rate.values, strict=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal, get_args
 
+from bdt_core import words
 from bdt_core.spec import AlertSeverity
 
 Verdict = Literal["pass", "fail", "inconclusive", "not_testable"]
@@ -64,6 +65,28 @@ def severest(several: Iterable[AlertSeverity]) -> AlertSeverity | None:
     'high'
     """
     return max(several, key=get_args(AlertSeverity).index, default=None)
+
+
+def interval_of_several(low: float | None, high: float | None, confidence: float, unit: words.Unit, of: str) -> str:
+    """An interval that holds for several comparisons at once.
+
+    Parameters
+    ----------
+    low, high : float or None
+    confidence : float
+    unit : {"rate", "value"}
+    of : str
+        How many of what: "65 intersections".
+
+    Examples
+    --------
+    >>> interval_of_several(0.091, 0.253, 0.95, "rate", "65 intersections")
+    '[95 % CI for 65 intersections at once +9.1 to +25.3]'
+    >>> interval_of_several(0.091, 0.253, 0.95, "rate", "1 clusters")
+    '[95 % CI +9.1 to +25.3]'
+    """
+    at_once = "" if of.startswith("1 ") else f" for {of} at once"
+    return f"[{confidence * 100:.4g} % CI{at_once} {words.signed(low, unit)} to {words.signed(high, unit)}]"
 
 
 def _word(reached: float) -> AlertSeverity:

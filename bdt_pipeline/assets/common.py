@@ -33,6 +33,11 @@ class AuditAssets:
     storage: str | None = None
 
     @property
+    def job(self) -> str:
+        """Name of the job that runs the whole audit."""
+        return f"{self.spec.name}_audit"
+
+    @property
     def tables(self) -> str:
         """Key of the resource that stores tables."""
         return f"{self.spec.name}_tables"
@@ -84,6 +89,28 @@ class AuditAssets:
         """
         engine = getattr(context.resources, self.engine)
         return effective_spec(self.spec, {**context.op_execution_context.op_config, "engine": engine})
+
+    def spec_of_run(self, run: dg.DagsterRun) -> AuditSpec:
+        """The specification with what a run's configuration changes, whichever asset it was given to.
+
+        Raises
+        ------
+        SpecError
+            When the values do not make a valid specification.
+        """
+        spec = self.spec.to_dict()
+        changed: dict[str, Any] = {}
+        run_config: dict[str, Any] = dict(run.run_config)
+        ops: dict[str, Any] = run_config.get("ops", {})
+        for op, settings in ops.items():
+            if not op.startswith(f"{self.spec.name}__"):
+                continue
+            for key, value in settings.get("config", {}).items():
+                if key in spec and not isinstance(spec[key], dict):
+                    changed[key] = value
+                elif key in spec and value is not None:  # an asset exists for its section: it cannot be switched off
+                    changed[key] = {**spec[key], **value}
+        return effective_spec(self.spec, changed)
 
     @property
     def partitions(self) -> dg.PartitionsDefinition[Any] | None:

@@ -9,7 +9,7 @@ from upath import UPath
 from bdt_pipeline.assets import views
 from bdt_pipeline.assets.common import AuditAssets
 from bdt_pipeline.assets.results import assets_of
-from bdt_pipeline.resources.config import clear_failures, effective_spec
+from bdt_pipeline.resources.config import clear_failures
 from bdt_pipeline.resources.storage import storage_root, write_folder
 
 _OUTPUT = dg.Field(
@@ -39,13 +39,12 @@ def bias_report(audit: AuditAssets) -> dg.AssetsDefinition:
         freshness_policy=None if hours is None else dg.FreshnessPolicy.time_window(timedelta(hours=hours)),
     )
     def asset(context: dg.AssetExecutionContext, **inputs: Any) -> dg.MaterializeResult[Any]:
-        config = dict(context.op_execution_context.op_config)
-        output = config.pop("output")
+        output = context.op_execution_context.op_config["output"]
         from bdt_core.findings import AuditFindings  # not when definitions load
 
         with clear_failures():
             findings = AuditFindings.of({result: inputs[name] for result, name in taken.items()})
-            document = audit.stages.build_document(findings, effective_spec(audit.spec, config))
+            document = audit.stages.build_document(findings, audit.spec_of_run(context.run))
             folder = UPath(output) if output else _own_folder(context, audit)
             files = write_folder(folder, lambda local: audit.stages.write_reports(document, local))
         return dg.MaterializeResult(value=document, metadata=views.report(document, files))

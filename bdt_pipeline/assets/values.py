@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from bdt_core.clustering.clusters import Clusters
     from bdt_core.fairness.declared_groups import GroupCounts, GroupMetrics, GroupScores
     from bdt_core.history import History
-    from bdt_core.local_bias.finding import LocalBias
+    from bdt_core.local_bias.results import LocalBias
     from bdt_core.mitigation import Mitigation
     from bdt_core.significance.clusters import ClusterSignificance
     from bdt_core.significance.features import FeatureDifferences

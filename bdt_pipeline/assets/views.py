@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from bdt_core.report.printed import AnyDocument
     from bdt_core.spec import Source
     from bdt_core.table.rows import Rows
+    from bdt_core.verdict import LimitResult
     from bdt_pipeline.assets.values import Clusters, ClusterSignificance, DataFrame, FeatureDifferences
 
 Metadata = dict[str, Any]
@@ -253,6 +254,7 @@ def report(document: dict[str, Any], files: Mapping[str, UPath]) -> Metadata:
     }
 
 
+_JUDGED = ("group", "slice", "cluster", "higher", "lower", "groups_judged", "slices_tested", "clusters_tested")
 _PLOTTED = ("limit", "minimum", "maximum", "difference", "value", "low", "high", "p_value")
 
 
@@ -267,6 +269,24 @@ def gate_metadata(document: dict[str, Any]) -> Metadata:
             ["check", "verdict", "limit", "found", "low", "high", "why"], [_limit_row(one, unit) for one in limits]
         ),
         **_severity(document),
+    }
+
+
+def limit_metadata(one: LimitResult) -> Metadata:
+    """One limit: its numbers plot over time."""
+    found = one.to_dict()
+    if one.kind == "metric":
+        found["group"] = one.group or "all groups"
+    judged = {name.replace("_", " "): found[name] for name in _JUDGED if found.get(name) is not None}
+    return {
+        "verdict": one.verdict,
+        "severity": one.severity or "none",
+        **judged,
+        **({} if "left_out" not in found else {"not judged": listed(found["left_out"])}),
+        **numbers(
+            **{name: _number(found.get(name)) for name in _PLOTTED},
+            **{"smallest value that would have shown": one.smallest_visible},
+        ),
     }
 
 
@@ -287,6 +307,7 @@ def _limit_row(one: dict[str, Any], unit: words.Unit) -> list[str]:
                    if one[key] is not None]  # fmt: skip
         shown = [" and ".join(allowed), *(words.number(_number(one[name])) for name in ("value", "low", "high"))]
     else:
+        unit = words.limit_unit(one["kind"], unit)
         shown = [
             words.size(one["limit"], unit),
             *(words.signed(one[name], unit) for name in ("difference", "low", "high")),

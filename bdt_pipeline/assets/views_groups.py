@@ -10,10 +10,8 @@ from bdt_core import words
 from bdt_pipeline.assets.views import Metadata, listed, numbers, table_of
 
 if TYPE_CHECKING:
-    from bdt_core.verdict import MetricLimitResult
     from bdt_pipeline.assets.values import GroupCounts, GroupMetrics, GroupScores
 
-_RATES = ("selection_rate", "true_positive_rate", "false_positive_rate", "positive_predictive_value", "accuracy")
 _SHOWN = 50
 
 
@@ -79,30 +77,11 @@ def scores(found: GroupScores) -> Metadata:
     }
 
 
-def limit(one: MetricLimitResult) -> Metadata:
-    """One limit on a metric: its numbers plot over time."""
-    return {
-        "verdict": one.verdict,
-        "severity": one.severity or "none",
-        "group": one.group or "all groups",
-        "groups judged": one.groups_judged,
-        "not judged": listed(one.left_out),
-        **numbers(
-            value=one.value,
-            low=one.low,
-            high=one.high,
-            minimum=one.minimum,
-            maximum=one.maximum,
-            p_value=one.p_value,
-            **{"smallest value that would have shown": one.smallest_visible},
-        ),
-    }
-
-
 def _rates(one: Any, min_rows: int) -> dg.MarkdownMetadataValue:
     from bdt_core.fairness.metric_results import group_name
+    from bdt_core.metrics import shown_rates
 
-    rates = [metric for name in _RATES for metric in one.metrics.metrics if metric.name == name]
+    rates = [metric for name in shown_rates() for metric in one.metrics.metrics if metric.name == name]
     rows = []
     for i in sorted(range(len(one.groups)), key=lambda i: -one.rows[i])[:_SHOWN]:
         shown = [words.percent(rate.estimate[i]) if one.rows[i] >= min_rows else words.NOTHING for rate in rates]

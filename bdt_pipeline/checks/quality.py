@@ -6,12 +6,11 @@ from typing import Any
 
 import dagster as dg
 
-from bdt_core.spec import AuditSpec
 from bdt_pipeline.assets.common import AuditAssets
 from bdt_pipeline.assets.large_tables import is_large_source
 from bdt_pipeline.assets.values import AuditTable, DataFrame
 from bdt_pipeline.assets.views import table_of
-from bdt_pipeline.resources.config import clear_failures, effective_spec
+from bdt_pipeline.resources.config import clear_failures
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ def _raw_quality(audit: AuditAssets) -> dg.AssetChecksDefinition:
         from bdt_pipeline.checks.rules import raw_rules, with_marks
 
         with clear_failures():
-            spec = spec_of_run(context, audit)
+            spec = audit.spec_of_run(context.run)
         # Of a table that was left at its source the beginning is looked at; the rest is checked when it is read.
         source: Any = raw_data
         table = source.beginning(spec.large_rows) if is_large_source(source) else source
@@ -89,7 +88,7 @@ def _validated_quality(audit: AuditAssets) -> dg.AssetChecksDefinition:
 
         most = validated_data.spec.large_rows
         table = validated_data.sample(most) if validated_data.is_large else validated_data.in_memory()
-        rows = _evaluated(table.audited, list(validated_rules(table, spec_of_run(context, audit))))
+        rows = _evaluated(table.audited, list(validated_rules(table, audit.spec_of_run(context.run))))
         features = table.names("feature")
         leaks = find_leaks(table.audited, features, table.spec)
         rows["no_leaks"] = [(one, leaks.get(one, "no"), "no leak", one not in leaks) for one in features]
@@ -155,19 +154,3 @@ def _results(
                 ),
             },
         )
-
-
-def spec_of_run(context: dg.AssetCheckExecutionContext, audit: AuditAssets) -> AuditSpec:
-    """The specification with what this run's configuration changes, whichever asset it was given to."""
-    changed: dict[str, Any] = {}
-    spec = audit.spec.to_dict()
-    run_config: dict[str, Any] = dict(context.run.run_config)
-    ops: dict[str, Any] = run_config.get("ops", {})
-    for op, settings in ops.items():
-        if op.startswith(f"{audit.spec.name}__"):
-            for key, value in settings.get("config", {}).items():
-                if key in spec:
-                    changed[key] = (
-                        {**spec[key], **value} if isinstance(spec[key], dict) and isinstance(value, dict) else value
-                    )
-    return effective_spec(audit.spec, changed)

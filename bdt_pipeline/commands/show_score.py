@@ -11,14 +11,8 @@ from typing import Any
 
 from bdt_core import words
 from bdt_core.errors import SpecError, did_you_mean
-from bdt_core.fairness.score_calculator import (
-    PARTS,
-    BiasScore,
-    PartName,
-    bias_score_from_rates,
-    factors,
-    severity_of,
-)
+from bdt_core.fairness.score_calculator import bias_score_from_rates
+from bdt_core.fairness.score_parts import PARTS, BiasScore, PartName, factors, severity_of
 
 _WIDTH = 100
 _COLUMNS: dict[str, PartName] = {

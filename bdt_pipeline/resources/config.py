@@ -74,6 +74,17 @@ def clear_failures(unusable: Callable[[str], None] | None = None) -> Iterator[No
         raise dg.Failure(description=str(error), allow_retries=False) from None
 
 
+def reason_of(failure: Any) -> str | None:
+    """What a failed step says for people, if it does: see `clear_failures`.
+
+    Parameters
+    ----------
+    failure : StepFailureData
+    """
+    told = failure.user_failure_data
+    return str(told.description) if told is not None and told.description else None
+
+
 def _field(info: Any, value: Any) -> dg.Field:
     """One key with its default and description."""
     inner = _section(info.annotation)
@@ -122,12 +133,26 @@ def _config_type(annotation: Any) -> Any:
 
 def _any_of(models: Sequence[type[BaseModel]]) -> dg.Shape:
     """Keys of any of several sections; which of them belong together, the specification checks."""
+    found: dict[str, list[Any]] = {}
+    for model in models:
+        for name, info in model.model_fields.items():
+            found.setdefault(name, []).append(info)
     fields = {
-        name: dg.Field(_config_type(info.annotation), is_required=False, description=info.description)
-        for model in models
-        for name, info in model.model_fields.items()
+        name: dg.Field(
+            _config_type(_one_of([info.annotation for info in several])),
+            is_required=False,
+            description=" ".join(dict.fromkeys(str(info.description) for info in several)),
+        )
+        for name, several in found.items()
     }
     return dg.Shape(fields)  # type: ignore[no-untyped-call]
+
+
+def _one_of(annotations: Sequence[Any]) -> Any:
+    """The type of a key that several sections have: choices of all of them, else as the first has it."""
+    if all(get_origin(one) is Literal for one in annotations):
+        return Literal[tuple(dict.fromkeys(choice for one in annotations for choice in get_args(one)))]
+    return annotations[0]
 
 
 def _bare(annotation: Any) -> Any:

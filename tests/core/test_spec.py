@@ -223,3 +223,41 @@ def test_a_day_may_stand_in_yaml_with_and_without_quotation_marks(tmp_path):
             f"partition_by: {{time: daily, start: {written}}}\n"
         )
         assert load_spec(file).partition_by.start == "2026-01-01"
+
+
+@pytest.mark.parametrize(
+    ("limit", "told"),
+    [
+        (
+            "{check: worst_cluster, max_difference: .nan}",
+            "(line 4): expected a number, found nan",
+        ),
+        ("{check: worst_slice, max_difference: .inf}", "gate.0.max_difference (line 4): expected a number, found inf"),
+        ("{metric: DI, facet: sex, min: true}", "gate.0.min (line 4): expected a number, found true"),
+        ("{metric: DI, facet: sex, max: -.inf}", "gate.0.max (line 4): expected a number, found -inf"),
+        ("{metric: DI, facet: sex, max: 1, max: 9}", 'line 4: the key "max" stands twice, first in line 4'),
+    ],
+)
+def test_a_limit_that_limits_nothing_is_an_error_with_its_line(tmp_path: Path, limit: str, told: str):
+    file = tmp_path / "loans.yaml"
+    file.write_text(f"name: loans\nsource: {{path: loans.csv}}\nbias_variable: {{column: error}}\ngate: [{limit}]\n")
+    with pytest.raises(SpecError) as error:
+        load_spec(file)
+    assert told in str(error.value)
+
+
+def test_a_section_that_stands_twice_is_an_error(tmp_path: Path):
+    """The second would silently win: a gate below another gate."""
+    file = tmp_path / "loans.yaml"
+    file.write_text("name: loans\ngate: []\nsource: {path: loans.csv}\ngate:\n  - check: any_cluster\n")
+    with pytest.raises(SpecError, match=r'line 4: the key "gate" stands twice, first in line 2; keep one of them'):
+        load_spec(file)
+
+
+def test_what_an_anchor_repeats_does_not_stand_twice(tmp_path: Path):
+    file = tmp_path / "loans.yaml"
+    file.write_text(
+        "name: loans\nsource: {path: loans.csv}\nbias_variable: {column: error}\n"
+        "gate: [&one {check: any_cluster, max_difference: 0.1}, {<<: *one, max_difference: 0.2}]\n"
+    )
+    assert [one.max_difference for one in load_spec(file).gate] == [0.1, 0.2]

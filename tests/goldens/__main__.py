@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sys
 
-from tests.goldens.frozen import FOLDER, differences, golden_names, made, same_arithmetic
+from tests.goldens.frozen import FOLDER, VERSIONS, differences, golden_names, made, same_arithmetic, versions
 
 
 def main(names: list[str]) -> None:
@@ -23,6 +24,8 @@ def main(names: list[str]) -> None:
                 changed = [] if frozen is None else differences(frozen, content, is_json=golden.suffix == ".json")
                 print("\n  ".join([f"{file} is {'new' if frozen is None else 'written anew'}", *changed]))
                 golden.write_bytes(content)
+    if not names:
+        VERSIONS.write_text(json.dumps(versions(), indent=2) + "\n")
 
 
 if __name__ == "__main__":

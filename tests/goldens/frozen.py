@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import multiprocessing
 import os
+import platform
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from difflib import unified_diff
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +29,8 @@ from bdt_pipeline.cli import app
 from tests.goldens.audits import AUDITS, GATES, GoldenAudit
 
 FOLDER = Path(__file__).parent
+VERSIONS = FOLDER / "made_with.txt"
+LAST_DIGITS = 1e-9
 _ABSENT = "(nothing)"
 
 _ARITHMETIC = {
@@ -71,10 +76,27 @@ def made(name: str) -> dict[str, bytes]:
         return _gate_result(name.removesuffix(".gate")) if name.endswith(".gate") else _reports(name)
 
 
-def differences(old: bytes, new: bytes, *, is_json: bool) -> list[str]:
-    """Where two goldens differ: one line per path into the document, or per line of a text."""
+def versions() -> dict[str, str]:
+    """What the last digits of a golden depend on, besides the code: the processor's kind and the packages."""
+    packages = {name: metadata.version(name) for name in ("numpy", "scipy", "pandas", "scikit-learn", "numba")}
+    return {"machine": platform.machine().lower(), **packages}
+
+
+def is_to_the_byte() -> bool:
+    """Whether goldens were made with what is here; elsewhere the last digits of numbers may differ."""
+    frozen: dict[str, str] = json.loads(VERSIONS.read_text())
+    return frozen == versions()
+
+
+def differences(old: bytes, new: bytes, *, is_json: bool, tolerance: float = 0.0) -> list[str]:
+    """Where two goldens differ: one line per path into the document, or per line of a text.
+
+    With a tolerance, numbers may differ by so much of themselves, and bytes that hold equal data may.
+    """
     if is_json:
-        changed = list(_changed(json.loads(old), json.loads(new), "$"))
+        changed = list(_changed(json.loads(old), json.loads(new), "$", tolerance))
+        if tolerance:
+            return changed
         return changed or ["the bytes differ, though not the data: order of keys, spaces, or how numbers are written"]
     told = unified_diff(old.decode().splitlines(), new.decode().splitlines(), "golden", "now", lineterm="", n=0)
     return list(told)
@@ -128,14 +150,17 @@ def write_table(frame: pd.DataFrame, file: str) -> None:
         frame.to_csv(file, index=False)
 
 
-def _changed(old: Any, new: Any, path: str) -> Iterator[str]:
+def _changed(old: Any, new: Any, path: str, tolerance: float) -> Iterator[str]:
     if isinstance(old, dict) and isinstance(new, dict):
         for key in sorted({*old, *new}):
-            yield from _changed(old.get(key, _ABSENT), new.get(key, _ABSENT), f"{path}.{key}")
+            yield from _changed(old.get(key, _ABSENT), new.get(key, _ABSENT), f"{path}.{key}", tolerance)
     elif isinstance(old, list) and isinstance(new, list):
         for i in range(max(len(old), len(new))):
             pair = (x[i] if i < len(x) else _ABSENT for x in (old, new))
-            yield from _changed(*pair, f"{path}[{i}]")
+            yield from _changed(*pair, f"{path}[{i}]", tolerance)
+    elif tolerance and isinstance(old, float) and isinstance(new, float):
+        if not math.isclose(old, new, rel_tol=tolerance, abs_tol=tolerance):
+            yield f"{path}: {_short(old)} -> {_short(new)}"
     elif type(old) is not type(new) or old != new:
         yield f"{path}: {_short(old)} -> {_short(new)}"
 

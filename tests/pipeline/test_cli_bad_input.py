@@ -137,7 +137,7 @@ def test_an_unexpected_error_is_one_line_with_a_way_to_the_traceback(
         raise ZeroDivisionError("a defect\nwith more")
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("bdt_core.audit.divide", broken)
+    monkeypatch.setattr("bdt_core.shards.opening.divide", broken)
     arguments = ["audit", str(loans_file), *COLUMN, "--exclude", "person_id"]
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 2

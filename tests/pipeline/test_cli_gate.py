@@ -96,6 +96,35 @@ def test_one_audit_gives_the_report_and_every_form(
     assert finding["severity"] in {"minor", "major", "critical", "blocker"}
 
 
+@pytest.mark.parametrize(
+    ("changes", "check"),
+    [
+        ({"slices": {"max_difference": 0.05}}, "worst_slice"),
+        ({"local_bias": {"group": "sex", "n_clusters": 2, "max_gap": 0.05}}, "local_bias"),
+    ],
+)
+def test_a_limit_that_a_section_sets_shuts_the_gate_and_its_line_is_named(
+    gate: Callable[..., Result],
+    spec_file: Callable[..., Path],
+    loans_file: Path,
+    changes: dict[str, Any],
+    check: str,
+) -> None:
+    frame = pd.read_csv(loans_file)
+    frame.loc[frame["sex"] == "m", "approved"] = frame["repaid"]  # right about every man
+    frame.to_csv(loans_file, index=False)
+    path = spec_file(PARITY, groups={"facets": []}, **changes)
+    result = gate(path, "--format", "github")
+    assert result.exit_code == 1
+    (key,) = changes[next(iter(changes))].keys() & {"max_difference", "max_gap"}
+    line = next(i for i, one in enumerate(path.read_text().splitlines(), start=1) if one.strip() == f"{key}: 0.05")
+    holds, fails = result.stdout.splitlines()
+    assert holds.startswith("::notice")
+    assert ",line=2," in holds
+    assert fails.startswith("::error")
+    assert f",line={line},title=Bias gate loans%3A Fail%3A {check}::" in fails
+
+
 def test_a_form_goes_into_a_file_and_the_verdict_onto_the_screen(
     gate: Callable[..., Result], spec_file: Callable[..., Path], tmp_path: Path
 ) -> None:

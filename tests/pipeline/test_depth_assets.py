@@ -61,20 +61,69 @@ def test_the_assets_hold_what_the_plain_method_finds(
         assert len(event.asset_materialization.metadata) > 2
 
 
-def test_the_worst_intersection_is_checked_and_stops_nothing(
-    loans_file: Path, make_spec: Make, instance: dg.DagsterInstance, run_audit: Any
+@pytest.mark.parametrize("changes", [
+    {"gate": [{"check": "worst_slice", "max_difference": 0.02}]},
+    {"gate": [], "slices": {"max_difference": 0.02}},
+])  # fmt: skip
+def test_a_limit_on_intersections_is_judged_where_it_is_and_stops_at_the_gate(
+    loans_file: Path, make_spec: Make, instance: dg.DagsterInstance, run_audit: Any, changes: dict[str, Any]
 ) -> None:
     """The young in the north and south are harmed by 40 points."""
-    spec = make_spec(loans_file, gate=[], slices={"max_difference": 0.02})
-    result = run_audit(spec, instance)
-    (check,) = [one for one in result.get_asset_check_evaluations() if one.check_name == "worst_slice"]
+    result = run_audit(make_spec(loans_file, **changes), instance)
+    check, gate = checks_of(result, "worst_slice", "bias_gate")
     assert (check.passed, check.severity, check.blocking) == (False, dg.AssetCheckSeverity.ERROR, False)
+    assert (gate.passed, gate.severity, gate.blocking) == (False, dg.AssetCheckSeverity.ERROR, True)
     assert "age" in str(check.description)
+    assert check.description == gate.description
     assert check.metadata["severity"].value in ("low", "medium", "high", "critical")
-    assert result.success
-    calm = run_audit(make_spec(loans_file, gate=[], slices={"max_difference": 0.9}), instance)
-    (check,) = [one for one in calm.get_asset_check_evaluations() if one.check_name == "worst_slice"]
-    assert check.passed
+    assert check.metadata["slice"].value == result.output_for_node("loans__bias_report")["gate"][0]["slice"]
+
+
+def test_a_limit_on_intersections_that_holds_passes(
+    loans_file: Path, make_spec: Make, instance: dg.DagsterInstance, run_audit: Any
+) -> None:
+    spec = make_spec(loans_file, gate=[], slices={"max_difference": 0.9, "max_conditions": 1})
+    for check in checks_of(run_audit(spec, instance), "worst_slice", "bias_gate"):
+        assert check.passed
+
+
+def test_without_a_limit_of_the_gate_the_default_is_told_and_stops_nothing(
+    loans_file: Path, make_spec: Make, instance: dg.DagsterInstance, run_audit: Any
+) -> None:
+    check, gate = checks_of(run_audit(make_spec(loans_file, gate=[]), instance), "worst_slice", "bias_gate")
+    assert (check.passed, check.metadata["limit"].value, gate.passed) == (False, 0.05, True)
+
+
+@pytest.mark.parametrize("key", ["gate", "local_bias"])
+def test_a_limit_on_local_bias_is_judged_where_it_is_and_stops_at_the_gate(
+    loans_file: Path, make_spec: Make, instance: dg.DagsterInstance, run_audit: Any, key: str
+) -> None:
+    """Right about every man, wrong about many women."""
+    frame = pd.read_csv(loans_file)
+    frame.loc[frame["sex"] == "m", "approved"] = frame["repaid"]
+    frame.to_csv(loans_file, index=False)
+    places = {"group": "sex", "n_clusters": 2}
+    limit = {"gate": [{"check": "local_bias", "max_gap": 0.02}], "local_bias": places}
+    own = {"gate": [], "local_bias": {**places, "max_gap": 0.02}}
+    spec = make_spec(loans_file, bias_variable=DERIVED, **(limit if key == "gate" else own))
+    check, gate = checks_of(run_audit(spec, instance), "local_gaps", "bias_gate")
+    assert (check.passed, check.severity, check.blocking) == (False, dg.AssetCheckSeverity.ERROR, False)
+    assert (gate.passed, gate.severity) == (False, dg.AssetCheckSeverity.ERROR)
+    assert check.description == gate.description
+    assert check.metadata["higher"].value == "m"
+
+
+def test_what_the_launchpad_says_of_a_limit_holds_for_check_and_gate(
+    loans_file: Path, make_spec: Make, instance: dg.DagsterInstance, run_audit: Any
+) -> None:
+    spec = make_spec(loans_file, gate=[], slices={"max_difference": 0.02, "max_conditions": 1})
+    lenient = run_audit(spec, instance, {"bias_slices": {"slices": {"max_difference": 0.9}}})
+    assert [one.passed for one in checks_of(lenient, "worst_slice", "bias_gate")] == [True, True]
+
+
+def checks_of(result: Any, *names: str) -> list[dg.AssetCheckEvaluation]:
+    found = {one.check_name: one for one in result.get_asset_check_evaluations()}
+    return [found[name] for name in names]
 
 
 def test_what_is_carried_along_does_not_change_the_search(scored: Path, make_spec: Make) -> None:

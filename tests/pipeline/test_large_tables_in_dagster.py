@@ -16,7 +16,7 @@ import pytest
 from upath import UPath
 
 from bdt_core.audit import audit
-from bdt_core.shards import engines as engines_module
+from bdt_core.shards import engine as engine_module
 from bdt_core.shards import opening
 from bdt_core.spec import AuditSpec, parse_spec
 from bdt_pipeline import bias_audit_definitions
@@ -104,7 +104,7 @@ def engines(bucket: str) -> Iterator[dict[Any, Any]]:
 @pytest.fixture(autouse=True)
 def small_shards(monkeypatch: pytest.MonkeyPatch, engines: dict[Any, Any]) -> None:
     monkeypatch.setattr(opening, "_SHARD_ROWS", SHARD_ROWS)
-    monkeypatch.setattr(engines_module, "_engines", engines)
+    monkeypatch.setattr(engine_module, "_engines", engines)
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from bdt_core.inference import adjust_p_values, mid_p_value
-from bdt_core.local_bias.finding import LocalBiasSettings, LocalRows, find_local_bias
+from bdt_core.local_bias import LocalBiasSettings, LocalRows, find_local_bias
 
 ALPHA = 0.05
 

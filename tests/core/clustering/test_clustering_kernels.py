@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from bdt_core.clustering import row_kernels
+from bdt_core.clustering.refine import MAX_PASSES, refine, refine_at_once
 from bdt_core.clustering.split import Block, Layout, Prototypes, Splits, assign, block_statistics, statistics
-from bdt_core.clustering.starts import Sample, draw_sample
-from bdt_core.clustering.two_means import MAX_PASSES, TableRows, refine, refine_at_once
+from bdt_core.clustering.starts import Sample, candidates, draw_sample
 from bdt_core.table.encoding import Encoded
 
 
@@ -201,8 +201,10 @@ def test_a_smaller_sample_is_the_beginning_of_a_larger_one():
     row_kernels.hash_rows(table.numeric.view(np.uint32), table.codes, 0, 20_000, hashes)
 
     def drawn(stop, size):
-        node = TableRows(table, 1000, stop, hashes)
-        return draw_sample(lambda limit: node.candidates(np.uint64(3), limit, size), node.rows, size)
+        def below(limit):
+            return candidates(table, 1000, stop, hashes, np.uint64(3), limit, size)
+
+        return draw_sample(below, stop - 1000, size)
 
     larger, smaller = (drawn(20_000, size) for size in (4000, 500))
     first = larger.first(500)

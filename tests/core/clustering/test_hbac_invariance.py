@@ -13,10 +13,17 @@ from hypothesis import strategies as st
 from bdt_core.clustering import HBAC
 from bdt_core.clustering.grow import grow
 from bdt_core.clustering.outcome import Moments, whole_numbers
+from bdt_core.clustering.rows import (
+    BlockRows,
+    NodeRows,
+    RowsInMemory,
+    content_hashes,
+    row_numbers,
+    varying_columns,
+)
 from bdt_core.clustering.split import Layout
-from bdt_core.clustering.splitters import CompiledSplitter
+from bdt_core.clustering.splitter import CompiledSplitter
 from bdt_core.clustering.starts import SAMPLE_ROWS, draw_sample
-from bdt_core.clustering.two_means import TableRows
 from bdt_core.table.encoding import Encoder
 
 seeds = st.integers(0, 10_000)
@@ -105,18 +112,20 @@ def large(kind: str, rows: int = 30_000):
 
 
 def tree_bytes(frame, y, *, map_blocks=map, block_rows=1 << 16, dtype="float32"):
-    encoder = Encoder.fit(frame, dtype=dtype)
-    splitter = CompiledSplitter(
-        encoder.transform(frame),
+    encoder, table = Encoder.fit_transform(frame, dtype=dtype)
+    block = BlockRows(
+        table,
         whole_numbers(y, "lower"),
+        y,
+        row_numbers(len(y)),
+        content_hashes(table, varying_columns(table), map_blocks),
         Layout.of(encoder),
-        n_init=3,
-        seed=0,
-        map_blocks=map_blocks,
-        block_rows=block_rows,
+        map_blocks,
+        block_rows,
     )
+    splitter = CompiledSplitter(RowsInMemory(block), n_init=3, seed=0)
     nodes = grow(splitter, max_iter=6, min_rows=300, margin=0.0)
-    parts = [splitter.order.tobytes()]
+    parts = [repr(splitter.moments_of_nodes(nodes)).encode(), block.order.tobytes()]
     for node in nodes:
         parts += [node.centre.means.tobytes(), node.centre.modes.tobytes(), repr(node.moments).encode()]
         if node.split:
@@ -169,12 +178,14 @@ def test_copies_of_a_row_do_not_crowd_the_others_out_of_the_sample():
     values = np.zeros(rows)
     values[: 3 * SAMPLE_ROWS] = np.arange(3 * SAMPLE_ROWS)
     encoder = Encoder.fit(values[:, None])
-    y = np.zeros(rows, dtype=np.int32)
-    splitter = CompiledSplitter(encoder.transform(values[:, None]), y, Layout.of(encoder), n_init=1, seed=0)
-    sample = sample_of(TableRows(splitter.table, 0, rows, splitter.hashes))
+    table, y = encoder.transform(values[:, None]), np.zeros(rows)
+    hashes = content_hashes(table, varying_columns(table))
+    block = BlockRows(table, y.astype(np.int32), y, row_numbers(rows), hashes, Layout.of(encoder))
+    sample = sample_of(NodeRows(RowsInMemory(block), (), 1, rows))
     assert len(np.unique(sample.table.numeric)) == len(sample.weights) == SAMPLE_ROWS
     assert not sample.complete
-    distinct = sample_of(TableRows(splitter.table, 3 * SAMPLE_ROWS - 100, rows, splitter.hashes))
+    block.ranges[1] = 3 * SAMPLE_ROWS - 100, rows
+    distinct = sample_of(NodeRows(RowsInMemory(block), (), 1, rows - 3 * SAMPLE_ROWS + 100))
     assert distinct.complete
     assert distinct.weights.sum() == rows - 3 * SAMPLE_ROWS + 100
     assert distinct.weights.max() == rows - 3 * SAMPLE_ROWS

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bdt_core.clustering import HBAC, working
+from bdt_core.clustering import HBAC, sharded
 from bdt_core.clustering.sharded import fit_sharded
 from bdt_core.errors import SpecError
 from bdt_core.shards.engine import LocalEngine
@@ -50,7 +50,7 @@ def test_the_model_is_that_of_rows_in_memory(kind, room):
         found = fit_sharded(model(), train_shards, progress=lambda *done: said.append(done))
         assert found.to_dict() == expected.to_dict()
         assert said[-1] == (5, 5)
-        assert not working._held  # the rows are let go of
+        assert not sharded._held  # the rows are let go of
 
 
 def test_rows_that_were_lost_are_made_again():
@@ -62,7 +62,7 @@ def test_rows_that_were_lost_are_made_again():
 
         class Forgetful(LocalEngine):
             def map(self, function, shards):
-                working._held.clear()
+                sharded._held.clear()
                 return super().map(function, shards)
 
         with Forgetful(1) as forgetful:

@@ -16,7 +16,7 @@ from bdt_core.fairness import (
     read_analysis_config,
     write_analysis,
 )
-from bdt_core.fairness.from_counts import POST_TRAINING, PRE_TRAINING
+from bdt_core.metrics import of_stage
 
 CONFIG = {
     "version": "1.0",
@@ -62,7 +62,7 @@ def test_every_key_that_is_not_used_is_named():
 def test_shape_is_clarifys(analysis, frame):
     document = analysis.analysis
     assert list(document) == ["version", "pre_training_bias_metrics", "post_training_bias_metrics"]
-    for section, names in (("pre_training", PRE_TRAINING), ("post_training", POST_TRAINING)):
+    for section, names in (("pre_training", of_stage("pre_training")), ("post_training", of_stage("post_training"))):
         part = document[f"{section}_bias_metrics"]
         assert (part["label"], part["label_value_or_threshold"]) == ("Target", "1")
         assert list(part["facets"]) == ["Sex", "Age"]

@@ -11,7 +11,7 @@ from scipy.spatial.distance import jensenshannon
 from scipy.stats import entropy
 
 from bdt_core.fairness import Threshold, bias_metrics
-from bdt_core.fairness.from_counts import POST_TRAINING, PRE_TRAINING
+from bdt_core.metrics import of_stage
 
 ADULT = {"Female": (433, 10, 679, 8660), "Male": (2718, 84, 3678, 13900)}
 _NO_PPRED = "nobody with a positive prediction in d and in a"
@@ -61,10 +61,10 @@ def test_printed_figures_and_the_two_signs(adult, name):
 
 
 def test_all_21_are_there(adult):
-    assert len(PRE_TRAINING) + len(POST_TRAINING) == 21
+    assert len(of_stage("pre_training")) + len(of_stage("post_training")) == 21
     assert [one.name for one in adult.metrics if one.kind == "clarify" and one.name != "GE"] == [
-        *PRE_TRAINING,
-        *(name for name in POST_TRAINING if name != "GE"),
+        *of_stage("pre_training"),
+        *(name for name in of_stage("post_training") if name != "GE"),
     ]
     assert adult["CDDL"].only.undefined_reason == "no group column was named to compare within"
     assert "features" in adult["FT"].only.undefined_reason

@@ -8,7 +8,7 @@ import pytest
 
 from bdt_core.errors import SpecError
 from bdt_core.fairness import BiasScore, bias_score, bias_score_from_rates, count_rows
-from bdt_core.fairness.score_calculator import severity_of
+from bdt_core.fairness.score_parts import severity_of
 
 RATES = {
     "true_positive_rates": [0.85, 0.70],

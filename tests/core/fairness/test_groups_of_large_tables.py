@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bdt_core.errors import DataError
-from bdt_core.fairness import declared_groups, drawn_rows, measured_rows
+from bdt_core.fairness import declared_groups, drawn_rows
 from bdt_core.fairness.declared_groups import GroupMetrics, compare_groups, count_groups
 from bdt_core.fairness.drawn_rows import draw_rows
 from bdt_core.spec import parse_spec
@@ -168,7 +168,7 @@ def test_the_same_values_in_other_types_are_drawn_alike():
 
 
 def test_the_flip_test_of_a_large_table_says_on_how_many_rows(monkeypatch):
-    monkeypatch.setattr(measured_rows, "FLIP_ROWS", 900)
+    monkeypatch.setattr(declared_groups, "FLIP_ROWS", 900)
     found = metrics(people(), LARGE)
     assert found.drawn is not None
     assert abs(found.drawn.rows - 900) < 90

@@ -12,14 +12,12 @@ from scipy import stats
 
 from bdt_core.fairness.simultaneous import (
     contrasts_critical_value,
-    difference_limits,
     pairs_critical_value,
     range_of_pairs,
     ratio_limits,
     reference_critical_value,
-    wilson_limits,
 )
-from bdt_core.inference import koopman_interval, newcombe_interval
+from bdt_core.inference import difference_limits, koopman_interval, newcombe_interval, wilson_limits
 
 
 @pytest.mark.parametrize("groups", [2, 3, 5, 20])

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from bdt_core.errors import DataError, SpecError
-from bdt_core.inference import compare_samples, compare_summaries, permutation
-from bdt_core.inference.comparison_of_summaries import drawing_needs_rows
+from bdt_core.inference import compare_samples, compare_summaries, drawing_needs_rows, permutation
 from bdt_core.inference.permutation import MOST_VALUES, permutation_test_of_counts
 from bdt_core.inference.summaries import Centring, Moments, Scale, ValueCounts, look, summarise
 

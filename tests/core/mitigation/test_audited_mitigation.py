@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 from bdt_core.errors import SpecError
 from bdt_core.fairness import bias_metrics
 from bdt_core.mitigation import Mitigation, MitigationSettings, mitigate
-from bdt_core.mitigation.audited import mitigate_audited, settings_of
+from bdt_core.mitigation.stage import mitigate_audited, settings_of
 from bdt_core.spec import AuditSpec, parse_spec
 from bdt_core.table.audit_table import AuditTable
 from bdt_core.table.split import split_rows
@@ -175,6 +176,24 @@ def test_what_the_gate_limits_is_measured_before_and_after() -> None:
     assert impact.after.estimate is not None
     assert impact.before.estimate < 0.8 < impact.after.estimate
     json.dumps(found.to_dict(), allow_nan=False)
+
+
+@pytest.mark.parametrize("metric", ["calibration_difference", "calibration_ratio"])
+def test_a_limit_on_scores_stops_nothing_and_is_named(metric: str) -> None:
+    """Other thresholds leave the scores as they are: there is nothing to measure before and after."""
+    spec = specified(gate=[*GATE, {"metric": metric, "facet": "sex", "min": 0.0, "max": 0.3}])
+    found, without = found_in(loans(), spec), found_in(loans(), specified(gate=GATE))
+    assert found.thresholds == without.thresholds
+    assert [one for one in found.notes if one not in without.notes] == [
+        f"The {metric.replace('_', ' ')} was not measured under other thresholds: it does not come from labels and "
+        "decisions alone."
+    ]
+
+
+def test_a_metric_that_nobody_knows_is_refused() -> None:
+    train, test = (part.frame for part in parts(loans(), specified()))
+    with pytest.raises(SpecError, match='There is no metric "kindness"'):
+        mitigate(train, test, replace(SETTINGS, metrics=("DI", "kindness")))
 
 
 def test_what_is_not_possible_is_said_and_does_not_stop_the_audit() -> None:

@@ -274,6 +274,15 @@ def test_recommendations_by_kind_of_limit(found, given, measured, keeps, told):
         assert one.keeps_limit == keeps
 
 
+def test_a_recommendation_on_scores_says_why_nothing_was_measured(found):
+    settings = dataclasses.replace(found.settings, metrics=("calibration_ratio",))
+    one = recommend(dataclasses.replace(found, settings=settings), [limit("calibration_ratio", minimum=0.8)])[0]
+    assert not one.measured
+    assert one.text == (
+        "Calibration ratio was not measured under other thresholds: it does not come from labels and decisions alone."
+    )
+
+
 def test_a_looser_choice_that_keeps_the_limit_is_offered(compas):
     found = mitigate(*compas, dataclasses.replace(SETTINGS, tolerance=0.02))
     text = recommend(found, [limit(maximum=0.1)])[0].text

@@ -201,7 +201,7 @@ def test_a_shard_of_declared_groups_that_is_deleted_is_named(folder: Path, scrat
     spec = specification(
         folder, bias_variable={"derive": "positive_prediction", "prediction": "wrong"}, protected=["town"]
     )
-    when = When("compare declared groups", lambda: remove(scratch, "source.arrow"))
+    when = When("count declared groups", lambda: remove(scratch, "source.arrow"))
     with pytest.raises(SourceError, match=r"000003\.source\.arrow is gone or damaged"):
         audit(None, spec, progress=when)
     assert list(scratch.iterdir()) == []

@@ -8,14 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bdt_core.slices.blocks import OUTCOME, OneBlock
 from bdt_core.slices.columns import fit_columns, interval_positions, quantile_edges, roundest
 
 N = 1000
 
 
 def fit(values, *, bins=5, max_levels=50, min_rows=10):
-    frame = pd.DataFrame({"x": values})
-    fitted, excluded = fit_columns(frame, ["x"], bins=bins, max_levels=max_levels, min_rows=min_rows)
+    frame = pd.DataFrame({"x": values}).assign(**{OUTCOME: 0.0})
+    fitted, excluded = fit_columns(
+        OneBlock(frame), frame, ["x"], rows=len(frame), bins=bins, max_levels=max_levels, min_rows=min_rows
+    )
     return (fitted[0], fitted[0].codes(frame)) if fitted else excluded[0].reason
 
 
@@ -104,8 +107,7 @@ def test_values_of_any_type(values):
 
 
 def test_rare_levels_and_levels_unseen_in_training_are_other():
-    train = pd.DataFrame({"x": ["a"] * 500 + ["b"] * 495 + ["c"] * 5})
-    (column,), _ = fit_columns(train, ["x"], bins=5, max_levels=50, min_rows=10)
+    column, _ = fit(["a"] * 500 + ["b"] * 495 + ["c"] * 5)
     assert texts(column) == ["x = a", "x = b"]
     assert column.sliced.other_rows == 5
     test = pd.DataFrame({"x": pd.Series(["b", "c", "new", None, "a"], dtype="category")})
@@ -140,5 +142,5 @@ def test_a_million_different_numbers_are_five_bins():
 def test_numbers_that_are_nearly_all_the_largest_are_cut_below_it():
     values = np.full(4_000, 100.0)
     values[:200] = np.arange(200) % 90
-    (column,), _ = fit_columns(pd.DataFrame({"x": values}), ["x"], bins=5, max_levels=50, min_rows=30)
+    column, _ = fit(values, min_rows=30)
     assert [one.text for one in column.sliced.conditions] == ["x <= 89", "x > 89"]

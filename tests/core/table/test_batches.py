@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import io
 import itertools
 import json
 import pickle
@@ -22,8 +23,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from bdt_core.spec import Source
-from bdt_core.table import batches as batches_module
-from bdt_core.table import databases, json_lines, parquet_files, text_files
+from bdt_core.table import parquet_files, text_files
+from bdt_core.table import records as records_module
 from bdt_core.table.batches import open_batches, read_batches
 from bdt_core.table.sources import JOINED, read_table
 
@@ -32,11 +33,9 @@ from bdt_core.table.sources import JOINED, read_table
 def _short_passes() -> Iterator[None]:
     """Few rows at a time in the earlier pass, so that the columns of a small table change within it."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (text_files, json_lines):
-            patch.setattr(module, "_SETTLED_ROWS", 3)
-        patch.setattr(databases, "_ROWS_AT_ONCE", 3)
-        patch.setattr(parquet_files, "_SCANNED", 3)
-        patch.setattr(batches_module, "_PIECE", 4)
+        patch.setattr(text_files, "_BLOCK", 64)
+        for module in (text_files, records_module, parquet_files):
+            patch.setattr(module, "_ROWS_AT_ONCE", 3)
         yield
 
 
@@ -199,7 +198,14 @@ def texts(draw: st.DrawFn) -> tuple[str, str]:
 def test_text(text, batch_rows):
     with TemporaryDirectory() as folder:
         Path(folder, "t.csv").write_text(text[1], encoding="utf-8")
-        assert_same(Source(path=f"{folder}/t.csv", separator=text[0]), batch_rows)
+        whole = assert_same(Source(path=f"{folder}/t.csv", separator=text[0]), batch_rows)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(text_files, "_BLOCK", 1 << 20)  # no row is longer, so that Arrow reads all of them
+            by_arrow = assert_same(Source(path=f"{folder}/t.csv", separator=text[0]), batch_rows)
+    pd.testing.assert_frame_equal(whole, by_arrow)
+    if text[0] == "," and not any(one in text[1] for one in (*UNSIGNED, *TOKENS["long"])):
+        plain = pd.read_csv(io.StringIO(text[1]), low_memory=False).rename(columns=str.strip)
+        pd.testing.assert_frame_equal(whole, plain, check_exact=True)
 
 
 @pytest.mark.parametrize(

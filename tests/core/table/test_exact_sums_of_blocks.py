@@ -13,7 +13,7 @@ from bdt_core.inference.exact_sums import (
     Span,
     exact_sum,
     mean_and_std,
-    mean_and_std_in_blocks,
+    means_and_stds_in_blocks,
     span_of,
     step_of_distances,
     step_of_values,
@@ -33,7 +33,9 @@ def test_any_blocks_give_the_same_to_the_bit(values, seed, n_blocks):
     def count(step):
         return sum(step.count(block) for block in blocks)
 
-    assert mean_and_std_in_blocks(whole, count) == mean_and_std(values)
+    spans = {"values": whole, "nothing": Span()}
+    found = means_and_stds_in_blocks(spans, lambda steps: {name: count(one) for name, one in steps.items()})
+    assert found == {"values": mean_and_std(values), "nothing": (0.0, 0.0)}
     step = step_of_values(whole)
     assert step.total(count(step)) == exact_sum(values)
     distances = step_of_distances(whole)
@@ -42,8 +44,7 @@ def test_any_blocks_give_the_same_to_the_bit(values, seed, n_blocks):
 
 
 def test_of_nothing_and_of_one_value():
-    assert mean_and_std_in_blocks(Span(), lambda step: step.count(np.empty(0))) == (0.0, 0.0)
-    same = np.full(7, -2.5)
-    assert mean_and_std_in_blocks(span_of(same), lambda step: step.count(same)) == (-2.5, 0.0)
+    assert mean_and_std(np.empty(0)) == (0.0, 0.0)
+    assert mean_and_std(np.full(7, -2.5)) == (-2.5, 0.0)
     assert span_of(np.array([-0.0])) == Span(1, 0.0, 0.0)
     assert not math.copysign(1.0, span_of(np.array([-0.0])).low) < 0

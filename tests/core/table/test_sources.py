@@ -70,7 +70,7 @@ BAD = {
     "one_column": (b"a\n1\n2\n", "one column"),
     "repeated_names": (b"a,b,a\n1,2,3\n", "'a' stand there more than once"),
     "ragged": (b"a,b\n1,2\n1,2,3\n", "line 3: 3 columns where the header has 2"),
-    "longer_rows": (b"a,b\n1,2,3\n4,5,6\n", "more columns than the header"),
+    "longer_rows": (b"a,b\n1,2,3\n4,5,6\n", "line 2: 3 columns where the header has 2"),
     "mixed_encodings": (
         "a,b\nJörg,1\n".encode() + "Anaïs,2\n".encode("cp1252"),
         "line 2 is UTF-8, line 3 is not",

@@ -165,6 +165,30 @@ def test_the_order_of_rows_and_columns_does_not_matter(seed, shuffle):
         pd.testing.assert_frame_equal(a.frame, b.frame[a.frame.columns])
 
 
+@pytest.mark.parametrize("distinct", [True, False])
+@pytest.mark.parametrize("method", ["stratified", "hash"])
+def test_rows_in_another_order_are_divided_and_ordered_alike(method, distinct):
+    frame = table()
+    if distinct:
+        frame["age"] = np.random.default_rng(1).normal(size=N)
+    divided = spec(split={"method": method})
+    parts = split_rows(validate(frame, divided), divided.split)
+    for one, other in zip(
+        parts, split_rows(validate(frame.sample(frac=1.0, random_state=2), divided), divided.split), strict=True
+    ):
+        pd.testing.assert_frame_equal(one.frame[one.used], other.frame[other.used])
+
+
+def test_audited_rows_are_those_with_a_bias_variable():
+    frame = table().astype({"label": "float64"})
+    for unknown in (0, 40):
+        frame.loc[: unknown - 1, "label"] = np.nan
+        checked = validate(frame, spec())
+        assert checked.audited_rows == len(checked.y) == N - unknown
+        assert checked.X["age"].tolist() == frame["age"].tolist()[unknown:]
+        assert checked.audited.index.tolist() == list(range(N - unknown))
+
+
 @settings(max_examples=20, deadline=None)
 @given(st.floats(0.1, 0.6), st.integers(0, 100))
 def test_the_split_keeps_every_row_once_and_the_shares(test_size, seed):

@@ -1,0 +1,236 @@
+"""The judge: an evidence meets a limit. Whatever is called a limit is decided, and put into words, here.
+
+An evidence is a value with its interval. The whole interval within the limit passes, the whole interval beyond it
+fails, if the test beside it rejects too; an interval on both sides cannot tell. "Not significant" is not "pass".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, Literal, TypeVar
+
+from scipy.special import ndtri
+
+from bdt_core import words
+from bdt_core.spec import AlertSeverity
+from bdt_core.verdict.words import Verdict, severity_of
+
+Rule = Literal["interval", "point"]
+Of = TypeVar("Of")
+POWER = 0.8
+_LEAST_FIRST: tuple[Verdict, ...] = ("pass", "inconclusive", "fail")
+_BY_THE_VALUE = "(by the value alone; in small groups that often happens by chance)"
+
+
+@dataclass(frozen=True)
+class Tolerated:
+    """The values that a limit tolerates.
+
+    Attributes
+    ----------
+    minimum, maximum : float or None
+        Both ends belong to it; None: no end on this side.
+    rule : {"interval", "point"}
+        point: the value alone decides.
+    """
+
+    minimum: float | None = None
+    maximum: float | None = None
+    rule: Rule = "interval"
+
+    def verdict(self, value: float, low: float | None, high: float | None, *, rejects: bool = True) -> Verdict:
+        """What the limit says of one value with its interval.
+
+        Parameters
+        ----------
+        value : float
+        low, high : float or None
+            None or NaN where the interval is unknown: then nothing can be told.
+        rejects : bool
+            Whether the test beside the interval rejects too; without one, the interval decides.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> limit = Tolerated(maximum=0.05)
+        >>> limit.verdict(0.2, 0.1, 0.3), limit.verdict(0.2, 0.01, 0.3), limit.verdict(0.0, -0.04, 0.04)
+        ('fail', 'inconclusive', 'pass')
+        """
+        if self.rule == "point":
+            return "fail" if self.beyond(value) > 0 else "pass"
+        if low is None or high is None:
+            return "inconclusive"
+        if self.is_beyond(low, high):
+            return "fail" if rejects else "inconclusive"
+        within = (self.minimum is None or low >= self.minimum) and (self.maximum is None or high <= self.maximum)
+        return "pass" if within else "inconclusive"
+
+    def is_beyond(self, low: float, high: float) -> bool:
+        """Whether a whole interval lies on one side beyond the limit."""
+        return (self.minimum is not None and high < self.minimum) or (self.maximum is not None and low > self.maximum)
+
+    def beyond(self, low: float, high: float | None = None) -> float:
+        """How far a value, or the farther end of an interval, lies beyond the limit; negative within."""
+        below = -math.inf if self.minimum is None else self.minimum - low
+        above = -math.inf if self.maximum is None else (low if high is None else high) - self.maximum
+        return max(below, above)
+
+    def severity(self, value: float) -> AlertSeverity | None:
+        """How bad it is that a value lies beyond the limit; None within."""
+        return severity_of(value, self.minimum, self.maximum)
+
+    def in_words(self, write: Callable[[float | None], str] = words.number) -> str:
+        """The tolerated values.
+
+        Examples
+        --------
+        >>> Tolerated(maximum=0.1).in_words(), Tolerated(0.8).in_words(), Tolerated(0.8, 1.25).in_words()
+        ('at most 0.1', 'at least 0.8', '0.8 to 1.25')
+        """
+        if self.minimum is None:
+            return f"at most {write(self.maximum)}"
+        if self.maximum is None:
+            return f"at least {write(self.minimum)}"
+        return f"{write(self.minimum)} to {write(self.maximum)}"
+
+    def allowed(self, write: Callable[[float | None], str] = words.number) -> str:
+        """The same as the middle of a sentence.
+
+        Examples
+        --------
+        >>> Tolerated(maximum=0.1).allowed(), Tolerated(0.8).allowed()
+        ('at most 0.1 is allowed', 'at least 0.8 is required')
+        """
+        if self.minimum is not None and self.maximum is not None:
+            return f"between {write(self.minimum)} and {write(self.maximum)} is allowed"
+        return f"{self.in_words(write)} is {'allowed' if self.minimum is None else 'required'}"
+
+
+@dataclass(frozen=True)
+class Evidence(Generic[Of]):
+    """What was measured of one group, or of all together.
+
+    Attributes
+    ----------
+    of : object
+        The cluster, group, slice or place it was measured of.
+    value : float
+    low, high : float or None
+        Its interval; where several are judged together, one that holds for all of them at once.
+    rejects : bool
+        Whether the test rejects too. At low rates an interval alone errs more often to one side than to the other.
+    """
+
+    of: Of
+    value: float
+    low: float | None
+    high: float | None
+    rejects: bool = True
+
+
+@dataclass(frozen=True)
+class Judgement(Generic[Of]):
+    """What a limit says of several evidences, and the one on which that rests."""
+
+    verdict: Verdict
+    decides: Evidence[Of]
+    severity: AlertSeverity | None
+
+
+def judge(
+    evidence: Sequence[Evidence[Of]], tolerated: Tolerated, *, nearest: Literal["value", "bound"] = "value"
+) -> Judgement[Of]:
+    """Hold evidence against a limit: the severest verdict counts.
+
+    Parameters
+    ----------
+    evidence : sequence of Evidence
+        At least one.
+    tolerated : Tolerated
+    nearest : {"value", "bound"}
+        On which of those with the severest verdict it rests: on the one whose value lies farthest beyond the limit,
+        or on the one of which that is surest: when it fails the nearer end of the interval counts, else the farther.
+
+    Returns
+    -------
+    Judgement
+
+    Examples
+    --------
+    >>> several = [Evidence("a", 0.4, 0.06, 0.7), Evidence("b", 0.3, 0.2, 0.4), Evidence("c", 0.6, 0.0, 0.9)]
+    >>> [judge(several, Tolerated(maximum=0.05), nearest=one).decides.of for one in ("value", "bound")]
+    ['a', 'b']
+    """
+    verdicts = [tolerated.verdict(one.value, one.low, one.high, rejects=one.rejects) for one in evidence]
+
+    def order(i: int) -> tuple[int, float]:
+        one, verdict = evidence[i], verdicts[i]
+        if nearest == "value" or one.low is None or one.high is None:
+            far = tolerated.beyond(one.value)
+        else:
+            far = tolerated.beyond(one.high, one.low) if verdict == "fail" else tolerated.beyond(one.low, one.high)
+        return _LEAST_FIRST.index(verdict), far
+
+    decides = max(range(len(evidence)), key=order)
+    return Judgement(verdicts[decides], evidence[decides], tolerated.severity(evidence[decides].value))
+
+
+def why(
+    judged: Judgement[Of],
+    tolerated: Tolerated,
+    *,
+    interval: str = "interval",
+    sides: tuple[str, str] = ("beyond", "within"),
+) -> str:
+    """Why the verdict is what it is: the end of its sentence.
+
+    Parameters
+    ----------
+    judged : Judgement
+    tolerated : Tolerated
+    interval : str
+        What the interval is called.
+    sides : tuple of str
+        Where the interval lies when it fails, and when it passes.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> limit = Tolerated(maximum=0.05)
+    >>> why(judge([Evidence("a", 0.2, 0.1, 0.3)], limit), limit)
+    'the whole interval is beyond it'
+    """
+    one, verdict = judged.decides, judged.verdict
+    beyond, within = sides
+    if tolerated.rule == "point":
+        return f"the value is {beyond if verdict == 'fail' else within} it {_BY_THE_VALUE}"
+    if verdict != "inconclusive":
+        return f"the whole {interval} is {beyond if verdict == 'fail' else within} it"
+    if one.low is not None and one.high is not None and tolerated.is_beyond(one.low, one.high):
+        return f"the whole {interval} is {beyond} it, but the test does not reject"
+    return f"the {interval} lies on both sides of it"
+
+
+def would_have_shown(smallest: str) -> str:
+    """What is said beside an interval on both sides."""
+    return f" With these rows {smallest} would have shown (80 % power)."
+
+
+def smallest_difference(low: float, high: float, alpha: float) -> float:
+    """The difference that would have been told from none with 80 % power, from the width of an interval at 1 - alpha.
+
+    Examples
+    --------
+    >>> round(smallest_difference(-0.05, 0.15, 0.05), 3)
+    0.143
+    """
+    stretch = 1.0 + float(ndtri(POWER) / ndtri(1.0 - alpha / 2.0))
+    return stretch * (high - low) / 2.0

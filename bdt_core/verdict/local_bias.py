@@ -1,0 +1,197 @@
+"""A limit on local bias: the gaps between groups within clusters against the gap that is tolerated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from scipy.special import ndtri
+
+from bdt_core import words
+from bdt_core.inference import newcombe_interval
+from bdt_core.result import Result
+from bdt_core.spec import AlertSeverity, LocalBiasLimit
+from bdt_core.verdict.judge import Evidence, Judgement, Tolerated, judge, smallest_difference, why, would_have_shown
+from bdt_core.verdict.words import Verdict, interval_of_several, stops
+
+if TYPE_CHECKING:
+    from bdt_core.local_bias.results import HeldOutGap, LocalBias, LocalCluster
+
+_METRICS = {"accuracy": "accuracy", "tpr": "true positive rate", "fpr": "false positive rate", "auc": "AUC"}
+
+
+@dataclass(frozen=True)
+class LocalBiasLimitResult(Result):
+    """What a limit on local bias says.
+
+    Attributes
+    ----------
+    kind : "local_bias"
+    check : "local_bias"
+    cluster : int or None
+        The cluster (of LOGAN) that decides: the one that is surest to be beyond the limit, or whose interval reaches
+        farthest.
+    metric : str or None
+        What is compared between groups.
+    higher, lower : str or None
+        The two groups of the cluster that are compared, as they stand on the test rows.
+    limit : float
+    verdict : str
+    blocks : bool
+    inconclusive : {"warn", "block"}
+    sentence : str
+    difference, low, high : float or None
+        Metric of `higher` less that of `lower` on the test rows. The interval holds for all clusters that were tested
+        at once.
+    confidence : float or None
+    clusters_tested : int
+    p_value : float or None
+        Of this gap alone.
+    smallest_visible : float or None
+        The gap that would have been told from none with 80 % power, among so many clusters.
+    severity : {"low", "medium", "high", "critical"} or None
+        By limit over gap, where that is beyond the limit.
+    """
+
+    kind: Literal["local_bias"]
+    check: Literal["local_bias"]
+    cluster: int | None
+    metric: str | None
+    higher: str | None
+    lower: str | None
+    limit: float
+    verdict: Verdict
+    blocks: bool
+    inconclusive: Literal["warn", "block"]
+    sentence: str
+    difference: float | None
+    low: float | None
+    high: float | None
+    confidence: float | None
+    clusters_tested: int
+    p_value: float | None
+    smallest_visible: float | None
+    severity: AlertSeverity | None
+
+
+@dataclass(frozen=True)
+class _Gap:
+    """Two groups of a cluster, the one ahead on the test rows first."""
+
+    cluster: LocalCluster
+    higher: str | None
+    lower: str | None
+
+
+def judge_local_bias(limit: LocalBiasLimit, found: LocalBias | None) -> LocalBiasLimitResult:
+    """Hold the gaps on the test rows against one limit.
+
+    Parameters
+    ----------
+    limit : LocalBiasLimit
+    found : LocalBias or None
+        None where it was not looked for.
+
+    Returns
+    -------
+    LocalBiasLimitResult
+        By intervals that hold for all tested clusters at once. fail: a significant gap, whichever group is ahead,
+        whose whole interval is beyond the limit. pass: every interval lies within it.
+    """
+    most = limit.max_gap
+    if found is None:
+        return _result(limit, most, "not_testable", "Local bias was not looked for.", None, None, 0)
+    tested = [one for one in found.logan.clusters if one.held_out.status == "tested"]
+    known = [one for one in (_evidence(each, found, len(tested)) for each in tested) if one is not None]
+    if not known:
+        reason = "No cluster has enough test rows of two groups."
+        return _result(limit, most, "not_testable", reason, None, found, len(tested))
+    tolerated = Tolerated(-most, most)  # either group may be behind
+    judged = judge(known, tolerated, nearest="bound")
+    verdict, sentence = judged.verdict, _sentence(judged, most, found, len(tested))
+    untested = [str(one.label) for one in found.logan.clusters if one.held_out.status != "tested"]
+    if verdict == "pass" and untested:
+        verdict = "inconclusive"
+        sentence += f" Yet cluster {', '.join(untested)} had too few test rows of two groups to be tested."
+    return _result(limit, most, verdict, sentence, judged, found, len(tested))
+
+
+def _evidence(one: LocalCluster, found: LocalBias, tested: int) -> Evidence[_Gap] | None:
+    """The gap with an interval for all clusters at once, from the group ahead on the test rows."""
+    gap = one.held_out
+    if gap.gap is None or gap.low is None or gap.high is None:
+        return None
+    low, high = _interval_at_once(one, gap.gap, gap.low, gap.high, found.settings.alpha, tested)
+    if gap.gap < 0:
+        return Evidence(_Gap(one, gap.lower, gap.higher), -gap.gap, -high, -low, bool(gap.significant))
+    return Evidence(_Gap(one, gap.higher, gap.lower), gap.gap, low, high, bool(gap.significant))
+
+
+def _interval_at_once(
+    one: LocalCluster, gap: float, low: float, high: float, alpha: float, tested: int
+) -> tuple[float, float]:
+    """Bonferroni's share: rates from their counts; areas by longer arms, as by normal quantiles (DeLong)."""
+    if tested <= 1:
+        return low, high
+    values = {each.group: each for each in one.test}
+    ahead, behind = values[str(one.held_out.higher)], values[str(one.held_out.lower)]
+    if ahead.events is not None and behind.events is not None:
+        return newcombe_interval(
+            ahead.events, ahead.counted, behind.events, behind.counted, confidence=1.0 - alpha / tested
+        )
+    stretch = float(ndtri(1.0 - alpha / (2.0 * tested)) / ndtri(1.0 - alpha / 2.0))
+    return max(gap - stretch * (gap - low), -1.0), min(gap + stretch * (high - gap), 1.0)
+
+
+def _sentence(judged: Judgement[_Gap], most: float, found: LocalBias, tested: int) -> str:
+    one = judged.decides
+    interval = interval_of_several(one.low, one.high, 1.0 - found.settings.alpha, "rate", f"{tested} clusters")
+    told = (
+        f"Cluster {one.of.cluster.label}: {_METRICS[found.settings.metric]} of {one.of.higher} is higher than that of "
+        f"{one.of.lower} by {words.size(one.value, 'rate')} {interval}; at most {words.size(most, 'rate')} is allowed, "
+        f"and {why(judged, Tolerated(-most, most))}."
+    )
+    visible = _visible(one, found, tested)
+    if judged.verdict != "inconclusive" or visible is None:
+        return told
+    return told + would_have_shown(f"a gap of {words.size(visible, 'rate')}")
+
+
+def _visible(one: Evidence[_Gap], found: LocalBias, tested: int) -> float | None:
+    if one.low is None or one.high is None:
+        return None
+    return smallest_difference(one.low, one.high, found.settings.alpha / tested)
+
+
+def _result(
+    limit: LocalBiasLimit,
+    most: float,
+    verdict: Verdict,
+    sentence: str,
+    judged: Judgement[_Gap] | None,
+    found: LocalBias | None,
+    tested: int,
+) -> LocalBiasLimitResult:
+    one = judged.decides if judged else None
+    gap: HeldOutGap | None = one.of.cluster.held_out if one else None
+    return LocalBiasLimitResult(
+        kind="local_bias",
+        check=limit.check,
+        cluster=one.of.cluster.label if one else None,
+        metric=found.settings.metric if found else None,
+        higher=one.of.higher if one else None,
+        lower=one.of.lower if one else None,
+        limit=most,
+        verdict=verdict,
+        blocks=stops(verdict, limit.inconclusive),
+        inconclusive=limit.inconclusive,
+        sentence=sentence,
+        difference=one.value if one else None,
+        low=one.low if one else None,
+        high=one.high if one else None,
+        confidence=1.0 - found.settings.alpha if found else None,
+        clusters_tested=tested,
+        p_value=gap.p_value if gap else None,
+        smallest_visible=_visible(one, found, tested) if one and found else None,
+        severity=judged.severity if judged else None,
+    )

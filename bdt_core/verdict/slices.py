@@ -1,0 +1,177 @@
+"""A limit on intersections: the worst of all that were tested against the difference that is tolerated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from bdt_core import words
+from bdt_core.inference import interval_at_once
+from bdt_core.inference.summaries import ValueCounts
+from bdt_core.result import Result
+from bdt_core.spec import AlertSeverity, SliceLimit
+from bdt_core.table.rows import Rows
+from bdt_core.table.summaries import mean_and_sd, summarise_bias_variable
+from bdt_core.verdict.clusters import default_limit
+from bdt_core.verdict.judge import Evidence, Judgement, Tolerated, judge, smallest_difference, why, would_have_shown
+from bdt_core.verdict.words import Verdict, interval_of_several, stops
+
+if TYPE_CHECKING:
+    from bdt_core.slices.results import Slice, Slices
+
+NOT_SEARCHED = "intersections were not searched"
+
+
+@dataclass(frozen=True)
+class SliceLimitResult(Result):
+    """What a limit on intersections says.
+
+    Attributes
+    ----------
+    kind : "slice"
+    check : "worst_slice"
+    slice : str or None
+        The intersection that decides: the one that is surest to be beyond the limit, or whose interval reaches
+        farthest.
+    limit : float
+        In units of the bias variable.
+    verdict : str
+    blocks : bool
+    inconclusive : {"warn", "block"}
+    sentence : str
+    difference, low, high : float or None
+        Slice less everybody else, harm counted as positive, on the test rows. The interval holds for all slices that
+        were tested at once.
+    confidence : float or None
+    slices_tested : int
+    p_value : float or None
+        Of this slice alone.
+    smallest_visible : float or None
+        The difference that would have been told from none with 80 % power, among so many slices.
+    severity : {"low", "medium", "high", "critical"} or None
+        By limit over difference, where that is beyond the limit.
+    """
+
+    kind: Literal["slice"]
+    check: Literal["worst_slice"]
+    slice: str | None
+    limit: float
+    verdict: Verdict
+    blocks: bool
+    inconclusive: Literal["warn", "block"]
+    sentence: str
+    difference: float | None
+    low: float | None
+    high: float | None
+    confidence: float | None
+    slices_tested: int
+    p_value: float | None
+    smallest_visible: float | None
+    severity: AlertSeverity | None
+
+
+def judge_slices(limit: SliceLimit, found: Slices | None, default: float) -> SliceLimitResult:
+    """Hold the intersections that were tested against one limit.
+
+    Parameters
+    ----------
+    limit : SliceLimit
+    found : Slices or None
+        None where none were searched.
+    default : float
+        What is tolerated where the limit names nothing: that of clusters.
+
+    Returns
+    -------
+    SliceLimitResult
+        By intervals that hold for all tested intersections at once. fail: one that is significantly worse, and whose
+        whole interval is beyond the limit. pass: every interval lies within it.
+    """
+    most = default if limit.max_difference is None else limit.max_difference
+    if found is None or not found.tests:
+        reason = NOT_SEARCHED if found is None else found.reason or "none has enough test rows"
+        return _result(limit, most, "not_testable", f"No intersection was tested: {reason}.", None, found)
+    known = [one for one in (_evidence(each, found) for each in found.slices) if one is not None]
+    if not known:
+        return _result(limit, most, "not_testable", "No intersection has enough test rows.", None, found)
+    tolerated = Tolerated(maximum=most)
+    judged = judge(known, tolerated, nearest="bound")
+    verdict, sentence = judged.verdict, _sentence(judged, tolerated, found)
+    untested = sum(one.status != "tested" for one in found.slices)
+    if verdict == "pass" and untested:
+        verdict = "inconclusive"
+        sentence += f" Yet {untested} intersection{'s' * (untested > 1)} had too few test rows to be tested."
+    return _result(limit, most, verdict, sentence, judged, found)
+
+
+def default_limit_of(test: Rows) -> float:
+    """The difference from everybody else that is tolerated where no limit names one, from the test rows."""
+    summary = summarise_bias_variable(test)
+    two_valued = isinstance(summary, ValueCounts) and summary.present.size <= 2
+    return default_limit(two_valued, mean_and_sd(summary)[1])
+
+
+def _evidence(one: Slice, found: Slices) -> Evidence[Slice] | None:
+    """Difference and interval for all slices at once, with harm counted as positive."""
+    interval = interval_at_once(one.comparison, found.tests)
+    if one.comparison.difference is None or interval is None:
+        return None
+    low, high = interval
+    if found.better == "higher":
+        return Evidence(one, -one.comparison.difference, -high, -low, bool(one.significant))
+    return Evidence(one, one.comparison.difference, low, high, bool(one.significant))
+
+
+def _sentence(judged: Judgement[Slice], tolerated: Tolerated, found: Slices) -> str:
+    one, unit = judged.decides, _unit(judged.decides.of)
+    interval = interval_of_several(one.low, one.high, 1.0 - found.alpha, unit, f"{found.tests} intersections")
+    told = (
+        f"{one.of.name}: {words.size(one.value, unit)} {'worse' if one.value >= 0 else 'better'} than everybody else "
+        f"{interval}; {tolerated.allowed(lambda x: words.size(x, unit))}, and "
+        f"{why(judged, tolerated, sides=('above', 'below'))}."
+    )
+    visible = _visible(one, found)
+    if judged.verdict != "inconclusive" or visible is None:
+        return told
+    return told + would_have_shown(f"a difference of {words.size(visible, unit)}")
+
+
+def _unit(one: Slice) -> words.Unit:
+    """Whether the mean is a rate: that of a variable whose values are 0 and 1."""
+    found = one.comparison
+    return "rate" if found.events_a is not None and found.mean_a == found.events_a / found.n_a else "value"
+
+
+def _visible(one: Evidence[Slice], found: Slices) -> float | None:
+    if one.low is None or one.high is None:
+        return None
+    return smallest_difference(one.low, one.high, found.alpha / found.tests)
+
+
+def _result(
+    limit: SliceLimit,
+    most: float,
+    verdict: Verdict,
+    sentence: str,
+    judged: Judgement[Slice] | None,
+    found: Slices | None,
+) -> SliceLimitResult:
+    one = judged.decides if judged else None
+    return SliceLimitResult(
+        kind="slice",
+        check=limit.check,
+        slice=one.of.name if one else None,
+        limit=most,
+        verdict=verdict,
+        blocks=stops(verdict, limit.inconclusive),
+        inconclusive=limit.inconclusive,
+        sentence=sentence,
+        difference=one.value if one else None,
+        low=one.low if one else None,
+        high=one.high if one else None,
+        confidence=None if found is None else 1.0 - found.alpha,
+        slices_tested=0 if found is None else found.tests,
+        p_value=one.of.comparison.p_value if one else None,
+        smallest_visible=_visible(one, found) if one and found else None,
+        severity=judged.severity if judged else None,
+    )

@@ -1,0 +1,151 @@
+"""One check per limit, on the asset it is about: it says what is wrong where it is; only the gate stops anything."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import dagster as dg
+
+from bdt_core import words
+from bdt_core.spec import AnyLimit, AuditSpec, LocalBiasLimit, MetricLimit, SliceLimit
+from bdt_pipeline.assets.common import AuditAssets
+from bdt_pipeline.assets.views import limit_metadata
+from bdt_pipeline.resources.config import clear_failures
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """An asset whose limits are checked.
+
+    Attributes
+    ----------
+    asset : str
+    takes : tuple of str
+        What the judge is given.
+    kind : type
+        Limits of the gate that are about it.
+    default : limit or None
+        What it is held against when the gate has none of them.
+    """
+
+    asset: str
+    takes: tuple[str, ...]
+    kind: type[MetricLimit | SliceLimit | LocalBiasLimit]
+    default: AnyLimit | None
+
+    def limits(self, spec: AuditSpec) -> dict[str, AnyLimit]:
+        """Limits by the names of their checks, in the order of the gate."""
+        found: Sequence[AnyLimit] = [one for one in spec.limits if isinstance(one, self.kind)]
+        return check_names(found or ([] if self.default is None else [self.default]))
+
+
+_SEVERAL = (
+    _Judged("group_metrics", ("group_metrics", "bias_score"), MetricLimit, None),
+    _Judged("bias_slices", ("bias_slices", "test_data"), SliceLimit, SliceLimit()),
+    _Judged("local_bias", ("local_bias",), LocalBiasLimit, LocalBiasLimit()),
+)
+
+
+def limit_checks(audit: AuditAssets) -> list[dg.AssetChecksDefinition]:
+    """Checks on group metrics, intersections and local bias: ERROR where a limit fails, WARN where nobody can tell.
+
+    Intersections and local bias are held against the default limit when the gate has none on them.
+    """
+    made = {one.asset for one in audit.asked}
+    return [_checks(audit, one) for one in _SEVERAL if one.asset in made and one.limits(audit.spec)]
+
+
+def _checks(audit: AuditAssets, judged: _Judged) -> dg.AssetChecksDefinition:
+    asset, declared = audit.key(judged.asset), judged.limits(audit.spec)
+    others = [audit.key(one) for one in judged.takes if one != judged.asset]
+
+    @dg.multi_asset_check(
+        name=f"{audit.spec.name}__{judged.asset}_limits",
+        specs=[
+            dg.AssetCheckSpec(
+                name,
+                asset=asset,
+                blocking=False,
+                description=_description(one),
+                additional_deps=others,
+                partitions_def=audit.partitions,
+            )
+            for name, one in declared.items()
+        ],
+        can_subset=True,
+        ins=audit.inputs(*judged.takes),
+    )
+    def check(context: dg.AssetCheckExecutionContext, **values: Any) -> Iterator[dg.AssetCheckResult]:
+        with clear_failures():
+            of_run = judged.limits(audit.spec_of_run(context.run))
+        for name, default in declared.items():
+            if dg.AssetCheckKey(asset, name) not in context.op_execution_context.selected_asset_check_keys:
+                continue
+            with clear_failures():
+                found = _verdict(of_run.get(name, default), values)
+            yield dg.AssetCheckResult(
+                asset_key=asset,
+                check_name=name,
+                passed=found.verdict == "pass",
+                severity=dg.AssetCheckSeverity.ERROR if found.verdict == "fail" else dg.AssetCheckSeverity.WARN,
+                description=found.sentence,
+                metadata=limit_metadata(found),
+            )
+
+    return check
+
+
+def _verdict(limit: AnyLimit, values: Mapping[str, Any]) -> Any:
+    """What the limit says of the asset's value."""
+    from bdt_core.verdict import judge_local_bias, judge_metric, judge_slices
+    from bdt_core.verdict.slices import default_limit_of
+
+    match limit:
+        case SliceLimit():
+            return judge_slices(limit, values["bias_slices"], default_limit_of(values["test_data"]))
+        case LocalBiasLimit():
+            return judge_local_bias(limit, values["local_bias"])
+        case MetricLimit():
+            return judge_metric(limit, values["group_metrics"], values["bias_score"])
+    raise AssertionError(limit)  # clusters are judged by the gate alone
+
+
+_NAMES = {"worst_slice": "worst_slice", "local_bias": "local_gaps"}
+
+
+def check_names(limits: Iterable[AnyLimit]) -> dict[str, AnyLimit]:
+    """The limits by the name of their check.
+
+    Examples
+    --------
+    >>> list(check_names([MetricLimit(metric="disparate_impact", facet=["race", "sex"], min=0.8), SliceLimit()]))
+    ['disparate_impact_by_race_and_sex', 'worst_slice']
+    """
+    named: dict[str, AnyLimit] = {}
+    for one in limits:
+        base = f"{one.metric}_by_{'_and_'.join(one.facets)}" if isinstance(one, MetricLimit) else _NAMES[one.check]
+        base = re.sub(r"\W+", "_", base, flags=re.ASCII).strip("_")
+        name = next(x for x in (base, *(f"{base}_{i}" for i in range(2, 1000))) if x not in named)
+        named[name] = one
+    return named
+
+
+_STOPS = "Reports only; the gate on bias_report stops."
+
+
+def _description(limit: AnyLimit) -> str:
+    match limit:
+        case MetricLimit():
+            allowed = " and ".join(
+                f"{word} {value:g}"
+                for word, value in (("at least", limit.min), ("at most", limit.max))
+                if value is not None
+            )
+            return f"Is {limit.metric} by {' & '.join(limit.facets)} {allowed}? {_STOPS}"
+        case LocalBiasLimit():
+            most = words.size(limit.max_gap, "rate")
+            return f"Is no gap between two groups within a cluster larger than {most} on the test rows? {_STOPS}"
+        case _:
+            most = "what is tolerated" if limit.max_difference is None else f"{limit.max_difference:g}"
+            return f"Does no intersection fare worse than everybody else by more than {most}? {_STOPS}"

@@ -1,0 +1,119 @@
+"""Limits over time and drift hold for all groups and streams at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from bdt_core.history import Batch, Drift, LimitOverTime, follow
+from bdt_core.inference import newcombe_interval
+from bdt_core.inference.sequential import SequentialComparison, compare_rates_over_time
+from bdt_core.spec import AuditSpec
+from tests.core.history.made_batches import Confusion, days, history_spec
+
+EQUAL: Confusion = (150, 50, 100, 200)  # true positives, false positives, false negatives, true negatives
+LARGEST: Confusion = (300, 100, 200, 400)
+WORSE: Confusion = (150, 86, 100, 164)
+METRICS = ("selection_rate", "true_positive_rate", "false_positive_rate", "positive_predictive_value", "accuracy")
+
+
+def groups(number: int, first: Confusion) -> dict[str, Confusion]:
+    """A reference, a first group, and others like the reference."""
+    return {"m": LARGEST, "f": first, **{f"g{i}": EQUAL for i in range(number - 1)}}
+
+
+def over_time(one: Confusion, batches: int, rate: str, alpha: float) -> SequentialComparison:
+    """A group against the reference, at its own share of alpha."""
+
+    def counts(cells: Confusion) -> tuple[list[int], list[int]]:
+        tp, fp, fn, tn = cells
+        events, rows = (fp, fp + tn) if rate == "false_positive_rate" else (tp, tp + fn)
+        return [events] * batches, [rows] * batches
+
+    return compare_rates_over_time(*counts(one), *counts(LARGEST), alpha=alpha, effect=0.02)
+
+
+def limit_of(metric: str, number: int, batches: int, most: float, alpha: float = 0.05) -> LimitOverTime:
+    limit = {"metric": metric, "facet": "sex", "max": most, "min": -1.0}
+    spec = history_spec(gate=[limit], significance={"alpha": alpha})
+    (found,) = follow(days(spec, [groups(number, WORSE)] * batches), spec).limits
+    return found
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.2])
+@pytest.mark.parametrize("number", [1, 4])
+def test_each_group_has_its_share_of_alpha(number: int, alpha: float) -> None:
+    found = limit_of("false_positive_rate_difference", number, 10, 0.1, alpha)
+    expected = over_time(WORSE, 10, "false_positive_rate", alpha / number)
+    assert found.group == "f against m"
+    assert (found.low, found.high) == pytest.approx((expected.low[-1], expected.high[-1]))
+    assert found.confidence == 1 - alpha
+
+
+@pytest.mark.parametrize("number", [1, 4])
+def test_equalized_odds_has_twice_as_many_comparisons(number: int) -> None:
+    found = limit_of("equalized_odds_difference", number, 10, 0.1)
+    rates = ("true_positive_rate", "false_positive_rate")
+    each = [
+        over_time(cells, 10, rate, 0.05 / (2 * number)) for rate in rates for cells in (WORSE, *[EQUAL] * (number - 1))
+    ]
+    assert found.low == pytest.approx(max(0.0, *(max(one.low[-1], -one.high[-1]) for one in each)))
+    # Of each rate: the highest upper less the lowest lower limit, the reference's own 0 among them.
+    ends = [
+        max(0.0, *(one.high[-1] for one in several)) - min(0.0, *(one.low[-1] for one in several))
+        for several in (each[:number], each[number:])
+    ]
+    assert found.high == pytest.approx(max(ends))
+
+
+def test_a_limit_that_one_group_breaks_for_certain_may_hold_among_many() -> None:
+    alone, among = (over_time(WORSE, 10, "false_positive_rate", 0.05 / number).low[-1] for number in (1, 4))
+    most = float(alone + among) / 2
+    assert limit_of("false_positive_rate_difference", 1, 10, most).verdict == "fail"
+    assert limit_of("false_positive_rate_difference", 4, 10, most).verdict == "inconclusive"
+
+
+def drifts(spec: AuditSpec, batches: Sequence[Batch]) -> dict[tuple[str, str], Drift]:
+    return {(one.group, one.metric): one.drift for one in follow(batches, spec).streams}
+
+
+def change(now: Confusion, past: Confusion, batches: int, alpha: float) -> tuple[float, float]:
+    """Interval of the change of a group's false positive rate against that of the reference, which stands still."""
+
+    def difference(cells: Confusion, times: int) -> tuple[float, float, float]:
+        (_, fp, _, tn), (_, x, _, y) = cells, LARGEST
+        counts = [times * one for one in (fp, fp + tn, x, x + y)]
+        low, high = newcombe_interval(*counts, 1 - alpha)
+        return counts[0] / counts[1] - counts[2] / counts[3], float(low), float(high)
+
+    (d, low, high), (d0, low0, high0) = difference(now, 1), difference(past, batches)
+    return d - d0 - float(np.hypot(d - low, high0 - d0)), d - d0 + float(np.hypot(high - d, d0 - low0))
+
+
+@pytest.mark.parametrize("number", [1, 4])
+def test_drift_is_corrected_over_all_streams(number: int) -> None:
+    spec = history_spec()
+    found = drifts(spec, days(spec, [*[groups(number, EQUAL)] * 5, groups(number, WORSE)]))
+    assert {metric for _, metric in found} == set(METRICS)
+    assert len(found) == 5 * number
+    moved = found["f", "false_positive_rate"]
+    assert (moved.low, moved.high) == pytest.approx(change(WORSE, EQUAL, 5, 0.05 / (5 * number)))
+
+
+def test_drift_that_is_certain_in_few_streams_may_only_have_moved_among_many() -> None:
+    few, many = (change(WORSE, EQUAL, 5, 0.05 / (5 * number))[0] for number in (1, 6))
+    spec = history_spec(history={"drift": (few + many) / 2})
+    for number, state in ((1, "drift"), (6, "moved")):
+        found = drifts(spec, days(spec, [*[groups(number, EQUAL)] * 5, groups(number, WORSE)]))
+        assert found["f", "false_positive_rate"].state == state
+
+
+def test_streams_that_cannot_be_tested_take_no_share() -> None:
+    spec = history_spec()
+    small = {"g9": (20, 10, 10, 10)}  # too few in a batch to be watched
+    found = drifts(spec, days(spec, [*[groups(1, EQUAL) | small] * 5, groups(1, WORSE) | small]))
+    assert found["g9", "false_positive_rate"].state == "not_testable"
+    moved = found["f", "false_positive_rate"]
+    assert (moved.low, moved.high) == pytest.approx(change(WORSE, EQUAL, 5, 0.05 / 5))
