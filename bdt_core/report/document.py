@@ -465,7 +465,7 @@ def document_schema(version: int = 1) -> dict[str, Any]:
     Examples
     --------
     >>> document_schema()["properties"]["schema_version"]
-    {'const': 1}
+    {'const': 1, 'type': 'integer'}
     """
     if version != SCHEMA_VERSION:
         raise SpecError(f"The report has no version {version} of its schema; there is version {SCHEMA_VERSION}.")

@@ -24,7 +24,7 @@ _STABILITY = {
     "do not interpret": "Other draws of the rows give another cluster: the difference stands on the test rows, but who "
     "exactly is in the cluster should not be interpreted",
 }
-_SECTIONS = (
+SECTIONS = (
     "clusters",
     "gate",
     "differences",
@@ -71,7 +71,7 @@ def build_page(document: AnyDocument) -> Page:
         how_sure=tuple(_how_sure(document)),
         apart=tuple(document.summary.what_sets_apart),
         caution=CAUTION,
-        sections=tuple(one for name in _SECTIONS if (one := section(name, document)) is not None),
+        sections=tuple(one for name in SECTIONS if (one := section(name, document)) is not None),
     )
 
 

@@ -15,7 +15,9 @@ has:
     and a table below it. Columns of numbers are set to the right (``---:``); in a cell ``*small*`` is the line below,
     ```tag``` a tag behind the text, and ``[text](harm)`` has a tone;
 ``![what is seen](name)``
-    a figure, and its caption in the next line.
+    a figure, and its caption in the next line;
+four spaces
+    before text that machines read.
 
 Values never become Markdown: a place is kept for each while the template is read, and whatever stands in it is put
 there afterwards.
@@ -45,7 +47,7 @@ from bdt_core.report.blocks import (
 )
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
+    from jinja2 import Environment, Template
     from jinja2.runtime import Context
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
@@ -60,13 +62,19 @@ _RULES = ("table", "list", "heading", "hr", "code", "escape", "emphasis", "backt
 
 def section(name: str, document: Document) -> Section | None:
     """A section by the name of its template; None where the document has nothing for it."""
+    return read(name, environment().get_template(f"{name}.md.j2"), document=document)
+
+
+def read(section: str, template: Template, **variables: Any) -> Section | None:
+    """A section from a template; None where it has no title."""
     values: list[str] = []
-    written = _environment().get_template(f"{name}.md.j2").render(document=document, values=values)
-    return _Reader(values).section(name, iter(_markdown().parse(written)))
+    written = template.render(variables, values=values)
+    return _Reader(values).section(section, iter(_markdown().parse(written)))
 
 
 @cache
-def _environment() -> Environment:
+def environment() -> Environment:
+    """What templates are compiled in, once each."""
     from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
     from markupsafe import Markup
 
@@ -80,10 +88,7 @@ def _environment() -> Environment:
         context["values"].append(str(x))
         return Markup(f"\ue000{len(context['values']) - 1}\ue001")
 
-    def code(text: str) -> Markup:
-        return Markup("\n".join(f"    {line}" for line in text.splitlines()))
-
-    environment = Environment(
+    made = Environment(
         loader=PackageLoader("bdt_core.report", "templates/en"),
         autoescape=True,  # so that macros hand over what they have written as it is
         finalize=place,
@@ -91,10 +96,10 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {**chosen.FILTERS, "code": code}
-    environment.tests |= chosen.TESTS
-    environment.globals |= chosen.GLOBALS
-    return environment
+    made.filters |= chosen.FILTERS
+    made.tests |= chosen.TESTS
+    made.globals |= chosen.GLOBALS
+    return made
 
 
 @cache
