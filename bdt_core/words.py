@@ -89,7 +89,7 @@ def percent(x: Number) -> str:
     >>> percent(0.3512), percent(0.00042), percent(0.000001), percent(None)
     ('35.1 %', '0.04 %', '< 0.01 %', '–')
     """
-    if x is None or isinstance(x, str):
+    if x is None or isinstance(x, str) or not math.isfinite(x):
         return number(x)
     size = abs(x)
     if 0 < size < 0.00005:
@@ -154,7 +154,7 @@ def size(x: Number, unit: Unit) -> str:
     >>> size(0.05, "rate"), size(-12.3, "value")
     ('5.0 points', '12.3')
     """
-    if x is None or isinstance(x, str):
+    if x is None or isinstance(x, str) or not math.isfinite(x):
         return number(x)
     return f"{abs(x) * 100:.1f} points" if unit == "rate" else number(abs(x))
 
@@ -167,7 +167,7 @@ def signed(x: Number, unit: Unit) -> str:
     >>> signed(0.172, "rate"), signed(-3.0, "value"), signed(None, "rate")
     ('+17.2', '−3', '–')
     """
-    if x is None or isinstance(x, str):
+    if x is None or isinstance(x, str) or not math.isfinite(x):
         return number(x)
     sign = "+" if x > 0 else MINUS if x < 0 else ""
     return f"{sign}{abs(x) * 100:.1f}" if unit == "rate" else f"{sign}{number(abs(x))}"

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING
 
 from bdt_core import words
 from bdt_core.metrics import GROUP_METRICS
 from bdt_core.report.sheet import FAINT, GREY, INK, Sheet
+from bdt_core.report.wording import asked, finite
 from bdt_core.report.wording_groups import (
     PANELS,
+    comparable,
     figures_of_groups,
     grid,
     left_out,
@@ -22,8 +24,9 @@ from bdt_core.report.wording_groups import (
     with_rates,
 )
 
-Document = dict[str, Any]
-Facet = dict[str, Any]
+if TYPE_CHECKING:
+    from bdt_core.report.document import Document, Facet, Group
+
 GROUPS_DRAWN = 30
 _NAMES, _ROWS, _LEFT, _RIGHT, _GAP = 8.0, 186.0, 202.0, 670.0, 24.0
 _WIDEST_PANEL = 220.0
@@ -53,16 +56,16 @@ def _rates(document: Document, facet: Facet) -> Sheet:
     sheet.line([_NAMES, _RIGHT], [top] * 2, width=0.4)
     middles = [top + step * (number + 0.5) for number in range(len(groups))]
     for one, y in zip(groups, middles, strict=True):
-        rows = words.count(one["rows"])
+        rows = words.count(one.rows)
         room = _ROWS - _NAMES - 10 - sheet.measure(rows, 8.5)
-        sheet.text(_NAMES, y, sheet.fit(one["group"], room, 8.5))
+        sheet.text(_NAMES, y, sheet.fit(one.group, room, 8.5))
         sheet.text(_ROWS, y, rows, align="right", color=GREY)
         sheet.line([_NAMES, _RIGHT], [y + step / 2] * 2, width=0.4)
     width = min((_RIGHT - _LEFT + _GAP) / len(rates) - _GAP, _WIDEST_PANEL)
     for place, rate in enumerate(rates):
         left = _LEFT + place * (width + _GAP)
         _panel(sheet, facet, groups, rate, (left, left + width), top, bottom, middles)
-    _rates_legend(sheet, document, bottom + 33, overall=bool(facet.get("overall")))
+    _rates_legend(sheet, document, bottom + 33, overall=bool(facet.overall))
     for number, note in enumerate(notes):
         phrase = sheet.fit(note, sheet.width - 16, 7.5)
         sheet.text(_NAMES, bottom + 33 + 13 * (number + 1), phrase, size=7.5, color=GREY)
@@ -72,7 +75,7 @@ def _rates(document: Document, facet: Facet) -> Sheet:
 def _rates_legend(sheet: Sheet, document: Document, y: float, *, overall: bool) -> None:
     sheet.line([_NAMES, _NAMES + 22], [y] * 2, color=GREY, width=1.8)
     sheet.mark(_NAMES + 11, y, shape="o", fill=INK, edge=INK, size=4.5)
-    legend = f"rate and its {document['groups']['confidence'] * 100:.4g} % interval, for the group alone"
+    legend = f"rate and its {asked(document.groups).confidence * 100:.4g} % interval, for the group alone"
     sheet.text(_NAMES + 28, y, legend, size=7.5, color=GREY)
     if overall:
         x = _NAMES + 28 + sheet.measure(legend, 7.5) + 18
@@ -84,17 +87,17 @@ def _title(facet: Facet, rate: str) -> str:
     name = GROUP_METRICS[rate].words
     ends = lowest_and_highest(facet, rate, left_out(facet, rate))
     if ends is None:
-        return f"Rates by {facet['facet']}."
-    low, high = (f"{rate_value(rate, one['rates'][rate]['estimate'])} ({one['group']})" for one in ends)
-    return f"{name} by {facet['facet']}: from {low} to {high}."
+        return f"Rates by {facet.facet}."
+    low, high = (f"{rate_value(rate, estimate)} ({one.group})" for one, estimate in ends)
+    return f"{name} by {facet.facet}: from {low} to {high}."
 
 
 def _not_drawn(document: Document, facet: Facet, more: int) -> list[str]:
-    small = [one["group"] for one in facet["groups"] if one["rates"] is None]
+    small = [one.group for one in facet.groups if one.rates is None]
     notes = []
     if small:
-        notes.append(f"Not drawn, for fewer than {document['groups']['min_rows']} rows: {', '.join(small)}.")
-    more += facet["groups_total"] - len(facet["groups"])
+        notes.append(f"Not drawn, for fewer than {asked(document.groups).min_rows} rows: {', '.join(small)}.")
+    more += facet.groups_total - len(facet.groups)
     if more:
         notes.append(f"{words.count(more)} smaller groups stand in report.json.")
     return notes
@@ -103,7 +106,7 @@ def _not_drawn(document: Document, facet: Facet, more: int) -> list[str]:
 def _panel(
     sheet: Sheet,
     facet: Facet,
-    groups: Sequence[dict[str, Any]],
+    groups: Sequence[Group],
     rate: str,
     across: tuple[float, float],
     top: float,
@@ -111,9 +114,9 @@ def _panel(
     middles: Sequence[float],
 ) -> None:
     """One rate of all groups, on its own scale."""
-    found = [one["rates"].get(rate) or {} for one in groups]
-    ends = [one.get(key) for one in found for key in ("estimate", "low", "high")]
-    low, high, ticks = _scale([x for x in ends if _finite(x)])
+    found = [asked(one.rates).get(rate) for one in groups]
+    ends = [x for one in found if one is not None for x in (one.estimate, one.low, one.high)]
+    low, high, ticks = _scale([x for x in ends if finite(x)])
 
     def place(x: float) -> float:
         return across[0] + (x - low) / (high - low) * (across[1] - across[0])
@@ -124,24 +127,20 @@ def _panel(
     for x in ticks:
         sheet.line([place(x)] * 2, [top, bottom], width=0.5)
         sheet.text(place(x), bottom + 9, f"{x * 100 if unit else x:.3g}", size=7, color=GREY, align="center")
-    overall = (facet.get("overall") or {}).get(rate)
-    if _finite(overall) and low <= overall <= high:
+    overall = facet.overall.get(rate)
+    if finite(overall) and low <= overall <= high:
         sheet.line([place(overall)] * 2, [top, bottom], color=GREY, style="--")
     for one, y in zip(found, middles, strict=True):
-        if not _finite(one.get("estimate")):
+        if one is None or not finite(one.estimate):
             sheet.text(across[0] + 3, y, "undefined", size=7.5, color=GREY)
             continue
-        if _finite(one["low"]) and _finite(one["high"]):
-            sheet.line([place(one["low"]), place(one["high"])], [y, y], color=GREY, width=1.8)
-        sheet.mark(place(one["estimate"]), y, shape="o", fill=INK, edge=INK, size=4.5)
+        if finite(one.low) and finite(one.high):
+            sheet.line([place(one.low), place(one.high)], [y, y], color=GREY, width=1.8)
+        sheet.mark(place(one.estimate), y, shape="o", fill=INK, edge=INK, size=4.5)
 
 
 def _is_percentage(rate: str) -> bool:
     return rate_value(rate, 0.5).endswith("%")
-
-
-def _finite(x: Any) -> TypeGuard[float]:
-    return isinstance(x, int | float) and math.isfinite(x)
 
 
 def _scale(values: Sequence[float]) -> tuple[float, float, list[float]]:
@@ -164,15 +163,15 @@ def _map(document: Document, facet: Facet) -> Sheet:
     turned = len(across) > len(down)
     if turned:
         down, across = across, down
-    names = facet["columns"][::-1] if turned else facet["columns"]
-    at = {tuple(reversed(one["values"])) if turned else tuple(one["values"]): one for one in facet["groups"]}
+    names = facet.columns[::-1] if turned else facet.columns
+    at = {tuple(reversed(one.values)) if turned else tuple(one.values): one for one in facet.groups}
     width = min((_RIGHT - _MAP_LEFT) / len(across), _WIDEST_CELL)
     sheet = Sheet(_title(facet, rate), 42 + _CELL_HEIGHT * len(down) + 28)
     top = sheet.top + 42
     sheet.text(_NAMES, top - 10, sheet.fit(names[0], _MAP_LEFT - 20, 8), size=8, color=GREY)
     right = _MAP_LEFT + width * len(across)
     sheet.text(_MAP_LEFT, top - 32, sheet.fit(names[1], right - _MAP_LEFT, 8), size=8, color=GREY)
-    coloured = {id(one): one["rates"][rate]["estimate"] for one in _comparable(facet, rate)}
+    coloured = {id(one): estimate for one, estimate in comparable(facet, rate, left_out(facet, rate))}
     low, high = min(coloured.values(), default=0.0), max(coloured.values(), default=1.0)
     span = max(high - low, _SMALLEST_SPAN)
     for column, value in enumerate(across):
@@ -194,25 +193,15 @@ def _map(document: Document, facet: Facet) -> Sheet:
     if coloured:
         x = _colours(sheet, (rate_value(rate, low), rate_value(rate, high)), (high - low) / span, bottom + 16)
     notes = ["white: too few people to be compared"] * (len(coloured) < known)
-    notes += ["hatched: too few rows, not printed"] * (known < len(facet["groups"]))
+    notes += ["hatched: too few rows, not printed"] * (known < len(facet.groups))
     sheet.text(x, bottom + 16, ";  ".join(notes), size=7.5, color=GREY)
     return sheet
-
-
-def _comparable(facet: Facet, rate: str) -> list[dict[str, Any]]:
-    """Groups whose rate rests on enough people to be compared."""
-    out = set(left_out(facet, rate))
-    return [
-        one
-        for one in with_rates(facet)
-        if one["group"] not in out and _finite((one["rates"].get(rate) or {}).get("estimate"))
-    ]
 
 
 def _cell(
     sheet: Sheet,
     document: Document,
-    group: dict[str, Any] | None,
+    group: Group | None,
     rate: str,
     box: tuple[float, float, float, float],
     shade: float | None,
@@ -221,23 +210,23 @@ def _cell(
     if group is None:
         sheet.text(x, y, "nobody", size=7.5, color=GREY, align="center")
         return
-    if group["rates"] is None:
+    if group.rates is None:
         sheet.box(*box, fill="#f3f4f6", edge="#dfe3e8", round_by=2, hatch="////")
-        few = f"fewer than\n{document['groups']['min_rows']} rows"
+        few = f"fewer than\n{asked(document.groups).min_rows} rows"
         plate = max(sheet.measure(one, 7) for one in few.split("\n")) + 8
         sheet.box(x - plate / 2, y - 11, plate, 22, fill="#f3f4f6", edge="#f3f4f6", round_by=2)
         sheet.text(x, y, few, size=7, color=GREY, align="center")
         return
-    found = group["rates"].get(rate) or {}
+    found = group.rates.get(rate)
     fill = "white" if shade is None else _mixed(shade)
     sheet.box(*box, fill=fill, edge=FAINT if shade is None else fill, round_by=2)
-    if not _finite(found.get("estimate")):
+    if found is None or not finite(found.estimate):
         sheet.text(x, y, "undefined", size=7.5, color=GREY, align="center")
         return
     color = GREY if shade is None else INK
-    told = rate_value(rate, found["estimate"])
+    told = rate_value(rate, found.estimate)
     sheet.text(x, y - 6, told, size=9.5, bold=shade is not None, color=color, align="center")
-    sheet.text(x, y + 8, f"of {words.count(int(found['n']))}", size=7.5, color=color, align="center")
+    sheet.text(x, y + 8, f"of {words.count(int(found.n))}", size=7.5, color=color, align="center")
 
 
 def _mixed(shade: float) -> str:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bdt_core import words
 from bdt_core.metrics import spoken_name
-from bdt_core.report.figure_axis import Scale, draw_across, finite, scale, told
+from bdt_core.report.figure_axis import Scale, draw_across, scale, told
 from bdt_core.report.sheet import CALM, GREY, HARM, INK, Sheet
+from bdt_core.report.wording import asked, finite
 from bdt_core.report.wording_depth import mitigation_points
 
-Document = dict[str, Any]
-Point = tuple[dict[str, Any], dict[str, Any]]
+if TYPE_CHECKING:
+    from bdt_core.fairness.metric_results import Estimate
+    from bdt_core.mitigation.results import Thresholds
+    from bdt_core.report.document import Document
+
+Point: TypeAlias = "tuple[Estimate, Estimate]"
 _LEFT, _RIGHT, _HEIGHT = 60.0, 450.0, 260.0
 _LEGEND = 478.0
 _PALE = "#a9b3bd"
@@ -19,11 +24,11 @@ _PALE = "#a9b3bd"
 
 def draw(document: Document) -> Sheet:
     """Gap across, accuracy up; the present decisions and the thresholds chosen are marked."""
-    found = document["mitigation"]
-    thresholds = found["thresholds"]
+    found = asked(document.mitigation)
+    thresholds = asked(found.thresholds)
     frontier = mitigation_points(document)
-    now, then = ((thresholds["gap"][side], thresholds["accuracy"][side]) for side in ("before", "after"))
-    sheet = Sheet(_title(found), 22 + _HEIGHT + 40)
+    now, then = ((getattr(thresholds.gap, side), getattr(thresholds.accuracy, side)) for side in ("before", "after"))
+    sheet = Sheet(_title(thresholds), 22 + _HEIGHT + 40)
     top = sheet.top + 22
     bottom = top + _HEIGHT
     across, up = (
@@ -35,42 +40,42 @@ def draw(document: Document) -> Sheet:
         sheet.line([_LEFT, _RIGHT], [up.place(y)] * 2, width=0.5)
         sheet.text(_LEFT - 7, up.place(y), told(y, 100.0), size=7, color=GREY, align="right")
     sheet.text(8, top - 14, "accuracy, %", size=8)
-    name = sheet.fit(spoken_name(thresholds["gap"]["metric"]).lower(), 300, 8)
+    name = sheet.fit(spoken_name(thresholds.gap.metric).lower(), 300, 8)
     sheet.text((_LEFT + _RIGHT) / 2, bottom + 26, f"{name}, points", size=8, align="center")
     for one in frontier:
         _cross(sheet, one, across, up, _PALE, 1.0)
-    places = [(across.place(gap["estimate"]), up.place(accuracy["estimate"])) for gap, accuracy in frontier]
+    places = [(across.place(asked(gap.estimate)), up.place(asked(accuracy.estimate))) for gap, accuracy in frontier]
     sheet.line([x for x, _ in places], [y for _, y in places], color=GREY, width=1)
     for x, y in places:
         sheet.mark(x, y, shape="o", fill="white", edge=GREY, size=5)
     for one, shape, color in ((now, "s", HARM), (then, "D", CALM)):
         _cross(sheet, one, across, up, color, 1.8)
-        x, y = across.place(one[0]["estimate"]), up.place(one[1]["estimate"])
+        x, y = across.place(asked(one[0].estimate)), up.place(asked(one[1].estimate))
         sheet.mark(x, y, shape=shape, fill=color, edge="white", size=9)
     _legend(sheet, document, now, then, top + 10)
     return sheet
 
 
-def _title(found: dict[str, Any]) -> str:
-    gap, change = found["thresholds"]["gap"], found["thresholds"]["accuracy_change"]["estimate"]
-    before, after = (words.size(gap[side]["estimate"], "rate") for side in ("before", "after"))
+def _title(thresholds: Thresholds) -> str:
+    gap, change = thresholds.gap, thresholds.accuracy_change.estimate
+    before, after = (words.size(x.estimate, "rate") for x in (gap.before, gap.after))
     ends = f"{before.removesuffix(' points')} to {after}"
     cost = f"; accuracy: {words.signed(change, 'rate')} points" if change is not None else ""
     return f"Gap between groups on the test rows: from {ends}{cost}."
 
 
 def _ends(points: list[Point], i: int) -> list[Any]:
-    return [point[i][key] for point in points for key in ("estimate", "low", "high")]
+    return [x for point in points for x in (point[i].estimate, point[i].low, point[i].high)]
 
 
 def _cross(sheet: Sheet, point: Point, across: Scale, up: Scale, color: str, width: float) -> None:
     """The intervals of both, where they are known."""
     gap, accuracy = point
-    x, y = across.place(gap["estimate"]), up.place(accuracy["estimate"])
-    if finite(gap["low"]) and finite(gap["high"]):
-        sheet.line([across.place(gap["low"]), across.place(gap["high"])], [y, y], color=color, width=width)
-    if finite(accuracy["low"]) and finite(accuracy["high"]):
-        sheet.line([x, x], [up.place(accuracy["low"]), up.place(accuracy["high"])], color=color, width=width)
+    x, y = across.place(asked(gap.estimate)), up.place(asked(accuracy.estimate))
+    if finite(gap.low) and finite(gap.high):
+        sheet.line([across.place(gap.low), across.place(gap.high)], [y, y], color=color, width=width)
+    if finite(accuracy.low) and finite(accuracy.high):
+        sheet.line([x, x], [up.place(accuracy.low), up.place(accuracy.high)], color=color, width=width)
 
 
 def _legend(sheet: Sheet, document: Document, now: Point, then: Point, y: float) -> None:
@@ -87,11 +92,11 @@ def _legend(sheet: Sheet, document: Document, now: Point, then: Point, y: float)
         y += 12 * len(lines)
         if point is not None:
             for key, one in (("gap", point[0]), ("accuracy", point[1])):
-                phrase = words.size(one["estimate"], "rate") if key == "gap" else words.percent(one["estimate"])
+                phrase = words.size(one.estimate, "rate") if key == "gap" else words.percent(one.estimate)
                 sheet.text(_LEGEND + 14, y, f"{key} {phrase}", size=8, color=GREY)
                 y += 12
         y += 8
-    confidence = f"{(1 - document['mitigation']['settings']['alpha']) * 100:.4g} %"
+    confidence = f"{(1 - asked(document.mitigation).settings.alpha) * 100:.4g} %"
     for phrase in (f"lines: {confidence} intervals", "up and to the left is better"):
         sheet.text(_LEGEND, y, phrase, size=8, color=INK if "better" in phrase else GREY)
         y += 14

@@ -5,40 +5,39 @@ Every figure is a function of the document that returns a drawing; nothing of ma
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from bdt_core.report.printed import printed
+from bdt_core.report.printed import AnyDocument, printed
 from bdt_core.report.wording_depth import figures_of_depth
 from bdt_core.report.wording_groups import FIGURES_SHOWN, figures_of_groups
 
 if TYPE_CHECKING:
+    from bdt_core.report.document import Document
     from bdt_core.report.sheet import Sheet
 
-Document = dict[str, Any]
 PNG_DPI = 144
 """Of figures as PNG, which are two pixels wide per point then."""
 _T = TypeVar("_T")
 
 
-def clusters_figure(document: Document) -> str:
+def clusters_figure(document: AnyDocument) -> str:
     """Clusters by size and difference from everybody else, with intervals and limits, as SVG."""
     return figure_svg(document, "clusters")
 
 
-def apart_figure(document: Document) -> str:
+def apart_figure(document: AnyDocument) -> str:
     """What sets the most deviating cluster apart: its means and shares beside everybody else's, as SVG."""
     return figure_svg(document, "apart")
 
 
-def tree_figure(document: Document) -> str:
+def tree_figure(document: AnyDocument) -> str:
     """The tree of splits that made the clusters, as SVG."""
     return figure_svg(document, "tree")
 
 
-def figure_svg(document: Document, name: str) -> str:
+def figure_svg(document: AnyDocument, name: str) -> str:
     """Draw a figure as SVG.
 
     Parameters
@@ -56,30 +55,22 @@ def figure_svg(document: Document, name: str) -> str:
     return _drawn(document, name, lambda sheet: sheet.svg())
 
 
-def figure_png(document: Document, name: str, dpi: int = PNG_DPI) -> bytes:
+def figure_png(document: AnyDocument, name: str, dpi: int = PNG_DPI) -> bytes:
     """Draw a figure as PNG; parameters as in `figure_svg`."""
     return _drawn(document, name, lambda sheet: sheet.png(dpi))
 
 
-def figure_names(document: Document) -> tuple[str, ...]:
-    """The figures that a document has, in the order of the report.
-
-    Examples
-    --------
-    >>> figure_names({"groups": None})
-    ('clusters', 'apart', 'tree')
-    """
+def figure_names(document: AnyDocument) -> tuple[str, ...]:
+    """The figures that a document has, in the order of the report."""
     document = printed(document)
     known = {*_ALWAYS, *figures_of_groups(document), *figures_of_depth(document)}
     return tuple(name for name in FIGURES if name in known)
 
 
-def _drawn(document: Document, name: str, finish: Callable[[Sheet], _T]) -> _T:
-    from bdt_core.report.sheet import has_outlines, settings
+def _drawn(document: AnyDocument, name: str, finish: Callable[[Sheet], _T]) -> _T:
+    from bdt_core.report.sheet import settings
 
     safe = printed(document)
-    if safe.has_outlines is None:
-        safe.has_outlines = has_outlines(json.dumps(safe, ensure_ascii=False))
     with settings(safe.has_outlines):
         return finish(FIGURES[name](safe))
 

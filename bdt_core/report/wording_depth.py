@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Literal
 
 from bdt_core import words
-from bdt_core.metrics import CRITERIA, GROUP_METRICS, RATES
+from bdt_core.metrics import CRITERIA, GROUP_METRICS, RATES, plain_name
+from bdt_core.report.wording import asked, finite
 from bdt_core.report.wording_groups import rate_value, span
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from bdt_core.fairness.metric_results import Estimate
+    from bdt_core.local_bias.results import GroupValue, LocalBias, LocalCluster
+    from bdt_core.report.document import Document
+    from bdt_core.slices.results import LatticeNode, Slice, Slices
 
+Part = Literal["train", "test"]
+PARTS: tuple[Part, Part] = ("train", "test")
 LOCAL_METRICS = {
     "accuracy": "accuracy",
     "tpr": "true positive rate",
@@ -20,20 +27,14 @@ LOCAL_METRICS = {
 
 
 def figures_of_depth(document: Document) -> tuple[str, ...]:
-    """Figures on intersections, local bias and mitigation that a document has.
-
-    Examples
-    --------
-    >>> figures_of_depth({"slices": None})
-    ()
-    """
-    slices, local = document.get("slices"), document.get("local_bias")
+    """Figures on intersections, local bias and mitigation that a document has."""
+    slices, local = document.slices, document.local_bias
     found = []
     if slices and drawn_slices(slices):
         found.append("slices")
-    if slices and len(slices["lattice"]) > 1:
+    if slices and len(slices.lattice) > 1:
         found.append("slices_lattice")
-    if local and any(pair(one) for one in local["logan"]["clusters"]):
+    if local and any(pair(one) for one in local.logan.clusters):
         found.append("local_bias")
     if mitigation_points(document):
         found.append("mitigation")
@@ -42,55 +43,84 @@ def figures_of_depth(document: Document) -> tuple[str, ...]:
 
 def unit_of_slices(document: Document) -> words.Unit:
     """Whether slices are measured by a rate, as percentages and points, or by a number."""
-    unit: words.Unit = document["bias_variable"]["unit"]
-    return unit if document["slices"]["metric"] == "mean" else "rate"
+    unit: words.Unit = document.bias_variable.unit
+    return unit if asked(document.slices).metric == "mean" else "rate"
 
 
 def name_of_slices(document: Document) -> tuple[str, str]:
     """What is measured of slices, at length and short."""
-    variable, slices = document["bias_variable"], document["slices"]
-    if slices["metric"] == "mean":
-        return variable["name"], variable["short"]
-    return slices["metric_name"], slices["metric_name"]
+    variable, slices = document.bias_variable, asked(document.slices)
+    if slices.metric == "mean":
+        return variable.name, variable.short
+    return slices.metric_name, slices.metric_name
 
 
-def has_numbers(one: dict[str, Any], min_rows: int) -> bool:
+def has_numbers(one: Slice | LatticeNode, min_rows: int) -> bool:
     """Whether a slice may be printed with its values: both sides have enough rows in their denominators."""
-    comparison = one["comparison"]
-    return bool(comparison["status"] == "tested" and min(comparison["n_a"], comparison["n_b"]) >= min_rows)
+    comparison = one.comparison
+    return bool(comparison.status == "tested" and min(comparison.n_a, comparison.n_b) >= min_rows)
 
 
-def reported_slices(slices: dict[str, Any]) -> list[dict[str, Any]]:
+def reported_slices(slices: Slices) -> list[Slice]:
     """Slices that fare significantly worse and are not listed under another, the worst first."""
-    return [one for one in slices["slices"] if one["significant"] and one["parent"] is None]
+    return [one for one in slices.slices if one.significant and one.parent is None]
 
 
-def drawn_slices(slices: dict[str, Any]) -> list[dict[str, Any]]:
+def drawn_slices(slices: Slices) -> list[Slice]:
     """Reported slices, or where there are none all that were tested; the worst first."""
-    chosen = reported_slices(slices) or slices["slices"]
-    return [one for one in chosen if has_numbers(one, slices["min_rows"])]
+    chosen = reported_slices(slices) or slices.slices
+    return [one for one in chosen if has_numbers(one, slices.min_rows)]
 
 
-def pair(cluster: dict[str, Any]) -> tuple[str, str] | None:
+def within(slices: Slices, reported: Sequence[Slice], most: int) -> list[tuple[Slice, list[Slice]]]:
+    """Reported slices with the first few of those that each stands for."""
+    found = (
+        (around, [one for one in slices.slices if one.significant and one.parent == around.name][:most])
+        for around in reported
+    )
+    return [(around, several) for around, several in found if several]
+
+
+def pair(cluster: LocalCluster) -> tuple[str, str] | None:
     """The groups with the highest and the lowest metric among a cluster's train rows."""
-    held_out = cluster["held_out"]
-    return (held_out["higher"], held_out["lower"]) if held_out["higher"] is not None else None
+    held_out = cluster.held_out
+    if held_out.higher is None or held_out.lower is None:
+        return None
+    return held_out.higher, held_out.lower
 
 
-def local_value(local: dict[str, Any], cluster: dict[str, Any], part: str, group: str) -> dict[str, Any] | None:
+def local_value(local: LocalBias, cluster: LocalCluster, part: Part, group: str) -> GroupValue | None:
     """The metric of a group in a cluster, by `part` "train" or "test"; None when it rests on too few rows."""
-    settings = local["settings"]
-    least = max(settings["min_test_rows"], settings["min_group_size"] if part == "train" else 0)
-    for one in cluster[part]:
-        if one["group"] == group and one["value"] is not None and one["counted"] >= least:
-            found: dict[str, Any] = one
-            return found
+    settings = local.settings
+    least = max(settings.min_test_rows, settings.min_group_size if part == "train" else 0)
+    for one in cluster.train if part == "train" else cluster.test:
+        if one.group == group and one.value is not None and one.counted >= least:
+            return one
     return None
 
 
-def local_unit(local: dict[str, Any]) -> words.Unit:
+def group_rows(
+    local: LocalBias,
+) -> list[tuple[LocalCluster, str, list[tuple[int, GroupValue | None]]]]:
+    """Every group in every cluster, where it has rows: of each part its rows, and its metric."""
+    return [
+        (
+            cluster,
+            train.group,
+            [
+                (one.rows, local_value(local, cluster, part, one.group))
+                for part, one in zip(PARTS, (train, test), strict=True)
+            ],
+        )
+        for cluster in (local.everywhere, *local.logan.clusters)
+        for train, test in zip(cluster.train, cluster.test, strict=True)
+        if train.rows or test.rows
+    ]
+
+
+def local_unit(local: LocalBias) -> words.Unit:
     """Rates are told in per cent, areas under the curve as numbers."""
-    return "value" if local["settings"]["metric"] == "auc" else "rate"
+    return "value" if local.settings.metric == "auc" else "rate"
 
 
 def change_told(metric: str, x: words.Number) -> str:
@@ -106,8 +136,14 @@ def change_told(metric: str, x: words.Number) -> str:
     plain = metric.removesuffix("_difference")
     if plain != metric and (plain in CRITERIA or plain in RATES):
         unit: words.Unit = CRITERIA[plain].unit if plain in CRITERIA else "rate"
-        return f"{words.signed(x, unit).removeprefix('+')}{' points' if unit == 'rate' and _known(x) else ''}"
+        return f"{words.signed(x, unit).removeprefix('+')}{' points' if unit == 'rate' and finite(x) else ''}"
     return rate_value(metric, x) if metric in GROUP_METRICS else words.number(x)
+
+
+def asked_by(metric: str) -> str:
+    """What the criterion behind a difference or ratio asks for; nothing of other metrics."""
+    plain = plain_name(metric)
+    return CRITERIA[plain].asks if plain in CRITERIA else ""
 
 
 def change_span(metric: str, low: words.Number, high: words.Number) -> str:
@@ -117,23 +153,19 @@ def change_span(metric: str, low: words.Number, high: words.Number) -> str:
     return span(*(change_told(metric, x).removesuffix(" points").removesuffix(" %") for x in (low, high)))
 
 
-def _known(x: words.Number) -> bool:
-    return x is not None and not isinstance(x, str)
-
-
-def mitigation_points(document: Document) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+def mitigation_points(document: Document) -> list[tuple[Estimate, Estimate]]:
     """Gap and accuracy at each tolerance on the test rows, as far as both are known; none to draw below two."""
-    mitigation = document.get("mitigation")
-    if not mitigation or mitigation["thresholds"] is None:
+    mitigation = document.mitigation
+    if not mitigation or mitigation.thresholds is None:
         return []
-    thresholds = mitigation["thresholds"]
-    ends = [thresholds[one][side]["estimate"] for one in ("gap", "accuracy") for side in ("before", "after")]
-    if not all(map(_known, ends)):
+    thresholds = mitigation.thresholds
+    ends = [side.estimate for one in (thresholds.gap, thresholds.accuracy) for side in (one.before, one.after)]
+    if not all(map(finite, ends)):
         return []
     return [
-        (one["gap"], one["accuracy"])
-        for one in thresholds["frontier"]
-        if _known(one["gap"]["estimate"]) and _known(one["accuracy"]["estimate"])
+        (one.gap, one.accuracy)
+        for one in thresholds.frontier
+        if finite(one.gap.estimate) and finite(one.accuracy.estimate)
     ]
 
 

@@ -273,15 +273,16 @@ def test_a_difference_that_is_not_significant_says_what_would_have_shown():
 
 def test_harm_points_left_when_higher_is_better():
     from bdt_core.report import figure_clusters
+    from bdt_core.report.printed import printed
     from bdt_core.report.sheet import settings
 
     document = DOCUMENTS["higher_is_better"]()
     with settings(outlines=False):
-        drawn = figure_clusters.draw(document).svg()
+        drawn = figure_clusters.draw(printed(document)).svg()
     assert "← worse" in drawn
     assert "worse →" not in drawn
     with settings(outlines=False):
-        assert "worse →" in figure_clusters.draw(fail()).svg()
+        assert "worse →" in figure_clusters.draw(printed(fail())).svg()
 
 
 def test_importing_the_package_loads_nothing_heavy():

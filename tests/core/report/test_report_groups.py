@@ -389,7 +389,7 @@ def test_five_thousand_groups_are_drawn_in_seconds():
 
 def test_an_intersection_of_two_columns_is_a_map_of_the_rate_that_the_gate_limits():
     document = fail()
-    both = printed(document)["groups"]["facets"][2]
+    both = printed(document).groups.facets[2]
     assert "of 940" in drawn_text(document, "groups_3")  # of men, black, with a negative label
     for metric, rate in (
         ("disparate_impact", "selection_rate"),
@@ -401,9 +401,9 @@ def test_an_intersection_of_two_columns_is_a_map_of_the_rate_that_the_gate_limit
         ("bias_score", "false_positive_rate"),
     ):
         document["gate"] = [metric_limit(metric=metric, facet="race & sex")]
-        assert map_rate(document, both) == rate
+        assert map_rate(printed(document), both) == rate
     document["gate"] = []
-    assert map_rate(document, both) == "false_positive_rate"
+    assert map_rate(printed(document), both) == "false_positive_rate"
 
 
 def test_a_map_that_is_too_large_becomes_rows():
