@@ -24,21 +24,6 @@ PNG_DPI = 144
 _T = TypeVar("_T")
 
 
-def clusters_figure(document: AnyDocument) -> str:
-    """Clusters by size and difference from everybody else, with intervals and limits, as SVG."""
-    return figure_svg(document, "clusters")
-
-
-def apart_figure(document: AnyDocument) -> str:
-    """What sets the most deviating cluster apart: its means and shares beside everybody else's, as SVG."""
-    return figure_svg(document, "apart")
-
-
-def tree_figure(document: AnyDocument) -> str:
-    """The tree of splits that made the clusters, as SVG."""
-    return figure_svg(document, "tree")
-
-
 def figure_svg(document: AnyDocument, name: str) -> str:
     """Draw a figure as SVG.
 
