@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from collections.abc import Sequence
 from typing import Any, Literal
 
 Unit = Literal["rate", "value"]
@@ -235,3 +236,15 @@ def _turns_or_controls(character: str) -> bool:
     return unicodedata.category(character) in ("Cc", "Cs") or unicodedata.bidirectional(character) in (
         "LRO", "RLO", "LRE", "RLE", "PDF", "LRI", "RLI", "FSI", "PDI",
     )  # fmt: skip
+
+
+def listing(several: Sequence[str]) -> str:
+    """A list within a sentence; what stands in it twice is named once.
+
+    Examples
+    --------
+    >>> listing(["age", "sex", "age", "origin"]), listing(["age"])
+    ('age, sex and origin', 'age')
+    """
+    names = list(dict.fromkeys(several))
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
