@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bdt_core import metrics, words
-from bdt_core.report import wording, wording_depth, wording_groups
-
-if TYPE_CHECKING:
-    from bdt_core.report.document import Cluster, Document
+from bdt_core.report import figures, groups, local_bias, mitigation, slices, tree, wording
 
 FILTERS: Mapping[str, Callable[..., Any]] = {
     **{
@@ -19,7 +16,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     },
     "level": wording.level,
     "first_few": lambda several, most: several[:most],
-    "listed": wording_depth.listed,
+    "listed": wording.listed,
     "whole": wording.whole,
 }
 _SPEC_ORDER = (
@@ -46,17 +43,6 @@ def _without_nulls(x: Any) -> Any:
     return x
 
 
-def typical_member(document: Document, cluster: Cluster) -> str:
-    """Means and most frequent levels of a cluster, in the order of the table's columns."""
-    places = {one.name: place for place, one in enumerate(document.data.columns)}
-    known = sorted(cluster.profile, key=lambda name: (places.get(name, len(places)), name))
-    return "; ".join(f"{name}: {_level(cluster.profile[name])}" for name in known) or words.NOTHING
-
-
-def _level(x: words.Number) -> str:
-    return x if isinstance(x, str) and x not in ("Infinity", "-Infinity") else words.number(x)
-
-
 TESTS: Mapping[str, Callable[..., bool]] = {"ratio": lambda metric: metric.endswith("_ratio")}
 GLOBALS: Mapping[str, Any] = {
     "infinity": math.inf,
@@ -65,10 +51,13 @@ GLOBALS: Mapping[str, Any] = {
     "more_than_counted": wording.more_than_counted,
     "correction_words": wording.correction_words,
     "specification": specification,
-    "typical_member": typical_member,
+    "typical_member": tree.typical_member,
     "difference": words.difference,
     "words": words,
-    "depth": wording_depth,
-    "groups": wording_groups,
+    "figures_of_depth": figures.figures_of_depth,
+    "of_groups": groups,
+    "of_local_bias": local_bias,
+    "of_mitigation": mitigation,
+    "of_slices": slices,
     "metrics": metrics,
 }

@@ -23,6 +23,7 @@ from bdt_core.fairness.score_parts import BiasScore
 from bdt_core.inference import Comparison
 from bdt_core.local_bias.results import LocalBias
 from bdt_core.mitigation import Mitigation, Recommendation
+from bdt_core.report.blocks import Page
 from bdt_core.result import SCHEMA_VERSION
 from bdt_core.significance.repeats import PermutedProcedure, RepeatedSplits
 from bdt_core.slices.results import Slices
@@ -425,6 +426,13 @@ class Document(Part):
 
 class Printed(Document):
     """A document that is safe to print, as `bdt_core.report.printed.printed` makes it."""
+
+    @cached_property
+    def page(self) -> Page:
+        """It in words and tables, for all forms that draw them."""
+        from bdt_core.report.page import page_of
+
+        return page_of(self)
 
     @cached_property
     def has_outlines(self) -> bool:

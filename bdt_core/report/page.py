@@ -55,7 +55,11 @@ def build_page(document: AnyDocument) -> Page:
     Page
         Texts are safe to print but not escaped: each printed form escapes in its own way.
     """
-    document = printed(document)
+    return printed(document).page
+
+
+def page_of(document: Document) -> Page:
+    """A document that is safe to print, in words and tables."""
     variable, verdict = document.bias_variable, document.verdict
     return Page(
         name=document.name,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeGuard, TypeVar
 
 from bdt_core import words
@@ -66,3 +67,15 @@ def correction_words(correction: str) -> str:
         "bh": "p-values corrected by Benjamini and Hochberg's method (false discovery rate)",
         "none": "p-values not corrected for their number",
     }.get(correction, f"correction: {correction}")
+
+
+def listed(names: Sequence[str], most: int = 6) -> str:
+    """Names in a sentence; after the first few only how many more there are.
+
+    Examples
+    --------
+    >>> listed(["a", "b", "c"]), listed(["a", "b", "c"], most=2)
+    ('a, b, c', 'a, b and 1 more')
+    """
+    more = len(names) - most
+    return ", ".join(names) if more <= 0 else f"{', '.join(names[:most])} and {words.count(more)} more"

@@ -8,7 +8,7 @@ from bdt_core import words
 from bdt_core.report.sheet import CALM, CALM_TINT, FAINT, GREY, HARM, HARM_TINT, INK, Sheet
 
 if TYPE_CHECKING:
-    from bdt_core.report.document import Document, Node
+    from bdt_core.report.document import Cluster, Document, Node
 
 NODES_SHOWN = 29
 _ROW = 31.0
@@ -102,3 +102,14 @@ def _legend(sheet: Sheet, y: float) -> None:
         x += 34 + sheet.measure(phrase, 7.5)
     note = "beside a box: what separates it from its sibling"
     sheet.text(sheet.width - 8, y, note, size=7.5, color=GREY, align="right")
+
+
+def typical_member(document: Document, cluster: Cluster) -> str:
+    """Means and most frequent levels of a cluster, in the order of the table's columns."""
+    places = {one.name: place for place, one in enumerate(document.data.columns)}
+    known = sorted(cluster.profile, key=lambda name: (places.get(name, len(places)), name))
+    return "; ".join(f"{name}: {_level(cluster.profile[name])}" for name in known) or words.NOTHING
+
+
+def _level(x: words.Number) -> str:
+    return x if isinstance(x, str) and x not in ("Infinity", "-Infinity") else words.number(x)

@@ -1,15 +1,15 @@
-"""Figure: what equality between groups costs in accuracy, on the test rows."""
+"""Mitigation: how its metrics are written, and the figure of what equality between groups costs in accuracy."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bdt_core import words
-from bdt_core.metrics import spoken_name
+from bdt_core.metrics import CRITERIA, GROUP_METRICS, RATES, plain_name, spoken_name
 from bdt_core.report.figure_axis import Scale, draw_across, scale, told
+from bdt_core.report.groups import rate_value, span
 from bdt_core.report.sheet import CALM, GREY, HARM, INK, Sheet
 from bdt_core.report.wording import asked, finite
-from bdt_core.report.wording_depth import mitigation_points
 
 if TYPE_CHECKING:
     from bdt_core.fairness.metric_results import Estimate
@@ -20,6 +20,52 @@ Point: TypeAlias = "tuple[Estimate, Estimate]"
 _LEFT, _RIGHT, _HEIGHT = 60.0, 450.0, 260.0
 _LEGEND = 478.0
 _PALE = "#a9b3bd"
+
+
+def change_told(metric: str, x: words.Number) -> str:
+    """A metric of mitigation in its usual form.
+
+    Examples
+    --------
+    >>> change_told("equal_opportunity_difference", 0.436), change_told("demographic_parity_ratio", 0.397)
+    ('43.6 points', '0.397')
+    >>> change_told("accuracy", 0.655), change_told("DI", 0.5)
+    ('65.5 %', '0.5')
+    """
+    plain = metric.removesuffix("_difference")
+    if plain != metric and (plain in CRITERIA or plain in RATES):
+        unit: words.Unit = CRITERIA[plain].unit if plain in CRITERIA else "rate"
+        return f"{words.signed(x, unit).removeprefix('+')}{' points' if unit == 'rate' and finite(x) else ''}"
+    return rate_value(metric, x) if metric in GROUP_METRICS else words.number(x)
+
+
+def asked_by(metric: str) -> str:
+    """What the criterion behind a difference or ratio asks for; nothing of other metrics."""
+    plain = plain_name(metric)
+    return CRITERIA[plain].asks if plain in CRITERIA else ""
+
+
+def change_span(metric: str, low: words.Number, high: words.Number) -> str:
+    """The interval of a metric of mitigation, without its unit."""
+    if low is None or high is None:
+        return ""
+    return span(*(change_told(metric, x).removesuffix(" points").removesuffix(" %") for x in (low, high)))
+
+
+def mitigation_points(document: Document) -> list[tuple[Estimate, Estimate]]:
+    """Gap and accuracy at each tolerance on the test rows, as far as both are known; none to draw below two."""
+    mitigation = document.mitigation
+    if not mitigation or mitigation.thresholds is None:
+        return []
+    thresholds = mitigation.thresholds
+    ends = [side.estimate for one in (thresholds.gap, thresholds.accuracy) for side in (one.before, one.after)]
+    if not all(map(finite, ends)):
+        return []
+    return [
+        (one.gap, one.accuracy)
+        for one in thresholds.frontier
+        if finite(one.gap.estimate) and finite(one.accuracy.estimate)
+    ]
 
 
 def draw(document: Document) -> Sheet:

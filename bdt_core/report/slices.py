@@ -1,8 +1,9 @@
-"""Figures on intersections: their differences from everybody else, and the worst one taken apart."""
+"""Intersections: what is chosen to be shown, their figure, and the worst one taken apart."""
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from string import ascii_uppercase
 from typing import TYPE_CHECKING
 
@@ -10,11 +11,10 @@ from bdt_core import words
 from bdt_core.report.figure_axis import Scale, draw_across, scale
 from bdt_core.report.sheet import CALM, FAINT, GREY, HARM, HARM_TINT, INK, WIDTH, Sheet
 from bdt_core.report.wording import asked, finite
-from bdt_core.report.wording_depth import drawn_slices, has_numbers, name_of_slices, reported_slices, unit_of_slices
 
 if TYPE_CHECKING:
     from bdt_core.report.document import Document
-    from bdt_core.slices.results import LatticeNode, Slice
+    from bdt_core.slices.results import LatticeNode, Slice, Slices
 
 SHOWN = 20
 _UNREPORTED_SHOWN = 10
@@ -25,6 +25,46 @@ _SPACE, _WIDEST = 10.0, 200.0
 _EVERYBODY, _TOGETHER, _VALUE = 34.0, 46.0, 32.0  # heights of boxes, and of the value within
 _LINES = 3
 _BETWEEN = 24.0
+
+
+def unit_of_slices(document: Document) -> words.Unit:
+    """Whether slices are measured by a rate, as percentages and points, or by a number."""
+    unit: words.Unit = document.bias_variable.unit
+    return unit if asked(document.slices).metric == "mean" else "rate"
+
+
+def name_of_slices(document: Document) -> tuple[str, str]:
+    """What is measured of slices, at length and short."""
+    variable, slices = document.bias_variable, asked(document.slices)
+    if slices.metric == "mean":
+        return variable.name, variable.short
+    return slices.metric_name, slices.metric_name
+
+
+def has_numbers(one: Slice | LatticeNode, min_rows: int) -> bool:
+    """Whether a slice may be printed with its values: both sides have enough rows in their denominators."""
+    comparison = one.comparison
+    return bool(comparison.status == "tested" and min(comparison.n_a, comparison.n_b) >= min_rows)
+
+
+def reported_slices(slices: Slices) -> list[Slice]:
+    """Slices that fare significantly worse and are not listed under another, the worst first."""
+    return [one for one in slices.slices if one.significant and one.parent is None]
+
+
+def drawn_slices(slices: Slices) -> list[Slice]:
+    """Reported slices, or where there are none all that were tested; the worst first."""
+    chosen = reported_slices(slices) or slices.slices
+    return [one for one in chosen if has_numbers(one, slices.min_rows)]
+
+
+def within(slices: Slices, reported: Sequence[Slice], most: int) -> list[tuple[Slice, list[Slice]]]:
+    """Reported slices with the first few of those that each stands for."""
+    found = (
+        (around, [one for one in slices.slices if one.significant and one.parent == around.name][:most])
+        for around in reported
+    )
+    return [(around, several) for around, several in found if several]
 
 
 def draw(document: Document) -> Sheet:

@@ -1,23 +1,72 @@
-"""Figure: the two groups of each cluster that are furthest apart, where the gap was found and on the test rows."""
+"""Local bias: what is chosen to be shown, and the figure of the two groups that are furthest apart in each cluster."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from bdt_core import words
 from bdt_core.report.figure_axis import Scale, draw_across, scale
 from bdt_core.report.sheet import CALM, GREY, HARM, INK, Sheet
 from bdt_core.report.wording import asked
-from bdt_core.report.wording_depth import LOCAL_METRICS, PARTS, Part, local_unit, local_value, pair
 
 if TYPE_CHECKING:
     from bdt_core.local_bias.results import GroupValue, LocalBias, LocalCluster
     from bdt_core.report.document import Document
 
+Part = Literal["train", "test"]
+PARTS: tuple[Part, Part] = ("train", "test")
+LOCAL_METRICS = {
+    "accuracy": "accuracy",
+    "tpr": "true positive rate",
+    "fpr": "false positive rate",
+    "auc": "area under the curve (AUC)",
+}
 SHOWN = 20
 _ROW = 32.0
 _NAMES, _TRAIN, _TEST, _RIGHT = 8.0, (216.0, 390.0), (418.0, 592.0), 672.0
 _MARKS = (("o", CALM), ("D", HARM))
+
+
+def pair(cluster: LocalCluster) -> tuple[str, str] | None:
+    """The groups with the highest and the lowest metric among a cluster's train rows."""
+    held_out = cluster.held_out
+    if held_out.higher is None or held_out.lower is None:
+        return None
+    return held_out.higher, held_out.lower
+
+
+def local_value(local: LocalBias, cluster: LocalCluster, part: Part, group: str) -> GroupValue | None:
+    """The metric of a group in a cluster, by `part` "train" or "test"; None when it rests on too few rows."""
+    settings = local.settings
+    least = max(settings.min_test_rows, settings.min_group_size if part == "train" else 0)
+    for one in cluster.train if part == "train" else cluster.test:
+        if one.group == group and one.value is not None and one.counted >= least:
+            return one
+    return None
+
+
+def group_rows(
+    local: LocalBias,
+) -> list[tuple[LocalCluster, str, list[tuple[int, GroupValue | None]]]]:
+    """Every group in every cluster, where it has rows: of each part its rows, and its metric."""
+    return [
+        (
+            cluster,
+            train.group,
+            [
+                (one.rows, local_value(local, cluster, part, one.group))
+                for part, one in zip(PARTS, (train, test), strict=True)
+            ],
+        )
+        for cluster in (local.everywhere, *local.logan.clusters)
+        for train, test in zip(cluster.train, cluster.test, strict=True)
+        if train.rows or test.rows
+    ]
+
+
+def local_unit(local: LocalBias) -> words.Unit:
+    """Rates are told in per cent, areas under the curve as numbers."""
+    return "value" if local.settings.metric == "auc" else "rate"
 
 
 def draw(document: Document) -> Sheet:
