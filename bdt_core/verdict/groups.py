@@ -11,7 +11,7 @@ from bdt_core.errors import SpecError, did_you_mean
 from bdt_core.fairness.comparisons import FEWEST_IN_DENOMINATOR, IS_REFERENCE
 from bdt_core.fairness.declared_groups import FacetMetrics, GroupMetrics, GroupScores
 from bdt_core.fairness.metric_results import Metric, group_name
-from bdt_core.metrics import CRITERIA, is_ratio, is_signed, plain_name, spoken_name
+from bdt_core.metrics import CRITERIA, RATES, is_ratio, is_signed, plain_name, spoken_name
 from bdt_core.result import Result
 from bdt_core.spec import GATE_METRICS, AlertSeverity, MetricLimit
 from bdt_core.verdict.judge import (
@@ -107,7 +107,7 @@ def judge_metric(limit: MetricLimit, metrics: GroupMetrics, scores: GroupScores 
     """
     facet = _facet(limit, metrics)
     metric = _metric(limit, facet, scores)
-    limit = _both_ways(limit, metric)
+    limit = both_ways(limit)
     known, left_out = _evidence(metric, facet, metrics.spec.significance.min_rows)
     if not known:
         reason = next((one for one in metric.undefined_reason if one), "no group has enough rows")
@@ -128,6 +128,24 @@ def judge_metric(limit: MetricLimit, metrics: GroupMetrics, scores: GroupScores 
 def tolerated_by(limit: MetricLimit) -> Tolerated:
     """The values that a limit on a metric tolerates."""
     return Tolerated(limit.min, limit.max, limit.rule)
+
+
+def both_ways(limit: MetricLimit) -> MetricLimit:
+    """The limit with both its ends: a largest signed difference alone is meant in either direction.
+
+    Which group is the reference must not decide.
+
+    Examples
+    --------
+    >>> limits = [MetricLimit(metric=one, facet="sex", max=0.1) for one in ("DPL", "demographic_parity_difference")]
+    >>> [both_ways(one).min for one in limits]
+    [-0.1, None]
+    """
+    name = GATE_METRICS[limit.metric]
+    signed = is_signed(name) or (name.endswith("_difference") and plain_name(name) in RATES)
+    if signed and limit.min is None and limit.max is not None and limit.max >= 0:
+        return limit.model_copy(update={"min": -limit.max})
+    return limit
 
 
 def check_name(limit: MetricLimit) -> str:
@@ -179,14 +197,6 @@ def _metric(limit: MetricLimit, facet: FacetMetrics, scores: GroupScores | None)
         return found[0]
     reason = "needs a label, a prediction and for some metrics a score (see groups)"
     return Metric(name, "range", ((),), (None,), (None,), (None,), (reason,), (0.0,), (0.0,))
-
-
-def _both_ways(limit: MetricLimit, metric: Metric) -> MetricLimit:
-    """A largest difference alone is meant in either direction: which group is the reference must not decide."""
-    signed = metric.kind == "difference" or is_signed(metric.name)
-    if signed and limit.min is None and limit.max is not None and limit.max >= 0:
-        return limit.model_copy(update={"min": -limit.max})
-    return limit
 
 
 def _score(limit: MetricLimit, scores: GroupScores | None) -> Metric:
