@@ -252,7 +252,7 @@ def _rows_to_measure(
         return MeasuredRows(blocks, large)
     if not large:
         return MeasuredRows(blocks, large, in_one_frame(source), features)
-    named = [(*one.facets, one.label, one.prediction, one.stratum, *features) for one in tables]
+    named = [(*one.facets, one.label, one.prediction, *features) for one in tables]
     names = [name for several in named for name in several if name is not None]
     similar, rows = draw_rows(blocks, names, min(FLIP_ROWS, spec.large_rows))
     return MeasuredRows(blocks, large, similar, features, Drawn(len(similar), rows))

@@ -234,7 +234,7 @@ def _flip_tests(
     assert table.prediction is not None
     prediction = code_column(frame, table.prediction, thresholds.get(table.prediction))
     known = np.ones(len(frame), dtype=bool)
-    for name in (*table.facets, table.label, table.prediction, table.stratum):
+    for name in (*table.facets, table.label, table.prediction):
         if name is not None:
             known &= column(frame, name).notna().to_numpy()
     predicted = favourable(prediction.levels, positive)[prediction.codes][known]

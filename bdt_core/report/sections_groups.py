@@ -99,7 +99,7 @@ def _positive(document: Document, column: str) -> str:
 
 def _facet_blocks(document: Document, facet: Facet, figure: tuple[str, str] | None) -> list[Block]:
     confidence = f"{document['groups']['confidence'] * 100:.4g} %"
-    blocks: list[Block] = [Subheading(f"By {facet['facet']}"), Paragraph(_who(facet))]
+    blocks: list[Block] = [Subheading(f"By {facet['facet']}"), Paragraph(_who(document, facet))]
     if facet["notes"]:
         blocks.append(Bullets(tuple(facet["notes"])))
     if figure is not None:
@@ -113,12 +113,18 @@ def _facet_blocks(document: Document, facet: Facet, figure: tuple[str, str] | No
     return [*blocks, *depth(facet, confidence)]
 
 
-def _who(facet: Facet) -> str:
+def _who(document: Document, facet: Facet) -> str:
     groups = facet["groups_total"]
     told = [f"{words.count(facet['rows'])} rows, {words.count(groups)} group{'s' * (groups != 1)}."]
-    lacking = [f"{column} in {words.count(n)}" for column, n in facet["missing"].items() if n]
+    groups_of = document["groups"]
+    needed = (*facet["columns"], groups_of["label"], groups_of["prediction"])
+    stratum = None if groups_of["stratum"] in needed else groups_of["stratum"]
+    lacking = [f"{column} in {words.count(n)}" for column, n in facet["missing"].items() if n and column != stratum]
     if lacking:
         told.append(f"Values are missing, and those rows are in no group: {', '.join(lacking)}.")
+    if facet["missing"].get(stratum):
+        without = words.count(facet["missing"][stratum])
+        told.append(f"{stratum} is missing in {without} rows, without which CDDL and CDDPL alone are computed.")
     if groups > GROUPS_SHOWN:
         told.append(
             f"The {GROUPS_SHOWN} largest groups are shown; {words.count(groups - GROUPS_SHOWN)} more stand in "

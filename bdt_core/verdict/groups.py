@@ -58,6 +58,8 @@ class MetricLimitResult(Result):
     groups_judged : int
     left_out : tuple of str
         Groups with too few rows to be judged.
+    rows_seen, rows_unseen : int
+        Rows with all values that the metric needs, and those that lack one: they are in no group.
     """
 
     kind: Literal["metric"]
@@ -81,6 +83,8 @@ class MetricLimitResult(Result):
     severity: AlertSeverity | None
     groups_judged: int
     left_out: tuple[str, ...]
+    rows_seen: int
+    rows_unseen: int
 
 
 def judge_metric(limit: MetricLimit, metrics: GroupMetrics, scores: GroupScores | None = None) -> MetricLimitResult:
@@ -111,7 +115,8 @@ def judge_metric(limit: MetricLimit, metrics: GroupMetrics, scores: GroupScores 
     known, left_out = _evidence(metric, facet, metrics.spec.significance.min_rows)
     if not known:
         reason = next((one for one in metric.undefined_reason if one), "no group has enough rows")
-        return _result(limit, metrics, metric, None, f"{_told(limit)} is not testable: {reason}.", 0, left_out)
+        sentence = f"{_told(limit)} is not testable: {reason}.{_of_rows(metric, facet)}"
+        return _result(limit, metrics, metric, facet, None, sentence, 0, left_out)
     judged = judge(known, tolerated_by(limit))
     sentence = _sentence(limit, metric, judged, facet, metrics.spec.significance.alpha)
     if left_out:
@@ -120,9 +125,10 @@ def judge_metric(limit: MetricLimit, metrics: GroupMetrics, scores: GroupScores 
     undefined = _undefined(metric, left_out)
     if undefined:
         sentence += f" Undefined for: {', '.join(undefined[:_NAMED])}{', ...' if len(undefined) > _NAMED else ''}."
+    sentence += _of_rows(metric, facet)
     # A range has one value, of all groups that are not left out.
     groups = len(known) if judged.decides.of is not None else sum(n > 0 for n in facet.rows) - len(left_out)
-    return _result(limit, metrics, metric, judged, sentence, groups, left_out)
+    return _result(limit, metrics, metric, facet, judged, sentence, groups, left_out)
 
 
 def tolerated_by(limit: MetricLimit) -> Tolerated:
@@ -241,6 +247,7 @@ def _result(
     limit: MetricLimit,
     metrics: GroupMetrics,
     metric: Metric,
+    facet: FacetMetrics,
     judged: Judgement[str | None] | None,
     sentence: str,
     groups: int,
@@ -249,6 +256,7 @@ def _result(
     alpha = metrics.spec.significance.alpha
     verdict: Verdict = judged.verdict if judged else "not_testable"
     one = judged.decides if judged else None
+    unseen, _ = facet.metrics.unseen(metric.name)
     return MetricLimitResult(
         kind="metric",
         check=check_name(limit),
@@ -271,6 +279,8 @@ def _result(
         severity=judged.severity if judged else None,
         groups_judged=groups,
         left_out=left_out,
+        rows_seen=facet.metrics.rows - unseen,
+        rows_unseen=unseen,
     )
 
 
@@ -291,6 +301,16 @@ def _sentence(
     if visible is None:
         return told
     return told + would_have_shown(f"a {'ratio' if is_ratio(metric.name) else 'value'} of {words.number(visible)}")
+
+
+def _of_rows(metric: Metric, facet: FacetMetrics) -> str:
+    """How many rows the limit saw, where it did not see all."""
+    unseen, columns = facet.metrics.unseen(metric.name)
+    if not unseen:
+        return ""
+    seen = words.count(facet.metrics.rows - unseen)
+    were = "was" if unseen == 1 else "were"
+    return f" Judged on {seen} rows; {words.count(unseen)} without a value of {' or '.join(columns)} {were} not seen."
 
 
 def _visible(metric: Metric, one: Evidence[str | None], alpha: float) -> float | None:

@@ -117,8 +117,9 @@ def test_missing_values_everywhere(frame):
         holes.loc[rng.random(N) < 0.2, name] = None
     result = explained(audit(holes))
     assert result.missing == holes.isna().sum().to_dict()
-    complete = holes.dropna(subset=["g", "y", "p", "h"])
+    complete = holes.dropna(subset=["g", "y", "p"])
     assert result["CI"]["a"].n == len(complete)
+    assert result["CDDL"]["a"].n == (complete.g[complete.h.notna()] == "a").sum()
     assert result["auc"]["a"].n == (complete.g[complete.s.notna()] == "a").sum()
 
 
