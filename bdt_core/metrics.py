@@ -214,6 +214,8 @@ class ClarifyMetric:
         The rate in which d and a are compared, where it is a rate.
     of_d : int
         Sign of d's rate where the metric is the difference of it: 1 for d - a, -1 for a - d; else 0.
+    within_strata : bool
+        Whether it compares inside the strata: then a row without one is not in it.
     """
 
     name: str
@@ -228,6 +230,7 @@ class ClarifyMetric:
     is_ratio: bool = False
     rate: str | None = None
     of_d: int = 0
+    within_strata: bool = False
 
     @property
     def no_bias(self) -> float:
@@ -471,6 +474,7 @@ METRICS: dict[str, RateMetric | ScoreMetric | Criterion | ClarifyMetric] = {
             stage="pre_training",
             means="above 0: within the strata, d has more of the unfavourable labels than of the others",
             worse=1,
+            within_strata=True,
         ),
         ClarifyMetric(
             name="DPPL",
@@ -585,6 +589,7 @@ METRICS: dict[str, RateMetric | ScoreMetric | Criterion | ClarifyMetric] = {
             stage="post_training",
             means="above 0: within the strata, d has more of the unfavourable predictions",
             worse=1,
+            within_strata=True,
         ),
         ClarifyMetric(
             name="TE",
