@@ -58,7 +58,7 @@ class MetricLimitResult(Result):
     groups_judged : int
     left_out : tuple of str
         Groups with too few rows to be judged.
-    rows_seen, rows_unseen : int
+    rows_seen, rows_unseen : int or None
         Rows with all values that the metric needs, and those that lack one: they are in no group.
     """
 
@@ -83,8 +83,8 @@ class MetricLimitResult(Result):
     severity: AlertSeverity | None
     groups_judged: int
     left_out: tuple[str, ...]
-    rows_seen: int
-    rows_unseen: int
+    rows_seen: int | None = None
+    rows_unseen: int | None = None
 
 
 def judge_metric(limit: MetricLimit, metrics: GroupMetrics, scores: GroupScores | None = None) -> MetricLimitResult:
