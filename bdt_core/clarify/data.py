@@ -314,8 +314,9 @@ def asked_values(
             raise SpecError(f'{key}: "{name}" is continuous and needs one threshold; found {len(given)} values.')
         return Threshold(_number(given[0], name, key))
     if not pd.api.types.is_numeric_dtype(series.dtype):
-        levels = [one for one in code_column(frame, name).levels if one is not None]
-        return tuple(next((has for has in levels if is_same(has, canonical(one))), str(one)) for one in given)
+        levels = code_column(frame, name).levels
+        known = [one for one in levels if one is not None]
+        return tuple(next((has for has in known if is_same(has, canonical(one))), str(one)) for one in given)
     whole = tuple(_number(one, name, key) for one in given)
     if name not in kinds and not set(series.dropna().unique()) <= {0, 1}:
         remarks.append(

@@ -8,7 +8,7 @@ from typing import Literal
 from bdt_core.errors import SpecError
 from bdt_core.fairness.coding import Value
 from bdt_core.fairness.metric_results import Estimate
-from bdt_core.mitigation.curves import Constraint, checked_settings
+from bdt_core.mitigation.curves import Constraint, NamedObjective, checked_settings
 from bdt_core.mitigation.proxies import ProxyTable
 from bdt_core.mitigation.reweighing import Reweighing
 from bdt_core.result import Result
@@ -65,7 +65,7 @@ class MitigationSettings:
     positive_prediction: tuple[Value, ...] | None = None
     constraint: Constraint = "equal_opportunity"
     tolerance: float = 0.02
-    objective: Literal["accuracy", "balanced_accuracy"] = "accuracy"
+    objective: NamedObjective = "accuracy"
     randomized: bool = False
     features: tuple[str, ...] = ()
     protected: tuple[str, ...] = ()

@@ -493,6 +493,7 @@ def hostile_depth() -> Document:
 PARTS = ("slices", "local_bias", "mitigation")
 _KEPT = {
     "status", "metric", "kind", "correction", "better", "method", "constraint", "objective", "verdict", "keeps_limit",
+    "measure",
 }  # fmt: skip
 
 
