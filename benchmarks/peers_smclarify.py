@@ -125,6 +125,11 @@ def one_sided_stratum() -> Any:
     return metrics(tables.one_sided_stratum(), prediction=None, values=["d"], group="s", only=["CDDL"])["d"]
 
 
+def missing_strata() -> Any:
+    """A group variable with gaps, for CDDL and CDDPL and all metrics that do not need it."""
+    return metrics(tables.missing_strata(), group="s", only=_all_but("FT"))
+
+
 def flip_test() -> Any:
     """Its sign, its units, the order of its rows, and a feature of text."""
     frame = tables.simulated().drop(columns=["score", "s"])
@@ -161,7 +166,7 @@ def _all_but(*names: str) -> list[str]:
 
 RECORDS = (
     adult, compas, simulated, text_facet, zero_over_zero, absent_label, missing_facets, missing_labels,
-    types_by_counting, one_sided_stratum, flip_test,
+    types_by_counting, one_sided_stratum, missing_strata, flip_test,
 )  # fmt: skip
 
 if __name__ == "__main__":

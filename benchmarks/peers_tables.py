@@ -123,6 +123,13 @@ def one_sided_stratum() -> pd.DataFrame:
     return pd.DataFrame(lines, columns=["s", "g", "y"])
 
 
+def missing_strata() -> pd.DataFrame:
+    """`simulated` with its strata s as numbers, missing for 4 of 10 rows of b with a negative label y."""
+    frame = simulated().drop(columns=["score", *(f"x{i}" for i in range(4))])
+    hidden = (frame.g == "b") & (frame.y == 0) & (np.arange(len(frame)) % 10 < 4)
+    return frame.assign(s=frame.s.map({name: float(i) for i, name in enumerate("wxyz")}).mask(hidden))
+
+
 def worse_than_its_neighbours(pairs: int = 50) -> pd.DataFrame:
     """Pairs with the same x, of which the one in d is predicted negative and the one in a positive."""
     return pd.DataFrame({"g": ["d", "a"] * pairs, "x": np.repeat(np.arange(pairs), 2), "y": [0, 1] * pairs,

@@ -189,7 +189,8 @@ def refuse_absent(table: CountTable, positive: Positive, positive_prediction: Po
     ):
         if name is None or not levels or favourable(levels, wanted).any():
             continue
-        if set(levels) <= set(others) and favourable(others, wanted).any():
+        alike = set(levels) <= set(others) or {*levels, *others} <= {0, 1}
+        if alike and favourable(others, wanted).any():
             continue
         asked = [wanted.above] if isinstance(wanted, Threshold) else [repr(one) for one in values_of(wanted)]
         shown = [str(one) if isinstance(wanted, Threshold) else repr(one) for one in levels[:_SHOWN]]

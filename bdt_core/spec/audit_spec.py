@@ -180,7 +180,10 @@ class Groups(Section):
         None, description="Favourable value or values of both; by default those of bias_variable, else 1."
     )
     score: str | None = Field(None, description="Column with the predicted probability of a positive label.")
-    stratum: str | None = Field(None, description="Column within whose values CDDL and CDDPL compare.")
+    stratum: str | None = Field(
+        None,
+        description="Column within whose values CDDL and CDDPL compare; a row without one is left out of these two.",
+    )
     thresholds: dict[str, float] = Field(
         {}, description="Numeric columns that are cut in two, strictly above and the rest: {age: 40}."
     )

@@ -71,7 +71,7 @@ def of(cells: dict, **options) -> BiasMetrics:
     return bias_metrics(tables.from_counts(cells), facet="g", label="y", prediction="p", facet_values="d", **options)
 
 
-@pytest.mark.parametrize("peer", [*PEERS, "smclarify_on_pandas_3"])
+@pytest.mark.parametrize("peer", [*PEERS, "smclarify_on_pandas_3", "smclarify_missing_strata"])
 def test_peers_were_run_on_these_tables(peer):
     made = {"simulated": tables.digest(tables.simulated()), "on_a_grid": tables.digest(tables.on_a_grid())}
     assert recorded(peer)["tables"] == made
@@ -352,6 +352,20 @@ def test_smclarify_sees_disparity_in_a_stratum_with_one_label():
     rates = frame.pivot_table(index="s", columns="g", values="y")
     assert (rates.a == rates.d).all()
     assert bias_metrics(frame, facet="g", label="y", group="s", facet_values="d")["CDDL"].only.estimate == 0.0
+
+
+def test_a_missing_stratum_is_no_stratum_for_smclarify_and_for_us():
+    """It costs a row its place in CDDL and CDDPL, and nowhere else."""
+    frame = tables.missing_strata()
+    assert frame.s.isna().sum() > 100
+    result = bias_metrics(frame, facet="g", label="y", prediction="p", group="s")
+    theirs = figures("smclarify_missing_strata", "missing_strata")
+    assert sorted(theirs) == list("abcde")
+    for group, metrics in theirs.items():
+        assert {"CDDL", "CDDPL", "DPL", "DI"} < set(metrics)
+        for name, value in metrics.items():
+            found = result[name].only if name == "GE" else result[name][group]
+            assert found.estimate == pytest.approx(value, **EXACT), (group, name)
 
 
 def test_smclarify_flip_test_has_the_other_sign():

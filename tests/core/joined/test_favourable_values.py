@@ -103,6 +103,8 @@ def test_a_prediction_that_favours_nobody_is_no_slip() -> None:
     frame = people().assign(advice=0)
     found = bias_metrics(frame, facet="sex", label="hired", prediction="advice")
     assert found["selection_rate"]["f"].estimate == 0
+    hopeless = bias_metrics(frame.assign(hired=1), facet="sex", label="hired", prediction="advice")
+    assert hopeless["true_positive_rate"]["f"].estimate == 0
     with pytest.raises(DataError, match=r'no row of "advice"'):
         bias_metrics(people("yes", "no").assign(advice=0), facet="sex", label="hired", prediction="advice",
                      positive="yes")  # fmt: skip

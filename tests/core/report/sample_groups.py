@@ -247,6 +247,8 @@ def metric_limit(**changes: Any) -> dict[str, Any]:
         "severity": "high",
         "groups_judged": 3,
         "left_out": ["Native American"],
+        "rows_seen": 5278,
+        "rows_unseen": 0,
         **changes,
     }
 
