@@ -24,6 +24,7 @@ def groups_document(metrics: GroupMetrics | None, scores: GroupScores | None) ->
         "label": label,
         "prediction": prediction,
         "positive": list(metrics.facets[0].metrics.positive) if metrics.facets else [],
+        "favourable": metrics.spec.favourable_outcome,
         "score": metrics.spec.groups.score,
         "stratum": metrics.spec.groups.stratum,
         "confidence": 1.0 - metrics.spec.significance.alpha,

@@ -104,6 +104,13 @@ def spec_text(frame: pd.DataFrame, name: str, path: str) -> str:
     rest = [one for one in columns if one not in protected]
     used, bias_lines = _bias_variable(rest, frame)
     lines += bias_lines
+    lines += [
+        "# Do people want a positive prediction (as in granted) or a negative one (as in refused)? Limits that depend",
+        "# on it, such as four_fifths_ratio and disparate_impact, need one of these lines:",
+        "# favourable: positive",
+        "# favourable: negative",
+        "",
+    ]
     lines += _features([one for one in rest if one.name not in used])
     lines += _protected(protected)
     lines += [
@@ -116,8 +123,8 @@ def spec_text(frame: pd.DataFrame, name: str, path: str) -> str:
     ]
     if protected:
         lines += [
-            "  # A limit on declared groups; the metrics that there are: bdt schema",
-            f"  # - {{metric: demographic_parity_ratio, facet: {_quoted(protected[0].name)}, min: 0.8}}",
+            "  # A limit on declared groups, lowest over highest share of favourable predictions; others: bdt schema",
+            f"  # - {{metric: four_fifths_ratio, facet: {_quoted(protected[0].name)}, min: 0.8}}",
         ]
     return "\n".join(lines) + "\n"
 
