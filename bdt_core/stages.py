@@ -378,7 +378,7 @@ class Stages:
 
     def build_document(self, findings: AuditFindings, spec: AuditSpec) -> dict[str, Any]:
         """Put what was found, and the verdict of the specification's gate, into one document."""
-        from bdt_core.report.document import build_document
+        from bdt_core.report.from_findings import build_document
 
         return build_document(findings, spec.limits, spec.require)
 

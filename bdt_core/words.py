@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from collections.abc import Sequence
 from typing import Any, Literal
 
 Unit = Literal["rate", "value"]
@@ -88,7 +89,7 @@ def percent(x: Number) -> str:
     >>> percent(0.3512), percent(0.00042), percent(0.000001), percent(None)
     ('35.1 %', '0.04 %', '< 0.01 %', '–')
     """
-    if x is None or isinstance(x, str):
+    if x is None or isinstance(x, str) or not math.isfinite(x):
         return number(x)
     size = abs(x)
     if 0 < size < 0.00005:
@@ -153,7 +154,7 @@ def size(x: Number, unit: Unit) -> str:
     >>> size(0.05, "rate"), size(-12.3, "value")
     ('5.0 points', '12.3')
     """
-    if x is None or isinstance(x, str):
+    if x is None or isinstance(x, str) or not math.isfinite(x):
         return number(x)
     return f"{abs(x) * 100:.1f} points" if unit == "rate" else number(abs(x))
 
@@ -166,7 +167,7 @@ def signed(x: Number, unit: Unit) -> str:
     >>> signed(0.172, "rate"), signed(-3.0, "value"), signed(None, "rate")
     ('+17.2', '−3', '–')
     """
-    if x is None or isinstance(x, str):
+    if x is None or isinstance(x, str) or not math.isfinite(x):
         return number(x)
     sign = "+" if x > 0 else MINUS if x < 0 else ""
     return f"{sign}{abs(x) * 100:.1f}" if unit == "rate" else f"{sign}{number(abs(x))}"
@@ -235,3 +236,15 @@ def _turns_or_controls(character: str) -> bool:
     return unicodedata.category(character) in ("Cc", "Cs") or unicodedata.bidirectional(character) in (
         "LRO", "RLO", "LRE", "RLE", "PDF", "LRI", "RLI", "FSI", "PDI",
     )  # fmt: skip
+
+
+def listing(several: Sequence[str]) -> str:
+    """A list within a sentence; what stands in it twice is named once.
+
+    Examples
+    --------
+    >>> listing(["age", "sex", "age", "origin"]), listing(["age"])
+    ('age, sex and origin', 'age')
+    """
+    names = list(dict.fromkeys(several))
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -41,10 +41,6 @@ from bdt_core.metrics import (
 
 _NO_LABEL, _NO_PREDICTION = "no label column was named", "no prediction column was named"
 _NO_SCORE, _NEEDS_ROWS = "no score column was named", "needs the rows, not only counts"
-_NEGATIVE_IS_FAVOURABLE = (
-    "A negative outcome is the favourable one: Clarify's metrics, disparate impact among them, and the four-fifths "
-    "ratio count negative predictions and labels as favourable."
-)
 EVERYBODY_ELSE = "everybody else"
 LARGEST = "largest group"
 
@@ -140,10 +136,7 @@ def metrics_from_counts(
         reference=EVERYBODY_ELSE if at_reference is None else group_name(known.groups[at_reference]),
         rows=table.rows,
         missing=table.missing(),
-        notes=(
-            *notes(table, known, cells, contrasts, positive, positive_prediction, min_rows),
-            *((_NEGATIVE_IS_FAVOURABLE,) if favourable_outcome == "negative" else ()),
-        ),
+        notes=tuple(notes(table, known, cells, contrasts, positive, positive_prediction, min_rows)),
         metrics=tuple(metrics),
     )
 

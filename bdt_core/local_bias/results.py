@@ -237,7 +237,7 @@ class LocalBias(Result):
     logan: LocalClustering
     kmeans: LocalClustering
     notes: tuple[str, ...]
-    model_state: dict[str, Any] = field(repr=False)
+    model_state: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @cached_property
     def _models(self) -> tuple[Encoder | None, dict[str, tuple[Partition, Integers]]]:

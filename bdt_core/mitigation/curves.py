@@ -19,11 +19,11 @@ from bdt_core.mitigation.checks import coded, in_order, quoted, same_length, zer
 Floats = NDArray[np.float64]
 Constraint = Literal["demographic_parity", "equal_opportunity", "equalized_odds", "predictive_parity"]
 Gain = Callable[[Floats, Floats, Floats, Floats], Any]
-Objective = Literal["accuracy", "balanced_accuracy"] | Gain
+NamedObjective = Literal["accuracy", "balanced_accuracy"]
+Objective = NamedObjective | Gain
 
 RATES_OF: dict[str, tuple[str, ...]] = {name: CRITERIA[name].rates for name in get_args(Constraint)}
 """The rates that each constraint asks to be equal in all groups."""
-OBJECTIVES = ("accuracy", "balanced_accuracy")
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,9 +222,10 @@ def checked_settings(constraint: str, tolerance: float, objective: Any, randomiz
     """
     if constraint not in RATES_OF:
         raise SpecError(f'Unknown constraint "{constraint}". {did_you_mean(str(constraint), RATES_OF)}')
-    if not callable(objective) and objective not in OBJECTIVES:
+    objectives = get_args(NamedObjective)
+    if not callable(objective) and objective not in objectives:
         raise SpecError(
-            f'Unknown objective "{objective}". {did_you_mean(str(objective), OBJECTIVES)} Or give a function of '
+            f'Unknown objective "{objective}". {did_you_mean(str(objective), objectives)} Or give a function of '
             "(tp, fp, fn, tn)."
         )
     if not 0.0 <= tolerance <= 1.0:

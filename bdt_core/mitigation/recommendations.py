@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from bdt_core import words
 from bdt_core.fairness.metric_results import Estimate
@@ -15,7 +16,8 @@ from bdt_core.spec import GATE_METRICS
 from bdt_core.verdict import LimitResult, MetricLimitResult, Verdict
 from bdt_core.verdict.judge import Evidence, Tolerated, judge
 
-_KEPT: dict[Verdict, str] = {"pass": "yes", "fail": "no", "inconclusive": "cannot tell"}
+Kept = Literal["yes", "no", "cannot tell"]
+_KEPT: dict[Verdict, Kept] = {"pass": "yes", "fail": "no", "inconclusive": "cannot tell"}
 _FOUND = {"cluster": "cluster", "slice": "intersection", "local_bias": "the clusters of local bias"}
 
 
@@ -39,7 +41,7 @@ class Recommendation(Result):
     check: str
     verdict: Verdict
     measured: bool
-    keeps_limit: str | None
+    keeps_limit: Kept | None
     text: str
 
 

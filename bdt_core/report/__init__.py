@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bdt_core.report.document import document_schema
     from bdt_core.report.figures import figure_png, figure_svg
     from bdt_core.report.html import render_html, render_notebook
     from bdt_core.report.markdown import render_markdown
     from bdt_core.report.pdf import render_pdf
-    from bdt_core.report.schema import document_schema
     from bdt_core.report.write import canonical_json, write_reports
 
 __all__ = [
@@ -30,7 +30,7 @@ __all__ = [
 
 _HOMES = {
     "canonical_json": "write",
-    "document_schema": "schema",
+    "document_schema": "document",
     "figure_png": "figures",
     "figure_svg": "figures",
     "render_html": "html",

@@ -10,7 +10,7 @@ from bdt_core.report.blocks import Bullets, Cell, Paragraph, Table
 from bdt_core.report.gate_result import GateResult, shortened
 from bdt_core.report.markdown import _block, _escaped
 from bdt_core.report.printed import printed
-from bdt_core.report.sections_result import gate_section
+from bdt_core.report.prose import section
 from bdt_core.verdict.baseline import CHANGE_WORDS
 
 _LONGEST_CELL = 200
@@ -76,7 +76,8 @@ def render_comment(document: dict[str, Any], result: GateResult) -> str:
 
 def _limits(document: dict[str, Any], result: GateResult) -> str:
     """The report's own table of limits, with what follows from them, and their sentences."""
-    drawn = gate_section(printed(document)).blocks
+    gate = section("gate", printed(document))
+    drawn = gate.blocks if gate else ()
     tables = [one for one in drawn if isinstance(one, Table)]
     if not tables:
         return "\n\n".join(_block(one) for one in drawn if isinstance(one, Paragraph))

@@ -1,363 +1,487 @@
-"""The report as data: one JSON document from which every printed form is drawn."""
+"""The report as data: typed models, from which the JSON Schema of report.json is generated.
+
+What the stages hand on stands in the document as it is; the models here are of what is put together from several
+stages. Every printed form is drawn from this document alone.
+"""
 
 from __future__ import annotations
 
+import json
 import math
-import platform
-from collections.abc import Sequence
-from importlib import metadata
-from typing import Any, Literal
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, Any, Literal
 
-from bdt_core import words
-from bdt_core.clustering.clusters import Clusters
-from bdt_core.clustering.tree import ClusterTree
-from bdt_core.findings import AuditFindings
-from bdt_core.inference import CategoricalComparison, Comparison
-from bdt_core.report.document_depth import depth_document
-from bdt_core.report.document_drawn import drawn_document
-from bdt_core.report.document_groups import groups_document
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, SkipJsonSchema
+from pydantic_core import core_schema
+
+from bdt_core.clustering.stability import Word
+from bdt_core.errors import SpecError
+from bdt_core.fairness.coding import Value
+from bdt_core.fairness.score_parts import BiasScore
+from bdt_core.inference import Comparison
+from bdt_core.local_bias.results import LocalBias
+from bdt_core.metrics import Favourable
+from bdt_core.mitigation import Mitigation, Recommendation
+from bdt_core.report.blocks import Page
 from bdt_core.result import SCHEMA_VERSION
-from bdt_core.significance.clusters import ClusterSignificance, ComparedCluster
-from bdt_core.significance.features import ColumnDifference, FeatureDifferences
-from bdt_core.spec import AnyLimit, AuditSpec
-from bdt_core.table.bias_variable import wording
-from bdt_core.table.rows import Rows
-from bdt_core.table.split import is_by_hash
-from bdt_core.verdict import NO_CLUSTERS, judge_gate
-
-_PACKAGES = ("numpy", "pandas", "scipy", "scikit-learn", "numba", "kmodes")
-_SET_APART = 5
+from bdt_core.significance.repeats import PermutedProcedure, RepeatedSplits
+from bdt_core.slices.results import Slices
+from bdt_core.spec.audit_spec import Better
+from bdt_core.table.audit_table import Column, LeftOut
+from bdt_core.table.summaries import Drawn
+from bdt_core.verdict import LimitResult, Verdict
+from bdt_core.words import Unit
 
 
-def build_document(
-    findings: AuditFindings, gate: Sequence[AnyLimit], require: Literal["all", "majority"] = "all"
-) -> dict[str, Any]:
-    """Put what the stages found, and the gate's verdict, into one JSON-able document.
+def _known(x: Any) -> Any:
+    return None if isinstance(x, float) and math.isnan(x) else x
 
-    Parameters
-    ----------
-    findings : AuditFindings
-    gate : sequence of limits
-        `AuditSpec.limits`: those of the gate, and those that the sections on intersections and local bias set.
-    require : {"all", "majority"}
 
-    Returns
-    -------
-    dict
-        Version 1 of the schema in ``schema_v1.json``. Rates of clusters that were too small to test are null. It is
-        the same wherever the work ran: what the specification says of that is left out.
+Real = Annotated[float | None, BeforeValidator(_known)]
+"""A number that may be infinite; null where it is not known."""
+
+
+class Part(BaseModel):
+    """A part of the document: frozen, passing over members that it does not know."""
+
+    model_config = ConfigDict(frozen=True, ser_json_inf_nan="strings")
+
+
+class Data(Part):
+    """The table: every row, those that were audited, and its columns."""
+
+    source: str
+    fingerprint: str
+    rows: int
+    rows_audited: int
+    rows_left_out: tuple[LeftOut, ...]
+    columns: tuple[Column, ...]
+
+
+class BiasVariable(Part):
+    """What is held against groups, and how it is named."""
+
+    name: str
+    short: str
+    description: str
+    kind: Literal["binary", "continuous"]
+    better: Better
+    train_mean: float
+    test_mean: float
+    unit: Unit
+
+
+class Split(Part):
+    """How train and test rows were told apart; hash: every row (or all rows of a key) by its own random number."""
+
+    train_rows: int
+    test_rows: int
+    test_size: float
+    method: Literal["stratified", "hash"] = "stratified"
+    stratified: bool
+    random_state: int
+
+
+class Judgement(Part):
+    """What all limits together say."""
+
+    verdict: Verdict
+    blocks: bool
+    sentence: str
+
+
+class Summary(Part):
+    """The most deviating cluster in words."""
+
+    headline: str
+    what_sets_apart: tuple[str, ...]
+
+
+class Search(Part):
+    """How clusters were searched for."""
+
+    method: Literal["kmeans", "kmodes", "kprototypes"]
+    engine: Literal["bdt", "reference"]
+    min_cluster_rows: int
+
+
+class ClusteringStability(Part):
+    """How well the clustering is found again; as in `bdt_core.clustering.stability.Stability`."""
+
+    bootstraps: int
+    seeds: int
+    rows: int
+    rand_bootstraps: float
+    rand_seeds: float
+
+
+class ClusterRule(Part):
+    """A cluster in words, and how well the words fit on the test rows."""
+
+    text: str
+    precision: Real
+    recall: Real
+
+
+class FoundAgain(Part):
+    """How well one cluster is found again."""
+
+    jaccard: float
+    word: Word
+
+
+class Cluster(Part):
+    """A cluster against everybody else. Gaps count harm as positive; rates of too few rows are null."""
+
+    cluster: int
+    train_rows: int
+    train_mean: float
+    train_gap: float
+    test_rows: int
+    test_mean: Real
+    description: str
+    rule: ClusterRule
+    stability: FoundAgain | None
+    path: tuple[str, ...]
+    profile: dict[str, str | Real]
+    comparison: Comparison
+    p_adjusted: Real
+    significant: bool | None
+    worse: bool | None
+
+
+class Node(Part):
+    """A group of train rows in the tree of splits; the step is what separates it from its sibling."""
+
+    id: int
+    parent: int | None
+    children: tuple[int, ...]
+    label: int | None
+    rows: int
+    mean: float
+    std: float
+    gap: Real
+    step: str | None
+
+
+class Tree(Part):
+    """The splits that made the clusters, parents before children."""
+
+    nodes: Annotated[tuple[Node, ...], Field(min_length=1)]
+
+
+class Shrinkage(Part):
+    """Harm in cluster 0 as the search saw it, and on the test rows."""
+
+    train_gap: float
+    test_gap: float
+
+
+class PrimaryTest(Part):
+    """The one test that was chosen before anybody looked at the test rows."""
+
+    what: str
+    comparison: Comparison | None
+    reason: str | None
+    repeated_splits: RepeatedSplits | None
+    permuted_procedure: PermutedProcedure | None
+    shrinkage: Shrinkage | None
+
+
+class Level(Part):
+    """A level of a category: its share of the cluster against that of everybody else."""
+
+    level: str
+    rows: int
+    share_cluster: Real
+    share_rest: Real
+    comparison: Comparison
+    p_adjusted: Real
+    significant: bool | None
+
+
+class LevelsTest(Part):
+    """The test of all levels of a category together, and Pearson's."""
+
+    method: str | None
+    chi2: Real
+    dof: int | None
+    p_value: Real
+    cramers_v: Real
+    pearson_chi2: Real
+    pearson_p_value: Real
+
+
+class _Feature(Part):
+    column: str
+    role: Literal["feature", "protected"]
+    status: Literal["tested", "not_testable"]
+    reason: str | None
+    effect: Real
+    effect_name: str | None
+    p_adjusted: Real
+    significant: bool | None
+
+
+class NumericFeature(_Feature):
+    """A number in the most deviating cluster against everybody else."""
+
+    kind: Literal["numeric"]
+    mean_cluster: Real
+    mean_rest: Real
+    comparison: Comparison
+
+
+class CategoricalFeature(_Feature):
+    """A category in the most deviating cluster against everybody else."""
+
+    kind: Literal["categorical"]
+    table: LevelsTest | None
+    levels: tuple[Level, ...]
+
+    @property
+    def strongest_level(self) -> Level | None:
+        """The level to show for the whole column: the largest difference, significant ones first."""
+        known = [(level, level.comparison.difference) for level in self.levels]
+        return max(
+            (level for level, difference in known if difference is not None),
+            key=lambda level: (bool(level.significant), abs(level.comparison.difference or 0.0)),
+            default=None,
+        )
+
+
+Feature = NumericFeature | CategoricalFeature
+
+
+class Differences(Part):
+    """In which columns the most deviating cluster differs from everybody else."""
+
+    cluster: int
+    rows_cluster: int
+    rows_rest: int
+    correction: str
+    tests: int
+    bias_difference_significant: bool | None
+    features: tuple[Annotated[Feature, Field(discriminator="kind")], ...]
+
+
+class Proxy(Part):
+    """A protected column, or a level of one, that being in cluster 0 may stand in for."""
+
+    column: str
+    level: str | None
+    cluster: Real
+    rest: Real
+    difference: Real
+    low: Real
+    high: Real
+    auc: Real
+    auc_low: Real
+    auc_high: Real
+    p_adjusted: Real
+    significant: bool | None
+
+
+class Rate(Part):
+    """A rate of one group; events are those that count, of n rows."""
+
+    estimate: Real
+    low: Real
+    high: Real
+    n: float
+    events: float | None
+    undefined_reason: str | None
+
+
+class Group(Part):
+    """A declared group; one with too few rows has no rates."""
+
+    group: str
+    values: tuple[Value, ...]
+    rows: int
+    rates: dict[str, Rate] | None
+
+
+class GroupValue(Part):
+    """A metric of one group, with limits for it alone and such that hold for all groups at once."""
+
+    group: str | None
+    undefined_reason: str | None
+    estimate: Real
+    low: Real
+    high: Real
+    together_low: Real
+    together_high: Real
+
+
+class GroupMetric(Part):
+    """A metric of every group, or of all of them together."""
+
+    metric: str
+    values: tuple[GroupValue, ...]
+
+
+class GroupRange(Part):
+    """Largest difference or smallest ratio over all pairs of groups."""
+
+    metric: str
+    estimate: Real
+    low: Real
+    high: Real
+    undefined_reason: str | None
+    p_value: Real
+    p_adjusted: Real
+    significant: bool | None
+    left_out: tuple[str, ...]
+
+
+class Facet(Part):
+    """A declared grouping."""
+
+    facet: str
+    columns: tuple[str, ...]
+    rows: int
+    missing: dict[str, int]
+    reference: str
+    overall: dict[str, Real] = {}
+    notes: tuple[str, ...]
+    groups: tuple[Group, ...]
+    groups_not_printed: SkipJsonSchema[int] = Field(0, exclude=True)
+    against_reference: tuple[GroupMetric, ...]
+    ranges: tuple[GroupRange, ...]
+    clarify: tuple[GroupMetric, ...]
+    bias_score: BiasScore | None
+
+    @property
+    def groups_total(self) -> int:
+        """Groups, those included that are too many to be printed."""
+        return len(self.groups) + self.groups_not_printed
+
+
+class Groups(Part):
+    """Declared groups, compared on all rows."""
+
+    label: str | None
+    prediction: str | None
+    positive: tuple[Value, ...]
+    favourable: Favourable | None
+    score: str | None
+    stratum: str | None
+    confidence: float
+    min_rows: int
+    notes: tuple[str, ...]
+    facets: tuple[Facet, ...]
+
+
+@dataclass(frozen=True)
+class Mitigated(Mitigation):
+    """A mitigation, and what it was measured to do about each limit that does not hold."""
+
+    recommendations: tuple[Recommendation, ...]
+
+
+class DrawnParts(Part):
+    """Of how many rows of a large table what needs single rows was worked out."""
+
+    large_rows: int
+    scores_rounded: bool
+    parts: dict[str, Drawn]
+
+
+class Document(Part):
+    """Version 1. Readers pass over members that they do not know."""
+
+    schema_version: Literal[1]
+    name: str
+    software: dict[str, str]
+    spec: dict[str, Any]
+    data: Data
+    bias_variable: BiasVariable
+    split: Split
+    verdict: Judgement
+    summary: Summary
+    gate: tuple[Annotated[LimitResult, Field(discriminator="kind")], ...]
+    search: Search
+    stability: ClusteringStability | None
+    clusters: Annotated[tuple[Cluster, ...], Field(min_length=1)]
+    tree: Tree
+    primary_test: PrimaryTest
+    differences: Differences
+    proxies: tuple[Proxy, ...]
+    groups: Groups | None
+    slices: Slices | None = None
+    local_bias: LocalBias | None = None
+    mitigation: Mitigated | None = None
+    drawn: DrawnParts | None = None
+    warnings: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON-able data; infinities become the strings ``Infinity`` and ``-Infinity``."""
+        left_out: dict[str, Any] = {name: set(members) for name, members in _STAGES_OWN.items()}
+        if self.drawn is None:
+            left_out["drawn"] = True
+        data: dict[str, Any] = json.loads(self.model_dump_json(exclude=left_out))
+        return data
+
+
+class Printed(Document):
+    """A document that is safe to print, as `bdt_core.report.printed.printed` makes it."""
+
+    @cached_property
+    def page(self) -> Page:
+        """It in words and tables, for all forms that draw them."""
+        from bdt_core.report.page import page_of
+
+        return page_of(self)
+
+    @cached_property
+    def has_outlines(self) -> bool:
+        """Whether its texts can be drawn as outlines."""
+        from bdt_core.report.sheet import has_outlines
+
+        return has_outlines(self.model_dump_json())
+
+
+_STAGES_OWN = {"slices": ("cut_on", "permuted_on"), "local_bias": ("model_state",)}
+"""What stages hand to one another and no reader needs: rows drawn stand in a part of their own."""
+
+
+class _Schema(GenerateJsonSchema):
+    """Numbers may be infinite, whole ones count something, and members need no titles beside their names."""
+
+    def float_schema(self, schema: core_schema.FloatSchema) -> JsonSchemaValue:  # noqa: ARG002
+        return {"anyOf": [{"type": "number"}, {"enum": ["Infinity", "-Infinity"]}]}
+
+    def int_schema(self, schema: core_schema.IntSchema) -> JsonSchemaValue:  # noqa: ARG002
+        return {"type": "integer", "minimum": 0}
+
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002
+        return False
+
+
+def document_schema(version: int = 1) -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of a version of the document.
+
+    A version never loses or changes a member; members may be added to it, so readers must pass over what they do
+    not know.
+
+    Raises
+    ------
+    SpecError
+        There is no such version.
+
+    Examples
+    --------
+    >>> document_schema()["properties"]["schema_version"]
+    {'const': 1, 'type': 'integer'}
     """
-    test, clusters = findings.test, findings.clusters
-    significance, differences = findings.significance, findings.differences
-    metrics, scores = findings.group_metrics, findings.group_scores
-    spec = significance.spec.model_copy(update={"gate": list(gate), "require": require})
-    if metrics is not None:
-        spec = spec.model_copy(update={"groups": metrics.spec.groups})
-    judged = judge_gate(gate, require, findings)
-    by_hash = is_by_hash(test, spec.split)
-    document = {
-        "schema_version": SCHEMA_VERSION,
-        "name": spec.name,
-        "software": _software(),
-        "spec": printed_specification(spec),
-        "data": _data(test),
-        "bias_variable": _bias_variable(clusters, significance),
-        "split": {
-            "train_rows": clusters.train_rows,
-            "test_rows": significance.test_rows,
-            "test_size": spec.split.test_size,
-            "method": "hash" if by_hash else "stratified",
-            "stratified": spec.split.stratify and not by_hash,
-            "random_state": spec.split.random_state,
-        },
-        "verdict": {
-            "verdict": judged.verdict,
-            "blocks": judged.blocks,
-            "sentence": judged.sentence,
-        },
-        "summary": _summary(significance, differences),
-        "gate": [one.to_dict() for one in judged.limits],
-        "search": {
-            "method": clusters.method,
-            "engine": clusters.spec.clustering.engine,
-            "min_cluster_rows": clusters.min_cluster_rows,
-        },
-        "stability": _stability(clusters),
-        "clusters": [_cluster(one, clusters) for one in significance.clusters],
-        "tree": {"nodes": _nodes(clusters.model.tree_)},
-        "primary_test": _primary(significance),
-        "differences": _differences(significance, differences),
-        "proxies": [proxy for one in differences.columns if one.role == "protected" for proxy in _proxies(one)],
-        "groups": groups_document(metrics, scores),
-        **depth_document(findings, judged),
-        **drawn_document(findings),
-        "warnings": [*test.warnings, *_warnings(significance)],
-    }
-    plain: dict[str, Any] = _plain(document)
-    return plain
-
-
-def _software() -> dict[str, str]:
-    versions = {"bdt": metadata.version("bdt-pipeline"), "python": platform.python_version()}
-    return versions | {name: metadata.version(name) for name in _PACKAGES}
-
-
-def printed_specification(spec: AuditSpec) -> dict[str, Any]:
-    """The specification without what says where and in how much memory to work."""
-    plain = spec.to_dict()
-    plain.pop("engine")
-    for key in ("memory", "memory_limit"):
-        plain["clustering"].pop(key)
-    return plain
-
-
-def _data(test: Rows) -> dict[str, Any]:
-    return {
-        "source": test.spec.source.described,
-        "fingerprint": test.fingerprint,
-        "rows": test.rows,
-        "rows_audited": test.rows - sum(one.rows for one in test.left_out),
-        "rows_left_out": [vars(one) for one in test.left_out],
-        "columns": [vars(one) for one in test.columns],
-    }
-
-
-def _bias_variable(clusters: Clusters, significance: ClusterSignificance) -> dict[str, Any]:
-    settings = clusters.spec.bias_variable
-    return {
-        **vars(wording(settings)),
-        "kind": "binary" if significance.two_valued else "continuous",
-        "better": settings.better,
-        "train_mean": clusters.train_mean,
-        "test_mean": significance.test_mean,
-        "unit": significance.unit,
-    }
-
-
-def _stability(clusters: Clusters) -> dict[str, Any] | None:
-    if clusters.stability is None:
-        return None
-    return {name: value for name, value in vars(clusters.stability).items() if name != "clusters"}
-
-
-def _cluster(one: ComparedCluster, clusters: Clusters) -> dict[str, Any]:
-    stability = clusters.stability.clusters[one.found.label] if clusters.stability else None
-    return {
-        "cluster": one.found.label,
-        "train_rows": one.found.rows,
-        "train_mean": one.found.mean,
-        "train_gap": one.found.gap,
-        "test_rows": one.test_rows,
-        "test_mean": one.comparison.mean_a,
-        "description": str(one.found.rule),
-        "rule": {"text": str(one.found.rule), "precision": one.rule_precision, "recall": one.rule_recall},
-        "stability": {"jaccard": stability.jaccard, "word": stability.word} if stability else None,
-        "path": list(one.found.path),
-        "profile": one.found.profile,
-        "comparison": _comparison(one.comparison),
-        "p_adjusted": one.p_adjusted,
-        "significant": one.significant,
-        "worse": one.worse,
-    }
-
-
-def _nodes(tree: ClusterTree) -> list[dict[str, Any]]:
-    return [
-        {
-            "id": node.id,
-            "parent": node.parent,
-            "children": list(node.children or ()),
-            "label": node.label,
-            "rows": node.rows,
-            "mean": node.mean,
-            "std": node.std,
-            "gap": node.gap,
-            "step": tree.step(node) or None,
-        }
-        for node in tree.nodes
-    ]
-
-
-def _primary(significance: ClusterSignificance) -> dict[str, Any]:
-    primary = significance.primary
-    return {
-        "what": "cluster 0, the most deviating on the train rows, against everybody else, on the test rows",
-        "comparison": _comparison(primary.comparison) if primary else None,
-        "reason": primary.comparison.reason if primary else NO_CLUSTERS,
-        "repeated_splits": vars(significance.repeats) if significance.repeats else None,
-        "permuted_procedure": vars(significance.procedure) if significance.procedure else None,
-        "shrinkage": _shrinkage(primary, significance) if primary else None,
-    }
-
-
-def _shrinkage(primary: ComparedCluster, significance: ClusterSignificance) -> dict[str, Any] | None:
-    """The gap that the search saw on the train rows against the one on the test rows: the winner's curse."""
-    difference = primary.comparison.difference
-    if difference is None:
-        return None
-    harm = difference if significance.spec.bias_variable.better == "lower" else -difference
-    return {"train_gap": primary.found.gap, "test_gap": harm}
-
-
-def _differences(significance: ClusterSignificance, differences: FeatureDifferences) -> dict[str, Any]:
-    primary = significance.primary
-    return {
-        "cluster": differences.cluster,
-        "rows_cluster": differences.rows_cluster,
-        "rows_rest": differences.rows_rest,
-        "correction": differences.spec.significance.correction,
-        "tests": differences.tests,
-        "bias_difference_significant": _is_significant(primary, significance) if primary else None,
-        "features": [_column(one) for one in differences.columns],
-    }
-
-
-def _column(one: ColumnDifference) -> dict[str, Any]:
-    shared = {
-        "column": one.column,
-        "role": one.role,
-        "kind": one.kind,
-        "status": one.status,
-        "reason": one.reason,
-        "effect": one.effect,
-        "effect_name": one.effect_name,
-        "p_adjusted": one.p_adjusted,
-        "significant": one.significant,
-    }
-    if one.numeric is not None:
-        return shared | {
-            "mean_cluster": one.numeric.mean_a,
-            "mean_rest": one.numeric.mean_b,
-            "comparison": _comparison(one.numeric),
-        }
-    return shared | {
-        "table": _table(one.table) if one.table else None,
-        "levels": [
-            {
-                "level": level.level,
-                "rows": level.rows,
-                "share_cluster": level.comparison.mean_a,
-                "share_rest": level.comparison.mean_b,
-                "comparison": _comparison(level.comparison),
-                "p_adjusted": level.p_adjusted,
-                "significant": level.significant,
-            }
-            for level in one.levels
-        ],
-    }
-
-
-def _proxies(one: ColumnDifference) -> list[dict[str, Any]]:
-    """How far the most deviating cluster stands in for a protected attribute that was kept out."""
-    rows = (
-        [(None, one.numeric, one.auc, one)] if one.numeric else [(x.level, x.comparison, x.auc, x) for x in one.levels]
-    )
-    return [
-        {
-            "column": one.column,
-            "level": level,
-            "cluster": comparison.mean_a,
-            "rest": comparison.mean_b,
-            "difference": comparison.difference,
-            "low": comparison.low,
-            "high": comparison.high,
-            "auc": auc.auc,
-            "auc_low": auc.low,
-            "auc_high": auc.high,
-            "p_adjusted": tested.p_adjusted,
-            "significant": tested.significant,
-        }
-        for level, comparison, auc, tested in rows
-        if auc is not None
-    ]
-
-
-def _table(table: CategoricalComparison) -> dict[str, Any]:
-    return {
-        "method": table.test,
-        "chi2": table.statistic,
-        "dof": table.dof,
-        "p_value": table.p_value,
-        "cramers_v": table.effect_size,
-        "pearson_chi2": table.statistic,
-        "pearson_p_value": table.chi_squared_p_value,
-    }
-
-
-def _summary(significance: ClusterSignificance, differences: FeatureDifferences) -> dict[str, Any]:
-    primary = significance.primary
-    if primary is None:
-        return {"headline": f"No cluster deviates: {NO_CLUSTERS}.", "what_sets_apart": []}
-    unit = significance.unit
-    told = wording(significance.spec.bias_variable)
-    who = f'Cluster 0, best described by "{primary.found.rule}"'
-    comparison = primary.comparison
-    if comparison.status != "tested":
-        return {
-            "headline": f"{who} ({primary.test_rows:,} test rows): not testable, {comparison.reason}",
-            "what_sets_apart": [],
-        }
-    size = words.difference(
-        comparison.difference, comparison.low, comparison.high, confidence=comparison.confidence, unit=unit
-    )
-    headline = (
-        f"{who} ({primary.test_rows:,} test rows): {told.short} {words.value(comparison.mean_a, unit)} against "
-        f"{words.value(comparison.mean_b, unit)} for everybody else, difference {size}, "
-        f"{words.p_value(comparison.p_value)}."
-    )
-    apart = [line for one in differences.columns if (line := _what_differs(one)) is not None]
-    return {"headline": headline, "what_sets_apart": apart[:_SET_APART]}
-
-
-def _what_differs(one: ColumnDifference) -> str | None:
-    """One line on a column that differs significantly; None otherwise."""
-    if not one.significant:
-        return None
-    aside = " (protected, kept out of the clustering)" if one.role == "protected" else ""
-    if one.numeric is not None:
-        return (
-            f"{one.column}{aside}: mean {words.number(one.numeric.mean_a)} against {words.number(one.numeric.mean_b)} "
-            f"({one.effect_name} {words.number(one.effect)})"
-        )
-    strongest = max(
-        (level for level in one.levels if level.significant),
-        key=lambda level: (abs(level.comparison.difference or 0.0), level.level),
-    )
-    return (
-        f"{one.column}{aside}: {strongest.level} {words.percent(strongest.comparison.mean_a)} against "
-        f"{words.percent(strongest.comparison.mean_b)} ({one.effect_name} {words.number(one.effect)})"
-    )
-
-
-def _warnings(significance: ClusterSignificance) -> list[str]:
-    small = [str(one.found.label) for one in significance.clusters if one.comparison.status != "tested"]
-    if significance.primary is None or not small:
-        return []
-    return [
-        (
-            f"Not tested, for too few test rows: cluster {', '.join(small)}. Their rates are not printed; that is "
-            "not a sign that they do not deviate."
-        )
-    ]
-
-
-def _is_significant(primary: ComparedCluster, significance: ClusterSignificance) -> bool | None:
-    p = primary.comparison.p_value
-    return None if p is None else p <= significance.spec.significance.alpha
-
-
-def _comparison(comparison: Comparison) -> dict[str, Any]:
-    return comparison.to_dict()
-
-
-def _plain(value: Any) -> Any:
-    """Plain JSON data: no NumPy scalars, infinities as words, no NaN."""
-    if isinstance(value, dict):
-        return {str(key): _plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
-    if hasattr(value, "item"):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
-    return value
+    if version != SCHEMA_VERSION:
+        raise SpecError(f"The report has no version {version} of its schema; there is version {SCHEMA_VERSION}.")
+    schema = Document.model_json_schema(schema_generator=_Schema, mode="serialization")
+    for part, members in _STAGES_OWN.items():
+        model = schema["$defs"][{"slices": "Slices", "local_bias": "LocalBias"}[part]]
+        for member in members:
+            del model["properties"][member]
+    return {"$schema": _Schema.schema_dialect, **schema, "title": "Bias audit report"}

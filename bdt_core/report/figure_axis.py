@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, TypeGuard
+from typing import Any
 
 from bdt_core import words
 from bdt_core.report.sheet import GREY, Sheet
+from bdt_core.report.wording import finite
 
 
 @dataclass(frozen=True)
@@ -68,11 +69,6 @@ def scale(values: Iterable[Any], start: float, end: float, *, least: float = 0.0
     step = next(size for size in sizes if high - low <= (steps - 1e-9) * size)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     return Scale(first * step, last * step, tuple(i * step for i in range(first, last + 1)), start, end)
-
-
-def finite(x: Any) -> TypeGuard[float]:
-    """Whether something is a number, and no infinity."""
-    return isinstance(x, int | float) and not isinstance(x, bool) and math.isfinite(x)
 
 
 def draw_across(sheet: Sheet, axis: Scale, top: float, bottom: float, factor: float = 1.0) -> None:

@@ -5,40 +5,26 @@ Every figure is a function of the document that returns a drawing; nothing of ma
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from bdt_core.report.printed import printed
-from bdt_core.report.wording_depth import figures_of_depth
-from bdt_core.report.wording_groups import FIGURES_SHOWN, figures_of_groups
+from bdt_core.report.groups import FIGURES_SHOWN, figures_of_groups
+from bdt_core.report.local_bias import pair
+from bdt_core.report.mitigation import mitigation_points
+from bdt_core.report.printed import AnyDocument, printed
+from bdt_core.report.slices import drawn_slices
 
 if TYPE_CHECKING:
+    from bdt_core.report.document import Document
     from bdt_core.report.sheet import Sheet
 
-Document = dict[str, Any]
 PNG_DPI = 144
 """Of figures as PNG, which are two pixels wide per point then."""
 _T = TypeVar("_T")
 
 
-def clusters_figure(document: Document) -> str:
-    """Clusters by size and difference from everybody else, with intervals and limits, as SVG."""
-    return figure_svg(document, "clusters")
-
-
-def apart_figure(document: Document) -> str:
-    """What sets the most deviating cluster apart: its means and shares beside everybody else's, as SVG."""
-    return figure_svg(document, "apart")
-
-
-def tree_figure(document: Document) -> str:
-    """The tree of splits that made the clusters, as SVG."""
-    return figure_svg(document, "tree")
-
-
-def figure_svg(document: Document, name: str) -> str:
+def figure_svg(document: AnyDocument, name: str) -> str:
     """Draw a figure as SVG.
 
     Parameters
@@ -56,78 +42,85 @@ def figure_svg(document: Document, name: str) -> str:
     return _drawn(document, name, lambda sheet: sheet.svg())
 
 
-def figure_png(document: Document, name: str, dpi: int = PNG_DPI) -> bytes:
+def figure_png(document: AnyDocument, name: str, dpi: int = PNG_DPI) -> bytes:
     """Draw a figure as PNG; parameters as in `figure_svg`."""
     return _drawn(document, name, lambda sheet: sheet.png(dpi))
 
 
-def figure_names(document: Document) -> tuple[str, ...]:
-    """The figures that a document has, in the order of the report.
-
-    Examples
-    --------
-    >>> figure_names({"groups": None})
-    ('clusters', 'apart', 'tree')
-    """
+def figure_names(document: AnyDocument) -> tuple[str, ...]:
+    """The figures that a document has, in the order of the report."""
     document = printed(document)
     known = {*_ALWAYS, *figures_of_groups(document), *figures_of_depth(document)}
     return tuple(name for name in FIGURES if name in known)
 
 
-def _drawn(document: Document, name: str, finish: Callable[[Sheet], _T]) -> _T:
-    from bdt_core.report.sheet import has_outlines, settings
+def figures_of_depth(document: Document) -> tuple[str, ...]:
+    """Figures on intersections, local bias and mitigation that a document has."""
+    slices, local = document.slices, document.local_bias
+    found = []
+    if slices and drawn_slices(slices):
+        found.append("slices")
+    if slices and len(slices.lattice) > 1:
+        found.append("slices_lattice")
+    if local and any(pair(one) for one in local.logan.clusters):
+        found.append("local_bias")
+    if mitigation_points(document):
+        found.append("mitigation")
+    return tuple(found)
+
+
+def _drawn(document: AnyDocument, name: str, finish: Callable[[Sheet], _T]) -> _T:
+    from bdt_core.report.sheet import settings
 
     safe = printed(document)
-    if safe.has_outlines is None:
-        safe.has_outlines = has_outlines(json.dumps(safe, ensure_ascii=False))
     with settings(safe.has_outlines):
         return finish(FIGURES[name](safe))
 
 
 def _clusters(document: Document) -> Sheet:
-    from bdt_core.report.figure_clusters import draw
+    from bdt_core.report.clusters import draw
 
     return draw(document)
 
 
 def _apart(document: Document) -> Sheet:
-    from bdt_core.report.figure_apart import draw
+    from bdt_core.report.apart import draw
 
     return draw(document)
 
 
 def _tree(document: Document) -> Sheet:
-    from bdt_core.report.figure_tree import draw
+    from bdt_core.report.tree import draw
 
     return draw(document)
 
 
 def _groups(name: str, document: Document) -> Sheet:
-    from bdt_core.report.figure_groups import draw
+    from bdt_core.report.groups import draw
 
     return draw(document, name)
 
 
 def _slices(document: Document) -> Sheet:
-    from bdt_core.report.figure_slices import draw
+    from bdt_core.report.slices import draw
 
     return draw(document)
 
 
 def _lattice(document: Document) -> Sheet:
-    from bdt_core.report.figure_slices import draw_lattice
+    from bdt_core.report.slices import draw_lattice
 
     return draw_lattice(document)
 
 
 def _local_bias(document: Document) -> Sheet:
-    from bdt_core.report.figure_local_bias import draw
+    from bdt_core.report.local_bias import draw
 
     return draw(document)
 
 
 def _mitigation(document: Document) -> Sheet:
-    from bdt_core.report.figure_mitigation import draw
+    from bdt_core.report.mitigation import draw
 
     return draw(document)
 

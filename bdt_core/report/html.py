@@ -6,19 +6,19 @@ import base64
 from collections.abc import Mapping
 from functools import cache
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bdt_core.report.figures import figure_names, figure_svg
 from bdt_core.report.page import build_page
+from bdt_core.report.printed import AnyDocument, printed
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
-Document = dict[str, Any]
 _SIGNS = {"pass": "✓", "fail": "✕", "inconclusive": "?", "not_testable": "–"}
 
 
-def render_html(document: Document, figures: Mapping[str, str] | None = None) -> str:
+def render_html(document: AnyDocument, figures: Mapping[str, str] | None = None) -> str:
     """Draw the report as HTML.
 
     Parameters
@@ -34,15 +34,16 @@ def render_html(document: Document, figures: Mapping[str, str] | None = None) ->
         A whole page. Styles and figures are inside, scripts there are none, and its content security policy
         forbids everything else. Every text of the document is escaped.
     """
+    document = printed(document)
     drawn = figures if figures is not None else {name: figure_svg(document, name) for name in figure_names(document)}
     return _template().render(
         page=build_page(document),
         figures={name: _data_uri(svg) for name, svg in drawn.items()},
-        sign=_SIGNS[document["verdict"]["verdict"]],
+        sign=_SIGNS[document.verdict.verdict],
     )
 
 
-def render_notebook(document: Document) -> str:
+def render_notebook(document: AnyDocument) -> str:
     """The report in a frame of its own, for notebooks: its styles do not touch the page around it."""
     page = escape(render_html(document), quote=True)
     return (

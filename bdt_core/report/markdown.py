@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from bdt_core.report.blocks import (
     Block,
@@ -19,8 +18,8 @@ from bdt_core.report.blocks import (
     Table,
 )
 from bdt_core.report.page import build_page
+from bdt_core.report.printed import AnyDocument
 
-Document = dict[str, Any]
 _SECTIONS = ("clusters", "gate", "differences", "proxies", "groups", "slices", "local_bias", "mitigation", "trust")
 _MOST_ROWS = 10
 # An underscore inside a word is one to Markdown too.
@@ -29,7 +28,7 @@ _SPECIAL = re.compile(r"([\\`*\[<>|$~]|(?<!\w)_|_(?!\w)|&(?=\w|#)|^[-+=](?=\W)|(
 _LINKS = re.compile(r"(?<=[@#])(?=\w)|(?<=:)(?=//)|(?<=www)(?=\.)", re.IGNORECASE)
 
 
-def render_markdown(document: Document) -> str:
+def render_markdown(document: AnyDocument) -> str:
     """Draw the short form of the report as Markdown.
 
     Parameters

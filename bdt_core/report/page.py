@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Literal
 
 from bdt_core import words
-from bdt_core.report.blocks import KeyNumber, Page, Section
-from bdt_core.report.printed import printed
-from bdt_core.report.sections_apart import differences_section
-from bdt_core.report.sections_background import data_section, method_section, repeat_section
-from bdt_core.report.sections_groups import groups_section
-from bdt_core.report.sections_local_bias import local_bias_section
-from bdt_core.report.sections_mitigation import mitigation_section
-from bdt_core.report.sections_result import clusters_section, gate_section
-from bdt_core.report.sections_search import original_tool_section, tree_section
-from bdt_core.report.sections_slices import slices_section
-from bdt_core.report.sections_trust import proxies_section, trust_section
+from bdt_core.report.blocks import KeyNumber, Page
+from bdt_core.report.printed import AnyDocument, printed
+from bdt_core.report.prose import section
+from bdt_core.report.wording import rows_and_events
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from bdt_core.inference import Comparison
+    from bdt_core.report.document import Document
 
 CAUTION = (
     "A deviation is a starting point for human experts, not a proof of discrimination. The numbers say that a group "
@@ -29,25 +24,25 @@ _STABILITY = {
     "do not interpret": "Other draws of the rows give another cluster: the difference stands on the test rows, but who "
     "exactly is in the cluster should not be interpreted",
 }
-_SECTIONS = (
-    clusters_section,
-    gate_section,
-    differences_section,
-    proxies_section,
-    groups_section,
-    slices_section,
-    local_bias_section,
-    mitigation_section,
-    trust_section,
-    tree_section,
-    original_tool_section,
-    data_section,
-    method_section,
-    repeat_section,
+SECTIONS = (
+    "clusters",
+    "gate",
+    "differences",
+    "proxies",
+    "groups",
+    "slices",
+    "local_bias",
+    "mitigation",
+    "trust",
+    "tree",
+    "original",
+    "data",
+    "method",
+    "repeat",
 )
 
 
-def build_page(document: Document) -> Page:
+def build_page(document: AnyDocument) -> Page:
     """Put the document into words and tables.
 
     Parameters
@@ -60,71 +55,72 @@ def build_page(document: Document) -> Page:
     Page
         Texts are safe to print but not escaped: each printed form escapes in its own way.
     """
-    document = printed(document)
-    variable, verdict = document["bias_variable"], document["verdict"]
-    sections: list[Section | None] = [build(document) for build in _SECTIONS]
+    return printed(document).page
+
+
+def page_of(document: Document) -> Page:
+    """A document that is safe to print, in words and tables."""
+    variable, verdict = document.bias_variable, document.verdict
     return Page(
-        name=document["name"],
-        subtitle=f"Bias variable: {variable['name']}, the {variable['description']}. "
-        f"{words.capital(variable['better'])} is better.",
-        verdict=verdict["verdict"],
-        verdict_word=words.VERDICT_WORDS[verdict["verdict"]],
-        verdict_sentence=verdict["sentence"],
+        name=document.name,
+        subtitle=f"Bias variable: {variable.name}, the {variable.description}. "
+        f"{words.capital(variable.better)} is better.",
+        verdict=verdict.verdict,
+        verdict_word=words.VERDICT_WORDS[verdict.verdict],
+        verdict_sentence=verdict.sentence,
         verdict_meaning=_meaning(document),
-        warnings=(*document["warnings"], *_in_sample(document)),
-        headline=document["summary"]["headline"],
+        warnings=(*document.warnings, *_in_sample(document)),
+        headline=document.summary.headline,
         key_numbers=_key_numbers(document),
         how_sure=tuple(_how_sure(document)),
-        apart=tuple(document["summary"]["what_sets_apart"]),
+        apart=tuple(document.summary.what_sets_apart),
         caution=CAUTION,
-        sections=tuple(one for one in sections if one is not None),
+        sections=tuple(one for name in SECTIONS if (one := section(name, document)) is not None),
     )
 
 
 def _meaning(document: Document) -> str:
     """What the verdict means; a limit that is judged by the value alone says nothing about chance."""
-    verdict = document["verdict"]
-    if document["spec"]["require"] == "majority" and document["gate"]:
-        return words.MAJORITY_MEANINGS[verdict["verdict"]]
-    decides: dict[str, Any] = next((one for one in document["gate"] if one["sentence"] == verdict["sentence"]), {})
-    if decides.get("rule") == "point":
-        return words.POINT_MEANINGS.get(verdict["verdict"], words.VERDICT_MEANINGS[verdict["verdict"]])
-    return words.VERDICT_MEANINGS[verdict["verdict"]]
+    verdict = document.verdict
+    if document.spec["require"] == "majority" and document.gate:
+        return words.MAJORITY_MEANINGS[verdict.verdict]
+    decides = next((one for one in document.gate if one.sentence == verdict.sentence), None)
+    if getattr(decides, "rule", None) == "point":
+        return words.POINT_MEANINGS.get(verdict.verdict, words.VERDICT_MEANINGS[verdict.verdict])
+    return words.VERDICT_MEANINGS[verdict.verdict]
 
 
 def _in_sample(document: Document) -> list[str]:
     """What makes the intersections unfit to decide on."""
-    slices = document.get("slices")
-    return [f"Intersections: {one}" for one in slices["warnings"]] if slices else []
+    slices = document.slices
+    return [f"Intersections: {one}" for one in slices.warnings] if slices else []
 
 
 def _key_numbers(document: Document) -> tuple[KeyNumber, ...]:
-    comparison = document["primary_test"]["comparison"]
-    if comparison is None or comparison["status"] != "tested":
+    comparison = document.primary_test.comparison
+    if comparison is None or comparison.status != "tested":
         return ()
-    variable, unit = document["bias_variable"], document["bias_variable"]["unit"]
+    variable, unit = document.bias_variable, document.bias_variable.unit
     found = [
-        KeyNumber(
-            f"{variable['short']} in cluster 0", words.value(comparison["mean_a"], unit), _events(comparison, "a")
-        ),
-        KeyNumber("everybody else", words.value(comparison["mean_b"], unit), _events(comparison, "b")),
+        KeyNumber(f"{variable.short} in cluster 0", words.value(comparison.mean_a, unit), _events(comparison, "a")),
+        KeyNumber("everybody else", words.value(comparison.mean_b, unit), _events(comparison, "b")),
         KeyNumber(
             "difference" + (" in points" if unit == "rate" else ""),
-            words.signed(comparison["difference"], unit),
+            words.signed(comparison.difference, unit),
             _interval(comparison, unit),
         ),
     ]
-    if comparison["ratio"] is not None:
-        low, high = words.number(comparison["ratio_low"]), words.number(comparison["ratio_high"])
-        note = f"{_confidence(comparison)} {low} to {high}" if comparison["ratio_low"] is not None else ""
-        found.append(KeyNumber("ratio", words.number(comparison["ratio"]), note))
+    if comparison.ratio is not None:
+        low, high = words.number(comparison.ratio_low), words.number(comparison.ratio_high)
+        note = f"{_confidence(comparison)} {low} to {high}" if comparison.ratio_low is not None else ""
+        found.append(KeyNumber("ratio", words.number(comparison.ratio), note))
     else:
-        found.append(KeyNumber("effect size", words.number(comparison["effect_size"]), comparison["effect_name"] or ""))
-    found.append(KeyNumber("p-value", words.p_number(comparison["p_value"]), comparison["test"] or ""))
+        found.append(KeyNumber("effect size", words.number(comparison.effect_size), comparison.effect_name or ""))
+    found.append(KeyNumber("p-value", words.p_number(comparison.p_value), comparison.test or ""))
     found.append(
         KeyNumber(
             "smallest difference to be seen",
-            words.size(comparison["minimum_detectable_difference"], unit),
+            words.size(comparison.minimum_detectable_difference, unit),
             "with 80 % power, in these rows",
         )
     )
@@ -133,33 +129,29 @@ def _key_numbers(document: Document) -> tuple[KeyNumber, ...]:
 
 def _how_sure(document: Document) -> list[str]:
     """What speaks for and against taking cluster 0 at its word; the section on trust says more."""
-    unit = document["bias_variable"]["unit"]
+    unit = document.bias_variable.unit
     points = " points" if unit == "rate" else ""
     told = []
-    shrinkage, stability = document["primary_test"]["shrinkage"], document["clusters"][0]["stability"]
+    shrinkage, stability = document.primary_test.shrinkage, document.clusters[0].stability
     if shrinkage:
         told.append(
-            f"The search saw harm of {words.signed(shrinkage['train_gap'], unit)}{points} on its own rows; on rows "
-            f"that it never saw it is {words.signed(shrinkage['test_gap'], unit)}{points}."
+            f"The search saw harm of {words.signed(shrinkage.train_gap, unit)}{points} on its own rows; on rows "
+            f"that it never saw it is {words.signed(shrinkage.test_gap, unit)}{points}."
         )
     if shrinkage and stability:
-        told.append(f"{_STABILITY[stability['word']]} (mean Jaccard similarity {words.number(stability['jaccard'])}).")
+        told.append(f"{_STABILITY[stability.word]} (mean Jaccard similarity {words.number(stability.jaccard)}).")
     return told
 
 
-def _events(comparison: dict[str, Any], side: str) -> str:
-    rows, events = comparison[f"n_{side}"], comparison[f"events_{side}"]
-    return (
-        f"{words.count(rows)} test rows"
-        if events is None
-        else f"{words.count(events)} of {words.count(rows)} test rows"
-    )
+def _events(comparison: Comparison, side: Literal["a", "b"]) -> str:
+    rows, events = rows_and_events(comparison, side)
+    return f"{rows} test rows" if events is None else f"{events} of {rows} test rows"
 
 
-def _interval(comparison: dict[str, Any], unit: words.Unit) -> str:
-    low, high = words.signed(comparison["low"], unit), words.signed(comparison["high"], unit)
+def _interval(comparison: Comparison, unit: words.Unit) -> str:
+    low, high = words.signed(comparison.low, unit), words.signed(comparison.high, unit)
     return f"{_confidence(comparison)} {low} to {high}"
 
 
-def _confidence(comparison: dict[str, Any]) -> str:
-    return f"{comparison['confidence'] * 100:.4g} % interval"
+def _confidence(comparison: Comparison) -> str:
+    return f"{comparison.confidence * 100:.4g} % interval"

@@ -12,9 +12,8 @@ from typing import Any
 from bdt_core.report.blocks import plain
 from bdt_core.report.figures import figure_names, figure_svg
 from bdt_core.report.page import build_page
-from bdt_core.report.printed import printed
+from bdt_core.report.printed import AnyDocument, printed
 
-Document = dict[str, Any]
 # Typst brings the first along, matplotlib the second, which has more alphabets.
 _FONTS = ["Libertinus Serif", "DejaVu Sans"]
 _MONO = ["DejaVu Sans Mono", "DejaVu Sans"]
@@ -22,7 +21,7 @@ _LONG_WORD = re.compile(r"\S{15,}")
 _BREAKS = re.compile(r"(?<=[_/.,;:|=\-])(?=\w)|(?<=\w{12})(?=\w{4})")
 
 
-def render_pdf(document: Document, figures: Mapping[str, str] | None = None) -> bytes:
+def render_pdf(document: AnyDocument, figures: Mapping[str, str] | None = None) -> bytes:
     """Draw the report as PDF.
 
     Parameters
@@ -41,6 +40,7 @@ def render_pdf(document: Document, figures: Mapping[str, str] | None = None) -> 
     """
     import typst
 
+    document = printed(document)
     drawn = figures if figures is not None else {name: figure_svg(document, name) for name in figure_names(document)}
     report = json.dumps(
         {"page": _printed(plain(build_page(document))), "figures": dict(drawn), "fonts": _FONTS, "mono": _MONO},
@@ -51,7 +51,7 @@ def render_pdf(document: Document, figures: Mapping[str, str] | None = None) -> 
     pdf: bytes = compile_page(
         template,
         font_paths=[_font_folder()],
-        ignore_system_fonts=_fonts_suffice(document),
+        ignore_system_fonts=document.has_outlines,
         sys_inputs={"report": report},
         pdf_standards="ua-1",
     )
@@ -94,9 +94,3 @@ def _font_folder() -> Path:
     import matplotlib as mpl
 
     return Path(mpl.get_data_path()) / "fonts" / "ttf"
-
-
-def _fonts_suffice(document: Document) -> bool:
-    from bdt_core.report.sheet import has_outlines
-
-    return has_outlines(json.dumps(printed(document), ensure_ascii=False))

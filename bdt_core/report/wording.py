@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeGuard, TypeVar
 
 from bdt_core import words
 
+if TYPE_CHECKING:
+    from bdt_core.inference import Comparison
+
+_T = TypeVar("_T")
 MOST_DISTINCT = 65_536
 """More different values than these are not counted; `bdt_core.table.facts` has the same number."""
+
+
+def asked(part: _T | None) -> _T:
+    """A part of the document, or a number in it, that is drawn and so was asked for."""
+    assert part is not None
+    return part
 
 
 def whole(phrase: str) -> str:
@@ -15,9 +27,31 @@ def whole(phrase: str) -> str:
     return phrase.replace(" ", "\u00a0")
 
 
-def interval_note(comparison: dict[str, Any], unit: words.Unit) -> str:
+def finite(x: Any) -> TypeGuard[float]:
+    """Whether something is a number, and no infinity."""
+    return isinstance(x, int | float) and not isinstance(x, bool) and math.isfinite(x)
+
+
+def level(share: float) -> str:
+    """A confidence level.
+
+    Examples
+    --------
+    >>> level(0.95), level(1 - 0.001)
+    ('95 %', '99.9 %')
+    """
+    return f"{share * 100:.4g} %"
+
+
+def interval_note(comparison: Comparison, unit: words.Unit) -> str:
     """A difference's interval, for the smaller line of a table's cell."""
-    return whole(words.interval(comparison["low"], comparison["high"], confidence=comparison["confidence"], unit=unit))
+    return whole(words.interval(comparison.low, comparison.high, confidence=comparison.confidence, unit=unit))
+
+
+def rows_and_events(comparison: Comparison, side: Literal["a", "b"]) -> tuple[str, str | None]:
+    """Rows of a side, and those of them with the event where there is one."""
+    rows, events = (comparison.n_a, comparison.events_a) if side == "a" else (comparison.n_b, comparison.events_b)
+    return words.count(rows), None if events is None else words.count(events)
 
 
 def more_than_counted(distinct: int | None) -> str:
@@ -35,9 +69,13 @@ def correction_words(correction: str) -> str:
     }.get(correction, f"correction: {correction}")
 
 
-def strongest_level(one: dict[str, Any]) -> dict[str, Any] | None:
-    """The level to show for a whole column: the largest difference, significant ones first."""
-    known = [level for level in one.get("levels", ()) if level["comparison"]["difference"] is not None]
-    return max(
-        known, key=lambda level: (bool(level["significant"]), abs(level["comparison"]["difference"])), default=None
-    )
+def listed(names: Sequence[str], most: int = 6) -> str:
+    """Names in a sentence; after the first few only how many more there are.
+
+    Examples
+    --------
+    >>> listed(["a", "b", "c"]), listed(["a", "b", "c"], most=2)
+    ('a, b, c', 'a, b and 1 more')
+    """
+    more = len(names) - most
+    return ", ".join(names) if more <= 0 else f"{', '.join(names[:most])} and {words.count(more)} more"

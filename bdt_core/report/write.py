@@ -52,9 +52,9 @@ def write_reports(document: Document, folder: str | Path) -> dict[str, Path]:
     safe = printed(document)
     figures = {name: figure_svg(safe, name) for name in figure_names(safe)}
     forms = {
-        "html": render_html(document, figures).encode(),
-        "pdf": render_pdf(document, figures),
-        "md": render_markdown(document).encode(),
+        "html": render_html(safe, figures).encode(),
+        "pdf": render_pdf(safe, figures),
+        "md": render_markdown(safe).encode(),
         # Halves of surrogate pairs, which UTF-8 cannot hold, become JSON's own escapes.
         "json": canonical_json(document).encode(errors="backslashreplace"),
     }

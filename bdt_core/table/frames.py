@@ -134,12 +134,8 @@ def column_kind(column: pd.Series[Any]) -> Kind:
 
 def _frame(table: Any) -> tuple[pd.DataFrame, bool]:
     """The table as a frame, and whether its columns came with names."""
-    if isinstance(table, pd.DataFrame):
-        frame = table
-    elif hasattr(table, "__arrow_c_stream__"):
-        import pyarrow as pa
-
-        frame = pa.table(table).to_pandas()
+    if isinstance(table, pd.DataFrame) or hasattr(table, "__arrow_c_stream__"):
+        frame = handed_over(table)
     else:
         if hasattr(table, "toarray"):
             raise TypeError("Sparse data is not supported: X must be a dense table; convert with .toarray().")

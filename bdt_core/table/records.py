@@ -68,7 +68,9 @@ class RecordsTable(ABC):
         """Its first rows, understood by themselves."""
         self._kept = [next(self._parts(rows), [])]
         self.settle()
-        return next(self.pieces(self.dtypes), pd.DataFrame(columns=list(self.dtypes)))
+        first: pd.DataFrame = next(self.pieces(self.dtypes), pd.DataFrame(columns=list(self.dtypes)))
+        self._kept = None
+        return first
 
     def _all_parts(self) -> Iterable[list[Record]]:
         return self._parts(_ROWS_AT_ONCE) if self._kept is None else self._kept

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import itertools
-import os
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -152,7 +151,9 @@ class TextTable:
         except _OddRowError:
             self._kept = list(itertools.islice(self._by_hand(), 1))
         self._settled()
-        return next(self.pieces(self.form.names), pd.DataFrame(columns=list(self.form.names)))[:rows]
+        first: pd.DataFrame = next(self.pieces(self.form.names), pd.DataFrame(columns=list(self.form.names)))[:rows]
+        self._kept = None
+        return first
 
     def _settled(self, keep: bool = False) -> FileTypes:
         if keep:
@@ -212,7 +213,7 @@ class TextTable:
                     if batch.num_rows:
                         last = batch.columns[-1][-1].as_py()
                         yield self._without_spaces(batch)
-            if odd or self._may_end_in_quotes(last):
+            if odd or self._quotes % 2 or "\n" in (last or ""):  # Arrow lets quotes pass that the end leaves open
                 raise _OddRowError
         except pa.ArrowInvalid:  # a row is longer than a block
             raise _OddRowError from None
@@ -224,15 +225,15 @@ class TextTable:
 
         if not any(pc.any(pc.starts_with(one, " ")).as_py() for one in batch.columns):
             return batch
-        if self._has_quotes:
+        if self._quotes:
             raise _OddRowError
         columns = [_with_gaps(pc.utf8_ltrim(one, " ")) for one in batch.columns]
         return pa.RecordBatch.from_arrays(columns, list(self.form.names))
 
     @cached_property
-    def _has_quotes(self) -> bool:
+    def _quotes(self) -> int:
         with self._open_bytes() as raw:
-            return any(b'"' in block for block in iter(lambda: raw.read(_BLOCK), b""))
+            return sum(block.count(b'"') for block in iter(lambda: raw.read(_BLOCK), b""))
 
     def _by_hand(self) -> Iterator[pa.RecordBatch]:
         """Rows that are not as Arrow wants them: short ones are filled, spaces after a separator left out.
@@ -264,16 +265,6 @@ class TextTable:
             yield pa.RecordBatch.from_arrays(texts, list(names))
             if is_last:
                 return
-
-    def _may_end_in_quotes(self, last: str | None) -> bool:
-        """Whether the last value may have a quotation mark before it and none after it, which Arrow lets pass."""
-        if last is not None and ("\n" in last or "\r" in last):
-            return True
-        with self._open_bytes() as raw:
-            end = raw.seek(0, os.SEEK_END)
-            raw.seek(max(0, end - _BLOCK))
-            line = raw.read().rstrip(b"\r\n\0").rsplit(b"\n", 1)[-1]
-        return line.count(b'"') % 2 == 1
 
     def _detect_separator(self, encoding: str) -> str:
         """The separator under which the first lines have the most columns, equally many on each line."""

@@ -55,7 +55,7 @@ class ClusterLimitResult(Result):
     high: float | None
     p_value: float | None
     smallest_visible: float | None
-    severity: AlertSeverity | None
+    severity: AlertSeverity | None = None
 
 
 def judge_clusters(limit: Limit, tested: ClusterSignificance) -> ClusterLimitResult:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from bdt_core import words
 from bdt_core.fairness.declared_groups import GroupMetrics, GroupScores
 from bdt_core.result import Result
 from bdt_core.significance.clusters import ClusterSignificance
@@ -13,8 +14,8 @@ from bdt_core.spec import AnyLimit, LocalBiasLimit, MetricLimit, SliceLimit
 from bdt_core.verdict.clusters import ClusterLimitResult, default_limit, judge_clusters
 from bdt_core.verdict.groups import MetricLimitResult, judge_metric
 from bdt_core.verdict.local_bias import LocalBiasLimitResult, judge_local_bias
-from bdt_core.verdict.slices import SliceLimitResult, judge_slices
-from bdt_core.verdict.words import SEVEREST_FIRST, Verdict
+from bdt_core.verdict.slices import SliceLimitResult, judge_slices, worst_confirmed
+from bdt_core.verdict.words import SEVEREST_FIRST, Verdict, stops
 
 if TYPE_CHECKING:
     from bdt_core.local_bias.results import LocalBias
@@ -87,6 +88,8 @@ def judge_gate(limits: Sequence[AnyLimit], require: Literal["all", "majority"], 
     else:
         sentence = next((one.sentence for one in results if one.verdict == verdict), "No limit is set.")
         blocks = any(one.blocks for one in results)
+        if verdict == "pass" and results:
+            sentence += f" Nothing but {words.listing([_subject(one) for one in results])} was judged."
     return GateResult(verdict, blocks, sentence, tuple(results))
 
 
@@ -101,7 +104,35 @@ def judge_limit(limit: AnyLimit, found: Findings) -> LimitResult:
         case LocalBiasLimit():
             return judge_local_bias(limit, found.local_bias)
         case _:
-            return judge_clusters(limit, tested)
+            return _beside_intersections(judge_clusters(limit, tested), found.slices)
+
+
+def _beside_intersections(result: ClusterLimitResult, slices: Slices | None) -> ClusterLimitResult:
+    """What a limit on clusters says, knowing the intersections: one that is proven to be beyond it forbids a pass."""
+    worst = None if slices is None else worst_confirmed(slices, result.limit)
+    if result.verdict != "pass" or worst is None:
+        return result
+    sentence = (
+        f"{result.sentence} Yet another search found people who are worse off by more than that, confirmed on test "
+        f"rows: {worst.name}. A limit on worst_slice would judge them."
+    )
+    blocks = stops("inconclusive", result.inconclusive)
+    return replace(result, verdict="inconclusive", blocks=blocks, sentence=sentence)
+
+
+def _subject(result: LimitResult) -> str:
+    """What a limit judged, in words."""
+    match result:
+        case MetricLimitResult():
+            return result.check.replace("_", " ")
+        case SliceLimitResult():
+            return f"the {result.slices_tested} intersections that were tested"
+        case LocalBiasLimitResult():
+            return "gaps between groups within clusters"
+        case ClusterLimitResult(check="any_cluster"):
+            return "the clusters that were found"
+        case _:
+            return "the most deviating cluster"
 
 
 def overall(verdicts: Sequence[Verdict], require: Literal["all", "majority"] = "all") -> Verdict:

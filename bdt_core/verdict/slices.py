@@ -91,7 +91,7 @@ def judge_slices(limit: SliceLimit, found: Slices | None, default: float) -> Sli
     if found is None or not found.tests:
         reason = NOT_SEARCHED if found is None else found.reason or "none has enough test rows"
         return _result(limit, most, "not_testable", f"No intersection was tested: {reason}.", None, found)
-    known = [one for one in (_evidence(each, found) for each in found.slices) if one is not None]
+    known = [one for one in (_evidence(each, found, found.tests) for each in found.slices) if one is not None]
     if not known:
         return _result(limit, most, "not_testable", "No intersection has enough test rows.", None, found)
     tolerated = Tolerated(maximum=most)
@@ -104,6 +104,16 @@ def judge_slices(limit: SliceLimit, found: Slices | None, default: float) -> Sli
     return _result(limit, most, verdict, sentence, judged, found)
 
 
+def worst_confirmed(found: Slices, limit: float) -> Slice | None:
+    """The intersection that a report calls worse by more than a limit; None where there is none.
+
+    It is significant among all that were tested, and its own interval lies beyond the limit.
+    """
+    own = [(one, _evidence(one, found, at_once=1)) for one in found.slices if one.significant]
+    proven = [(one, seen) for one, seen in own if seen is not None and seen.low is not None and seen.low > limit]
+    return max(proven, key=lambda pair: pair[1].value)[0] if proven else None
+
+
 def default_limit_of(test: Rows) -> float:
     """The difference from everybody else that is tolerated where no limit names one, from the test rows."""
     summary = summarise_bias_variable(test)
@@ -111,9 +121,9 @@ def default_limit_of(test: Rows) -> float:
     return default_limit(two_valued, mean_and_sd(summary)[1])
 
 
-def _evidence(one: Slice, found: Slices) -> Evidence[Slice] | None:
-    """Difference and interval for all slices at once, with harm counted as positive."""
-    interval = interval_at_once(one.comparison, found.tests)
+def _evidence(one: Slice, found: Slices, at_once: int) -> Evidence[Slice] | None:
+    """Difference and interval for so many slices at once, with harm counted as positive."""
+    interval = interval_at_once(one.comparison, at_once)
     if one.comparison.difference is None or interval is None:
         return None
     low, high = interval

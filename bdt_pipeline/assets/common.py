@@ -33,6 +33,11 @@ class AuditAssets:
     storage: str | None = None
 
     @property
+    def job(self) -> str:
+        """Name of the job that runs the whole audit."""
+        return f"{self.spec.name}_audit"
+
+    @property
     def tables(self) -> str:
         """Key of the resource that stores tables."""
         return f"{self.spec.name}_tables"

@@ -15,7 +15,7 @@ from upath import UPath
 from bdt_core.errors import OutputError, SpecError
 from bdt_core.spec import AuditSpec
 from bdt_pipeline.assets.common import AuditAssets
-from bdt_pipeline.resources.storage import STORAGE_VARIABLE, make_folder, storage_root
+from bdt_pipeline.resources.storage import STORAGE_VARIABLE, make_folder, name_of_its_own, storage_root
 
 _SAY_EVERY = 10.0
 
@@ -58,7 +58,7 @@ def source_rows(raw_data: Any, validated_data: Any, spec: AuditSpec) -> Any:
 def validated_in_shards(audit: AuditAssets, context: dg.AssetExecutionContext, spec: AuditSpec) -> Any:
     """The table as columns in a folder of the run's own; folders of runs that have ended are removed then."""
     part = context.partition_key if context.has_partition_key else "all"
-    parent = storage_root(context.instance, audit.storage) / audit.spec.name / "columns" / _plain(part)
+    parent = storage_root(context.instance, audit.storage) / audit.spec.name / "columns" / name_of_its_own(part)
     folder = parent / context.run.run_id
     said = time.monotonic()
 
@@ -144,14 +144,6 @@ def _announce_disk(context: dg.AssetExecutionContext, spec: AuditSpec, folder: U
 def _still_runs(instance: dg.DagsterInstance, run_id: str) -> bool:
     run = instance.get_run_by_id(run_id)
     return run is not None and not run.is_finished
-
-
-def _plain(part: str) -> str:
-    """A partition's key as the name of a folder, which never leads out of the store."""
-    import hashlib
-
-    safe = "".join(one if one.isalnum() or one in "-_" else "_" for one in part)[:60]
-    return f"{safe}-{hashlib.sha256(part.encode()).hexdigest()[:8]}"
 
 
 def _remove(folder: UPath) -> None:

@@ -78,7 +78,7 @@ def result_asset(audit: AuditAssets, stage: Stage) -> dg.AssetsDefinition:
             found = {result: inputs[name] for result, name in taken.items()}
             if rows_of_source:
                 found["source"] = source_rows(inputs["raw_data"], inputs["validated_data"], spec)
-            result = stage.run(audit.stages, found, spec, _progress(context, found))
+            result = stage.run(audit.stages, found, spec, _progress(context, stage, found))
         work = work_metadata(found["train"]) if shown.is_long else {}
         return dg.MaterializeResult(value=result, metadata=shown.metadata(result) | work)
 
@@ -95,8 +95,8 @@ def _spec_of_run(audit: AuditAssets, context: dg.AssetExecutionContext, inputs: 
     return effective_spec(audit.spec if before is None else before.spec, given)
 
 
-def _progress(context: dg.AssetExecutionContext, found: Mapping[str, Any]) -> StepProgress:
+def _progress(context: dg.AssetExecutionContext, stage: Stage, found: Mapping[str, Any]) -> StepProgress:
     """Steps go to the log; those of a small table, which are over at once, only to its depths."""
     train = found.get("train")
     say = context.log.info if train is not None and train.is_large else context.log.debug
-    return lambda done, total: say(f"step {done} of {total}")
+    return lambda done, total: say(f"{stage.title}: step {done} of {total}")

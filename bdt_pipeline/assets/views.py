@@ -18,6 +18,7 @@ from bdt_core import words
 if TYPE_CHECKING:
     from upath import UPath
 
+    from bdt_core.report.printed import AnyDocument
     from bdt_core.spec import Source
     from bdt_core.table.rows import Rows
     from bdt_core.verdict import LimitResult
@@ -51,7 +52,7 @@ def table_of(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> dg.Markdow
     return dg.MetadataValue.md("\n".join([line(header), line(["---"] * len(header)), *map(line, rows)]))
 
 
-def figure(document: dict[str, Any], name: str, title: str) -> dg.MarkdownMetadataValue:
+def figure(document: AnyDocument, name: str, title: str) -> dg.MarkdownMetadataValue:
     """A figure of the report that stands in the event itself, so that it needs no file and no network."""
     from bdt_core.report.figures import figure_png
 

@@ -13,6 +13,7 @@ from bdt_core.spec import AuditSpec
 from bdt_pipeline.assets.common import AuditAssets
 from bdt_pipeline.automation.problems import Problem, follow, in_short, message, news, of_check, of_failure
 from bdt_pipeline.checks.history import DIFFERENCE, DRIFT
+from bdt_pipeline.resources.config import reason_of
 from bdt_pipeline.resources.notifier import require_apprise, tell, without_secrets
 
 _AT_ONCE = 200
@@ -253,8 +254,9 @@ def _why_it_broke(event: dg.DagsterEvent) -> str | None:
     None for a check that did its work and failed: this is told as such.
     """
     failed = event.step_failure_data
-    if failed.user_failure_data is not None and failed.user_failure_data.description:
-        return failed.user_failure_data.description
+    told = reason_of(failed)
+    if told is not None:
+        return told
     if failed.error is not None and failed.error.cls_name == _FAILED_GATE:
         return None
     error = failed.error and (failed.error.cause or failed.error)

@@ -29,7 +29,7 @@ def build_inbox_sensor(audit: AuditAssets) -> dg.SensorDefinition | None:
 
     @dg.sensor(
         name=f"{audit.spec.name}_inbox",
-        job_name=f"{audit.spec.name}_audit",
+        job_name=audit.job,
         minimum_interval_seconds=inbox.every,
         default_status=dg.DefaultSensorStatus.RUNNING,
         description=f"Audits every new file in {inbox.folder} ({inbox.pattern}) once.",

@@ -21,7 +21,7 @@ def build_schedule(audit: AuditAssets) -> dg.ScheduleDefinition | None:
     cron = audit.spec.schedule
     if cron is None:
         return None
-    job, parts = f"{audit.spec.name}_audit", audit.partitions
+    parts = audit.partitions
 
     def request(context: dg.ScheduleEvaluationContext) -> dg.RunRequest | dg.SkipReason:
         if not isinstance(parts, dg.TimeWindowPartitionsDefinition):
@@ -32,7 +32,7 @@ def build_schedule(audit: AuditAssets) -> dg.ScheduleDefinition | None:
     try:
         return dg.ScheduleDefinition(
             name=f"{audit.spec.name}_schedule",
-            job_name=job,
+            job_name=audit.job,
             cron_schedule=cron,
             execution_fn=request,
             default_status=dg.DefaultScheduleStatus.RUNNING,

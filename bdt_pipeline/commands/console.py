@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,9 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from bdt_core import words
 from bdt_core.errors import OutputError
+from bdt_core.report.write import _write
 
 REPORTS = Path("bdt-reports")
 _COLORS = {"pass": "green", "fail": "red", "inconclusive": "yellow", "not_testable": "yellow"}
@@ -67,32 +69,81 @@ def tell(sentence: str) -> None:
     Console(stderr=True, highlight=False).print(escape(sentence))
 
 
-def show_result(document: dict[str, Any], files: Mapping[str, Path]) -> None:
+def show_result(document: dict[str, Any], files: Iterable[Path]) -> None:
     """The verdict, the most deviating cluster, what sets it apart, and where the report is."""
     console = Console(highlight=False, soft_wrap=False)
     verdict = document["verdict"]
-    color = _COLORS[verdict["verdict"]]
-    word = verdict["verdict"].replace("_", " ").upper()
-    console.print(f"\n[bold {color}]{word}[/]  {escape(_without_verdict(verdict['sentence']))}\n")
-    console.print("[bold]Most deviating cluster[/]")
-    console.print(Padding(escape(document["summary"]["headline"]), (0, 2)))
+    show_verdict(console, verdict["verdict"], _without_verdict(verdict["sentence"]))
+    console.print("\n[bold]Most deviating cluster[/]")
+    console.print(Padding(shown(document["summary"]["headline"]), (0, 2)))
     apart = document["summary"]["what_sets_apart"]
     if apart:
         console.print("\n[bold]What sets it apart[/]")
         for line in apart:
-            console.print(Padding(f"- {escape(line)}", (0, 2)))
-    for warning in document["warnings"]:
-        console.print(f"\n[yellow]Note:[/] {escape(warning)}")
-    console.print("\n[bold]Report[/]")
-    for path in files.values():
+            console.print(Padding(f"- {shown(line)}", (0, 2)))
+    show_notes(console, document["warnings"])
+    show_files(console, "Report", files)
+
+
+def show_verdict(console: Console, verdict: str, sentence: str) -> None:
+    """A verdict in its colour, and the reason."""
+    console.print(f"\n[bold {_COLORS[verdict]}]{verdict_word(verdict)}[/]  {shown(sentence)}")
+
+
+def show_notes(console: Console, notes: Iterable[str]) -> None:
+    """What a reader must know beside the result."""
+    for note in notes:
+        console.print(f"\n[yellow]Note:[/] {shown(note)}")
+
+
+def show_files(console: Console, title: str, files: Iterable[Path]) -> None:
+    """Where the files are: a line each, never broken."""
+    console.print(f"\n[bold]{title}[/]")
+    for path in files:
         console.print(f"  {escape(str(path))}", soft_wrap=True)
 
 
-def gate_line(document: dict[str, Any]) -> str:
+def shown(text: str) -> str:
+    """A text that may hold anything, as rich prints it: markup and control characters do nothing."""
+    return escape(str(words.printable(text)))
+
+
+def verdict_word(verdict: str) -> str:
+    """A verdict as it stands before its reason.
+
+    Examples
+    --------
+    >>> verdict_word("not_testable")
+    'NOT TESTABLE'
+    """
+    return verdict.replace("_", " ").upper()
+
+
+def gate_line(name: str, verdict: Mapping[str, Any]) -> str:
     """Verdict and reason in one line."""
-    verdict = document["verdict"]
-    word = verdict["verdict"].replace("_", " ").upper()
-    return f"{word}: {document['name']}: {_without_verdict(verdict['sentence'])}"
+    return f"{verdict_word(verdict['verdict'])}: {name}: {_without_verdict(verdict['sentence'])}"
+
+
+def write_file(path: Path, content: bytes, *, called: str = "") -> None:
+    """Write one file, whole or not at all, into a folder that is made where there is none.
+
+    Parameters
+    ----------
+    path : Path
+    content : bytes
+    called : str
+        What the file is, for the message.
+
+    Raises
+    ------
+    OutputError
+        It cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _write(path, content)
+    except OSError as error:
+        raise OutputError(f"{called}{path} cannot be written: {error.strerror or error}. Name another file.") from None
 
 
 def _without_verdict(sentence: str) -> str:

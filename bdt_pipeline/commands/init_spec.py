@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 
@@ -17,6 +18,9 @@ from bdt_core.spec import Source
 from bdt_core.table.roles import looks_like_identifier
 from bdt_core.table.sources import read_table
 from bdt_pipeline.commands.run_audit import name_of
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 Look = Literal["identifier", "date", "constant", "code", "two-valued", "numeric", "categorical"]
 
@@ -28,6 +32,12 @@ _BIAS = r"error|residual|false_pos|false_neg|misclass|mistake"
 _IDENTIFIER = r"(^|_)(id|uuid|guid|key|index|nr|no|number)$|^unnamed"
 _CODE = r"zip|postal|postcode|(^|_)code$|region|district|branch"
 _DATE = r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./]\d{2,4}"
+_NO_FEATURES: dict[Look, str] = {
+    "identifier": "looks like an identifier",
+    "date": "holds dates; make a number of it, such as years, to use it",
+    "constant": "has one value only",
+}
+_NO_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 _FEW = 20
 _SAMPLE = 200
 
@@ -43,6 +53,17 @@ class Seen:
     def called(self, pattern: str) -> bool:
         """Whether its name matches a pattern."""
         return re.search(pattern, self.name, flags=re.IGNORECASE) is not None
+
+
+@dataclass(frozen=True)
+class Guess:
+    """What is measured per person: a column, or something made of label and prediction; neither: nobody knows."""
+
+    column: str | None = None
+    derive: str | None = None
+    label: str | None = None
+    prediction: str | None = None
+    positive: Sequence[Any] = ()
 
 
 def write_spec(data: str, out: Path | None) -> str:
@@ -93,40 +114,34 @@ def spec_text(frame: pd.DataFrame, name: str, path: str) -> str:
     ['  column: wrong_error  # TODO: is this to be measured?']
     """
     columns = [look_at(frame[column]) for column in frame.columns]
-    lines = [
-        f"# Bias audit of {path}: {len(frame):,} rows, {len(columns)} columns.",
-        "# Every key, with its meaning: bdt schema",
-        f"name: {name}",
-        f"source: {{path: {_quoted(path)}}}",
-        "",
-    ]
     protected = [one for one in columns if one.called(_PROTECTED) and one.look in ("categorical", "two-valued", "code")]
     rest = [one for one in columns if one not in protected]
-    used, bias_lines = _bias_variable(rest, frame)
-    lines += bias_lines
-    lines += [
-        "# Do people want a positive prediction (as in granted) or a negative one (as in refused)? Limits that depend",
-        "# on it, such as four_fifths_ratio and disparate_impact, need one of these lines:",
-        "# favourable: positive",
-        "# favourable: negative",
-        "",
-    ]
-    lines += _features([one for one in rest if one.name not in used])
-    lines += _protected(protected)
-    lines += [
-        "gate:",
-        "  # How much worse than everybody else may the most deviating group fare? (0.05: five percentage points;",
-        "  # without max_difference a default that fits the bias variable)",
-        "  - {check: worst_cluster}",
-        "  # The same of any intersection of conditions, such as young women:",
-        "  # - {check: worst_slice, max_difference: 0.1}",
-    ]
-    if protected:
-        lines += [
-            "  # A limit on declared groups, lowest over highest share of favourable predictions; others: bdt schema",
-            f"  # - {{metric: four_fifths_ratio, facet: {_quoted(protected[0].name)}, min: 0.8}}",
-        ]
-    return "\n".join(lines) + "\n"
+    bias = _bias_variable(rest, frame)
+    features = [one for one in rest if one.name not in (bias.column, bias.label, bias.prediction)]
+    excluded = _excluded(features)
+    return _template().render(
+        name=name,
+        path=path,
+        rows=len(frame),
+        columns=columns,
+        bias=bias,
+        features=features,
+        kept=[one for one in features if one.name not in excluded],
+        excluded=excluded,
+        protected=protected,
+    )
+
+
+def _template() -> Template:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    loader = PackageLoader("bdt_pipeline", "commands")
+    environment = Environment(
+        loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
+    )
+    environment.filters["quoted"] = _quoted
+    environment.filters["json"] = partial(json.dumps, ensure_ascii=False)
+    return environment.get_template("spec.yaml.jinja")
 
 
 def look_at(column: pd.Series) -> Seen:
@@ -150,36 +165,18 @@ def look_at(column: pd.Series) -> Seen:
     return Seen(name, look, levels)
 
 
-def _bias_variable(columns: Sequence[Seen], frame: pd.DataFrame) -> tuple[set[str], list[str]]:
-    """Columns that it uses up, and the lines."""
-    head = ["bias_variable:"]
-    tail = ["  better: lower  # TODO: are people better off with a lower or a higher value?", ""]
+def _bias_variable(columns: Sequence[Seen], frame: pd.DataFrame) -> Guess:
     two = [one for one in columns if one.look == "two-valued"]
     numbers = [one for one in columns if one.look == "numeric"]
     for candidates, derive in ((two, "error"), (numbers, "absolute_error")):
         prediction = _first(candidates, _PREDICTION)
         label = _label(prediction, candidates)
         if label and prediction:
-            return {label.name, prediction.name}, [
-                *head,
-                f"  derive: {derive}  # TODO: or false_positive_rate, false_negative_rate, ... (bdt schema lists them)",
-                f"  label: {_quoted(label.name)}  # TODO: is this what really happened?",
-                f"  prediction: {_quoted(prediction.name)}  # TODO: is this what the algorithm said?",
-                *(_positive(frame, label, prediction) if derive == "error" else []),
-                *tail,
-            ]
+            positive = _positive(frame, label, prediction) if derive == "error" else []
+            return Guess(derive=derive, label=label.name, prediction=prediction.name, positive=positive)
     measured = _first([one for one in columns if one.look in ("two-valued", "numeric")], _BIAS)
-    if measured and pd.api.types.is_numeric_dtype(frame[measured.name].dtype):
-        return {measured.name}, [*head, f"  column: {_quoted(measured.name)}  # TODO: is this to be measured?", *tail]
-    return set(), [
-        *head,
-        "  # TODO: name a numeric column that is to be measured per person, or, instead of column:",
-        "  # derive: error",
-        "  # label: COLUMN_WITH_WHAT_HAPPENED",
-        "  # prediction: COLUMN_WITH_WHAT_THE_ALGORITHM_SAID",
-        "  column: TODO",
-        *tail,
-    ]
+    is_number = measured is not None and pd.api.types.is_numeric_dtype(frame[measured.name].dtype)
+    return Guess(column=measured.name if measured and is_number else None)
 
 
 def _label(prediction: Seen | None, candidates: Sequence[Seen]) -> Seen | None:
@@ -191,46 +188,19 @@ def _label(prediction: Seen | None, candidates: Sequence[Seen]) -> Seen | None:
     return namesake[0] if namesake else _first(others, _LABEL)
 
 
-def _positive(frame: pd.DataFrame, *columns: Seen) -> list[str]:
-    """Which value counts as positive, where it is not 1."""
+def _positive(frame: pd.DataFrame, *columns: Seen) -> list[Any]:
+    """The values that may count as positive, where it is not 1."""
     values = {one.name: sorted(frame[one.name].dropna().unique().tolist(), key=str) for one in columns}
     if all(set(one) <= {0, 1} for one in values.values()):
         return []
-    chosen = list(dict.fromkeys(one[-1] for one in values.values()))
-    return [f"  positive: {json.dumps(chosen, ensure_ascii=False)}  # TODO: which values count as positive?"]
+    return list(dict.fromkeys(one[-1] for one in values.values()))
 
 
-def _features(columns: Sequence[Seen]) -> list[str]:
-    """Columns that may tell people apart; those that cannot are excluded, with the reason."""
+def _excluded(columns: Sequence[Seen]) -> dict[str, str]:
+    """Columns that cannot tell people apart, with the reason."""
+    excluded = {one.name: _NO_FEATURES[one.look] for one in columns if one.look in _NO_FEATURES}
     outcomes = [one for one in columns if one.called(f"{_LABEL}|{_PREDICTION}|{_SCORE}")]
-    why: dict[str, str] = {
-        "identifier": "looks like an identifier",
-        "date": "holds dates; make a number of it, such as years, to use it",
-        "constant": "has one value only",
-    }
-    excluded = {one.name: why[one.look] for one in columns if one.look in why}
-    excluded |= {one.name: "looks like an outcome or a score, not like a trait" for one in outcomes}
-    kept = {one.name: f"{one.look}, {one.levels:,} values" for one in columns if one.name not in excluded}
-    codes = [one for one in columns if one.look == "code" and one.name in kept]
-    width = max((len(_quoted(one.name)) for one in columns), default=0)
-
-    def listed(notes: dict[str, str]) -> Iterator[str]:
-        for name, note in notes.items():
-            yield f"    - {_quoted(name).ljust(width)}  # {note}"
-
-    lines = ["features:"]
-    lines += ["  include:", *listed(kept)] if kept else ["  include: []  # TODO: no column looks like a feature"]
-    lines += ["  exclude:", *listed(excluded)] if excluded else []
-    lines += ["  kinds:  # numbers that are codes"] if codes else []
-    lines += [f"    {_quoted(one.name)}: categorical" for one in codes]
-    return [*lines, ""]
-
-
-def _protected(columns: Sequence[Seen]) -> list[str]:
-    note = "kept out of the search, compared with its groups afterwards"
-    if not columns:
-        return [f"protected: []  # {note}, e.g. [race, sex]", ""]
-    return [f"protected: [{', '.join(_quoted(one.name) for one in columns)}]  # {note}", ""]
+    return excluded | {one.name: "looks like an outcome or a score, not like a trait" for one in outcomes}
 
 
 def _first(columns: Sequence[Seen], pattern: str) -> Seen | None:
@@ -260,15 +230,5 @@ def _beside(data: str, target: Path) -> str:
 
 def _quoted(text: str) -> str:
     """A YAML scalar; quoted unless it is a plain word."""
-    plain = re.fullmatch(r"[A-Za-z_][\w./-]*", text) and text.lower() not in {
-        "y",
-        "n",
-        "yes",
-        "no",
-        "on",
-        "off",
-        "true",
-        "false",
-        "null",
-    }
+    plain = re.fullmatch(r"[A-Za-z_][\w./-]*", text) and text.lower() not in _NO_WORDS
     return text if plain else json.dumps(text, ensure_ascii=False)

@@ -30,7 +30,7 @@ def run_audit(target: str, changes: dict[str, Any], out: Path | None) -> None:
     with report_folder(out, spec.name) as folder:
         result = _watched(spec)
         files = result.write(folder)
-    show_result(result.document, files)
+    show_result(result.document, files.values())
 
 
 def spec_of(target: str, changes: dict[str, Any]) -> AuditSpec:

@@ -8,7 +8,6 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from rich.console import Console
-from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
@@ -20,7 +19,7 @@ from bdt_core.clarify.page import figure, largest, side_of, summary_lines, wante
 from bdt_core.errors import OutputError, SourceError
 from bdt_core.fairness.flips import Sign
 from bdt_core.fairness.metric_results import BiasMetrics, Metric, group_name
-from bdt_pipeline.commands.console import report_folder
+from bdt_pipeline.commands.console import report_folder, show_files, shown
 
 _ON_SCREEN = 4
 _LINES_ON_SCREEN = 12
@@ -104,23 +103,21 @@ def _show(analysis: ClarifyAnalysis, files: Sequence[Path]) -> None:
         groups = largest(found)[:_ON_SCREEN]
         console.print(_metrics_table(found, wanted, groups, analysis.signs))
         for reason, names in _undefined(found, wanted, groups).items():
-            console.print(Padding(escape(f"{', '.join(names)}: {words.printable(reason)}"), (0, 0, 0, 2)))
+            console.print(Padding(shown(f"{', '.join(names)}: {reason}"), (0, 0, 0, 2)))
         console.print()
     console.print("[bold]At a glance[/]")
     lines = summary_lines(analysis)
     for line in lines[:_LINES_ON_SCREEN]:
-        console.print(Padding(f"- {escape(words.printable(line))}", (0, 2)))
+        console.print(Padding(f"- {shown(line)}", (0, 2)))
     if len(lines) > _LINES_ON_SCREEN:
         console.print(Padding(f"{len(lines) - _LINES_ON_SCREEN} more lines stand in the report.", (0, 2)))
-    console.print("\n[bold]Files[/]")
-    for path in files:
-        console.print(f"  {escape(str(path))}", soft_wrap=True)
+    show_files(console, "Files", files)
 
 
 def _metrics_table(found: BiasMetrics, wanted: Sequence[str], groups: Sequence[int], signs: Sign) -> Table:
     more = len(found["CI"].values) - len(groups)
     table = Table(
-        title=escape(words.printable(f"{found.facet}, {found.confidence * 100:.4g} % intervals"))
+        title=shown(f"{found.facet}, {found.confidence * 100:.4g} % intervals")
         + (" in the report" if len(groups) > 1 else "")
         + (f", and {more} more groups" if more else ""),
         title_justify="left",
@@ -130,7 +127,7 @@ def _metrics_table(found: BiasMetrics, wanted: Sequence[str], groups: Sequence[i
     )
     table.add_column("metric")
     for i in groups:
-        table.add_column(escape(words.printable(group_name(found["CI"].values[i]))), justify="right")
+        table.add_column(shown(group_name(found["CI"].values[i])), justify="right")
     for name in wanted:
         table.add_row(
             name, *(_value(found[name], 0 if name == "GE" else i, signs, alone=len(groups) == 1) for i in groups)

@@ -17,21 +17,22 @@ import dagster as dg
 
 from bdt_core.errors import BDTError
 from bdt_core.spec import AuditSpec, load_spec
+from bdt_core.stages import READING, SPLITTING, STAGES, VALIDATING, WRITING
 from bdt_pipeline.commands.console import progress_bar, report_folder, say, show_result
 from bdt_pipeline.components.bias_audit import bias_audit_definitions
+from bdt_pipeline.resources.config import reason_of
 
-_SAID = {
-    "raw_data": "read the table",
+_TITLES = {
+    "raw_data": READING,
     "raw_data_quality": "check the table (Great Expectations)",
-    "validated_data": "validate it",
+    "validated_data": VALIDATING,
     "validated_data_quality": "check the audited rows",
-    "train_and_test_data": "split train and test rows",
-    "hbac_clusters": "find clusters",
-    "cluster_significance": "test the clusters",
-    "feature_differences": "compare features",
-    "bias_report": "write the report",
+    "train_and_test_data": SPLITTING,
+    **{one.asset: one.title for one in STAGES},
+    "bias_report": WRITING,
     "bias_report_bias_gate": "hold it against the gate",
 }
+"""What is said while a step runs, by its asset or check."""
 
 
 def run_demo(out: Path | None, *, verbose: bool) -> None:
@@ -44,7 +45,7 @@ def run_demo(out: Path | None, *, verbose: bool) -> None:
         spec = load_spec(file)
     with report_folder(out, spec.name) as folder, _instance() as instance:
         document = _execute(spec, folder, instance, verbose=verbose)
-        files = {one.suffix: one for one in sorted(folder.iterdir())}
+        files = sorted(folder.iterdir())
     show_result(document, files)
 
 
@@ -56,7 +57,7 @@ def _execute(spec: AuditSpec, folder: Path, instance: dg.DagsterInstance, *, ver
     job = bias_audit_definitions(spec).resolve_job_def(f"{spec.name}_audit")
     run_id = str(uuid.uuid4())
     report = f"{spec.name}__bias_report"
-    with progress_bar(len(_SAID)) as progress:
+    with progress_bar(len(job.nodes)) as progress:
         begun: list[str] = []
 
         def listen(entry: dg.EventLogEntry) -> None:
@@ -64,7 +65,7 @@ def _execute(spec: AuditSpec, folder: Path, instance: dg.DagsterInstance, *, ver
             if event is not None and event.is_step_start and event.step_key is not None:
                 begun.append(event.step_key)
                 step = event.step_key.removeprefix(f"{spec.name}__")
-                say(progress, _SAID.get(step, step), len(begun) - 1)
+                say(progress, _TITLES.get(step, step), len(begun) - 1)
 
         instance.add_event_listener(run_id, listen)
         result = job.execute_in_process(
@@ -78,17 +79,11 @@ def _execute(spec: AuditSpec, folder: Path, instance: dg.DagsterInstance, *, ver
         )
     broken = [one for one in result.all_events if one.is_step_failure and one.step_key != f"{report}_bias_gate"]
     if broken:
-        raise BDTError(f"{broken[0].step_key} failed: {_reason(broken[0].step_failure_data)}")
+        failure: Any = broken[0].step_failure_data
+        reason = reason_of(failure) or str((failure.error.cause or failure.error).message).strip()
+        raise BDTError(f"{broken[0].step_key} failed: {reason}")
     document: dict[str, Any] = result.output_for_node(report)
     return document
-
-
-def _reason(failure: Any) -> str:
-    """In the failure's own words where it has any."""
-    if failure.user_failure_data is not None and failure.user_failure_data.description:
-        return str(failure.user_failure_data.description)
-    error = failure.error.cause or failure.error
-    return str(error.message).strip()
 
 
 @contextmanager

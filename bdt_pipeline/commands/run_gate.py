@@ -17,11 +17,11 @@ from bdt_core.report.annotations import Place, github_annotations, gitlab_code_q
 from bdt_core.report.comment import render_comment
 from bdt_core.report.gate_result import GateResult, build_gate_result
 from bdt_core.report.junit import render_junit
-from bdt_core.report.write import _write, canonical_json
+from bdt_core.report.write import canonical_json
 from bdt_core.spec import AuditSpec, load_spec, parse_spec
 from bdt_core.verdict import Verdict
 from bdt_core.verdict.baseline import compare_with_baseline, read_baseline
-from bdt_pipeline.commands.console import gate_line, report_folder
+from bdt_pipeline.commands.console import gate_line, report_folder, verdict_word, write_file
 
 Format = Literal["text", "github", "gitlab", "junit", "json", "markdown"]
 EXIT_CODES: Mapping[Verdict, int] = {"pass": 0, "fail": 1, "inconclusive": 3, "not_testable": 3}
@@ -73,12 +73,12 @@ def _judged(asked: Request, spec: AuditSpec, baseline: dict[str, Any] | None, fo
     if folder is not None:
         found.write(folder)
         for form, name in FILES.items():
-            _put(folder / name, forms[form])
+            write_file(folder / name, _encoded(forms[form]))
     if asked.format == "github":
         _tell_github(forms["markdown"], result)
     if asked.out is None:
         return code, forms[asked.format]
-    _put(asked.out, forms[asked.format])
+    write_file(asked.out, _encoded(forms[asked.format]))
     return code, forms["text"]
 
 
@@ -98,10 +98,10 @@ def exit_code(verdict: dict[str, Any]) -> int:
 
 def verdict_in_words(result: GateResult) -> str:
     """Verdict and reason in one line; with a baseline, a line on it and one per limit."""
-    line = gate_line({"name": result["name"], "verdict": result})
+    line = gate_line(result["name"], result)
     if result["baseline"] is None:
         return line
-    word = result["baseline"]["verdict"].replace("_", " ").upper()
+    word = verdict_word(result["baseline"]["verdict"])
     changes = [f"  {one['change']['sentence']}" for one in result["limits"]]
     return "\n".join([line, f"{word} against the baseline: {result['baseline']['sentence']}", *changes])
 
@@ -158,12 +158,8 @@ def _append(path: str | None, phrase: str) -> None:
         raise OutputError(f"{path} cannot be written: {error.strerror or error}.") from None
 
 
-def _put(path: Path, phrase: str) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _write(path, (phrase + "\n").encode(errors="backslashreplace"))
-    except OSError as error:
-        raise OutputError(f"{path} cannot be written: {error.strerror or error}. Name another file.") from None
+def _encoded(form: str) -> bytes:
+    return (form + "\n").encode(errors="backslashreplace")
 
 
 def _places(path: Path, limits: int) -> list[Place]:

@@ -10,16 +10,15 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from bdt_core import words
-from bdt_core.errors import OutputError, SourceError, SpecError, did_you_mean
+from bdt_core.errors import SourceError, SpecError, did_you_mean
 from bdt_pipeline.assets.views_history import HEADER, row
+from bdt_pipeline.commands.console import show_notes, show_verdict, shown, write_file
 
 if TYPE_CHECKING:
     from upath import UPath
 
     from bdt_core.history import History
 
-_COLORS = {"pass": "green", "fail": "red", "inconclusive": "yellow", "not_testable": "yellow"}
 _FIGURES = (".png", ".svg")
 _NARROW = 120
 _WIDTH = 160  # where nobody watches, lines are kept whole
@@ -51,7 +50,7 @@ def show_history(name: str, storage: str | None, out: Path | None) -> None:
     history, unreadable = history_of(name, _root(storage))
     _print(name, history, unreadable)
     if out is not None:
-        _draw(history, out)
+        write_file(out, _drawn(history, out.suffix.lower()), called="The figure ")
         print(f"Figure: {out}")
 
 
@@ -115,13 +114,13 @@ def _print(name: str, history: History, unreadable: list[str]) -> None:
     for grouping in history.groupings:
         table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
         for head in (f"by {grouping.facet}", f"less {grouping.reference}", *HEADER):
-            table.add_column(escape(words.printable(head)), overflow="fold")
+            table.add_column(shown(head), overflow="fold")
         for one in grouping.streams:
             latest, so_far, trend, *rest = row(one, history)
             if console.width < _NARROW:
                 trend = trend.split(" [")[0]
             cells = (one.metric.replace("_", " "), one.group, latest, so_far, trend, *rest)
-            table.add_row(*(escape(words.printable(cell)) for cell in cells))
+            table.add_row(*map(shown, cells))
         if grouping.streams:
             console.print(table, "")
     if history.streams:
@@ -132,26 +131,19 @@ def _print(name: str, history: History, unreadable: list[str]) -> None:
             "batch against them; moved means that chance alone may do it.",
         )
     for limit in history.limits:
-        word = limit.verdict.replace("_", " ").upper()
-        console.print(f"\n[bold {_COLORS[limit.verdict]}]{word}[/]  {escape(words.printable(limit.sentence))}")
+        show_verdict(console, limit.verdict, limit.sentence)
     for finding in (difference_finding(history), drift_finding(history), volume_finding(history)):
         if not finding.passed:
-            console.print(f"\n[yellow]{finding.severity}[/]  {escape(words.printable(finding.sentence))}")
-            console.print(f"  {escape(words.printable(finding.recommendation))}")
+            console.print(f"\n[yellow]{finding.severity}[/]  {shown(finding.sentence)}")
+            console.print(f"  {shown(finding.recommendation)}")
     small = [f"{one.facet}: {group}" for one in history.groupings for group in one.too_small]
     notes = [*history.notes, *(f"{one} holds no batch and is left out." for one in unreadable)]
     if small:
         notes.append(f"Too few rows to be followed: {', '.join(small)}.")
-    for note in notes:
-        console.print(f"\n[yellow]Note:[/] {escape(words.printable(note))}")
+    show_notes(console, notes)
 
 
-def _draw(history: History, out: Path) -> None:
+def _drawn(history: History, ending: str) -> bytes:
     from bdt_core.report.figure_history import history_png, history_svg
 
-    drawn = history_png(history) if out.suffix.lower() == ".png" else history_svg(history).encode()
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_bytes(drawn)
-    except OSError as error:
-        raise OutputError(f"The figure {out} cannot be written: {error.strerror}. Name another file.") from None
+    return history_png(history) if ending == ".png" else history_svg(history).encode()

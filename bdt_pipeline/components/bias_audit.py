@@ -19,8 +19,7 @@ from bdt_pipeline.automation.schedules import build_schedule
 from bdt_pipeline.checks import build_checks
 from bdt_pipeline.components.yaml_model import yaml_model
 from bdt_pipeline.resources.engine import engine_resource
-from bdt_pipeline.resources.history_values import AuditResultStore
-from bdt_pipeline.resources.io_managers import TableStore
+from bdt_pipeline.resources.io_managers import ResultStore, TableStore
 
 
 def bias_audit_definitions(
@@ -80,7 +79,7 @@ def build_job(audit: AuditAssets, assets: Sequence[dg.AssetsDefinition] | None =
     """
     several = build_assets(audit) if assets is None else assets
     return dg.define_asset_job(
-        f"{audit.spec.name}_audit",
+        audit.job,
         selection=dg.AssetSelection.assets(*(key for one in several for key in one.keys)),
         description=f"The bias audit {audit.spec.name}, from the table to the gated report.",
         executor_def=dg.in_process_executor,
@@ -91,7 +90,7 @@ def build_resources(audit: AuditAssets) -> dict[str, Any]:
     """Where the audit's values are stored, and what works on them; keys carry its name, so that audits do not meet."""
     return {
         audit.tables: TableStore(base_path=audit.storage),
-        audit.results: AuditResultStore(base_path=audit.storage),
+        audit.results: ResultStore(base_path=audit.storage),
         audit.engine: engine_resource(audit.spec),
     }
 

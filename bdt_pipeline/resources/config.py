@@ -74,6 +74,17 @@ def clear_failures(unusable: Callable[[str], None] | None = None) -> Iterator[No
         raise dg.Failure(description=str(error), allow_retries=False) from None
 
 
+def reason_of(failure: Any) -> str | None:
+    """What a failed step says for people, if it does: see `clear_failures`.
+
+    Parameters
+    ----------
+    failure : StepFailureData
+    """
+    told = failure.user_failure_data
+    return str(told.description) if told is not None and told.description else None
+
+
 def _field(info: Any, value: Any) -> dg.Field:
     """One key with its default and description."""
     inner = _section(info.annotation)

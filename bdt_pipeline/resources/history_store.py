@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import re
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from bdt_core.errors import BDTError, SourceError
-from bdt_pipeline.resources.storage import make_folder, replacing
+from bdt_pipeline.resources.storage import make_folder, name_of_its_own, replacing
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -108,14 +106,11 @@ class HistoryStore:
 
 
 def file_name(id: str) -> str:  # noqa: A002 - the batch's own word
-    """Name of a batch's file: readable, one of its own, and never a way out of the folder.
+    """Name of a batch's file.
 
     Examples
     --------
     >>> file_name("2026-01-31")
     '2026-01-31.36dcad9e65708c8c.json'
-    >>> file_name("../../etc/passwd").startswith("______etc_passwd.")
-    True
     """
-    readable = re.sub(r"[^A-Za-z0-9-]", "_", id)[:60]
-    return f"{readable}.{hashlib.sha256(id.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}{_EXTENSION}"
+    return f"{name_of_its_own(id)}{_EXTENSION}"

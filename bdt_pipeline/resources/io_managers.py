@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import importlib
 import json
-from abc import abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import dagster as dg
 from pydantic import Field
@@ -17,16 +16,19 @@ from upath import UPath
 from bdt_core.errors import OutputError
 from bdt_core.spec.source import no_part
 from bdt_core.stages import STAGES
+from bdt_pipeline.resources.history_store import HistoryStore
 from bdt_pipeline.resources.storage import make_folder, replacing, storage_root
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _FRAME = b"bdt.frame"
-_HOMES = (*(one.kind.split(":") for one in STAGES), ("bdt_core.history", "History"))
+_HISTORY = "History"
+_HOMES = (*(one.kind.split(":") for one in STAGES), ("bdt_core.history", _HISTORY))
 _RESULTS = {name: module for module, name in _HOMES}
 """Where the class of each kind of result is."""
 _DOCUMENT = "document"
+_FOLLOWED_UNDER = "history under the specification"
 
 
 class _WholeFiles(dg.UPathIOManager):
@@ -74,29 +76,56 @@ class TableIOManager(_WholeFiles):
 
 
 class ResultIOManager(_WholeFiles):
-    """Results of stages, and the report's document, as JSON."""
+    """Results of stages, and the report's document, as JSON; of a history only the settings.
+
+    Each part of the data has its own value of ``bias_history``. Were it stored whole, with the counts of all batches
+    before it, the values would grow with the square of the number of parts. So the counts of a part are stored once,
+    as its batch, and a history is put together when it is read, from all batches that are there by then. The run that
+    made a history reads it back as it made it.
+    """
 
     extension = ".json"
 
+    def __init__(self, root: UPath) -> None:
+        super().__init__(root)
+        self._root = root
+        self._made: dict[str, Any] = {}
+
     def dump_to_path(self, context: dg.OutputContext, obj: Any, path: UPath) -> None:  # noqa: ARG002 - Dagster passes it
         """Write a result."""
-        form = _DOCUMENT if isinstance(obj, dict) else type(obj).__name__
-        if form != _DOCUMENT and form not in _RESULTS:
+        form = _DOCUMENT if isinstance(obj, dict) else type(obj).__name__  # by name: the method is not imported for it
+        if form == _HISTORY:
+            self._made = {str(path): obj}
+            form, value = _DOCUMENT, {_FOLLOWED_UNDER: obj.spec.to_dict()}
+        elif form == _DOCUMENT:
+            value = obj
+        elif form in _RESULTS:
+            value = obj.to_dict()
+        else:
             raise TypeError(f"{form} is none of the results that are stored: {', '.join(_RESULTS)}.")
-        value = obj if form == _DOCUMENT else obj.to_dict()
         with replacing(path) as file:
             file.write(json.dumps({"form": form, "value": value}, ensure_ascii=False, allow_nan=False).encode())
 
     def load_from_path(self, context: dg.InputContext, path: UPath) -> Any:  # noqa: ARG002 - Dagster passes it
         """Read what :meth:`dump_to_path` wrote."""
+        if str(path) in self._made:
+            return self._made[str(path)]
         stored = json.loads(path.read_text(encoding="utf-8"))
-        form = stored["form"]
-        if form == _DOCUMENT:
-            return stored["value"]
-        return getattr(importlib.import_module(_RESULTS[form]), form).from_dict(stored["value"])
+        form, value = stored["form"], stored["value"]
+        if form != _DOCUMENT:
+            return getattr(importlib.import_module(_RESULTS[form]), form).from_dict(value)
+        return self._followed(value[_FOLLOWED_UNDER]) if set(value) == {_FOLLOWED_UNDER} else value
+
+    def _followed(self, settings: dict[str, Any]) -> Any:
+        from bdt_core.history import follow
+        from bdt_core.spec import parse_spec
+
+        spec = parse_spec(settings, "The specification of the stored history")
+        return follow(HistoryStore(self._root, spec.name).read()[0], spec)
 
 
 class _Store(dg.ConfigurableIOManagerFactory[dg.UPathIOManager]):
+    manager: ClassVar[type[dg.UPathIOManager]]
     base_path: str | None = Field(
         default=None,
         description=(
@@ -109,25 +138,17 @@ class _Store(dg.ConfigurableIOManagerFactory[dg.UPathIOManager]):
         assert context.instance is not None  # only a resource outside any run has none
         return self.manager(storage_root(context.instance, self.base_path))
 
-    @abstractmethod
-    def manager(self, root: UPath) -> dg.UPathIOManager:
-        """The manager of a folder."""
-
 
 class TableStore(_Store):
     """Tables as Parquet, under a local folder or any fsspec path."""
 
-    def manager(self, root: UPath) -> dg.UPathIOManager:
-        """The manager of a folder."""
-        return TableIOManager(root)
+    manager = TableIOManager
 
 
 class ResultStore(_Store):
-    """Results as JSON, under a local folder or any fsspec path."""
+    """Results and histories as JSON, under a local folder or any fsspec path."""
 
-    def manager(self, root: UPath) -> dg.UPathIOManager:
-        """The manager of a folder."""
-        return ResultIOManager(root)
+    manager = ResultIOManager
 
 
 def _to_arrow(table: Any) -> pa.Table:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
@@ -42,6 +44,20 @@ def storage_root(instance: dg.DagsterInstance, base_path: str | None = None) -> 
             "system takes it from the environment, e.g. AWS_SECRET_ACCESS_KEY, or FSSPEC_FTP_PASSWORD."
         )
     return UPath(place)
+
+
+def name_of_its_own(text: str) -> str:
+    """A name for a file or folder that stands for a text: readable, no other text's, and never a way out of a folder.
+
+    Examples
+    --------
+    >>> name_of_its_own("2026-01-31")
+    '2026-01-31.36dcad9e65708c8c'
+    >>> name_of_its_own("../../etc/passwd").startswith("______etc_passwd.")
+    True
+    """
+    readable = re.sub(r"[^A-Za-z0-9-]", "_", text)[:60]
+    return f"{readable}.{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
 
 
 @contextmanager

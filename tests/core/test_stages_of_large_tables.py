@@ -14,9 +14,9 @@ import pandas as pd
 import pytest
 
 from bdt_core.findings import AuditFindings
-from bdt_core.report.document import build_document
+from bdt_core.report.document import document_schema
+from bdt_core.report.from_findings import build_document
 from bdt_core.report.html import render_html
-from bdt_core.report.schema import document_schema
 from bdt_core.report.wording import MOST_DISTINCT, more_than_counted
 from bdt_core.shards.engine import LocalEngine
 from bdt_core.shards.ingest import ingest

@@ -179,7 +179,7 @@ def test_an_audit_out_of_core_with_every_stage(folder: Path, instance: dg.Dagste
 
     said = " ".join(str(one.user_message) for one in instance.all_logs(first.run_id))
     assert f"Temporary columns go to {root / 'loans' / 'columns'}" in said
-    assert "split 3 of " in said
+    assert "find clusters: step 3 of " in said
     (before,) = columns_of(root)
     assert before.name == first.run_id
     assert shards_in(before) == {f"{number:06d}.table.arrow" for number in range(ROWS // SHARD_ROWS)}

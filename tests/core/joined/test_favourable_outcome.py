@@ -76,11 +76,10 @@ def test_the_readme_stops_a_model_that_refuses_a_minority() -> None:
         "Disparate impact by origin (group over all others; favourable: negative refused) is 0.531 [95 % CI "
     )
     assert found["sentence"].endswith("for small; at least 0.8 is required, and the whole interval is beyond it.")
-    assert found["sentence"] in render_markdown(result.document).replace("\\", "")
+    told = " ".join(render_markdown(result.document).replace("\\", "").split())
+    assert found["sentence"] in told
+    assert "a positive prediction is not good for a person but bad, as a suspicion is" in told
     assert result.document["groups"]["favourable"] == "negative"
-    assert any(
-        "A negative outcome is the favourable one" in one for one in result.document["groups"]["facets"][1]["notes"]
-    )
 
 
 def test_what_follows_from_false_positives_need_not_be_written_down() -> None:

@@ -306,6 +306,7 @@ def mitigation_part() -> dict[str, Any]:
             "tolerance": 0.05,
             "objective": "accuracy",
             "randomized": False,
+            "favourable": "negative",
             "features": ["age"],
             "protected": ["race"],
             "metrics": ["DI"],
@@ -493,6 +494,7 @@ def hostile_depth() -> Document:
 PARTS = ("slices", "local_bias", "mitigation")
 _KEPT = {
     "status", "metric", "kind", "correction", "better", "method", "constraint", "objective", "verdict", "keeps_limit",
+    "measure",
 }  # fmt: skip
 
 

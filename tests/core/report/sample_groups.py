@@ -50,6 +50,7 @@ def groups_part() -> dict[str, Any]:
         "prediction": "high_risk",
         "positive": [1],
         "score": None,
+        "favourable": "negative",
         "stratum": None,
         "confidence": CONFIDENCE,
         "min_rows": MIN_ROWS,

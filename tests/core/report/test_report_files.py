@@ -79,7 +79,7 @@ def test_schema_refuses(path, wrong):
 def test_the_printed_specification_can_be_used_again():
     import yaml
 
-    from bdt_core.report.document import printed_specification
+    from bdt_core.report.from_findings import printed_specification
     from bdt_core.report.page import build_page
 
     document = audit(None, COMPAS).document

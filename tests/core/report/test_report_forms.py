@@ -272,23 +272,24 @@ def test_a_difference_that_is_not_significant_says_what_would_have_shown():
 
 
 def test_harm_points_left_when_higher_is_better():
-    from bdt_core.report import figure_clusters
+    from bdt_core.report import clusters
+    from bdt_core.report.printed import printed
     from bdt_core.report.sheet import settings
 
     document = DOCUMENTS["higher_is_better"]()
     with settings(outlines=False):
-        drawn = figure_clusters.draw(document).svg()
+        drawn = clusters.draw(printed(document)).svg()
     assert "← worse" in drawn
     assert "worse →" not in drawn
     with settings(outlines=False):
-        assert "worse →" in figure_clusters.draw(fail()).svg()
+        assert "worse →" in clusters.draw(printed(fail())).svg()
 
 
 def test_importing_the_package_loads_nothing_heavy():
     program = (
         "import sys, bdt_core.report, bdt_core.report.page, bdt_core.report.html, bdt_core.report.pdf, "
-        "bdt_core.report.figures, bdt_core.report.figure_tree, bdt_core.report.figure_groups, "
-        "bdt_core.report.figure_slices, bdt_core.report.figure_local_bias, bdt_core.report.figure_mitigation, "
+        "bdt_core.report.figures, bdt_core.report.tree, bdt_core.report.groups, "
+        "bdt_core.report.slices, bdt_core.report.local_bias, bdt_core.report.mitigation, "
         "bdt_core.report.write\n"
         "print(sorted(set(sys.modules) & {'matplotlib', 'jinja2', 'typst', 'numpy', 'pandas', 'scipy', 'yaml'}))"
     )

@@ -14,9 +14,9 @@ from bdt_core.metrics import CLARIFY
 from bdt_core.report import figure_svg, render_html, render_markdown, render_pdf
 from bdt_core.report.blocks import Bullets, Figure, Folded, Paragraph, Subheading, Table
 from bdt_core.report.figures import figure_names
+from bdt_core.report.groups import map_rate
 from bdt_core.report.page import build_page
 from bdt_core.report.printed import printed
-from bdt_core.report.wording_groups import map_rate
 from tests.core.report.drawn import html_of, pdf_words
 from tests.core.report.sample_document import HOSTILE, fail, hostile, many
 from tests.core.report.sample_groups import BOTH, MIN_ROWS, RACE, SEX, facet, groups_part, metric_limit
@@ -50,7 +50,7 @@ def row(document, caption, head, name="groups"):
 
 def drawn_text(document, figure):
     """A figure whose texts are texts."""
-    from bdt_core.report.figure_groups import draw
+    from bdt_core.report.groups import draw
     from bdt_core.report.sheet import settings
 
     with settings(outlines=False):
@@ -389,7 +389,7 @@ def test_five_thousand_groups_are_drawn_in_seconds():
 
 def test_an_intersection_of_two_columns_is_a_map_of_the_rate_that_the_gate_limits():
     document = fail()
-    both = printed(document)["groups"]["facets"][2]
+    both = printed(document).groups.facets[2]
     assert "of 940" in drawn_text(document, "groups_3")  # of men, black, with a negative label
     for metric, rate in (
         ("disparate_impact", "selection_rate"),
@@ -401,9 +401,9 @@ def test_an_intersection_of_two_columns_is_a_map_of_the_rate_that_the_gate_limit
         ("bias_score", "false_positive_rate"),
     ):
         document["gate"] = [metric_limit(metric=metric, facet="race & sex")]
-        assert map_rate(document, both) == rate
+        assert map_rate(printed(document), both) == rate
     document["gate"] = []
-    assert map_rate(document, both) == "false_positive_rate"
+    assert map_rate(printed(document), both) == "false_positive_rate"
 
 
 def test_a_map_that_is_too_large_becomes_rows():
@@ -445,7 +445,7 @@ def test_texts_of_a_figure_do_not_overlap():
     """Rows of 30 groups with long names, and a map of 8 x 7: no two texts share a place."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    from bdt_core.report.figure_groups import draw
+    from bdt_core.report.groups import draw
     from bdt_core.report.sheet import settings
 
     grid = {

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from bdt_core import words
 from bdt_core.report.sheet import CALM, CALM_TINT, FAINT, GREY, HARM, HARM_TINT, INK, Sheet
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from bdt_core.report.document import Cluster, Document, Node
+
 NODES_SHOWN = 29
 _ROW = 31.0
 _BOX = (196.0, 25.0)
@@ -15,79 +17,77 @@ _BOX = (196.0, 25.0)
 
 def draw(document: Document) -> Sheet:
     """Groups in boxes with rows, mean and gap; beside each box what separates it from its sibling."""
-    nodes = {one["id"]: one for one in document["tree"]["nodes"][:NODES_SHOWN]}
+    nodes = {one.id: one for one in document.tree.nodes[:NODES_SHOWN]}
     rows = _in_reading_order(nodes)
     deepest = max(depth for _, depth in rows)
     indent = min(24.0, 180.0 / max(deepest, 1))
     sheet = Sheet(_title(document, len(nodes)), 10 + _ROW * len(rows) + 24)
     top = sheet.top + 10
-    places = {node["id"]: (8 + indent * depth, top + _ROW * row) for row, (node, depth) in enumerate(rows)}
+    places = {node.id: (8 + indent * depth, top + _ROW * row) for row, (node, depth) in enumerate(rows)}
     for node, _ in rows:
         _connect(sheet, node, places)
     for node, _ in rows:
-        _group(sheet, document, node, *places[node["id"]], divided=any(one not in nodes for one in node["children"]))
+        _group(sheet, document, node, *places[node.id], divided=any(one not in nodes for one in node.children))
     _legend(sheet, top + _ROW * len(rows) + 10)
     return sheet
 
 
-def _in_reading_order(nodes: dict[int, dict[str, Any]]) -> list[tuple[dict[str, Any], int]]:
+def _in_reading_order(nodes: dict[int, Node]) -> list[tuple[Node, int]]:
     """Parents before children, the worse child first, with depths."""
     ordered, pending = [], [(0, 0)]
     while pending:
         at, depth = pending.pop()
         ordered.append((nodes[at], depth))
-        children = sorted((one for one in nodes[at]["children"] if one in nodes), key=lambda one: nodes[one]["gap"])
+        children = sorted((one for one in nodes[at].children if one in nodes), key=lambda one: nodes[one].gap or 0.0)
         pending += [(child, depth + 1) for child in children]
     return ordered
 
 
 def _title(document: Document, shown: int) -> str:
-    clusters = len(document["clusters"])
+    clusters = len(document.clusters)
     if clusters == 1:
         return "The search found no way to divide the train rows."
-    splits = (len(document["tree"]["nodes"]) - 1) // 2
-    more = f" The first {shown // 2} splits are shown." if shown < len(document["tree"]["nodes"]) else ""
+    splits = (len(document.tree.nodes) - 1) // 2
+    more = f" The first {shown // 2} splits are shown." if shown < len(document.tree.nodes) else ""
     return f"{splits} split{'s' if splits > 1 else ''} of the train rows made {clusters} clusters.{more}"
 
 
-def _connect(sheet: Sheet, node: dict[str, Any], places: dict[int, tuple[float, float]]) -> None:
-    x, y = places[node["id"]]
-    for child in node["children"]:
+def _connect(sheet: Sheet, node: Node, places: dict[int, tuple[float, float]]) -> None:
+    x, y = places[node.id]
+    for child in node.children:
         if child in places:
             down, across = places[child][1] + _BOX[1] / 2, places[child][0]
             sheet.line([x + 9, x + 9, across], [y + _BOX[1], down, down], color=GREY, width=1)
 
 
-def _group(sheet: Sheet, document: Document, node: dict[str, Any], x: float, y: float, *, divided: bool) -> None:
-    variable = document["bias_variable"]
-    worse = (node["gap"] or 0) > 0
-    leaf = node["label"] is not None
-    alone = node["parent"] is None
+def _group(sheet: Sheet, document: Document, node: Node, x: float, y: float, *, divided: bool) -> None:
+    variable = document.bias_variable
+    worse = (node.gap or 0) > 0
+    leaf = node.label is not None
+    alone = node.parent is None
     fill, edge = ("white", FAINT) if alone or not leaf else (HARM_TINT, HARM) if worse else (CALM_TINT, CALM)
     sheet.box(x, y, *_BOX, fill=fill, edge=edge)
-    if leaf:
-        name = f"Cluster {node['label']}"
-    else:
-        name = "All train rows" if alone else "Divided further" if divided else "Group"
+    kind = "All train rows" if alone else "Divided further" if divided else "Group"
+    name = f"Cluster {node.label}" if leaf else kind
     middle = y + _BOX[1] / 2
     sheet.text(x + 7, middle - 5.5, name, size=8, bold=leaf)
-    rows = f"{words.count(node['rows'])} rows"
+    rows = f"{words.count(node.rows)} rows"
     sheet.text(x + _BOX[0] - 7, middle - 5.5, rows, size=7.5, color=GREY, align="right")
-    mean = f"{variable['short']} {words.value(node['mean'], variable['unit'])}"
-    gap = _gap(node, variable["unit"])
+    mean = f"{variable.short} {words.value(node.mean, variable.unit)}"
+    gap = _gap(node, variable.unit)
     room = _BOX[0] - 20 - sheet.measure(gap, 7.5)
     sheet.text(x + 7, middle + 5.5, sheet.fit(mean, room, 7.5), size=7.5, color=INK)
     sheet.text(x + _BOX[0] - 7, middle + 5.5, gap, size=7.5, color=HARM if worse else CALM, align="right")
-    if node["step"]:
+    if node.step:
         left = x + _BOX[0] + 10
-        lines = sheet.wrap(node["step"], sheet.width - 8 - left, 7.5, 2)
+        lines = sheet.wrap(node.step, sheet.width - 8 - left, 7.5, 2)
         sheet.text(left, middle, "\n".join(lines), size=7.5)
 
 
-def _gap(node: dict[str, Any], unit: words.Unit) -> str:
-    if node["parent"] is None or node["gap"] is None:
+def _gap(node: Node, unit: words.Unit) -> str:
+    if node.parent is None or node.gap is None:
         return ""
-    return f"{'worse' if node['gap'] > 0 else 'better'} by {words.size(node['gap'], unit)}"
+    return f"{'worse' if node.gap > 0 else 'better'} by {words.size(node.gap, unit)}"
 
 
 def _legend(sheet: Sheet, y: float) -> None:
@@ -102,3 +102,14 @@ def _legend(sheet: Sheet, y: float) -> None:
         x += 34 + sheet.measure(phrase, 7.5)
     note = "beside a box: what separates it from its sibling"
     sheet.text(sheet.width - 8, y, note, size=7.5, color=GREY, align="right")
+
+
+def typical_member(document: Document, cluster: Cluster) -> str:
+    """Means and most frequent levels of a cluster, in the order of the table's columns."""
+    places = {one.name: place for place, one in enumerate(document.data.columns)}
+    known = sorted(cluster.profile, key=lambda name: (places.get(name, len(places)), name))
+    return "; ".join(f"{name}: {_level(cluster.profile[name])}" for name in known) or words.NOTHING
+
+
+def _level(x: words.Number) -> str:
+    return x if isinstance(x, str) and x not in ("Infinity", "-Infinity") else words.number(x)

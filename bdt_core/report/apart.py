@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from bdt_core import words
 from bdt_core.report.sheet import CALM, FAINT, GREY, HARM, INK, Sheet
-from bdt_core.report.wording import strongest_level
+from bdt_core.report.wording import asked, finite
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from bdt_core.report.document import CategoricalFeature, Document, Feature, Level, NumericFeature
+
 COLUMNS_SHOWN = 8
 LEVELS_SHOWN = 4
 _ROW = 19.0
@@ -19,62 +22,62 @@ _AXIS = 46.0
 
 def draw(document: Document) -> Sheet:
     """Numbers by their standardised difference, categories by the shares of their levels."""
-    differences = document["differences"]
-    tested = _shown(differences["features"])
-    numbers = [one for one in tested if one["kind"] == "numeric"]
-    categories = [one for one in tested if one["kind"] == "categorical"]
+    differences = document.differences
+    tested = _shown(differences.features)
+    numbers = [one for one in tested if one.kind == "numeric"]
+    categories = [one for one in tested if one.kind == "categorical"]
     sheet = Sheet(_title(document, tested), 18 + _height(numbers, categories) + 8)
     top = sheet.top + 18
     if numbers:
-        top = _numbers(sheet, numbers, top, differences["cluster"])
+        top = _numbers(sheet, numbers, top, differences.cluster)
     if categories:
-        top = _categories(sheet, categories, top, differences["cluster"])
+        top = _categories(sheet, categories, top, differences.cluster)
     if tested:
-        _legend(sheet, differences["cluster"], top)
+        _legend(sheet, differences.cluster, top)
     return sheet
 
 
-def _shown(features: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _shown(features: Sequence[Feature]) -> list[Feature]:
     """The strongest columns; protected ones first of all, since nobody should have to look for them."""
-    tested = [one for one in features if one["status"] == "tested"]
-    chosen = [one for one in tested if one["role"] == "protected"][: COLUMNS_SHOWN // 2]
-    chosen += [one for one in tested if one["role"] != "protected"][: COLUMNS_SHOWN - len(chosen)]
+    tested = [one for one in features if one.status == "tested"]
+    chosen = [one for one in tested if one.role == "protected"][: COLUMNS_SHOWN // 2]
+    chosen += [one for one in tested if one.role != "protected"][: COLUMNS_SHOWN - len(chosen)]
     return [one for one in tested if any(one is other for other in chosen)]
 
 
-def _height(numbers: list[dict[str, Any]], categories: list[dict[str, Any]]) -> float:
+def _height(numbers: Sequence[NumericFeature], categories: Sequence[CategoricalFeature]) -> float:
     levels = sum(1 + len(_levels(one)) for one in categories)
     return (14 + _ROW * 1.3 * len(numbers) + _AXIS if numbers else 0.0) + (
         14 + _ROW * levels + 6 * len(categories) + _AXIS if categories else 0.0
     )
 
 
-def _levels(one: dict[str, Any]) -> list[dict[str, Any]]:
+def _levels(one: CategoricalFeature) -> list[Level]:
     """The levels with the largest differences, in the order of the document."""
-    known = [level for level in one["levels"] if level["comparison"]["difference"] is not None]
-    largest = sorted(known, key=lambda level: -abs(level["comparison"]["difference"]))[:LEVELS_SHOWN]
+    known = [level for level in one.levels if level.comparison.difference is not None]
+    largest = sorted(known, key=lambda level: -abs(asked(level.comparison.difference)))[:LEVELS_SHOWN]
     return [level for level in known if any(level is other for other in largest)]
 
 
-def _title(document: Document, tested: list[dict[str, Any]]) -> str:
-    label = document["differences"]["cluster"]
-    if not document["differences"]["features"]:
+def _title(document: Document, tested: Sequence[Feature]) -> str:
+    label = document.differences.cluster
+    if not document.differences.features:
         return "There is no cluster to compare with everybody else."
     if not tested:
         return f"No column of cluster {label} could be compared with everybody else."
-    told = [phrase for one in tested if one["significant"] and (phrase := _in_words(one))][:3]
+    told = [phrase for one in tested if one.significant and (phrase := _in_words(one))][:3]
     if not told:
         return f"Cluster {label} differs significantly from everybody else in no column."
     return f"Cluster {label} stands out by {', '.join(told[:-1])}{' and ' if told[1:] else ''}{told[-1]}."
 
 
-def _in_words(one: dict[str, Any]) -> str:
-    if one["kind"] == "numeric":
-        return f"{'higher' if one['comparison']['difference'] > 0 else 'lower'} {one['column']}"
-    level = strongest_level(one)
+def _in_words(one: Feature) -> str:
+    if one.kind == "numeric":
+        return f"{'higher' if asked(one.comparison.difference) > 0 else 'lower'} {one.column}"
+    level = one.strongest_level
     if level is None:
         return ""
-    return f"{'more' if level['comparison']['difference'] > 0 else 'fewer'} {level['level']} ({one['column']})"
+    return f"{'more' if asked(level.comparison.difference) > 0 else 'fewer'} {level.level} ({one.column})"
 
 
 def _head(sheet: Sheet, top: float, phrase: str, label: int) -> float:
@@ -85,10 +88,10 @@ def _head(sheet: Sheet, top: float, phrase: str, label: int) -> float:
     return top + 14
 
 
-def _name(sheet: Sheet, one: dict[str, Any], y: float) -> None:
-    tag = "protected" if one["role"] == "protected" else ""
+def _name(sheet: Sheet, one: Feature, y: float) -> None:
+    tag = "protected" if one.role == "protected" else ""
     room = _LEFT - 24 - (sheet.measure(tag, 7) + 12 if tag else 0)
-    name = sheet.fit(one["column"], room, 8.5)
+    name = sheet.fit(one.column, room, 8.5)
     sheet.text(8, y, name)
     if tag:
         x = 8 + sheet.measure(name, 8.5) + 6
@@ -97,10 +100,10 @@ def _name(sheet: Sheet, one: dict[str, Any], y: float) -> None:
         sheet.text(x + width / 2, y, tag, size=7, color="#4f2f8f", align="center")
 
 
-def _numbers(sheet: Sheet, numbers: list[dict[str, Any]], top: float, label: int) -> float:
+def _numbers(sheet: Sheet, numbers: Sequence[NumericFeature], top: float, label: int) -> float:
     top = _head(sheet, top, "Numbers: means", label)
     height = _ROW * 1.3 * len(numbers)
-    effects = [one["effect"] for one in numbers if isinstance(one["effect"], int | float)]
+    effects = [one.effect for one in numbers if finite(one.effect)]
     low, high = min([0.0, *effects]), max([0.0, *effects])
     room = 0.08 * (high - low) or 1.0
     low, high = low - room, high + room
@@ -109,9 +112,9 @@ def _numbers(sheet: Sheet, numbers: list[dict[str, Any]], top: float, label: int
     for number, one in enumerate(numbers):
         y = top + _ROW * 1.3 * (number + 0.5)
         _name(sheet, one, y)
-        effect = one["effect"]
-        if isinstance(effect, int | float):
-            _pair(sheet, _place(effect, low, high), _place(0.0, low, high), y, bool(one["significant"]))
+        effect = one.effect
+        if finite(effect):
+            _pair(sheet, _place(effect, low, high), _place(0.0, low, high), y, bool(one.significant))
         elif effect is not None:
             sheet.text(
                 (_LEFT + _RIGHT) / 2,
@@ -121,14 +124,14 @@ def _numbers(sheet: Sheet, numbers: list[dict[str, Any]], top: float, label: int
                 color=GREY,
                 align="center",
             )
-        sheet.text(_INSIDE, y, words.number(one["mean_cluster"]), align="right")
-        sheet.text(_OUTSIDE, y, words.number(one["mean_rest"]), align="right")
-    names = " or ".join(sorted({one["effect_name"] for one in numbers if one["effect_name"]}))
+        sheet.text(_INSIDE, y, words.number(one.mean_cluster), align="right")
+        sheet.text(_OUTSIDE, y, words.number(one.mean_rest), align="right")
+    names = " or ".join(sorted({one.effect_name for one in numbers if one.effect_name}))
     _scale_name(sheet, top + height, f"standardised difference ({names})")
     return top + height + _AXIS
 
 
-def _categories(sheet: Sheet, categories: list[dict[str, Any]], top: float, label: int) -> float:
+def _categories(sheet: Sheet, categories: Sequence[CategoricalFeature], top: float, label: int) -> float:
     top = _head(sheet, top, "Categories: shares of people", label)
     height = sum(_ROW * (1 + len(_levels(one))) + 6 for one in categories)
     axes = _axes(sheet, top, height, -3, 103)
@@ -140,11 +143,11 @@ def _categories(sheet: Sheet, categories: list[dict[str, Any]], top: float, labe
         y += _ROW + 3
         for level in _levels(one):
             middle = y + _ROW / 2
-            color = INK if level["significant"] else GREY
-            sheet.text(22, middle, sheet.fit(level["level"], _LEFT - 40, 8), size=8, color=color)
-            inside, outside = level["share_cluster"], level["share_rest"]
-            places = (_place(100 * inside, -3, 103), _place(100 * outside, -3, 103))
-            _pair(sheet, *places, middle, bool(level["significant"]))
+            color = INK if level.significant else GREY
+            sheet.text(22, middle, sheet.fit(level.level, _LEFT - 40, 8), size=8, color=color)
+            inside, outside = level.share_cluster, level.share_rest
+            places = (_place(100 * asked(inside), -3, 103), _place(100 * asked(outside), -3, 103))
+            _pair(sheet, *places, middle, bool(level.significant))
             sheet.text(_INSIDE, middle, words.percent(inside), align="right", color=color)
             sheet.text(_OUTSIDE, middle, words.percent(outside), align="right", color=color)
             y += _ROW
@@ -157,8 +160,8 @@ def _axes(sheet: Sheet, top: float, height: float, low: float, high: float) -> A
     axes = sheet.axes(_LEFT, top, _RIGHT - _LEFT, height)
     axes.set_xlim(low, high)
     axes.set_ylim(0, 1)
-    axes.spines["bottom"].set_visible(True)
-    axes.spines["bottom"].set_color(FAINT)
+    axes.spines.bottom.set_visible(True)
+    axes.spines.bottom.set_color(FAINT)
     return axes
 
 

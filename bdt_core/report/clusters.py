@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from bdt_core import words
 from bdt_core.report.sheet import CALM, FAINT, GREY, HARM, HARM_TINT, INK, Sheet
+from bdt_core.report.wording import finite
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from bdt_core.report.document import Cluster, Document
+
 SHOWN = 20
 _NAMED = 6
 _ROW = 34.0
@@ -18,20 +22,20 @@ _NUMBER_COLUMNS = (548.0, 610.0, 672.0)
 
 def draw(document: Document) -> Sheet:
     """One row per cluster, from the most deviating one of the train rows."""
-    clusters = document["clusters"][:SHOWN]
+    clusters = document.clusters[:SHOWN]
     limits = sorted(set(_limits(document)))
     heads = 14.0 * max(1, len(limits)) + 8
     rows = _ROW * len(clusters)
     sheet = Sheet(_title(document), heads + rows + 84)
     top = sheet.top + heads + 4
     sheet.text(8, top - 9, "cluster, and nearly who is in it", size=8, color=GREY)
-    short = document["bias_variable"]["short"]
+    short = document.bias_variable.short
     short = short if sheet.measure(short, 8) <= 58 else "in cluster"
     for x, head in zip(_NUMBER_COLUMNS, ("test rows", short, "all others"), strict=True):
         sheet.text(x, top - 9, head, size=8, color=GREY, align="right")
     axis = _Axis(sheet, document, clusters, top, rows)
     axis.limits(limits)
-    largest = max((one["test_rows"] for one in clusters), default=1) or 1
+    largest = max((one.test_rows for one in clusters), default=1) or 1
     for number, one in enumerate(clusters):
         y = top + _ROW * (number + 0.5)
         _row_text(sheet, document, one, y)
@@ -43,10 +47,10 @@ def draw(document: Document) -> Sheet:
 
 
 def _title(document: Document) -> str:
-    clusters = document["clusters"]
+    clusters = document.clusters
     shown = f" The first {SHOWN} of {len(clusters)} clusters." if len(clusters) > SHOWN else ""
-    tested = [one for one in clusters if one["comparison"]["status"] == "tested"]
-    worse = [str(one["cluster"]) for one in tested if one["significant"] and one["worse"]]
+    tested = [one for one in clusters if one.comparison.status == "tested"]
+    worse = [str(one.cluster) for one in tested if one.significant and one.worse]
     if not tested:
         return f"No cluster could be tested.{shown}"
     if not worse:
@@ -59,20 +63,20 @@ def _title(document: Document) -> str:
 
 def _limits(document: Document) -> list[float]:
     """Limits on clusters; those on declared groups are not of this scale."""
-    return [one["limit"] for one in document["gate"] if one["kind"] == "cluster"]
+    return [one.limit for one in document.gate if one.kind == "cluster"]
 
 
-def _row_text(sheet: Sheet, document: Document, one: dict[str, Any], y: float) -> None:
-    unit = document["bias_variable"]["unit"]
-    name = f"{one['cluster']}"
+def _row_text(sheet: Sheet, document: Document, one: Cluster, y: float) -> None:
+    unit = document.bias_variable.unit
+    name = f"{one.cluster}"
     sheet.text(8, y, name, size=11, bold=True)
-    indent = 30 if len(document["clusters"]) <= 100 else 40
-    lines = sheet.wrap(one["description"], _LEFT - 18 - indent, 7.5, 2)
+    indent = 30 if len(document.clusters) <= 100 else 40
+    lines = sheet.wrap(one.description, _LEFT - 18 - indent, 7.5, 2)
     sheet.text(indent, y, "\n".join(lines), size=7.5, color=GREY)
     numbers = (
-        words.count(one["test_rows"]),
-        words.value(one["test_mean"], unit),
-        words.value(one["comparison"]["mean_b"], unit),
+        words.count(one.test_rows),
+        words.value(one.test_mean, unit),
+        words.value(one.comparison.mean_b, unit),
     )
     for x, number in zip(_NUMBER_COLUMNS, numbers, strict=True):
         sheet.text(x, y, number, align="right", size=8.5)
@@ -82,20 +86,20 @@ class _Axis:
     """The scale of differences; harm is shaded."""
 
     def __init__(
-        self, sheet: Sheet, document: Document, clusters: list[dict[str, Any]], top: float, height: float
+        self, sheet: Sheet, document: Document, clusters: Sequence[Cluster], top: float, height: float
     ) -> None:
         self.sheet, self.top, self.bottom = sheet, top, top + height
-        variable = document["bias_variable"]
-        self.unit: words.Unit = variable["unit"]
+        variable = document.bias_variable
+        self.unit: words.Unit = variable.unit
         self.scale = 100.0 if self.unit == "rate" else 1.0
-        self.harm_is_right = variable["better"] == "lower"
+        self.harm_is_right = variable.better == "lower"
         self.low, self.high = self._range(document, clusters)
         axes = sheet.axes(_LEFT, top, _RIGHT - _LEFT, height)
         axes.set_xlim(self.low, self.high)
         axes.set_ylim(0, 1)
         axes.patch.set_visible(False)
-        axes.spines["bottom"].set_visible(True)
-        axes.spines["bottom"].set_color(FAINT)
+        axes.spines.bottom.set_visible(True)
+        axes.spines.bottom.set_color(FAINT)
         axes.locator_params(axis="x", nbins=6)
         axes.xaxis.set_major_formatter(lambda x, _: words.number(x))
         harmful = (0, self.high) if self.harm_is_right else (self.low, 0)
@@ -103,20 +107,20 @@ class _Axis:
         axes.axvline(0, color=INK, linewidth=1)
         points = ", points" if self.unit == "rate" else ""
         middle = (_LEFT + _RIGHT) / 2
-        short = sheet.fit(variable["short"], 150, 8.5)
+        short = sheet.fit(variable.short, 150, 8.5)
         sheet.text(middle, self.bottom + 28, f"difference in {short} from everybody else{points}", align="center")
         left, right = ("← better", "worse →") if self.harm_is_right else ("← worse", "better →")
         colors = (CALM, HARM) if self.harm_is_right else (HARM, CALM)
         sheet.text(_LEFT, self.bottom + 42, left, bold=True, color=colors[0])
         sheet.text(_RIGHT, self.bottom + 42, right, bold=True, color=colors[1], align="right")
 
-    def _range(self, document: Document, clusters: list[dict[str, Any]]) -> tuple[float, float]:
+    def _range(self, document: Document, clusters: Sequence[Cluster]) -> tuple[float, float]:
         ends = [0.0]
         sign = 1 if self.harm_is_right else -1
         ends += [sign * limit for limit in _limits(document)]
         for one in clusters:
-            comparison = one["comparison"]
-            ends += [x for x in (comparison[key] for key in ("low", "high", "difference")) if isinstance(x, float)]
+            comparison = one.comparison
+            ends += [x for x in (comparison.low, comparison.high, comparison.difference) if finite(x)]
         low, high = min(ends) * self.scale, max(ends) * self.scale
         room = 0.08 * (high - low) or 1.0
         low, high = low - room, high + room
@@ -144,36 +148,36 @@ class _Axis:
             label = f"limit {words.size(limit, self.unit)}"
             self.sheet.text(x + step, y, label, size=7.5, align=towards_harm, color=HARM)  # type: ignore[arg-type]
 
-    def cluster(self, one: dict[str, Any], y: float, largest: int) -> None:
+    def cluster(self, one: Cluster, y: float, largest: int) -> None:
         """The mark of one cluster; a hollow one with words where nothing could be tested."""
-        comparison = one["comparison"]
-        if comparison["difference"] is None:
+        comparison = one.comparison
+        if comparison.difference is None:
             x = _LEFT + 10
             self.sheet.box(x - 6, y - 7, 76, 14, fill="white", edge="white", round_by=3)
             self.sheet.mark(x, y, shape="o", fill="white", edge=GREY)
             self.sheet.text(x + 9, y, "not testable", size=8, color=GREY)
             return
         shape, color = mark(one)
-        if comparison["low"] is not None and comparison["high"] is not None:
-            ends = [self.x(comparison["low"]), self.x(comparison["high"])]
+        if comparison.low is not None and comparison.high is not None:
+            ends = [self.x(comparison.low), self.x(comparison.high)]
             self.sheet.line(ends, [y, y], color=color, width=2)
             for end in ends:
                 self.sheet.line([end, end], [y - 5, y + 5], color=color, width=1.2)
-        x = self.x(comparison["difference"])
-        size = 4 + 6 * (one["test_rows"] / largest) ** 0.5
+        x = self.x(comparison.difference)
+        size = 4 + 6 * (one.test_rows / largest) ** 0.5
         self.sheet.mark(x, y, shape=shape, fill=color, edge="white", size=size)
 
 
-def mark(one: dict[str, Any]) -> tuple[str, str]:
+def mark(one: Cluster) -> tuple[str, str]:
     """Shape and colour: worse, better, or not significant."""
-    if not one["significant"]:
+    if not one.significant:
         return "s", GREY
-    return ("D", HARM) if one["worse"] else ("o", CALM)
+    return ("D", HARM) if one.worse else ("o", CALM)
 
 
 def _legend(sheet: Sheet, document: Document, y: float) -> None:
-    comparisons = [one["comparison"] for one in document["clusters"]]
-    confidence = f"{comparisons[0]['confidence'] * 100:.4g} %" if comparisons else ""
+    comparisons = [one.comparison for one in document.clusters]
+    confidence = f"{comparisons[0].confidence * 100:.4g} %" if comparisons else ""
     x = 14.0
     for shape, fill, edge, phrase in (
         ("D", HARM, "white", "significantly worse"),

@@ -1,18 +1,21 @@
-"""Figures on intersections: their differences from everybody else, and the worst one taken apart."""
+"""Intersections: what is chosen to be shown, their figure, and the worst one taken apart."""
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from string import ascii_uppercase
-from typing import Any
+from typing import TYPE_CHECKING
 
 from bdt_core import words
-from bdt_core.report.figure_axis import Scale, draw_across, finite, scale
+from bdt_core.report.figure_axis import Scale, draw_across, scale
 from bdt_core.report.sheet import CALM, FAINT, GREY, HARM, HARM_TINT, INK, WIDTH, Sheet
-from bdt_core.report.wording_depth import drawn_slices, has_numbers, name_of_slices, reported_slices, unit_of_slices
+from bdt_core.report.wording import asked, finite
 
-Document = dict[str, Any]
-Slice = dict[str, Any]
+if TYPE_CHECKING:
+    from bdt_core.report.document import Document
+    from bdt_core.slices.results import LatticeNode, Slice, Slices
+
 SHOWN = 20
 _UNREPORTED_SHOWN = 10
 _ROW = 28.0
@@ -24,20 +27,60 @@ _LINES = 3
 _BETWEEN = 24.0
 
 
+def unit_of_slices(document: Document) -> words.Unit:
+    """Whether slices are measured by a rate, as percentages and points, or by a number."""
+    unit: words.Unit = document.bias_variable.unit
+    return unit if asked(document.slices).metric == "mean" else "rate"
+
+
+def name_of_slices(document: Document) -> tuple[str, str]:
+    """What is measured of slices, at length and short."""
+    variable, slices = document.bias_variable, asked(document.slices)
+    if slices.metric == "mean":
+        return variable.name, variable.short
+    return slices.metric_name, slices.metric_name
+
+
+def has_numbers(one: Slice | LatticeNode, min_rows: int) -> bool:
+    """Whether a slice may be printed with its values: both sides have enough rows in their denominators."""
+    comparison = one.comparison
+    return bool(comparison.status == "tested" and min(comparison.n_a, comparison.n_b) >= min_rows)
+
+
+def reported_slices(slices: Slices) -> list[Slice]:
+    """Slices that fare significantly worse and are not listed under another, the worst first."""
+    return [one for one in slices.slices if one.significant and one.parent is None]
+
+
+def drawn_slices(slices: Slices) -> list[Slice]:
+    """Reported slices, or where there are none all that were tested; the worst first."""
+    chosen = reported_slices(slices) or slices.slices
+    return [one for one in chosen if has_numbers(one, slices.min_rows)]
+
+
+def within(slices: Slices, reported: Sequence[Slice], most: int) -> list[tuple[Slice, list[Slice]]]:
+    """Reported slices with the first few of those that each stands for."""
+    found = (
+        (around, [one for one in slices.slices if one.significant and one.parent == around.name][:most])
+        for around in reported
+    )
+    return [(around, several) for around, several in found if several]
+
+
 def draw(document: Document) -> Sheet:
     """One row per intersection, the worst first."""
-    slices, unit = document["slices"], unit_of_slices(document)
+    slices, unit = asked(document.slices), unit_of_slices(document)
     known = drawn_slices(slices)
     shown = known[: SHOWN if reported_slices(slices) else _UNREPORTED_SHOWN]
     sheet = Sheet(_title(document, len(shown)), 24 + _ROW * len(shown) + 70)
     top = sheet.top + 24
     bottom = top + _ROW * len(shown)
-    rows = "rows" if slices["in_sample"] else "test rows"
+    rows = "rows" if slices.in_sample else "test rows"
     short = sheet.fit(name_of_slices(document)[1], 56, 8)
     sheet.text(_NAMES, top - 9, "intersection", size=8, color=GREY)
     for x, head in zip(_NUMBER_COLUMNS, (rows, short, "all others"), strict=True):
         sheet.text(x, top - 9, head, size=8, color=GREY, align="right")
-    ends = [0.0, *(one["comparison"][key] for one in shown for key in ("low", "high", "difference"))]
+    ends = [0.0, *(x for one in shown for x in (one.comparison.low, one.comparison.high, one.comparison.difference))]
     axis = scale(ends, _LEFT, _RIGHT, least=0.02 if unit == "rate" else 0.0)
     _background(sheet, document, axis, top, bottom)
     for number, one in enumerate(shown):
@@ -48,9 +91,9 @@ def draw(document: Document) -> Sheet:
 
 
 def _title(document: Document, shown: int) -> str:
-    slices = document["slices"]
+    slices = asked(document.slices)
     reported = len(reported_slices(slices))
-    sample = " In-sample: too large, and too sure." if slices["in_sample"] else ""
+    sample = " In-sample: too large, and too sure." if slices.in_sample else ""
     if not reported:
         return f"No intersection is significantly worse off than everybody else; the strongest of them.{sample}"
     first = f" The first {shown} are shown." if reported > shown else ""
@@ -60,7 +103,7 @@ def _title(document: Document, shown: int) -> str:
 
 def _background(sheet: Sheet, document: Document, axis: Scale, top: float, bottom: float) -> None:
     """The side of harm shaded, the scale, and which way is worse."""
-    harm_is_right = document["slices"]["better"] == "lower"
+    harm_is_right = asked(document.slices).better == "lower"
     zero = axis.place(0.0)
     start, end = (zero, _RIGHT) if harm_is_right else (_LEFT, zero)
     sheet.box(start, top, max(end - start, 0.1), bottom - top, fill=HARM_TINT, edge=HARM_TINT, round_by=0)
@@ -79,16 +122,16 @@ def _background(sheet: Sheet, document: Document, axis: Scale, top: float, botto
 
 
 def _row(sheet: Sheet, one: Slice, axis: Scale, unit: words.Unit, y: float) -> None:
-    comparison = one["comparison"]
-    lines = sheet.wrap(one["name"], _LEFT - _NAMES - 12, 8, 2)
+    comparison = one.comparison
+    lines = sheet.wrap(one.name, _LEFT - _NAMES - 12, 8, 2)
     sheet.text(_NAMES, y, "\n".join(lines), size=8)
-    shape, color = ("D", HARM) if one["significant"] else ("s", GREY)
-    low, high = (comparison[end] if finite(comparison[end]) else None for end in ("low", "high"))
+    shape, color = ("D", HARM) if one.significant else ("s", GREY)
+    low, high = (x if finite(x) else None for x in (comparison.low, comparison.high))
     if low is not None and high is not None:
         sheet.line([axis.place(low), axis.place(high)], [y, y], color=color, width=1.8)
-    sheet.mark(axis.place(comparison["difference"]), y, shape=shape, fill=color, edge="white", size=7)
+    sheet.mark(axis.place(asked(comparison.difference)), y, shape=shape, fill=color, edge="white", size=7)
     numbers = (
-        words.count(one["test_rows"]), words.value(comparison["mean_a"], unit), words.value(comparison["mean_b"], unit)
+        words.count(one.test_rows), words.value(comparison.mean_a, unit), words.value(comparison.mean_b, unit)
     )  # fmt: skip
     for x, number in zip(_NUMBER_COLUMNS, numbers, strict=True):
         sheet.text(x, y, number, size=8.5, align="right")
@@ -100,19 +143,19 @@ def _legend(sheet: Sheet, document: Document, y: float) -> None:
         sheet.mark(x, y, shape=shape, fill=fill, edge="white")
         sheet.text(x + 9, y, phrase, size=7.5, color=GREY)
         x += 22 + sheet.measure(phrase, 7.5)
-    confidence = f"line: {(1 - document['slices']['alpha']) * 100:.4g} % interval, for each one alone"
+    confidence = f"line: {(1 - asked(document.slices).alpha) * 100:.4g} % interval, for each one alone"
     sheet.text(sheet.width - 8, y, confidence, size=7.5, color=GREY, align="right")
 
 
 def draw_lattice(document: Document) -> Sheet:
     """Everybody, each condition of the worst intersection, and what they are together, level by level."""
-    slices, unit = document["slices"], unit_of_slices(document)
-    nodes = slices["lattice"]
-    alone = {one["conditions"][0]["text"]: one["name"] for one in nodes if len(one["conditions"]) == 1}
+    slices, unit = asked(document.slices), unit_of_slices(document)
+    nodes = slices.lattice
+    alone = {one.conditions[0].text: one.name for one in nodes if len(one.conditions) == 1}
     letters = dict(zip(alone, ascii_uppercase, strict=False))
-    levels: defaultdict[int, list[dict[str, Any]]] = defaultdict(list)
+    levels: defaultdict[int, list[LatticeNode]] = defaultdict(list)
     for one in nodes:
-        levels[len(one["conditions"])].append(one)
+        levels[len(one.conditions)].append(one)
     widths = {level: min((WIDTH - 16 + _SPACE) / len(row) - _SPACE, _WIDEST) for level, row in levels.items()}
     title = _lattice_title(document)
     ruler = Sheet(title, 0)
@@ -131,7 +174,7 @@ def draw_lattice(document: Document) -> Sheet:
         y += heights[level] + _BETWEEN
     _connect(sheet, boxes)
     sheet.box(*everybody, fill="#f3f4f6", edge=FAINT)
-    whole = (f"All {'' if slices['in_sample'] else 'test '}rows", words.value(slices["test_value"], unit))
+    whole = (f"All {'' if slices.in_sample else 'test '}rows", words.value(slices.test_value, unit))
     for line, phrase in enumerate(whole):
         sheet.text(WIDTH / 2, everybody[1] + 10.5 + 13 * line, phrase, size=8, bold=line > 0, align="center")
     for one in nodes:
@@ -139,18 +182,18 @@ def draw_lattice(document: Document) -> Sheet:
     return sheet
 
 
-def _parts(one: dict[str, Any]) -> frozenset[str]:
-    return frozenset(condition["text"] for condition in one["conditions"])
+def _parts(one: LatticeNode) -> frozenset[str]:
+    return frozenset(condition.text for condition in one.conditions)
 
 
 def _lattice_title(document: Document) -> str:
-    worst, unit = document["slices"]["lattice"][-1], unit_of_slices(document)
-    if not has_numbers(worst, document["slices"]["min_rows"]):
+    worst, unit = asked(document.slices).lattice[-1], unit_of_slices(document)
+    if not has_numbers(worst, asked(document.slices).min_rows):
         return "What the worst intersection is made of."
     name = name_of_slices(document)[1]
     return (
-        f"What the worst intersection is made of: {name} {words.value(worst['comparison']['mean_a'], unit)} in it, "
-        f"{words.value(worst['comparison']['mean_b'], unit)} among all others."
+        f"What the worst intersection is made of: {name} {words.value(worst.comparison.mean_a, unit)} in it, "
+        f"{words.value(worst.comparison.mean_b, unit)} among all others."
     )
 
 
@@ -165,7 +208,7 @@ def _connect(sheet: Sheet, boxes: dict[frozenset[str], tuple[float, float, float
 def _node(
     sheet: Sheet,
     document: Document,
-    one: dict[str, Any],
+    one: LatticeNode,
     letters: dict[str, str],
     box: tuple[float, float, float, float],
     *,
@@ -173,19 +216,19 @@ def _node(
 ) -> None:
     x, y, width, height = box
     sheet.box(*box, fill=HARM_TINT if worst else "white", edge=HARM if worst else GREY)
-    marks = [letters[condition["text"]] for condition in one["conditions"]]
+    marks = [letters[condition.text] for condition in one.conditions]
     if len(marks) == 1:
         sheet.text(x + 7, y + 11, marks[0], size=9, bold=True)
-        for line, phrase in enumerate(sheet.wrap(one["name"], width - 30, 8, _LINES)):
+        for line, phrase in enumerate(sheet.wrap(one.name, width - 30, 8, _LINES)):
             sheet.text(x + 22, y + 11 + 10 * line, phrase, size=8)
     else:
         phrase = sheet.fit(" + ".join(sorted(marks)), width - 6, 9, True)
         sheet.text(x + width / 2, y + 11, phrase, size=9, bold=True, align="center")
-    comparison = one["comparison"]
-    if has_numbers(one, document["slices"]["min_rows"]):
-        told = (words.value(comparison["mean_a"], unit_of_slices(document)), f"of {words.count(comparison['n_a'])}")
+    comparison = one.comparison
+    if has_numbers(one, asked(document.slices).min_rows):
+        told = (words.value(comparison.mean_a, unit_of_slices(document)), f"of {words.count(comparison.n_a)}")
     else:
-        told = ("too few rows", f"{words.count(one['rows'])} rows")
+        told = ("too few rows", f"{words.count(one.rows)} rows")
     for line, phrase in enumerate(told):
         shown = sheet.fit(phrase, width - 6, 8)
         sheet.text(x + width / 2, y + height - 21 + 12 * line, shown, size=8, bold=line == 0, align="center")

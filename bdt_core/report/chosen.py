@@ -1,0 +1,63 @@
+"""What templates can ask for: how numbers and names are written, and what is chosen to be shown."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from bdt_core import metrics, words
+from bdt_core.report import figures, groups, local_bias, mitigation, slices, tree, wording
+
+FILTERS: Mapping[str, Callable[..., Any]] = {
+    **{
+        name: getattr(words, name)
+        for name in ("capital", "count", "number", "p_number", "p_value", "percent", "signed", "size", "value")
+    },
+    "level": wording.level,
+    "first_few": lambda several, most: several[:most],
+    "listed": wording.listed,
+    "whole": wording.whole,
+}
+_SPEC_ORDER = (
+    "name", "source", "bias_variable", "features", "protected", "missing", "split", "clustering",
+    "significance", "groups", "slices", "local_bias", "mitigation", "gate", "require",
+)  # fmt: skip
+
+
+def specification(spec: Mapping[str, Any]) -> str:
+    """The specification as YAML, in its usual order; what is null has its default and is left out."""
+    import yaml
+
+    known = sorted(spec, key=lambda key: (_SPEC_ORDER.index(key) if key in _SPEC_ORDER else len(_SPEC_ORDER), key))
+    ordered = {key: _without_nulls(spec[key]) for key in known}
+    dumped: str = yaml.safe_dump(ordered, sort_keys=False, allow_unicode=True, width=100)
+    return dumped.rstrip()
+
+
+def _without_nulls(x: Any) -> Any:
+    if isinstance(x, dict):
+        return {key: _without_nulls(x[key]) for key in sorted(x) if x[key] is not None}
+    if isinstance(x, list):
+        return [_without_nulls(one) for one in x]
+    return x
+
+
+TESTS: Mapping[str, Callable[..., bool]] = {"ratio": lambda metric: metric.endswith("_ratio")}
+GLOBALS: Mapping[str, Any] = {
+    "infinity": math.inf,
+    "interval_note": wording.interval_note,
+    "rows_and_events": wording.rows_and_events,
+    "more_than_counted": wording.more_than_counted,
+    "correction_words": wording.correction_words,
+    "specification": specification,
+    "typical_member": tree.typical_member,
+    "difference": words.difference,
+    "words": words,
+    "figures_of_depth": figures.figures_of_depth,
+    "of_groups": groups,
+    "of_local_bias": local_bias,
+    "of_mitigation": mitigation,
+    "of_slices": slices,
+    "metrics": metrics,
+}

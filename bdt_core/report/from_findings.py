@@ -1,0 +1,486 @@
+"""The document is put together: from what the stages found, and the gate's verdict."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from importlib import metadata
+from typing import Any, Literal
+
+from bdt_core import words
+from bdt_core.clustering.clusters import Clusters
+from bdt_core.clustering.tree import ClusterTree
+from bdt_core.fairness.declared_groups import FacetMetrics, GroupMetrics, GroupScores
+from bdt_core.fairness.metric_results import BiasMetrics, Metric, group_name
+from bdt_core.fairness.score_parts import BiasScore
+from bdt_core.findings import AuditFindings
+from bdt_core.inference import CategoricalComparison
+from bdt_core.metrics import RATES
+from bdt_core.mitigation import recommend
+from bdt_core.report import document as parts
+from bdt_core.significance.clusters import ClusterSignificance, ComparedCluster
+from bdt_core.significance.features import ColumnDifference, FeatureDifferences
+from bdt_core.slices.results import Slices
+from bdt_core.spec import AnyLimit, AuditSpec
+from bdt_core.table.bias_variable import wording
+from bdt_core.table.rows import Rows
+from bdt_core.table.split import is_by_hash
+from bdt_core.table.summaries import Drawn
+from bdt_core.verdict import NO_CLUSTERS, judge_gate
+
+SLICES_LISTED = 50
+NOT_SHOWN = "fewer than {} rows: not printed"
+_PACKAGES = ("numpy", "pandas", "scipy", "scikit-learn", "numba", "kmodes")
+_SET_APART = 5
+
+
+def build_document(
+    findings: AuditFindings, gate: Sequence[AnyLimit], require: Literal["all", "majority"] = "all"
+) -> dict[str, Any]:
+    """Put what the stages found, and the gate's verdict, into one JSON-able document.
+
+    Parameters
+    ----------
+    findings : AuditFindings
+    gate : sequence of limits
+        `AuditSpec.limits`: those of the gate, and those that the sections on intersections and local bias set.
+    require : {"all", "majority"}
+
+    Returns
+    -------
+    dict
+        A `bdt_core.report.document.Document` as data. Rates of clusters that were too small to test are null. It is
+        the same wherever the work ran: what the specification says of that is left out.
+    """
+    test, clusters = findings.test, findings.clusters
+    significance, differences = findings.significance, findings.differences
+    metrics, scores, mitigation = findings.group_metrics, findings.group_scores, findings.mitigation
+    spec = significance.spec.model_copy(update={"gate": list(gate), "require": require})
+    if metrics is not None:
+        spec = spec.model_copy(update={"groups": metrics.spec.groups})
+    judged = judge_gate(gate, require, findings)
+    return parts.Document(
+        schema_version=1,
+        name=spec.name,
+        software=_software(),
+        spec=printed_specification(spec),
+        data=_data(test),
+        bias_variable=_bias_variable(clusters, significance),
+        split=_split(test, clusters, significance, spec),
+        verdict=parts.Judgement(verdict=judged.verdict, blocks=judged.blocks, sentence=judged.sentence),
+        summary=_summary(significance, differences),
+        gate=judged.limits,
+        search=parts.Search(
+            method=clusters.method,
+            engine=clusters.spec.clustering.engine,
+            min_cluster_rows=clusters.min_cluster_rows,
+        ),
+        stability=_stability(clusters),
+        clusters=tuple(_cluster(one, clusters) for one in significance.clusters),
+        tree=parts.Tree(nodes=_nodes(clusters.model.tree_)),
+        primary_test=_primary(significance),
+        differences=_differences(significance, differences),
+        proxies=tuple(proxy for one in differences.columns if one.role == "protected" for proxy in _proxies(one)),
+        groups=None if metrics is None else _groups(metrics, scores),
+        slices=None if findings.slices is None else _listed(findings.slices),
+        local_bias=findings.local_bias,
+        mitigation=None
+        if mitigation is None
+        else parts.Mitigated(**vars(mitigation), recommendations=recommend(mitigation, judged.limits)),
+        drawn=_drawn(findings) if test.is_large else None,
+        warnings=(*test.warnings, *_warnings(significance)),
+    ).to_dict()
+
+
+def _software() -> dict[str, str]:
+    versions = {"bdt": metadata.version("bdt-pipeline"), "python": platform.python_version()}
+    return versions | {name: metadata.version(name) for name in _PACKAGES}
+
+
+def printed_specification(spec: AuditSpec) -> dict[str, Any]:
+    """The specification without what says where and in how much memory to work."""
+    plain = spec.to_dict()
+    plain.pop("engine")
+    for key in ("memory", "memory_limit"):
+        plain["clustering"].pop(key)
+    return plain
+
+
+def _data(test: Rows) -> parts.Data:
+    return parts.Data(
+        source=test.spec.source.described,
+        fingerprint=test.fingerprint,
+        rows=test.rows,
+        rows_audited=test.rows - sum(one.rows for one in test.left_out),
+        rows_left_out=test.left_out,
+        columns=test.columns,
+    )
+
+
+def _bias_variable(clusters: Clusters, significance: ClusterSignificance) -> parts.BiasVariable:
+    settings = clusters.spec.bias_variable
+    return parts.BiasVariable(
+        **vars(wording(settings)),
+        kind="binary" if significance.two_valued else "continuous",
+        better=settings.better,
+        train_mean=clusters.train_mean,
+        test_mean=significance.test_mean,
+        unit=significance.unit,
+    )
+
+
+def _split(test: Rows, clusters: Clusters, significance: ClusterSignificance, spec: AuditSpec) -> parts.Split:
+    by_hash = is_by_hash(test, spec.split)
+    return parts.Split(
+        train_rows=clusters.train_rows,
+        test_rows=significance.test_rows,
+        test_size=spec.split.test_size,
+        method="hash" if by_hash else "stratified",
+        stratified=spec.split.stratify and not by_hash,
+        random_state=spec.split.random_state,
+    )
+
+
+def _stability(clusters: Clusters) -> parts.ClusteringStability | None:
+    if clusters.stability is None:
+        return None
+    return parts.ClusteringStability.model_validate(vars(clusters.stability))
+
+
+def _cluster(one: ComparedCluster, clusters: Clusters) -> parts.Cluster:
+    stability = clusters.stability.clusters[one.found.label] if clusters.stability else None
+    return parts.Cluster(
+        cluster=one.found.label,
+        train_rows=one.found.rows,
+        train_mean=one.found.mean,
+        train_gap=one.found.gap,
+        test_rows=one.test_rows,
+        test_mean=one.comparison.mean_a,
+        description=str(one.found.rule),
+        rule=parts.ClusterRule(text=str(one.found.rule), precision=one.rule_precision, recall=one.rule_recall),
+        stability=None if stability is None else parts.FoundAgain(jaccard=stability.jaccard, word=stability.word),
+        path=one.found.path,
+        profile=one.found.profile,
+        comparison=one.comparison,
+        p_adjusted=one.p_adjusted,
+        significant=one.significant,
+        worse=one.worse,
+    )
+
+
+def _nodes(tree: ClusterTree) -> tuple[parts.Node, ...]:
+    return tuple(
+        parts.Node(
+            id=node.id,
+            parent=node.parent,
+            children=node.children or (),
+            label=node.label,
+            rows=node.rows,
+            mean=node.mean,
+            std=node.std,
+            gap=node.gap,
+            step=tree.step(node) or None,
+        )
+        for node in tree.nodes
+    )
+
+
+def _primary(significance: ClusterSignificance) -> parts.PrimaryTest:
+    primary = significance.primary
+    return parts.PrimaryTest(
+        what="cluster 0, the most deviating on the train rows, against everybody else, on the test rows",
+        comparison=primary.comparison if primary else None,
+        reason=primary.comparison.reason if primary else NO_CLUSTERS,
+        repeated_splits=significance.repeats,
+        permuted_procedure=significance.procedure,
+        shrinkage=_shrinkage(primary, significance) if primary else None,
+    )
+
+
+def _shrinkage(primary: ComparedCluster, significance: ClusterSignificance) -> parts.Shrinkage | None:
+    """The gap that the search saw on the train rows against the one on the test rows: the winner's curse."""
+    difference = primary.comparison.difference
+    if difference is None:
+        return None
+    harm = difference if significance.spec.bias_variable.better == "lower" else -difference
+    return parts.Shrinkage(train_gap=primary.found.gap, test_gap=harm)
+
+
+def _differences(significance: ClusterSignificance, differences: FeatureDifferences) -> parts.Differences:
+    primary = significance.primary
+    return parts.Differences(
+        cluster=differences.cluster,
+        rows_cluster=differences.rows_cluster,
+        rows_rest=differences.rows_rest,
+        correction=differences.spec.significance.correction,
+        tests=differences.tests,
+        bias_difference_significant=_is_significant(primary, significance) if primary else None,
+        features=tuple(_feature(one) for one in differences.columns),
+    )
+
+
+def _feature(one: ColumnDifference) -> parts.Feature:
+    shared: dict[str, Any] = {
+        name: getattr(one, name)
+        for name in ("column", "role", "status", "reason", "effect", "effect_name", "p_adjusted", "significant")
+    }
+    if one.numeric is not None:
+        return parts.NumericFeature(
+            kind="numeric",
+            mean_cluster=one.numeric.mean_a,
+            mean_rest=one.numeric.mean_b,
+            comparison=one.numeric,
+            **shared,
+        )
+    return parts.CategoricalFeature(
+        kind="categorical",
+        table=_levels_test(one.table) if one.table else None,
+        levels=tuple(
+            parts.Level(
+                level=level.level,
+                rows=level.rows,
+                share_cluster=level.comparison.mean_a,
+                share_rest=level.comparison.mean_b,
+                comparison=level.comparison,
+                p_adjusted=level.p_adjusted,
+                significant=level.significant,
+            )
+            for level in one.levels
+        ),
+        **shared,
+    )
+
+
+def _levels_test(table: CategoricalComparison) -> parts.LevelsTest:
+    return parts.LevelsTest(
+        method=table.test,
+        chi2=table.statistic,
+        dof=table.dof,
+        p_value=table.p_value,
+        cramers_v=table.effect_size,
+        pearson_chi2=table.statistic,
+        pearson_p_value=table.chi_squared_p_value,
+    )
+
+
+def _proxies(one: ColumnDifference) -> Iterator[parts.Proxy]:
+    """How far the most deviating cluster stands in for a protected attribute that was kept out."""
+    rows = (
+        [(None, one.numeric, one.auc, one)] if one.numeric else [(x.level, x.comparison, x.auc, x) for x in one.levels]
+    )
+    for level, comparison, auc, tested in rows:
+        if auc is not None:
+            yield parts.Proxy(
+                column=one.column,
+                level=level,
+                cluster=comparison.mean_a,
+                rest=comparison.mean_b,
+                difference=comparison.difference,
+                low=comparison.low,
+                high=comparison.high,
+                auc=auc.auc,
+                auc_low=auc.low,
+                auc_high=auc.high,
+                p_adjusted=tested.p_adjusted,
+                significant=tested.significant,
+            )
+
+
+def _summary(significance: ClusterSignificance, differences: FeatureDifferences) -> parts.Summary:
+    primary = significance.primary
+    if primary is None:
+        return parts.Summary(headline=f"No cluster deviates: {NO_CLUSTERS}.", what_sets_apart=())
+    unit = significance.unit
+    told = wording(significance.spec.bias_variable)
+    who = f'Cluster 0, best described by "{primary.found.rule}"'
+    comparison = primary.comparison
+    if comparison.status != "tested":
+        headline = f"{who} ({primary.test_rows:,} test rows): not testable, {comparison.reason}"
+        return parts.Summary(headline=headline, what_sets_apart=())
+    size = words.difference(
+        comparison.difference, comparison.low, comparison.high, confidence=comparison.confidence, unit=unit
+    )
+    headline = (
+        f"{who} ({primary.test_rows:,} test rows): {told.short} {words.value(comparison.mean_a, unit)} against "
+        f"{words.value(comparison.mean_b, unit)} for everybody else, difference {size}, "
+        f"{words.p_value(comparison.p_value)}."
+    )
+    apart = [line for one in differences.columns if (line := _what_differs(one)) is not None]
+    return parts.Summary(headline=headline, what_sets_apart=tuple(apart[:_SET_APART]))
+
+
+def _what_differs(one: ColumnDifference) -> str | None:
+    """One line on a column that differs significantly; None otherwise."""
+    if not one.significant:
+        return None
+    aside = " (protected, kept out of the clustering)" if one.role == "protected" else ""
+    if one.numeric is not None:
+        return (
+            f"{one.column}{aside}: mean {words.number(one.numeric.mean_a)} against {words.number(one.numeric.mean_b)} "
+            f"({one.effect_name} {words.number(one.effect)})"
+        )
+    strongest = max(
+        (level for level in one.levels if level.significant),
+        key=lambda level: (abs(level.comparison.difference or 0.0), level.level),
+    )
+    return (
+        f"{one.column}{aside}: {strongest.level} {words.percent(strongest.comparison.mean_a)} against "
+        f"{words.percent(strongest.comparison.mean_b)} ({one.effect_name} {words.number(one.effect)})"
+    )
+
+
+def _warnings(significance: ClusterSignificance) -> list[str]:
+    small = [str(one.found.label) for one in significance.clusters if one.comparison.status != "tested"]
+    if significance.primary is None or not small:
+        return []
+    return [
+        (
+            f"Not tested, for too few test rows: cluster {', '.join(small)}. Their rates are not printed; that is "
+            "not a sign that they do not deviate."
+        )
+    ]
+
+
+def _is_significant(primary: ComparedCluster, significance: ClusterSignificance) -> bool | None:
+    p = primary.comparison.p_value
+    return None if p is None else p <= significance.spec.significance.alpha
+
+
+def _groups(metrics: GroupMetrics, scores: GroupScores | None) -> parts.Groups:
+    """Every grouping with its rates, comparisons and score.
+
+    Groups with fewer rows than `significance.min_rows` keep their row count and lose every number.
+    """
+    by_facet = {one.facets: one.score for one in scores.scores} if scores else {}
+    label, prediction = metrics.spec.group_columns()
+    return parts.Groups(
+        label=label,
+        prediction=prediction,
+        positive=metrics.facets[0].metrics.positive if metrics.facets else (),
+        favourable=metrics.spec.favourable_outcome,
+        score=metrics.spec.groups.score,
+        stratum=metrics.spec.groups.stratum,
+        confidence=1.0 - metrics.spec.significance.alpha,
+        min_rows=metrics.spec.significance.min_rows,
+        notes=metrics.notes,
+        facets=tuple(_facet(one, metrics, by_facet) for one in metrics.facets),
+    )
+
+
+def _facet(one: FacetMetrics, metrics: GroupMetrics, scores: Mapping[tuple[str, ...], BiasScore]) -> parts.Facet:
+    found, min_rows = one.metrics, metrics.spec.significance.min_rows
+    small = {group for group, n in zip(one.groups, one.rows, strict=True) if n < min_rows}
+    tests = {test.metric: test for test in metrics.tests if test.facet == found.facet}
+    return parts.Facet(
+        facet=found.facet,
+        columns=found.facets,
+        rows=found.rows,
+        missing=found.missing,
+        reference=found.reference,
+        overall=_overall(one),
+        notes=found.notes,
+        groups=tuple(
+            parts.Group(
+                group=group_name(group), values=group, rows=n, rates=None if group in small else _rates(found, i)
+            )
+            for i, (group, n) in enumerate(zip(one.groups, one.rows, strict=True))
+        ),
+        against_reference=tuple(
+            _values(x, small, min_rows) for x in found.metrics if x.kind in ("difference", "ratio")
+        ),
+        ranges=tuple(
+            parts.GroupRange(
+                metric=x.name,
+                estimate=x.estimate[0],
+                low=x.low[0],
+                high=x.high[0],
+                undefined_reason=x.undefined_reason[0],
+                p_value=x.p_value,
+                p_adjusted=tests[x.name].p_adjusted if x.name in tests else None,
+                significant=tests[x.name].significant if x.name in tests else None,
+                left_out=tuple(group_name(group) for group in x.excluded),
+            )
+            for x in found.metrics
+            if x.kind == "range"
+        ),
+        clarify=tuple(_values(x, small, min_rows) for x in found.metrics if x.kind == "clarify"),
+        bias_score=scores.get(found.facets),
+    )
+
+
+def _overall(one: FacetMetrics) -> dict[str, float]:
+    """Rates over all rows whose group, label and prediction are known."""
+    found = {}
+    for metric in one.metrics.metrics:
+        if metric.name in RATES and metric.kind == "rate" and (n := sum(metric.n)):
+            found[metric.name] = sum(metric.events) / n
+    return found
+
+
+def _rates(found: BiasMetrics, i: int) -> dict[str, parts.Rate]:
+    """Rates of one group. What was not asked for (no score column, no label) is left out."""
+    return {
+        one.name: parts.Rate(
+            estimate=one.estimate[i],
+            low=one.low[i],
+            high=one.high[i],
+            n=one.n[i],
+            events=one.events[i] if one.name in RATES else None,
+            undefined_reason=one.undefined_reason[i],
+        )
+        for one in found.metrics
+        if one.kind == "rate" and not _was_not_asked_for(one)
+    }
+
+
+def _was_not_asked_for(one: Metric) -> bool:
+    return bool(one.values) and all(
+        reason is not None and reason.startswith(("no score column", "no label column", "no prediction column"))
+        for reason in one.undefined_reason
+    )
+
+
+def _values(one: Metric, small: set[tuple[Any, ...]], min_rows: int) -> parts.GroupMetric:
+    def value(i: int, group: tuple[Any, ...]) -> parts.GroupValue:
+        hidden = group in small
+        return parts.GroupValue(
+            group=group_name(group) if group else None,
+            undefined_reason=NOT_SHOWN.format(min_rows) if hidden else one.undefined_reason[i],
+            **{name: None if hidden else getattr(one, name)[i] for name in ("estimate", "low", "high")},
+            **{name: None if hidden or limits is None else limits[i] for name, limits in together.items()},
+        )
+
+    together = {"together_low": one.together_low, "together_high": one.together_high}
+    if None in together.values():
+        together = dict.fromkeys(together)
+    return parts.GroupMetric(metric=one.name, values=tuple(value(i, group) for i, group in enumerate(one.values)))
+
+
+def _listed(slices: Slices) -> Slices:
+    """Slices as far as they are significant, and the first `SLICES_LISTED` of the others."""
+    significant = sum(bool(one.significant) for one in slices.slices)
+    return replace(slices, slices=slices.slices[: max(significant, SLICES_LISTED)])
+
+
+def _drawn(findings: AuditFindings) -> parts.DrawnParts:
+    """Of how many rows what needs single rows was worked out, and of how many they were drawn.
+
+    Local bias and mitigation are left out: they say themselves on how many rows they were worked out.
+    """
+    test, clusters, metrics, slices = findings.test, findings.clusters, findings.group_metrics, findings.slices
+    stability = clusters.stability
+    drawn = {
+        "rules": Drawn(clusters.shown_rows, clusters.train_rows),
+        "stability": None if stability is None else Drawn(stability.rows, clusters.train_rows),
+        "repeats": findings.significance.drawn,
+        "auc_of_features": findings.differences.drawn,
+        "slice_edges": None if slices is None else slices.cut_on,
+        "slice_permutations": None if slices is None else slices.permuted_on,
+        "flip_test": None if metrics is None else metrics.drawn,
+    }
+    return parts.DrawnParts(
+        large_rows=test.spec.large_rows,
+        scores_rounded=metrics is not None and metrics.spec.groups.score is not None,
+        parts={name: one for name, one in drawn.items() if one is not None and one.rows < one.of},
+    )

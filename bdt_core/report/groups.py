@@ -1,0 +1,449 @@
+"""Declared groups: how their metrics are written, what is chosen to be shown, and the figures on them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from bdt_core import words
+from bdt_core.metrics import CLARIFY, CRITERIA, GATE_METRICS, GROUP_METRICS, RATES, SCORES, plain_name
+from bdt_core.report.sheet import FAINT, GREY, INK, Sheet
+from bdt_core.report.wording import asked, finite
+
+if TYPE_CHECKING:
+    from bdt_core.fairness.score_parts import BiasScore
+    from bdt_core.report.document import Document, Facet, Group, GroupMetric, GroupRange, GroupValue, Rate
+    from bdt_core.verdict import MetricLimitResult
+
+_Named = TypeVar("_Named", "GroupMetric", "GroupRange")
+FIGURES_SHOWN = 4
+PANELS = 4
+_MAP_ROWS, _MAP_COLUMNS = 20, 8
+GROUPS_DRAWN = 30
+_NAMES, _ROWS, _LEFT, _RIGHT, _GAP = 8.0, 186.0, 202.0, 670.0, 24.0
+_WIDEST_PANEL = 220.0
+_SMALLEST_SPAN = 0.2  # so that small differences do not look large
+_MAP_LEFT, _CELL_HEIGHT, _WIDEST_CELL = 150.0, 40.0, 120.0
+_LIGHT, _DARK = (0xF1, 0xF3, 0xF6), (0x86, 0x9F, 0xB9)  # ink can be read on both
+
+
+def compared_with(document: Document, limit: MetricLimitResult) -> tuple[str, str | None]:
+    """By difference or ratio, and the group that each group is compared with, where that is not plain from the name."""
+    rate, _, kind = limit.metric.rpartition("_")
+    facets = document.groups.facets if document.groups else ()
+    reference = next((one.reference for one in facets if one.facet == limit.facet), None)
+    return kind, reference if rate in RATES and kind in ("difference", "ratio") else None
+
+
+def rate_head(rate: str) -> str:
+    """A rate's name where there is little room.
+
+    Examples
+    --------
+    >>> rate_head("auc"), rate_head("accuracy")
+    ('AUC', 'Accuracy')
+    """
+    return GROUP_METRICS[rate].heading or GROUP_METRICS[rate].words
+
+
+def span(low: str, high: str) -> str:
+    """An interval in the smaller line of a cell, which may be torn apart only before its second limit.
+
+    Examples
+    --------
+    >>> span("0.1", "0.2")
+    '[0.1 to\\xa00.2]'
+    """
+    return f"[{low} to\u00a0{high}]"
+
+
+def rate_value(name: str, x: words.Number) -> str:
+    """A rate as a percentage; scores and errors as numbers.
+
+    Examples
+    --------
+    >>> rate_value("accuracy", 0.635), rate_value("auc", 0.635)
+    ('63.5 %', '0.635')
+    """
+    return words.number(x) if name in SCORES else words.percent(x)
+
+
+def rate_told(group: Group, rate: str) -> str:
+    """A rate of a group with its interval, within a sentence."""
+    one = asked(group.rates).get(rate)
+    if one is None or one.estimate is None:
+        return "undefined"
+    return f"{rate_value(rate, one.estimate)} {limits(one, rate)}".rstrip()
+
+
+def limits(one: Rate, rate: str) -> str:
+    """A rate's interval for a group alone; nothing where it has none."""
+    if one.low is None or one.high is None:
+        return ""
+    low, high = (rate_value(rate, x).removesuffix(" %") for x in (one.low, one.high))
+    return span(low, high)
+
+
+def main_rates(facet: Facet) -> list[str]:
+    """The rates that stand for all: those of the prediction, or of the label where nothing is predicted."""
+    known = known_rates(facet)
+    of = "prediction" if "selection_rate" in known else "label"
+    return [one for one in known if of in GROUP_METRICS[one].shown]
+
+
+def known_rates(facet: Facet) -> list[str]:
+    """Every rate that some group has, in the usual order."""
+    known = {name for one in facet.groups for name in one.rates or ()}
+    return [name for name in GROUP_METRICS if name in known]
+
+
+def with_rates(facet: Facet) -> list[Group]:
+    """Groups with enough rows for their rates to be printed."""
+    return [one for one in facet.groups if one.rates is not None]
+
+
+def lowest_and_highest(
+    facet: Facet, rate: str, left_out: Sequence[str]
+) -> tuple[tuple[Group, float], tuple[Group, float]] | None:
+    """The groups between which a rate ranges, each with it, without those left out; None of fewer than two."""
+    known = comparable(facet, rate, left_out)
+    if len(known) < 2 or facet.groups_total > len(facet.groups):
+        return None
+    return min(known, key=lambda one: one[1]), max(known, key=lambda one: one[1])
+
+
+def comparable(facet: Facet, rate: str, left_out: Sequence[str]) -> list[tuple[Group, float]]:
+    """Groups whose rate rests on enough rows to be compared, each with the rate."""
+    out = set(left_out)
+    return [
+        (one, found.estimate)
+        for one in facet.groups
+        if one.rates is not None
+        and one.group not in out
+        and (found := one.rates.get(rate)) is not None
+        and finite(found.estimate)
+    ]
+
+
+def left_out(facet: Facet, rate: str) -> Sequence[str]:
+    """Groups with too few rows to be compared in a rate."""
+    metrics = {f"{name}_difference" for name, one in CRITERIA.items() if one.rate == rate}
+    return next((one.left_out for one in facet.ranges if one.metric in metrics), [])
+
+
+def figures_of_groups(document: Document) -> dict[str, tuple[Facet, Literal["rates", "map"]]]:
+    """Figures on declared groups by name: of the first groupings that can be drawn.
+
+    Parameters
+    ----------
+    document : dict
+        As `bdt_core.report.printed.printed` gives it.
+    """
+    facets = document.groups.facets if document.groups else ()
+    drawn = [one for one in facets if main_rates(one)][:FIGURES_SHOWN]
+    return {f"groups_{i}": (one, "map" if _fits_a_map(one) else "rates") for i, one in enumerate(drawn, 1)}
+
+
+def grid(facet: Facet) -> tuple[list[Any], list[Any]]:
+    """Values of the two columns of an intersection, each in order."""
+    rows, columns = (
+        sorted({one.values[i] for one in facet.groups}, key=lambda x: (isinstance(x, str), x)) for i in (0, 1)
+    )
+    return rows, columns
+
+
+def map_rate(document: Document, facet: Facet) -> str:
+    """The rate that a map shows: the first that the gate limits for these groups, or the false positive rate."""
+    known = known_rates(facet)
+    for one in document.gate:
+        if one.kind == "metric" and one.facet == facet.facet:
+            for rate in (*_rates_in(one.metric), *_rates_in(plain_name(one.metric))):
+                if rate in known:
+                    return rate
+    return "false_positive_rate" if "false_positive_rate" in known else main_rates(facet)[0]
+
+
+def _rates_in(metric: str) -> list[str]:
+    """A rate itself; of a criterion and of Clarify's metrics the rate that they are about."""
+    if metric in CRITERIA:
+        return list(CRITERIA[metric].rates[-1:])
+    clarify = CLARIFY.get(GATE_METRICS.get(metric, ""))
+    return [metric] if clarify is None else [clarify.rate] if clarify.rate is not None else []
+
+
+def _fits_a_map(facet: Facet) -> bool:
+    if len(facet.columns) != 2 or facet.groups_total > len(facet.groups):
+        return False
+    values = sorted(map(len, grid(facet)))
+    return 2 <= values[0] <= _MAP_COLUMNS and values[1] <= _MAP_ROWS
+
+
+def positive_values(document: Document, column: str) -> tuple[float | None, list[str]]:
+    """What counts as positive in a column: what lies above a threshold, or the values."""
+    spec, found = document.spec, asked(document.groups)
+    thresholds = spec["groups"]["thresholds"]
+    if column in thresholds:
+        return thresholds[column], []
+    values: Sequence[Any] = found.positive
+    if found.label in thresholds:  # then those are the label's, cut in two
+        given = (spec["groups"]["positive"], spec["bias_variable"]["positive"], 1)
+        declared = next(one for one in given if one is not None)
+        values = declared if isinstance(declared, list) else [declared]
+    return None, [words.number(one) if isinstance(one, float) else str(one) for one in values]
+
+
+def by_metric(several: Sequence[_Named]) -> dict[str, _Named]:
+    """Metrics by their names."""
+    return {one.metric: one for one in several}
+
+
+def extremes(score: BiasScore) -> list[tuple[str, str, list[str]]]:
+    """Who has the lowest and who the highest rate in each part of the score, and which rates these are."""
+    pairs: dict[tuple[str, str], list[str]] = {}
+    for one in score.parts:
+        if one.value:
+            pairs.setdefault((one.lowest, one.highest), []).append(GROUP_METRICS[one.name].words.lower())
+    return [(lowest, highest, rates) for (lowest, highest), rates in pairs.items()]
+
+
+def places_with_rates(facet: Facet) -> list[int]:
+    """Places of the groups with enough rows for their rates to be printed."""
+    return [i for i, one in enumerate(facet.groups) if one.rates is not None]
+
+
+def without_reference(facet: Facet, places: Sequence[int]) -> list[int]:
+    """Places without that of the reference."""
+    return [i for i in places if facet.groups[i].group != facet.reference]
+
+
+def shared_reason(values: Sequence[GroupValue], places: Sequence[int]) -> str | None:
+    """Why a metric is undefined, where that is the same for all of these groups."""
+    reasons = {values[i].undefined_reason for i in places}
+    return reasons.pop() if len(reasons) == 1 else None
+
+
+def hold_together(facet: Facet) -> bool:
+    """Whether intervals of differences hold for all groups at once."""
+    values = [one for metric in (*facet.against_reference, *facet.clarify) for one in metric.values]
+    return any(one.together_low is not None for one in values)
+
+
+def ends(one: GroupValue, unit: words.Unit | None) -> str:
+    """The interval that holds for all groups at once, where it is known; nothing where there is none."""
+    together = one.together_low is not None and one.together_high is not None
+    low, high = (one.together_low, one.together_high) if together else (one.low, one.high)
+    if low is None or high is None:
+        return ""
+    return span(*(words.signed(x, unit) if unit else words.number(x) for x in (low, high)))
+
+
+def draw(document: Document, name: str) -> Sheet:
+    """A figure by its name in `figures_of_groups`."""
+    facet, kind = figures_of_groups(document)[name]
+    return _map(document, facet) if kind == "map" else _rates(document, facet)
+
+
+def _rates(document: Document, facet: Facet) -> Sheet:
+    """One panel per rate, one row per group, the largest first."""
+    known = with_rates(facet)
+    groups = known[:GROUPS_DRAWN]
+    rates = main_rates(facet)[:PANELS]
+    step = 24.0 if len(groups) <= 8 else 16.0
+    notes = _not_drawn(document, facet, len(known) - len(groups))
+    sheet = Sheet(_title(facet, rates[0]), 32 + step * len(groups) + 42 + 13 * len(notes))
+    top = sheet.top + 32
+    bottom = top + step * len(groups)
+    sheet.text(_NAMES, top - 10, "group", size=8, color=GREY)
+    sheet.text(_ROWS, top - 10, "rows", size=8, color=GREY, align="right")
+    sheet.line([_NAMES, _RIGHT], [top] * 2, width=0.4)
+    middles = [top + step * (number + 0.5) for number in range(len(groups))]
+    for one, y in zip(groups, middles, strict=True):
+        rows = words.count(one.rows)
+        room = _ROWS - _NAMES - 10 - sheet.measure(rows, 8.5)
+        sheet.text(_NAMES, y, sheet.fit(one.group, room, 8.5))
+        sheet.text(_ROWS, y, rows, align="right", color=GREY)
+        sheet.line([_NAMES, _RIGHT], [y + step / 2] * 2, width=0.4)
+    width = min((_RIGHT - _LEFT + _GAP) / len(rates) - _GAP, _WIDEST_PANEL)
+    for place, rate in enumerate(rates):
+        left = _LEFT + place * (width + _GAP)
+        _panel(sheet, facet, groups, rate, (left, left + width), top, bottom, middles)
+    _rates_legend(sheet, document, bottom + 33, overall=bool(facet.overall))
+    for number, note in enumerate(notes):
+        phrase = sheet.fit(note, sheet.width - 16, 7.5)
+        sheet.text(_NAMES, bottom + 33 + 13 * (number + 1), phrase, size=7.5, color=GREY)
+    return sheet
+
+
+def _rates_legend(sheet: Sheet, document: Document, y: float, *, overall: bool) -> None:
+    sheet.line([_NAMES, _NAMES + 22], [y] * 2, color=GREY, width=1.8)
+    sheet.mark(_NAMES + 11, y, shape="o", fill=INK, edge=INK, size=4.5)
+    legend = f"rate and its {asked(document.groups).confidence * 100:.4g} % interval, for the group alone"
+    sheet.text(_NAMES + 28, y, legend, size=7.5, color=GREY)
+    if overall:
+        x = _NAMES + 28 + sheet.measure(legend, 7.5) + 18
+        sheet.line([x, x + 22], [y] * 2, color=GREY, style="--")
+        sheet.text(x + 28, y, "all groups together", size=7.5, color=GREY)
+
+
+def _title(facet: Facet, rate: str) -> str:
+    name = GROUP_METRICS[rate].words
+    ends = lowest_and_highest(facet, rate, left_out(facet, rate))
+    if ends is None:
+        return f"Rates by {facet.facet}."
+    low, high = (f"{rate_value(rate, estimate)} ({one.group})" for one, estimate in ends)
+    return f"{name} by {facet.facet}: from {low} to {high}."
+
+
+def _not_drawn(document: Document, facet: Facet, more: int) -> list[str]:
+    small = [one.group for one in facet.groups if one.rates is None]
+    notes = []
+    if small:
+        notes.append(f"Not drawn, for fewer than {asked(document.groups).min_rows} rows: {', '.join(small)}.")
+    more += facet.groups_total - len(facet.groups)
+    if more:
+        notes.append(f"{words.count(more)} smaller groups stand in report.json.")
+    return notes
+
+
+def _panel(
+    sheet: Sheet,
+    facet: Facet,
+    groups: Sequence[Group],
+    rate: str,
+    across: tuple[float, float],
+    top: float,
+    bottom: float,
+    middles: Sequence[float],
+) -> None:
+    """One rate of all groups, on its own scale."""
+    found = [asked(one.rates).get(rate) for one in groups]
+    ends = [x for one in found if one is not None for x in (one.estimate, one.low, one.high)]
+    low, high, ticks = _scale([x for x in ends if finite(x)])
+
+    def place(x: float) -> float:
+        return across[0] + (x - low) / (high - low) * (across[1] - across[0])
+
+    unit = ", %" if _is_percentage(rate) else ""
+    head = sheet.wrap(f"{rate_head(rate)}{unit}", across[1] - across[0] + _GAP / 2, 8, 2, bold=True)
+    sheet.text(across[0], top - 10 - 5 * (len(head) - 1), "\n".join(head), size=8, bold=True)
+    for x in ticks:
+        sheet.line([place(x)] * 2, [top, bottom], width=0.5)
+        sheet.text(place(x), bottom + 9, f"{x * 100 if unit else x:.3g}", size=7, color=GREY, align="center")
+    overall = facet.overall.get(rate)
+    if finite(overall) and low <= overall <= high:
+        sheet.line([place(overall)] * 2, [top, bottom], color=GREY, style="--")
+    for one, y in zip(found, middles, strict=True):
+        if one is None or not finite(one.estimate):
+            sheet.text(across[0] + 3, y, "undefined", size=7.5, color=GREY)
+            continue
+        if finite(one.low) and finite(one.high):
+            sheet.line([place(one.low), place(one.high)], [y, y], color=GREY, width=1.8)
+        sheet.mark(place(one.estimate), y, shape="o", fill=INK, edge=INK, size=4.5)
+
+
+def _is_percentage(rate: str) -> bool:
+    return rate_value(rate, 0.5).endswith("%")
+
+
+def _scale(values: Sequence[float]) -> tuple[float, float, list[float]]:
+    """Ends of an axis and up to four places to name on it."""
+    low, high = min(values, default=0.0), max(values, default=1.0)
+    short = max(_SMALLEST_SPAN - (high - low), 0.0)
+    low = max(low - short / 2, 0.0) if low >= 0 else low - short / 2
+    high = max(high, low + _SMALLEST_SPAN)
+    step = next(
+        size * 10.0**power for power in range(-2, 300) for size in (1, 2, 5) if (high - low) <= 3 * size * 10.0**power
+    )
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return first * step, last * step, [number * step for number in range(first, last + 1)]
+
+
+def _map(document: Document, facet: Facet) -> Sheet:
+    """The values of one column down, those of the other across, the rate in each cell."""
+    rate = map_rate(document, facet)
+    down, across = grid(facet)
+    turned = len(across) > len(down)
+    if turned:
+        down, across = across, down
+    names = facet.columns[::-1] if turned else facet.columns
+    at = {tuple(reversed(one.values)) if turned else tuple(one.values): one for one in facet.groups}
+    width = min((_RIGHT - _MAP_LEFT) / len(across), _WIDEST_CELL)
+    sheet = Sheet(_title(facet, rate), 42 + _CELL_HEIGHT * len(down) + 28)
+    top = sheet.top + 42
+    sheet.text(_NAMES, top - 10, sheet.fit(names[0], _MAP_LEFT - 20, 8), size=8, color=GREY)
+    right = _MAP_LEFT + width * len(across)
+    sheet.text(_MAP_LEFT, top - 32, sheet.fit(names[1], right - _MAP_LEFT, 8), size=8, color=GREY)
+    coloured = {id(one): estimate for one, estimate in comparable(facet, rate, left_out(facet, rate))}
+    low, high = min(coloured.values(), default=0.0), max(coloured.values(), default=1.0)
+    span = max(high - low, _SMALLEST_SPAN)
+    for column, value in enumerate(across):
+        head = sheet.wrap(str(value), width - 6, 8, 2, bold=True)
+        x = _MAP_LEFT + width * (column + 0.5)
+        sheet.text(x, top - 9 - 5 * (len(head) - 1), "\n".join(head), size=8, bold=True, align="center", spacing=1.15)
+    for row, value in enumerate(down):
+        y = top + _CELL_HEIGHT * row
+        name = sheet.wrap(str(value), _MAP_LEFT - _NAMES - 10, 8.5, 2)
+        sheet.text(_NAMES, y + _CELL_HEIGHT / 2, "\n".join(name))
+        for column, other in enumerate(across):
+            group = at.get((value, other))
+            shade = (coloured[id(group)] - low) / span if id(group) in coloured else None
+            box = (_MAP_LEFT + width * column + 1, y + 1, width - 2, _CELL_HEIGHT - 2)
+            _cell(sheet, document, group, rate, box, shade)
+    known = len(with_rates(facet))
+    bottom = top + _CELL_HEIGHT * len(down)
+    x = _NAMES
+    if coloured:
+        x = _colours(sheet, (rate_value(rate, low), rate_value(rate, high)), (high - low) / span, bottom + 16)
+    notes = ["white: too few people to be compared"] * (len(coloured) < known)
+    notes += ["hatched: too few rows, not printed"] * (known < len(facet.groups))
+    sheet.text(x, bottom + 16, ";  ".join(notes), size=7.5, color=GREY)
+    return sheet
+
+
+def _cell(
+    sheet: Sheet,
+    document: Document,
+    group: Group | None,
+    rate: str,
+    box: tuple[float, float, float, float],
+    shade: float | None,
+) -> None:
+    x, y = box[0] + box[2] / 2, box[1] + box[3] / 2
+    if group is None:
+        sheet.text(x, y, "nobody", size=7.5, color=GREY, align="center")
+        return
+    if group.rates is None:
+        sheet.box(*box, fill="#f3f4f6", edge="#dfe3e8", round_by=2, hatch="////")
+        few = f"fewer than\n{asked(document.groups).min_rows} rows"
+        plate = max(sheet.measure(one, 7) for one in few.split("\n")) + 8
+        sheet.box(x - plate / 2, y - 11, plate, 22, fill="#f3f4f6", edge="#f3f4f6", round_by=2)
+        sheet.text(x, y, few, size=7, color=GREY, align="center")
+        return
+    found = group.rates.get(rate)
+    fill = "white" if shade is None else _mixed(shade)
+    sheet.box(*box, fill=fill, edge=FAINT if shade is None else fill, round_by=2)
+    if found is None or not finite(found.estimate):
+        sheet.text(x, y, "undefined", size=7.5, color=GREY, align="center")
+        return
+    color = GREY if shade is None else INK
+    told = rate_value(rate, found.estimate)
+    sheet.text(x, y - 6, told, size=9.5, bold=shade is not None, color=color, align="center")
+    sheet.text(x, y + 8, f"of {words.count(int(found.n))}", size=7.5, color=color, align="center")
+
+
+def _mixed(shade: float) -> str:
+    return "#" + "".join(f"{round(a + (b - a) * shade):02x}" for a, b in zip(_LIGHT, _DARK, strict=True))
+
+
+def _colours(sheet: Sheet, ends: tuple[str, str], darkest: float, y: float) -> float:
+    """The colours of the lowest to the highest rate; gives back where they end."""
+    x = _NAMES
+    sheet.text(x, y, ends[0], size=7.5, color=GREY)
+    x += sheet.measure(ends[0], 7.5) + 6
+    for number in range(12):
+        fill = _mixed(darkest * number / 11)
+        sheet.box(x + 9 * number, y - 5, 9, 10, fill=fill, edge=fill, round_by=0)
+    x += 114
+    sheet.text(x, y, ends[1], size=7.5, color=GREY)
+    return x + sheet.measure(ends[1], 7.5) + 20

@@ -1,0 +1,169 @@
+"""Local bias: what is chosen to be shown, and the figure of the two groups that are furthest apart in each cluster."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from bdt_core import words
+from bdt_core.report.figure_axis import Scale, draw_across, scale
+from bdt_core.report.sheet import CALM, GREY, HARM, INK, Sheet
+from bdt_core.report.wording import asked
+
+if TYPE_CHECKING:
+    from bdt_core.local_bias.results import GroupValue, LocalBias, LocalCluster
+    from bdt_core.report.document import Document
+
+Part = Literal["train", "test"]
+PARTS: tuple[Part, Part] = ("train", "test")
+LOCAL_METRICS = {
+    "accuracy": "accuracy",
+    "tpr": "true positive rate",
+    "fpr": "false positive rate",
+    "auc": "area under the curve (AUC)",
+}
+SHOWN = 20
+_ROW = 32.0
+_NAMES, _TRAIN, _TEST, _RIGHT = 8.0, (216.0, 390.0), (418.0, 592.0), 672.0
+_MARKS = (("o", CALM), ("D", HARM))
+
+
+def pair(cluster: LocalCluster) -> tuple[str, str] | None:
+    """The groups with the highest and the lowest metric among a cluster's train rows."""
+    held_out = cluster.held_out
+    if held_out.higher is None or held_out.lower is None:
+        return None
+    return held_out.higher, held_out.lower
+
+
+def local_value(local: LocalBias, cluster: LocalCluster, part: Part, group: str) -> GroupValue | None:
+    """The metric of a group in a cluster, by `part` "train" or "test"; None when it rests on too few rows."""
+    settings = local.settings
+    least = max(settings.min_test_rows, settings.min_group_size if part == "train" else 0)
+    for one in cluster.train if part == "train" else cluster.test:
+        if one.group == group and one.value is not None and one.counted >= least:
+            return one
+    return None
+
+
+def group_rows(
+    local: LocalBias,
+) -> list[tuple[LocalCluster, str, list[tuple[int, GroupValue | None]]]]:
+    """Every group in every cluster, where it has rows: of each part its rows, and its metric."""
+    return [
+        (
+            cluster,
+            train.group,
+            [
+                (one.rows, local_value(local, cluster, part, one.group))
+                for part, one in zip(PARTS, (train, test), strict=True)
+            ],
+        )
+        for cluster in (local.everywhere, *local.logan.clusters)
+        for train, test in zip(cluster.train, cluster.test, strict=True)
+        if train.rows or test.rows
+    ]
+
+
+def local_unit(local: LocalBias) -> words.Unit:
+    """Rates are told in per cent, areas under the curve as numbers."""
+    return "value" if local.settings.metric == "auc" else "rate"
+
+
+def draw(document: Document) -> Sheet:
+    """One row per cluster, the largest gap among the train rows first; all rows together stand boxed on top."""
+    local = asked(document.local_bias)
+    known = [one for one in local.logan.clusters if pair(one)]
+    shown = [one for one in (local.everywhere, *known[:SHOWN]) if pair(one)]
+    sheet = Sheet(_title(local, len(known)), 26 + _ROW * len(shown) + 50)
+    top = sheet.top + 26
+    bottom = top + _ROW * len(shown)
+    sheet.text(_NAMES, top - 10, "cluster, and the groups furthest apart", size=8, color=GREY)
+    found = [x for one in shown for part in ("train", "test") for x in _values(local, one, part)]
+    drawn = [one.value for one in found if one is not None]
+    rate = local_unit(local) == "rate"
+    heads = ((_TRAIN, "train rows, where gaps were found"), (_TEST, "test rows, never seen"))
+    for part, ((start, end), phrase) in zip(PARTS, heads, strict=True):
+        axis = scale(drawn, start, end, least=0.1)
+        sheet.text(start, top - 10, phrase, size=8, bold=True)
+        draw_across(sheet, axis, top, bottom, 100.0 if rate else 1.0)
+        for number, one in enumerate(shown):
+            _gap(sheet, local, one, part, axis, top + _ROW * (number + 0.5))
+    for number, one in enumerate(shown):
+        _names(sheet, one, top + _ROW * (number + 0.5))
+        if number:
+            sheet.line([_NAMES, _RIGHT], [top + _ROW * number] * 2, width=0.4)
+        if one.label is None:
+            sheet.box(_NAMES - 4, top + 2, _RIGHT - _NAMES + 6, _ROW - 4, fill="none", edge=INK)
+    name = words.capital(LOCAL_METRICS[local.settings.metric])
+    sheet.text((_TRAIN[0] + _TEST[1]) / 2, bottom + 24, f"{name}{', %' if rate else ''}", size=8, align="center")
+    _legend(sheet, local, bottom + 40)
+    return sheet
+
+
+def _title(local: LocalBias, known: int) -> str:
+    tested = [one for one in local.logan.clusters if one.held_out.status == "tested"]
+    confirmed = sum(one.held_out.confirmed for one in tested)
+    first = f" The first {SHOWN} of {known} are shown." if known > SHOWN else ""
+    if not tested:
+        return f"Gaps between groups within clusters; none could be tested.{first}"
+    times = f"{confirmed} of {len(tested)}" if confirmed else f"none of {len(tested)}"
+    return f"In {times} clusters the gap between groups is there again on the test rows.{first}"
+
+
+def _values(local: LocalBias, cluster: LocalCluster, part: Part) -> list[GroupValue | None]:
+    return [local_value(local, cluster, part, name) for name in pair(cluster) or ()]
+
+
+def _styles(local: LocalBias, cluster: LocalCluster) -> list[tuple[str, str]]:
+    """Marks of the two groups: each group has its own where there are only two, else by who is ahead."""
+    if len(local.groups) > 2:
+        return list(_MARKS)
+    return [_MARKS[local.groups.index(name)] for name in pair(cluster) or ()]
+
+
+def _gap(sheet: Sheet, local: LocalBias, cluster: LocalCluster, part: Part, axis: Scale, y: float) -> None:
+    found = _values(local, cluster, part)
+    marked = [
+        (axis.place(asked(one.value)), style)
+        for one, style in zip(found, _styles(local, cluster), strict=True)
+        if one is not None
+    ]
+    if len(marked) < 2:
+        middle = (axis.start + axis.end) / 2
+        sheet.box(middle - 28, y - 7, 56, 14, fill="white", edge="white", round_by=0)
+        sheet.text(middle, y, "too few rows", size=7.5, color=GREY, align="center")
+        return
+    sheet.line([x for x, _ in marked], [y, y], color=GREY, width=2)
+    for x, (shape, color) in reversed(marked):
+        sheet.mark(x, y, shape=shape, fill=color, edge="white")
+
+
+def _names(sheet: Sheet, cluster: LocalCluster, y: float) -> None:
+    head = "All rows" if cluster.label is None else f"Cluster {cluster.label}"
+    names = pair(cluster)
+    assert names is not None
+    sheet.text(_NAMES, y - 6, head, size=8.5, bold=True)
+    half = (_TRAIN[0] - _NAMES - 14) / 2 - sheet.measure(" over ", 7.5) / 2
+    first, second = (sheet.measure(one, 7.5) for one in names)
+    room = max(half, 2 * half - second), max(half, 2 * half - first)
+    told = " over ".join(sheet.fit(one, width, 7.5) for one, width in zip(names, room, strict=True))
+    sheet.text(_NAMES, y + 6, told, size=7.5, color=GREY)
+    held_out = cluster.held_out
+    if held_out.status != "tested":
+        phrase, color = "not testable", GREY
+    elif held_out.confirmed:
+        phrase, color = "confirmed", HARM
+    else:
+        phrase, color = ("turned round" if held_out.significant else "not confirmed"), GREY
+    sheet.text(_RIGHT - 4, y, phrase, size=8, bold=held_out.confirmed, color=color, align="right")
+
+
+def _legend(sheet: Sheet, local: LocalBias, y: float) -> None:
+    phrase = local.groups if len(local.groups) == 2 else ("ahead on the train rows", "behind on the train rows")
+    x = 14.0
+    for (shape, color), name in zip(_MARKS, phrase, strict=True):
+        told = sheet.fit(name, 220, 7.5)
+        sheet.mark(x, y, shape=shape, fill=color, edge="white")
+        sheet.text(x + 9, y, told, size=7.5, color=GREY)
+        x += 24 + sheet.measure(told, 7.5)
+    sheet.text(_RIGHT, y, "boxed: all rows together", size=7.5, color=GREY, align="right")

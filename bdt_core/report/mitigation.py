@@ -1,0 +1,148 @@
+"""Mitigation: how its metrics are written, and the figure of what equality between groups costs in accuracy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from bdt_core import words
+from bdt_core.metrics import CRITERIA, GROUP_METRICS, RATES, plain_name, spoken_name
+from bdt_core.report.figure_axis import Scale, draw_across, scale, told
+from bdt_core.report.groups import rate_value, span
+from bdt_core.report.sheet import CALM, GREY, HARM, INK, Sheet
+from bdt_core.report.wording import asked, finite
+
+if TYPE_CHECKING:
+    from bdt_core.fairness.metric_results import Estimate
+    from bdt_core.mitigation.results import Thresholds
+    from bdt_core.report.document import Document
+
+Point: TypeAlias = "tuple[Estimate, Estimate]"
+_LEFT, _RIGHT, _HEIGHT = 60.0, 450.0, 260.0
+_LEGEND = 478.0
+_PALE = "#a9b3bd"
+
+
+def change_told(metric: str, x: words.Number) -> str:
+    """A metric of mitigation in its usual form.
+
+    Examples
+    --------
+    >>> change_told("equal_opportunity_difference", 0.436), change_told("demographic_parity_ratio", 0.397)
+    ('43.6 points', '0.397')
+    >>> change_told("accuracy", 0.655), change_told("DI", 0.5)
+    ('65.5 %', '0.5')
+    """
+    plain = metric.removesuffix("_difference")
+    if plain != metric and (plain in CRITERIA or plain in RATES):
+        unit: words.Unit = CRITERIA[plain].unit if plain in CRITERIA else "rate"
+        return f"{words.signed(x, unit).removeprefix('+')}{' points' if unit == 'rate' and finite(x) else ''}"
+    return rate_value(metric, x) if metric in GROUP_METRICS else words.number(x)
+
+
+def asked_by(metric: str) -> str:
+    """What the criterion behind a difference or ratio asks for; nothing of other metrics."""
+    plain = plain_name(metric)
+    return CRITERIA[plain].asks if plain in CRITERIA else ""
+
+
+def change_span(metric: str, low: words.Number, high: words.Number) -> str:
+    """The interval of a metric of mitigation, without its unit."""
+    if low is None or high is None:
+        return ""
+    return span(*(change_told(metric, x).removesuffix(" points").removesuffix(" %") for x in (low, high)))
+
+
+def mitigation_points(document: Document) -> list[tuple[Estimate, Estimate]]:
+    """Gap and accuracy at each tolerance on the test rows, as far as both are known; none to draw below two."""
+    mitigation = document.mitigation
+    if not mitigation or mitigation.thresholds is None:
+        return []
+    thresholds = mitigation.thresholds
+    ends = [side.estimate for one in (thresholds.gap, thresholds.accuracy) for side in (one.before, one.after)]
+    if not all(map(finite, ends)):
+        return []
+    return [
+        (one.gap, one.accuracy)
+        for one in thresholds.frontier
+        if finite(one.gap.estimate) and finite(one.accuracy.estimate)
+    ]
+
+
+def draw(document: Document) -> Sheet:
+    """Gap across, accuracy up; the present decisions and the thresholds chosen are marked."""
+    found = asked(document.mitigation)
+    thresholds = asked(found.thresholds)
+    frontier = mitigation_points(document)
+    now, then = ((getattr(thresholds.gap, side), getattr(thresholds.accuracy, side)) for side in ("before", "after"))
+    sheet = Sheet(_title(thresholds), 22 + _HEIGHT + 40)
+    top = sheet.top + 22
+    bottom = top + _HEIGHT
+    across, up = (
+        scale(_ends([*frontier, now, then], i), start, end, least=0.05)
+        for i, (start, end) in enumerate(((_LEFT, _RIGHT), (bottom, top)))
+    )
+    draw_across(sheet, across, top, bottom, 100.0)
+    for y in up.ticks:
+        sheet.line([_LEFT, _RIGHT], [up.place(y)] * 2, width=0.5)
+        sheet.text(_LEFT - 7, up.place(y), told(y, 100.0), size=7, color=GREY, align="right")
+    sheet.text(8, top - 14, "accuracy, %", size=8)
+    name = sheet.fit(spoken_name(thresholds.gap.metric).lower(), 300, 8)
+    sheet.text((_LEFT + _RIGHT) / 2, bottom + 26, f"{name}, points", size=8, align="center")
+    for one in frontier:
+        _cross(sheet, one, across, up, _PALE, 1.0)
+    places = [(across.place(asked(gap.estimate)), up.place(asked(accuracy.estimate))) for gap, accuracy in frontier]
+    sheet.line([x for x, _ in places], [y for _, y in places], color=GREY, width=1)
+    for x, y in places:
+        sheet.mark(x, y, shape="o", fill="white", edge=GREY, size=5)
+    for one, shape, color in ((now, "s", HARM), (then, "D", CALM)):
+        _cross(sheet, one, across, up, color, 1.8)
+        x, y = across.place(asked(one[0].estimate)), up.place(asked(one[1].estimate))
+        sheet.mark(x, y, shape=shape, fill=color, edge="white", size=9)
+    _legend(sheet, document, now, then, top + 10)
+    return sheet
+
+
+def _title(thresholds: Thresholds) -> str:
+    gap, change = thresholds.gap, thresholds.accuracy_change.estimate
+    before, after = (words.size(x.estimate, "rate") for x in (gap.before, gap.after))
+    ends = f"{before.removesuffix(' points')} to {after}"
+    cost = f"; accuracy: {words.signed(change, 'rate')} points" if change is not None else ""
+    return f"Gap between groups on the test rows: from {ends}{cost}."
+
+
+def _ends(points: list[Point], i: int) -> list[Any]:
+    return [x for point in points for x in (point[i].estimate, point[i].low, point[i].high)]
+
+
+def _cross(sheet: Sheet, point: Point, across: Scale, up: Scale, color: str, width: float) -> None:
+    """The intervals of both, where they are known."""
+    gap, accuracy = point
+    x, y = across.place(asked(gap.estimate)), up.place(asked(accuracy.estimate))
+    if finite(gap.low) and finite(gap.high):
+        sheet.line([across.place(gap.low), across.place(gap.high)], [y, y], color=color, width=width)
+    if finite(accuracy.low) and finite(accuracy.high):
+        sheet.line([x, x], [up.place(accuracy.low), up.place(accuracy.high)], color=color, width=width)
+
+
+def _legend(sheet: Sheet, document: Document, now: Point, then: Point, y: float) -> None:
+    width = sheet.width - 8 - _LEGEND - 14
+    for shape, fill, edge, size, name, point in (
+        ("s", HARM, "white", 9.0, "present decisions", now),
+        ("D", CALM, "white", 9.0, "thresholds chosen", then),
+        ("o", "white", GREY, 5.0, "the best thresholds at each tolerance", None),
+    ):
+        lines = sheet.wrap(name, width, 8.5, 2, bold=point is not None)
+        sheet.mark(_LEGEND + 4, y, shape=shape, fill=fill, edge=edge, size=size)
+        for line, phrase in enumerate(lines):
+            sheet.text(_LEGEND + 14, y + 12 * line, phrase, size=8.5, bold=point is not None)
+        y += 12 * len(lines)
+        if point is not None:
+            for key, one in (("gap", point[0]), ("accuracy", point[1])):
+                phrase = words.size(one.estimate, "rate") if key == "gap" else words.percent(one.estimate)
+                sheet.text(_LEGEND + 14, y, f"{key} {phrase}", size=8, color=GREY)
+                y += 12
+        y += 8
+    confidence = f"{(1 - asked(document.mitigation).settings.alpha) * 100:.4g} %"
+    for phrase in (f"lines: {confidence} intervals", "up and to the left is better"):
+        sheet.text(_LEGEND, y, phrase, size=8, color=INK if "better" in phrase else GREY)
+        y += 14
