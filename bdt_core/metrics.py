@@ -229,6 +229,8 @@ class ClarifyMetric:
     turned : {"same", "sign", "other"}
         What becomes of it where a negative prediction or label is the favourable one: nothing, its sign changes, or it
         is another number.
+    within_strata : bool
+        Whether it compares inside the strata: then a row without one is not in it.
     """
 
     name: str
@@ -244,6 +246,7 @@ class ClarifyMetric:
     rate: str | None = None
     of_d: int = 0
     turned: Turned = "other"
+    within_strata: bool = False
 
     @property
     def no_bias(self) -> float:
@@ -498,6 +501,7 @@ METRICS: dict[str, RateMetric | ScoreMetric | Criterion | ClarifyMetric] = {
             means="above 0: within the strata, d has more of the unfavourable labels than of the others",
             worse=1,
             turned="sign",
+            within_strata=True,
         ),
         ClarifyMetric(
             name="DPPL",
@@ -615,6 +619,7 @@ METRICS: dict[str, RateMetric | ScoreMetric | Criterion | ClarifyMetric] = {
             means="above 0: within the strata, d has more of the unfavourable predictions",
             worse=1,
             turned="sign",
+            within_strata=True,
         ),
         ClarifyMetric(
             name="TE",

@@ -24,6 +24,9 @@ from bdt_core.clarify.data import (
     with_predictions,
 )
 from bdt_core.errors import OutputError, SpecError
+from bdt_core.fairness.coding import Threshold, Value
+from bdt_core.fairness.confusion import refuse_absent
+from bdt_core.fairness.counting import count_rows
 from bdt_core.fairness.flips import Sign
 from bdt_core.fairness.from_rows import bias_metrics
 from bdt_core.fairness.metric_results import BiasMetrics, group_name
@@ -86,7 +89,8 @@ def clarify_analysis(
     Raises
     ------
     SpecError, DataError
-        A column that does not exist, headers or values that do not fit, or rows that cannot be compared.
+        A column that does not exist, headers or values that do not fit, a favourable value that no row has, or rows
+        that cannot be compared.
 
     Examples
     --------
@@ -114,6 +118,7 @@ def clarify_analysis(
         frame, of_prediction = with_predictions(frame, label, prediction, positive, config, remarks)
     elif config.post_training:
         remarks.append("post_training_bias: needs predicted_label; its metrics are undefined.")
+    _check_favourable(frame, label, prediction, positive, of_prediction)
     taken = {
         label,
         prediction,
@@ -159,6 +164,22 @@ def clarify_analysis(
                 "label_value_or_threshold": spoken_values(frame, label, positive),
             }
     return ClarifyAnalysis(document, results, tuple(dict.fromkeys(remarks)), signs)
+
+
+def _check_favourable(
+    frame: pd.DataFrame,
+    label: str,
+    prediction: str | None,
+    positive: tuple[Value, ...] | Threshold,
+    of_prediction: tuple[Value, ...] | Threshold | None,
+) -> None:
+    """Refuse favourable values that no row has, by the configuration's own keys."""
+    wanted = ((label, positive), (prediction, of_prediction))
+    cuts = {name: one for name, one in wanted if name is not None and isinstance(one, Threshold)}
+    table = count_rows(frame, label, label=label, prediction=prediction, thresholds=cuts)
+    key = "label_values_or_threshold"
+    made = of_prediction is not None and of_prediction is not positive  # of probabilities
+    refuse_absent(table, positive, of_prediction or positive, (key, "probability_threshold" if made else key))
 
 
 def write_analysis(analysis: ClarifyAnalysis, folder: str | Path) -> Path:

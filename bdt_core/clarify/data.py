@@ -20,7 +20,7 @@ import pandas as pd
 
 from bdt_core.clarify.config import ClarifyConfig
 from bdt_core.errors import DataError, SourceError, SpecError, did_you_mean
-from bdt_core.fairness.coding import Threshold, Value, column
+from bdt_core.fairness.coding import Threshold, Value, canonical, code_column, column, is_same
 from bdt_core.table.files import located, read_bytes, read_files
 from bdt_core.table.text_files import read_text
 
@@ -314,7 +314,9 @@ def asked_values(
             raise SpecError(f'{key}: "{name}" is continuous and needs one threshold; found {len(given)} values.')
         return Threshold(_number(given[0], name, key))
     if not pd.api.types.is_numeric_dtype(series.dtype):
-        return tuple(str(one) for one in given)
+        levels = code_column(frame, name).levels
+        known = [one for one in levels if one is not None]
+        return tuple(next((has for has in known if is_same(has, canonical(one))), str(one)) for one in given)
     whole = tuple(_number(one, name, key) for one in given)
     if name not in kinds and not set(series.dropna().unique()) <= {0, 1}:
         remarks.append(

@@ -167,7 +167,8 @@ def _reading(analysis: ClarifyAnalysis) -> Section:
     flip = "as the guide has it" if analysis.signs == "paper" else "as its open code has it, the opposite of its guide"
     points = (
         "d are the rows with the facet value that is named, a all others with a known value. Rows without a facet "
-        "value, a label or a prediction are in no metric; they are counted above.",
+        "value, a label or a prediction are in no metric, those without a stratum not in CDDL and CDDPL; they are "
+        "counted above.",
         "A value is marked when its whole interval lies on one side of no bias: then d is worse off, or better off, "
         "than a by this metric, and chance alone is an unlikely explanation.",
         "0 divided by 0 is undefined, never 0 and never 1. A number divided by 0 is infinite.",
@@ -225,9 +226,11 @@ def _facet_section(place: int, found: BiasMetrics, wanted: Sequence[str], signs:
 
 def _counts(found: BiasMetrics, groups: Sequence[int]) -> Iterator[tuple[str, str]]:
     yield "Rows", words.count(found.rows)
+    needed = (*found.facets, found.label, found.prediction)
     for column, n in found.missing.items():
         if n:
-            yield f"Without a value of {column}", f"{words.count(n)} rows, in no metric"
+            where = "in no metric" if column in needed else "not in CDDL and CDDPL"
+            yield f"Without a value of {column}", f"{words.count(n)} rows, {where}"
     names = ", ".join(group_name(found["CI"].values[i]) for i in groups)
     yield ("d", names if len(groups) == 1 else f"each group in turn: {names}")
     yield "a", "everybody else with a known value"

@@ -133,9 +133,8 @@ def _count_block(frame: pd.DataFrame, asked: _Asked) -> list[ScoreCounts]:
     label = code_column(frame, table.label, cuts.get(table.label))
     good = favourable(label.levels, asked.positive)[label.codes]
     known = column(frame, table.label).notna().to_numpy() & np.isfinite(scores)
-    for name in (table.prediction, table.stratum):
-        if name is not None:
-            known &= column(frame, name).notna().to_numpy()
+    if table.prediction is not None:
+        known &= column(frame, table.prediction).notna().to_numpy()
     groups, codes, _ = code_groups(frame, table.facets, cuts)
     index = {group: i for i, group in enumerate(groups)}
     order = np.argsort(codes, kind="stable")

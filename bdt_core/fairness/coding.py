@@ -145,6 +145,22 @@ def level_order(level: Level) -> tuple[int, float, str]:
     return (1, 0.0, level) if isinstance(level, str) else (0, float(level), "")
 
 
+def is_same(level: Level, wanted: Level) -> bool:
+    """Whether a level is the value that is asked for: a number is also the text that writes it.
+
+    Columns of categories and of texts often hold numbers as texts, and specifications the other way round.
+
+    Examples
+    --------
+    >>> is_same("1", 1), is_same("1.0", 1), is_same(1, "1"), is_same("01", 1), is_same("01", "1"), is_same(None, None)
+    (True, True, True, False, False, False)
+    """
+    if level is None or wanted is None or isinstance(level, str) == isinstance(wanted, str):
+        return level is not None and level == wanted
+    text, number = (level, wanted) if isinstance(level, str) else (wanted, level)
+    return text in (str(number), f"{number}.0" if isinstance(number, int) else "")
+
+
 def values_of(given: Value | Iterable[Value]) -> tuple[Level, ...]:
     """Return one value, or several, as a tuple of levels."""
     several = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)

@@ -137,7 +137,7 @@ def compare_within_strata(
         raise SpecError("The table was counted without a stratum: name the column within whose values to compare.")
     if (table.label if outcome == "label" else table.prediction) is None:
         raise SpecError(f"The table was counted without a {outcome}.")
-    table = table.known()
+    table = table.known(in_strata=True)
     group = values_of(value) if isinstance(value, tuple) else (canonical(value),)
     if group not in table.groups:
         names = [" & ".join(map(str, one)) for one in table.groups]

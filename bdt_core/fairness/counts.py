@@ -123,11 +123,18 @@ class CountTable:
 
         return replace(self, facets=tuple(facets), groups=groups, **self.each_sum(summed))
 
-    def known(self) -> CountTable:
-        """Leave out rows with a missing facet, stratum, label or prediction."""
+    def known(self, *, in_strata: bool = False) -> CountTable:
+        """Leave out rows with a missing facet, label or prediction.
+
+        Parameters
+        ----------
+        in_strata : bool
+            Leave out those with a missing stratum too, as only what compares inside the strata needs it.
+        """
         keep = [np.array([None not in group for group in self.groups], dtype=bool)]
-        for name, levels in self._named_axes():
-            keep.append(np.array([name is None or one is not None for one in levels], dtype=bool))
+        for axis, (name, levels) in zip(_AXES[1:], self._named_axes(), strict=True):
+            may_be_missing = name is None or (axis == "strata" and not in_strata)
+            keep.append(np.array([may_be_missing or one is not None for one in levels], dtype=bool))
         if all(one.all() for one in keep):
             return self
         known: dict[str, Any] = {

@@ -15,7 +15,7 @@ import pandas as pd
 from bdt_core.errors import DataError, SpecError, did_you_mean
 from bdt_core.fairness.coding import Threshold, Value, values_of
 from bdt_core.fairness.composite_score import bias_score
-from bdt_core.fairness.confusion import Positive
+from bdt_core.fairness.confusion import Positive, refuse_absent
 from bdt_core.fairness.counting import MAX_CELLS, count_rows
 from bdt_core.fairness.counts import CountTable, Group
 from bdt_core.fairness.drawn_rows import draw_rows
@@ -187,7 +187,10 @@ def compare_groups(
     ------
     SpecError
         `groups.reference` names no group of any grouping.
+    DataError
+        No row has the favourable value.
     """
+    _check_favourable(counts)
     spec = counts.spec.model_copy(update={"significance": settings})
     _check_reference(counts)
     rows = _rows_to_measure(source, counts.tables, spec)
@@ -237,6 +240,23 @@ def favourable_values(spec: AuditSpec) -> tuple[Positive, Positive]:
     return cuts.get(label or "", value), cuts.get(prediction or "", value)
 
 
+def _check_favourable(counts: GroupCounts) -> None:
+    spec = counts.spec
+    of_groups, of_bias = spec.groups.positive is not None, spec.bias_variable.positive is not None
+    key = "bias_variable.positive" if of_bias and not of_groups else "groups.positive"
+    label, prediction = (
+        f"groups.thresholds.{name}" if name in spec.groups.thresholds else key for name in spec.group_columns()
+    )
+    for table in counts.tables:
+        if not (of_groups or of_bias) and _are_zero_or_one(table):
+            continue  # the values of such columns are known, whether rows have both or not
+        refuse_absent(table, *favourable_values(spec), (label, prediction))
+
+
+def _are_zero_or_one(table: CountTable) -> bool:
+    return {*table.labels, *table.predictions} <= {0, 1, None}
+
+
 def _rows_to_measure(
     source: pd.DataFrame | SourceBlocks | None, tables: Sequence[CountTable], spec: AuditSpec
 ) -> MeasuredRows | None:
@@ -252,7 +272,7 @@ def _rows_to_measure(
         return MeasuredRows(blocks, large)
     if not large:
         return MeasuredRows(blocks, large, in_one_frame(source), features)
-    named = [(*one.facets, one.label, one.prediction, one.stratum, *features) for one in tables]
+    named = [(*one.facets, one.label, one.prediction, *features) for one in tables]
     names = [name for several in named for name in several if name is not None]
     similar, rows = draw_rows(blocks, names, min(FLIP_ROWS, spec.large_rows))
     return MeasuredRows(blocks, large, similar, features, Drawn(len(similar), rows))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import repeat
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bdt_core.errors import SpecError
-from bdt_core.fairness.coding import Threshold, Value, canonical, values_of
+from bdt_core.fairness.coding import Threshold, Value, canonical, is_same, values_of
 from bdt_core.fairness.confusion import Floats
 from bdt_core.fairness.counts import CountTable, Group
 from bdt_core.fairness.metric_results import group_name
@@ -42,6 +43,10 @@ def facet_contrasts(table: CountTable, facet_values: FacetValues | None) -> Face
         wanted = [values_of(one) if isinstance(one, tuple) else (canonical(one),) for one in facet_values]
     if not wanted or any(len(group) != len(table.facets) for group in wanted):
         raise SpecError(f"facet_values must name one value for each of: {', '.join(table.facets)}.")
-    members = np.array([[group in wanted for group in table.groups]], dtype=np.float64)
+    members = np.array([[any(map(_is_group, repeat(one), wanted)) for one in table.groups]], dtype=np.float64)
     name = wanted[0] if len(wanted) == 1 else (", ".join(group_name(group) for group in wanted),)
     return FacetContrasts((name,), members)
+
+
+def _is_group(group: Group, wanted: Group) -> bool:
+    return all(map(is_same, group, wanted))

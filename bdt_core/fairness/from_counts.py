@@ -136,9 +136,21 @@ def metrics_from_counts(
         reference=EVERYBODY_ELSE if at_reference is None else group_name(known.groups[at_reference]),
         rows=table.rows,
         missing=table.missing(),
+        rows_seen=known.rows,
+        rows_seen_with=_rows_seen_with(known),
         notes=tuple(notes(table, known, cells, contrasts, positive, positive_prediction, min_rows)),
         metrics=tuple(metrics),
     )
+
+
+def _rows_seen_with(known: CountTable) -> dict[str, int]:
+    """Of the rows that metrics see, those with a value of the columns that only some of them need."""
+    found = {}
+    if known.score is not None:
+        found[known.score] = known.rows - known.missing()[known.score]
+    if known.stratum is not None:
+        found[known.stratum] = known.known(in_strata=True).rows
+    return found
 
 
 def _reference(table: CountTable, reference: Value | tuple[Value, ...], cells: Cells) -> int | None:
@@ -318,7 +330,7 @@ def _disparity(
 ) -> Measured:
     if table.stratum is None:
         return nothing(len(contrasts.values), "no group column was named to compare within")
-    outcomes = outcomes_by_stratum(table, good, outcome, weighted=True)
+    outcomes = outcomes_by_stratum(table.known(in_strata=True), good, outcome, weighted=True)
     d = contrasts.of_d(outcomes)
     return conditional_disparity(d, outcomes.sum(axis=0) - d, alpha)
 

@@ -12,7 +12,7 @@ import pandas as pd
 from bdt_core.errors import DataError, SpecError
 from bdt_core.fairness.area_under_curve import ScoreCounts, auc_by_group, count_scores
 from bdt_core.fairness.coding import Threshold, Value, code_column, column
-from bdt_core.fairness.confusion import Positive, favourable
+from bdt_core.fairness.confusion import Positive, favourable, refuse_absent
 from bdt_core.fairness.counting import code_groups, count_rows
 from bdt_core.fairness.counts import CountTable, Group
 from bdt_core.fairness.facet_contrasts import FacetValues, facet_contrasts
@@ -88,7 +88,8 @@ def bias_metrics(
     Raises
     ------
     DataError, SpecError
-        A column or a setting that cannot be used. Data that leave a metric undefined raise nothing.
+        A column or a setting that cannot be used, such as a favourable value that no row has. Data that leave a metric
+        undefined raise nothing.
 
     Examples
     --------
@@ -110,6 +111,10 @@ def bias_metrics(
         weight=weight,
         thresholds=thresholds,
     )
+    if positive_prediction is None:
+        refuse_absent(table, positive, positive, ("positive", "positive"))
+    else:
+        refuse_absent(table, positive, positive_prediction, ("positive", "positive_prediction"))
     rows = MeasuredRows(in_blocks(frame), similar=frame if features else None, features=tuple(features or ()))
     from_rows = rows.measured(
         table,
@@ -234,7 +239,7 @@ def _flip_tests(
     assert table.prediction is not None
     prediction = code_column(frame, table.prediction, thresholds.get(table.prediction))
     known = np.ones(len(frame), dtype=bool)
-    for name in (*table.facets, table.label, table.prediction, table.stratum):
+    for name in (*table.facets, table.label, table.prediction):
         if name is not None:
             known &= column(frame, name).notna().to_numpy()
     predicted = favourable(prediction.levels, positive)[prediction.codes][known]

@@ -13,7 +13,7 @@ from bdt_core.errors import SpecError, did_you_mean
 from bdt_core.fairness.coding import Level
 from bdt_core.fairness.counts import Group
 from bdt_core.inference import adjust_p_values
-from bdt_core.metrics import full_names
+from bdt_core.metrics import CLARIFY, CRITERIA, SCORES, full_names, plain_name
 from bdt_core.result import Result
 
 Kind = Literal["rate", "clarify", "difference", "ratio", "range"]
@@ -129,7 +129,12 @@ class BiasMetrics(Result):
     rows : int
         Rows given.
     missing : dict of str to int
-        Rows without a value per column. They are in no metric.
+        Rows without a value per column. They are in no metric; without a score or a value of `group`, in none that
+        needs it.
+    rows_seen : int
+        Rows with a facet, a label and a prediction, as far as there are such columns: those in the metrics.
+    rows_seen_with : dict of str to int
+        Of these, those with a value of `score`, and of `group`.
     notes : tuple of str
         What a reader must know to use the numbers.
     metrics : tuple of Metric
@@ -155,6 +160,8 @@ class BiasMetrics(Result):
     reference: str
     rows: int
     missing: dict[str, int]
+    rows_seen: int
+    rows_seen_with: dict[str, int]
     notes: tuple[str, ...]
     metrics: tuple[Metric, ...]
 
@@ -162,6 +169,24 @@ class BiasMetrics(Result):
     def facet(self) -> str:
         """Name of the facet, or of all of them."""
         return " & ".join(self.facets)
+
+    def unseen(self, metric: str) -> tuple[int, tuple[str, ...]]:
+        """How many rows a metric did not see, and the columns that it needs and that are missing in some rows.
+
+        Parameters
+        ----------
+        metric : str
+            Named as in the results.
+        """
+        only = self.group if metric in CLARIFY and CLARIFY[metric].within_strata else None
+        if metric in SCORES and SCORES[metric].of is None:
+            only = self.score
+        criterion = CRITERIA.get(plain_name(metric))
+        if criterion is not None and criterion.over_mean_score:
+            only = self.score
+        needed = [one for one in (*self.facets, self.label, self.prediction, only) if one is not None]
+        seen = self.rows_seen if only is None else self.rows_seen_with[only]
+        return self.rows - seen, tuple(one for one in dict.fromkeys(needed) if self.missing[one])
 
     def __getitem__(self, name: str) -> Metric:
         wanted = full_names().get(name.lower(), name)

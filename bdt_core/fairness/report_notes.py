@@ -40,7 +40,9 @@ def notes(
     """
     left_out = table.rows - known.rows
     if left_out:
-        yield f"{left_out} of {table.rows} rows lack a facet, a group, a label or a prediction and are in no metric."
+        yield f"{left_out} of {table.rows} rows lack a facet, a label or a prediction and are in no metric."
+    if without := known.rows - known.known(in_strata=True).rows:
+        yield f'{without} of the other rows lack a value of "{table.stratum}": CDDL and CDDPL alone are without them.'
     if table.label in table.facets or table.prediction in table.facets:
         yield "The facet is also the label or the prediction: metrics compare a column with itself."
     if len(known.groups) == 1:

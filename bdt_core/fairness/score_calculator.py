@@ -17,6 +17,7 @@ from bdt_core.fairness.score_parts import (
     check_weights,
     composed,
     factors,
+    impact_of,
     noise_of,
     part_of,
     with_interval,
@@ -103,6 +104,10 @@ def bias_score_from_rates(
     warnings = [*worse_than_chance(given, names), *_impossible(given, names)]
     parts = tuple(part_of(name, given[name], names, None) for name in PARTS)
     plain = composed(parts, used, given["selection_rate"], names, warnings)
+    if size == 2:  # who gives rates by hand says which group is A
+        of_a, of_b = given["selection_rate"].tolist()
+        ratio, adverse_impact = impact_of(of_b, of_a)
+        plain = replace(plain, disparate_impact_ratio=ratio, adverse_impact=adverse_impact)
     if rows is None:
         return plain
     return _with_interval(plain, given, _row_counts(rows, size), alpha=alpha, random_state=random_state)

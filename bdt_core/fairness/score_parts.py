@@ -78,7 +78,8 @@ class BiasScore(Result):
         DPD: range of selection rates. EOD: mean of the ranges of true and false positive rates. CD: range of mean
         scores; None without a score.
     disparate_impact_ratio : float or None
-        Selection rate of B over A; with more groups, smallest over largest. Infinite when only A has none.
+        Lowest selection rate over the highest; of two groups by hand, B over A, which is infinite when only A has
+        none. None when nobody has a positive prediction.
     adverse_impact : bool or None
         Whether that ratio is below 4/5.
     weights : tuple of float
@@ -161,10 +162,12 @@ def composed(
     names: tuple[str, ...],
     warnings: Sequence[str],
 ) -> BiasScore:
-    """The score of its parts, without interval and noise floor."""
+    """The score of its parts, without interval and noise floor.
+
+    Its disparate impact ratio is the lowest selection rate over the highest: how groups are called does not enter.
+    """
     score = sum(factor * part.value for factor, part in zip(factors(weights), parts, strict=False))
-    over, under = (selection[1], selection[0]) if selection.size == 2 else (selection.min(), selection.max())
-    ratio = float(over / under) if under else (math.inf if over else None)
+    ratio, adverse_impact = impact_of(selection.min(), selection.max())
     return BiasScore(
         score=score,
         severity=severity_of(score),
@@ -179,13 +182,26 @@ def composed(
         equalized_odds_difference=0.5 * (parts[1].value + parts[2].value),
         calibration_difference=parts[3].value if len(parts) > 3 else None,
         disparate_impact_ratio=ratio,
-        adverse_impact=None if ratio is None else bool(5.0 * over < 4.0 * under - 1e-12),
+        adverse_impact=adverse_impact,
         weights=weights,
         parts=parts,
         groups=names,
         excluded=(),
         warnings=tuple(warnings),
     )
+
+
+def impact_of(over: float, under: float) -> tuple[float | None, bool | None]:
+    """The ratio of two selection rates, and whether it is below 4/5; None of both when both rates are 0.
+
+    Examples
+    --------
+    >>> impact_of(0.48, 0.6), impact_of(0.3, 0.6), impact_of(0.4, 0.0)
+    ((0.8, False), (0.5, True), (inf, False))
+    """
+    if not under:
+        return (math.inf, False) if over else (None, None)
+    return float(over / under), bool(5.0 * over < 4.0 * under - 1e-12)
 
 
 def with_interval(plain: BiasScore, limits: tuple[float, float], noise: Floats, alpha: float) -> BiasScore:

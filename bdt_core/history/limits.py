@@ -21,6 +21,7 @@ from bdt_core.metrics import CLARIFY, CRITERIA, GATE_METRICS, RATES, Favourable,
 from bdt_core.result import Result
 from bdt_core.spec import AlertSeverity, AuditSpec, MetricLimit
 from bdt_core.verdict import Verdict, check_name
+from bdt_core.verdict.groups import both_ways
 from bdt_core.verdict.judge import Evidence, Judgement, Tolerated, judge, why
 
 Floats = NDArray[np.float64]
@@ -127,7 +128,8 @@ def tolerated(metric: str, counted: Counted, spec: AuditSpec) -> tuple[float | N
             continue
         if difference.against_all_others and counted.reference is not None and len(counted.groups) > 2:
             continue
-        low, high = limit.min, limit.max
+        both = both_ways(limit)
+        low, high = both.min, both.max
         if difference.is_range:
             low, high = None if high is None else -high, high
         elif difference.sign < 0:
@@ -175,6 +177,7 @@ def _judge(
 ) -> LimitOverTime:
     if counted is None:
         return _untestable(limit, spec, "no batch counts these groups", ())
+    limit = both_ways(limit)
     label, prediction = spec.group_columns()
     if any(RATES[one].needs_label and label is None for one in difference.rates):
         return _untestable(limit, spec, "it needs a label", ())

@@ -59,6 +59,8 @@ class MetricLimitResult(Result):
     groups_judged : int
     left_out : tuple of str
         Groups with too few rows to be judged.
+    rows_seen, rows_unseen : int
+        Rows with all values that the metric needs, and those that lack one: they are in no group.
     """
 
     kind: Literal["metric"]
@@ -82,6 +84,8 @@ class MetricLimitResult(Result):
     severity: AlertSeverity | None
     groups_judged: int
     left_out: tuple[str, ...]
+    rows_seen: int
+    rows_unseen: int
 
 
 def judge_metric(limit: MetricLimit, metrics: GroupMetrics, scores: GroupScores | None = None) -> MetricLimitResult:
@@ -111,12 +115,12 @@ def judge_metric(limit: MetricLimit, metrics: GroupMetrics, scores: GroupScores 
         raise SpecError(f"{words.capital(problem)}.")
     facet = _facet(limit, metrics)
     metric = _metric(limit, facet, scores)
-    limit = _both_ways(limit)
+    limit = both_ways(limit)
     known, left_out = _evidence(metric, facet, metrics.spec.significance.min_rows)
     if not known:
         reason = next((one for one in metric.undefined_reason if one), "no group has enough rows")
-        told = f"{_told(limit, metrics.spec)} is not testable: {reason}."
-        return _result(limit, metrics, metric, None, told, 0, left_out)
+        sentence = f"{_told(limit, metrics.spec)} is not testable: {reason}.{_of_rows(metric, facet)}"
+        return _result(limit, metrics, metric, facet, None, sentence, 0, left_out)
     judged = judge(known, tolerated_by(limit))
     sentence = _sentence(limit, metric, judged, facet, metrics.spec)
     if left_out:
@@ -125,14 +129,31 @@ def judge_metric(limit: MetricLimit, metrics: GroupMetrics, scores: GroupScores 
     undefined = _undefined(metric, left_out)
     if undefined:
         sentence += f" Undefined for: {', '.join(undefined[:_NAMED])}{', ...' if len(undefined) > _NAMED else ''}."
+    sentence += _of_rows(metric, facet)
     # A range has one value, of all groups that are not left out.
     groups = len(known) if judged.decides.of is not None else sum(n > 0 for n in facet.rows) - len(left_out)
-    return _result(limit, metrics, metric, judged, sentence, groups, left_out)
+    return _result(limit, metrics, metric, facet, judged, sentence, groups, left_out)
 
 
 def tolerated_by(limit: MetricLimit) -> Tolerated:
     """The values that a limit on a metric tolerates."""
     return Tolerated(limit.min, limit.max, limit.rule)
+
+
+def both_ways(limit: MetricLimit) -> MetricLimit:
+    """The limit with both its ends: a largest signed difference alone is meant in either direction.
+
+    Which group is the reference must not decide.
+
+    Examples
+    --------
+    >>> limits = [MetricLimit(metric=one, facet="sex", max=0.1) for one in ("DPL", "demographic_parity_difference")]
+    >>> [both_ways(one).min for one in limits]
+    [-0.1, None]
+    """
+    if limit.min is None and limit.max is not None and is_both_ways(limit):
+        return limit.model_copy(update={"min": -limit.max})
+    return limit
 
 
 def check_name(limit: MetricLimit) -> str:
@@ -186,13 +207,6 @@ def _metric(limit: MetricLimit, facet: FacetMetrics, scores: GroupScores | None)
     return Metric(name, "range", ((),), (None,), (None,), (None,), (reason,), (0.0,), (0.0,))
 
 
-def _both_ways(limit: MetricLimit) -> MetricLimit:
-    """A largest difference alone is meant in either direction: which group is the reference must not decide."""
-    if limit.min is None and limit.max is not None and is_both_ways(limit):
-        return limit.model_copy(update={"min": -limit.max})
-    return limit
-
-
 def _score(limit: MetricLimit, scores: GroupScores | None) -> Metric:
     found = [one.score for one in (scores.scores if scores else ()) if one.facets == limit.facets]
     if not found:
@@ -235,6 +249,7 @@ def _result(
     limit: MetricLimit,
     metrics: GroupMetrics,
     metric: Metric,
+    facet: FacetMetrics,
     judged: Judgement[str | None] | None,
     sentence: str,
     groups: int,
@@ -243,6 +258,7 @@ def _result(
     alpha = metrics.spec.significance.alpha
     verdict: Verdict = judged.verdict if judged else "not_testable"
     one = judged.decides if judged else None
+    unseen, _ = facet.metrics.unseen(metric.name)
     return MetricLimitResult(
         kind="metric",
         check=check_name(limit),
@@ -265,6 +281,8 @@ def _result(
         severity=judged.severity if judged else None,
         groups_judged=groups,
         left_out=left_out,
+        rows_seen=facet.metrics.rows - unseen,
+        rows_unseen=unseen,
     )
 
 
@@ -285,6 +303,16 @@ def _sentence(
     if visible is None:
         return told
     return told + would_have_shown(f"a {'ratio' if is_ratio(metric.name) else 'value'} of {words.number(visible)}")
+
+
+def _of_rows(metric: Metric, facet: FacetMetrics) -> str:
+    """How many rows the limit saw, where it did not see all."""
+    unseen, columns = facet.metrics.unseen(metric.name)
+    if not unseen:
+        return ""
+    seen = words.count(facet.metrics.rows - unseen)
+    were = "was" if unseen == 1 else "were"
+    return f" Judged on {seen} rows; {words.count(unseen)} without a value of {' or '.join(columns)} {were} not seen."
 
 
 def _visible(metric: Metric, one: Evidence[str | None], alpha: float) -> float | None:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bdt_core.fairness import bias_metrics
+from bdt_core.fairness import bias_metrics, count_rows, metrics_from_counts
 
 N = 600
 
@@ -54,7 +54,8 @@ def test_a_facet_with_one_value(frame):
 
 
 def test_nobody_positive(frame):
-    result = explained(audit(frame.assign(y=0, p=0)))
+    table = count_rows(frame.assign(y=0, p=0), "g", label="y", prediction="p", stratum="h", score="s")
+    result = explained(metrics_from_counts(table))
     assert result["selection_rate"]["a"].estimate == 0
     assert result["tpr"]["a"].undefined_reason == "nobody with a positive label"
     assert result["DI"]["a"].estimate is None
@@ -117,8 +118,9 @@ def test_missing_values_everywhere(frame):
         holes.loc[rng.random(N) < 0.2, name] = None
     result = explained(audit(holes))
     assert result.missing == holes.isna().sum().to_dict()
-    complete = holes.dropna(subset=["g", "y", "p", "h"])
+    complete = holes.dropna(subset=["g", "y", "p"])
     assert result["CI"]["a"].n == len(complete)
+    assert result["CDDL"]["a"].n == (complete.g[complete.h.notna()] == "a").sum()
     assert result["auc"]["a"].n == (complete.g[complete.s.notna()] == "a").sum()
 
 
@@ -165,7 +167,6 @@ def test_a_group_without_weight(frame):
         {"prediction": "y"},
         {"facet": "p"},
         {"facet": ["g", "h", "y"]},
-        {"positive": "yes"},
         {"positive": [0, 1]},
         {"facet_values": "nobody", "features": ["s"]},
         {"alpha": 1e-9},

@@ -7,13 +7,15 @@ import pytest
 import statsmodels.api as sm
 from scipy import stats
 
+from bdt_core.fairness.declared_groups import compare_groups
 from bdt_core.history import difference_finding, drift_finding, follow, volume_finding
 from bdt_core.history.change import drifts_of, trend_of
 from bdt_core.history.counted import Pair
 from bdt_core.history.limits import difference_of
 from bdt_core.inference import newcombe_interval
+from bdt_core.verdict import judge_metric
 from bdt_core.verdict.words import severest, severity_by_ratio
-from tests.core.history.made_batches import days, history_spec
+from tests.core.history.made_batches import counted, days, history_spec
 
 EQUAL = {"f": (150, 50, 100, 200), "m": (300, 100, 200, 400)}
 WORSE = {"f": (150, 100, 100, 150), "m": (300, 100, 200, 400)}  # twice as many are wrongly called positive
@@ -164,7 +166,7 @@ def test_a_limit_broken_once_stays_broken_and_says_so() -> None:
 
 
 def test_clarify_differences_have_their_own_sign() -> None:
-    spec = history_spec(gate=[{"metric": "DPPL", "facet": "sex", "max": 0.5}])
+    spec = history_spec(gate=[{"metric": "DPPL", "facet": "sex", "min": -1.0, "max": 0.5}])
     (limit,) = follow(days(spec, [WORSE] * 5), spec).limits
     assert limit.group == "m against everybody else"  # DPPL = a - d: above 0 when d has fewer positive predictions
     assert limit.value == pytest.approx(0.1)
@@ -181,6 +183,23 @@ def test_clarify_differences_count_the_outcome_that_people_want() -> None:
         "fail",
     )
     assert (recall.group, recall.value, recall.verdict) == ("f against everybody else", pytest.approx(0.2), "fail")
+
+
+@pytest.mark.parametrize(("least", "verdict"), [(None, "fail"), (-0.5, "pass")])
+def test_a_largest_difference_alone_holds_in_both_directions_as_in_the_gate(least: float | None, verdict: str) -> None:
+    """Which group is the reference must not decide."""
+    lower = {"f": (150, 25, 100, 225), "m": (300, 200, 200, 300)}  # false positive rates of .1 and .4
+    spec = history_spec(gate=[{"metric": "false_positive_rate_difference", "facet": "sex", "min": least, "max": 0.1}])
+    history = follow(days(spec, [lower] * 40), spec)
+    (limit,) = history.limits
+    assert limit.value == pytest.approx(-0.3)
+    assert limit.verdict == verdict, limit.sentence
+    assert difference_finding(history).broken == (verdict == "fail")
+    at_once = compare_groups(counted(spec, {one: [40 * n for n in cells] for one, cells in lower.items()}),
+                             spec.significance)  # fmt: skip
+    gate = judge_metric(spec.gate[0], at_once)
+    assert gate.verdict == verdict
+    assert (limit.minimum, limit.maximum) == (gate.minimum, gate.maximum)
 
 
 def test_a_range_holds_all_groups_against_one_another() -> None:

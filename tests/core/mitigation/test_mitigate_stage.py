@@ -47,7 +47,7 @@ def limit(metric="equal_opportunity_difference", facet="race", maximum=0.1, mini
         kind="metric", check=f"{metric} by {facet}", metric=metric, facet=facet, group=None, minimum=minimum,
         maximum=maximum, rule="interval", verdict=verdict, blocks=True, inconclusive="warn", sentence="", value=0.35,
         low=0.2, high=0.5, confidence=0.95, p_value=None, smallest_visible=None, severity=None, groups_judged=4,
-        left_out=(),
+        left_out=(), rows_seen=6172, rows_unseen=0,
     )  # fmt: skip
 
 

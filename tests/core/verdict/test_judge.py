@@ -126,6 +126,7 @@ def kinds() -> dict[str, Kind]:
             minimum=-MOST if turned else None, maximum=None if turned else MOST, rule="interval", verdict="fail",
             blocks=True, inconclusive="warn", sentence="", value=None, low=None, high=None, confidence=0.95,
             p_value=None, smallest_visible=None, severity=None, groups_judged=2, left_out=(),
+            rows_seen=2000, rows_unseen=0,
         )  # fmt: skip
         kept = recommend(found, [limit])[0].keeps_limit
         return {"yes": "pass", "no": "fail", "cannot tell": "inconclusive"}[str(kept)]
