@@ -247,6 +247,8 @@ def metric_limit(**changes: Any) -> dict[str, Any]:
         "smallest_visible": 0.6914,
         "severity": "high",
         "groups_judged": 3,
+        "rows_seen": 7214,
+        "rows_unseen": 0,
         "left_out": ["Native American"],
         **changes,
     }
