@@ -14,6 +14,9 @@ from typing import Any, Generic, Literal, Protocol, TypeVar
 from bdt_core.words import Unit, capital
 
 Better = Literal["lower", "higher"]
+Favourable = Literal["positive", "negative"]
+"""The prediction (and the label) that people want: granted is positive, refused negative."""
+Turned = Literal["same", "sign", "other"]
 Shown = Literal["prediction", "label"]
 Change = Callable[[Any], Any]
 
@@ -161,6 +164,9 @@ class Criterion:
         From that proportion to what is compared, where it is not the proportion itself.
     over_mean_score : bool
         Whether it is divided by the group's mean score.
+    of_favourable : bool
+        Whether outcomes that people want are compared, be they positive or negative. Then it is a ratio only: the
+        difference is that of the other outcome, and so is the test.
     """
 
     name: str
@@ -169,6 +175,12 @@ class Criterion:
     of: tuple[Proportion, ...]
     change: Change = _itself
     over_mean_score: bool = False
+    of_favourable: bool = False
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Names of what is made of it."""
+        return (f"{self.name}_ratio",) if self.of_favourable else (f"{self.name}_difference", f"{self.name}_ratio")
 
     @property
     def rates(self) -> tuple[str, ...]:
@@ -214,6 +226,9 @@ class ClarifyMetric:
         The rate in which d and a are compared, where it is a rate.
     of_d : int
         Sign of d's rate where the metric is the difference of it: 1 for d - a, -1 for a - d; else 0.
+    turned : {"same", "sign", "other"}
+        What becomes of it where a negative prediction or label is the favourable one: nothing, its sign changes, or it
+        is another number.
     within_strata : bool
         Whether it compares inside the strata: then a row without one is not in it.
     """
@@ -230,6 +245,7 @@ class ClarifyMetric:
     is_ratio: bool = False
     rate: str | None = None
     of_d: int = 0
+    turned: Turned = "other"
     within_strata: bool = False
 
     @property
@@ -325,6 +341,7 @@ def _distance(name: str, long_name: str, distance: str, title: str) -> ClarifyMe
         stage="pre_training",
         means="distance between the label distributions of d and a; it has no direction",
         signed=False,
+        turned="same",
     )
 
 
@@ -401,6 +418,13 @@ METRICS: dict[str, RateMetric | ScoreMetric | Criterion | ClarifyMetric] = {
             name="demographic_parity", words="Demographic parity", asks="equal selection rates", of=(_SELECTION_RATE,)
         ),
         Criterion(
+            name="four_fifths",
+            words="Four-fifths rule",
+            asks="equal shares of favourable predictions, lowest over highest",
+            of=(_SELECTION_RATE,),
+            of_favourable=True,
+        ),
+        Criterion(
             name="equal_opportunity",
             words="Equal opportunity",
             asks="equal true positive rates",
@@ -447,6 +471,7 @@ METRICS: dict[str, RateMetric | ScoreMetric | Criterion | ClarifyMetric] = {
             title="Class Imbalance",
             stage="pre_training",
             means="above 0: d is the smaller part of the rows",
+            turned="same",
         ),
         ClarifyMetric(
             name="DPL",
@@ -459,6 +484,7 @@ METRICS: dict[str, RateMetric | ScoreMetric | Criterion | ClarifyMetric] = {
             worse=1,
             rate="prevalence",
             of_d=-1,
+            turned="sign",
         ),
         _distance("KL", "kullback_leibler_divergence", "Kullback-Leibler divergence", "Kullback-Leibler Divergence"),
         _distance("JS", "jensen_shannon_divergence", "Jensen-Shannon divergence", "Jensen-Shannon Divergence"),
@@ -474,6 +500,7 @@ METRICS: dict[str, RateMetric | ScoreMetric | Criterion | ClarifyMetric] = {
             stage="pre_training",
             means="above 0: within the strata, d has more of the unfavourable labels than of the others",
             worse=1,
+            turned="sign",
             within_strata=True,
         ),
         ClarifyMetric(
@@ -487,12 +514,13 @@ METRICS: dict[str, RateMetric | ScoreMetric | Criterion | ClarifyMetric] = {
             worse=1,
             rate="selection_rate",
             of_d=-1,
+            turned="sign",
         ),
         ClarifyMetric(
             name="DI",
             long_name="disparate_impact",
             words="Disparate impact",
-            how="group over others",
+            how="group over all others",
             title="Disparate Impact",
             stage="post_training",
             means="below 1: d gets a favourable prediction less often; below 0.8 breaks the 4/5 rule",
@@ -579,6 +607,7 @@ METRICS: dict[str, RateMetric | ScoreMetric | Criterion | ClarifyMetric] = {
             worse=1,
             rate="accuracy",
             of_d=-1,
+            turned="same",
         ),
         ClarifyMetric(
             name="CDDPL",
@@ -589,6 +618,7 @@ METRICS: dict[str, RateMetric | ScoreMetric | Criterion | ClarifyMetric] = {
             stage="post_training",
             means="above 0: within the strata, d has more of the unfavourable predictions",
             worse=1,
+            turned="sign",
             within_strata=True,
         ),
         ClarifyMetric(
@@ -610,6 +640,7 @@ METRICS: dict[str, RateMetric | ScoreMetric | Criterion | ClarifyMetric] = {
             stage="post_training",
             means="above 0: d is predicted unfavourable where similar rows of a are predicted favourable",
             worse=1,
+            turned="sign",
         ),
         ClarifyMetric(
             name="GE",
@@ -671,9 +702,10 @@ class _Choices(Mapping[str, str]):
 
 
 def _choices() -> dict[str, str]:
-    compared = (*in_order_of_results(), *RATES)
+    ranges = [kind for name in in_order_of_results() for kind in CRITERIA[name].kinds]
     return {
-        **{f"{name}_{kind}": f"{name}_{kind}" for name in compared for kind in ("difference", "ratio")},
+        **{name: name for name in ranges},
+        **{f"{name}_{kind}": f"{name}_{kind}" for name in RATES for kind in ("difference", "ratio")},
         **{name: name for name in GROUP_METRICS},
         **{metric.long_name: metric.name for metric in CLARIFY.values()},
         **{name: name for name in CLARIFY},
@@ -757,3 +789,91 @@ def is_ratio(metric: str) -> bool:
 def is_signed(metric: str) -> bool:
     """Whether one of Clarify's metrics, named as in the results, has two directions."""
     return metric in CLARIFY and CLARIFY[metric].signed
+
+
+def depends_on_favourable(metric: str, *, both_ways: bool = False) -> bool:
+    """Whether a metric, named as in the results, is read or counted by which prediction people want.
+
+    Parameters
+    ----------
+    metric : str
+    both_ways : bool
+        Whether it is limited in both directions: then a difference that only changes its sign is not.
+
+    Examples
+    --------
+    >>> [depends_on_favourable(one) for one in ("DI", "DPPL", "selection_rate_ratio", "four_fifths_ratio")]
+    [True, True, True, True]
+    >>> [depends_on_favourable(one) for one in ("AD", "false_positive_rate", "demographic_parity_ratio")]
+    [False, False, False]
+    >>> depends_on_favourable("DPPL", both_ways=True), depends_on_favourable("DI", both_ways=True)
+    (False, True)
+    """
+    entry = METRICS.get(plain_name(metric))
+    if isinstance(entry, ClarifyMetric):
+        return entry.turned == "other" or (entry.turned == "sign" and not both_ways)
+    if isinstance(entry, RateMetric):
+        return entry.better is None and not both_ways
+    return isinstance(entry, Criterion) and entry.of_favourable
+
+
+def better_side(metric: str, favourable: Favourable | None) -> Better | None:
+    """Which values of a metric, named as in the results, are better for the group they are of, or for all.
+
+    Parameters
+    ----------
+    metric : str
+    favourable : {"positive", "negative"} or None
+
+    Returns
+    -------
+    {"lower", "higher"} or None
+        None where neither is, as for class imbalance, or where nobody said which prediction people want.
+
+    Examples
+    --------
+    >>> better_side("DI", "negative"), better_side("DPPL", "positive"), better_side("false_positive_rate_ratio", None)
+    ('higher', 'lower', 'lower')
+    >>> [better_side("selection_rate_difference", one) for one in ("positive", "negative", None)]
+    ['higher', 'lower', None]
+    """
+    if metric == BIAS_SCORE:
+        return "lower"
+    entry = METRICS.get(plain_name(metric))
+    if isinstance(entry, ClarifyMetric):
+        if entry.worse:
+            return "lower" if entry.worse > 0 else "higher"
+        return None if entry.signed else "lower"  # a distance
+    if isinstance(entry, RateMetric):
+        wanted: dict[Favourable | None, Better | None] = {"positive": "higher", "negative": "lower"}
+        return entry.better or wanted.get(favourable)
+    if isinstance(entry, Criterion):
+        return "higher" if is_ratio(metric) else "lower"
+    return None
+
+
+def rate_compared(metric: ClarifyMetric, favourable: Favourable | None) -> tuple[str | None, int]:
+    """The rate of positive outcomes of which one of Clarify's metrics is the difference, and the sign of d's rate.
+
+    Clarify's metrics count favourable outcomes: where those are the negative ones, its recall is our true negative
+    rate, and a share of favourable predictions is one less the selection rate.
+
+    Examples
+    --------
+    >>> rate_compared(CLARIFY["DPPL"], "negative"), rate_compared(CLARIFY["RD"], "negative")
+    (('selection_rate', 1), ('true_negative_rate', -1))
+    """
+    if favourable != "negative":
+        return metric.rate, metric.of_d
+    if metric.turned == "other":
+        return _OTHER_OUTCOME.get(metric.rate or ""), metric.of_d
+    return metric.rate, -metric.of_d if metric.turned == "sign" else metric.of_d
+
+
+_OTHER_OUTCOME = {
+    "true_positive_rate": "true_negative_rate",
+    "true_negative_rate": "true_positive_rate",
+    "positive_predictive_value": "negative_predictive_value",
+    "negative_predictive_value": "positive_predictive_value",
+}
+"""What a rate is where the other outcome is called positive."""

@@ -104,6 +104,10 @@ class Cells:
     def __getitem__(self, which: Any) -> Cells:
         return self._each(lambda one: one[which])
 
+    def turned(self) -> Cells:
+        """The same rows, with the other label and prediction called positive."""
+        return self._each(lambda one: Confusion(tp=one.tn, fp=one.fn, fn=one.fp, tn=one.tp))
+
     def _each(self, change: Any) -> Cells:
         rows = change(self.rows)
         return Cells(rows, change(self.weights), change(self.squares)) if self.weighted else Cells(rows, rows, rows)

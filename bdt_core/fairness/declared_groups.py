@@ -323,6 +323,7 @@ def _metrics(table: CountTable, spec: AuditSpec, measured_rows: MeasuredRows | N
         alpha=alpha,
         min_rows=spec.significance.min_rows,
         from_rows=from_rows,
+        favourable_outcome=spec.favourable_outcome or "positive",
     )
 
 

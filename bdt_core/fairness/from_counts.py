@@ -3,7 +3,9 @@ reference, ranges over groups."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import repeat
 from typing import Literal
 
@@ -31,6 +33,7 @@ from bdt_core.metrics import (
     RATES,
     SCORES,
     Criterion,
+    Favourable,
     Proportion,
     in_order_of_results,
     of_stage,
@@ -53,6 +56,7 @@ def metrics_from_counts(
     alpha: float = 0.05,
     min_rows: int = 30,
     from_rows: Mapping[str, Measured] | None = None,
+    favourable_outcome: Favourable = "positive",
 ) -> BiasMetrics:
     """Compute every metric from counts.
 
@@ -75,6 +79,9 @@ def metrics_from_counts(
         Groups with fewer rows, or fewer than 10 in a rate's denominator, are left out of ranges and named.
     from_rows : mapping of str to Measured, optional
         "auc" per group and "FT" per facet value, computed from the rows.
+    favourable_outcome : {"positive", "negative"}
+        Which label and prediction people want. Where it is the negative one, Clarify's metrics and the four-fifths
+        ratio count those; rates and criteria count positive ones in any case.
 
     Returns
     -------
@@ -104,11 +111,18 @@ def metrics_from_counts(
     contrasts = facet_contrasts(known, facet_values)
     at_reference = _reference(known, reference, cells)
     scores = score_moments(known)
+    good = favourable(known.labels, positive)
+    chosen = favourable(known.predictions, positive if positive_prediction is None else positive_prediction)
+    wanted = cells
+    if favourable_outcome == "negative":
+        good, chosen, wanted = ~good, ~chosen, cells.turned()
+        given = {name: _turned(one) if name == "FT" else one for name, one in given.items()}
+    of_favourable = _clarify_metrics(known, wanted, contrasts, good, chosen, distribution, alpha, given)
     metrics = [
         *_group_rates(known, cells, positive, alpha, given),
-        *_clarify_metrics(known, cells, contrasts, positive, positive_prediction, distribution, alpha, given),
+        *(of_favourable if wanted is cells else map(_in_our_words, of_favourable)),
         *_reference_metrics(known, cells, at_reference, alpha),
-        *_range_metrics(known, cells, None if scores is None else scores[0], alpha, min_rows),
+        *_range_metrics(known, cells, wanted, None if scores is None else scores[0], alpha, min_rows),
     ]
     return BiasMetrics(
         facets=table.facets,
@@ -187,17 +201,20 @@ def _clarify_metrics(
     table: CountTable,
     cells: Cells,
     contrasts: FacetContrasts,
-    positive: Positive,
-    positive_prediction: Positive | None,
+    good: NDArray[np.bool_],
+    chosen: NDArray[np.bool_],
     distribution: str,
     alpha: float,
     given: Mapping[str, Measured],
 ) -> list[Metric]:
-    """Clarify's metrics of each d against everybody else; `given` are those that were computed from the rows."""
+    """Clarify's metrics of each d against everybody else; `given` are those that were computed from the rows.
+
+    `good` and `chosen` are the favourable ones of the table's labels and predictions; what `cells` call positive is
+    favourable.
+    """
     d = cells if contrasts.members is None else cells.combined(contrasts.members)
     a = cells.total()[np.zeros(d.rows.n.size, dtype=np.intp)] - d
     size = len(contrasts.values)
-    good = favourable(table.labels, positive)
     out: dict[str, Measured] = {}
     if table.label is None:
         imbalance = pre_training_metrics(d, a, d.weights.n[:, None], a.weights.n[:, None], alpha)["CI"]
@@ -221,7 +238,6 @@ def _clarify_metrics(
                 rate = CLARIFY[name].rate
                 if rate is None or RATES[rate].needs_label:
                     out[name] = nothing(size, _NO_LABEL, d.rows.n)
-        chosen = favourable(table.predictions, positive if positive_prediction is None else positive_prediction)
         out["CDDPL"] = _disparity(table, contrasts, chosen, "prediction", alpha)
         out["FT"] = nothing(size, "no features were named for the flip test", d.rows.n)
     unknown = nothing(size, _NEEDS_ROWS, d.rows.n)
@@ -253,30 +269,36 @@ def _reference_metrics(table: CountTable, cells: Cells, reference: int | None, a
 
 
 def _range_metrics(
-    table: CountTable, cells: Cells, mean_score: Floats | None, alpha: float, min_rows: int
+    table: CountTable, cells: Cells, wanted: Cells, mean_score: Floats | None, alpha: float, min_rows: int
 ) -> list[Metric]:
     """The largest difference and the smallest ratio over all groups with enough rows, by every criterion.
 
-    `mean_score`, of shape (groups,), is NaN where undefined.
+    `mean_score`, of shape (groups,), is NaN where undefined; what `wanted` call positive is favourable.
     """
     criteria = [name for name in in_order_of_results() if not _lacks_for(table, CRITERIA[name], mean_score)]
-    found = ranges_over_groups(criteria, cells, mean_score, alpha, min_rows)
+    by_outcome = {
+        of_favourable: [name for name in criteria if CRITERIA[name].of_favourable == of_favourable]
+        for of_favourable in (False, True)
+    }
+    found = ranges_over_groups(by_outcome[False], cells, mean_score, alpha, min_rows)
+    found |= ranges_over_groups(by_outcome[True], wanted, mean_score, alpha, min_rows)
     if not found:
         return []
-    names = [f"{name}_{kind}" for name in found for kind in ("difference", "ratio")]
-    parts = [part for one in found.values() for part in (one.difference, one.ratio)]
-    estimate, low, high = np.array(parts).T[:, :, None]
+    parts_by_name = {
+        kind: (one, one.difference if kind.endswith("_difference") else one.ratio)
+        for name, one in found.items()
+        for kind in CRITERIA[name].kinds
+    }
+    names = list(parts_by_name)
+    estimate, low, high = np.array([part for _, part in parts_by_name.values()]).T[:, :, None]
     reasons_of = [
-        [one.reason or ("0 in every group" if np.isnan(part[0]) else None)]
-        for one in found.values()
-        for part in (one.difference, one.ratio)
+        [one.reason or ("0 in every group" if np.isnan(part[0]) else None)] for one, part in parts_by_name.values()
     ]
     n, events = (np.full_like(estimate, total.sum()) for total in (cells.rows.n, cells.rows.positives))
     results = measured_each(estimate, (low, high), reasons_of, n, events)
     tests = [
         (one.p_value, tuple(group for group, out in zip(table.groups, one.excluded.tolist(), strict=True) if out))
-        for one in found.values()
-        for _ in range(2)
+        for one, _ in parts_by_name.values()
     ]
     return _metrics("range", ((),), dict(zip(names, results, strict=True)), tests=tests)
 
@@ -284,6 +306,23 @@ def _range_metrics(
 def _lacks_for(table: CountTable, criterion: Criterion, mean_score: Floats | None) -> bool:
     """Whether something is missing that a criterion needs."""
     return (criterion.over_mean_score and mean_score is None) or any(_lacks(table, one) for one in criterion.of)
+
+
+def _turned(flips: Measured) -> Measured:
+    """The flip test where the other prediction is the favourable one."""
+    return flips._replace(estimate=-flips.estimate, low=-flips.high, high=-flips.low)
+
+
+def _in_our_words(metric: Metric) -> Metric:
+    """Reasons of a metric that was computed with negative outcomes called positive."""
+    swapped = {"positive": "negative", "negative": "positive"}
+    return replace(
+        metric,
+        undefined_reason=tuple(
+            one if one is None else re.sub(r"\b(positive|negative)", lambda word: swapped[word[1]], one)
+            for one in metric.undefined_reason
+        ),
+    )
 
 
 def _disparity(

@@ -17,7 +17,7 @@ from bdt_core.fairness.comparisons import FEWEST_IN_DENOMINATOR
 from bdt_core.history.counted import Counted
 from bdt_core.history.evidence import evidence
 from bdt_core.inference.sequential import SequentialComparison
-from bdt_core.metrics import CLARIFY, CRITERIA, GATE_METRICS, RATES
+from bdt_core.metrics import CLARIFY, CRITERIA, GATE_METRICS, RATES, Favourable, rate_compared
 from bdt_core.result import Result
 from bdt_core.spec import AlertSeverity, AuditSpec, MetricLimit
 from bdt_core.verdict import Verdict, check_name
@@ -96,8 +96,8 @@ class _Followed(NamedTuple):
     since: int | None
 
 
-def difference_of(metric: str) -> _Difference | None:
-    """What a metric of the gate compares; None when it is no difference of rates.
+def difference_of(metric: str, favourable: Favourable | None = None) -> _Difference | None:
+    """What a metric of the gate compares, by which prediction people want; None when it is no difference of rates.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def difference_of(metric: str) -> _Difference | None:
     """
     name = GATE_METRICS[metric]
     if name in CLARIFY:
-        rate, sign = CLARIFY[name].rate, CLARIFY[name].of_d
+        rate, sign = rate_compared(CLARIFY[name], favourable)
         return _Difference((rate,), sign, is_range=False, against_all_others=True) if rate and sign else None
     base = name.removesuffix("_difference")
     if base == name:
@@ -123,7 +123,7 @@ def tolerated(metric: str, counted: Counted, spec: AuditSpec) -> tuple[float | N
     for limit in spec.gate:
         if not isinstance(limit, MetricLimit) or limit.facets != counted.facets:
             continue
-        difference = difference_of(limit.metric)
+        difference = difference_of(limit.metric, spec.favourable_outcome)
         if difference is None or metric not in difference.rates:
             continue
         if difference.against_all_others and counted.reference is not None and len(counted.groups) > 2:
@@ -161,7 +161,7 @@ def judge_limits(
     for limit in spec.gate:
         if not isinstance(limit, MetricLimit):
             continue
-        difference = difference_of(limit.metric)
+        difference = difference_of(limit.metric, spec.favourable_outcome)
         if difference is None:
             others.append(check_name(limit))
         else:

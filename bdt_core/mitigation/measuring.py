@@ -23,7 +23,8 @@ def group_metrics(rows: Decisions, selected: NDArray[np.bool_], settings: Mitiga
         {"group": rows.group, "label": rows.label.astype(np.int64), "prediction": selected.astype(np.int64)}
     )
     table = count_rows(frame, "group", label="label", prediction="prediction")
-    return metrics_from_counts(table, alpha=settings.alpha, min_rows=settings.min_rows)
+    wanted = settings.favourable or "positive"
+    return metrics_from_counts(table, alpha=settings.alpha, min_rows=settings.min_rows, favourable_outcome=wanted)
 
 
 def accuracy(rows: Decisions, selected: NDArray[np.bool_], settings: MitigationSettings) -> Estimate:

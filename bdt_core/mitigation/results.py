@@ -8,6 +8,7 @@ from typing import Literal
 from bdt_core.errors import SpecError
 from bdt_core.fairness.coding import Value
 from bdt_core.fairness.metric_results import Estimate
+from bdt_core.metrics import Favourable
 from bdt_core.mitigation.curves import Constraint, NamedObjective, checked_settings
 from bdt_core.mitigation.proxies import ProxyTable
 from bdt_core.mitigation.reweighing import Reweighing
@@ -43,6 +44,8 @@ class MitigationSettings:
         feature: no table.
     metrics : tuple of str
         Metrics measured before and after beside the ranges over all groups, such as "DI" or "false_positive_rate".
+    favourable : {"positive", "negative"} or None
+        Which label and decision people want, if somebody said; see `bdt_core.fairness.metrics_from_counts`.
     alpha : float
         Intervals have confidence 1 - alpha.
     min_rows : int
@@ -70,6 +73,7 @@ class MitigationSettings:
     features: tuple[str, ...] = ()
     protected: tuple[str, ...] = ()
     metrics: tuple[str, ...] = ()
+    favourable: Favourable | None = None
     alpha: float = 0.05
     min_rows: int = 30
     random_state: int = 0

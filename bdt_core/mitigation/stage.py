@@ -81,6 +81,7 @@ def settings_of(spec: AuditSpec, section: MitigationSection, features: list[str]
         features=tuple(features),
         protected=tuple(spec.protected) or section.facets,
         metrics=tuple(dict.fromkeys(GATE_METRICS[one] for one in gated)),
+        favourable=spec.favourable_outcome,
         alpha=spec.significance.alpha,
         min_rows=spec.significance.min_rows,
         random_state=spec.split.random_state,

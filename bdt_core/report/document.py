@@ -22,6 +22,7 @@ from bdt_core.fairness.coding import Value
 from bdt_core.fairness.score_parts import BiasScore
 from bdt_core.inference import Comparison
 from bdt_core.local_bias.results import LocalBias
+from bdt_core.metrics import Favourable
 from bdt_core.mitigation import Mitigation, Recommendation
 from bdt_core.report.blocks import Page
 from bdt_core.result import SCHEMA_VERSION
@@ -365,6 +366,7 @@ class Groups(Part):
     label: str | None
     prediction: str | None
     positive: tuple[Value, ...]
+    favourable: Favourable | None
     score: str | None
     stratum: str | None
     confidence: float

@@ -358,6 +358,7 @@ def _groups(metrics: GroupMetrics, scores: GroupScores | None) -> parts.Groups:
         label=label,
         prediction=prediction,
         positive=metrics.facets[0].metrics.positive if metrics.facets else (),
+        favourable=metrics.spec.favourable_outcome,
         score=metrics.spec.groups.score,
         stratum=metrics.spec.groups.stratum,
         confidence=1.0 - metrics.spec.significance.alpha,

@@ -11,7 +11,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_serializer, field_validator, model_validator
 
+from bdt_core.metrics import Favourable
 from bdt_core.spec.depth import LocalBias, Mitigation, SliceSearch
+from bdt_core.spec.direction import favourable_by, problem_of_direction
 from bdt_core.spec.engine import Engine
 from bdt_core.spec.gate import AnyLimit, Limit, LocalBiasLimit, MetricLimit, SliceLimit
 from bdt_core.spec.production import AlertSeverity, History, Inbox, PartitionBy
@@ -177,7 +179,7 @@ class Groups(Section):
     label: str | None = Field(None, description="What really happened; by default that of bias_variable.")
     prediction: str | None = Field(None, description="What the algorithm said; by default that of bias_variable.")
     positive: Value | list[Value] | None = Field(
-        None, description="Favourable value or values of both; by default those of bias_variable, else 1."
+        None, description="Value or values of both that count as positive; by default those of bias_variable, else 1."
     )
     score: str | None = Field(None, description="Column with the predicted probability of a positive label.")
     stratum: str | None = Field(
@@ -214,6 +216,15 @@ class AuditSpec(Section):
     name: str = Field(description="Short name: letters, digits and _ ; it prefixes the Dagster assets.")
     source: Source = Field(description="Where the table is.")
     bias_variable: BiasVariable = Field(description="What is measured per person, and which way is worse.")
+    favourable: Favourable | None = Field(
+        None,
+        description=(
+            "Which prediction (and label) people want: positive, as for granted, or negative, as for refused. "
+            "disparate_impact, four_fifths_ratio and Clarify's other metrics count that one, so that a ratio below 1 "
+            "is harm. Limits that depend on it need it. Some bias variables say it by themselves: false positives "
+            "negative, false negatives positive, positive_prediction as better says."
+        ),
+    )
     features: Features = Field(Features(), description="Columns that may tell people apart.")
     protected: list[str] = Field(
         [], description="Kept out of the clustering, compared with the clusters afterwards, e.g. [race, sex]."
@@ -294,6 +305,11 @@ class AuditSpec(Section):
         several += [limit.facets for limit in self.gate if isinstance(limit, MetricLimit)]
         return tuple(dict.fromkeys(several))
 
+    @property
+    def favourable_outcome(self) -> Favourable | None:
+        """Which prediction and label people want: as declared, else as the bias variable says, if it does."""
+        return self.favourable or favourable_by(self.bias_variable.derive, self.bias_variable.better)
+
     def group_columns(self) -> tuple[str | None, str | None]:
         """Label and prediction of the group metrics.
 
@@ -361,6 +377,17 @@ class AuditSpec(Section):
                 f'the gate limits "{limits[0].metric}", which needs "groups.label" or "groups.prediction" (or a '
                 "bias_variable that is derived from label and prediction)"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _limits_look_the_right_way(self) -> AuditSpec:
+        bias = self.bias_variable
+        unsaid = bias.derive == "positive_prediction" and "better" not in bias.model_fields_set
+        favourable = self.favourable if unsaid else self.favourable_outcome
+        for limit in self.gate:
+            problem = problem_of_direction(limit, favourable) if isinstance(limit, MetricLimit) else None
+            if problem is not None:
+                raise ValueError(problem)
         return self
 
     @field_validator("notify")

@@ -52,8 +52,9 @@ class MetricLimit(Section):
     metric: str = Field(
         description=(
             "demographic_parity_difference, equalized_odds_ratio and the like: range over the groups. "
-            "disparate_impact or DI and Clarify's others: each group against all others. false_positive_rate, accuracy "
-            "and the like: each group. false_positive_rate_difference: each group against groups.reference. bias_score."
+            "disparate_impact or DI and Clarify's others: each group against all others, by what is favourable. "
+            "four_fifths_ratio: lowest over highest share of favourable predictions. false_positive_rate, accuracy and "
+            "the like: each group. false_positive_rate_difference: each group against groups.reference. bias_score."
         ),
         json_schema_extra=lambda schema: schema.update(enum=list(GATE_METRICS)),  # as they are when it is asked for
     )

@@ -526,6 +526,13 @@ def _check_same_measure(file: Path, found: Document, spec: AuditSpec) -> None:
                 f"The baseline {file} measures something else: its bias_variable.{key} is {_short(before.get(key))}, "
                 f"that of the specification {_short(now)}. {_AGAIN}"
             )
+    counted = (found.get("groups") or {}).get("favourable") or "positive"
+    wanted = spec.favourable_outcome or "positive"
+    if found.get("groups") and spec.facets and counted != wanted:
+        raise SourceError(
+            f"The baseline {file} measures something else: it counts {_short(counted)} outcomes as favourable, the "
+            f"specification {wanted} ones. {_AGAIN}"
+        )
     alpha = found["spec"].get("significance", {}).get("alpha")
     if not isinstance(alpha, float) or not 0 < alpha < 1:
         raise SourceError(f"The baseline {file} is not a whole report: significance.alpha is missing. {_AGAIN}")

@@ -11,9 +11,10 @@ from bdt_core.errors import SpecError, did_you_mean
 from bdt_core.fairness.comparisons import FEWEST_IN_DENOMINATOR, IS_REFERENCE
 from bdt_core.fairness.declared_groups import FacetMetrics, GroupMetrics, GroupScores
 from bdt_core.fairness.metric_results import Metric, group_name
-from bdt_core.metrics import CRITERIA, RATES, is_ratio, is_signed, plain_name, spoken_name
+from bdt_core.metrics import CLARIFY, CRITERIA, depends_on_favourable, is_ratio, plain_name, spoken_name
 from bdt_core.result import Result
-from bdt_core.spec import GATE_METRICS, AlertSeverity, MetricLimit
+from bdt_core.spec import GATE_METRICS, AlertSeverity, AuditSpec, MetricLimit
+from bdt_core.spec.direction import is_both_ways, problem_of_direction
 from bdt_core.verdict.judge import (
     Evidence,
     Judgement,
@@ -107,18 +108,21 @@ def judge_metric(limit: MetricLimit, metrics: GroupMetrics, scores: GroupScores 
     Raises
     ------
     SpecError
-        The grouping was not counted.
+        The grouping was not counted, or the limit looks the wrong way.
     """
+    problem = problem_of_direction(limit, metrics.spec.favourable_outcome)
+    if problem is not None:
+        raise SpecError(f"{words.capital(problem)}.")
     facet = _facet(limit, metrics)
     metric = _metric(limit, facet, scores)
     limit = both_ways(limit)
     known, left_out = _evidence(metric, facet, metrics.spec.significance.min_rows)
     if not known:
         reason = next((one for one in metric.undefined_reason if one), "no group has enough rows")
-        sentence = f"{_told(limit)} is not testable: {reason}.{_of_rows(metric, facet)}"
+        sentence = f"{_told(limit, metrics.spec)} is not testable: {reason}.{_of_rows(metric, facet)}"
         return _result(limit, metrics, metric, facet, None, sentence, 0, left_out)
     judged = judge(known, tolerated_by(limit))
-    sentence = _sentence(limit, metric, judged, facet, metrics.spec.significance.alpha)
+    sentence = _sentence(limit, metric, judged, facet, metrics.spec)
     if left_out:
         named = ", ".join(left_out[:_NAMED]) + (", ..." if len(left_out) > _NAMED else "")
         sentence += f" Not judged, for too few rows: {named}."
@@ -147,9 +151,7 @@ def both_ways(limit: MetricLimit) -> MetricLimit:
     >>> [both_ways(one).min for one in limits]
     [-0.1, None]
     """
-    name = GATE_METRICS[limit.metric]
-    signed = is_signed(name) or (name.endswith("_difference") and plain_name(name) in RATES)
-    if signed and limit.min is None and limit.max is not None and limit.max >= 0:
+    if limit.min is None and limit.max is not None and is_both_ways(limit):
         return limit.model_copy(update={"min": -limit.max})
     return limit
 
@@ -285,16 +287,16 @@ def _result(
 
 
 def _sentence(
-    limit: MetricLimit, metric: Metric, judged: Judgement[str | None], facet: FacetMetrics, alpha: float
+    limit: MetricLimit, metric: Metric, judged: Judgement[str | None], facet: FacetMetrics, spec: AuditSpec
 ) -> str:
-    one, tolerated = judged.decides, tolerated_by(limit)
+    one, tolerated, alpha = judged.decides, tolerated_by(limit), spec.significance.alpha
     interval = ""
     if one.low is not None and one.high is not None:
         level = f"{100 * (1 - alpha):.4g} % CI"
         interval = f" [{level} {words.number(one.low)} to {words.number(one.high)}]"
-    whose = f" for {one.of}" if one.of is not None else _extremes(metric, facet)
+    whose = f" for {one.of}" if one.of is not None else _extremes(metric, facet, spec)
     told = (
-        f"{_told(limit)} is {words.number(one.value)}{interval}{whose}; {tolerated.allowed()}, "
+        f"{_told(limit, spec)} is {words.number(one.value)}{interval}{whose}; {tolerated.allowed()}, "
         f"and {why(judged, tolerated)}."
     )
     visible = _visible(metric, one, alpha) if judged.verdict == "inconclusive" else None
@@ -319,19 +321,32 @@ def _visible(metric: Metric, one: Evidence[str | None], alpha: float) -> float |
     return smallest_visible(metric.name, one.value, one.low, one.high, alpha)
 
 
-def _told(limit: MetricLimit) -> str:
-    return f"{spoken_name(limit.metric)} by {' & '.join(limit.facets)}"
+def _told(limit: MetricLimit, spec: AuditSpec) -> str:
+    """The metric and its groups; where they differ by metric, what is set against what and which outcome counts."""
+    name, notes = GATE_METRICS[limit.metric], []
+    criterion = CRITERIA.get(plain_name(name))
+    if name in CLARIFY:
+        notes.append(CLARIFY[name].how)
+    elif criterion is not None and criterion.of_favourable:
+        notes.append("lowest over highest")
+    if notes and spec.favourable_outcome is not None and depends_on_favourable(name):
+        label, prediction = spec.group_columns()
+        of_label = name in CLARIFY and CLARIFY[name].stage == "pre_training"
+        notes.append(f"favourable: {spec.favourable_outcome} {label if of_label else prediction}")
+    return f"{spoken_name(limit.metric)} by {' & '.join(limit.facets)}" + (f" ({'; '.join(notes)})" if notes else "")
 
 
-def _extremes(metric: Metric, facet: FacetMetrics) -> str:
-    """Between which groups a range lies."""
+def _extremes(metric: Metric, facet: FacetMetrics, spec: AuditSpec) -> str:
+    """Between which groups a range lies; where it says who is worse off, that one first."""
     criterion = CRITERIA.get(plain_name(metric.name))
     if criterion is None or criterion.rate is None:
         return ""
     rate = facet.metrics[criterion.rate]
-    known = [
+    known = sorted(
         (value, group_name(group))
         for value, group in zip(rate.estimate, rate.values, strict=True)
         if value is not None and group not in metric.excluded
-    ]
-    return f" between {min(known)[1]} and {max(known)[1]}" if known else ""
+    )
+    if criterion.of_favourable and spec.favourable_outcome == "negative":
+        known.reverse()
+    return f" between {known[0][1]} and {known[-1][1]}" if known else ""

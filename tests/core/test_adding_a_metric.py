@@ -89,6 +89,7 @@ def spec(**changes: Any) -> dict[str, Any]:
         "protected": ["sex"],
         "features": {"include": ["age"]},
         "bias_variable": {"derive": "error", "label": "label", "prediction": "prediction"},
+        "favourable": "positive",
         **changes,
     }
 
@@ -118,7 +119,7 @@ def test_it_is_computed(added):
 
 @pytest.mark.parametrize("choice", CHOICES)
 def test_a_specification_can_name_it(added, choice):
-    settings = spec(gate=[{"metric": choice, "facet": "sex", "max": 0.1}])
+    settings = spec(gate=[{"metric": choice, "facet": "sex", "min": 0.0, "max": 0.1}])
     assert parse_spec(settings).gate[0].metric == choice
     Draft202012Validator(json_schema()).validate(settings)
 
@@ -155,7 +156,9 @@ def _text_of(pdf: bytes) -> str:
 
 def test_history_follows_it_and_judges_its_limits(added):
     worse = {"f": (200, 100, 300, 400), "m": (400, 100, 100, 400)}
-    settings = history_spec(gate=[{"metric": one, "facet": "sex", "min": -0.1, "max": 0.1} for one in CHOICES[1::3]])
+    settings = history_spec(
+        favourable="positive", gate=[{"metric": one, "facet": "sex", "min": -0.1, "max": 0.1} for one in CHOICES[1::3]]
+    )
     found = follow(days(settings, [worse] * 10), settings)
     stream = next(one for one in found.streams if one.metric == "missed_share")
     assert stream.discovered

@@ -85,6 +85,7 @@ DERIVED = {"derive": "error", "label": "repaid", "prediction": "granted"}
             {
                 "protected": ["sex"],
                 "bias_variable": DERIVED,
+                "favourable": "positive",
                 "gate": [{"metric": "DI", "facet": "sex", "min": 1}, {"metric": "DI", "facet": "race", "min": 1}, {}],
             },
             (("sex",), ("race",)),

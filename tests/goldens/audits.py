@@ -156,6 +156,7 @@ _EVERY_LIMIT: list[Spec] = [
 _LIMITS_OF_ONE = [one for one in _EVERY_LIMIT if one.get("facet") in (None, "sex", "race")]
 _EVERYTHING: Spec = {
     "bias_variable": {"derive": "error", **_DERIVED},
+    "favourable": "positive",
     "features": {"include": ["age", "income", "visits", "town", "job"]},
     "protected": ["sex", "race", "contract"],
     "groups": {
@@ -348,6 +349,7 @@ AUDITS: dict[str, GoldenAudit] = {
     "limits": GoldenAudit(
         {
             "bias_variable": {"derive": "error", **_DERIVED},
+            "favourable": "positive",
             "features": {"include": ["age", "income", "town"]},
             "protected": ["sex", "race"],
             "groups": {"score": "score", "similar_by": ["income"]},

@@ -149,6 +149,24 @@ def test_init_writes_a_specification_that_runs(data: str, bdt: Callable[..., Res
     assert audit(None, spec).document["clusters"]
 
 
+def test_init_asks_who_wants_a_positive_prediction(
+    bdt: Callable[..., Result], loans_file: Path, tmp_path: Path
+) -> None:
+    """The limit that it offers needs the answer; with one of the lines that it offers, both run."""
+    assert bdt("init", loans_file).exit_code == 0
+    path = tmp_path / "loans.yaml"
+    text = path.read_text()
+    assert bdt("audit", path).exit_code == 0
+    limited = text.replace("  # - {metric: four_fifths_ratio, facet: sex", "  - {metric: four_fifths_ratio, facet: sex")
+    assert limited != text
+    path.write_text(limited)
+    refused = bdt("audit", path)
+    assert refused.exit_code == 2
+    assert '"favourable: positive"' in " ".join(refused.stderr.split())
+    path.write_text(limited.replace("# favourable: positive", "favourable: positive"))
+    assert bdt("audit", path).exit_code == 0
+
+
 def test_init_recognises_what_cannot_be_a_feature(
     bdt: Callable[..., Result], loans: pd.DataFrame, tmp_path: Path
 ) -> None:

@@ -216,6 +216,36 @@ def test_predictions_and_labels_in_files_of_their_own(
     assert gate("credit.yaml", "--data", tmp_path / "validation.csv").exit_code == 0
 
 
+def test_a_minority_that_is_refused_shuts_the_gate(gate: Callable[..., Result], tmp_path: Path) -> None:
+    """Refused 2.88 times as often: with every other group the ratio of refusals looks fine."""
+    people = {"large": (5_800, 1_160), "other": (4_000, 800), "small": (200, 115)}
+    rows = [(name, i % 50, int(i < refused)) for name, (n, refused) in people.items() for i in range(n)]
+    pd.DataFrame(rows, columns=["origin", "age", "refused"]).assign(
+        defaulted=lambda x: x["age"] % 2  # half of the people, in every group
+    ).to_csv(tmp_path / "loans.csv", index=False)
+    spec = {
+        "name": "loans",
+        "source": {"path": "loans.csv"},
+        "bias_variable": {"derive": "error", "label": "defaulted", "prediction": "refused"},
+        "protected": ["origin"],
+        "clustering": {"stability": 0, "max_iter": 2},
+        "slices": None,
+        "gate": [{"metric": "disparate_impact", "facet": "origin", "min": 0.8}],
+    }
+    path = tmp_path / "loans.yaml"
+    path.write_text(yaml.safe_dump(spec))
+    unsaid = gate(path)
+    assert unsaid.exit_code == 2
+    assert '"favourable: negative"' in unsaid.stderr
+    path.write_text(yaml.safe_dump({**spec, "favourable": "negative"}))
+    assert gate(path, "--report", tmp_path / "out").exit_code == 1
+    (limit,) = json.loads((tmp_path / "out" / "gate.json").read_text())["limits"]
+    assert (limit["verdict"], limit["group"]) == ("fail", "small")
+    assert "(group over all others; favourable: negative refused) is 0.531 " in limit["sentence"]
+    for name in ("gate.md", "report.md"):
+        assert "favourable: negative refused" in (tmp_path / "out" / name).read_text()
+
+
 # --- names that somebody else has chosen -----------------------------------------------------------------------------
 
 HOSTILE = ["a\n::error::injected", "b ##[set-output name=x]y", "e%0A::warning::x" + "z" * 40_000]

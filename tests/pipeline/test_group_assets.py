@@ -35,7 +35,7 @@ VERDICTS = ["pass", "fail", "inconclusive", "not_testable", "pass"]
 @pytest.fixture
 def spec(loans_file: Path, make_spec: Callable[..., AuditSpec]) -> AuditSpec:
     """Loans with a bias variable that is made from label and prediction."""
-    return make_spec(loans_file, bias_variable=DERIVED, gate=GATE)
+    return make_spec(loans_file, bias_variable=DERIVED, favourable="positive", gate=GATE)
 
 
 def checks_of(result: dg.ExecuteInProcessResult) -> dict[str, dg.AssetCheckEvaluation]:

@@ -15,6 +15,7 @@ SPEC = parse_spec(
         "name": "loans",
         "source": {"path": "loans.csv"},
         "bias_variable": {"derive": "error", "label": "repaid", "prediction": "approved", "positive": ["yes", 1]},
+        "favourable": "positive",
         "features": {"include": ["age"], "kinds": {"zip": "categorical"}},
         "protected": ["sex"],
         "clustering": {"max_iter": 7, "min_cluster_size": 0.02},

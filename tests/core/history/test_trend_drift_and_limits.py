@@ -145,7 +145,7 @@ RATES = [{"metric": "false_positive_rate_difference", "facet": "sex", "min": -0.
     ],
 )
 def test_limits_on_differences_are_judged_over_time(gate: list, batches: list, verdict: str) -> None:
-    spec = history_spec(gate=gate)
+    spec = history_spec(gate=gate, favourable="positive")
     (limit,) = follow(days(spec, batches), spec).limits
     assert limit.verdict == verdict, limit.sentence
     assert (limit.broken_since is not None) == (verdict == "fail")
@@ -170,6 +170,19 @@ def test_clarify_differences_have_their_own_sign() -> None:
     (limit,) = follow(days(spec, [WORSE] * 5), spec).limits
     assert limit.group == "m against everybody else"  # DPPL = a - d: above 0 when d has fewer positive predictions
     assert limit.value == pytest.approx(0.1)
+
+
+def test_clarify_differences_count_the_outcome_that_people_want() -> None:
+    """A positive prediction that harms: the group with more of them is d, and its recall is our true negative rate."""
+    gate = [{"metric": "DPPL", "facet": "sex", "max": 0.05}, {"metric": "RD", "facet": "sex", "max": 0.05}]
+    spec = history_spec(gate=gate, favourable="negative")
+    predictions, recall = follow(days(spec, [WORSE] * 40), spec).limits
+    assert (predictions.group, predictions.value, predictions.verdict) == (
+        "f against everybody else",
+        pytest.approx(0.1),
+        "fail",
+    )
+    assert (recall.group, recall.value, recall.verdict) == ("f against everybody else", pytest.approx(0.2), "fail")
 
 
 @pytest.mark.parametrize(("least", "verdict"), [(None, "fail"), (-0.5, "pass")])
@@ -204,7 +217,7 @@ def test_limits_that_are_no_differences_are_named() -> None:
         {"metric": "disparate_impact", "facet": "sex", "min": 0.8},
         {"metric": "accuracy", "facet": "sex", "min": 0.5},
     ]
-    spec = history_spec(gate=gate)
+    spec = history_spec(gate=gate, favourable="positive")
     history = follow(days(spec, [EQUAL]), spec)
     assert history.limits == ()
     assert history.notes == (

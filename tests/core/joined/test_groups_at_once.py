@@ -35,6 +35,7 @@ def audited(
     result = quick_audit(
         frame,
         bias_variable={"derive": "error", "label": "label", "prediction": "prediction"},
+        favourable="negative",
         protected=["group", "sex"],
         groups={"reference": "a"},
         clustering={"stability": 0, "n_init": 1, "max_iter": 1},
@@ -55,7 +56,7 @@ def alone(result: AuditResult, metric: str) -> tuple[float, float]:
 
 @pytest.mark.parametrize("metric", ["selection_rate", "DPPL"])
 def test_a_rate_takes_each_group_at_its_share_of_alpha(frame: pd.DataFrame, metric: str) -> None:
-    limit = {"min": -0.05} if metric == "DPPL" else {"max": 0.45}  # DPPL of d: the others' rate less its own
+    limit = {"max": 0.05 if metric == "DPPL" else 0.45}
     _, found = audited(frame, metric, **limit)
     assert found["group"] == "d"
     assert (found["low"], found["high"]) == pytest.approx(alone(audited(frame, metric, 0.05 / 4, **limit)[0], metric))
@@ -64,12 +65,11 @@ def test_a_rate_takes_each_group_at_its_share_of_alpha(frame: pd.DataFrame, metr
 @pytest.mark.parametrize("metric", ["selection_rate", "selection_rate_difference", "DPPL"])
 def test_what_one_group_breaks_alone_may_hold_for_all_at_once(frame: pd.DataFrame, metric: str) -> None:
     """The limit lies between the two ends that face it."""
-    side, end = ("min", "high") if metric == "DPPL" else ("max", "low")
-    result, found = audited(frame, metric, **{side: -0.05 if side == "min" else 0.05})
+    result, found = audited(frame, metric, max=0.05)
     assert found["group"] == "d"
-    by_itself = alone(result, metric)[end == "high"]
-    result, found = audited(frame, metric, **{side: (found[end] + by_itself) / 2})
-    assert abs(found[end] - by_itself) > 0.003
+    by_itself, _ = alone(result, metric)
+    result, found = audited(frame, metric, max=(found["low"] + by_itself) / 2)
+    assert by_itself - found["low"] > 0.003
     assert result.verdict == "inconclusive"
 
 

@@ -42,7 +42,8 @@ def people(gaps: bool = True) -> pd.DataFrame:
 
 
 def audited(frame: pd.DataFrame, **groups: Any) -> AuditResult:
-    return quick_audit(frame, bias_variable=BIAS, protected=["sex"], groups=groups, gate=LIMITS, require="all")
+    said = {"bias_variable": BIAS, "favourable": "positive", "protected": ["sex"], "require": "all"}
+    return quick_audit(frame, **said, groups=groups, gate=LIMITS)
 
 
 def test_a_stratum_with_gaps_takes_rows_out_of_nothing_else() -> None:
@@ -120,7 +121,7 @@ def test_rows_that_a_limit_does_not_see_are_counted(metric: str, lacking: dict[s
         frame.loc[at : at + n - 1, name] = None
         at += n
     spec = settled(groups={"score": "score"})
-    limit = judge_metric(MetricLimit(metric=metric, facet="sex", max=0.9), compared(frame, spec))
+    limit = judge_metric(MetricLimit(metric=metric, facet="sex", min=0.0, max=0.9), compared(frame, spec))
     unseen = 0 if columns is None else at
     assert (limit.rows_seen, limit.rows_unseen) == (N - unseen, unseen)
     were = "was" if unseen == 1 else "were"

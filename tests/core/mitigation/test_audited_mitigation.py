@@ -45,6 +45,7 @@ def specified(mitigation: dict[str, Any] | None = None, **changes: Any) -> Audit
         "name": "loans",
         "source": {"path": "loans.csv"},
         "bias_variable": BIAS,
+        "favourable": "positive",
         "features": {"include": ["income", "city"]},
         "protected": ["sex"],
         "mitigation": {"group": "sex", "score": "score", "tolerance": 0.05} | (mitigation or {}),

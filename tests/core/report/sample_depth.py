@@ -306,6 +306,7 @@ def mitigation_part() -> dict[str, Any]:
             "tolerance": 0.05,
             "objective": "accuracy",
             "randomized": False,
+            "favourable": None,
             "features": ["age"],
             "protected": ["race"],
             "metrics": ["DI"],

@@ -295,7 +295,7 @@ def test_clarify_has_21_metrics_with_names_and_no_bias_values():
     assert len(CLARIFY) == 21
     assert [one[1].text for one in found.values()].count("1") == 1
     assert found["DI"][1].text == "1"
-    assert found["DI"][0].note == "Disparate impact: group over others"
+    assert found["DI"][0].note == "Disparate impact: group over all others"
     assert "undefined: no group column was named to compare within" in found["CDDL"][0].note
     asian = [one.label for one in table(document, "Clarify's metrics by race").columns].index("Asian")
     assert found["KL"][asian].text == "infinite"

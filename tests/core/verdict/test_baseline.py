@@ -255,4 +255,4 @@ def test_a_baseline_that_is_missing_or_measures_the_opposite_is_refused(earlier:
     (tmp_path / "report.json").write_text(json.dumps(earlier))
     turned = {"derive": "positive_prediction", "prediction": "prediction", "better": "lower"}
     with pytest.raises(SourceError, match=r"bias_variable\.better is higher, that of the specification lower"):
-        read_baseline(tmp_path / "report.json", spec(SELECTION, bias_variable=turned))
+        read_baseline(tmp_path / "report.json", spec(SELECTION, bias_variable=turned, favourable="positive"))

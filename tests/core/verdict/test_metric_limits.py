@@ -18,6 +18,7 @@ BASE = {
     "name": "hiring",
     "source": {"path": "hiring.csv"},
     "bias_variable": {"derive": "error", "label": "y", "prediction": "p"},
+    "favourable": "positive",
 }
 
 
@@ -125,7 +126,7 @@ def test_nobody_to_compare_with_is_not_testable():
 
 def test_infinite_values_are_judged():
     frame = table({"a": (0, 1000), "b": (300, 1000)})
-    found = judged(frame, metric="disparate_impact", max=1.25)
+    found = judged(frame, metric="disparate_impact", min=0.8, max=1.25)
     assert (found.value, found.group, found.verdict) == (float("inf"), "b", "fail")
     assert MetricLimitResult.from_dict(found.to_dict()) == found
 
@@ -190,7 +191,7 @@ def test_a_majority_never_passes_what_all_pass_and_all_never_pass_what_a_majorit
 
 def test_a_group_without_a_value_is_named():
     frame = table({"a": (0, 1200), "b": (0, 1000), "c": (300, 1000)})
-    found = judged(frame, metric="selection_rate_ratio", max=1.25)
+    found = judged(frame, metric="selection_rate_ratio", min=0.8, max=1.25)
     assert (found.verdict, found.group) == ("fail", "c")
     assert "Undefined for: b (0 in the group and in the reference)." in found.sentence
     against = judged(frame, metric="selection_rate_difference", max=0.9)
