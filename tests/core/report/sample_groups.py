@@ -250,8 +250,6 @@ def metric_limit(**changes: Any) -> dict[str, Any]:
         "rows_seen": 7214,
         "rows_unseen": 0,
         "left_out": ["Native American"],
-        "rows_seen": 5278,
-        "rows_unseen": 0,
         **changes,
     }
 

@@ -15,7 +15,6 @@ from bdt_core.audit import audit
 from bdt_core.errors import SpecError
 from bdt_core.report import document_schema
 from bdt_core.report.comment import render_comment
-from bdt_core.report.document import document_schema
 from bdt_core.report.gate_result import build_gate_result
 from bdt_core.report.junit import render_junit
 from bdt_core.report.markdown import render_markdown
