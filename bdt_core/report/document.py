@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, SkipJsonSchema
 from pydantic_core import core_schema
 
@@ -24,7 +24,6 @@ from bdt_core.inference import Comparison
 from bdt_core.local_bias.results import LocalBias
 from bdt_core.metrics import Favourable
 from bdt_core.mitigation import Mitigation, Recommendation
-from bdt_core.report.blocks import Page
 from bdt_core.result import SCHEMA_VERSION
 from bdt_core.significance.repeats import PermutedProcedure, RepeatedSplits
 from bdt_core.slices.results import Slices
@@ -33,6 +32,8 @@ from bdt_core.table.audit_table import Column, LeftOut
 from bdt_core.table.summaries import Drawn
 from bdt_core.verdict import LimitResult, Verdict
 from bdt_core.words import Unit
+
+T = TypeVar("T")
 
 
 def _known(x: Any) -> Any:
@@ -429,19 +430,14 @@ class Document(Part):
 class Printed(Document):
     """A document that is safe to print, as `bdt_core.report.printed.printed` makes it."""
 
-    @cached_property
-    def page(self) -> Page:
-        """It in words and tables, for all forms that draw them."""
-        from bdt_core.report.page import page_of
+    _made: dict[str, Any] = PrivateAttr(default_factory=dict)
 
-        return page_of(self)
-
-    @cached_property
-    def has_outlines(self) -> bool:
-        """Whether its texts can be drawn as outlines."""
-        from bdt_core.report.sheet import has_outlines
-
-        return has_outlines(self.model_dump_json())
+    def once(self, name: str, make: Callable[[Printed], T]) -> T:
+        """What forms share, made by the first that asks: the page in words, whether texts can be outlines."""
+        if name not in self._made:
+            self._made[name] = make(self)
+        made: T = self._made[name]
+        return made
 
 
 _STAGES_OWN = {"slices": ("cut_on", "permuted_on"), "local_bias": ("model_state",)}

@@ -70,10 +70,10 @@ def figures_of_depth(document: Document) -> tuple[str, ...]:
 
 
 def _drawn(document: AnyDocument, name: str, finish: Callable[[Sheet], _T]) -> _T:
-    from bdt_core.report.sheet import settings
+    from bdt_core.report.sheet import is_outlined, settings
 
     safe = printed(document)
-    with settings(safe.has_outlines):
+    with settings(is_outlined(safe)):
         return finish(FIGURES[name](safe))
 
 

@@ -55,7 +55,7 @@ def build_page(document: AnyDocument) -> Page:
     Page
         Texts are safe to print but not escaped: each printed form escapes in its own way.
     """
-    return printed(document).page
+    return printed(document).once("page", page_of)
 
 
 def page_of(document: Document) -> Page:

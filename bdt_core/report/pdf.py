@@ -40,6 +40,8 @@ def render_pdf(document: AnyDocument, figures: Mapping[str, str] | None = None) 
     """
     import typst
 
+    from bdt_core.report.sheet import is_outlined
+
     document = printed(document)
     drawn = figures if figures is not None else {name: figure_svg(document, name) for name in figure_names(document)}
     report = json.dumps(
@@ -51,7 +53,7 @@ def render_pdf(document: AnyDocument, figures: Mapping[str, str] | None = None) 
     pdf: bytes = compile_page(
         template,
         font_paths=[_font_folder()],
-        ignore_system_fonts=document.has_outlines,
+        ignore_system_fonts=is_outlined(document),
         sys_inputs={"report": report},
         pdf_standards="ua-1",
     )

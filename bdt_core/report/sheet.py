@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from bdt_core.report.document import Printed
+
 WIDTH = 680.0
 INK = "#1a2330"
 GREY = "#5b6673"
@@ -60,6 +62,11 @@ def has_outlines(texts: str) -> bool:
 
     known = get_font(findfont(FontProperties(family="DejaVu Sans"))).get_charmap()
     return all(ord(one) in known or one.isspace() for one in set(texts))
+
+
+def is_outlined(document: Printed) -> bool:
+    """Whether the font draws all of a document's texts."""
+    return document.once("outlines", lambda one: has_outlines(one.model_dump_json()))
 
 
 class Sheet:

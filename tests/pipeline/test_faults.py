@@ -299,10 +299,10 @@ def test_a_database_that_goes_away_while_a_table_is_read(
     spec = make_spec("x", source={"sql": query, "database": url}, gate=[])
 
     def cut() -> None:
-        while not over.is_set() and not queries(server, "with wait%"):
+        while not over.is_set() and not queries(server, "FETCH %"):
             time.sleep(0.2)
         if fault == "the connection":
-            drop(server, "with wait%")
+            drop(server, "FETCH %")
         else:
             server.stop()
             server.start()
