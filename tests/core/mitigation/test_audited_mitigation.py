@@ -65,7 +65,7 @@ def found_in(frame: pd.DataFrame, spec: AuditSpec) -> Mitigation:
 
 SETTINGS = MitigationSettings(
     group=("sex",), score="score", label="repaid", prediction="granted", positive_prediction=(1,), tolerance=0.05,
-    features=("income", "city"), protected=("sex",), random_state=3,
+    features=("income", "city"), protected=("sex",), favourable="positive", random_state=3,
 )  # fmt: skip
 
 
@@ -103,7 +103,7 @@ def test_every_setting_arrives() -> None:
     assert settings_of(spec, spec.mitigation, ["income"]) == MitigationSettings(
         group=("sex", "city"), score="score", label="repaid", prediction="granted", positive_prediction=(1,),
         constraint="demographic_parity", tolerance=0.1, objective="balanced_accuracy", randomized=True,
-        features=("income",), protected=("sex", "city"), alpha=0.1, min_rows=40, random_state=3,
+        features=("income",), protected=("sex", "city"), favourable="positive", alpha=0.1, min_rows=40, random_state=3,
     )  # fmt: skip
     found = found_in(loans(), spec)
     assert found.thresholds is not None
