@@ -109,6 +109,7 @@ CASES: dict[str, Any] = {
         {"check": "worst_cluster", "max_difference": 0.3},
     ],
     "require": "majority",
+    "favourable": "negative",
     "partition_by": {"time": "daily", "start": "2026-01-01", "dynamic": None},
     "inbox": {"folder": "inbox", "pattern": "*.csv", "settle": 1.0, "every": 60},
     "schedule": "0 6 * * *",
