@@ -120,8 +120,6 @@ def part(table: Rows) -> Metadata:
 
 def _mean(table: Rows) -> float:
     """Of the bias variable."""
-    if not table.is_large:
-        return float(table.in_memory().y.mean())
     from bdt_core.table.summaries import mean_and_sd, summarise_bias_variable
 
     return mean_and_sd(summarise_bias_variable(table))[0]

@@ -83,11 +83,11 @@ def _validated_quality(audit: AuditAssets) -> dg.AssetChecksDefinition:
         ins=audit.inputs("validated_data"),
     )
     def check(context: dg.AssetCheckExecutionContext, validated_data: AuditTable) -> Iterator[dg.AssetCheckResult]:
+        from bdt_core.table.summaries import rows_at_hand
         from bdt_core.table.validate import find_leaks
         from bdt_pipeline.checks.rules import validated_rules
 
-        most = validated_data.spec.large_rows
-        table = validated_data.sample(most) if validated_data.is_large else validated_data.in_memory()
+        table = rows_at_hand(validated_data)
         rows = _evaluated(table.audited, list(validated_rules(table, audit.spec_of_run(context.run))))
         features = table.names("feature")
         leaks = find_leaks(table.audited, features, table.spec)
