@@ -92,9 +92,13 @@ def _execute(spec: AuditSpec, folder: Path, instance: dg.DagsterInstance, *, ver
 
 
 def _load_ahead() -> None:
-    """Import what the later steps need while an early one waits for Great Expectations."""
+    """Import what the later steps need, and compile templates, while an early one waits for Great Expectations."""
     for name in _LATER:
         import_module(name)
+    from bdt_core.report.prose import environment
+
+    for name in environment().list_templates():
+        environment().get_template(name)
 
 
 @contextmanager
