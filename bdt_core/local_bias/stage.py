@@ -79,6 +79,7 @@ def find_local_bias(train: LocalRows, test: LocalRows, settings: LocalBiasSettin
         metric=settings.metric,
         min_group_size=settings.min_group_size,
         min_clusters=settings.min_clusters,
+        max_off_centre=settings.max_off_centre,
         n_init=settings.n_init,
         random_state=settings.random_state,
     ).fit(train_X, group=sides.train.rows.group, **sides.train.rows.outcomes)

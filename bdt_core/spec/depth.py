@@ -35,7 +35,11 @@ class LocalBias(Section):
     )
     metric: Literal["accuracy", "tpr", "fpr"] = Field("accuracy", description="What is compared between groups.")
     n_clusters: int = Field(10, ge=2, description="Clusters to start from; small ones are merged.")
-    weight: float = Field(0.05, ge=0, description="Weight of the gap beside the distances; 0 is k-means.")
+    weight: float = Field(
+        0.003,
+        ge=0,
+        description="Weight of the gap beside the distances; 0 is k-means, and from 0.01 on clusters may follow outcomes.",
+    )
     min_group_size: int = Field(20, ge=1, description="Fewest train rows of either group in a cluster.")
     max_gap: float | None = Field(
         None, gt=0, lt=1, description="Adds the limit {check: local_bias, max_gap: ...} to the gate, behind the others."

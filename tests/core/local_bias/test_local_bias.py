@@ -90,7 +90,7 @@ def draw(n, seed, drop=0.45):
     return LocalRows(x, group, correct=correct)
 
 
-SETTINGS = LocalBiasSettings(n_clusters=6, n_init=3, permutations=199)
+SETTINGS = LocalBiasSettings(n_clusters=6, weight=0.05, n_init=3, permutations=199)
 
 
 @pytest.fixture(scope="module")
