@@ -38,7 +38,7 @@ class LocalBias(Section):
     weight: float = Field(
         0.003,
         ge=0,
-        description="Weight of the gap beside the distances; 0 is k-means, and from 0.01 on clusters may follow outcomes.",
+        description="Weight of the gap beside distances; 0 is k-means, from 0.01 on clusters may follow outcomes.",
     )
     min_group_size: int = Field(20, ge=1, description="Fewest train rows of either group in a cluster.")
     max_gap: float | None = Field(

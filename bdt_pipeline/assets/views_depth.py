@@ -66,7 +66,7 @@ def local_bias(found: LocalBias) -> Metadata:
                     one.label,
                     f"{one.train_rows:,}",
                     f"{one.test_rows:,}",
-                    words.number(one.train_gap),
+                    words.number(one.held_out.train_gap),
                     one.held_out.reason
                     or f"{words.number(one.held_out.gap)} "
                     f"[{words.number(one.held_out.low)}, {words.number(one.held_out.high)}]",

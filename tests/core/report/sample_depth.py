@@ -135,6 +135,7 @@ def local_cluster(label: int | None, train: dict[str, Any], test: dict[str, Any]
             "test": "exact mid-p",
             "higher": "Caucasian",
             "lower": "African-American",
+            "train_gap": 0.2345,
             "counted_higher": 60,
             "counted_lower": 50,
             "gap": 0.1321,
