@@ -51,9 +51,9 @@ def section(quick: bool) -> str:
         "**In noise.** 800 train and 800 test rows, 8 clusters; outcomes depend on neither place nor group.",
         in_noise(5 if quick else 200),
         f"**In clear clouds.** {CLOUD_ROWS:,} train and as many test rows in eight clouds of standard deviation 1 "
-        "whose centres are drawn with 5, ten clusters. In noise outcomes are at random; else one group of one cloud is right "
-        "20 points less often. *Found*: a confirmed cluster lies mostly in that cloud. *Its rows*: the share of that "
-        f"cloud's test rows in confirmed clusters. The default weight is {DEFAULT:g}.",
+        "whose centres are drawn with 5, ten clusters. In noise outcomes are at random; else one group of one cloud is "
+        "right 20 points less often. *Found*: a confirmed cluster lies mostly in that cloud. *Its rows*: the share of "
+        f"that cloud's test rows in confirmed clusters. The default weight is {DEFAULT:g}.",
         in_clouds(5 if quick else 200),
     ]
     return "\n\n".join(parts)

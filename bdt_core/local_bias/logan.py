@@ -249,7 +249,8 @@ class LOGAN(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
 _UNDONE = (
     "The search for gaps stopped where more than {:.0%} of the train rows would not lie in the cluster of their "
-    "nearest centre: with a weight of {:g} clusters of these rows follow outcomes rather than places. A smaller weight goes on."
+    "nearest centre: with a weight of {:g} clusters of these rows follow outcomes rather than places. A smaller weight "
+    "goes on."
 )
 
 

@@ -18,6 +18,10 @@ class LocalBiasSettings:
         Column with the groups.
     embeddings : tuple of str, str or None
         Columns to cluster on, or a ``.npy`` file with one row per row of the table; None: the features.
+    texts : str or None
+        Column with what the rows say.
+    describe_by : tuple of str or None
+        Columns by which clusters are described; None: those clustered on, or the features beside a file.
     n_clusters, weight, metric, min_group_size, min_clusters, max_off_centre, n_init, random_state
         As in `LOGAN`.
     threshold : float
@@ -34,6 +38,8 @@ class LocalBiasSettings:
 
     group: str = "group"
     embeddings: tuple[str, ...] | str | None = None
+    texts: str | None = None
+    describe_by: tuple[str, ...] | None = None
     n_clusters: int = 10
     weight: float = 0.003
     metric: Metric = "accuracy"

@@ -305,7 +305,7 @@ def _limit_row(one: dict[str, Any], unit: words.Unit) -> list[str]:
                    if one[key] is not None]  # fmt: skip
         shown = [" and ".join(allowed), *(words.number(_number(one[name])) for name in ("value", "low", "high"))]
     else:
-        unit = words.limit_unit(one["kind"], unit)
+        unit = words.limit_unit(one["kind"], unit, one.get("metric"))
         shown = [
             words.size(one["limit"], unit),
             *(words.signed(one[name], unit) for name in ("difference", "low", "high")),

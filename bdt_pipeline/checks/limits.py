@@ -67,7 +67,7 @@ def _checks(audit: AuditAssets, judged: _Judged) -> dg.AssetChecksDefinition:
                 name,
                 asset=asset,
                 blocking=False,
-                description=_description(one),
+                description=_description(one, audit.spec),
                 additional_deps=others,
                 partitions_def=audit.partitions,
             )
@@ -134,7 +134,7 @@ def check_names(limits: Iterable[AnyLimit]) -> dict[str, AnyLimit]:
 _STOPS = "Reports only; the gate on bias_report stops."
 
 
-def _description(limit: AnyLimit) -> str:
+def _description(limit: AnyLimit, spec: AuditSpec) -> str:
     match limit:
         case MetricLimit():
             allowed = " and ".join(
@@ -144,7 +144,8 @@ def _description(limit: AnyLimit) -> str:
             )
             return f"Is {limit.metric} by {' & '.join(limit.facets)} {allowed}? {_STOPS}"
         case LocalBiasLimit():
-            most = words.size(limit.max_gap, "rate")
+            metric = spec.local_bias.metric if spec.local_bias else None
+            most = words.size(limit.max_gap, words.limit_unit("local_bias", "rate", metric))
             return f"Is no gap between two groups within a cluster larger than {most} on the test rows? {_STOPS}"
         case _:
             most = "what is tolerated" if limit.max_difference is None else f"{limit.max_difference:g}"
