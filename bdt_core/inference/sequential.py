@@ -20,6 +20,7 @@ FROM_THE_FIRST = 0.5
 _SIZES = 2.0 ** np.arange(-4, 4)
 """Differences that are bet on, as multiples of the effect; each doubling or halving has half the weight."""
 _EVERY_AGE, _STEP = 30, 1.2
+_HALVINGS = 25
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,28 @@ class SequentialComparison:
     def p_value(self) -> Floats:
         """Always-valid p-value after each batch: it never rises again."""
         return np.minimum(1.0, 1.0 / np.maximum.accumulate(np.maximum(self.e_value, 1.0)))
+
+
+@dataclass(frozen=True)
+class SequentialRatio:
+    """The ratio of two rates after each batch, within the batches counted so far.
+
+    Attributes
+    ----------
+    ratio : ndarray of float64, shape (batches,)
+        That of Mantel & Haenszel: events of a over those of b, each batch's by n_b and n_a over n_a + n_b. NaN until a
+        batch has rows of both and any of them an event.
+    low, high : ndarray of float64, shape (batches,)
+        Confidence sequence; infinite where nothing bounds it from above.
+    at_least, at_most : ndarray of float64, shape (batches,)
+        As those of `SequentialComparison`.
+    """
+
+    ratio: Floats
+    low: Floats
+    high: Floats
+    at_least: Floats
+    at_most: Floats
 
 
 def compare_rates_over_time(
@@ -111,34 +134,51 @@ def compare_rates_over_time(
     >>> bool(found.e_value[0] < 20), bool(found.e_value[-1] >= 20)
     (True, True)
     """
-    counts = [np.asarray(one, dtype=np.float64) for one in (events_a, n_a, events_b, n_b)]
-    if any((one < 0).any() for one in counts) or (counts[0] > counts[1]).any() or (counts[2] > counts[3]).any():
-        raise DataError("Counts must not be negative, and events must not be more than rows.")
-    if not 0.0 < alpha < 1.0 or not effect > 0.0:
-        raise DataError(f"alpha must lie between 0 and 1, and effect above 0; found {alpha} and {effect}.")
-    x_a, rows_a, x_b, rows_b = counts
-    sums = _Sums.of(x_a, rows_a, x_b, rows_b)
+    x_a, rows_a, x_b, rows_b = counts = _checked(events_a, n_a, events_b, n_b, alpha, effect)
     weights = _start_weights(len(rows_a))
-    low, high = sums.sequences(alpha * weights, effect**2)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        difference = np.cumsum(sums.difference) / np.cumsum(sums.weight)
+    sides = _Sums.of(*counts).sides(alpha * weights)
+    difference, half = sides.rate_a - sides.rate_b, sides.half_width(1.0, 1.0, effect)
+    low, high = np.maximum(difference - half, -1.0), np.minimum(difference + half, 1.0)
     e_value = _e_value(x_a, rows_a, x_b, rows_b, weights, effect)
     return SequentialComparison(
-        difference, low[0], high[0], np.fmax.reduce(low, axis=0), np.fmin.reduce(high, axis=0), e_value
+        difference[0], low[0], high[0], np.fmax.reduce(low, axis=0), np.fmin.reduce(high, axis=0), e_value
     )
 
 
-def difference_within(events_a: ArrayLike, n_a: ArrayLike, events_b: ArrayLike, n_b: ArrayLike) -> float:
-    """Rate of a less rate of b within each batch, averaged by n_a n_b / (n_a + n_b); NaN where no batch has both.
+def ratio_over_time(
+    events_a: ArrayLike,
+    n_a: ArrayLike,
+    events_b: ArrayLike,
+    n_b: ArrayLike,
+    *,
+    alpha: float = 0.05,
+    effect: float = 0.02,
+) -> SequentialRatio:
+    """The ratio of two rates within every batch, with limits that hold however often one looks.
+
+    Parameters and errors are those of `compare_rates_over_time`.
+
+    Notes
+    -----
+    The ratios r at which the sequence of rate a - r rate b (of rate a / r - rate b above 1) holds 0: Fieller's (1954)
+    way, which needs no logarithm of a rate that may be 0.
 
     Examples
     --------
-    >>> round(difference_within([30, 10], [100, 20], [20, 30], [100, 60]), 3)  # .1 in the first batch, 0 in the second
-    0.077
+    >>> found = ratio_over_time([30] * 20, [100] * 20, [60] * 20, [100] * 20)
+    >>> round(float(found.ratio[-1]), 3), bool(found.high[-1] < 0.7)
+    (0.5, True)
     """
-    sums = _Sums.of(*(np.asarray(one, dtype=np.float64) for one in (events_a, n_a, events_b, n_b)))
-    total = float(sums.weight.sum())
-    return float(sums.difference.sum()) / total if total else math.nan
+    counts = _checked(events_a, n_a, events_b, n_b, alpha, effect)
+    sides = _Sums.of(*counts).sides(alpha * _start_weights(len(counts[0])))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = sides.rate_a / sides.rate_b
+        place = np.where(ratio > 1.0, 2.0 - sides.rate_b / sides.rate_a, ratio)
+    place = np.where(np.isnan(place), 1.0, place)
+    low = sides.farthest_accepted(place, np.zeros_like(place), effect)
+    high = sides.farthest_accepted(place, np.full_like(place, 2.0), effect)
+    low, high = (np.where(np.isnan(sides.rate_a + sides.more), np.nan, _ratio_at(one)) for one in (low, high))
+    return SequentialRatio(ratio[0], low[0], high[0], np.fmax.reduce(low, axis=0), np.fmin.reduce(high, axis=0))
 
 
 def discoveries(e_values: Sequence[float], alpha: float = 0.05) -> tuple[bool, ...]:
@@ -175,51 +215,98 @@ def discoveries(e_values: Sequence[float], alpha: float = 0.05) -> tuple[bool, .
 
 @dataclass(frozen=True)
 class _Sums:
-    """What adds up over batches, for the weighted average of their differences: one entry per batch.
+    """What adds up over batches, for the rates of both sides, weighted alike: one entry per batch.
 
     The variance of a side is the sum of weight^2 rate (1 - rate) / rows, over the square of the sum of weights.
     """
 
     weight: Floats
-    difference: Floats
-    spread: tuple[Floats, Floats]
     events: tuple[Floats, Floats]
+    spread: tuple[Floats, Floats]
+    spread_events: tuple[Floats, Floats]
 
     @classmethod
     def of(cls, x_a: Floats, rows_a: Floats, x_b: Floats, rows_b: Floats) -> _Sums:
         both = (rows_a > 0) & (rows_b > 0)
         a, b = np.where(both, rows_a, 1.0), np.where(both, rows_b, 1.0)
-        weight = np.where(both, a * b / (a + b), 0.0)
+        weight, rates = np.where(both, a * b / (a + b), 0.0), (x_a / a, x_b / b)
         spread = weight**2 / a, weight**2 / b
-        return cls(weight, weight * (x_a / a - x_b / b), spread, (spread[0] * x_a / a, spread[1] * x_b / b))
+        return cls(
+            weight,
+            (weight * rates[0], weight * rates[1]),
+            spread,
+            (spread[0] * rates[0], spread[1] * rates[1]),
+        )
 
-    def sequences(self, alpha: Floats, tau2: float) -> tuple[Floats, Floats]:
-        """Limits of the average over all batches, and over those from later ones on: shape (stretches, batches).
-
-        `alpha` is what each first batch of a stretch has; limits that are unknown are NaN.
-        """
+    def sides(self, alpha: Floats) -> _Sides:
+        """Both rates over all batches, and over those from later ones on; `alpha` is what each first batch has."""
         batches = self.weight.size
         now = np.arange(batches)
         first = np.stack([np.zeros_like(now), *(now - age + 1 for age in _ages(batches - 1))])
         first[1:][first[1:] < 1] = batches  # no such stretch yet
-        level = np.append(alpha, np.nan)[first]
+        more = np.log(1.0 / np.append(alpha, np.nan)[first])
         first = np.minimum(first, now)
 
         def total(values: Floats) -> Floats:
             so_far = np.concatenate([[0.0], np.cumsum(values)])
             return np.asarray(so_far[now + 1] - so_far[first])
 
-        more = np.log(1.0 / level)
-        weight, variance = total(self.weight), np.zeros(level.shape)
+        weight = total(self.weight)
+        variances = []
         with np.errstate(divide="ignore", invalid="ignore"):
-            for spread, events in zip(self.spread, self.events, strict=True):
+            for spread, events in zip(self.spread, self.spread_events, strict=True):
                 u = total(spread)
                 rate, rows = np.clip(total(events) / u, 0.0, 1.0), weight**2 / u
                 smooth = (rate * rows + more) / (rows + 2.0 * more)
-                variance += smooth * (1.0 - smooth) / rows
-            middle = total(self.difference) / weight
-            half = np.sqrt(variance * (variance + tau2) / tau2 * (2.0 * more + np.log((variance + tau2) / variance)))
-        return np.maximum(middle - half, -1.0), np.minimum(middle + half, 1.0)
+                variances.append(smooth * (1.0 - smooth) / rows)
+            rates = [total(one) / weight for one in self.events]
+        return _Sides(rates[0], rates[1], variances[0], variances[1], more)
+
+
+@dataclass(frozen=True)
+class _Sides:
+    """Both rates, weighted alike over the batches of each stretch, with their variances: shape (stretches, batches)."""
+
+    rate_a: Floats
+    rate_b: Floats
+    variance_a: Floats
+    variance_b: Floats
+    more: Floats
+
+    def half_width(self, a: Floats | float, b: Floats | float, effect: float) -> Floats:
+        """Half-width of the sequence of a times one rate less b times the other."""
+        v, tau2 = a**2 * self.variance_a + b**2 * self.variance_b, effect**2
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(np.sqrt(v * (v + tau2) / tau2 * (2.0 * self.more + np.log((v + tau2) / v))))
+
+    def farthest_accepted(self, inside: Floats, end: Floats, effect: float) -> Floats:
+        """Where the ratios end that are not rejected, by bisection between one that is not and the end of all.
+
+        A ratio r stands at r up to 1, at 2 - 1 / r above.
+        """
+        accepted, rejected = inside, end
+        for step in range(_HALVINGS):
+            tried = (accepted + rejected) / 2.0 if step else end
+            a, b = np.minimum(1.0, 2.0 - tried), np.minimum(1.0, tried)
+            holds = np.abs(a * self.rate_a - b * self.rate_b) <= self.half_width(a, b, effect)
+            accepted, rejected = np.where(holds, tried, accepted), np.where(holds, rejected, tried)
+        return accepted
+
+
+def _ratio_at(place: Floats) -> Floats:
+    with np.errstate(divide="ignore"):
+        return np.where(place > 1.0, 1.0 / (2.0 - place), place)
+
+
+def _checked(
+    events_a: ArrayLike, n_a: ArrayLike, events_b: ArrayLike, n_b: ArrayLike, alpha: float, effect: float
+) -> list[Floats]:
+    counts = [np.asarray(one, dtype=np.float64) for one in (events_a, n_a, events_b, n_b)]
+    if any((one < 0).any() for one in counts) or (counts[0] > counts[1]).any() or (counts[2] > counts[3]).any():
+        raise DataError("Counts must not be negative, and events must not be more than rows.")
+    if not 0.0 < alpha < 1.0 or not effect > 0.0:
+        raise DataError(f"alpha must lie between 0 and 1, and effect above 0; found {alpha} and {effect}.")
+    return counts
 
 
 def _start_weights(batches: int) -> Floats:
