@@ -26,6 +26,7 @@ from bdt_core.spec import AlertSeverity, AuditSpec, MetricLimit
 from bdt_core.verdict import Verdict, check_name
 from bdt_core.verdict.groups import both_ways
 from bdt_core.verdict.judge import Evidence, Judgement, Tolerated, judge, why
+from bdt_core.verdict.words import severest
 
 Floats = NDArray[np.float64]
 
@@ -263,7 +264,7 @@ def _judge(
         high=float(one.high[-1]),
         confidence=1.0 - spec.significance.alpha,
         broken_since=broken_since,
-        severity=_severity(found, compared, tolerated, look_back) if found.verdict == "fail" else None,
+        severity=_severity(found, tolerated) if found.verdict == "fail" else None,
         sentence=_sentence(limit, found, tolerated, batches, spec, left_out),
         groups_judged=judged,
         left_out=left_out,
@@ -371,7 +372,7 @@ def _range_of_ratios(found: Floats) -> tuple[int, int, Floats]:
 
     def at_most_of(low: Floats, high: Floats) -> Floats:
         with np.errstate(divide="ignore"):
-            return np.minimum(np.minimum(high, 1.0 / low).min(axis=0), 1.0)
+            return np.asarray(np.minimum(np.minimum(high, 1.0 / low).min(axis=0), 1.0))
 
     since = at_most_of(at_least, at_most)
     course = np.stack([smallest(value, value), smallest(low, high), at_most_of(low, high), np.zeros_like(since), since])
@@ -407,11 +408,13 @@ def _known(values: Floats) -> tuple[float | None, ...]:
     return tuple(one if math.isfinite(one) else None for one in values.tolist())
 
 
-def _severity(found: Judgement[_Followed], compared: _Compared, tolerated: Tolerated, look_back: int) -> AlertSeverity:
-    """By the value so far or, where that is within, by the value of the look-back; low where that is within again."""
-    x, n, y, m = found.decides.of.course.pair.of(slice(-look_back, None)).alike()
-    lately = float(compared.of(np.array(x / n), np.array(y / m))) if min(n, m) > 0 else math.nan
-    return found.severity or (tolerated.severity(lately) if math.isfinite(lately) else None) or "low"
+def _severity(found: Judgement[_Followed], tolerated: Tolerated) -> AlertSeverity:
+    """By the value so far, and by what it is for certain over some stretch until now; low where all is within again."""
+    course = found.decides.of.course
+    ends = (float(course.value[-1]), float(course.at_least[-1]), float(course.at_most[-1]))
+    beyond = [ends[0], *(ends[1:2] if tolerated.is_beyond(ends[1], math.inf) else ()),
+              *(ends[2:] if tolerated.is_beyond(-math.inf, ends[2]) else ())]  # fmt: skip
+    return severest(one for one in map(tolerated.severity, beyond) if one is not None) or "low"
 
 
 def _judged(courses: Sequence[_Course], tolerated: Tolerated) -> Judgement[_Followed]:

@@ -278,7 +278,7 @@ def test_the_ratio_over_all_groups_is_the_lowest_over_the_highest() -> None:
 def test_a_limit_that_is_broken_late_is_found_though_all_days_together_are_within() -> None:
     """120 good days do not hide what began after them."""
     gate = [{"metric": "selection_rate_ratio", "facet": "sex", "min": 0.8}]
-    spec = history_spec(gate=gate, favourable="positive", history={"look_back": "8d"})
+    spec = history_spec(gate=gate, favourable="positive")
     history = follow(days(spec, [EQUAL] * 120 + [FEWER] * 8), spec)
     (limit,) = history.limits
     assert limit.verdict == "fail"
@@ -286,7 +286,7 @@ def test_a_limit_that_is_broken_late_is_found_though_all_days_together_are_withi
     assert limit.broken_since is not None
     assert limit.broken_since > history.batches[119].id
     assert limit.value > 0.95
-    assert limit.severity == "high"  # by the look-back, in which it is 0.5
+    assert limit.severity == "high"  # by what it is for certain on the latest days
     gap = history_spec(gate=RATES)
     (late,) = follow(days(gap, [EQUAL] * 120 + [WORSE] * 8), gap).limits
     assert (late.verdict, late.value < 0.05) == ("fail", True)
