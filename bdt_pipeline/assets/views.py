@@ -262,6 +262,7 @@ def gate_metadata(document: dict[str, Any]) -> Metadata:
     first = limits[0] if limits else {}
     unit = document["bias_variable"]["unit"]
     return {
+        "verdict": document["verdict"]["verdict"],
         **numbers(**{name: first.get(name) for name in _PLOTTED}),
         "limits": table_of(
             ["check", "verdict", "limit", "found", "low", "high", "why"], [_limit_row(one, unit) for one in limits]

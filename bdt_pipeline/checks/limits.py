@@ -56,6 +56,17 @@ def limit_checks(audit: AuditAssets) -> list[dg.AssetChecksDefinition]:
     return [_checks(audit, one) for one in _SEVERAL if one.asset in made and one.limits(audit.spec)]
 
 
+def held_by_gate(audit: AuditAssets) -> frozenset[dg.AssetCheckKey]:
+    """The checks of limits that the gate on the report holds as well: all but those of defaults."""
+    made = {one.asset for one in audit.asked}
+    return frozenset(
+        dg.AssetCheckKey(audit.key(judged.asset), name)
+        for judged in _SEVERAL
+        if judged.asset in made and any(isinstance(one, judged.kind) for one in audit.spec.limits)
+        for name in judged.limits(audit.spec)
+    )
+
+
 def _checks(audit: AuditAssets, judged: _Judged) -> dg.AssetChecksDefinition:
     asset, declared = audit.key(judged.asset), judged.limits(audit.spec)
     others = [audit.key(one) for one in judged.takes if one != judged.asset]
