@@ -441,3 +441,12 @@ class AuditSpec(Section):
     def to_dict(self) -> dict[str, Any]:
         """The specification as plain JSON-able data, defaults written out."""
         return self.model_dump(mode="json")
+
+
+def printed_specification(spec: AuditSpec) -> dict[str, Any]:
+    """The specification without what says where and in how much memory to work."""
+    plain = spec.to_dict()
+    plain.pop("engine")
+    for key in ("memory", "memory_limit"):
+        plain["clustering"].pop(key)
+    return plain

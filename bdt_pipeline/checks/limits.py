@@ -85,11 +85,12 @@ def _checks(audit: AuditAssets, judged: _Judged) -> dg.AssetChecksDefinition:
             for name, one in declared.items()
         ],
         can_subset=True,
+        required_resource_keys={audit.settings},
         ins=audit.inputs(*judged.takes),
     )
     def check(context: dg.AssetCheckExecutionContext, **values: Any) -> Iterator[dg.AssetCheckResult]:
         with clear_failures():
-            of_run = judged.limits(audit.spec_of_run(context.run))
+            of_run = judged.limits(audit.spec_of_run(context, *values))
         for name, default in declared.items():
             if dg.AssetCheckKey(asset, name) not in context.op_execution_context.selected_asset_check_keys:
                 continue

@@ -91,13 +91,14 @@ def _raw_quality(audit: AuditAssets) -> dg.AssetChecksDefinition:
         name=f"{audit.spec.name}__raw_data_quality",
         specs=_specs(audit, "raw_data", _RAW),
         can_subset=True,
+        required_resource_keys={audit.settings},
         ins=audit.inputs("raw_data"),
     )
     def check(context: dg.AssetCheckExecutionContext, raw_data: DataFrame) -> Iterator[dg.AssetCheckResult]:
         from bdt_pipeline.checks.rules import raw_rules, with_marks
 
         with clear_failures():
-            spec = audit.spec_of_run(context.run)
+            spec = audit.spec_of_run(context, "raw_data")
         # Of a table that was left at its source the beginning is looked at; the rest is checked when it is read.
         source: Any = raw_data
         table = source.beginning(spec.large_rows) if is_large_source(source) else source
@@ -118,6 +119,7 @@ def _validated_quality(audit: AuditAssets) -> dg.AssetChecksDefinition:
         name=f"{audit.spec.name}__validated_data_quality",
         specs=_specs(audit, "validated_data", _VALIDATED),
         can_subset=True,
+        required_resource_keys={audit.settings},
         ins=audit.inputs("validated_data"),
     )
     def check(context: dg.AssetCheckExecutionContext, validated_data: AuditTable) -> Iterator[dg.AssetCheckResult]:
@@ -126,7 +128,9 @@ def _validated_quality(audit: AuditAssets) -> dg.AssetChecksDefinition:
         from bdt_pipeline.checks.rules import validated_rules
 
         table = rows_at_hand(validated_data)
-        rows = _evaluated(table.audited, list(validated_rules(table, audit.spec_of_run(context.run))))
+        with clear_failures():
+            spec = audit.spec_of_run(context, "validated_data")
+        rows = _evaluated(table.audited, list(validated_rules(table, spec)))
         features = table.names("feature")
         leaks = find_leaks(table.audited, features, table.spec)
         rows["no_leaks"] = [(one, leaks.get(one, "no"), "no leak", one not in leaks) for one in features]

@@ -154,7 +154,7 @@ def test_what_the_launchpad_says_of_a_limit_holds_for_check_and_gate(
     loans_file: Path, make_spec: Make, instance: dg.DagsterInstance, run_audit: Any
 ) -> None:
     spec = make_spec(loans_file, gate=[], slices={"max_difference": 0.02, "max_conditions": 1})
-    lenient = run_audit(spec, instance, {"bias_slices": {"slices": {"max_difference": 0.9}}})
+    lenient = run_audit(spec, instance, {"slices": {"max_difference": 0.9}})
     assert [one.passed for one in checks_of(lenient, "worst_slice", "bias_gate")] == [True, True]
 
 
@@ -204,6 +204,6 @@ def test_without_a_limit_that_of_clusters_holds_for_numbers_too(
 def test_a_section_set_to_nothing_in_the_launchpad_breaks_no_check(
     loans_file: Path, make_spec: Make, instance: dg.DagsterInstance, run_audit: Any
 ) -> None:
-    result = run_audit(make_spec(loans_file, gate=[]), instance, {"bias_slices": {"slices": None}})
+    result = run_audit(make_spec(loans_file, gate=[]), instance, {"slices": None})
     assert result.success
     assert {"worst_slice", "bias_gate"} <= {one.check_name for one in result.get_asset_check_evaluations()}

@@ -163,8 +163,8 @@ def test_the_asset_shows_numbers_a_figure_and_every_stream(by_day: AuditSpec, in
 
 
 def test_the_launchpad_changes_the_settings(by_day: AuditSpec, instance: dg.DagsterInstance) -> None:
-    ops = {"loans__bias_history": {"config": {"history": {"min_rows": 100_000}}}}
-    result = run_part(by_day, instance, "2026-01-01", ops=ops)
+    resources = {"loans_settings": {"config": {"history": {"min_rows": 100_000}}}}
+    result = run_part(by_day, instance, "2026-01-01", resources=resources)
     assert not checks_of(result)["enough_volume"].passed
     assert history_of(result).spec.history.min_rows == 100_000
 
