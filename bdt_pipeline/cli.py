@@ -100,9 +100,12 @@ def demo(out: Out = None, verbose: Verbose = False) -> None:
     \b
     Example:  bdt demo
     """
-    from bdt_pipeline.commands.run_demo import run_demo
+    from bdt_pipeline.resources.expectations import evaluated_beside
 
-    run_demo(out, verbose=verbose)
+    with evaluated_beside():  # begun before Dagster is imported
+        from bdt_pipeline.commands.run_demo import run_demo
+
+        run_demo(out, verbose=verbose)
 
 
 @app.command()

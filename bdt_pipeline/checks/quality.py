@@ -144,7 +144,7 @@ _Row = tuple[str, str, str, bool]  # subject, found, wanted, kept
 
 def _evaluated(frame: DataFrame, rules: Sequence[Any]) -> dict[str, list[_Row]]:
     """Verdict of every rule, by check."""
-    from bdt_pipeline.checks.expectations import evaluate
+    from bdt_pipeline.resources.expectations import evaluate
 
     verdicts = evaluate(frame, [one.expectation for one in rules])
     result: dict[str, list[_Row]] = {}
