@@ -94,7 +94,7 @@ def best_of_groups_p_value(p_value: float, groups: int) -> float:
     apart = -math.sqrt(2.0) * float(special.ndtri(0.5 * p_value))
     z = np.arange(-9.0, 10.0 + apart, 0.05)
     density = np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi) * 0.05
-    # The largest is at z: of the others none may be more than `apart` below. Written so that small p-values keep digits.
+    # The largest is at z, and of the others one is more than `apart` below it. So written, small p-values keep digits.
     below = special.ndtr(z)
     beyond = np.divide(special.ndtr(z - apart), below, out=np.zeros_like(z), where=below > 0.0)
     reached = below ** (groups - 1) * -np.expm1((groups - 1) * np.log1p(-np.minimum(beyond, 1.0 - 1e-16)))

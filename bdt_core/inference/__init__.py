@@ -1,6 +1,6 @@
 """Two-sample tests, intervals, corrections and power: arrays and numbers in, plain results out."""
 
-from bdt_core.inference.at_once import interval_at_once
+from bdt_core.inference.at_once import interval_at_once, interval_of_selected
 from bdt_core.inference.auc import AUC, area_under_curve, area_under_curve_of_counts
 from bdt_core.inference.categories import CategoricalComparison, compare_categories, compare_category_counts
 from bdt_core.inference.comparison import (
@@ -43,6 +43,7 @@ __all__ = [
     "difference_limits",
     "drawing_needs_rows",
     "interval_at_once",
+    "interval_of_selected",
     "jeffreys_interval",
     "koopman_interval",
     "mean_interval",

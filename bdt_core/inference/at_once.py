@@ -8,14 +8,14 @@ from bdt_core.inference.comparison import Comparison
 from bdt_core.inference.proportions import newcombe_interval
 
 
-def interval_at_once(comparison: Comparison, comparisons: int) -> tuple[float, float] | None:
+def interval_at_once(comparison: Comparison, comparisons: float) -> tuple[float, float] | None:
     """The interval of a difference that holds for so many comparisons at once, from the one that holds for it alone.
 
     Parameters
     ----------
     comparison : Comparison
-    comparisons : int
-        How many were made.
+    comparisons : float
+        How many were made, or how many this one stands for.
 
     Returns
     -------
@@ -52,3 +52,36 @@ def interval_at_once(comparison: Comparison, comparisons: int) -> tuple[float, f
     df = min(comparison.n_a, comparison.n_b) - 1
     far, near = (float(special.stdtrit(df, 1.0 - 0.5 * one)) for one in (alpha / comparisons, alpha))
     return difference - far / near * (difference - low), difference + far / near * (high - difference)
+
+
+def interval_of_selected(comparison: Comparison, comparisons: float, *, harm_is_up: bool) -> tuple[float, float] | None:
+    """The interval of a difference that was selected because it is harmful enough.
+
+    Selection pushes differences towards harm and never away from it. So the end that is nearer to no difference is the
+    one of an interval for all `comparisons` that this one stands for; the other end is that of this one alone, which
+    covers no less often among the selected than among all.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    comparisons : float
+        1: it was not selected, and has its own interval.
+    harm_is_up : bool
+        Whether a positive difference is harm.
+
+    Returns
+    -------
+    low, high : float, or None
+        As in `interval_at_once`.
+
+    Examples
+    --------
+    >>> from bdt_core.inference import compare_counts
+    >>> one = compare_counts(56, 70, 48, 80)
+    >>> [round(x, 4) for x in interval_of_selected(one, 10, harm_is_up=True)]
+    [-0.0122, 0.3339]
+    """
+    alone, widened = interval_at_once(comparison, 1.0), interval_at_once(comparison, comparisons)
+    if alone is None or widened is None:
+        return None
+    return (widened[0], alone[1]) if harm_is_up else (alone[0], widened[1])

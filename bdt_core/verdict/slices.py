@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from bdt_core import words
-from bdt_core.inference import interval_at_once
+from bdt_core.inference import interval_at_once, interval_of_selected
 from bdt_core.inference.summaries import ValueCounts
 from bdt_core.result import Result
+from bdt_core.slices.results import comparisons_of_selected
 from bdt_core.spec import AlertSeverity, SliceLimit
 from bdt_core.table.rows import Rows
 from bdt_core.table.summaries import mean_and_sd, summarise_bias_variable
@@ -41,7 +43,7 @@ class SliceLimitResult(Result):
     sentence : str
     difference, low, high : float or None
         Slice less everybody else, harm counted as positive, on the test rows. The interval holds for all slices that
-        were tested at once.
+        were tested at once; its lower end counts each by its weight, as the test does.
     confidence : float or None
     slices_tested : int
     p_value : float or None
@@ -91,7 +93,7 @@ def judge_slices(limit: SliceLimit, found: Slices | None, default: float) -> Sli
     if found is None or not found.tests:
         reason = NOT_SEARCHED if found is None else found.reason or "none has enough test rows"
         return _result(limit, most, "not_testable", f"No intersection was tested: {reason}.", None, found)
-    known = [one for one in (_evidence(each, found, found.tests) for each in found.slices) if one is not None]
+    known = [one for one in (_evidence(each, found) for each in found.slices) if one is not None]
     if not known:
         return _result(limit, most, "not_testable", "No intersection has enough test rows.", None, found)
     tolerated = Tolerated(maximum=most)
@@ -107,11 +109,17 @@ def judge_slices(limit: SliceLimit, found: Slices | None, default: float) -> Sli
 def worst_confirmed(found: Slices, limit: float) -> Slice | None:
     """The intersection that a report calls worse by more than a limit; None where there is none.
 
-    It is significant among all that were tested, and its own interval lies beyond the limit.
+    It is significant among all that were tested, and its interval, which allows for that selection, lies beyond it.
     """
-    own = [(one, _evidence(one, found, at_once=1)) for one in found.slices if one.significant]
-    proven = [(one, seen) for one, seen in own if seen is not None and seen.low is not None and seen.low > limit]
-    return max(proven, key=lambda pair: pair[1].value)[0] if proven else None
+    sign = 1.0 if found.better == "lower" else -1.0
+    proven = [one for one in found.slices if one.significant and _least_harm(one, sign) > limit]
+    return max(proven, key=lambda one: sign * (one.comparison.difference or 0.0), default=None)
+
+
+def _least_harm(one: Slice, sign: float) -> float:
+    """The end of the reported interval that is nearer to no harm."""
+    end = one.low if sign > 0 else one.high
+    return -math.inf if end is None else sign * end
 
 
 def default_limit_of(test: Rows) -> float:
@@ -121,15 +129,21 @@ def default_limit_of(test: Rows) -> float:
     return default_limit(two_valued, mean_and_sd(summary)[1])
 
 
-def _evidence(one: Slice, found: Slices, at_once: int) -> Evidence[Slice] | None:
-    """Difference and interval for so many slices at once, with harm counted as positive."""
-    interval = interval_at_once(one.comparison, at_once)
-    if one.comparison.difference is None or interval is None:
+def _evidence(one: Slice, found: Slices) -> Evidence[Slice] | None:
+    """Difference and interval for all slices at once, with harm counted as positive.
+
+    A limit names one slice: its lower end is that of one selected among all, with the slice's share of the errors.
+    """
+    harm_is_up = found.better == "lower"
+    for_all = interval_at_once(one.comparison, found.tests)
+    selected = interval_of_selected(
+        one.comparison, comparisons_of_selected(one.weight, found.tests, 1), harm_is_up=harm_is_up
+    )
+    if one.comparison.difference is None or for_all is None or selected is None:
         return None
-    low, high = interval
-    if found.better == "higher":
-        return Evidence(one, -one.comparison.difference, -high, -low, bool(one.significant))
-    return Evidence(one, one.comparison.difference, low, high, bool(one.significant))
+    if harm_is_up:
+        return Evidence(one, one.comparison.difference, selected[0], for_all[1], bool(one.significant))
+    return Evidence(one, -one.comparison.difference, -selected[1], -for_all[0], bool(one.significant))
 
 
 def _sentence(judged: Judgement[Slice], tolerated: Tolerated, found: Slices) -> str:
