@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from bdt_core import words
-from bdt_core.inference import interval_at_once, interval_of_selected
+from bdt_core.inference import difference_found_beyond, interval_at_once, interval_of_selected
 from bdt_core.inference.summaries import ValueCounts
 from bdt_core.result import Result
 from bdt_core.slices.results import comparisons_of_selected
@@ -15,7 +15,7 @@ from bdt_core.spec import AlertSeverity, SliceLimit
 from bdt_core.table.rows import Rows
 from bdt_core.table.summaries import mean_and_sd, summarise_bias_variable
 from bdt_core.verdict.clusters import default_limit
-from bdt_core.verdict.judge import Evidence, Judgement, Tolerated, judge, smallest_difference, why, would_have_shown
+from bdt_core.verdict.judge import Evidence, Judgement, Tolerated, judge, why, would_have_been_found
 from bdt_core.verdict.words import Verdict, interval_of_several, stops
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class SliceLimitResult(Result):
     p_value : float or None
         Of this slice alone.
     smallest_visible : float or None
-        The difference that would have been told from none with 80 % power, among so many slices.
+        The difference that would have been found beyond the limit with 80 % power, among so many slices.
     severity : {"low", "medium", "high", "critical"} or None
         By limit over difference, where that is beyond the limit.
     """
@@ -98,7 +98,7 @@ def judge_slices(limit: SliceLimit, found: Slices | None, default: float) -> Sli
         return _result(limit, most, "not_testable", "No intersection has enough test rows.", None, found)
     tolerated = Tolerated(maximum=most)
     judged = judge(known, tolerated, nearest="bound")
-    verdict, sentence = judged.verdict, _sentence(judged, tolerated, found)
+    verdict, sentence = judged.verdict, _sentence(judged, most, found)
     untested = sum(one.status != "tested" for one in found.slices)
     if verdict == "pass" and untested:
         verdict = "inconclusive"
@@ -146,18 +146,18 @@ def _evidence(one: Slice, found: Slices) -> Evidence[Slice] | None:
     return Evidence(one, -one.comparison.difference, -selected[1], -for_all[0], bool(one.significant))
 
 
-def _sentence(judged: Judgement[Slice], tolerated: Tolerated, found: Slices) -> str:
-    one, unit = judged.decides, _unit(judged.decides.of)
+def _sentence(judged: Judgement[Slice], most: float, found: Slices) -> str:
+    one, unit, tolerated = judged.decides, _unit(judged.decides.of), Tolerated(maximum=most)
     interval = interval_of_several(one.low, one.high, 1.0 - found.alpha, unit, f"{found.tests} intersections")
     told = (
         f"{one.of.name}: {words.size(one.value, unit)} {'worse' if one.value >= 0 else 'better'} than everybody else "
         f"{interval}; {tolerated.allowed(lambda x: words.size(x, unit))}, and "
         f"{why(judged, tolerated, sides=('above', 'below'))}."
     )
-    visible = _visible(one, found)
+    visible = _visible(one.of, found, most)
     if judged.verdict != "inconclusive" or visible is None:
         return told
-    return told + would_have_shown(f"a difference of {words.size(visible, unit)}")
+    return told + would_have_been_found(f"a difference of {words.size(visible, unit)}")
 
 
 def _unit(one: Slice) -> words.Unit:
@@ -166,10 +166,9 @@ def _unit(one: Slice) -> words.Unit:
     return "rate" if found.events_a is not None and found.mean_a == found.events_a / found.n_a else "value"
 
 
-def _visible(one: Evidence[Slice], found: Slices) -> float | None:
-    if one.low is None or one.high is None:
-        return None
-    return smallest_difference(one.low, one.high, found.alpha / found.tests)
+def _visible(one: Slice, found: Slices, most: float) -> float | None:
+    share = comparisons_of_selected(one.weight, found.tests, 1)
+    return difference_found_beyond(one.comparison, most, share, harm_is_up=found.better == "lower")
 
 
 def _result(
@@ -196,6 +195,6 @@ def _result(
         confidence=None if found is None else 1.0 - found.alpha,
         slices_tested=0 if found is None else found.tests,
         p_value=one.of.comparison.p_value if one else None,
-        smallest_visible=_visible(one, found) if one and found else None,
+        smallest_visible=_visible(one.of, found, most) if one and found else None,
         severity=judged.severity if judged else None,
     )
