@@ -8,7 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from bdt_core.inference import adjust_p_values, area_under_curve, compare_counts, difference_limits
+from bdt_core.inference import (
+    adjust_p_values,
+    area_under_curve,
+    compare_counts,
+    difference_limits,
+    minimum_detectable_difference,
+)
 from bdt_core.local_bias.metrics import GroupMetrics, Integers, gaps
 from bdt_core.local_bias.results import GroupValue, HeldOutGap, LocalCluster, or_none
 from bdt_core.local_bias.rows import Sides
@@ -30,11 +36,14 @@ def judged_clusters(sides: Sides, train_labels: Integers, test_labels: Integers,
     test_gap = gaps(test.value, test.counted, settings.min_test_rows)
     tests = [_held_out(sides, train, test, test_labels, label) for label in range(k)]
     adjusted = adjust_p_values([one.p_value for one in tests], "bh")
+    made = sum(one.p_value is not None for one in tests)
     clusters = []
     for label, (one, p) in enumerate(zip(tests, adjusted, strict=True)):
         if one.p_value is not None and one.gap is not None:
             significant = bool(p <= settings.alpha)
             one = replace(one, p_adjusted=float(p), significant=significant, confirmed=significant and one.gap > 0.0)
+            if settings.metric != "auc":
+                one = replace(one, minimum_detectable_gap=_detectable(sides, test, label, one, settings.alpha / made))
         clusters.append(
             LocalCluster(
                 label=label,
@@ -115,7 +124,18 @@ def _held_out(sides: Sides, train: GroupMetrics, test: GroupMetrics, test_labels
         low=comparison.low,
         high=comparison.high,
         p_value=comparison.p_value,
-        minimum_detectable_gap=comparison.minimum_detectable_difference,
+    )
+
+
+def _detectable(sides: Sides, test: GroupMetrics, label: int, one: HeldOutGap, alpha: float) -> float:
+    """The gap that would have been found with 80 % power, if it were the only one in as many tests as were made."""
+    codes = [sides.groups.index(str(name)) for name in (one.higher, one.lower)]
+    events = int(test.counts[label, codes, 1].sum())
+    return minimum_detectable_difference(
+        one.counted_higher,
+        one.counted_lower,
+        base_rate=events / (one.counted_higher + one.counted_lower),
+        alpha=alpha,
     )
 
 

@@ -157,6 +157,8 @@ def _cluster(one: ComparedCluster, clusters: Clusters) -> parts.Cluster:
         p_adjusted=one.p_adjusted,
         significant=one.significant,
         worse=one.worse,
+        smallest_visible=one.smallest_visible,
+        without=one.without,
     )
 
 

@@ -165,6 +165,8 @@ def clusters(found: Clusters) -> Metadata:
 
 def significance(tested: ClusterSignificance) -> Metadata:
     """Every cluster against everybody else, on the test rows."""
+    from bdt_core.report.clusters import finding, without_others
+
     worst = tested.clusters[0].comparison
     rows = []
     for one in tested.clusters:
@@ -180,7 +182,7 @@ def significance(tested: ClusterSignificance) -> Metadata:
                 words.value(comparison.mean_b, tested.unit),
                 size,
                 words.p_value(one.p_adjusted),
-                comparison.reason or ("significant" if one.significant else "not significant"),
+                comparison.reason or "; ".join(filter(None, (finding(one), without_others(one, tested.unit)))),
             ]
         )
     return {
@@ -195,7 +197,7 @@ def significance(tested: ClusterSignificance) -> Metadata:
             },
         ),
         "clusters tested": table_of(
-            ["cluster", "test rows", "mean", "everybody else", "difference", "p corrected", "verdict"], rows
+            ["cluster", "test rows", "mean", "everybody else", "difference", "p corrected", "finding"], rows
         ),
     }
 

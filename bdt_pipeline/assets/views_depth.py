@@ -22,22 +22,31 @@ def slices(found: Slices) -> Metadata:
         **numbers(
             tests=found.tests,
             searched=found.searched,
-            difference=worst.comparison.difference if worst else None,
-            low=worst.comparison.low if worst else None,
-            high=worst.comparison.high if worst else None,
+            difference=worst.shrunken_difference if worst else None,
+            low=worst.low if worst else None,
+            high=worst.high if worst else None,
             **{"significant slices": sum(bool(one.significant) for one in found.slices)},
         ),
         "measured": found.outcome or found.metric_name,
         "slices": table_of(
-            ["slice", "test rows", "value", "everybody else", "difference", "p corrected", "significant"],
+            [
+                "slice",
+                "test rows",
+                "value",
+                "everybody else",
+                "difference to expect",
+                "measured",
+                "p corrected",
+                "significant",
+            ],
             [
                 [
                     one.name,
                     f"{one.test_rows:,}",
                     words.number(one.comparison.mean_a),
                     words.number(one.comparison.mean_b),
-                    f"{words.number(one.comparison.difference)} "
-                    f"[{words.number(one.comparison.low)}, {words.number(one.comparison.high)}]",
+                    f"{words.number(one.shrunken_difference)} [{words.number(one.low)}, {words.number(one.high)}]",
+                    words.number(one.comparison.difference),
                     words.p_number(one.p_adjusted),
                     "yes" if one.significant else "no",
                 ]
