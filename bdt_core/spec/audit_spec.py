@@ -324,6 +324,12 @@ class AuditSpec(Section):
         )
 
     @property
+    def scores(self) -> tuple[str, ...]:
+        """Columns with scores of the algorithm, which are no features of people."""
+        named = (self.groups.score, self.mitigation.score if self.mitigation else None)
+        return tuple(dict.fromkeys(one for one in named if one is not None))
+
+    @property
     def carried(self) -> tuple[str, ...]:
         """Columns that are no features but that some stage reads row by row."""
         names: list[str] = []

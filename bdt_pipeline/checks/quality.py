@@ -39,7 +39,7 @@ _RAW = (
 _VALIDATED = (
     _Check("few_categories", False, "Does every categorical column have few enough categories to describe a group?"),
     _Check("clusters_large_enough", False, "Would the smallest allowed cluster have enough test rows to be tested?"),
-    _Check("no_leaks", False, "Is no feature a definition of the bias variable, or (almost) completely its copy?"),
+    _Check("no_leaks", False, "Does no feature say what the bias variable, the outcome or the prediction is?"),
 )
 
 
@@ -83,14 +83,14 @@ def _validated_quality(audit: AuditAssets) -> dg.AssetChecksDefinition:
         ins=audit.inputs("validated_data"),
     )
     def check(context: dg.AssetCheckExecutionContext, validated_data: AuditTable) -> Iterator[dg.AssetCheckResult]:
+        from bdt_core.table.leaks import find_leaks
         from bdt_core.table.summaries import rows_at_hand
-        from bdt_core.table.validate import find_leaks
         from bdt_pipeline.checks.rules import validated_rules
 
         table = rows_at_hand(validated_data)
         rows = _evaluated(table.audited, list(validated_rules(table, audit.spec_of_run(context.run))))
         features = table.names("feature")
-        leaks = find_leaks(table.audited, features, table.spec)
+        leaks = find_leaks(table)
         rows["no_leaks"] = [(one, leaks.get(one, "no"), "no leak", one not in leaks) for one in features]
         yield from _results(context, audit.key("validated_data"), _VALIDATED, rows)
 
