@@ -1,6 +1,6 @@
 """Two-sample tests, intervals, corrections and power: arrays and numbers in, plain results out."""
 
-from bdt_core.inference.at_once import interval_at_once
+from bdt_core.inference.at_once import corrected_interval, interval_at_once
 from bdt_core.inference.auc import AUC, area_under_curve, area_under_curve_of_counts
 from bdt_core.inference.categories import CategoricalComparison, compare_categories, compare_category_counts
 from bdt_core.inference.comparison import (
@@ -40,6 +40,7 @@ __all__ = [
     "compare_counts",
     "compare_samples",
     "compare_summaries",
+    "corrected_interval",
     "difference_limits",
     "drawing_needs_rows",
     "interval_at_once",

@@ -151,6 +151,8 @@ class Cluster(Part):
     p_adjusted: Real
     significant: bool | None
     worse: bool | None
+    corrected_low: Real = None
+    corrected_high: Real = None
 
 
 class Node(Part):
@@ -201,6 +203,8 @@ class Level(Part):
     comparison: Comparison
     p_adjusted: Real
     significant: bool | None
+    corrected_low: Real = None
+    corrected_high: Real = None
 
 
 class LevelsTest(Part):
@@ -224,6 +228,7 @@ class _Feature(Part):
     effect_name: str | None
     p_adjusted: Real
     significant: bool | None
+    declared: bool = False
 
 
 class NumericFeature(_Feature):
@@ -233,6 +238,8 @@ class NumericFeature(_Feature):
     mean_cluster: Real
     mean_rest: Real
     comparison: Comparison
+    corrected_low: Real = None
+    corrected_high: Real = None
 
 
 class CategoricalFeature(_Feature):
@@ -266,6 +273,7 @@ class Differences(Part):
     tests: int
     bias_difference_significant: bool | None
     features: tuple[Annotated[Feature, Field(discriminator="kind")], ...]
+    tests_declared: int = 0
 
 
 class Proxy(Part):

@@ -60,6 +60,8 @@ def assign_roles(frame: pd.DataFrame, spec: AuditSpec) -> dict[str, Role]:
             roles[name] = "prediction"
         elif spec.features.include is None and name not in set_aside:
             roles[name] = "feature"
+        elif name in spec.declared_columns and name not in (spec.split.key, *spec.scores):
+            roles[name] = "protected"  # who the groups are is compared with the clusters, wherever it is said
         else:
             roles[name] = "unused"
     return roles

@@ -169,9 +169,8 @@ def significance(tested: ClusterSignificance) -> Metadata:
     rows = []
     for one in tested.clusters:
         comparison = one.comparison
-        size = words.difference(
-            comparison.difference, comparison.low, comparison.high, confidence=comparison.confidence, unit=tested.unit
-        )
+        low, high = one.corrected or (comparison.low, comparison.high)
+        size = words.difference(comparison.difference, low, high, confidence=comparison.confidence, unit=tested.unit)
         rows.append(
             [
                 one.found.label,
@@ -180,7 +179,7 @@ def significance(tested: ClusterSignificance) -> Metadata:
                 words.value(comparison.mean_b, tested.unit),
                 size,
                 words.p_value(one.p_adjusted),
-                comparison.reason or ("significant" if one.significant else "not significant"),
+                comparison.reason or _finding(one, tested),
             ]
         )
     return {
@@ -198,6 +197,13 @@ def significance(tested: ClusterSignificance) -> Metadata:
             ["cluster", "test rows", "mean", "everybody else", "difference", "p corrected", "verdict"], rows
         ),
     }
+
+
+def _finding(one: Any, tested: ClusterSignificance) -> str:
+    """Cluster 0 is the main test, which needs no correction; the others are significant among all or not."""
+    if one.significant or one is not tested.primary or not tested.main_significant:
+        return "significant" if one.significant else "not significant"
+    return "significant in the main test, not among all"
 
 
 def differences(found: FeatureDifferences) -> Metadata:
