@@ -17,7 +17,7 @@ def census(rows: int = 8000) -> pd.DataFrame:
     """A small cluster of mostly women; many columns differ a little in it, by larger effect sizes of another kind."""
     rng = np.random.default_rng(7)
     inside = np.arange(rows) % 12 == 0
-    numbers = {f"size{i}": rng.normal(size=rows) + 0.55 * inside for i in range(6)}
+    numbers = {f"size{i}": rng.normal(size=rows) + 4.0 * inside for i in range(6)}
     return pd.DataFrame(
         {
             "x": rng.normal(size=rows) + 9.0 * inside,
