@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from bdt_core import words
 from bdt_core.clustering.clusters import Clusters
+from bdt_core.clustering.stability import UNSTABLE
 from bdt_core.clustering.tree import ClusterTree
 from bdt_core.fairness.declared_groups import FacetMetrics, GroupMetrics, GroupScores
 from bdt_core.fairness.metric_results import BiasMetrics, Metric, group_name
@@ -19,6 +20,7 @@ from bdt_core.inference import CategoricalComparison
 from bdt_core.metrics import RATES
 from bdt_core.mitigation import recommend
 from bdt_core.report import document as parts
+from bdt_core.report.wording import who_is_in
 from bdt_core.significance.clusters import ClusterSignificance, ComparedCluster
 from bdt_core.significance.features import ColumnDifference, FeatureDifferences
 from bdt_core.slices.results import Slices
@@ -69,7 +71,7 @@ def build_document(
         bias_variable=_bias_variable(clusters, significance),
         split=_split(test, clusters, significance, spec),
         verdict=parts.Judgement(verdict=judged.verdict, blocks=judged.blocks, sentence=judged.sentence),
-        summary=_summary(significance, differences),
+        summary=_summary(clusters, significance, differences),
         gate=judged.limits,
         search=parts.Search(
             method=clusters.method,
@@ -157,7 +159,7 @@ def _cluster(one: ComparedCluster, clusters: Clusters) -> parts.Cluster:
         train_gap=one.found.gap,
         test_rows=one.test_rows,
         test_mean=one.comparison.mean_a,
-        description=str(one.found.rule),
+        description=_who(one),
         rule=parts.ClusterRule(text=str(one.found.rule), precision=one.rule_precision, recall=one.rule_recall),
         stability=None if stability is None else parts.FoundAgain(jaccard=stability.jaccard, word=stability.word),
         path=one.found.path,
@@ -169,6 +171,10 @@ def _cluster(one: ComparedCluster, clusters: Clusters) -> parts.Cluster:
         corrected_low=_end(one.corrected, 0),
         corrected_high=_end(one.corrected, 1),
     )
+
+
+def _who(one: ComparedCluster) -> str:
+    return who_is_in(str(one.found.rule), one.rule_precision, one.rule_recall, one.found.path)
 
 
 def _end(interval: tuple[float, float] | None, side: Literal[0, 1]) -> float | None:
@@ -299,22 +305,24 @@ def _proxies(one: ColumnDifference) -> Iterator[parts.Proxy]:
             )
 
 
-def _summary(significance: ClusterSignificance, differences: FeatureDifferences) -> parts.Summary:
+def _summary(clusters: Clusters, significance: ClusterSignificance, differences: FeatureDifferences) -> parts.Summary:
     primary = significance.primary
     if primary is None:
         return parts.Summary(headline=f"No cluster deviates: {NO_CLUSTERS}.", what_sets_apart=())
     unit = significance.unit
     told = wording(significance.spec.bias_variable)
-    who = f'Cluster 0, best described by "{primary.found.rule}"'
+    stability = clusters.stability.clusters[0].word if clusters.stability else None
+    unstable = " (unstable: other draws of the rows give another cluster)" if stability == UNSTABLE else ""
+    who = f"Cluster 0{unstable}: {_who(primary)}."
     comparison = primary.comparison
     if comparison.status != "tested":
-        headline = f"{who} ({primary.test_rows:,} test rows): not testable, {comparison.reason}"
+        headline = f"{who} Its {primary.test_rows:,} test rows are not testable: {comparison.reason}"
         return parts.Summary(headline=headline, what_sets_apart=())
     size = words.difference(
         comparison.difference, comparison.low, comparison.high, confidence=comparison.confidence, unit=unit
     )
     headline = (
-        f"{who} ({primary.test_rows:,} test rows): {told.short} {words.value(comparison.mean_a, unit)} against "
+        f"{who} On its {primary.test_rows:,} test rows {told.short} is {words.value(comparison.mean_a, unit)} against "
         f"{words.value(comparison.mean_b, unit)} for everybody else, difference {size}, "
         f"{words.p_value(comparison.p_value)}{_over_splits(significance)}."
     )

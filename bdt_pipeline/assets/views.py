@@ -146,7 +146,7 @@ def clusters(found: Clusters) -> Metadata:
         "method": found.method,
         "smallest cluster allowed": found.min_cluster_rows,
         "clusters found": table_of(
-            ["cluster", "train rows", "mean", "gap (higher is worse)", "stability", "who is in it"],
+            ["cluster", "train rows", "mean", "gap (higher is worse)", "stability", "how it came about"],
             [
                 [
                     one.label,
@@ -154,7 +154,7 @@ def clusters(found: Clusters) -> Metadata:
                     words.number(one.mean),
                     words.number(one.gap),
                     f"{stable[one.label].word} ({stable[one.label].jaccard:.2f})" if stable else words.NOTHING,
-                    str(one.rule),
+                    " → ".join(one.path) or words.NOTHING,
                 ]
                 for one in found.train
             ],
