@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bdt_core import words
 from bdt_core.report.sheet import CALM, FAINT, GREY, HARM, HARM_TINT, INK, Sheet
@@ -33,6 +33,22 @@ def corrected(one: Corrected, unit: words.Unit) -> str:
     """The same in brackets."""
     low, high = ends(one)
     return "" if low is None or high is None else f"[{words.signed(low, unit)} to {words.signed(high, unit)}]"
+
+
+def own(document: Document, harm: float) -> float:
+    """A difference in the bias variable's own direction, in which all differences of a report are told."""
+    return (-harm if document.bias_variable.better == "higher" else harm) + 0.0
+
+
+def in_own_direction(document: Document, limit: Any) -> tuple[words.Number, words.Number, words.Number]:
+    """What a limit on a difference found, and its interval: for clusters and intersections, group less the others."""
+    found = limit.difference, limit.low, limit.high
+    slices = document.slices
+    better = slices.better if limit.kind == "slice" and slices else document.bias_variable.better
+    if limit.kind == "local_bias" or better == "lower":
+        return found
+    value, high, low = (-x + 0.0 if finite(x) else x for x in found)
+    return value, low, high
 
 
 def main_p(document: Document) -> str:

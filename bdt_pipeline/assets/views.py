@@ -146,20 +146,20 @@ def clusters(found: Clusters) -> Metadata:
         "method": found.method,
         "smallest cluster allowed": found.min_cluster_rows,
         "clusters found": table_of(
-            ["cluster", "train rows", "mean", "gap (higher is worse)", "stability", "how it came about"],
+            ["cluster", "train rows", "mean", "difference from all others", "stability", "how it came about"],
             [
                 [
                     one.label,
                     f"{one.rows:,}",
                     words.number(one.mean),
-                    words.number(one.gap),
+                    words.number(-one.gap if found.spec.bias_variable.better == "higher" else one.gap),
                     f"{stable[one.label].word} ({stable[one.label].jaccard:.2f})" if stable else words.NOTHING,
                     " → ".join(one.path) or words.NOTHING,
                 ]
                 for one in found.train
             ],
         ),
-        "note": "Gaps on the train rows are too large on average, for the search looked for large ones.",
+        "note": "Differences on the train rows are too large on average, for the search looked for large ones.",
     }
 
 
