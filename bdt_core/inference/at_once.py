@@ -7,8 +7,56 @@ import math
 from scipy import special
 
 from bdt_core.inference.comparison import DETECTION_POWER, Comparison
+from bdt_core.inference.multiplicity import Correction
 from bdt_core.inference.power import rate_difference_beyond
 from bdt_core.inference.proportions import newcombe_interval
+
+
+def corrected_interval(
+    comparison: Comparison, p_adjusted: float | None, *, correction: Correction, tests: int, rejected: int
+) -> tuple[float, float] | None:
+    """The interval that belongs beside a corrected p-value, so that the two never say different things.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    p_adjusted : float or None
+        Of the comparison, over its family.
+    correction : {"holm", "bonferroni", "bh", "none"}
+    tests : int
+        Tests in the family.
+    rejected : int
+        How many of them are significant.
+
+    Returns
+    -------
+    low, high : float, or None
+        None where nothing was tested. It has 0 inside just when the corrected p-value exceeds alpha.
+
+    Notes
+    -----
+    Holm and Bonferroni: at 1 - alpha / tests, so that all hold at once; of what only Holm's steps reject, the direction
+    is known and no more (Guilbaud, Biometrical Journal 50, 2008). Benjamini-Hochberg: at 1 - rejected alpha / tests,
+    so that of the reported intervals a share of alpha is wrong on average (Benjamini and Yekutieli, JASA 100, 2005).
+
+    Examples
+    --------
+    >>> from bdt_core.inference import compare_counts
+    >>> one = compare_counts(56, 70, 48, 80)
+    >>> told = [corrected_interval(one, p, correction="holm", tests=10, rejected=3) for p in (0.04, 0.1)]
+    >>> [[round(x, 4) for x in interval] for interval in told]
+    [[0.0, 0.3855], [-0.0122, 0.3855]]
+    """
+    if p_adjusted is None:
+        return None
+    of = {"none": 1.0, "bh": tests / max(rejected, 1)}.get(correction, float(tests))
+    interval = interval_at_once(comparison, of)
+    if interval is None:
+        return None
+    low, high = interval
+    if p_adjusted > 1.0 - comparison.confidence + 1e-12:
+        return min(low, 0.0), max(high, 0.0)
+    return (max(low, 0.0), high) if (comparison.difference or 0.0) > 0 else (low, min(high, 0.0))
 
 
 def interval_at_once(comparison: Comparison, comparisons: float) -> tuple[float, float] | None:

@@ -154,6 +154,8 @@ class Cluster(Part):
     worse: bool | None
     smallest_visible: Real = None
     without: WithoutOthers | None = None
+    corrected_low: Real = None
+    corrected_high: Real = None
 
 
 class Node(Part):
@@ -204,6 +206,8 @@ class Level(Part):
     comparison: Comparison
     p_adjusted: Real
     significant: bool | None
+    corrected_low: Real = None
+    corrected_high: Real = None
 
 
 class LevelsTest(Part):
@@ -227,6 +231,7 @@ class _Feature(Part):
     effect_name: str | None
     p_adjusted: Real
     significant: bool | None
+    declared: bool = False
 
 
 class NumericFeature(_Feature):
@@ -236,6 +241,8 @@ class NumericFeature(_Feature):
     mean_cluster: Real
     mean_rest: Real
     comparison: Comparison
+    corrected_low: Real = None
+    corrected_high: Real = None
 
 
 class CategoricalFeature(_Feature):
@@ -269,6 +276,7 @@ class Differences(Part):
     tests: int
     bias_difference_significant: bool | None
     features: tuple[Annotated[Feature, Field(discriminator="kind")], ...]
+    tests_declared: int = 0
 
 
 class Proxy(Part):

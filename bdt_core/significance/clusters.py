@@ -11,7 +11,7 @@ import numpy as np
 
 from bdt_core.clustering.clusters import Clusters, TrainCluster, find_clusters
 from bdt_core.clustering.rule import precision_and_recall
-from bdt_core.inference import Comparison, adjust_p_values
+from bdt_core.inference import Comparison, adjust_p_values, corrected_interval
 from bdt_core.result import Result
 from bdt_core.significance.repeats import (
     FindClusters,
@@ -61,6 +61,8 @@ class ComparedCluster:
         In the bias variable's own units; its interval holds for this cluster alone.
     simultaneous : tuple of float, optional
         Interval of the difference that holds for all clusters at once (Bonferroni).
+    corrected : tuple of float, optional
+        Interval of the difference that goes with `p_adjusted`.
     p_adjusted : float, optional
         Corrected over the scan of all clusters.
     significant : bool, optional
@@ -89,6 +91,7 @@ class ComparedCluster:
     rule_recall: float | None
     smallest_visible: float | None = None
     without: WithoutOthers | None = None
+    corrected: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -114,6 +117,14 @@ class ClusterSignificance(Result):
     def primary(self) -> ComparedCluster | None:
         """Cluster 0 against everybody else; None when the search made no split."""
         return self.clusters[0] if len(self.clusters) > 1 else None
+
+    @property
+    def main_significant(self) -> bool | None:
+        """Whether the primary test rejects; with repeated splits, whether they do together; None: not testable."""
+        if self.primary is None or self.primary.comparison.p_value is None:
+            return None
+        p = self.repeats.p_combined if self.repeats else self.primary.comparison.p_value
+        return p <= self.spec.significance.alpha
 
 
 def compare_clusters(
@@ -157,6 +168,11 @@ def compare_clusters(
 
     comparisons, together = compared(settings.alpha), compared(settings.alpha / max(tested, 1))
     adjusted = adjust_p_values([one.p_value for one in comparisons], settings.correction)
+    family = {
+        "correction": settings.correction,
+        "tests": int((~np.isnan(adjusted)).sum()),
+        "rejected": int((adjusted <= settings.alpha).sum()),
+    }
     results = []
     for found, comparison, joint, p in zip(clusters.train, comparisons, together, adjusted, strict=True):
         met, both, inside = rows.meeting_rule(found)
@@ -177,6 +193,7 @@ def compare_clusters(
                 rule_precision=precision,
                 rule_recall=recall,
                 smallest_visible=(comparison if settings.correction == "none" else joint).minimum_detectable_difference,
+                corrected=corrected_interval(comparison, p_adjusted, **family),
             )
         )
     has_repeats = spec.split.repeats > 1

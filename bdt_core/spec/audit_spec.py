@@ -324,6 +324,22 @@ class AuditSpec(Section):
         )
 
     @property
+    def declared_columns(self) -> frozenset[str]:
+        """Columns that say which groups people belong to: protected ones, and those that some section groups by."""
+        named = [*self.protected, *(one for facets in self.facets for one in facets)]
+        if self.local_bias is not None:
+            named.append(self.local_bias.group)
+        if self.mitigation is not None:
+            named += self.mitigation.facets
+        return frozenset(named)
+
+    @property
+    def scores(self) -> tuple[str, ...]:
+        """Columns with scores of the algorithm, which are no features of people."""
+        named = (self.groups.score, self.mitigation.score if self.mitigation else None)
+        return tuple(dict.fromkeys(one for one in named if one is not None))
+
+    @property
     def carried(self) -> tuple[str, ...]:
         """Columns that are no features but that some stage reads row by row."""
         names: list[str] = []
