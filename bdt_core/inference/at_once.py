@@ -5,6 +5,7 @@ from __future__ import annotations
 from scipy import special
 
 from bdt_core.inference.comparison import Comparison
+from bdt_core.inference.persons import EXACT_BY_PERSONS
 from bdt_core.inference.proportions import newcombe_interval
 
 
@@ -43,12 +44,17 @@ def interval_at_once(comparison: Comparison, comparisons: int) -> tuple[float, f
         return low, high
     alpha = 1.0 - comparison.confidence
     events_a, events_b = comparison.events_a, comparison.events_b
-    if comparison.test == "exact mid-p" and events_a is not None and events_b is not None:
-        counts = (events_a, comparison.n_a, events_b, comparison.n_b)
-        alone = newcombe_interval(*counts, confidence=1.0 - alpha)
-        widened = newcombe_interval(*counts, confidence=1.0 - alpha / comparisons)
+    persons = comparison.persons
+    if comparison.test in ("exact mid-p", EXACT_BY_PERSONS) and events_a is not None and events_b is not None:
+
+        def alone_at(level: float) -> tuple[float, float]:
+            counts: tuple[float, ...] = (events_a, comparison.n_a, events_b, comparison.n_b)
+            counts = counts if persons is None else persons.effective(comparison, level)
+            return newcombe_interval(*counts, confidence=1.0 - level)
+
+        alone, widened = alone_at(alpha), alone_at(alpha / comparisons)
         unit = (high - low) / (alone[1] - alone[0])  # of a variable whose two values are not 0 and 1
         return unit * widened[0], unit * widened[1]
-    df = min(comparison.n_a, comparison.n_b) - 1
+    df = min(comparison.n_a, comparison.n_b) - 1 if persons is None or persons.df is None else persons.df
     far, near = (float(special.stdtrit(df, 1.0 - 0.5 * one)) for one in (alpha / comparisons, alpha))
     return difference - far / near * (difference - low), difference + far / near * (high - difference)

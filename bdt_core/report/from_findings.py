@@ -19,6 +19,7 @@ from bdt_core.inference import CategoricalComparison
 from bdt_core.metrics import RATES
 from bdt_core.mitigation import recommend
 from bdt_core.report import document as parts
+from bdt_core.report.wording import of_persons
 from bdt_core.significance.clusters import ClusterSignificance, ComparedCluster
 from bdt_core.significance.features import ColumnDifference, FeatureDifferences
 from bdt_core.slices.results import Slices
@@ -135,6 +136,8 @@ def _split(test: Rows, clusters: Clusters, significance: ClusterSignificance, sp
     return parts.Split(
         train_rows=clusters.train_rows,
         test_rows=significance.test_rows,
+        train_persons=clusters.train_persons,
+        test_persons=significance.persons,
         test_size=spec.split.test_size,
         method="hash" if by_hash else "stratified",
         stratified=spec.split.stratify and not by_hash,
@@ -295,14 +298,15 @@ def _summary(significance: ClusterSignificance, differences: FeatureDifferences)
     told = wording(significance.spec.bias_variable)
     who = f'Cluster 0, best described by "{primary.found.rule}"'
     comparison = primary.comparison
+    rows = f"{primary.test_rows:,} test rows{of_persons(comparison, 'a')}"
     if comparison.status != "tested":
-        headline = f"{who} ({primary.test_rows:,} test rows): not testable, {comparison.reason}"
+        headline = f"{who} ({rows}): not testable, {comparison.reason}"
         return parts.Summary(headline=headline, what_sets_apart=())
     size = words.difference(
         comparison.difference, comparison.low, comparison.high, confidence=comparison.confidence, unit=unit
     )
     headline = (
-        f"{who} ({primary.test_rows:,} test rows): {told.short} {words.value(comparison.mean_a, unit)} against "
+        f"{who} ({rows}): {told.short} {words.value(comparison.mean_a, unit)} against "
         f"{words.value(comparison.mean_b, unit)} for everybody else, difference {size}, "
         f"{words.p_value(comparison.p_value)}."
     )

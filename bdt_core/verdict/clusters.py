@@ -144,6 +144,11 @@ def _result(
     )
 
 
+def _among(tested: ClusterSignificance) -> str:
+    """Whose rows were compared, where persons may have several."""
+    return "" if tested.persons is None else f", among {tested.persons:,} persons with {tested.test_rows:,} rows"
+
+
 def _sentence(
     judged: Judgement[ComparedCluster], limit: Limit, tolerated: Tolerated, tested: ClusterSignificance
 ) -> str:
@@ -159,7 +164,7 @@ def _sentence(
     )
     told = (
         f"The {wording(tested.spec.bias_variable).name} of {whose} "
-        f"{words.size(one.value, unit)} {direction} than everybody else's {interval}; "
+        f"{words.size(one.value, unit)} {direction} than everybody else's {interval}{_among(tested)}; "
         f"{tolerated.allowed(lambda x: words.size(x, unit))}, and {why(judged, tolerated, sides=('above', 'below'))}."
     )
     if judged.verdict != "inconclusive" or repeats is not None:

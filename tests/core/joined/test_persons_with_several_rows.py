@@ -1,0 +1,109 @@
+"""``split.key`` from the specification to verdict and report: what is sure is counted in persons, not in rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bdt_core.audit import AuditResult
+from bdt_core.report import render_html
+from tests.core.joined.made_tables import QUICK, harmed, quick_audit
+
+PERSONS, EACH = 480, 5
+KEYED: dict[str, Any] = {"features": {"include": ["x0", "x1"]}, "split": {"key": "person", "test_size": 0.5}}
+
+
+def repeated(harm: float, *, each: int = EACH, **how: Any) -> pd.DataFrame:
+    """Persons of whom a quarter is harmed, every one of them in so many rows that differ in x1 only."""
+    people = harmed(PERSONS, harm, **how).assign(person=[f"p{i}" for i in range(PERSONS)])
+    rows = people.loc[people.index.repeat(each)].reset_index(drop=True)
+    return rows.assign(x1=np.random.default_rng(3).normal(size=len(rows)))
+
+
+@pytest.fixture(scope="module")
+def keyed() -> AuditResult:
+    return quick_audit(repeated(0.12, seed=5), **KEYED, protected=["kind"])
+
+
+def test_five_copies_of_a_person_say_what_one_row_says(keyed: AuditResult) -> None:
+    """The interval of cluster 0 is as wide as from a row per person, and root five times as wide as from all rows."""
+    found = keyed.document["primary_test"]["comparison"]
+    rows = quick_audit(repeated(0.12, seed=5), features=KEYED["features"]).document["primary_test"]["comparison"]
+    persons = found["persons"]
+    assert found["n_a"] == pytest.approx(EACH * persons["a"], abs=EACH)
+    assert persons["design_effect"] == pytest.approx(EACH, rel=0.1)
+    rate_a, rate_b = found["mean_a"], found["mean_b"]
+    one_each = np.sqrt(rate_a * (1 - rate_a) / persons["a"] + rate_b * (1 - rate_b) / persons["b"])
+    assert (found["high"] - found["low"]) / 2 == pytest.approx(1.96 * one_each, rel=0.1)
+    assert found["test"] == "exact mid-p of effective counts"
+    assert rows["test"] == "exact mid-p"
+    assert "persons" not in rows
+
+
+def test_the_verdict_follows_the_persons() -> None:
+    """What five rows a person make certain is open when persons are counted."""
+    frame, gate = repeated(0.2, seed=2), [{"check": "worst_cluster", "max_difference": 0.1}]
+    of_rows = quick_audit(frame, features=KEYED["features"], split={"method": "hash", "test_size": 0.5}, gate=gate)
+    of_persons = quick_audit(frame, **KEYED, gate=gate)
+    assert [one.document["verdict"]["verdict"] for one in (of_rows, of_persons)] == ["fail", "inconclusive"]
+    test = of_persons.document["split"]
+    told = f"among {test['test_persons']} persons with {test['test_rows']:,} rows"
+    assert told in of_persons.document["verdict"]["sentence"]
+
+
+def test_the_report_says_how_many_persons_there_are(keyed: AuditResult) -> None:
+    split, cluster = keyed.document["split"], keyed.document["clusters"][0]
+    assert split["train_persons"] + split["test_persons"] == PERSONS
+    assert cluster["comparison"]["persons"]["a"] * EACH == cluster["test_rows"]
+    page = " ".join(render_html(keyed.document).split())
+    assert f"{split['test_rows']:,} test rows of {split['test_persons']} persons" in page
+    assert f"{cluster['test_rows']} test rows of {cluster['comparison']['persons']['a']} persons" in page
+
+
+def test_fewer_persons_than_the_minimum_are_not_tested_however_many_rows_they_have() -> None:
+    clustering = {**QUICK["clustering"], "min_cluster_size": 0.1}
+    found = quick_audit(repeated(0.2), **KEYED, significance={"min_rows": 100}, clustering=clustering)
+    comparison = found.document["primary_test"]["comparison"]
+    assert comparison["n_a"] > 100
+    assert comparison["status"] == "not_testable"
+    assert "persons against" in comparison["reason"]
+    assert comparison["mean_a"] is None
+
+
+def test_columns_are_compared_by_persons(keyed: AuditResult) -> None:
+    features = {one["column"]: one for one in keyed.document["differences"]["features"]}
+    assert features["x0"]["comparison"]["persons"]["design_effect"] == pytest.approx(EACH, rel=0.15)
+    assert features["x1"]["comparison"]["persons"]["design_effect"] < 2  # drawn anew in each row
+    level = features["kind"]["levels"][0]["comparison"]
+    assert level["persons"]["design_effect"] == pytest.approx(EACH, rel=0.15)
+    assert features["kind"]["table"]["method"].endswith("of effective counts")
+
+
+def test_blocks_give_what_memory_gives(tmp_path: Path) -> None:
+    """Rows of a person lie in several blocks: they are shuffled."""
+    frame = repeated(0.2).sample(frac=1.0, random_state=1)
+    frame["amount"] = np.random.default_rng(4).normal(size=PERSONS)[frame["person"].str[1:].astype(int)]
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    asked = {**KEYED, "bias_variable": {"column": "amount"}, "protected": ["kind"], "large_rows": 1000}
+
+    def document(where: str) -> dict[str, Any]:
+        clustering = {**QUICK["clustering"], "memory": where}
+        return quick_audit(tmp_path / "people.csv", **asked, clustering=clustering).document
+
+    memory, blocks = document("in_memory"), document("out_of_core")
+    assert memory["clusters"] == blocks["clusters"]
+    assert memory["differences"] == blocks["differences"]
+    assert memory["clusters"][0]["comparison"]["test"] == "t with errors by person"
+
+
+def test_repeated_splits_and_permuted_procedures_count_persons() -> None:
+    """No effect at all, and chance patterns that five copies of each person seem to prove."""
+    frame = repeated(0.0, seed=8)
+    more = {"significance": {"test": "permutation", "permutations": 39}}
+    keyed = quick_audit(frame, **{**KEYED, "split": {**KEYED["split"], "repeats": 3}}, **more).document["primary_test"]
+    assert keyed["repeated_splits"]["p_combined"] > 0.05
+    assert keyed["permuted_procedure"]["p_value"] > 0.05
