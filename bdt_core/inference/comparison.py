@@ -53,19 +53,22 @@ class PersonsCompared:
     design_effect: float | None
     df: float | None
 
-    def effective(self, comparison: Comparison, alpha: float) -> tuple[float, float, float, float]:
-        """Events and rows of a, then of b, as many of different persons that would say as much at level alpha.
+    def shrink(self, alpha: float) -> float:
+        """What rows are divided by to be effective counts at level alpha.
 
         With few persons the design effect is uncertain: normal intervals from these counts reach as far as those by t.
         """
-        assert comparison.events_a is not None
-        assert comparison.events_b is not None
         assert self.design_effect is not None
         assert self.df is not None
         t, z = special.stdtrit(self.df, 1.0 - 0.5 * alpha), special.ndtri(1.0 - 0.5 * alpha)
-        shrink = self.design_effect * float(t / z) ** 2
+        return self.design_effect * float(t / z) ** 2
+
+    def effective(self, comparison: Comparison, alpha: float) -> tuple[float, float, float, float]:
+        """Events and rows of a, then of b, as many of different persons that would say as much at level alpha."""
+        assert comparison.events_a is not None
+        assert comparison.events_b is not None
         counts = (comparison.events_a, comparison.n_a, comparison.events_b, comparison.n_b)
-        x, n, y, m = (one / shrink for one in counts)
+        x, n, y, m = (one / self.shrink(alpha) for one in counts)
         return x, n, y, m
 
 

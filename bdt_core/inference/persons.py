@@ -212,6 +212,25 @@ def spread_of(a: PersonSums, b: PersonSums) -> Spread:
     return Spread(float(np.square(total).sum()), max(df, 1.0), a.persons, b.persons, alike / rows if rows else 1.0)
 
 
+def rows_alike(everybody: PersonSums, variance: float) -> float:
+    """The design effect of a mean over whole persons: squared sums of their distances from it, over those of the rows.
+
+    Parameters
+    ----------
+    everybody : PersonSums
+    variance : float
+        Of the values of all rows, in squared steps.
+
+    Returns
+    -------
+    float
+        At least 1.
+    """
+    n = int(everybody.rows.sum())
+    distances = everybody.steps - everybody.steps.sum() / max(n, 1) * everybody.rows
+    return max(1.0, float(np.square(distances).sum() / (n * variance))) if n and variance > 0.0 else 1.0
+
+
 def compare_persons(
     comparison: Comparison, a: PersonSums, b: PersonSums, steps: Steps | None = None, *, min_rows: int = 30
 ) -> Comparison:
@@ -436,14 +455,11 @@ def area_of_persons(auc: AUC, persons: PersonsCompared | None) -> AUC:
     persons : PersonsCompared or None
         Of the comparison of the two groups' mean scores; None where each row is a person.
     """
-    if persons is None or persons.design_effect is None or persons.df is None or auc.auc is None:
+    if persons is None or persons.design_effect is None or auc.auc is None:
         return auc
     assert auc.low is not None
     assert auc.high is not None
-    alpha = 1.0 - auc.confidence
-    stretch = math.sqrt(persons.design_effect) * float(
-        special.stdtrit(persons.df, 1.0 - 0.5 * alpha) / special.ndtri(1.0 - 0.5 * alpha)
-    )
+    stretch = math.sqrt(persons.shrink(1.0 - auc.confidence))
     if 0.0 < auc.auc < 1.0 and auc.low > 0.0 and auc.high < 1.0:
         at, low, high = (float(special.logit(one)) for one in (auc.auc, auc.low, auc.high))
         limits = float(special.expit(at - stretch * (at - low))), float(special.expit(at + stretch * (high - at)))

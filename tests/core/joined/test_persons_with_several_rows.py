@@ -107,3 +107,24 @@ def test_repeated_splits_and_permuted_procedures_count_persons() -> None:
     keyed = quick_audit(frame, **{**KEYED, "split": {**KEYED["split"], "repeats": 3}}, **more).document["primary_test"]
     assert keyed["repeated_splits"]["p_combined"] > 0.05
     assert keyed["permuted_procedure"]["p_value"] > 0.05
+
+
+def test_intersections_count_persons(tmp_path: Path) -> None:
+    """In memory and in blocks alike: tests, intervals, what is shrunken, and the limit on intersections."""
+    frame = repeated(0.2, seed=2).sample(frac=1.0, random_state=1)
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    asked = {**KEYED, "slices": {"max_difference": 0.05}, "gate": [], "large_rows": 1000}
+
+    def document(where: str, **more: Any) -> dict[str, Any]:
+        clustering = {**QUICK["clustering"], "memory": where}
+        return quick_audit(tmp_path / "people.csv", **{**asked, **more}, clustering=clustering).document
+
+    memory, blocks = document("in_memory"), document("out_of_core")
+    assert memory["slices"] == blocks["slices"]
+    of_rows = document("in_memory", split={"method": "hash", "test_size": 0.5})
+    assert [one["gate"][0]["verdict"] for one in (of_rows, memory)] == ["fail", "inconclusive"]
+    worst = memory["slices"]["slices"][0]["comparison"]
+    assert worst["persons"]["design_effect"] == pytest.approx(EACH, rel=0.3)
+    assert worst["persons"]["a"] * EACH == worst["n_a"]
+    assert memory["slices"]["min_train_rows"] == pytest.approx(30 * EACH, abs=1)
+    assert f"of\xa0{worst['persons']['a']}\xa0persons" in render_html(memory)
