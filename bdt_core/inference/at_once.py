@@ -48,8 +48,9 @@ def interval_at_once(comparison: Comparison, comparisons: int) -> tuple[float, f
     if comparison.test in ("exact mid-p", EXACT_BY_PERSONS) and events_a is not None and events_b is not None:
 
         def alone_at(level: float) -> tuple[float, float]:
-            counts: tuple[float, ...] = (events_a, comparison.n_a, events_b, comparison.n_b)
-            counts = counts if persons is None else persons.effective(comparison, level)
+            counts = (float(events_a), float(comparison.n_a), float(events_b), float(comparison.n_b))
+            if persons is not None:
+                counts = persons.effective(comparison, level)
             return newcombe_interval(*counts, confidence=1.0 - level)
 
         alone, widened = alone_at(alpha), alone_at(alpha / comparisons)

@@ -304,6 +304,7 @@ class Group(Part):
     group: str
     values: tuple[Value, ...]
     rows: int
+    persons: int | None = None
     rates: dict[str, Rate] | None
 
 

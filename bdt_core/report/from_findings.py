@@ -31,7 +31,7 @@ from bdt_core.table.summaries import Drawn
 from bdt_core.verdict import NO_CLUSTERS, judge_gate
 
 SLICES_LISTED = 50
-NOT_SHOWN = "fewer than {} rows: not printed"
+NOT_SHOWN = "fewer than {} {}: not printed"
 _PACKAGES = ("numpy", "pandas", "scipy", "scikit-learn", "numba", "kmodes")
 _SET_APART = 5
 
@@ -374,7 +374,8 @@ def _groups(metrics: GroupMetrics, scores: GroupScores | None) -> parts.Groups:
 
 def _facet(one: FacetMetrics, metrics: GroupMetrics, scores: Mapping[tuple[str, ...], BiasScore]) -> parts.Facet:
     found, min_rows = one.metrics, metrics.spec.significance.min_rows
-    small = {group for group, n in zip(one.groups, one.rows, strict=True) if n < min_rows}
+    not_shown = NOT_SHOWN.format(min_rows, one.unit)
+    small = {group for group, n in zip(one.groups, one.sizes, strict=True) if n < min_rows}
     tests = {test.metric: test for test in metrics.tests if test.facet == found.facet}
     return parts.Facet(
         facet=found.facet,
@@ -386,12 +387,16 @@ def _facet(one: FacetMetrics, metrics: GroupMetrics, scores: Mapping[tuple[str, 
         notes=found.notes,
         groups=tuple(
             parts.Group(
-                group=group_name(group), values=group, rows=n, rates=None if group in small else _rates(found, i)
+                group=group_name(group),
+                values=group,
+                rows=n,
+                persons=None if one.persons is None else one.persons[i],
+                rates=None if group in small else _rates(found, i),
             )
             for i, (group, n) in enumerate(zip(one.groups, one.rows, strict=True))
         ),
         against_reference=tuple(
-            _values(x, small, min_rows) for x in found.metrics if x.kind in ("difference", "ratio")
+            _values(x, small, not_shown) for x in found.metrics if x.kind in ("difference", "ratio")
         ),
         ranges=tuple(
             parts.GroupRange(
@@ -408,7 +413,7 @@ def _facet(one: FacetMetrics, metrics: GroupMetrics, scores: Mapping[tuple[str, 
             for x in found.metrics
             if x.kind == "range"
         ),
-        clarify=tuple(_values(x, small, min_rows) for x in found.metrics if x.kind == "clarify"),
+        clarify=tuple(_values(x, small, not_shown) for x in found.metrics if x.kind == "clarify"),
         bias_score=scores.get(found.facets),
     )
 
@@ -445,12 +450,12 @@ def _was_not_asked_for(one: Metric) -> bool:
     )
 
 
-def _values(one: Metric, small: set[tuple[Any, ...]], min_rows: int) -> parts.GroupMetric:
+def _values(one: Metric, small: set[tuple[Any, ...]], not_shown: str) -> parts.GroupMetric:
     def value(i: int, group: tuple[Any, ...]) -> parts.GroupValue:
         hidden = group in small
         return parts.GroupValue(
             group=group_name(group) if group else None,
-            undefined_reason=NOT_SHOWN.format(min_rows) if hidden else one.undefined_reason[i],
+            undefined_reason=not_shown if hidden else one.undefined_reason[i],
             **{name: None if hidden else getattr(one, name)[i] for name in ("estimate", "low", "high")},
             **{name: None if hidden or limits is None else limits[i] for name, limits in together.items()},
         )

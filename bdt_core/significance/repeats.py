@@ -168,8 +168,8 @@ def compare_first(labels: NDArray[np.int64], test: AuditTable, settings: Signifi
         return comparison
     steps = Steps.of(ways(test, [BIAS_VARIABLE])[BIAS_VARIABLE])
     values, who = steps.count(y), numbers_of(persons[0], test)
-    sides = [person_sums(values[side], who[side], persons[0].size) for side in (inside, ~inside)]
-    return compare_persons(comparison, *sides, steps, min_rows=settings.min_rows)
+    of_first, of_rest = (person_sums(values[side], who[side], persons[0].size) for side in (inside, ~inside))
+    return compare_persons(comparison, of_first, of_rest, steps, min_rows=settings.min_rows)
 
 
 def _harm(labels: NDArray[np.int64], y: NDArray[np.float64], sign: float) -> float | None:

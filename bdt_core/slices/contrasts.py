@@ -155,8 +155,7 @@ def adds_to(
     if isinstance(outcome, Counted):
         if few < 1:
             return False
-        counts = (one / shrink for one in (sum_in, n_in, sum_rest, n_rest))
-        low, high = newcombe_interval(*counts, 1.0 - alpha)
+        low, high = newcombe_interval(sum_in / shrink, n_in / shrink, sum_rest / shrink, n_rest / shrink, 1.0 - alpha)
     else:
         if few < 2:
             return False

@@ -109,7 +109,7 @@ def fold(tested: Tested, test: Part, alpha: float) -> list[int | None]:
     parents: list[int | None] = [None] * len(tested.items)
     reported: list[int] = []
     harm = [test.measure.harm_sign * (one.difference or 0.0) for one in tested.comparisons]
-    persons = [one.persons for one in tested.comparisons]
+    shrink = [1.0 if one.persons is None else one.persons.shrink(alpha) for one in tested.comparisons]
     # Parts come before the wholes that they may hold.
     for i in sorted(range(len(tested.items)), key=lambda i: (len(tested.items[i]), -harm[i], tested.items[i])):
         if not tested.significant[i]:
@@ -124,7 +124,7 @@ def fold(tested: Tested, test: Part, alpha: float) -> list[int | None]:
                 tested.totals[i],
                 tested.totals[j],
                 alpha,
-                1.0 if persons[i] is None else persons[i].shrink(alpha),
+                shrink[i],
             )
         ]
         if around:

@@ -7,8 +7,12 @@ from functools import reduce
 from operator import add
 from typing import TypeVar
 
-from bdt_core.inference.persons import Numbers, Persons
-from bdt_core.table.audit_table import BIAS_VARIABLE, KEY, AuditTable
+import pandas as pd
+
+from bdt_core.inference.persons import Hashes, Numbers, Persons
+from bdt_core.spec import AuditSpec
+from bdt_core.table.audit_table import BIAS_VARIABLE, KEY, AuditTable, row_hashes
+from bdt_core.table.roles import settle_type
 from bdt_core.table.rows import Rows
 from bdt_core.table.summaries import audited
 
@@ -16,6 +20,12 @@ T = TypeVar("T")
 
 MOST_CELLS_HELD = 1 << 25
 """So many sums of persons in all blocks are held at a time."""
+
+
+def person_hashes(frame: pd.DataFrame, spec: AuditSpec) -> Hashes:
+    """Hash of each row's person, from the column of the source that ``split.key`` names."""
+    assert spec.split.key is not None
+    return row_hashes(settle_type(frame[spec.split.key], "categorical").to_frame())
 
 
 def persons_of(table: Rows) -> tuple[Persons, int] | None:

@@ -128,3 +128,47 @@ def test_intersections_count_persons(tmp_path: Path) -> None:
     assert worst["persons"]["a"] * EACH == worst["n_a"]
     assert memory["slices"]["min_train_rows"] == pytest.approx(30 * EACH, abs=1)
     assert f"of\xa0{worst['persons']['a']}\xa0persons" in render_html(memory)
+
+
+def test_declared_groups_count_persons(tmp_path: Path) -> None:
+    """In memory and in blocks alike: intervals, the test of all groups, the score, minimum sizes, and the limit."""
+    rng = np.random.default_rng(6)
+    people = pd.DataFrame({"sex": rng.choice(["f", "m"], PERSONS), "x0": rng.normal(size=PERSONS)})
+    people["granted"] = (rng.random(PERSONS) < np.where(people["sex"] == "f", 0.3, 0.5)).astype(int)
+    people["group"] = ["few" if i < 20 else "many" for i in range(PERSONS)]
+    people["person"] = [f"p{i}" for i in range(PERSONS)]
+    frame = (
+        people.loc[people.index.repeat(EACH)]
+        .assign(x1=rng.normal(size=PERSONS * EACH))
+        .sample(frac=1.0, random_state=1)
+    )
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    asked: dict[str, Any] = {
+        "bias_variable": {"derive": "positive_prediction", "prediction": "granted", "better": "higher"},
+        "features": {"include": ["x0", "x1"]},
+        "groups": {"facets": ["sex", "group"], "prediction": "granted"},
+        "gate": [{"metric": "demographic_parity_difference", "facet": "sex", "max": 0.15}],
+        "large_rows": 1000,
+    }
+
+    def document(where: str, **split: Any) -> dict[str, Any]:
+        clustering = {**QUICK["clustering"], "memory": where}
+        split = {"test_size": 0.5, **split}
+        return quick_audit(tmp_path / "people.csv", **asked, clustering=clustering, split=split).document
+
+    memory, blocks = (document(where, key="person") for where in ("in_memory", "out_of_core"))
+    assert memory["groups"] == blocks["groups"]
+    of_rows = document("in_memory", method="hash")
+    assert [one["gate"][0]["verdict"] for one in (of_rows, memory)] == ["fail", "inconclusive"]
+    assert f"among {PERSONS} persons" in memory["gate"][0]["sentence"]
+    (sex, group), (sex_of_rows, group_of_rows) = memory["groups"]["facets"], of_rows["groups"]["facets"]
+    assert [one["persons"] for one in sex["groups"]] == [int((people["sex"] == one).sum()) for one in ("f", "m")]
+    wide, narrow = (one["groups"][0]["rates"]["selection_rate"] for one in (sex, sex_of_rows))
+    assert wide["estimate"] == narrow["estimate"]
+    assert (wide["high"] - wide["low"]) / (narrow["high"] - narrow["low"]) == pytest.approx(EACH**0.5, rel=0.05)
+    p_values = [next(x for x in one["ranges"] if x["metric"] == "demographic_parity_difference")["p_value"]
+                for one in (sex, sex_of_rows)]  # fmt: skip
+    assert p_values[0] > 100 * p_values[1]
+    assert group["groups"][0]["rates"] is None  # 20 persons, in 100 rows
+    assert group_of_rows["groups"][0]["rates"] is not None
+    assert f"of {sex['groups'][0]['persons']} persons" in render_html(memory)
