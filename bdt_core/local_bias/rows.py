@@ -29,6 +29,8 @@ class LocalRows:
         Rows without a group are left out, and counted.
     correct, y_true, y_pred, y_score : arrays of shape (n,), optional
         As `LOGAN.fit` takes them; rows without a value are left out, and counted.
+    persons : uint64 array of shape (n,), optional
+        Whom rows belong to, where persons may have several: gaps are then tested by persons.
     texts : sequence of str, optional
         What the rows say: clusters are then described by their words.
     """
@@ -36,6 +38,7 @@ class LocalRows:
     X: Any
     group: Any
     correct: Any = None
+    persons: Any = None
     y_true: Any = None
     y_pred: Any = None
     y_score: Any = None
@@ -60,6 +63,8 @@ class UsedRows:
         Of these rows among those given.
     left_out : dict of str to int
         Reason: rows.
+    persons : ndarray of uint64 or None
+        Whom they belong to, where persons may have several.
     """
 
     name: str
@@ -70,6 +75,7 @@ class UsedRows:
     texts: list[str] | None
     positions: Integers
     left_out: dict[str, int]
+    persons: NDArray[np.uint64] | None = None
 
     @property
     def rows(self) -> int:
@@ -87,6 +93,7 @@ class UsedRows:
             texts=None if self.texts is None else [self.texts[i] for i in np.flatnonzero(kept).tolist()],
             positions=self.positions[kept],
             left_out=self.left_out | {reason: int((~kept).sum())},
+            persons=None if self.persons is None else self.persons[kept],
         )
 
     def check_not_empty(self) -> None:
@@ -156,6 +163,8 @@ def read_sides(train: LocalRows, test: LocalRows, settings: LocalBiasSettings) -
         Arrays of different lengths, a part without rows, or train rows of one group only.
     """
     train_rows, test_rows = _read(train, settings, "train"), _read(test, settings, "test")
+    if test.persons is not None:
+        test_rows = replace(test_rows, persons=np.asarray(test.persons)[test_rows.positions])
     groups, train_codes = group_codes(train_rows.group, train_rows.rows)
     position = {name: code for code, name in enumerate(groups)}
     test_codes = np.array([position.get(level_name(one), -1) for one in test_rows.group], dtype=np.int64)

@@ -172,3 +172,30 @@ def test_declared_groups_count_persons(tmp_path: Path) -> None:
     assert group["groups"][0]["rates"] is None  # 20 persons, in 100 rows
     assert group_of_rows["groups"][0]["rates"] is not None
     assert f"of {sex['groups'][0]['persons']} persons" in render_html(memory)
+
+
+def test_gaps_of_local_bias_count_persons() -> None:
+    rng = np.random.default_rng(4)
+    people = pd.DataFrame({"x0": rng.normal(size=1600) + 8.0 * (np.arange(1600) % 2)})
+    people["x1"], people["sex"] = rng.normal(size=1600), rng.choice(["f", "m"], 1600)
+    people["label"] = (rng.random(1600) < 0.5).astype(int)
+    wrong = rng.random(1600) < np.where((people["sex"] == "f") & (people["x0"] > 4), 0.4, 0.2)
+    people["said"] = np.where(wrong, 1 - people["label"], people["label"])
+    people["person"] = [f"p{i}" for i in range(1600)]
+    frame = people.loc[people.index.repeat(EACH)].reset_index(drop=True)
+    asked: dict[str, Any] = {
+        "bias_variable": {"derive": "error", "label": "label", "prediction": "said"},
+        "features": {"include": ["x0", "x1"]},
+        "local_bias": {"group": "sex", "n_clusters": 2, "max_gap": 0.02},
+        "gate": [],
+    }
+    of_persons = quick_audit(frame, **asked, split=KEYED["split"]).document
+    of_rows = quick_audit(frame, **asked, split={"method": "hash", "test_size": 0.5}).document
+    gap, row_gap = (max((one["held_out"] for one in x["local_bias"]["logan"]["clusters"]), key=lambda one: one["gap"])
+                    for x in (of_persons, of_rows))  # fmt: skip
+    assert gap["persons"]["design_effect"] == pytest.approx(EACH, rel=0.1)
+    assert gap["test"] == "exact mid-p of effective counts"
+    assert (gap["high"] - gap["low"]) / (row_gap["high"] - row_gap["low"]) == pytest.approx(EACH**0.5, rel=0.15)
+    widths = [one["gate"][0]["high"] - one["gate"][0]["low"] for one in (of_persons, of_rows)]
+    assert widths[0] / widths[1] == pytest.approx(EACH**0.5, rel=0.2)
+    assert "by persons" in " ".join(of_persons["local_bias"]["notes"])
