@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bdt_core import words
 from bdt_core.report.sheet import CALM, FAINT, GREY, HARM, HARM_TINT, INK, Sheet
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from bdt_core.report.document import Cluster, Document, Level, NumericFeature
     from bdt_core.significance.clusters import ComparedCluster
 
-    Corrected = Cluster | Level | NumericFeature
+    Corrected: TypeAlias = Cluster | Level | NumericFeature
 
 SHOWN = 20
 _NAMED = 6
