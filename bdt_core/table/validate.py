@@ -28,6 +28,7 @@ from bdt_core.table.bias_variable import OutcomeFacts, bias_variable
 from bdt_core.table.facts import ColumnFacts, facts_of
 from bdt_core.table.persons import person_hashes
 from bdt_core.table.ranks import Hashes, content_sums, occurrence_numbers, rank_rows
+from bdt_core.table.repeated_rows import one_each, warn_of_repeats
 from bdt_core.table.roles import (
     assign_roles,
     kind_of,
@@ -332,7 +333,10 @@ def warnings_on_rows(table: Rows) -> tuple[str, ...]:
         for one in table.columns
         if one.role == "feature" and one.kind == "numeric" and _counts_the_rows(sample.frame[one.name], table.rows)
     ]
-    return (*numbered, *find_leaks(audited, features, table.spec).values())
+    leaks = find_leaks(audited, features, table.spec)
+    if leaks:  # what copies of a row have in common is no leak
+        leaks = find_leaks(one_each(sample).audited, features, table.spec)
+    return (*warn_of_repeats(sample), *numbered, *leaks.values())
 
 
 def _is_constant(column: pd.Series) -> bool:
