@@ -29,6 +29,7 @@ from bdt_core.table.facts import ColumnFacts, facts_of
 from bdt_core.table.leaks import find_leaks
 from bdt_core.table.persons import person_hashes
 from bdt_core.table.ranks import Hashes, content_sums, occurrence_numbers, rank_rows
+from bdt_core.table.repeated_rows import warn_of_repeats
 from bdt_core.table.roles import (
     assign_roles,
     kind_of,
@@ -332,7 +333,7 @@ def warnings_on_rows(table: Rows) -> tuple[str, ...]:
         for one in table.columns
         if one.role == "feature" and one.kind == "numeric" and _counts_the_rows(sample.frame[one.name], table.rows)
     ]
-    return (*numbered, *dict.fromkeys(find_leaks(sample).values()))
+    return (*warn_of_repeats(sample), *numbered, *dict.fromkeys(find_leaks(sample).values()))
 
 
 def _is_constant(column: pd.Series) -> bool:
