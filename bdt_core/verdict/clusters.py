@@ -160,7 +160,7 @@ def _sentence(
     told = (
         f"The {wording(tested.spec.bias_variable).name} of {whose} "
         f"{words.size(one.value, unit)} {direction} than everybody else's {interval}; "
-        f"{tolerated.allowed(lambda x: words.size(x, unit))}, and {why(judged, tolerated, sides=('above', 'below'))}."
+        f"{tolerated.allowed(lambda x: words.size(x, unit))}, and {why(judged, tolerated)}."
     )
     if judged.verdict != "inconclusive" or repeats is not None:
         return told
