@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -236,10 +237,19 @@ def _equals(column: pd.Series, level: str) -> NDArray[np.bool_]:
 def _rule(columns: list[_Column], inside: NDArray[np.bool_]) -> Rule:
     if inside.all() or not inside.any():
         return Rule(())
+    by_name = {one.name: one for one in columns}
+
+    @cache  # the last look at each condition asks again what an earlier one asked
+    def best(others: frozenset[Condition]) -> tuple[float, Condition | None]:
+        met = np.ones(len(inside), dtype=bool)
+        for one in others:
+            met &= by_name[one.column].holds(one)
+        return max((column.best(inside, met) for column in columns), key=lambda pair: pair[0])
+
     score = float(_f1(len(inside), inside.sum(), inside.sum()))
     chosen: list[Condition] = []
     while len(chosen) < _MAX_BOUNDS:
-        grown, better = _improve(columns, inside, [*chosen, None], score)
+        grown, better = _improve(best, [*chosen, None], score)
         if better < score + _LEAST_GAIN or len({one.column for one in grown}) > _MAX_COLUMNS:
             break
         chosen, score = grown, better
@@ -247,22 +257,20 @@ def _rule(columns: list[_Column], inside: NDArray[np.bool_]) -> Rule:
 
 
 def _improve(
-    columns: list[_Column], inside: NDArray[np.bool_], slots: Sequence[Condition | None], score: float
+    best: Callable[[frozenset[Condition]], tuple[float, Condition | None]],
+    slots: Sequence[Condition | None],
+    score: float,
 ) -> tuple[list[Condition], float]:
     """Fill the empty slot, then choose each condition anew given the others, until none gets better."""
-    by_name = {one.name: one for one in columns}
     improved = True
     while improved:
         improved = False
         for slot in reversed(range(len(slots))):
-            met = np.ones(len(inside), dtype=bool)
-            for i, one in enumerate(slots):
-                if i != slot and one is not None:
-                    met &= by_name[one.column].holds(one)
-            best, condition = max((column.best(inside, met) for column in columns), key=lambda pair: pair[0])
-            if condition is not None and best > score + 1e-12:
+            others = frozenset(one for i, one in enumerate(slots) if i != slot and one is not None)
+            reached, condition = best(others)
+            if condition is not None and reached > score + 1e-12:
                 slots = [condition if i == slot else one for i, one in enumerate(slots)]
-                score, improved = best, True
+                score, improved = reached, True
     return [one for one in slots if one is not None], score
 
 

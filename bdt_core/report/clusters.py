@@ -11,6 +11,7 @@ from bdt_core.report.wording import finite
 
 if TYPE_CHECKING:
     from bdt_core.report.document import Cluster, Document, Level, NumericFeature
+    from bdt_core.significance.clusters import ComparedCluster
 
     Corrected = Cluster | Level | NumericFeature
 
@@ -20,6 +21,47 @@ _ROW = 34.0
 _LEFT, _RIGHT = 225.0, 505.0
 _LABELLED = 0.7  # share of the axis within which a limit stands
 _NUMBER_COLUMNS = (548.0, 610.0, 672.0)
+
+
+def better_off(one: Cluster | ComparedCluster) -> bool:
+    """Whether a cluster is called better off: significantly, and not only because another one fares badly."""
+    return bool(one.significant and not one.worse and (one.without is None or one.without.stands_out))
+
+
+def finding(one: Cluster | ComparedCluster) -> str:
+    """What is found of a cluster, in a few words."""
+    if one.comparison.status != "tested":
+        return "not testable"
+    if not one.significant:
+        return "no significant difference"
+    if one.worse:
+        return "worse off"
+    if better_off(one) or one.without is None:
+        return "better off"
+    return f"better off only than {cluster_names(one.without.left_out)}"
+
+
+def without_others(one: Cluster | ComparedCluster, unit: words.Unit) -> str | None:
+    """How a cluster compares with everybody else without those that stand out more; None where there are none."""
+    if one.without is None:
+        return None
+    names, found = cluster_names(one.without.left_out), one.without.comparison
+    if found is None:
+        return f"nobody else is left without {names}"
+    size = words.difference(found.difference, found.low, found.high, confidence=found.confidence, unit=unit)
+    return f"{'also ' if one.without.stands_out else ''}without {names}: {size}"
+
+
+def cluster_names(labels: Sequence[int]) -> str:
+    """Clusters in a sentence.
+
+    Examples
+    --------
+    >>> cluster_names([0]), cluster_names([0, 2, 5])
+    ('cluster 0', 'clusters 0, 2 and 5')
+    """
+    *others, last = map(str, labels)
+    return f"clusters {', '.join(others)} and {last}" if others else f"cluster {last}"
 
 
 def ends(one: Corrected) -> tuple[words.Number, words.Number]:
@@ -214,9 +256,9 @@ class _Axis:
 
 def mark(one: Cluster) -> tuple[str, str]:
     """Shape and colour: worse, better, or not significant."""
-    if not one.significant:
-        return "s", GREY
-    return ("D", HARM) if one.worse else ("o", CALM)
+    if one.significant and one.worse:
+        return "D", HARM
+    return ("o", CALM) if better_off(one) else ("s", GREY)
 
 
 def _legend(sheet: Sheet, document: Document, y: float) -> None:

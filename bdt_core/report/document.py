@@ -25,6 +25,7 @@ from bdt_core.local_bias.results import LocalBias
 from bdt_core.metrics import Favourable
 from bdt_core.mitigation import Mitigation, Recommendation
 from bdt_core.result import SCHEMA_VERSION
+from bdt_core.significance.clusters import WithoutOthers
 from bdt_core.significance.repeats import PermutedProcedure, RepeatedSplits
 from bdt_core.slices.results import Slices
 from bdt_core.spec.audit_spec import Better
@@ -151,6 +152,8 @@ class Cluster(Part):
     p_adjusted: Real
     significant: bool | None
     worse: bool | None
+    smallest_visible: Real = None
+    without: WithoutOthers | None = None
     corrected_low: Real = None
     corrected_high: Real = None
 

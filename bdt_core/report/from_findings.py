@@ -24,7 +24,7 @@ from bdt_core.report.wording import who_is_in
 from bdt_core.significance.clusters import ClusterSignificance, ComparedCluster
 from bdt_core.significance.features import ColumnDifference, FeatureDifferences
 from bdt_core.slices.results import Slices
-from bdt_core.spec import AnyLimit, AuditSpec
+from bdt_core.spec import AnyLimit, AuditSpec, printed_specification
 from bdt_core.table.bias_variable import wording
 from bdt_core.table.rows import Rows
 from bdt_core.table.split import is_by_hash
@@ -100,15 +100,6 @@ def _software() -> dict[str, str]:
     return versions | {name: metadata.version(name) for name in _PACKAGES}
 
 
-def printed_specification(spec: AuditSpec) -> dict[str, Any]:
-    """The specification without what says where and in how much memory to work."""
-    plain = spec.to_dict()
-    plain.pop("engine")
-    for key in ("memory", "memory_limit"):
-        plain["clustering"].pop(key)
-    return plain
-
-
 def _data(test: Rows) -> parts.Data:
     return parts.Data(
         source=test.spec.source.described,
@@ -168,6 +159,8 @@ def _cluster(one: ComparedCluster, clusters: Clusters) -> parts.Cluster:
         p_adjusted=one.p_adjusted,
         significant=one.significant,
         worse=one.worse,
+        smallest_visible=one.smallest_visible,
+        without=one.without,
         corrected_low=_end(one.corrected, 0),
         corrected_high=_end(one.corrected, 1),
     )

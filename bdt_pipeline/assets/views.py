@@ -165,6 +165,8 @@ def clusters(found: Clusters) -> Metadata:
 
 def significance(tested: ClusterSignificance) -> Metadata:
     """Every cluster against everybody else, on the test rows."""
+    from bdt_core.report.clusters import without_others
+
     worst = tested.clusters[0].comparison
     rows = []
     for one in tested.clusters:
@@ -179,7 +181,8 @@ def significance(tested: ClusterSignificance) -> Metadata:
                 words.value(comparison.mean_b, tested.unit),
                 size,
                 words.p_value(one.p_adjusted),
-                comparison.reason or _finding(one, tested),
+                comparison.reason
+                or "; ".join(filter(None, (_finding(one, tested), without_others(one, tested.unit)))),
             ]
         )
     return {
@@ -194,7 +197,7 @@ def significance(tested: ClusterSignificance) -> Metadata:
             },
         ),
         "clusters tested": table_of(
-            ["cluster", "test rows", "mean", "everybody else", "difference", "p corrected", "verdict"], rows
+            ["cluster", "test rows", "mean", "everybody else", "difference", "p corrected", "finding"], rows
         ),
     }
 
@@ -268,6 +271,7 @@ def gate_metadata(document: dict[str, Any]) -> Metadata:
     first = limits[0] if limits else {}
     unit = document["bias_variable"]["unit"]
     return {
+        "verdict": document["verdict"]["verdict"],
         **numbers(**{name: first.get(name) for name in _PLOTTED}),
         "limits": table_of(
             ["check", "verdict", "limit", "found", "low", "high", "why"], [_limit_row(one, unit) for one in limits]
@@ -311,7 +315,7 @@ def _limit_row(one: dict[str, Any], unit: words.Unit) -> list[str]:
                    if one[key] is not None]  # fmt: skip
         shown = [" and ".join(allowed), *(words.number(_number(one[name])) for name in ("value", "low", "high"))]
     else:
-        unit = words.limit_unit(one["kind"], unit)
+        unit = words.limit_unit(one["kind"], unit, one.get("metric"))
         shown = [
             words.size(one["limit"], unit),
             *(words.signed(one[name], unit) for name in ("difference", "low", "high")),
