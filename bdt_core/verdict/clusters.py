@@ -176,7 +176,7 @@ def _sentence(judged: Judgement[ComparedCluster], limit: Limit, most: float, tes
     told = (
         f"The {wording(tested.spec.bias_variable).name} of {whose} "
         f"{words.size(one.value, unit)} {direction} than everybody else's {interval}{_among(tested)}; "
-        f"{tolerated.allowed(lambda x: words.size(x, unit))}, and {why(judged, tolerated, sides=('above', 'below'))}."
+        f"{tolerated.allowed(lambda x: words.size(x, unit))}, and {why(judged, tolerated)}."
     )
     visible = _visible(one.of, limit, most, tested)
     if judged.verdict != "inconclusive" or visible is None:

@@ -50,7 +50,7 @@ def test_the_worst_intersection_fails_by_an_interval_for_all_of_them(slices: Sli
     assert found.difference == worst.comparison.difference
     assert 0.05 < found.low < worst.comparison.low < worst.comparison.high < found.high
     assert f"for {slices.tests} intersections at once" in found.sentence
-    assert "at most 5.0 points is allowed, and the whole interval is above it." in found.sentence
+    assert "at most 5.0 points is allowed, and the whole interval is beyond it." in found.sentence
     assert found.severity == "critical"
     assert SliceLimitResult.from_dict(found.to_dict()) == found
 
