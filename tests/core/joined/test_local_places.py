@@ -144,8 +144,10 @@ def test_areas_under_the_curve_are_compared_and_limited(frame: pd.DataFrame) -> 
     assert f"AUC of m is higher than that of f by {words.number(limit['difference'])} [" in limit["sentence"]
     assert "at most 0.06 is allowed" in limit["sentence"]
     assert "point" not in limit["sentence"]
-    for name, form in forms(result).items():
+    told = forms(result)
+    for name, form in told.items():
         assert "area under the curve" in " ".join(form.split()), name
+    assert f"| at most 0.06 | {words.signed(limit['difference'], 'value')} (" in told["markdown"]
     accuracy = audited(frame, {"max_gap": 0.06}, gate=[]).document["gate"][0]
     assert "points" in accuracy["sentence"]
 
