@@ -100,9 +100,12 @@ def demo(out: Out = None, verbose: Verbose = False) -> None:
     \b
     Example:  bdt demo
     """
-    from bdt_pipeline.commands.run_demo import run_demo
+    from bdt_pipeline.resources.expectations import evaluated_beside
 
-    run_demo(out, verbose=verbose)
+    with evaluated_beside():  # begun before Dagster is imported
+        from bdt_pipeline.commands.run_demo import run_demo
+
+        run_demo(out, verbose=verbose)
 
 
 @app.command()
@@ -224,16 +227,22 @@ def plan(
     test_size: Annotated[float, typer.Option(help="Share of the rows kept for testing.")] = 0.2,
     alpha: Annotated[float, typer.Option(help="Level of the test.")] = 0.05,
     power: Annotated[float, typer.Option(help="Chance wanted of finding the difference.")] = 0.8,
+    clusters: Annotated[int, typer.Option(help="Clusters that are compared at once, as any_cluster does.")] = 1,
+    limit: Annotated[float, typer.Option(help="Difference that the gate tolerates; it has to be found beyond.")] = 0.0,
 ) -> None:
     """Say what a table of so many rows can show, before the audit.
 
     \b
     Example:  bdt plan --rows 20000 --base-rate 0.1 --difference 0.05
+              bdt plan --rows 20000 --base-rate 0.1 --difference 0.1 --clusters 8 --limit 0.05
     """
     from bdt_core.inference.plan import plan as make_plan
     from bdt_pipeline.commands.show_plan import plan_in_words
 
-    found = make_plan(rows, base_rate=base_rate, difference=difference, test_size=test_size, alpha=alpha, power=power)
+    found = make_plan(
+        rows, base_rate=base_rate, difference=difference, test_size=test_size, alpha=alpha, power=power,
+        clusters=clusters, limit=limit,
+    )  # fmt: skip
     print(plan_in_words(found))
 
 
