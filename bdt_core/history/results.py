@@ -151,6 +151,8 @@ class History(Result):
         Limits of the gate on differences and ratios of rates, held against everything counted so far.
     look_back : int
         Batches that drift and trends look back on.
+    waiting : tuple of str
+        Batches that say nothing yet, for want of labels (`history.labels_after`).
     notes : tuple of str
         What was not used or not followed, and why.
     """
@@ -160,6 +162,7 @@ class History(Result):
     groupings: tuple[GroupingHistory, ...]
     limits: tuple[LimitOverTime, ...]
     look_back: int
+    waiting: tuple[str, ...]
     notes: tuple[str, ...]
 
     @cached_property
@@ -197,7 +200,7 @@ class History(Result):
         DataError
             The history has no such batch.
         """
-        if not self.batches:
+        if not self.batches or batch in self.waiting:
             return ()
         ids = [one.id for one in self.batches]
         if batch is not None and batch not in ids:

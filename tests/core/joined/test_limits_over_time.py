@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from bdt_core.history import Batch, Drift, LimitOverTime, follow
+from bdt_core.fairness.declared_groups import count_groups
+from bdt_core.history import Batch, Drift, LimitOverTime, batch_of, follow, volume_finding
 from bdt_core.inference import newcombe_interval
 from bdt_core.inference.sequential import SequentialComparison, compare_rates_over_time
 from bdt_core.spec import AuditSpec
-from tests.core.history.made_batches import Confusion, days, history_spec
+from tests.core.history.made_batches import FIRST, Confusion, days, history_spec
 
 EQUAL: Confusion = (150, 50, 100, 200)  # true positives, false positives, false negatives, true negatives
 LARGEST: Confusion = (300, 100, 200, 400)
@@ -117,3 +121,42 @@ def test_streams_that_cannot_be_tested_take_no_share() -> None:
     assert found["g9", "false_positive_rate"].state == "not_testable"
     moved = found["f", "false_positive_rate"]
     assert (moved.low, moved.high) == pytest.approx(change(WORSE, EQUAL, 5, 0.05 / 5))
+
+
+def test_a_day_says_nothing_before_its_labels_are_there() -> None:
+    """The latest days were counted at once; they break the limit, until somebody sets how long labels take."""
+    spec = history_spec(gate=[{"metric": "true_positive_rate_difference", "facet": "sex", "max": 0.1}])
+    late = {"f": (50, 50, 200, 200), "m": LARGEST}  # good outcomes of one group are known later than bad ones
+    several = days(spec, [groups(1, EQUAL)] * 20 + [late] * 4)
+    counted = [replace(one, counted=one.time + datetime.timedelta(days=15 if i < 20 else 1))
+               for i, one in enumerate(several)]  # fmt: skip
+    assert follow(counted, spec).limits[0].verdict == "fail"
+    guarded = history_spec(gate=spec.to_dict()["gate"], history={"labels_after": "14d"})
+    found = follow(counted, guarded)
+    assert found.limits[0].verdict == "pass"
+    assert (len(found.batches), found.waiting) == (20, ("2026-01-21", "2026-01-22", "2026-01-23", "2026-01-24"))
+    assert found.notes[0].startswith("Left out: 4 batches that were counted before history.labels_after (14d)")
+    assert volume_finding(found, "2026-01-24").passed
+    assert Batch.from_dict(counted[0].to_dict()).counted == counted[0].counted
+    again = [replace(one, counted=one.time + datetime.timedelta(days=14)) for one in counted]
+    assert follow(again, guarded).limits[0].verdict == "fail"
+    assert follow(several, guarded).batches == ()  # counted when nobody asked how long labels take
+
+
+def test_the_same_counts_under_two_names_are_named() -> None:
+    spec = history_spec()
+    several = days(spec, [groups(1, EQUAL), groups(1, WORSE), groups(1, EQUAL)])
+    (note,) = follow(several, spec).notes
+    assert note.startswith("Batches 2026-01-01, 2026-01-03 have the same counts in every group.")
+    assert follow(several[:2], spec).notes == ()
+    few = days(spec, [{"f": (2, 1, 1, 2), "m": (2, 1, 1, 2)}] * 2)
+    assert follow(few, spec).notes == ()  # chance alone does that
+
+
+def test_labels_that_one_group_lacks_are_named() -> None:
+    frame = pd.DataFrame({"sex": ["f", "m"] * 200, "granted": [0, 1, 1, 1] * 100, "repaid": [1, 0, 1, 1] * 100})
+    frame["repaid"] = frame["repaid"].where((frame["sex"] == "m") | (frame.index % 4 == 0))
+    spec = history_spec()
+    (note,) = follow([batch_of(count_groups(frame, spec), id="a", time=FIRST)], spec).notes
+    assert note.startswith("In batch a, 50.0 % of f have no label (yet), and 0.0 % of m.")
+    assert "history.labels_after" in note
