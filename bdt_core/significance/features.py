@@ -21,6 +21,7 @@ from bdt_core.inference import (
     area_under_curve_of_counts,
     compare_category_counts,
     compare_counts,
+    corrected_interval,
 )
 from bdt_core.inference.persons import (
     PersonSums,
@@ -45,6 +46,7 @@ class LevelDifference:
 
     ``rows`` counts both sides. Levels with fewer than 10 rows are shown together, so that nobody is singled out.
     ``auc`` (protected columns only) says how well being in the cluster tells the level: .5 not at all, 1 surely.
+    ``corrected`` is the interval of the difference that goes with ``p_adjusted``.
     """
 
     level: str
@@ -53,6 +55,7 @@ class LevelDifference:
     auc: AUC | None = None
     p_adjusted: float | None = None
     significant: bool | None = None
+    corrected: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -64,9 +67,11 @@ class ColumnDifference:
     column : str
     role : {"feature", "protected"}
         A protected column was kept out of the clustering: if it differs, the clusters stand in for it.
+    declared : bool
+        Whether the specification names it as protected or as a group: these are a family of tests of their own.
     kind : {"numeric", "categorical"}
     effect : float or None
-        Hedges' g (Cohen's h for a two-valued number) or Cramer's V; sorts the columns.
+        Hedges' g (Cohen's h for a two-valued number) or Cramer's V; sorts the columns of its kind.
     numeric : Comparison or None
     table : CategoricalComparison or None
         The test over all levels.
@@ -78,6 +83,7 @@ class ColumnDifference:
 
     column: str
     role: Literal["feature", "protected"]
+    declared: bool
     kind: Literal["numeric", "categorical"]
     status: Literal["tested", "not_testable"]
     reason: str | None
@@ -89,16 +95,18 @@ class ColumnDifference:
     auc: AUC | None = None
     p_adjusted: float | None = None
     significant: bool | None = None
+    corrected: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
 class FeatureDifferences(Result):
-    """All columns, strongest difference first.
+    """All columns: declared ones first, then by the kind of their effect size, the strongest of each kind first.
 
-    ``tests`` is the number of tests that the correction counts: one per number and one per level; of two levels
-    only one, for both are the same test. ``drawn`` says on how many of a large table's test rows the areas under the
-    curve of protected numbers with more than 2,000 distinct values were worked out; None: on all. Everything else is
-    worked out on all rows.
+    Effect sizes of different kinds are not compared with each other. ``tests`` is the number of tests that were made:
+    one per number and one per level; of two levels only one, for both are the same test. ``tests_declared`` of them are
+    of protected and other declared columns; these and the others are corrected as two families. ``drawn`` says on how
+    many of a large table's test rows the areas under the curve of protected numbers with more than 2,000 distinct
+    values were worked out; None: on all. Everything else is worked out on all rows.
     """
 
     spec: AuditSpec
@@ -107,6 +115,7 @@ class FeatureDifferences(Result):
     rows_rest: int
     tests: int
     columns: tuple[ColumnDifference, ...]
+    tests_declared: int = 0
     drawn: Drawn | None = None
 
 
@@ -127,16 +136,24 @@ def compare_features(clusters: Clusters, test: Rows, settings: Significance) -> 
     """
     rows = TestedRows(clusters, test)
     found = list(_compared(rows, settings, clusters.spec))
-    corrected, tests = _corrected(found, settings)
+    declared, declared_tests = _corrected([one for one in found if one.declared], settings)
+    others, other_tests = _corrected([one for one in found if not one.declared], settings)
     return FeatureDifferences(
         spec=clusters.spec.model_copy(update={"significance": settings}),
         cluster=0,
         rows_cluster=rows.sizes[0],
         rows_rest=rows.sizes[1],
-        tests=tests,
-        columns=tuple(sorted(corrected, key=lambda one: (-abs(one.effect or 0.0), one.column))),
+        tests=declared_tests + other_tests,
+        columns=tuple(sorted(declared + others, key=_in_order)),
+        tests_declared=declared_tests,
         drawn=rows.drawn if any(map(_is_of_fewer_rows, found)) else None,
     )
+
+
+def _in_order(one: ColumnDifference) -> tuple[bool, bool, str, float, str]:
+    """Declared ones first; numbers before categories, and of each kind of effect the largest first."""
+    effect_name = one.effect_name or ""
+    return not one.declared, one.kind == "categorical", effect_name, -abs(one.effect or 0.0), one.column
 
 
 def _is_of_fewer_rows(one: ColumnDifference) -> bool:
@@ -147,6 +164,7 @@ def _is_of_fewer_rows(one: ColumnDifference) -> bool:
 
 
 def _compared(rows: TestedRows, settings: Significance, spec: AuditSpec) -> Iterator[ColumnDifference]:
+    declared = spec.declared_columns
     options = {"alpha": settings.alpha, "min_rows": settings.min_rows, "random_state": spec.split.random_state}
     for column in rows.columns:
         if column.kind == "numeric":
@@ -154,6 +172,7 @@ def _compared(rows: TestedRows, settings: Significance, spec: AuditSpec) -> Iter
             yield ColumnDifference(
                 column=column.name,
                 role=_role(column),
+                declared=column.name in declared,
                 kind="numeric",
                 status=comparison.status,
                 reason=comparison.reason,
@@ -177,13 +196,13 @@ def _role(column: Column) -> Literal["feature", "protected"]:
 
 def _categorical(
     rows: TestedRows,
-    column: Column,
+    of: Column,
     name: str,
     counts: dict[str, tuple[int, int]],
     settings: Significance,
     spec: AuditSpec,
 ) -> ColumnDifference:
-    levels = sorted(counts)
+    levels, role = sorted(counts), _role(of)
     in_cluster, in_rest = (np.array([counts[one][side] for one in levels], dtype=np.int64) for side in (0, 1))
     whole = compare_category_counts(
         in_cluster,
@@ -192,10 +211,9 @@ def _categorical(
         min_rows=settings.min_rows,
         random_state=spec.split.random_state,
     )
-    role = _role(column)
     # Of a number only this is a category: its value is missing, or there.
-    written = [{"yes": MISSING, "no": ""}[one] for one in levels] if column.kind == "numeric" else levels
-    of_levels = rows.persons_with(column.name, [(one,) for one in written])
+    written = [{"yes": MISSING, "no": ""}[one] for one in levels] if of.kind == "numeric" else levels
+    of_levels = rows.persons_with(of.name, [(one,) for one in written])
     if of_levels is not None:
         whole = compare_categories_of_persons(
             whole, in_cluster, in_rest, of_levels, min_rows=settings.min_rows, random_state=spec.split.random_state
@@ -222,6 +240,7 @@ def _categorical(
     return ColumnDifference(
         column=name,
         role=role,
+        declared=of.name in spec.declared_columns,
         kind="categorical",
         status=whole.status,
         reason=whole.reason,
@@ -260,9 +279,11 @@ def _rare_together(
 
 
 def _corrected(columns: list[ColumnDifference], settings: Significance) -> tuple[list[ColumnDifference], int]:
-    """Correct over all tests made."""
+    """Correct over all tests made of some columns."""
     p_values = [p for one in columns for p in _p_values(one)]
-    adjusted = iter(adjust_p_values(p_values, settings.correction))
+    corrected = adjust_p_values(p_values, settings.correction)
+    adjusted, tests = iter(corrected), sum(p is not None for p in p_values)
+    family = {"correction": settings.correction, "tests": tests, "rejected": int((corrected <= settings.alpha).sum())}
 
     def verdict() -> tuple[float | None, bool | None]:
         p = float(next(adjusted))
@@ -272,11 +293,17 @@ def _corrected(columns: list[ColumnDifference], settings: Significance) -> tuple
     for one in columns:
         if one.kind == "numeric":
             p, significant = verdict()
-            result.append(replace(one, p_adjusted=p, significant=significant))
+            interval = None if one.numeric is None else corrected_interval(one.numeric, p, **family)
+            result.append(replace(one, p_adjusted=p, significant=significant, corrected=interval))
             continue
         verdicts = [verdict() for _ in _p_values(one)]
         levels = [
-            replace(level, p_adjusted=p, significant=significant)
+            replace(
+                level,
+                p_adjusted=p,
+                significant=significant,
+                corrected=corrected_interval(level.comparison, p, **family),
+            )
             for level, (p, significant) in zip(one.levels, verdicts * (2 if len(verdicts) == 1 else 1), strict=False)
         ]
         result.append(
@@ -287,7 +314,7 @@ def _corrected(columns: list[ColumnDifference], settings: Significance) -> tuple
                 significant=any(level.significant for level in levels) if one.status == "tested" else None,
             )
         )
-    return result, sum(p is not None for p in p_values)
+    return result, tests
 
 
 def _p_values(column: ColumnDifference) -> list[float | None]:

@@ -78,16 +78,23 @@ class TestedRows:
         values = self.bias_variable
         return set(values.present.tolist()) if isinstance(values, ValueCounts) else None
 
-    def compare_cluster(self, label: int, **options: Any) -> Comparison:
-        """The bias variable of one cluster with that of everybody else; options of `compare_summaries`."""
+    def compare_cluster(self, label: int, left_out: Sequence[int] = (), **options: Any) -> Comparison:
+        """The bias variable of one cluster with that of everybody else; options of `compare_summaries`.
+
+        Clusters may be left out of everybody else; then, where single rows would be permuted, Welch's test is kept.
+        """
         inside = self._by_cluster.bias_variable.group([label])
-        outside = self._by_cluster.bias_variable.group([one for one in self._labels if one != label])
-        comparison = self._compared(inside, outside, BIAS_VARIABLE, label, **options)
+        others = [one for one in self._labels if one != label and one not in left_out]
+        outside = self._by_cluster.bias_variable.group(others)
+        if left_out:
+            comparison = compare_summaries(inside, outside, **options)
+        else:
+            comparison = self._compared(inside, outside, BIAS_VARIABLE, label, **options)
         if self._persons is None:
             return comparison
-        of_cluster, of_all, steps = self._persons_by_cluster
-        sides = of_cluster[label], of_all - of_cluster[label]
-        return compare_persons(comparison, *sides, steps, min_rows=options["min_rows"])
+        of_clusters, steps = self._persons_by_cluster
+        rest = reduce(add, [of_clusters[one] for one in others], of_clusters[label] - of_clusters[label])
+        return compare_persons(comparison, of_clusters[label], rest, steps, min_rows=options["min_rows"])
 
     @property
     def persons(self) -> int | None:
@@ -172,14 +179,14 @@ class TestedRows:
         return persons_of(self.table)
 
     @cached_property
-    def _persons_by_cluster(self) -> tuple[list[PersonSums], PersonSums, Steps]:
+    def _persons_by_cluster(self) -> tuple[list[PersonSums], Steps]:
         assert self._persons is not None
         steps = Steps.of(ways(self.table, [BIAS_VARIABLE])[BIAS_VARIABLE])
         asked = partial(_of_clusters, clusters=self.clusters, persons=self._persons[0], steps=steps)
         found: list[PersonSums] = []
         for labels in portions(self._labels, *self._persons):
             found += _added(self.table.map_blocks(partial(asked, labels=labels)))
-        return found, reduce(add, found), steps
+        return found, steps
 
     def _sides_of_persons(self, asked: Sequence[_Asked]) -> list[tuple[PersonSums, PersonSums]]:
         assert self._persons is not None

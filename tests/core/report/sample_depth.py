@@ -10,7 +10,13 @@ from tests.core.report.sample_document import HOSTILE, comparison, continuous, f
 
 Document = dict[str, Any]
 IN_SAMPLE = "The slices were searched for and tested on the same rows: do not decide on them."
-CONDITIONS = ("age <= 25", "race = African-American", "priors_count > 4", "sex = f", "c_charge_degree is missing")
+CONDITIONS = (
+    "age up to 25",
+    "race is African-American",
+    "priors_count from 5",
+    "sex is f",
+    "c_charge_degree is missing",
+)
 SMALL_GROUP = "Native American"
 
 
@@ -47,6 +53,8 @@ def a_slice(conditions: tuple[str, ...], compared: dict[str, Any], **changes: An
         "p_adjusted": compared["p_value"],
         "significant": compared["p_value"] < 0.1 if tested else None,
         "parent": None,
+        "low": compared["low"] - 0.0123 if tested and compared["p_value"] < 0.1 else compared["low"],
+        "high": compared["high"],
         **changes,
     }
 
@@ -88,6 +96,7 @@ def slices_part(conditions: int = 2) -> dict[str, Any]:
         "correction": "bh",
         "fdr": 0.1,
         "alpha": 0.05,
+        "prior_mean": 0.0711,
         "prior_sd": 0.1655,
         "slices": listed,
         "lattice": lattice(worst, listed[0]["comparison"]),
@@ -135,6 +144,7 @@ def local_cluster(label: int | None, train: dict[str, Any], test: dict[str, Any]
             "test": "exact mid-p",
             "higher": "Caucasian",
             "lower": "African-American",
+            "train_gap": 0.2345,
             "counted_higher": 60,
             "counted_lower": 50,
             "gap": 0.1321,
@@ -453,8 +463,8 @@ def many_slices(n: int = 200) -> Document:
     document["slices"] |= {
         "slices": [
             *(a_slice(one, found) for one in names),
-            *(a_slice((*one, "sex = f"), found, parent=" and ".join(names[0])) for one in names),
-            *(a_slice((*one, "sex = m"), comparison((30, 90), (190, 703), 0.4)) for one in names),
+            *(a_slice((*one, "sex is f"), found, parent=" and ".join(names[0])) for one in names),
+            *(a_slice((*one, "sex is m"), comparison((30, 90), (190, 703), 0.4)) for one in names),
         ],
         "lattice": lattice(names[0], found),
     }
@@ -479,6 +489,7 @@ def of_values() -> Document:
         "metric_name": "mean of income",
         "train_value": 2351.2,
         "test_value": 2290.9,
+        "prior_mean": 88.8,
         "prior_sd": 312.7,
         "slices": [a_slice(worst, found)],
         "lattice": [{**one, "comparison": found} for one in lattice(worst, found)],

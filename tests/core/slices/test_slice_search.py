@@ -14,14 +14,14 @@ from scipy import stats
 
 from bdt_core.errors import BDTError, DataError, SpecError
 from bdt_core.fairness import bias_metrics
-from bdt_core.inference import adjust_p_values, compare_counts, compare_samples
+from bdt_core.inference import adjust_p_values, compare_counts, compare_samples, newcombe_interval
 from bdt_core.slices import Slices, find_slices, find_slices_in
 from bdt_core.slices.columns import MOST_LEVELS
 from bdt_core.slices.measure import slice_metrics
 from bdt_core.table.audit_table import BIAS_VARIABLE
 from benchmarks.slices import compas_table
 
-PLANTED = {"gender = F", "age_group = 51+", "region = rural"}
+PLANTED = {"gender is F", "age_group is 51+", "region is rural"}
 
 
 def in_sample(frame, **how):
@@ -108,7 +108,7 @@ def test_ratios_to_the_overall_accuracy_of_every_value_and_pair(frame, threshold
             for key, rows in frame.groupby(list(names)).indices.items():
                 if len(rows) >= (10 if k == 1 else 50) and right[rows].mean() / right.mean() < threshold:
                     key = (key,) if isinstance(key, str) else key
-                    name = " and ".join(f"{c} = {v}" for c, v in zip(names, key, strict=True))
+                    name = " and ".join(f"{c} is {v}" for c, v in zip(names, key, strict=True))
                     below[name] = right[rows].mean() / right.mean()
     ours = {one.name: one.ratio_to_overall for one in found.slices if len(one.conditions) <= 2}
     assert below
@@ -263,15 +263,42 @@ def test_in_sample_says_so_and_corrects_over_everything():
         assert one.p_adjusted == kept[one.name] <= sorted(kept.values())[4]
 
 
-def test_shrinkage_draws_small_slices_to_zero_and_ranks():
+def test_shrinkage_draws_small_slices_to_the_mean_of_all_that_were_tested_and_ranks():
     frame = mixed()
     found = find_slices(frame, columns=["sex", "age", "race"], label="y", prediction="p")
-    kept = [one.shrunken_difference / one.comparison.difference for one in found.slices]
+    assert found.prior_mean == pytest.approx(np.mean([one.comparison.difference for one in found.slices]))
+    free = [one for one in found.slices if one.low < one.shrunken_difference < one.high]
+    kept = [
+        (one.shrunken_difference - found.prior_mean) / (one.comparison.difference - found.prior_mean) for one in free
+    ]
+    assert len(free) > 10
     assert all(0 < one < 1 for one in kept)
-    size = [one.test_rows for one in found.slices]
+    size = [one.test_rows for one in free]
     assert stats.spearmanr(size, kept).statistic > 0.99
+    assert all(one.low <= one.shrunken_difference <= one.high for one in found.slices)
     shrunk = [one.shrunken_difference for one in found.reported]
     assert shrunk == sorted(shrunk, reverse=True)
+
+
+@pytest.mark.parametrize("better", ["lower", "higher"])
+def test_intervals_of_reported_slices_allow_for_their_selection(better):
+    frame = mixed()
+    frame["wrong"] = (frame.y != frame.p).astype(int) if better == "lower" else (frame.y == frame.p).astype(int)
+    found = find_slices(frame, columns=["sex", "age", "race"], outcome="wrong", better=better)
+    assert 0 < len(found.reported) < sum(map(bool, (one.significant for one in found.slices))) < found.tests
+    for one in found.slices:
+        compared = one.comparison
+        own = (compared.low, compared.high)
+        if not one.significant:
+            assert (one.low, one.high) == own
+            continue
+        share = min(0.05, 0.05 * one.weight * len(found.reported) / found.tests)
+        counts = (compared.events_a, compared.n_a, compared.events_b, compared.n_b)
+        adjusted = newcombe_interval(*counts, confidence=1 - share)
+        expected = (adjusted[0], own[1]) if better == "lower" else (own[0], adjusted[1])
+        assert (one.low, one.high) == pytest.approx(expected)
+    ends = np.array([(one.low, one.high) for one in found.slices], dtype=float)
+    np.testing.assert_array_equal(found.to_frame()[["low", "high"]], ends)
 
 
 def test_slices_that_add_nothing_are_listed_under_the_slice_that_holds_them():
@@ -280,19 +307,19 @@ def test_slices_that_add_nothing_are_listed_under_the_slice_that_holds_them():
     frame = pd.DataFrame({name: rng.choice(list("abc"), n) for name in ("u", "v", "w")})
     frame["wrong"] = rng.random(n) < np.where(frame.u == "a", 0.4, 0.1)
     found = find_slices(frame, outcome="wrong", better="lower")
-    assert found.worst.name == "u = a"
+    assert found.worst.name == "u is a"
     inside = found.folded_into(found.worst)
     assert len(inside) >= 10
     for one in inside:
-        assert one.parent == "u = a"
+        assert one.parent == "u is a"
         assert one.significant
-        assert "u = a" in {condition.text for condition in one.conditions}
+        assert "u is a" in {condition.text for condition in one.conditions}
     # A part in which it is worse still stands on its own.
     worse_still = frame.assign(
         wrong=rng.random(n) < np.select([(frame.u == "a") & (frame.v == "b"), frame.u == "a"], [0.8, 0.4], 0.1)
     )
     found = find_slices(worse_still, outcome="wrong", better="lower")
-    assert [one.name for one in found.reported[:2]] == ["u = a and v = b", "u = a"]
+    assert [one.name for one in found.reported[:2]] == ["u is a and v is b", "u is a"]
 
 
 def test_a_slice_with_the_rows_of_one_of_its_parts_is_none_of_its_own():
@@ -300,7 +327,7 @@ def test_a_slice_with_the_rows_of_one_of_its_parts_is_none_of_its_own():
     doubled = frame.assign(copy=frame.region)
     plain = find_slices(frame, label="label", prediction="prediction")
     found = in_sample(doubled, label="label", prediction="prediction", max_tests=10_000)
-    assert not any({"region = rural", "copy = rural"} <= {c.text for c in one.conditions} for one in found.slices)
+    assert not any({"region is rural", "copy is rural"} <= {c.text for c in one.conditions} for one in found.slices)
     assert plain.searched == 35
     assert found.searched == 35 + 2 + 6 + 4 + 12  # the copy in place of the region: alone, in pairs, in triples
 
@@ -386,7 +413,7 @@ def test_counts_and_means_equal_divexplorers(divexplorer, name, how):
         patch.setattr("bdt_core.slices.candidates.repeats_a_part", lambda items, rows: np.zeros(len(rows), dtype=bool))
         found = in_sample(frame, better="lower", min_rows=1, max_tests=100_000, **how)
     theirs = {frozenset(one["items"]): one for one in divexplorer[name] if one["items"]}
-    ours = {frozenset(c.text.replace(" = ", "=") for c in one.conditions): one for one in found.slices}
+    ours = {frozenset(c.text.replace(" is ", "=") for c in one.conditions): one for one in found.slices}
     # A value of nearly all rows is a condition of theirs; of ours it leaves too few others to compare with.
     assert set(ours) <= set(theirs)
     dropped = {next(iter(one)) for one in set(theirs) - set(ours) if len(one) == 1}
@@ -542,4 +569,4 @@ def test_slices_without_enough_test_rows_are_named_and_not_tested():
 def test_columns_may_be_named_by_numbers():
     frame = people().rename(columns={"gender": 0})
     found = find_slices(frame, label="label", prediction="prediction", metric="accuracy")
-    assert {one.text for one in found.worst.conditions} == {"0 = F", "age_group = 51+", "region = rural"}
+    assert {one.text for one in found.worst.conditions} == {"0 is F", "age_group is 51+", "region is rural"}
