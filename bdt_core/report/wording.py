@@ -79,6 +79,12 @@ def rows_and_events(comparison: Comparison, side: Literal["a", "b"]) -> tuple[st
     return words.count(rows), None if events is None else words.count(events)
 
 
+def of_persons(comparison: Comparison, side: Literal["a", "b"]) -> str:
+    """Whose rows those of a side are, where persons may have several; else nothing."""
+    persons = comparison.persons
+    return "" if persons is None else f" of {words.count(persons.a if side == 'a' else persons.b)} persons"
+
+
 def more_than_counted(distinct: int | None) -> str:
     """A number of different values, which is not known when it is large."""
     return f"more than {MOST_DISTINCT:,}" if distinct is None else words.count(distinct)

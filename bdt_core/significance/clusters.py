@@ -99,7 +99,7 @@ class ClusterSignificance(Result):
     """All clusters, tested.
 
     The primary test is that of cluster 0, chosen on the train rows; it needs no correction. The scan over all
-    clusters is corrected.
+    clusters is corrected. ``persons`` are those of the test rows, where persons may have several rows.
     """
 
     spec: AuditSpec
@@ -112,6 +112,7 @@ class ClusterSignificance(Result):
     repeats: RepeatedSplits | None
     procedure: PermutedProcedure | None
     drawn: Drawn | None = None
+    persons: int | None = None
 
     @property
     def primary(self) -> ComparedCluster | None:
@@ -218,6 +219,7 @@ def compare_clusters(
         procedure=procedure,
         unit="rate" if values is not None and values <= {0.0, 1.0} else "value",
         drawn=drawn,
+        persons=rows.persons,
     )
 
 

@@ -23,12 +23,18 @@ from bdt_core.inference import (
     compare_counts,
     corrected_interval,
 )
+from bdt_core.inference.persons import (
+    PersonSums,
+    area_of_persons,
+    compare_categories_of_persons,
+    compare_persons,
+)
 from bdt_core.result import Result
 from bdt_core.significance.tested_rows import TestedRows
 from bdt_core.spec import AuditSpec, Significance
 from bdt_core.table.audit_table import Column
 from bdt_core.table.rows import Rows
-from bdt_core.table.summaries import Drawn
+from bdt_core.table.summaries import MISSING, Drawn
 
 MIN_LEVEL_ROWS = 10
 RARE = "(rare levels)"
@@ -179,9 +185,9 @@ def _compared(rows: TestedRows, settings: Significance, spec: AuditSpec) -> Iter
             if sum(missing):
                 present = rows.sizes[0] - missing[0], rows.sizes[1] - missing[1]
                 levels = {"no": present, "yes": missing} if sum(present) else {"yes": missing}
-                yield _categorical(column, f"{column.name} is missing", levels, settings, spec)
+                yield _categorical(rows, column, f"{column.name} is missing", levels, settings, spec)
         else:
-            yield _categorical(column, column.name, rows.levels(column.name), settings, spec)
+            yield _categorical(rows, column, column.name, rows.levels(column.name), settings, spec)
 
 
 def _role(column: Column) -> Literal["feature", "protected"]:
@@ -189,6 +195,7 @@ def _role(column: Column) -> Literal["feature", "protected"]:
 
 
 def _categorical(
+    rows: TestedRows,
     of: Column,
     name: str,
     counts: dict[str, tuple[int, int]],
@@ -204,17 +211,29 @@ def _categorical(
         min_rows=settings.min_rows,
         random_state=spec.split.random_state,
     )
+    # Of a number only this is a category: its value is missing, or there.
+    written = [{"yes": MISSING, "no": ""}[one] for one in levels] if of.kind == "numeric" else levels
+    of_levels = rows.persons_with(of.name, [(one,) for one in written])
+    if of_levels is not None:
+        whole = compare_categories_of_persons(
+            whole, in_cluster, in_rest, of_levels, min_rows=settings.min_rows, random_state=spec.split.random_state
+        )
     names, a, b = _rare_together(np.array(levels, dtype=str), in_cluster, in_rest)
     n_cluster, n_rest = int(in_cluster.sum()), int(in_rest.sum())
 
     def level(name: str, x: int, z: int) -> LevelDifference:
         comparison = compare_counts(x, n_cluster, z, n_rest, alpha=settings.alpha, min_rows=settings.min_rows)
+        if of_levels is not None:
+            of_level = [of_levels[i] for i, one in enumerate(levels) if (one if one in names else RARE) == name]
+            inside, rest = (_any_of([sides[i] for sides in of_level]) for i in (0, 1))
+            comparison = compare_persons(comparison, inside, rest, min_rows=settings.min_rows)
         if x + z < MIN_LEVEL_ROWS:
             return LevelDifference(name, x + z, _not_shown(comparison))
         auc = None
         if role == "protected" and comparison.status == "tested":
             with_level, without = [z, x], [n_rest - z, n_cluster - x]
             auc = area_under_curve_of_counts(with_level, without, alpha=settings.alpha)
+            auc = area_of_persons(auc, comparison.persons)
         return LevelDifference(name, x + z, comparison, auc)
 
     shown = tuple(level(name, int(x), int(z)) for name, x, z in zip(names, a, b, strict=True))
@@ -232,9 +251,14 @@ def _categorical(
     )
 
 
+def _any_of(levels: list[PersonSums]) -> PersonSums:
+    """What persons have of several levels together; all rows are counted with each of them."""
+    return replace(levels[0], steps=np.sum([one.steps for one in levels], axis=0))
+
+
 def _not_shown(comparison: Comparison) -> Comparison:
     """A comparison without its shares: so few people must not be described."""
-    counts = {"n_a", "n_b", "kind", "confidence"}
+    counts = {"n_a", "n_b", "kind", "confidence", "persons"}
     nothing: dict[str, Any] = {field.name: None for field in fields(comparison) if field.name not in counts}
     shown = replace(comparison, **nothing)
     return replace(shown, status="not_testable", reason=f"fewer than {MIN_LEVEL_ROWS} rows")

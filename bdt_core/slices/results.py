@@ -161,6 +161,8 @@ class Slices(Result):
         Train rows whose quantiles numbers were cut at, where these are not all.
     permuted_on : Drawn or None
         Test rows that permutations were drawn from, where these are not all.
+    test_persons : int or None
+        Who is in the test rows, where persons may have several: tests, intervals and `min_rows` then count persons.
     """
 
     metric: str
@@ -195,6 +197,7 @@ class Slices(Result):
     warnings: tuple[str, ...]
     cut_on: Drawn | None = None
     permuted_on: Drawn | None = None
+    test_persons: int | None = None
     prior_mean: float = 0.0
 
     @property

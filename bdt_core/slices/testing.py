@@ -131,11 +131,13 @@ def fold(tested: Tested, test: Part, alpha: float) -> list[int | None]:
         if not tested.significant[i]:
             continue
         share = alpha / tested.stands_for(i, selected)
+        persons = tested.comparisons[i].persons
+        shrink = 1.0 if persons is None else persons.shrink(share)
         around = [
             j
             for j in reported
             if set(tested.items[j]) < set(tested.items[i])
-            and not adds_to(test.outcome, test.measure.harm_sign, tested.totals[i], tested.totals[j], share)
+            and not adds_to(test.outcome, test.measure.harm_sign, tested.totals[i], tested.totals[j], share, shrink)
         ]
         if around:
             parents[i] = max(around, key=lambda j: harm[j])
