@@ -74,7 +74,11 @@ def _values(sides: Sides, table: GroupMetrics, label: int) -> tuple[GroupValue, 
 
 
 def _held_out(sides: Sides, train: GroupMetrics, test: GroupMetrics, test_labels: Integers, label: int) -> HeldOutGap:
-    """Test, on test rows, the two groups that are furthest apart among the train rows of a cluster."""
+    """Test, on test rows, the two groups that are furthest apart among the train rows of a cluster.
+
+    Where there are two with enough test rows, they are chosen among those: how many rows a metric rests on says nothing
+    about the metric, so that the test stays valid.
+    """
     settings = sides.settings
     counts = np.flatnonzero(train.counted[label] >= settings.min_group_size)
     if len(counts) < 2:
@@ -82,6 +86,8 @@ def _held_out(sides: Sides, train: GroupMetrics, test: GroupMetrics, test_labels
             "not_testable",
             f"fewer than two groups with {settings.min_group_size} train rows that the metric can be computed from",
         )
+    testable = counts[test.counted[label, counts] >= settings.min_test_rows]
+    counts = testable if len(testable) >= 2 else counts
     values = train.value[label, counts]
     higher, lower = int(counts[values.argmax()]), int(counts[::-1][values[::-1].argmin()])
     result = HeldOutGap(
@@ -89,6 +95,7 @@ def _held_out(sides: Sides, train: GroupMetrics, test: GroupMetrics, test_labels
         None,
         higher=sides.groups[higher],
         lower=sides.groups[lower],
+        train_gap=float(train.value[label, higher] - train.value[label, lower]),
         counted_higher=int(test.counted[label, higher]),
         counted_lower=int(test.counted[label, lower]),
     )

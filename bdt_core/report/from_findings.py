@@ -22,7 +22,7 @@ from bdt_core.report import document as parts
 from bdt_core.significance.clusters import ClusterSignificance, ComparedCluster
 from bdt_core.significance.features import ColumnDifference, FeatureDifferences
 from bdt_core.slices.results import Slices
-from bdt_core.spec import AnyLimit, AuditSpec
+from bdt_core.spec import AnyLimit, AuditSpec, printed_specification
 from bdt_core.table.bias_variable import wording
 from bdt_core.table.rows import Rows
 from bdt_core.table.split import is_by_hash
@@ -96,15 +96,6 @@ def build_document(
 def _software() -> dict[str, str]:
     versions = {"bdt": metadata.version("bdt-pipeline"), "python": platform.python_version()}
     return versions | {name: metadata.version(name) for name in _PACKAGES}
-
-
-def printed_specification(spec: AuditSpec) -> dict[str, Any]:
-    """The specification without what says where and in how much memory to work."""
-    plain = spec.to_dict()
-    plain.pop("engine")
-    for key in ("memory", "memory_limit"):
-        plain["clustering"].pop(key)
-    return plain
 
 
 def _data(test: Rows) -> parts.Data:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from bdt_core import words
 from bdt_core.errors import DataError, did_you_mean
 from bdt_core.inference import interval_of_selected
 from bdt_core.slices.blocks import Blocks, known_rows
@@ -241,4 +242,4 @@ def _ratio(value: float | None, overall: float | None, lowest: float) -> float |
 
 
 def _name(conditions: Sequence[Condition]) -> str:
-    return " and ".join(one.text for one in conditions)
+    return words.all_of([one.text for one in conditions])

@@ -41,6 +41,7 @@ def assign_roles(frame: pd.DataFrame, spec: AuditSpec) -> dict[str, Role]:
     for key, names in named.items():
         _refuse_unknown(names, frame.columns, key)
     included = set(spec.features.include or [])
+    texts = spec.local_bias.texts if spec.local_bias else None
     for name in sorted(included & set(spec.protected)):
         raise DataError(f'Column "{name}" stands in both "protected" and "features.include". Keep it in one of them.')
     if bias.column in included:
@@ -57,7 +58,7 @@ def assign_roles(frame: pd.DataFrame, spec: AuditSpec) -> dict[str, Role]:
             roles[name] = "label"
         elif name == bias.prediction:
             roles[name] = "prediction"
-        elif spec.features.include is None and name not in (*spec.features.exclude, spec.split.key):
+        elif spec.features.include is None and name not in (*spec.features.exclude, spec.split.key, texts):
             roles[name] = "feature"
         else:
             roles[name] = "unused"

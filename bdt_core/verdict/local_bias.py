@@ -144,17 +144,17 @@ def _interval_at_once(
 
 
 def _sentence(judged: Judgement[_Gap], most: float, found: LocalBias, tested: int) -> str:
-    one = judged.decides
-    interval = interval_of_several(one.low, one.high, 1.0 - found.settings.alpha, "rate", f"{tested} clusters")
+    one, unit = judged.decides, words.limit_unit("local_bias", "rate", found.settings.metric)
+    interval = interval_of_several(one.low, one.high, 1.0 - found.settings.alpha, unit, f"{tested} clusters")
     told = (
         f"Cluster {one.of.cluster.label}: {_METRICS[found.settings.metric]} of {one.of.higher} is higher than that of "
-        f"{one.of.lower} by {words.size(one.value, 'rate')} {interval}; at most {words.size(most, 'rate')} is allowed, "
+        f"{one.of.lower} by {words.size(one.value, unit)} {interval}; at most {words.size(most, unit)} is allowed, "
         f"and {why(judged, Tolerated(-most, most))}."
     )
     visible = _visible(one, most, found, tested)
     if judged.verdict != "inconclusive" or visible is None:
         return told
-    return told + would_have_been_found(f"a gap of {words.size(visible, 'rate')}")
+    return told + would_have_been_found(f"a gap of {words.size(visible, unit)}")
 
 
 def _visible(one: Evidence[_Gap], most: float, found: LocalBias, tested: int) -> float | None:

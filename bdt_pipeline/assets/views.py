@@ -234,7 +234,7 @@ def _means_and_shares(found: FeatureDifferences) -> list[list[str]]:
             rows.append([f"{one.column}, mean", *map(words.number, means)])
         for level in one.levels:
             shares = (level.comparison.mean_a, level.comparison.mean_b)
-            rows.append([f"{one.column} = {level.level}", *map(words.percent, shares)])
+            rows.append([words.value_condition(one.column, level.level), *map(words.percent, shares)])
     return rows
 
 
@@ -264,6 +264,7 @@ def gate_metadata(document: dict[str, Any]) -> Metadata:
     first = limits[0] if limits else {}
     unit = document["bias_variable"]["unit"]
     return {
+        "verdict": document["verdict"]["verdict"],
         **numbers(**{name: first.get(name) for name in _PLOTTED}),
         "limits": table_of(
             ["check", "verdict", "limit", "found", "low", "high", "why"], [_limit_row(one, unit) for one in limits]
@@ -307,7 +308,7 @@ def _limit_row(one: dict[str, Any], unit: words.Unit) -> list[str]:
                    if one[key] is not None]  # fmt: skip
         shown = [" and ".join(allowed), *(words.number(_number(one[name])) for name in ("value", "low", "high"))]
     else:
-        unit = words.limit_unit(one["kind"], unit)
+        unit = words.limit_unit(one["kind"], unit, one.get("metric"))
         shown = [
             words.size(one["limit"], unit),
             *(words.signed(one[name], unit) for name in ("difference", "low", "high")),
