@@ -1,6 +1,11 @@
 """Two-sample tests, intervals, corrections and power: arrays and numbers in, plain results out."""
 
-from bdt_core.inference.at_once import difference_found_beyond, interval_at_once, interval_of_selected
+from bdt_core.inference.at_once import (
+    corrected_interval,
+    difference_found_beyond,
+    interval_at_once,
+    interval_of_selected,
+)
 from bdt_core.inference.auc import AUC, area_under_curve, area_under_curve_of_counts
 from bdt_core.inference.categories import CategoricalComparison, compare_categories, compare_category_counts
 from bdt_core.inference.comparison import (
@@ -40,6 +45,7 @@ __all__ = [
     "compare_counts",
     "compare_samples",
     "compare_summaries",
+    "corrected_interval",
     "difference_found_beyond",
     "difference_limits",
     "drawing_needs_rows",

@@ -83,8 +83,8 @@ def minimum_detectable_difference(
 
 def rate_difference_beyond(
     limit: float,
-    n_a: int,
-    n_b: int,
+    n_a: float,
+    n_b: float,
     *,
     base_rate: float,
     alpha: float = 0.05,

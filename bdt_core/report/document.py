@@ -80,6 +80,8 @@ class Split(Part):
 
     train_rows: int
     test_rows: int
+    train_persons: int | None = None
+    test_persons: int | None = None
     test_size: float
     method: Literal["stratified", "hash"] = "stratified"
     stratified: bool
@@ -154,6 +156,8 @@ class Cluster(Part):
     worse: bool | None
     smallest_visible: Real = None
     without: WithoutOthers | None = None
+    corrected_low: Real = None
+    corrected_high: Real = None
 
 
 class Node(Part):
@@ -204,6 +208,8 @@ class Level(Part):
     comparison: Comparison
     p_adjusted: Real
     significant: bool | None
+    corrected_low: Real = None
+    corrected_high: Real = None
 
 
 class LevelsTest(Part):
@@ -227,6 +233,7 @@ class _Feature(Part):
     effect_name: str | None
     p_adjusted: Real
     significant: bool | None
+    declared: bool = False
 
 
 class NumericFeature(_Feature):
@@ -236,6 +243,8 @@ class NumericFeature(_Feature):
     mean_cluster: Real
     mean_rest: Real
     comparison: Comparison
+    corrected_low: Real = None
+    corrected_high: Real = None
 
 
 class CategoricalFeature(_Feature):
@@ -269,6 +278,7 @@ class Differences(Part):
     tests: int
     bias_difference_significant: bool | None
     features: tuple[Annotated[Feature, Field(discriminator="kind")], ...]
+    tests_declared: int = 0
 
 
 class Proxy(Part):
@@ -305,6 +315,7 @@ class Group(Part):
     group: str
     values: tuple[Value, ...]
     rows: int
+    persons: int | None = None
     rates: dict[str, Rate] | None
 
 
@@ -427,7 +438,7 @@ class Document(Part):
         if self.drawn is None:
             left_out["drawn"] = True
         data: dict[str, Any] = json.loads(self.model_dump_json(exclude=left_out))
-        return data
+        return data if self.split.test_persons is not None else _without_persons(data)
 
 
 class Printed(Document):
@@ -445,6 +456,16 @@ class Printed(Document):
 
 _STAGES_OWN = {"slices": ("cut_on", "permuted_on"), "local_bias": ("model_state",)}
 """What stages hand to one another and no reader needs: rows drawn stand in a part of their own."""
+
+
+_OF_PERSONS = ("persons", "train_persons", "test_persons")
+
+
+def _without_persons(part: Any) -> Any:
+    """A document without the members that only persons with several rows have."""
+    if isinstance(part, dict):
+        return {name: _without_persons(one) for name, one in part.items() if one is not None or name not in _OF_PERSONS}
+    return [_without_persons(one) for one in part] if isinstance(part, list) else part
 
 
 class _Schema(GenerateJsonSchema):

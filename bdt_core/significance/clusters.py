@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from bdt_core.clustering.clusters import Clusters, TrainCluster, find_clusters
 from bdt_core.clustering.rule import precision_and_recall
-from bdt_core.inference import Comparison, adjust_p_values
+from bdt_core.inference import Comparison, adjust_p_values, corrected_interval
 from bdt_core.result import Result
 from bdt_core.significance.repeats import (
     FindClusters,
@@ -61,6 +61,8 @@ class ComparedCluster:
         In the bias variable's own units; its interval holds for this cluster alone.
     simultaneous : tuple of float, optional
         Interval of the difference that holds for all clusters at once (Bonferroni).
+    corrected : tuple of float, optional
+        Interval of the difference that goes with `p_adjusted`.
     p_adjusted : float, optional
         Corrected over the scan of all clusters.
     significant : bool, optional
@@ -89,6 +91,7 @@ class ComparedCluster:
     rule_recall: float | None
     smallest_visible: float | None = None
     without: WithoutOthers | None = None
+    corrected: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -96,7 +99,7 @@ class ClusterSignificance(Result):
     """All clusters, tested.
 
     The primary test is that of cluster 0, chosen on the train rows; it needs no correction. The scan over all
-    clusters is corrected.
+    clusters is corrected. ``persons`` are those of the test rows, where persons may have several rows.
     """
 
     spec: AuditSpec
@@ -109,11 +112,20 @@ class ClusterSignificance(Result):
     repeats: RepeatedSplits | None
     procedure: PermutedProcedure | None
     drawn: Drawn | None = None
+    persons: int | None = None
 
     @property
     def primary(self) -> ComparedCluster | None:
         """Cluster 0 against everybody else; None when the search made no split."""
         return self.clusters[0] if len(self.clusters) > 1 else None
+
+    @property
+    def main_significant(self) -> bool | None:
+        """Whether the primary test rejects; with repeated splits, whether they do together; None: not testable."""
+        if self.primary is None or self.primary.comparison.p_value is None:
+            return None
+        p = self.repeats.p_combined if self.repeats else self.primary.comparison.p_value
+        return p <= self.spec.significance.alpha
 
 
 def compare_clusters(
@@ -150,13 +162,23 @@ def compare_clusters(
     spec, rows = clusters.spec, TestedRows(clusters, test)
     tested = len(clusters.train) if len(clusters.train) > 1 else 0
 
-    options = {"test": settings.test, "min_rows": settings.min_rows, "random_state": spec.split.random_state}
+    options: dict[str, Any] = {
+        "test": settings.test,
+        "min_rows": settings.min_rows,
+        "random_state": spec.split.random_state,
+    }
 
     def compared(alpha: float) -> list[Comparison]:
         return [rows.compare_cluster(one.label, alpha=alpha, **options) for one in clusters.train]
 
     comparisons, together = compared(settings.alpha), compared(settings.alpha / max(tested, 1))
     adjusted = adjust_p_values([one.p_value for one in comparisons], settings.correction)
+    interval_of = partial(
+        corrected_interval,
+        correction=settings.correction,
+        tests=int((~np.isnan(adjusted)).sum()),
+        rejected=int((adjusted <= settings.alpha).sum()),
+    )
     results = []
     for found, comparison, joint, p in zip(clusters.train, comparisons, together, adjusted, strict=True):
         met, both, inside = rows.meeting_rule(found)
@@ -177,6 +199,7 @@ def compare_clusters(
                 rule_precision=precision,
                 rule_recall=recall,
                 smallest_visible=(comparison if settings.correction == "none" else joint).minimum_detectable_difference,
+                corrected=interval_of(comparison, p_adjusted),
             )
         )
     has_repeats = spec.split.repeats > 1
@@ -201,6 +224,7 @@ def compare_clusters(
         procedure=procedure,
         unit="rate" if values is not None and values <= {0.0, 1.0} else "value",
         drawn=drawn,
+        persons=rows.persons,
     )
 
 
@@ -227,7 +251,7 @@ def compare_without_others(
             for one in open_
         }
         p_values = [one.p_value if one is not None else None for one in compared.values()]
-        first = min(range(len(open_)), key=lambda i: 1.0 if p_values[i] is None else p_values[i])
+        first = min(range(len(open_)), key=lambda i: 1.0 if (p := p_values[i]) is None else p)
         adjusted = adjust_p_values([*p_values, *[1.0] * (len(left) - len(open_))], settings.correction)
         chosen, comparison = open_[first], compared[open_[first].found.label]
         stands_out = bool(adjusted[first] <= settings.alpha) and _same_direction(comparison, chosen.comparison)

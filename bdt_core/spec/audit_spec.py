@@ -96,7 +96,11 @@ class Split(Section):
         ),
     )
     key: str | None = Field(
-        None, description="Column that names the person: all rows of a person stay on one side. It implies hash."
+        None,
+        description=(
+            "Column that names the person where one may have several rows: all rows of a person stay on one side, and "
+            "tests, intervals and minimum sizes count persons. It implies hash."
+        ),
     )
     stratify: bool = Field(
         True, description="Keep the distribution of the bias variable equal in both parts; not with hash."
@@ -322,6 +326,22 @@ class AuditSpec(Section):
             self.groups.label or (taken.label if taken else None),
             self.groups.prediction or (taken.prediction if taken else None),
         )
+
+    @property
+    def declared_columns(self) -> frozenset[str]:
+        """Columns that say which groups people belong to: protected ones, and those that some section groups by."""
+        named = [*self.protected, *(one for facets in self.facets for one in facets)]
+        if self.local_bias is not None:
+            named.append(self.local_bias.group)
+        if self.mitigation is not None:
+            named += self.mitigation.facets
+        return frozenset(named)
+
+    @property
+    def scores(self) -> tuple[str, ...]:
+        """Columns with scores of the algorithm, which are no features of people."""
+        named = (self.groups.score, self.mitigation.score if self.mitigation else None)
+        return tuple(dict.fromkeys(one for one in named if one is not None))
 
     @property
     def carried(self) -> tuple[str, ...]:

@@ -46,6 +46,7 @@ def assign_roles(frame: pd.DataFrame, spec: AuditSpec) -> dict[str, Role]:
         raise DataError(f'Column "{name}" stands in both "protected" and "features.include". Keep it in one of them.')
     if bias.column in included:
         raise DataError(f'Column "{bias.column}" is the bias variable; it cannot be a feature too.')
+    set_aside = {*spec.features.exclude, spec.split.key, *spec.scores}
     roles: dict[str, Role] = {}
     for name in map(str, frame.columns):
         if name == bias.column:
@@ -58,8 +59,10 @@ def assign_roles(frame: pd.DataFrame, spec: AuditSpec) -> dict[str, Role]:
             roles[name] = "label"
         elif name == bias.prediction:
             roles[name] = "prediction"
-        elif spec.features.include is None and name not in (*spec.features.exclude, spec.split.key, texts):
+        elif spec.features.include is None and name not in {*set_aside, texts}:
             roles[name] = "feature"
+        elif name in spec.declared_columns and name not in (spec.split.key, *spec.scores):
+            roles[name] = "protected"  # who the groups are is compared with the clusters, wherever it is said
         else:
             roles[name] = "unused"
     return roles

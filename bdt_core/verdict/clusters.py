@@ -13,7 +13,7 @@ from bdt_core.significance.repeats import RepeatedSplits, alpha_of_each
 from bdt_core.spec import AlertSeverity, Limit
 from bdt_core.table.bias_variable import wording
 from bdt_core.verdict.judge import Evidence, Judgement, Tolerated, judge, why, would_have_been_found
-from bdt_core.verdict.words import Verdict, stops
+from bdt_core.verdict.words import Verdict, stops, which_way
 
 DEFAULT_LIMIT_TWO_VALUED = 0.05
 DEFAULT_LIMIT_IN_SD = 0.2  # a small effect in Cohen's words
@@ -157,12 +157,17 @@ def _result(
     )
 
 
+def _among(tested: ClusterSignificance) -> str:
+    """Whose rows were compared, where persons may have several."""
+    return "" if tested.persons is None else f", among {tested.persons:,} persons with {tested.test_rows:,} rows"
+
+
 def _sentence(judged: Judgement[ComparedCluster], limit: Limit, most: float, tested: ClusterSignificance) -> str:
     one, unit, tolerated = judged.decides, tested.unit, Tolerated(maximum=most)
     comparison, repeats = one.of.comparison, _repeats(limit, tested)
-    up, down = ("higher", "lower") if tested.spec.bias_variable.better == "lower" else ("lower", "higher")
-    direction = f"{up} (worse)" if one.value >= 0 else f"{down} (better)"
-    interval = words.interval(one.low, one.high, confidence=comparison.confidence, unit=unit)
+    better = tested.spec.bias_variable.better
+    direction, low, high = which_way(one.value, one.low, one.high, better=better, certain=one.rejects)
+    interval = words.interval(low, high, confidence=comparison.confidence, unit=unit)
     whose = (
         f"cluster {one.of.found.label} is"
         if repeats is None
@@ -170,8 +175,8 @@ def _sentence(judged: Judgement[ComparedCluster], limit: Limit, most: float, tes
     )
     told = (
         f"The {wording(tested.spec.bias_variable).name} of {whose} "
-        f"{words.size(one.value, unit)} {direction} than everybody else's {interval}; "
-        f"{tolerated.allowed(lambda x: words.size(x, unit))}, and {why(judged, tolerated, sides=('above', 'below'))}."
+        f"{words.size(one.value, unit)} {direction} than everybody else's {interval}{_among(tested)}; "
+        f"{tolerated.allowed(lambda x: words.size(x, unit))}, and {why(judged, tolerated)}."
     )
     visible = _visible(one.of, limit, most, tested)
     if judged.verdict != "inconclusive" or visible is None:

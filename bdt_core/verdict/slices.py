@@ -16,7 +16,7 @@ from bdt_core.table.rows import Rows
 from bdt_core.table.summaries import mean_and_sd, summarise_bias_variable
 from bdt_core.verdict.clusters import default_limit
 from bdt_core.verdict.judge import Evidence, Judgement, Tolerated, judge, why, would_have_been_found
-from bdt_core.verdict.words import Verdict, interval_of_several, stops
+from bdt_core.verdict.words import Verdict, interval_of_several, stops, which_way
 
 if TYPE_CHECKING:
     from bdt_core.slices.results import Slice, Slices
@@ -148,11 +148,12 @@ def _evidence(one: Slice, found: Slices) -> Evidence[Slice] | None:
 
 def _sentence(judged: Judgement[Slice], most: float, found: Slices) -> str:
     one, unit, tolerated = judged.decides, _unit(judged.decides.of), Tolerated(maximum=most)
-    interval = interval_of_several(one.low, one.high, 1.0 - found.alpha, unit, f"{found.tests} intersections")
+    direction, low, high = which_way(one.value, one.low, one.high, better=found.better, certain=one.rejects)
+    interval = interval_of_several(low, high, 1.0 - found.alpha, unit, f"{found.tests} intersections")
     told = (
-        f"{one.of.name}: {words.size(one.value, unit)} {'worse' if one.value >= 0 else 'better'} than everybody else "
+        f"{one.of.name}: {words.size(one.value, unit)} {direction} than everybody else "
         f"{interval}; {tolerated.allowed(lambda x: words.size(x, unit))}, and "
-        f"{why(judged, tolerated, sides=('above', 'below'))}."
+        f"{why(judged, tolerated)}."
     )
     visible = _visible(one.of, found, most)
     if judged.verdict != "inconclusive" or visible is None:

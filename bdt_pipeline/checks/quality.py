@@ -75,7 +75,7 @@ _VALIDATED = (
     _Check(
         "no_leaks",
         False,
-        "Is no feature a definition of the bias variable, or (almost) completely its copy?",
+        "Does no feature say what the bias variable, the outcome or the prediction is?",
         "Leave the columns out with features.exclude.",
     ),
 )
@@ -123,8 +123,8 @@ def _validated_quality(audit: AuditAssets) -> dg.AssetChecksDefinition:
         ins=audit.inputs("validated_data"),
     )
     def check(context: dg.AssetCheckExecutionContext, validated_data: AuditTable) -> Iterator[dg.AssetCheckResult]:
+        from bdt_core.table.leaks import find_leaks
         from bdt_core.table.summaries import rows_at_hand
-        from bdt_core.table.validate import find_leaks
         from bdt_pipeline.checks.rules import validated_rules
 
         table = rows_at_hand(validated_data)
@@ -132,7 +132,7 @@ def _validated_quality(audit: AuditAssets) -> dg.AssetChecksDefinition:
             spec = audit.spec_of_run(context, "validated_data")
         rows = _evaluated(table.audited, list(validated_rules(table, spec)))
         features = table.names("feature")
-        leaks = find_leaks(table.audited, features, table.spec)
+        leaks = find_leaks(table)
         rows["no_leaks"] = [(one, leaks.get(one, "no"), "no leak", one not in leaks) for one in features]
         yield from _results(context, audit.key("validated_data"), _VALIDATED, rows)
 

@@ -13,6 +13,7 @@ from bdt_core.inference import (
     compare_samples,
     difference_found_beyond,
     interval_at_once,
+    minimum_detectable_difference,
     newcombe_interval,
     welch_interval,
 )
@@ -58,7 +59,7 @@ def test_the_worst_intersection_fails_by_an_interval_for_all_of_them(slices: Sli
     assert found.difference == worst.comparison.difference
     assert 0.05 < found.low < worst.comparison.low < worst.comparison.high < found.high
     assert f"for {slices.tests} intersections at once" in found.sentence
-    assert "at most 5.0 points is allowed, and the whole interval is above it." in found.sentence
+    assert "at most 5.0 points is allowed, and the whole interval is beyond it." in found.sentence
     assert found.severity == "critical"
     assert SliceLimitResult.from_dict(found.to_dict()) == found
 
@@ -96,6 +97,25 @@ def test_a_pass_of_clusters_asks_for_intersections_by_their_adjusted_intervals(s
     adjusted = replace(slices, slices=tuple(replace(one, low=min(one.low, 0.0)) for one in slices.slices))
     assert worst_confirmed(adjusted, 0.0) is None
     assert worst.comparison.low > 0.0
+
+
+def test_power_beside_a_local_gap_is_that_of_the_corrected_test(local: LocalBias) -> None:
+    tested = [one for one in local.logan.clusters if one.held_out.p_value is not None]
+    assert len(tested) > 1
+    for one in tested:
+        held_out = one.held_out
+        rows = held_out.counted_higher + held_out.counted_lower
+        events = sum(each.events for each in one.test if each.group in (held_out.higher, held_out.lower))
+        assert held_out.minimum_detectable_gap == pytest.approx(
+            minimum_detectable_difference(
+                held_out.counted_higher, held_out.counted_lower, base_rate=events / rows, alpha=0.05 / len(tested)
+            )
+        )
+
+
+def test_what_would_have_been_found_of_a_local_gap_lies_beyond_the_limit(local: LocalBias) -> None:
+    found = judge_local_bias(LocalBiasLimit(max_gap=0.3), local)
+    assert found.smallest_visible > 0.3 > judge_local_bias(LocalBiasLimit(max_gap=0.05), local).smallest_visible
 
 
 def test_nothing_significant_is_no_pass(slices: Slices) -> None:
