@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import dagster as dg
 import numpy as np
 import pandas as pd
@@ -23,6 +25,10 @@ def test_clusters_are_better_off_only_if_they_are_so_without_the_bad_one() -> No
     tested = simulated.run(frame, 1).significance
     findings = [row["finding"] for row in rows_of(views.significance(tested)["clusters tested"])]
     assert findings[:2] == ["worse off"] * 2
+    alone = replace(tested.clusters[0], significant=False, without=None)
+    only_main = replace(tested, clusters=(alone, *tested.clusters[1:]))
+    first = rows_of(views.significance(only_main)["clusters tested"])[0]
+    assert first["finding"] == "worse off in the main test, not certain among all"
     beside = [i for i, one in enumerate(tested.clusters) if one.without is not None and not one.without.stands_out]
     assert beside
     for i in beside:
