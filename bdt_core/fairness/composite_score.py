@@ -109,7 +109,7 @@ def bias_score(
         used = (used[0] / total, used[1] / total, 0.0)
         notes.append("No score column: the calibration difference is left out, and the other weights add up to 1.")
     else:
-        moments = tuple(one[enough] for one in moments)  # type: ignore[assignment]
+        moments = tuple(one[enough] for one in moments)
         assert moments is not None
         if np.isnan(moments[0]).any():
             return _undefined("a group has no score, or scores outside 0 to 1", used, names, excluded)

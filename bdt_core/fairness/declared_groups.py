@@ -11,6 +11,7 @@ from functools import partial, reduce
 from operator import add
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 
 from bdt_core.errors import DataError, SpecError, did_you_mean
@@ -34,6 +35,7 @@ from bdt_core.table.persons import person_hashes
 from bdt_core.table.source_blocks import SourceBlocks, in_blocks, in_one_frame
 from bdt_core.table.summaries import Drawn
 
+HASHES_KEPT = 1_000
 FLIP_ROWS = 50_000
 """The flip test of a large table is made on so many rows: its time grows with more than their number."""
 
@@ -51,12 +53,16 @@ class GroupCounts:
         What was not counted, and why.
     persons : tuple of PersonMoments, optional
         Of the known rows of each table, where persons may have several.
+    who : tuple of int, optional
+        The lowest hashes of persons, `HASHES_KEPT` at most and 32 bits of each: enough to tell how many persons two
+        tables have in common, and not who they are.
     """
 
     spec: AuditSpec
     tables: tuple[CountTable, ...]
     notes: tuple[str, ...]
     persons: tuple[PersonMoments, ...] | None = None
+    who: tuple[int, ...] | None = None
 
     @property
     def tables_and_persons(self) -> list[tuple[CountTable, PersonMoments | None]]:
@@ -66,15 +72,20 @@ class GroupCounts:
     def to_dict(self) -> dict[str, Any]:
         """As JSON-able data."""
         tables = [one.to_dict() for one in self.tables]
-        persons = {} if self.persons is None else {"persons": [one.to_dict() for one in self.persons]}
-        return {"spec": self.spec.to_dict(), "tables": tables, "notes": list(self.notes), **persons}
+        plain: dict[str, Any] = {"spec": self.spec.to_dict(), "tables": tables, "notes": list(self.notes)}
+        if self.persons is not None and self.who is not None:
+            plain |= {"persons": [one.to_dict() for one in self.persons], "who": list(self.who)}
+        return plain
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> GroupCounts:
         """Undo `to_dict`."""
         tables = tuple(CountTable.from_dict(one) for one in data["tables"])
-        persons = tuple(PersonMoments.from_dict(one) for one in data["persons"]) if "persons" in data else None
-        return cls(parse_spec(data["spec"]), tables, tuple(data["notes"]), persons)
+        notes = tuple(data["notes"])
+        if "persons" not in data:
+            return cls(parse_spec(data["spec"]), tables, notes)
+        persons = tuple(PersonMoments.from_dict(one) for one in data["persons"])
+        return cls(parse_spec(data["spec"]), tables, notes, persons, tuple(data["who"]))
 
 
 @dataclass(frozen=True)
@@ -188,7 +199,9 @@ def count_groups(source: pd.DataFrame | SourceBlocks, spec: AuditSpec) -> GroupC
             )
             continue
         tables.append(_merged(counted))
-    return GroupCounts(spec, tuple(tables), tuple(notes), _count_persons(in_blocks(source), tables, spec))
+    if spec.split.key is None:
+        return GroupCounts(spec, tuple(tables), tuple(notes))
+    return GroupCounts(spec, tuple(tables), tuple(notes), *_count_persons(in_blocks(source), tables, spec))
 
 
 def compare_groups(
@@ -393,15 +406,14 @@ def _count_block(frame: pd.DataFrame, spec: AuditSpec) -> list[CountTable | None
 
 def _count_persons(
     source: SourceBlocks, tables: Sequence[CountTable], spec: AuditSpec
-) -> tuple[PersonMoments, ...] | None:
-    """What persons have in the groups of each table; None where each row is a person."""
-    if spec.split.key is None:
-        return None
+) -> tuple[tuple[PersonMoments, ...], tuple[int, ...]]:
+    """What persons have in the groups of each table, and the lowest of their hashes."""
     persons = reduce(add, source.map_source_blocks(partial(_persons_in_block, spec=spec)))
     known = [one.known() for one in tables]
     blocks = source.map_source_blocks(partial(_count_persons_in_block, spec=spec, persons=persons, tables=known))
     together = [reduce(add, of_table) for of_table in zip(*blocks, strict=True)]
-    return tuple(one.moments(len(table.groups)) for one, table in zip(together, known, strict=True))
+    moments = tuple(one.moments(len(table.groups)) for one, table in zip(together, known, strict=True))
+    return moments, tuple((persons.hashes[:HASHES_KEPT] >> np.uint64(32)).tolist())
 
 
 def _persons_in_block(frame: pd.DataFrame, spec: AuditSpec) -> Persons:

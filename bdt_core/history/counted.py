@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bdt_core.fairness.coding import values_of
-from bdt_core.fairness.confusion import Confusion, confusion_cells
+from bdt_core.fairness.confusion import Confusion, coefficients, confusion_cells
 from bdt_core.fairness.counts import CountTable, Group, group_order
-from bdt_core.fairness.declared_groups import favourable_values
+from bdt_core.fairness.declared_groups import HASHES_KEPT, favourable_values
 from bdt_core.fairness.from_counts import EVERYBODY_ELSE, LARGEST
 from bdt_core.fairness.metric_results import group_name
+from bdt_core.fairness.person_moments import PersonMoments
 from bdt_core.history.batch import Batch
 from bdt_core.metrics import RATES, Proportion
 from bdt_core.spec import AuditSpec
@@ -76,12 +77,20 @@ class Counted:
         Each entry of shape (batches, groups); a batch that does not count this grouping has zeros.
     reference : int or None
         The group that the others are compared with; None: everybody else.
+    persons : PersonMoments or None
+        Of each group, over all batches, where persons have several rows.
     """
 
     facets: tuple[str, ...]
     groups: tuple[Group, ...]
     confusion: Confusion
     reference: int | None
+    persons: PersonMoments | None = None
+
+    @property
+    def sizes(self) -> Counts:
+        """Persons of each group in all batches, which are the rows unless persons have several."""
+        return self.rows.sum(axis=0) if self.persons is None else self.persons.number()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -94,7 +103,29 @@ class Counted:
         return self.confusion.n
 
     def pair(self, rate: Proportion, group: int, reference: int | None) -> Pair:
-        """A rate of a group beside that of another one, or of everybody else (None)."""
+        """A rate of a group beside that of another one, or of everybody else (None); effective counts by persons."""
+        pair, (mine, other) = self.pair_of_rows(rate, group, reference), self.shrink(rate, group, reference)
+        return Pair(pair.events / mine, pair.rows / mine, pair.reference_events / other, pair.reference_rows / other)
+
+    def shrink(self, rate: Proportion, group: int, reference: int | None) -> tuple[float, float]:
+        """What rows of both sides are divided by to be effective counts: over all batches, which tell it better."""
+        if self.persons is None:
+            return 1.0, 1.0
+        others = self.persons.combined(np.ones((1, len(self.groups)))) - self.persons[[group]]
+        pair = self.pair_of_rows(rate, group, reference)
+        of_rows, of_events = coefficients(rate.among), coefficients(rate.events)
+
+        def of_side(persons: PersonMoments, rows: Counts, events: Counts) -> float:
+            return float(persons.shrink(rows.sum(keepdims=True), of_rows, of_events, events.sum(keepdims=True))[0])
+
+        other = others if reference is None else self.persons[[reference]]
+        return (
+            of_side(self.persons[[group]], pair.rows, pair.events),
+            of_side(other, pair.reference_rows, pair.reference_events),
+        )
+
+    def pair_of_rows(self, rate: Proportion, group: int, reference: int | None) -> Pair:
+        """The same in rows as they were counted."""
         events, among = rate.events(self.confusion), rate.among(self.confusion)
         if reference is None:
             others = events.sum(axis=1) - events[:, group], among.sum(axis=1) - among[:, group]
@@ -121,6 +152,13 @@ def count_batches(batches: Sequence[Batch], spec: AuditSpec) -> tuple[list[Count
     counted, notes = [], []
     if not spec.facets:
         notes.append("The specification declares no groups, so there is nothing to follow.")
+    shared = _in_several([one.counts.who for one in batches if one.counts.who is not None])
+    if shared:
+        notes.append(
+            f"About {100 * shared:.2g} % of the persons have rows in several batches. Batches are taken to hold "
+            "different persons, so what is said here is less certain than it says: make batches so that a person is in "
+            "one of them."
+        )
     for facets in spec.facets:
         tables = [_table(one, facets, spec) for one in batches]
         used = sum(one is not None for one in tables)
@@ -131,7 +169,12 @@ def count_batches(batches: Sequence[Batch], spec: AuditSpec) -> tuple[list[Count
                 f"{len(batches) - used} of {len(batches)} batches do not count {' & '.join(facets)} with the same "
                 "label and prediction, and say nothing about it."
             )
-        counted.append(_counted(tables, facets, spec))
+        moments = [_moments(one, facets, spec) for one in batches]
+        if any(one is None for one, table in zip(moments, tables, strict=True) if table is not None):
+            if any(one is not None for one in moments):
+                notes.append(f"Some batches do not say whom rows belong to: {' & '.join(facets)} is counted in rows.")
+            moments = [None] * len(batches)
+        counted.append(_counted(tables, moments, facets, spec))
     return counted, notes
 
 
@@ -164,7 +207,29 @@ def _table(batch: Batch, facets: tuple[str, ...], spec: AuditSpec) -> CountTable
     return None
 
 
-def _counted(tables: Sequence[CountTable | None], facets: tuple[str, ...], spec: AuditSpec) -> Counted:
+def _moments(batch: Batch, facets: tuple[str, ...], spec: AuditSpec) -> PersonMoments | None:
+    """What persons have in the groups of a batch, where that was counted."""
+    wanted = _table(batch, facets, spec)
+    return next((persons for table, persons in batch.counts.tables_and_persons if table is wanted), None)
+
+
+def _in_several(batches: Sequence[tuple[int, ...]]) -> float:
+    """The share of persons who are in several batches, from the lowest hashes of each.
+
+    Below the least of the highest hashes that were kept, all persons of all batches are known.
+    """
+    full = [max(one) for one in batches if len(one) >= HASHES_KEPT]
+    known = [one for batch in batches for one in batch if not full or one <= min(full)]
+    times = np.unique(known, return_counts=True)[1]
+    return float((times > 1).mean()) if times.size else 0.0
+
+
+def _counted(
+    tables: Sequence[CountTable | None],
+    moments: Sequence[PersonMoments | None],
+    facets: tuple[str, ...],
+    spec: AuditSpec,
+) -> Counted:
     positive, positive_prediction = favourable_values(spec)
     known = [None if one is None else one.known() for one in tables]
     groups = tuple(sorted({group for one in known if one is not None for group in one.groups}, key=group_order))
@@ -175,7 +240,13 @@ def _counted(tables: Sequence[CountTable | None], facets: tuple[str, ...], spec:
             rows = confusion_cells(table, positive, positive_prediction).rows
             cells[:, number, [index[one] for one in table.groups]] = rows.tp, rows.fp, rows.fn, rows.tn
     confusion = Confusion(*cells)
-    return Counted(facets, groups, confusion, _reference(groups, confusion.n, spec))
+    persons = None
+    for one, table in zip(moments, known, strict=True):
+        if one is not None and table is not None:
+            members = np.array([[group == other for other in table.groups] for group in groups], dtype=np.float64)
+            laid_out = one.combined(members.reshape(len(groups), len(table.groups)))
+            persons = laid_out if persons is None else persons + laid_out
+    return Counted(facets, groups, confusion, _reference(groups, confusion.n, spec), persons)
 
 
 def _reference(groups: tuple[Group, ...], rows: Counts, spec: AuditSpec) -> int | None:

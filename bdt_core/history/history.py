@@ -118,7 +118,7 @@ class _Opening:
 
 def _followed(counted: Counted, spec: AuditSpec) -> list[_Opening]:
     """Every rate of every group that is large enough, against the reference."""
-    enough = counted.rows.sum(axis=0) >= spec.significance.min_rows
+    enough = counted.sizes >= spec.significance.min_rows
     at = counted.reference
     if at is not None and not enough[at]:
         return []
@@ -157,15 +157,17 @@ def _stream(
 ) -> Stream:
     counted, pair = opening.counted, opening.pair
     tolerated_low, tolerated_high = tolerated(opening.metric, counted, spec)
+    compared = RATES[opening.metric], opening.group, counted.reference
+    rows = counted.pair_of_rows(*compared)
     return Stream(
         facets=counted.facets,
         metric=opening.metric,
         group=counted.names[opening.group],
         reference=opening.reference,
-        events=_whole(pair.events),
-        rows=_whole(pair.rows),
-        reference_events=_whole(pair.reference_events),
-        reference_rows=_whole(pair.reference_rows),
+        events=_whole(rows.events),
+        rows=_whole(rows.rows),
+        reference_events=_whole(rows.reference_events),
+        reference_rows=_whole(rows.reference_rows),
         difference=_known(found.difference[-1]),
         low=_known(found.low[-1]),
         high=_known(found.high[-1]),
@@ -178,18 +180,18 @@ def _stream(
         tolerated_low=tolerated_low,
         tolerated_high=tolerated_high,
         ratio_limited=has_ratio_limit(opening.metric, counted, spec),
+        shrink=counted.shrink(*compared),
     )
 
 
 def _grouping(counted: Counted, streams: Sequence[Stream], spec: AuditSpec) -> GroupingHistory:
-    total = counted.rows.sum(axis=0)
     return GroupingHistory(
         facets=counted.facets,
         reference=EVERYBODY_ELSE if counted.reference is None else counted.names[counted.reference],
         groups=counted.names,
         rows=tuple(_whole(column) for column in counted.rows.T),
         too_small=tuple(
-            name for name, rows in zip(counted.names, total, strict=True) if rows < spec.significance.min_rows
+            name for name, rows in zip(counted.names, counted.sizes, strict=True) if rows < spec.significance.min_rows
         ),
         streams=tuple(streams),
     )

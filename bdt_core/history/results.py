@@ -54,6 +54,8 @@ class Stream(Result):
         The gate's limits on this difference, the tightest ones.
     ratio_limited : bool
         Whether the gate has a limit on the ratio of the two rates.
+    shrink : tuple of float
+        What rows of both sides are divided by, where persons have several, so that differences count persons.
     """
 
     facets: tuple[str, ...]
@@ -76,6 +78,7 @@ class Stream(Result):
     tolerated_low: float | None
     tolerated_high: float | None
     ratio_limited: bool
+    shrink: tuple[float, float] = (1.0, 1.0)
 
     @property
     def limited(self) -> bool:
@@ -84,13 +87,10 @@ class Stream(Result):
 
     @property
     def pair(self) -> Pair:
-        """The counts as arrays."""
-        return Pair(
-            *(
-                np.array(one, dtype=np.float64)
-                for one in (self.events, self.rows, self.reference_events, self.reference_rows)
-            )
-        )
+        """The counts as arrays; effective ones where persons have several rows."""
+        mine, other = self.shrink
+        counts = (self.events, mine), (self.rows, mine), (self.reference_events, other), (self.reference_rows, other)
+        return Pair(*(np.array(one, dtype=np.float64) / shrink for one, shrink in counts))
 
     def over_time(self, alpha: float, effect: float) -> SequentialComparison:
         """Difference so far, confidence sequence and e-value after every batch."""

@@ -181,8 +181,7 @@ def significance(tested: ClusterSignificance) -> Metadata:
                 words.value(comparison.mean_b, tested.unit),
                 size,
                 words.p_value(one.p_adjusted),
-                comparison.reason
-                or "; ".join(filter(None, (_finding(one, tested), without_others(one, tested.unit)))),
+                comparison.reason or "; ".join(filter(None, (_finding(one, tested), without_others(one, tested.unit)))),
             ]
         )
     return {
