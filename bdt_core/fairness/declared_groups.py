@@ -11,6 +11,7 @@ from functools import partial, reduce
 from operator import add
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 
 from bdt_core.errors import DataError, SpecError, did_you_mean
@@ -53,7 +54,8 @@ class GroupCounts:
     persons : tuple of PersonMoments, optional
         Of the known rows of each table, where persons may have several.
     some_persons : tuple of int
-        The `PERSONS_KEPT` lowest hashes of persons: whether persons come back in other rows is seen by them.
+        32 bits of the `PERSONS_KEPT` lowest hashes of persons: whether persons come back in other rows is seen by
+        them, and not who they are.
     """
 
     spec: AuditSpec
@@ -409,7 +411,7 @@ def _count_persons(
     blocks = source.map_source_blocks(partial(_count_persons_in_block, spec=spec, persons=persons, tables=known))
     together = [reduce(add, of_table) for of_table in zip(*blocks, strict=True)]
     moments = tuple(one.moments(len(table.groups)) for one, table in zip(together, known, strict=True))
-    return moments, tuple(persons.hashes[:PERSONS_KEPT].tolist())
+    return moments, tuple((persons.hashes[:PERSONS_KEPT] >> np.uint64(32)).tolist())
 
 
 def _persons_in_block(frame: pd.DataFrame, spec: AuditSpec) -> Persons:

@@ -162,7 +162,7 @@ def _who_came_back(batches: Sequence[Batch]) -> list[str]:
     samples = [one.counts.some_persons for one in batches if one.counts.some_persons]
     if len(samples) < 2:
         return []
-    known_to = min(max(one) if len(one) == PERSONS_KEPT else 1 << 64 for one in samples)
+    known_to = min(max(one) if len(one) == PERSONS_KEPT else 1 << 32 for one in samples)
     times = Counter(who for one in samples for who in one if who <= known_to)
     share = sum(n > 1 for n in times.values()) / len(times)
     if share <= _MORE_BACK:

@@ -110,6 +110,12 @@ class Counted:
         """Rows, shape (batches, groups)."""
         return self.confusion.n
 
+    @property
+    def sizes(self) -> Counts:
+        """Persons of each group in all batches, which are the rows unless persons have several."""
+        of_batches = self.rows if self.persons is None else self.persons.number().reshape(self.rows.shape)
+        return np.asarray(of_batches.sum(axis=0), dtype=np.float64)
+
     def pair(self, rate: Proportion, group: int, reference: int | None) -> Pair:
         """A rate of a group beside that of another one, or of everybody else (None)."""
         events, among = rate.events(self.confusion), rate.among(self.confusion)
