@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from bdt_core.fairness.declared_groups import GroupCounts, GroupMetrics, GroupScores
     from bdt_core.local_bias.results import LocalBias
     from bdt_core.mitigation import Mitigation
+    from bdt_core.scan.results import WorstGroups
     from bdt_core.significance import ClusterSignificance, FeatureDifferences
     from bdt_core.slices import Slices
     from bdt_core.table.rows import Rows
@@ -29,8 +30,10 @@ class AuditFindings:
     differences : FeatureDifferences
     group_counts, group_metrics, group_scores : optional
         Of declared groups; None when none were declared.
+    worst_groups : WorstGroups, optional
+        The people who fare worst; None, like the following, when they were not asked for.
     slices : Slices, optional
-        Intersections; None, like the following, when they were not asked for.
+        Intersections.
     local_bias : LocalBias, optional
     mitigation : Mitigation, optional
     table, train : Rows, optional
@@ -44,6 +47,7 @@ class AuditFindings:
     group_counts: GroupCounts | None = None
     group_metrics: GroupMetrics | None = None
     group_scores: GroupScores | None = None
+    worst_groups: WorstGroups | None = None
     slices: Slices | None = None
     local_bias: LocalBias | None = None
     mitigation: Mitigation | None = None

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from bdt_core.findings import AuditFindings
     from bdt_core.local_bias.results import LocalBias
     from bdt_core.mitigation import Mitigation
+    from bdt_core.scan.results import WorstGroups
     from bdt_core.shards.large_source import LargeSource
     from bdt_core.shards.opening import Opened
     from bdt_core.shards.table import ShardedTable
@@ -138,6 +139,18 @@ STAGES: tuple[Stage, ...] = (
         kind="bdt_core.significance:FeatureDifferences",
         section="significance",
         description="In which columns the most deviating cluster differs from everybody else, protected ones included.",
+    ),
+    Stage(
+        result="worst_groups",
+        method="find_worst_groups",
+        arguments=("table", "spec"),
+        title="search the worst-treated group",
+        asset="worst_groups",
+        kind="bdt_core.scan.results:WorstGroups",
+        section="worst_groups",
+        asked_by="worst_groups",
+        description="The people who fare worst: any group that a few conditions describe, searched for on all rows, "
+        "with what is certain about it and what is ruled out for every other.",
     ),
     Stage(
         result="group_counts",
@@ -337,6 +350,12 @@ class Stages:
         from bdt_core.significance import compare_features
 
         return compare_features(clusters, test, settings)
+
+    def find_worst_groups(self, table: Rows, spec: AuditSpec) -> WorstGroups:
+        """Search the people who fare worst."""
+        from bdt_core.scan.stage import find_audited_worst_groups
+
+        return find_audited_worst_groups(table, spec)
 
     def count_groups(self, source: pd.DataFrame | ShardedTable, spec: AuditSpec) -> GroupCounts:
         """Count the rows of every declared group."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from bdt_core import metrics, words
-from bdt_core.report import figures, groups, local_bias, mitigation, slices, tree, wording
+from bdt_core.report import figures, groups, local_bias, mitigation, slices, tree, wording, worst_groups
 
 FILTERS: Mapping[str, Callable[..., Any]] = {
     **{
@@ -21,7 +21,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
 }
 _SPEC_ORDER = (
     "name", "source", "bias_variable", "features", "protected", "missing", "split", "clustering",
-    "significance", "groups", "slices", "local_bias", "mitigation", "gate", "require",
+    "significance", "groups", "legitimate", "worst_groups", "slices", "local_bias", "mitigation", "gate", "require",
 )  # fmt: skip
 
 
@@ -59,5 +59,6 @@ GLOBALS: Mapping[str, Any] = {
     "of_local_bias": local_bias,
     "of_mitigation": mitigation,
     "of_slices": slices,
+    "of_worst_groups": worst_groups,
     "metrics": metrics,
 }

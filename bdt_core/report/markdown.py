@@ -20,7 +20,9 @@ from bdt_core.report.blocks import (
 from bdt_core.report.page import build_page
 from bdt_core.report.printed import AnyDocument
 
-_SECTIONS = ("clusters", "gate", "differences", "proxies", "groups", "slices", "local_bias", "mitigation", "trust")
+_SECTIONS = (
+    "worst_groups", "clusters", "gate", "differences", "proxies", "groups", "slices", "local_bias", "mitigation", "trust"
+)  # fmt: skip
 _MOST_ROWS = 10
 # An underscore inside a word is one to Markdown too.
 _SPECIAL = re.compile(r"([\\`*\[<>|$~]|(?<!\w)_|_(?!\w)|&(?=\w|#)|^[-+=](?=\W)|(?<=^\d)[.)]|^#)")

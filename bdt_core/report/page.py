@@ -25,6 +25,7 @@ _STABILITY = {
     "exactly is in the cluster should not be interpreted",
 }
 SECTIONS = (
+    "worst_groups",
     "clusters",
     "gate",
     "differences",

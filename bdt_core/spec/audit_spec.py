@@ -12,10 +12,10 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_serializer, field_validator, model_validator
 
 from bdt_core.metrics import Favourable
-from bdt_core.spec.depth import LocalBias, Mitigation, SliceSearch
+from bdt_core.spec.depth import LocalBias, Mitigation, SliceSearch, WorstGroupSearch
 from bdt_core.spec.direction import favourable_by, problem_of_direction
 from bdt_core.spec.engine import Engine
-from bdt_core.spec.gate import AnyLimit, Limit, LocalBiasLimit, MetricLimit, SliceLimit
+from bdt_core.spec.gate import AnyLimit, Limit, LocalBiasLimit, MetricLimit, SliceLimit, WorstGroupLimit
 from bdt_core.spec.production import AlertSeverity, History, Inbox, PartitionBy
 from bdt_core.spec.section import Section, Value
 from bdt_core.spec.source import Source
@@ -236,6 +236,16 @@ class AuditSpec(Section):
     clustering: Clustering = Field(Clustering(), description="How clusters are searched.")
     significance: Significance = Field(Significance(), description="How differences are tested.")
     groups: Groups = Field(Groups(), description="Groups that are declared, and compared by every group metric.")
+    legitimate: list[str] = Field(
+        [],
+        description=(
+            "Factors that a decision may depend on, e.g. [priors_count, age]: what remains of a difference among people "
+            "alike in them is said beside it, and worst_groups looks for people treated worse than people like them."
+        ),
+    )
+    worst_groups: WorstGroupSearch | None = Field(
+        WorstGroupSearch(), description="The people who fare worst; null leaves the search out."
+    )
     slices: SliceSearch | None = Field(
         SliceSearch(), description="Intersections in which people fare worse; null leaves the search out."
     )
@@ -365,6 +375,8 @@ class AuditSpec(Section):
                 'the gate limits "local_bias", which is not looked for: add the section "local_bias" with its "group", '
                 "as in local_bias: {group: race}"
             )
+        if self.worst_groups is None and any(isinstance(one, WorstGroupLimit) for one in self.gate):
+            object.__setattr__(self, "worst_groups", WorstGroupSearch())  # what is limited is searched
         if self.slices is None and any(isinstance(one, SliceLimit) for one in self.gate):
             object.__setattr__(self, "slices", SliceSearch())  # what is limited is searched
         return self

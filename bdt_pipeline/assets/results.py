@@ -37,6 +37,7 @@ _SHOWN = {
     "hbac_clusters": Shown(views.clusters, {"numpy", "json"}, is_long=True),
     "cluster_significance": Shown(views.significance, {"scipy", "json"}),
     "feature_differences": Shown(views.differences, {"scipy", "json"}),
+    "worst_groups": Shown(views_depth.worst_groups, {"numpy", "json"}, is_long=True),
     "group_counts": Shown(views_groups.counts, {"numpy", "json"}),
     "group_metrics": Shown(views_groups.metrics, {"scipy", "json"}),
     "bias_score": Shown(views_groups.scores, {"scipy", "json"}),
@@ -46,7 +47,7 @@ _SHOWN = {
 }
 _UNKNOWN = Shown(lambda _: {}, {"json"})
 
-TABLES = {"train": "train_data", "test": "test_data"}
+TABLES = {"table": "validated_data", "train": "train_data", "test": "test_data"}
 """Assets of the results that stand before the list's."""
 _SOURCE = ("raw_data", "validated_data")
 """Assets that hold the rows of the source."""

@@ -15,13 +15,14 @@ if TYPE_CHECKING:
     from bdt_core.history import History
     from bdt_core.local_bias.results import LocalBias
     from bdt_core.mitigation import Mitigation
+    from bdt_core.scan.results import WorstGroups
     from bdt_core.significance.clusters import ClusterSignificance
     from bdt_core.significance.features import FeatureDifferences
     from bdt_core.slices import Slices
     from bdt_core.table.audit_table import AuditTable
 else:
     AuditTable = Clusters = ClusterSignificance = DataFrame = FeatureDifferences = Any
-    LocalBias = Mitigation = Slices = Any
+    LocalBias = Mitigation = Slices = WorstGroups = Any
     GroupCounts = GroupMetrics = GroupScores = History = Any
 
 __all__ = [
@@ -37,4 +38,5 @@ __all__ = [
     "LocalBias",
     "Mitigation",
     "Slices",
+    "WorstGroups",
 ]

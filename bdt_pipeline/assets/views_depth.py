@@ -8,9 +8,41 @@ from bdt_core import words
 from bdt_pipeline.assets.views import Metadata, listed, numbers, table_of
 
 if TYPE_CHECKING:
-    from bdt_pipeline.assets.values import LocalBias, Mitigation, Slices
+    from bdt_pipeline.assets.values import LocalBias, Mitigation, Slices, WorstGroups
 
 _SHOWN = 20
+
+
+def worst_groups(found: WorstGroups) -> Metadata:
+    """Who fares worst, and what is ruled out; numbers of the first group plot over time."""
+    worst, ruled_out = found.worst, found.certificate
+    return {
+        **numbers(
+            groups=len(found.groups),
+            difference=worst.difference if worst else None,
+            low=worst.low if worst else None,
+            high=worst.high if worst else None,
+            p_value=(worst or found.unconfirmed).p_value if worst or found.unconfirmed else None,
+            **{"ruled out beyond": ruled_out.largest_difference if ruled_out else None},
+        ),
+        "who": worst.words if worst else "nobody is confirmed to fare worse",
+        "groups": table_of(
+            ["who", "people", "value", "everybody else", "difference", "p"],
+            [
+                [
+                    one.words,
+                    words.count(one.rows),
+                    words.number(one.mean_inside),
+                    words.number(one.mean_outside),
+                    f"{words.number(one.difference)} [{words.number(one.low)}, {words.number(one.high)}]",
+                    words.p_number(one.p_value),
+                ]
+                for one in found.groups
+            ],
+        ),
+        "columns left out": listed([f"{one.name}: {one.reason}" for one in found.searched.left_out]),
+        **({"nothing searched": found.reason} if found.reason else {}),
+    }
 
 
 def slices(found: Slices) -> Metadata:
