@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from bdt_core import words
 from bdt_core.errors import DataError
 from bdt_core.fairness.coding import Level, code_column, column, level_order, numbers
-from bdt_core.slices.blocks import OUTCOME, Block, Blocks, known_rows
+from bdt_core.table.blocks import OUTCOME, Block, Blocks, known_rows
 
 MOST_LEVELS = 250
 """Codes are single bytes."""

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from bdt_core.inference import Comparison, compare_count_arrays, compare_samples, compare_summaries
 from bdt_core.inference.comparison import drawing_needs_rows
 from bdt_core.inference.summaries import Scale, Seen, Summary, ValueCounts, summarise
-from bdt_core.slices.blocks import OUTCOME, Block, Blocks, known_rows
 from bdt_core.slices.coding import CodedRows, Coding, Items, columns_of
 from bdt_core.slices.counting import (
     NO_ITEM,
@@ -33,6 +32,7 @@ from bdt_core.slices.counting import (
 from bdt_core.slices.measure import Measure
 from bdt_core.slices.outcome import Counted, Outcome, Summed
 from bdt_core.slices.settings import Settings
+from bdt_core.table.blocks import OUTCOME, Block, Blocks, known_rows
 
 T = TypeVar("T")
 How = NDArray[np.float64] | Scale

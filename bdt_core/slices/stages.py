@@ -10,7 +10,6 @@ from typing import Any
 
 from bdt_core import words
 from bdt_core.errors import DataError, did_you_mean
-from bdt_core.slices.blocks import Blocks, known_rows
 from bdt_core.slices.candidates import Candidates, find_candidates
 from bdt_core.slices.coding import Coding
 from bdt_core.slices.columns import Condition, ExcludedColumn, fit_columns
@@ -21,6 +20,7 @@ from bdt_core.slices.part import Part, parts_of
 from bdt_core.slices.results import LatticeNode, Slice, Slices
 from bdt_core.slices.settings import Settings
 from bdt_core.slices.testing import Tested, fold, tested_in_sample, tested_on_other_rows
+from bdt_core.table.blocks import Blocks, known_rows
 from bdt_core.table.summaries import Drawn
 
 

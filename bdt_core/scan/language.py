@@ -1,0 +1,107 @@
+"""The language of groups: cells, prices of conditions, and places to start from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from bdt_core.scan.columns import ScannedColumn
+from bdt_core.scan.conditions import GroupCondition
+
+PRICE = 0.6
+"""Of the description length of a condition, by measurement."""
+MAX_CONDITIONS = 4
+STARTS = 24
+_SHARES = (0.15, 0.6)
+_FORMS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Language:
+    """All groups that can be said.
+
+    Attributes
+    ----------
+    columns : tuple of ScannedColumn
+    offsets : ndarray of int64, shape (columns + 1,)
+        First cell of each column.
+    ordered : ndarray of bool, shape (columns,)
+    prices : ndarray of float64, shape (columns, most)
+        See `bdt_core.scan.kernels.climb`.
+    starts : ndarray of uint8, shape (starts, cells)
+        States that each search starts from.
+    """
+
+    columns: tuple[ScannedColumn, ...]
+    offsets: NDArray[np.int64]
+    ordered: NDArray[np.bool_]
+    prices: NDArray[np.float64]
+    starts: NDArray[np.uint8]
+
+    @classmethod
+    def of(cls, columns: Sequence[ScannedColumn], rows: Sequence[NDArray[np.int64]], random_state: int) -> Language:
+        """Of some columns, and the rows of each of their cells."""
+        offsets = np.concatenate([[0], np.cumsum([one.cells for one in columns])]).astype(np.int64)
+        ordered = np.array([one.is_ordered for one in columns], dtype=bool)
+        most = max(_FORMS, *(one.cells + 1 for one in columns))
+        prices = np.zeros((len(columns), most))
+        for price, one, of_cells in zip(prices, columns, rows, strict=True):
+            forms = _interval_bits(one.cells - 1, bool(of_cells[-1])) if one.is_ordered else _set_bits(one.cells)
+            price[: len(forms)] = PRICE * (forms + np.log(len(columns)))
+        return cls(tuple(columns), offsets, ordered, prices, _starts(columns, rows, offsets, random_state))
+
+    def conditions(self, state: NDArray[np.uint8]) -> tuple[GroupCondition, ...]:
+        """What a state says."""
+        inside = [state[a:b].astype(bool) for a, b in zip(self.offsets[:-1], self.offsets[1:], strict=True)]
+        return tuple(one.condition(cells) for one, cells in zip(self.columns, inside, strict=True) if not cells.all())
+
+    def price(self, state: NDArray[np.uint8]) -> float:
+        """What the conditions of a state cost."""
+        from bdt_core.scan import kernels  # the compiler takes a third of a second to import
+
+        return float(kernels.price(state, self.offsets, self.ordered, self.prices))
+
+
+def _interval_bits(bins: int, has_missing: bool) -> NDArray[np.float64]:
+    """Description length of the forms of an interval, in natural units: which form, and which of its kind."""
+    one_sided, two_sided = max(2 * (bins - 1), 1), max((bins - 1) * (bins - 2) // 2, 1)
+    counts = np.array([one_sided, two_sided, 2, one_sided, two_sided], dtype=np.float64)
+    forms = (2 if bins > 2 else 1) if not has_missing else (5 if bins > 2 else 3)
+    return np.log(counts) + np.log(forms)
+
+
+def _set_bits(levels: int) -> NDArray[np.float64]:
+    """Description length of a set of m of k levels: log C(k, m), and which m."""
+    m = np.arange(levels + 1)
+    return np.asarray(
+        gammaln(levels + 1) - gammaln(m + 1) - gammaln(levels - m + 1) + np.log(max(levels - 1, 1)), dtype=np.float64
+    )
+
+
+def _starts(
+    columns: Sequence[ScannedColumn], rows: Sequence[NDArray[np.int64]], offsets: NDArray[np.int64], random_state: int
+) -> NDArray[np.uint8]:
+    """States of two random conditions each, of a sixth to three fifths of the rows."""
+    rng = np.random.default_rng([random_state, 1])
+    starts = np.ones((STARTS, offsets[-1]), dtype=np.uint8)
+    for state in starts:
+        for j in rng.choice(len(columns), min(2, len(columns)), replace=False).tolist():
+            state[offsets[j] : offsets[j + 1]] = _random_condition(rng, columns[j].is_ordered, rows[j])
+    return starts
+
+
+def _random_condition(rng: np.random.Generator, ordered: bool, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """A run of neighbouring cells, or any cells, that have about a random share of the rows."""
+    share = rng.uniform(*_SHARES)
+    cells = np.roll(np.arange(rows.size), -rng.integers(rows.size)) if ordered else rng.permutation(rows.size)
+    taken = np.cumsum(rows[cells]) <= share * rows.sum()
+    taken[0] = True
+    if ordered:
+        taken &= np.cumprod(np.diff(cells, prepend=cells[0] - 1) == 1).astype(bool)
+    condition = np.zeros(rows.size, dtype=np.uint8)
+    condition[cells[taken]] = 1
+    return condition
