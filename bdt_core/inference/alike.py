@@ -110,7 +110,7 @@ class Factors:
         """The outcome less what the factors let expect: the same for every group."""
         return self.outcome - self._expected(self.outcome)
 
-    def compare(self, inside: NDArray[np.bool_], *, alpha: float = 0.05) -> AlikeComparison:
+    def compare(self, inside: NDArray[np.bool_], *, alpha: float = 0.05, reach: float | None = None) -> AlikeComparison:
         """Hold a group against everybody else, and against people like them.
 
         Parameters
@@ -119,6 +119,9 @@ class Factors:
             Who belongs to the group; some, and not all.
         alpha : float, default 0.05
             Intervals have confidence 1 - alpha.
+        reach : float, optional
+            How many standard errors intervals reach: more than the normal quantile of one comparison, where the group
+            was chosen among many.
 
         Returns
         -------
@@ -156,7 +159,7 @@ class Factors:
         remaining = float(left @ self._unexplained) / among
         influence = left * (self._unexplained - remaining * left) / among
         error = self._error(influence)
-        z = float(ndtri(1.0 - alpha / 2.0))
+        z = float(ndtri(1.0 - alpha / 2.0)) if reach is None else reach
         statistic = abs(remaining) / error if error > 0 else math.inf
         raw_error, explained_error = self._error(raw_influence), self._error(raw_influence - influence)
         explained = raw - remaining
@@ -187,6 +190,12 @@ class Factors:
 
     def _expected(self, target: Vector) -> Vector:
         """What the factors let expect of each row, learnt from the rows of the other folds."""
+        from threadpoolctl import threadpool_limits
+
+        with threadpool_limits(1):  # threads that wait for one another cost more than such small trees take
+            return self._taught(target)
+
+    def _taught(self, target: Vector) -> Vector:
         from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
         expected = np.empty(target.size)

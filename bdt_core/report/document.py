@@ -25,8 +25,8 @@ from bdt_core.local_bias.results import LocalBias
 from bdt_core.metrics import Favourable
 from bdt_core.mitigation import Mitigation, Recommendation
 from bdt_core.result import SCHEMA_VERSION
-from bdt_core.significance.repeats import PermutedProcedure, RepeatedSplits
 from bdt_core.scan.results import WorstGroups
+from bdt_core.significance.repeats import PermutedProcedure, RepeatedSplits
 from bdt_core.slices.results import Slices
 from bdt_core.spec.audit_spec import Better
 from bdt_core.table.audit_table import Column, LeftOut

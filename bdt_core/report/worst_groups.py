@@ -59,4 +59,11 @@ def _group(sheet: Sheet, one: WorstGroup, axis: Scale, unit: words.Unit, y: floa
         sheet.box(start, line_top, max(end - start, 0.5), _BAR - 3, fill=color, edge=color, round_by=0)
         text = f"{words.value(mean, unit)} {who}"
         sheet.text(end + 5, line_top + (_BAR - 3) / 2, text, size=8)
-        sheet.text(sheet.width - 8, line_top + (_BAR - 3) / 2, f"{words.count(rows)} people", size=7.5, color=GREY, align="right")
+        sheet.text(
+            sheet.width - 8,
+            line_top + (_BAR - 3) / 2,
+            f"{words.count(rows)} people",
+            size=7.5,
+            color=GREY,
+            align="right",
+        )

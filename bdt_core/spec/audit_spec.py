@@ -34,6 +34,11 @@ Derivation = Literal[
 ]
 
 
+FoundBy = Literal["worst_groups", "groups", "clusters", "slices", "local_bias"]
+"""What finds people who fare worse."""
+_WEIGHTS: dict[FoundBy, float] = {
+    "worst_groups": 0.5, "groups": 0.2, "clusters": 0.1, "slices": 0.1, "local_bias": 0.1
+}  # fmt: skip
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|\$\{\w+\}")
 _ALL_FROM_ENVIRONMENT = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)?(\$\{\w+\}|[/:@?&=])*")
 
@@ -239,8 +244,9 @@ class AuditSpec(Section):
     legitimate: list[str] = Field(
         [],
         description=(
-            "Factors that a decision may depend on, e.g. [priors_count, age]: what remains of a difference among people "
-            "alike in them is said beside it, and worst_groups looks for people treated worse than people like them."
+            "Factors that a decision may depend on, e.g. [priors_count, age]: what remains of a difference among "
+            "people alike in them is said beside it, and worst_groups looks for people treated worse than people like "
+            "them."
         ),
     )
     worst_groups: WorstGroupSearch | None = Field(
@@ -320,6 +326,19 @@ class AuditSpec(Section):
         """Which prediction and label people want: as declared, else as the bias variable says, if it does."""
         return self.favourable or favourable_by(self.bias_variable.derive, self.bias_variable.better)
 
+    @property
+    def search_shares(self) -> dict[FoundBy, float]:
+        """The searches that are asked for, and the share of ``significance.alpha`` that each has; 1 together."""
+        asked: dict[FoundBy, bool] = {
+            "worst_groups": self.worst_groups is not None,
+            "groups": bool(self.facets or self.protected),
+            "clusters": True,
+            "slices": self.slices is not None,
+            "local_bias": self.local_bias is not None,
+        }
+        weights = {search: _WEIGHTS[search] for search, is_asked in asked.items() if is_asked}
+        return {search: weight / sum(weights.values()) for search, weight in weights.items()}
+
     def group_columns(self) -> tuple[str | None, str | None]:
         """Label and prediction of the group metrics.
 
@@ -336,7 +355,7 @@ class AuditSpec(Section):
     @property
     def carried(self) -> tuple[str, ...]:
         """Columns that are no features but that some stage reads row by row."""
-        names: list[str] = []
+        names = list(self.legitimate)
         if self.local_bias is not None:
             embeddings = self.local_bias.embeddings
             names += [self.local_bias.group, *(embeddings if isinstance(embeddings, list) else ())]

@@ -109,9 +109,7 @@ def _at_least(one: WorstGroup, found: WorstGroups) -> float | None:
     return one.low if found.harm_sign > 0 else -one.high
 
 
-def _evidence(
-    limit: WorstGroupLimit, found: WorstGroups, ruled_out: Certificate
-) -> list[Evidence[WorstGroup | None]]:
+def _evidence(limit: WorstGroupLimit, found: WorstGroups, ruled_out: Certificate) -> list[Evidence[WorstGroup | None]]:
     """Each confirmed group from its lower bound to what is ruled out for all; without one, from no difference."""
     least = limit.min_share or 0.0
     sign = found.harm_sign
@@ -123,9 +121,7 @@ def _evidence(
     return known or [Evidence(None, 0.0, 0.0, ruled_out.largest_difference)]
 
 
-def _sentence(
-    judged: Judgement[WorstGroup | None], most: float, found: WorstGroups, ruled_out: Certificate
-) -> str:
+def _sentence(judged: Judgement[WorstGroup | None], most: float, found: WorstGroups, ruled_out: Certificate) -> str:
     unit: words.Unit = "rate" if found.is_rate else "value"
     one = judged.decides
     allowed = f"at most {words.size(most, unit)} is allowed"
@@ -140,8 +136,8 @@ def _sentence(
     told = (
         "No group is confirmed to fare worse"
         if one.of is None
-        else f"{one.of.words} ({words.count(one.of.rows)} people): worse than {than} by {words.size(one.value, unit)} as "
-        f"found, by at least {words.size(one.low, unit)} ({ruled_out.confidence * 100:.4g} % confidence)"
+        else f"{one.of.words} ({words.count(one.of.rows)} people): worse than {than} by {words.size(one.value, unit)} "
+        f"as found, by at least {words.size(one.low, unit)} ({ruled_out.confidence * 100:.4g} % confidence)"
     )
     if judged.verdict == "fail":
         return f"{told}; {allowed}."

@@ -56,7 +56,7 @@ _SOURCE = ("raw_data", "validated_data")
 def assets_of(results: Sequence[str], stages: Sequence[Stage]) -> dict[str, str]:
     """The assets of some results, by the name of the result."""
     names = TABLES | {one.result: one.asset for one in stages}
-    return {one: names[one] for one in results if one != "source"}
+    return {one: names[one] for one in results if one in names}
 
 
 def result_asset(audit: AuditAssets, stage: Stage) -> dg.AssetsDefinition:
