@@ -248,3 +248,70 @@ def listing(several: Sequence[str]) -> str:
     """
     names = list(dict.fromkeys(several))
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def interval_condition(column: str, above: float | None, up_to: float | None, *, whole: bool = False) -> str:
+    """The condition that a number lies above one bound and does not exceed the other.
+
+    Parameters
+    ----------
+    column : str
+    above, up_to : float or None
+        None is no bound. A missing value lies in no interval.
+    whole : bool
+        Whether all numbers of the column are whole, so that bounds can be numbers that belong to the interval.
+
+    Examples
+    --------
+    >>> [interval_condition("age", *bounds, whole=True) for bounds in ((None, 27), (27, 35), (35, None), (27, 28))]
+    ['age up to 27', 'age 28 to 35', 'age from 36', 'age is 28']
+    >>> [interval_condition("score", *bounds) for bounds in ((None, 0.5), (0.5, 2), (2, None))]
+    ['score up to 0.5', 'score above 0.5 and up to 2', 'score above 2']
+    """
+    if whole:
+        first = None if above is None else math.floor(above) + 1
+        last = None if up_to is None else math.floor(up_to)
+        if first is None:
+            return f"{column} up to {last}"
+        if last is None:
+            return f"{column} from {first}"
+        return f"{column} is {first}" if first == last else f"{column} {first} to {last}"
+    if above is None:
+        return f"{column} up to {up_to:.12g}"
+    return f"{column} above {above:.12g}" + ("" if up_to is None else f" and up to {up_to:.12g}")
+
+
+def value_condition(column: str, *values: Any, negated: bool = False) -> str:
+    """The condition that a column has one of some values, or none of them; None is a missing value.
+
+    Examples
+    --------
+    >>> value_condition("race", "b"), value_condition("race", "b", "c"), value_condition("race", "b", negated=True)
+    ('race is b', 'race is b or c', 'race is not b')
+    >>> value_condition("race", "b", "c", negated=True), value_condition("income", None)
+    ('race is neither b nor c', 'income is missing')
+    """
+    told = [_level_told(one) for one in values]
+    if len(told) == 1:
+        return f"{column} is {'not ' if negated else ''}{told[0]}"
+    first = ", ".join(told[:-1])
+    return f"{column} is neither {first} nor {told[-1]}" if negated else f"{column} is {first} or {told[-1]}"
+
+
+def _level_told(level: Any) -> str:
+    """A value as it stands in a condition; the text "missing" is told from a value that is missing."""
+    if level is None:
+        return "missing"
+    told = f"{level:.12g}" if isinstance(level, float) else str(level)
+    return f'"{told}"' if told in ("", "missing") else told
+
+
+def all_of(conditions: Sequence[str]) -> str:
+    """Conditions that hold together, in words; none at all hold for everybody.
+
+    Examples
+    --------
+    >>> all_of(["age up to 27", "race is b"]), all_of([])
+    ('age up to 27 and race is b', 'everybody')
+    """
+    return " and ".join(conditions) or "everybody"

@@ -378,7 +378,7 @@ def _answers(found: BiasMetrics, wanted: Sequence[str], i: int, signs: Sign) -> 
 def who(found: BiasMetrics, i: int) -> str:
     """One d with its facet."""
     value = group_name(found["CI"].values[i])
-    return f"{found.facet} {value}" if value.startswith((">", "<=")) else f"{found.facet} = {value}"
+    return f"{found.facet} {value}" if value.startswith((">", "<=")) else words.value_condition(found.facet, value)
 
 
 def side_of(metric: Metric, i: int, signs: Sign) -> Side:

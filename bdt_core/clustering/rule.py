@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bdt_core import words
+
 Counts = NDArray[np.int64]
 
 _MAX_COLUMNS = 3
@@ -49,21 +51,9 @@ class Condition:
             )
 
     def __str__(self) -> str:
-        if not self.is_range:
-            level = "missing" if self.level is None else self.level
-            return f"{self.column} is {'not ' if self.negated else ''}{level}"
-        low, high = self.above, self.up_to
-        if self.whole:  # thresholds lie between whole numbers
-            first = None if low is None else int(np.floor(low)) + 1
-            last = None if high is None else int(np.floor(high))
-            if first is None:
-                return f"{self.column} up to {last}"
-            if last is None:
-                return f"{self.column} from {first}"
-            return f"{self.column} {first}" if first == last else f"{self.column} {first} to {last}"
-        if low is None:
-            return f"{self.column} up to {high:.4g}"
-        return f"{self.column} above {low:.4g}" + ("" if high is None else f" and up to {high:.4g}")
+        if self.is_range:
+            return words.interval_condition(self.column, self.above, self.up_to, whole=self.whole)
+        return words.value_condition(self.column, self.level, negated=self.negated)
 
 
 @dataclass(frozen=True)
@@ -89,7 +79,15 @@ class Rule:
         return int(met.sum()), int((met & inside).sum()), int(inside.sum())
 
     def __str__(self) -> str:
-        return " and ".join(map(str, self.conditions)) or "everybody"
+        excluded: dict[str, list[str | None]] = {}
+        for one in self.conditions:
+            if one.negated:
+                excluded.setdefault(one.column, []).append(one.level)
+        told = [
+            words.value_condition(one.column, *excluded[one.column], negated=True) if one.negated else str(one)
+            for one in self.conditions
+        ]
+        return words.all_of(list(dict.fromkeys(told)))
 
 
 def precision_and_recall(met: int, both: int, inside: int) -> tuple[float | None, float | None]:
@@ -191,9 +189,19 @@ class _Column:
         above = _f1(rows[-1] - rows[:-1], hits[-1] - hits[:-1], wanted)
         if up_to.max() >= above.max():
             at = int(up_to.argmax())
-            return float(up_to[at]), Condition(self.name, up_to=float(self.values[at]), whole=self.is_whole)
+            return float(up_to[at]), Condition(self.name, up_to=self._bound(at), whole=self.is_whole)
         at = int(above.argmax())
-        return float(above[at]), Condition(self.name, above=float(self.values[at]), whole=self.is_whole)
+        return float(above[at]), Condition(self.name, above=self._bound(at), whole=self.is_whole)
+
+    def _bound(self, at: int) -> float:
+        """The shortest number that divides a value from the next one, so that words and rows agree to the digit."""
+        assert self.values is not None
+        value, following = float(self.values[at]), float(self.values[at + 1])
+        for digits in range(3, 12) if np.isfinite([value, following]).all() else ():
+            short = float(f"{value:.{digits}g}")
+            if value <= short < following:
+                return short
+        return value
 
     def _best_level(self, rows: Counts, hits: Counts, wanted: int) -> tuple[float, Condition | None]:
         is_level = _f1(rows, hits, wanted)

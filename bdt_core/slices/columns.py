@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bdt_core import words
 from bdt_core.errors import DataError
 from bdt_core.fairness.coding import Level, code_column, column, level_order, numbers
 from bdt_core.table.blocks import OUTCOME, Block, Blocks, known_rows
@@ -42,7 +43,7 @@ class Condition:
     ----------
     column : str
     text : str
-        Readable, such as "sex = f", "25 < age <= 40" or "income is missing".
+        In words, such as "sex is f", "age 26 to 40" or "income is missing".
     kind : {"value", "interval", "missing"}
     value : bool, int, float, str or None
         Of a value.
@@ -306,30 +307,45 @@ def _few(levels: dict[Level, int]) -> Levels:
     return levels if len(levels) <= MOST_COUNTED else _TOO_MANY
 
 
-def _intervals(train: Blocks, edges: Mapping[str, tuple[float, ...]]) -> dict[str, NDArray[np.int64]]:
-    """Rows of each interval, and at last those where the number is missing, over all blocks."""
+@dataclass(frozen=True)
+class _Intervals:
+    """Rows of each interval, and at last those where the number is missing; and whether all numbers are whole."""
+
+    rows: NDArray[np.int64]
+    whole: bool
+
+    def __add__(self, other: _Intervals) -> _Intervals:
+        return _Intervals(self.rows + other.rows, self.whole and other.whole)
+
+
+def _intervals(train: Blocks, edges: Mapping[str, tuple[float, ...]]) -> dict[str, _Intervals]:
+    """The intervals of each column, over all blocks."""
     if not edges:
         return {}
     blocks = train.map_blocks(partial(_intervals_of_block, edges=dict(edges)), [*edges, OUTCOME])
-    return {name: np.sum([one[name] for one in blocks], axis=0) for name in edges}
+    return reduce(lambda one, other: {name: one[name] + other[name] for name in edges}, blocks)
 
 
-def _intervals_of_block(block: Block, edges: Mapping[str, tuple[float, ...]]) -> dict[str, NDArray[np.int64]]:
+def _intervals_of_block(block: Block, edges: Mapping[str, tuple[float, ...]]) -> dict[str, _Intervals]:
     frame, _ = known_rows(block)
-    return {
-        name: np.bincount(interval_positions(_numbers(frame, name), of), minlength=len(of) + 2)
-        for name, of in edges.items()
-    }
+    return {name: _intervals_of_column(_numbers(frame, name), of) for name, of in edges.items()}
 
 
-def _from_intervals(name: str, edges: tuple[float, ...], rows: NDArray[Any], min_rows: int) -> FittedColumn | str:
+def _intervals_of_column(values: NDArray[np.float64], edges: tuple[float, ...]) -> _Intervals:
+    known = values[~np.isnan(values)]
+    whole = bool((np.isfinite(known) & (known == np.floor(known))).all())
+    return _Intervals(np.bincount(interval_positions(values, edges), minlength=len(edges) + 2), whole)
+
+
+def _from_intervals(name: str, edges: tuple[float, ...], counted: _Intervals, min_rows: int) -> FittedColumn | str:
     """How a column of numbers is coded, from the rows of its intervals; or why it cannot be used."""
+    rows = counted.rows
     bounds = [None, *edges, None]
     candidates: list[tuple[Any, Condition, int]] = []
     for i in range(len(edges) + 1):
-        text = interval_text(name, bounds[i], bounds[i + 1])
+        text = words.interval_condition(name, bounds[i], bounds[i + 1], whole=counted.whole)
         candidates.append((i, Condition(name, text, "interval", None, bounds[i], bounds[i + 1]), int(rows[i])))
-    candidates.append((None, Condition(name, f"{name} is missing", "missing"), int(rows[-1])))
+    candidates.append((None, Condition(name, words.value_condition(name, None), "missing"), int(rows[-1])))
     return _fitted(name, "intervals", edges, candidates, int(rows.sum()), min_rows)
 
 
@@ -343,8 +359,7 @@ def _from_levels(name: str, rows: Levels, max_levels: int, min_rows: int) -> Fit
     candidates: list[tuple[Any, Condition, int]] = []
     for level in sorted(rows, key=level_order):
         kind: Literal["value", "missing"] = "missing" if level is None else "value"
-        text = f"{name} is missing" if level is None else f"{name} = {_level_text(level)}"
-        candidates.append((level, Condition(name, text, kind, level), rows[level]))
+        candidates.append((level, Condition(name, words.value_condition(name, level), kind, level), rows[level]))
     return _fitted(name, "values", (), candidates, sum(rows.values()), min_rows)
 
 
@@ -363,23 +378,6 @@ def _fitted(
         return f"no value of it splits the rows into two parts of at least {min_rows:,}"
     sliced = SlicedColumn(name, kind, tuple(one for _, one, _ in kept), total - sum(rows for *_, rows in kept))
     return FittedColumn(sliced, edges, {level: i for i, (level, _, _) in enumerate(kept)})
-
-
-def interval_text(name: str, low: float | None, high: float | None) -> str:
-    """An interval in words.
-
-    Examples
-    --------
-    >>> interval_text("age", None, 25.0), interval_text("age", 25.0, 40.0), interval_text("age", 40.0, None)
-    ('age <= 25', '25 < age <= 40', 'age > 40')
-    """
-    if high is None:
-        return f"{name} > {low:.12g}"
-    return f"{name} <= {high:.12g}" if low is None else f"{low:.12g} < {name} <= {high:.12g}"
-
-
-def _level_text(level: Level) -> str:
-    return f"{level:.12g}" if isinstance(level, float) else str(level)
 
 
 def _numbers(frame: pd.DataFrame, name: str) -> NDArray[np.float64]:

@@ -8,6 +8,7 @@ from functools import reduce
 from operator import add
 from typing import Any
 
+from bdt_core import words
 from bdt_core.errors import DataError, did_you_mean
 from bdt_core.slices.candidates import Candidates, find_candidates
 from bdt_core.slices.coding import Coding
@@ -228,4 +229,4 @@ def _ratio(value: float | None, overall: float | None, lowest: float) -> float |
 
 
 def _name(conditions: Sequence[Condition]) -> str:
-    return " and ".join(one.text for one in conditions)
+    return words.all_of([one.text for one in conditions])

@@ -232,7 +232,7 @@ def _means_and_shares(found: FeatureDifferences) -> list[list[str]]:
             rows.append([f"{one.column}, mean", *map(words.number, means)])
         for level in one.levels:
             shares = (level.comparison.mean_a, level.comparison.mean_b)
-            rows.append([f"{one.column} = {level.level}", *map(words.percent, shares)])
+            rows.append([words.value_condition(one.column, level.level), *map(words.percent, shares)])
     return rows
 
 

@@ -56,7 +56,7 @@ def test_everybody_needs_no_condition():
     [
         (Condition("age", up_to=25.0, whole=True), "age up to 25"),
         (Condition("age", above=25.0, whole=True), "age from 26"),
-        (Condition("age", above=2.0, up_to=3.0, whole=True), "age 3"),
+        (Condition("age", above=2.0, up_to=3.0, whole=True), "age is 3"),
         (Condition("income", above=10.25), "income above 10.25"),
         (Condition("city", level="Oslo", negated=True), "city is not Oslo"),
         (Condition("city"), "city is missing"),

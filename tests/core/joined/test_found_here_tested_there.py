@@ -45,7 +45,7 @@ def test_an_intersection_is_compared_on_the_test_rows(frame: pd.DataFrame) -> No
     found = result.slices
     assert found is not None
     assert (found.train_rows, found.test_rows) == (3200, 800)
-    (women,) = (one for one in found.slices if one.name == "sex = f")
+    (women,) = (one for one in found.slices if one.name == "sex is f")
     x, n, y, m = counted(test, (test["sex"] == "f").to_numpy(), result.test.y)  # type: ignore[attr-defined]
     assert (women.comparison.events_a, women.comparison.n_a) == (x, n)
     assert (women.comparison.events_b, women.comparison.n_b) == (y, m)

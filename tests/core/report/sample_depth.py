@@ -10,7 +10,13 @@ from tests.core.report.sample_document import HOSTILE, comparison, continuous, f
 
 Document = dict[str, Any]
 IN_SAMPLE = "The slices were searched for and tested on the same rows: do not decide on them."
-CONDITIONS = ("age <= 25", "race = African-American", "priors_count > 4", "sex = f", "c_charge_degree is missing")
+CONDITIONS = (
+    "age up to 25",
+    "race is African-American",
+    "priors_count from 5",
+    "sex is f",
+    "c_charge_degree is missing",
+)
 SMALL_GROUP = "Native American"
 
 
@@ -453,8 +459,8 @@ def many_slices(n: int = 200) -> Document:
     document["slices"] |= {
         "slices": [
             *(a_slice(one, found) for one in names),
-            *(a_slice((*one, "sex = f"), found, parent=" and ".join(names[0])) for one in names),
-            *(a_slice((*one, "sex = m"), comparison((30, 90), (190, 703), 0.4)) for one in names),
+            *(a_slice((*one, "sex is f"), found, parent=" and ".join(names[0])) for one in names),
+            *(a_slice((*one, "sex is m"), comparison((30, 90), (190, 703), 0.4)) for one in names),
         ],
         "lattice": lattice(names[0], found),
     }

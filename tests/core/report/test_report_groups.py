@@ -214,7 +214,7 @@ def test_columns_follow_from_what_there_is(kept, columns):
 def test_what_positive_means_is_said_once():
     document = fail()
     told = [one.text for one in blocks(document, Paragraph)]
-    assert "a positive prediction is high_risk = 1 and a positive label is two_year_recid = 1" in told[0]
+    assert "a positive prediction means high_risk is 1 and a positive label means two_year_recid is 1" in told[0]
     assert "compared on all rows, train and test alike" in told[0]
     assert sum("good for a person" in one for one in told) == 1
 
@@ -224,9 +224,9 @@ def test_positive_values_and_thresholds():
     document["groups"] |= {"positive": ["> 50000"], "label": "income", "prediction": "granted"}
     document["spec"]["groups"] |= {"thresholds": {"income": 50000.0}, "positive": ["yes", "rather"]}
     told = blocks(document, Paragraph)[0].text
-    assert "a positive prediction is granted = one of yes, rather and a positive label is income above 50,000" in told
+    assert "a positive prediction means granted is yes or rather and a positive label means income above 50000" in told
     document["spec"]["groups"] |= {"positive": None}
-    assert "a positive prediction is granted = 1 and" in blocks(document, Paragraph)[0].text
+    assert "a positive prediction means granted is 1 and" in blocks(document, Paragraph)[0].text
 
 
 def test_missing_values_are_counted():

@@ -67,7 +67,7 @@ def test_round_numbers(low, high, wanted):
 
 def test_few_numbers_stay_values_and_missing_is_one_too():
     column, codes = fit([0.0, 1.0, 2.0, np.nan] * 250)
-    assert texts(column) == ["x = 0", "x = 1", "x = 2", "x is missing"]
+    assert texts(column) == ["x is 0", "x is 1", "x is 2", "x is missing"]
     assert codes[:4].tolist() == [0, 1, 2, 3]
     assert [one.kind for one in column.sliced.conditions] == ["value"] * 3 + ["missing"]
 
@@ -84,7 +84,7 @@ def test_missing_numbers_are_an_interval_of_their_own():
 def test_a_value_that_fills_several_quantiles_is_one_bin():
     x = np.r_[np.zeros(600), np.arange(1, 401) % 37]
     column, _ = fit(x)
-    assert column.sliced.conditions[0].text == "x <= 0"
+    assert column.sliced.conditions[0].text == "x up to 0"
     assert len(column.sliced.conditions) < 5
 
 
@@ -108,7 +108,7 @@ def test_values_of_any_type(values):
 
 def test_rare_levels_and_levels_unseen_in_training_are_other():
     column, _ = fit(["a"] * 500 + ["b"] * 495 + ["c"] * 5)
-    assert texts(column) == ["x = a", "x = b"]
+    assert texts(column) == ["x is a", "x is b"]
     assert column.sliced.other_rows == 5
     test = pd.DataFrame({"x": pd.Series(["b", "c", "new", None, "a"], dtype="category")})
     assert column.codes(test).tolist() == [1, 2, 2, 2, 0]
@@ -143,4 +143,4 @@ def test_numbers_that_are_nearly_all_the_largest_are_cut_below_it():
     values = np.full(4_000, 100.0)
     values[:200] = np.arange(200) % 90
     column, _ = fit(values, min_rows=30)
-    assert [one.text for one in column.sliced.conditions] == ["x <= 89", "x > 89"]
+    assert [one.text for one in column.sliced.conditions] == ["x up to 89", "x from 90"]

@@ -21,7 +21,7 @@ from bdt_core.slices.measure import slice_metrics
 from bdt_core.table.audit_table import BIAS_VARIABLE
 from benchmarks.slices import compas_table
 
-PLANTED = {"gender = F", "age_group = 51+", "region = rural"}
+PLANTED = {"gender is F", "age_group is 51+", "region is rural"}
 
 
 def in_sample(frame, **how):
@@ -108,7 +108,7 @@ def test_ratios_to_the_overall_accuracy_of_every_value_and_pair(frame, threshold
             for key, rows in frame.groupby(list(names)).indices.items():
                 if len(rows) >= (10 if k == 1 else 50) and right[rows].mean() / right.mean() < threshold:
                     key = (key,) if isinstance(key, str) else key
-                    name = " and ".join(f"{c} = {v}" for c, v in zip(names, key, strict=True))
+                    name = " and ".join(f"{c} is {v}" for c, v in zip(names, key, strict=True))
                     below[name] = right[rows].mean() / right.mean()
     ours = {one.name: one.ratio_to_overall for one in found.slices if len(one.conditions) <= 2}
     assert below
@@ -280,19 +280,19 @@ def test_slices_that_add_nothing_are_listed_under_the_slice_that_holds_them():
     frame = pd.DataFrame({name: rng.choice(list("abc"), n) for name in ("u", "v", "w")})
     frame["wrong"] = rng.random(n) < np.where(frame.u == "a", 0.4, 0.1)
     found = find_slices(frame, outcome="wrong", better="lower")
-    assert found.worst.name == "u = a"
+    assert found.worst.name == "u is a"
     inside = found.folded_into(found.worst)
     assert len(inside) >= 10
     for one in inside:
-        assert one.parent == "u = a"
+        assert one.parent == "u is a"
         assert one.significant
-        assert "u = a" in {condition.text for condition in one.conditions}
+        assert "u is a" in {condition.text for condition in one.conditions}
     # A part in which it is worse still stands on its own.
     worse_still = frame.assign(
         wrong=rng.random(n) < np.select([(frame.u == "a") & (frame.v == "b"), frame.u == "a"], [0.8, 0.4], 0.1)
     )
     found = find_slices(worse_still, outcome="wrong", better="lower")
-    assert [one.name for one in found.reported[:2]] == ["u = a and v = b", "u = a"]
+    assert [one.name for one in found.reported[:2]] == ["u is a and v is b", "u is a"]
 
 
 def test_a_slice_with_the_rows_of_one_of_its_parts_is_none_of_its_own():
@@ -300,7 +300,7 @@ def test_a_slice_with_the_rows_of_one_of_its_parts_is_none_of_its_own():
     doubled = frame.assign(copy=frame.region)
     plain = find_slices(frame, label="label", prediction="prediction")
     found = in_sample(doubled, label="label", prediction="prediction", max_tests=10_000)
-    assert not any({"region = rural", "copy = rural"} <= {c.text for c in one.conditions} for one in found.slices)
+    assert not any({"region is rural", "copy is rural"} <= {c.text for c in one.conditions} for one in found.slices)
     assert plain.searched == 35
     assert found.searched == 35 + 2 + 6 + 4 + 12  # the copy in place of the region: alone, in pairs, in triples
 
@@ -386,7 +386,7 @@ def test_counts_and_means_equal_divexplorers(divexplorer, name, how):
         patch.setattr("bdt_core.slices.candidates.repeats_a_part", lambda items, rows: np.zeros(len(rows), dtype=bool))
         found = in_sample(frame, better="lower", min_rows=1, max_tests=100_000, **how)
     theirs = {frozenset(one["items"]): one for one in divexplorer[name] if one["items"]}
-    ours = {frozenset(c.text.replace(" = ", "=") for c in one.conditions): one for one in found.slices}
+    ours = {frozenset(c.text.replace(" is ", "=") for c in one.conditions): one for one in found.slices}
     # A value of nearly all rows is a condition of theirs; of ours it leaves too few others to compare with.
     assert set(ours) <= set(theirs)
     dropped = {next(iter(one)) for one in set(theirs) - set(ours) if len(one) == 1}
@@ -542,4 +542,4 @@ def test_slices_without_enough_test_rows_are_named_and_not_tested():
 def test_columns_may_be_named_by_numbers():
     frame = people().rename(columns={"gender": 0})
     found = find_slices(frame, label="label", prediction="prediction", metric="accuracy")
-    assert {one.text for one in found.worst.conditions} == {"0 = F", "age_group = 51+", "region = rural"}
+    assert {one.text for one in found.worst.conditions} == {"0 is F", "age_group is 51+", "region is rural"}
