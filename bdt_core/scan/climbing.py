@@ -35,6 +35,11 @@ class Climb:
     language: Language
     min_rows: int
 
+    def drawn(self, most: int, random_state: int) -> Climb:
+        """The same search on so many rows at most."""
+        rows = self.rows.drawn(most, random_state)
+        return Climb(rows, self.language, max(2, round(self.min_rows * rows.rows / self.rows.rows)))
+
     def best(self, scores: Scored) -> Found:
         """The group of the best score."""
         from bdt_core.scan import kernels  # the compiler takes a third of a second to import
@@ -48,9 +53,9 @@ class Climb:
         harm, means = self.rows.harm, stratum_means(self.rows.harm, self.rows.strata)[self.rows.strata]
         free = np.zeros_like(self.language.prices)
         if self.rows.is_rate:
-            return self._climb(Scored(harm, means), kernels.RATE_BOUND, free)
+            return self._climb(Scored(harm, means, is_rate=True), kernels.RATE_BOUND, free)
         apart = harm - means
-        return self._climb(Scored(apart, apart * apart), kernels.MEAN_BOUND, free)
+        return self._climb(Scored(apart, apart * apart, is_rate=False), kernels.MEAN_BOUND, free)
 
     def _climb(self, scores: Scored, objective: int, prices: NDArray[np.float64]) -> Found:
         from bdt_core.scan import kernels

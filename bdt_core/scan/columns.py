@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,15 +11,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bdt_core.errors import DataError
-from bdt_core.fairness.coding import Level, code_column, column, level_order, numbers
+from bdt_core.fairness.coding import Level, canonical, code_column, column, level_order, numbers
 from bdt_core.scan.conditions import GroupCondition
 from bdt_core.scan.results import LeftOutColumn, SearchedColumn
+from bdt_core.table.cuts import looks_like_identifier, roundest
 
-BINS = 14
+BINS = 20
 """Intervals of a number with many values."""
 MOST_LEVELS = 100
 """Of a column with more values, the rarer ones are not told apart."""
-_FEWEST_FOR_IDENTIFIER = 50
 
 Codes = NDArray[np.uint16]
 
@@ -31,14 +32,17 @@ class OrderedColumn:
     ----------
     name : str
     edges : tuple of float
-        The largest value of each interval but the last.
-    extremes : tuple of (float, float)
-        Smallest and largest value of each interval.
+        An interval reaches up to and with its edge; the last has none.
+    lone : tuple of float or None
+        The number of each interval that has but one.
+    whole : bool
+        Whether all numbers are whole.
     """
 
     name: str
     edges: tuple[float, ...]
-    extremes: tuple[tuple[float, float], ...]
+    lone: tuple[float | None, ...]
+    whole: bool
     is_ordered = True
 
     @property
@@ -64,13 +68,15 @@ class OrderedColumn:
         if known.size in (0, self.cells - 1):
             return GroupCondition(self.name, "missing", missing=missing)
         first, last = int(known[0]), int(known[-1])
+        only = self.lone[first]
+        if first == last and only is not None:
+            return GroupCondition(self.name, "values", values=(canonical(only),), missing=missing)
         return GroupCondition(
             self.name,
             "interval",
             low=self.edges[first - 1] if first else None,
             high=self.edges[last] if last < len(self.edges) else None,
-            first=self.extremes[first][0],
-            last=self.extremes[last][1],
+            whole=self.whole,
             missing=missing,
         )
 
@@ -121,8 +127,13 @@ class LevelsColumn:
         if not without or not within:
             return GroupCondition(self.name, "missing", missing=missing)
         excluded = bool(inside[-1]) if self.has_others else len(within) > len(without)
+        never_missing = None not in self.levels  # "not a" then goes without saying "and not missing"
         return GroupCondition(
-            self.name, "values", values=without if excluded else within, excluded=excluded, missing=missing
+            self.name,
+            "values",
+            values=without if excluded else within,
+            excluded=excluded,
+            missing=missing or (excluded and never_missing),
         )
 
 
@@ -173,26 +184,41 @@ def _fit_numbers(sample: pd.DataFrame, name: str, bins: int, share: float) -> Sc
     known = np.sort(values[~np.isnan(values)])
     if not known.size or (known[0] == known[-1] and known.size == values.size):
         return "every row has the same value"
-    if _looks_like_identifier(known, share):
+    if looks_like_identifier(known, np.unique(known).size, share):
         return "every row has a whole number of its own, as identifiers have"
-    edges = quantile_edges(known, bins)
-    first = np.concatenate([[0], np.searchsorted(known, edges, side="right")])
-    last = np.concatenate([first[1:], [known.size]]) - 1
-    return OrderedColumn(name, edges, tuple(zip(known[first].tolist(), known[last].tolist(), strict=True)))
+    whole = bool((np.isfinite(known) & (known == np.floor(known))).all())
+    last = np.concatenate([quantile_ends(known, bins), [known.size - 1]])
+    first = np.concatenate([[0], last[:-1] + 1])
+    largest, smallest = known[last].tolist(), known[first].tolist()
+    edges = largest[:-1] if whole else [_between(*two) for two in zip(largest, smallest[1:], strict=False)]
+    lone = tuple(low if low == high else None for low, high in zip(smallest, largest, strict=True))
+    return OrderedColumn(name, tuple(edges), lone, whole)
 
 
-def quantile_edges(known: NDArray[np.float64], bins: int) -> tuple[float, ...]:
-    """Values that cut sorted numbers into about equally large intervals; all but the largest where there are few.
+def _between(low: float, high: float) -> float:
+    """The number with the fewest digits that parts two neighbours: not below the one, and below the other."""
+    if not math.isfinite(low) or not math.isfinite(high):
+        return low
+    edge = roundest(low, high)
+    return edge if edge < high else low
+
+
+def quantile_ends(known: NDArray[np.float64], bins: int) -> NDArray[np.intp]:
+    """Where all intervals but the last end, of sorted numbers cut into about equally large ones.
+
+    No number lies in two intervals; each is one of its own where there are few.
 
     Examples
     --------
-    >>> quantile_edges(np.arange(100.0), 4), quantile_edges(np.array([0.0, 0.0, 0.0, 0.0, 1.0, 2.0]), 4)
-    ((24.0, 49.0, 74.0), (0.0, 1.0))
+    >>> quantile_ends(np.arange(100.0), 4).tolist(), quantile_ends(np.array([0.0, 0.0, 0.0, 0.0, 1.0, 2.0]), 4).tolist()
+    ([24, 49, 74], [3, 4])
     """
-    values = np.unique(known)
-    if values.size > bins:
-        values = np.unique(np.quantile(known, np.arange(1, bins) / bins, method="inverted_cdf"))
-    return tuple(values[values < known[-1]].tolist())
+    ends = np.flatnonzero(np.diff(known))  # the last place of each value but the largest
+    if ends.size < bins:
+        return ends
+    wanted = np.quantile(known, np.arange(1, bins) / bins, method="inverted_cdf")
+    chosen = np.searchsorted(known, np.unique(wanted), side="right") - 1
+    return chosen[chosen < known.size - 1]
 
 
 def _fit_levels(sample: pd.DataFrame, name: str) -> ScannedColumn | str:
@@ -210,12 +236,3 @@ def _fit_levels(sample: pd.DataFrame, name: str) -> ScannedColumn | str:
         if not by_rows:
             return f"it has {len(rows):,} different values, each of one row"
     return LevelsColumn(name, tuple(by_rows), len(by_rows) < len(rows))
-
-
-def _looks_like_identifier(ordered: NDArray[np.float64], share: float) -> bool:
-    """Whether numbers are whole, all different and close together, like row numbers."""
-    if ordered.size < _FEWEST_FOR_IDENTIFIER or not np.isfinite(ordered[[0, -1]]).all():
-        return False
-    if (np.diff(ordered) == 0).any() or (ordered != np.floor(ordered)).any():
-        return False
-    return bool((ordered[-1] - ordered[0]) * share < 10 * ordered.size)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bdt_core import words
 from bdt_core.fairness.coding import Level, code_column, column, numbers
 
 
@@ -23,8 +23,8 @@ class GroupCondition:
     kind : {"interval", "values", "missing"}
     low, high : float or None
         Of an interval: strictly above `low`, up to and with `high`; None is no bound. Both are values that occur.
-    first, last : float or None
-        Of an interval: the smallest and the largest value that occurs within its bounds.
+    whole : bool
+        Of an interval: whether all numbers of the column are whole.
     values : tuple of bool, int, float or str
         Of a set.
     excluded : bool
@@ -37,8 +37,7 @@ class GroupCondition:
     kind: Literal["interval", "values", "missing"]
     low: float | None = None
     high: float | None = None
-    first: float | None = None
-    last: float | None = None
+    whole: bool = False
     values: tuple[Level, ...] = ()
     excluded: bool = False
     missing: bool = False
@@ -66,31 +65,9 @@ class GroupCondition:
     def words(self) -> str:
         """Readable, such as "age 26 to 40", "city is a, b or c" or "income is missing"."""
         if self.kind == "missing":
-            return f"{self.column} is {'missing' if self.missing else 'not missing'}"
-        known = self._interval_words() if self.kind == "interval" else self._set_words()
-        return f"{known} or missing" if self.missing else known
-
-    def _interval_words(self) -> str:
-        if self.low is None:
-            return f"{self.column} {_written(self.last)} or less"
-        if self.high is None:
-            return f"{self.column} {_written(self.first)} or more"
-        if self.first == self.last:
-            return f"{self.column} is {_written(self.first)}"
-        return f"{self.column} {_written(self.first)} to {_written(self.last)}"
-
-    def _set_words(self) -> str:
-        names = [_written(one) for one in self.values]
-        joined = (
-            names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {'and' if self.excluded else 'or'} {names[-1]}"
-        )
-        return f"{self.column} is {'not ' if self.excluded else ''}{joined}"
-
-
-def group_words(conditions: Sequence[GroupCondition]) -> str:
-    """The conditions of a group, joined by "and"."""
-    return " and ".join(one.words for one in conditions)
-
-
-def _written(value: Level) -> str:
-    return f"{value:.12g}" if isinstance(value, float) else str(value)
+            return words.value_condition(self.column, None, negated=not self.missing)
+        if self.kind == "interval":
+            known = words.interval_condition(self.column, self.low, self.high, whole=self.whole)
+            return f"{known} or missing" if self.missing else known
+        named = self.missing != self.excluded  # "missing" stands in the list of what the column is, or is not
+        return words.value_condition(self.column, *self.values, *([None] if named else []), negated=self.excluded)

@@ -181,10 +181,12 @@ def _best_condition(
     at_least: float, condition: Array,
 ) -> Any:  # fmt: skip
     """Score and price of a column's best condition, or of none; the condition is written only where it is better."""
-    whole = np.zeros(3)
+    rows = harm = expected = 0.0
     for k in range(len(sums)):
-        whole += sums[k]
-    best = _score(whole, total, objective, min_rows, at_least + paid) - paid
+        rows += sums[k, 0]
+        harm += sums[k, 1]
+        expected += sums[k, 2]
+    best = _score(rows, harm, expected, total, objective, min_rows, at_least + paid) - paid
     if best > at_least:
         condition[:] = 1
     at_least = max(at_least, best)
@@ -201,34 +203,46 @@ def _best_interval(
     """All intervals, with "or missing" and without it, and "missing" alone."""
     bins = len(sums) - 1
     has_missing = sums[bins, 0] > 0.0
-    inside = np.empty(3)
     price = 0.0
-    for with_missing in range(1 + has_missing):
+    low = high = -1
+    with_missing = False
+    for missing in range(1 + has_missing):
         for a in range(bins):
-            inside[:] = 0.0
-            if with_missing:
-                inside += sums[bins]
+            rows = harm = expected = 0.0
+            if missing:
+                rows, harm, expected = sums[bins]
             for b in range(a, bins):
-                inside += sums[b]
-                is_open = (a == 0) + (b == bins - 1)
-                if is_open == 2 and (with_missing or not has_missing):
+                rows += sums[b, 0]
+                harm += sums[b, 1]
+                expected += sums[b, 2]
+                is_whole = a == 0 and b == bins - 1
+                if is_whole and (missing or not has_missing):
                     continue
-                cost = prices[2 if is_open == 2 else (0 if is_open else 1) + 3 * with_missing]
-                score = _score(inside, total, objective, min_rows, at_least + paid + cost) - paid - cost
+                cost = prices[_form(a, b, bins, missing)]
+                score = _score(rows, harm, expected, total, objective, min_rows, at_least + paid + cost) - paid - cost
                 if score > at_least + _LEAST_GAIN:
                     best = at_least = score
-                    price = cost
-                    condition[:] = 0
-                    condition[a : b + 1] = 1
-                    condition[bins] = with_missing
+                    price, low, high, with_missing = cost, a, b, missing == 1
     if has_missing:
-        score = _score(sums[bins], total, objective, min_rows, at_least + paid + prices[2]) - paid - prices[2]
+        rows, harm, expected = sums[bins]
+        cost = prices[_form(0, -1, bins, 1)]
+        score = _score(rows, harm, expected, total, objective, min_rows, at_least + paid + cost) - paid - cost
         if score > at_least + _LEAST_GAIN:
             best = score
-            price = prices[2]
-            condition[:] = 0
-            condition[bins] = 1
+            price, low, high, with_missing = cost, 0, -1, True
+    if low >= 0:
+        condition[:] = 0
+        condition[low : high + 1] = 1
+        condition[bins] = with_missing
     return best, price
+
+
+@inner  # type: ignore[untyped-decorator]
+def _form(low: int, high: int, bins: int, missing: int) -> int:
+    """The form of an interval, or of none of them; see `FORMS`."""
+    if high < low or (low == 0 and high == bins - 1):
+        return 2
+    return (0 if low == 0 or high == bins - 1 else 1) + 3 * missing
 
 
 @inner  # type: ignore[untyped-decorator]
@@ -241,52 +255,52 @@ def _best_set(
     Of all sets of values the best is one of the first kind (linear-time subset scanning, Neill 2012); where sets have
     a price by their size, one of the second kind can be better.
     """
-    present = np.flatnonzero(sums[:, 0] > 0.0)
+    present = np.flatnonzero(sums[:, 0])
     absent = len(sums) - present.size
-    inside = np.empty(3)
     price = 0.0
     excess = np.empty(present.size)
-    for by_excess in range(2):
-        for i in range(present.size):
-            rows, harm, expected = sums[present[i]]
-            if objective == RATE:
-                excess[i] = harm - expected if by_excess else harm / expected if expected > 0.0 else np.inf
-            elif objective == MEAN:
-                excess[i] = harm if by_excess else harm / expected if expected > 0.0 else 0.0
-            else:
-                excess[i] = harm - total[1] / total[0] * rows if by_excess else harm / rows
-        order = present[np.argsort(-excess, kind="mergesort")]
-        inside[:] = 0.0
+    by_rate = np.empty(present.size)
+    mean = total[1] / total[0]
+    for i in range(present.size):
+        rows, harm, expected = sums[present[i]]
+        excess[i] = harm - expected if objective == RATE else harm if objective == MEAN else harm - mean * rows
+        by_rate[i] = excess[i] / (rows if objective >= RATE_BOUND else max(expected, 1e-300))
+    for order in (np.argsort(-by_rate), np.argsort(-excess)):
+        rows = harm = expected = 0.0
         for m in range(1, present.size):
-            inside += sums[order[m - 1]]
+            of_cell = sums[present[order[m - 1]]]
+            rows += of_cell[0]
+            harm += of_cell[1]
+            expected += of_cell[2]
             takes_absent = prices[m + absent] < prices[m]
             cost = prices[m + absent] if takes_absent else prices[m]
-            score = _score(inside, total, objective, min_rows, at_least + paid + cost) - paid - cost
+            score = _score(rows, harm, expected, total, objective, min_rows, at_least + paid + cost) - paid - cost
             if score > at_least + _LEAST_GAIN:
                 best = at_least = score
                 price = cost
                 condition[:] = takes_absent
                 condition[present] = 0
-                condition[order[:m]] = 1
+                condition[present[order[:m]]] = 1
     return best, price
 
 
 @inner  # type: ignore[untyped-decorator]
-def _score(inside: Array, total: Array, objective: int, min_rows: int, at_least: float) -> float:
+def _score(
+    rows: float, harm: float, expected: float, total: Array, objective: int, min_rows: int, at_least: float
+) -> float:
     """How strongly some rows fare worse than the others; minus infinity where they do not, or not by `at_least`."""
-    n, rest = inside[0], total[0] - inside[0]
-    if n < min_rows or rest < min_rows:
+    rest, harm_outside, expected_outside = total[0] - rows, total[1] - harm, total[2] - expected
+    if rows < min_rows or rest < min_rows:
         return -np.inf
     if objective == RATE:
-        return _rate_score(inside[1], n, inside[2], total[1] - inside[1], rest, total[2] - inside[2], at_least)
+        return _rate_score(harm, rows, expected, harm_outside, rest, expected_outside, at_least)
     if objective == MEAN:
-        variance, other = inside[2], total[2] - inside[2]
-        if inside[1] <= 0.0 or variance <= 0.0 or other <= 0.0:
+        if harm <= 0.0 or expected <= 0.0 or expected_outside <= 0.0:
             return -np.inf
-        return 0.5 * inside[1] * inside[1] * (1.0 / variance + 1.0 / other)
+        return 0.5 * harm * harm * (1.0 / expected + 1.0 / expected_outside)
     if objective == RATE_BOUND:
-        return _rate_bound(inside, total)
-    return _mean_bound(inside, total)
+        return _rate_bound(harm, rows, expected, harm_outside, rest)
+    return _mean_bound(harm, rows, expected, harm_outside, rest, expected_outside)
 
 
 @inner  # type: ignore[untyped-decorator]
@@ -317,13 +331,12 @@ def _divergence(events: float, n: float, expected: float) -> float:
 
 
 @inner  # type: ignore[untyped-decorator]
-def _rate_bound(inside: Array, total: Array) -> float:
+def _rate_bound(harm: float, n: float, expected: float, harm_outside: float, rest: float) -> float:
     """Upper bound of how much higher the rate is inside, from Wilson's intervals (Newcombe 1998)."""
-    n, rest = inside[0], total[0] - inside[0]
-    rate, other = inside[1] / n, (total[1] - inside[1]) / rest
+    rate, other = harm / n, harm_outside / rest
     above = _wilson(rate, n, 1.0) - rate
     below = other - _wilson(other, rest, -1.0)
-    difference = (inside[1] - inside[2]) / n * total[0] / rest
+    difference = (harm - expected) / n * (n + rest) / rest
     return difference + np.sqrt(above * above + below * below)
 
 
@@ -334,12 +347,13 @@ def _wilson(rate: float, n: float, side: float) -> float:
 
 
 @inner  # type: ignore[untyped-decorator]
-def _mean_bound(inside: Array, total: Array) -> float:
+def _mean_bound(
+    harm: float, n: float, squares: float, harm_outside: float, rest: float, squares_outside: float
+) -> float:
     """Upper bound of how much higher the mean is inside (Welch)."""
-    n, rest = inside[0], total[0] - inside[0]
-    mean, other = inside[1] / n, (total[1] - inside[1]) / rest
-    variance = max(inside[2] / n - mean * mean, 0.0) / (n - 1.0)
-    variance += max((total[2] - inside[2]) / rest - other * other, 0.0) / (rest - 1.0)
+    mean, other = harm / n, harm_outside / rest
+    variance = max(squares / n - mean * mean, 0.0) / (n - 1.0)
+    variance += max(squares_outside / rest - other * other, 0.0) / (rest - 1.0)
     return mean - other + _Z * np.sqrt(variance)
 
 
@@ -355,11 +369,10 @@ def _price(condition: Array, ordered: Any, prices: Array) -> float:
     if not ordered:
         return prices[count]
     bins = size - 1
-    missing = condition[bins]
-    if count - missing in (0, bins):
+    known = np.flatnonzero(condition[:bins])
+    if known.size == 0:
         return prices[2]
-    is_open = condition[0] or condition[bins - 1]
-    return prices[(0 if is_open else 1) + 3 * missing]
+    return prices[_form(known[0], known[-1], bins, condition[bins])]
 
 
 @inner  # type: ignore[untyped-decorator]

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from bdt_core.scan.columns import ScannedColumn
 from bdt_core.scan.conditions import GroupCondition
 
-PRICE = 0.6
+PRICE = 0.7
 """Of the description length of a condition, by measurement."""
 MAX_CONDITIONS = 4
 STARTS = 24
@@ -43,8 +44,9 @@ class Language:
     starts: NDArray[np.uint8]
 
     @classmethod
-    def of(cls, columns: Sequence[ScannedColumn], rows: Sequence[NDArray[np.int64]], random_state: int) -> Language:
-        """Of some columns, and the rows of each of their cells."""
+    def of(cls, columns: Sequence[ScannedColumn], sample: pd.DataFrame, random_state: int) -> Language:
+        """Of some columns; starts are as large as they are among the rows of a sample."""
+        rows = [np.bincount(one.codes(sample), minlength=one.cells) for one in columns]
         offsets = np.concatenate([[0], np.cumsum([one.cells for one in columns])]).astype(np.int64)
         ordered = np.array([one.is_ordered for one in columns], dtype=bool)
         most = max(_FORMS, *(one.cells + 1 for one in columns))

@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bdt_core import words
 from bdt_core.result import Result
-from bdt_core.scan.conditions import GroupCondition, group_words
+from bdt_core.scan.conditions import GroupCondition
 from bdt_core.table.summaries import Drawn
 
 Better = Literal["lower", "higher"]
@@ -61,7 +62,7 @@ class WorstGroup:
     @property
     def words(self) -> str:
         """The conditions, readable."""
-        return group_words(self.conditions)
+        return words.all_of([one.words for one in self.conditions])
 
     def members(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
         """Which rows of a table belong to the group.
@@ -174,14 +175,11 @@ class Searched:
     left_out : tuple of LeftOutColumn
     max_conditions : int
         Most conditions of a group.
-    starts : int
-        Places that each search started from.
     """
 
     columns: tuple[SearchedColumn, ...]
     left_out: tuple[LeftOutColumn, ...]
     max_conditions: int
-    starts: int
 
 
 @dataclass(frozen=True)
@@ -201,9 +199,7 @@ class WorstGroups(Result):
     outcome : str
     better : {"lower", "higher"}
     is_rate : bool
-        Whether the outcome has two values, 0 and 1.
-    mean : float or None
-        Of the outcome over all rows.
+        Whether the outcome has two values.
     rows : int
         Rows with a known outcome.
     left_out : int
@@ -236,7 +232,6 @@ class WorstGroups(Result):
     outcome: str
     better: Better
     is_rate: bool
-    mean: float | None
     rows: int
     left_out: int
     min_share: float

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bdt_core import words
 from bdt_core.scan.alike import Alike, fit_strata
 from bdt_core.scan.climbing import Climb, Found
-from bdt_core.scan.columns import fit_columns
+from bdt_core.scan.columns import LeftOutColumn, ScannedColumn, fit_columns
 from bdt_core.scan.language import MAX_CONDITIONS, Language
-from bdt_core.scan.measuring import Sums, measure
-from bdt_core.scan.null import permuted
-from bdt_core.scan.results import Better, Certificate, LeftOutColumn, Searched, WorstGroup, WorstGroups
-from bdt_core.scan.rows import ScanRows, coded_rows, dense, scored
+from bdt_core.scan.measuring import Measured, design_effect, measure
+from bdt_core.scan.null import p_value, scores_by_chance
+from bdt_core.scan.results import Better, Certificate, Searched, WorstGroup, WorstGroups
+from bdt_core.scan.rows import Floats, ScanRows, coded_rows, dense, scored
 from bdt_core.scan.settings import Settings
 from bdt_core.table.blocks import Block, Blocks, known_rows
 from bdt_core.table.summaries import Drawn
+
+PERMUTED_ROWS = 20_000
+"""Of a larger table so many rows are permuted: the distribution of the best score hardly depends on their number."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,7 @@ class Question:
         return 1.0 if self.better == "lower" else -1.0
 
 
-def scan(table: Blocks, question: Question, settings: Settings, *, sample_rows: int, left_out: int = 0) -> WorstGroups:
+def scan(table: Blocks, question: Question, settings: Settings, *, sample_rows: int) -> WorstGroups:
     """Find the worst-treated groups of a table; `bdt_core.scan.find_worst_groups` has the words.
 
     Parameters
@@ -61,8 +65,6 @@ def scan(table: Blocks, question: Question, settings: Settings, *, sample_rows: 
     settings : Settings
     sample_rows : int
         Groups are searched for in so many rows at most, and measured on all.
-    left_out : int
-        Rows without an outcome, if these are not in the table.
 
     Returns
     -------
@@ -73,151 +75,199 @@ def scan(table: Blocks, question: Question, settings: Settings, *, sample_rows: 
     DataError
         A factor that cannot be divided into classes.
     """
-    counted = np.sum(table.map_blocks(_count, []), axis=0)
+    rows, left_out = np.sum(table.map_blocks(_count), axis=0).tolist()
     frame, outcome = known_rows(table.sample(sample_rows))
-    return _search(table, frame, outcome, int(counted[0]), left_out + int(counted[1]), question, settings)
+    apart = dict.fromkeys(question.legitimate, "people alike in it are compared")
+    if question.key is not None:
+        apart[question.key] = "it says who is the same person"
+    columns, unusable = fit_columns(frame, [one for one in question.columns if one not in apart], len(frame) / rows)
+    named = [LeftOutColumn(name, why) for name, why in apart.items() if name in question.columns]
+    alike = fit_strata(frame, question.legitimate)
+    fewest = max(settings.min_rows, math.ceil(settings.min_share * len(frame) - 1e-9))
+    reason = _reason(columns, outcome, fewest)
+    groups, certificate = Groups(), None
+    if reason is None:
+        language = Language.of(columns, frame, settings.random_state)
+        scan_rows = _scan_rows(frame, outcome, language, alike, question)
+        search = _Search(table, Climb(scan_rows, language, fewest), alike, _step(outcome), question, settings)
+        groups = search.groups()
+        certificate = search.certificate(groups.confirmed)
+    return WorstGroups(
+        groups=groups.confirmed,
+        unconfirmed=groups.unconfirmed,
+        certificate=certificate,
+        searched=Searched(tuple(one.searched for one in columns), (*named, *unusable), MAX_CONDITIONS),
+        outcome=question.outcome,
+        better=question.better,
+        is_rate=_step(outcome) is not None,
+        rows=rows,
+        left_out=left_out,
+        min_share=settings.min_share,
+        min_rows=settings.min_rows,
+        legitimate=question.legitimate,
+        strata=alike.strata,
+        key=question.key,
+        permutations=settings.permutations,
+        alpha=settings.alpha,
+        random_state=settings.random_state,
+        reason=reason,
+        searched_on=_drawn(len(frame), rows),
+        permuted_on=_drawn(min(PERMUTED_ROWS, len(frame)), rows),
+    )
 
 
 def _count(block: Block) -> NDArray[np.int64]:
+    """Rows with a known outcome, and without."""
     rows = len(known_rows(block)[1])
     return np.array([rows, len(block.frame) - rows])
 
 
-def _search(
-    table: Blocks, frame: pd.DataFrame, outcome: NDArray[np.float64], rows: int, left_out: int, question: Question,
-    settings: Settings,
-) -> WorstGroups:  # fmt: skip
-    """Search in the rows at hand, and measure on all."""
-    candidates = [one for one in question.columns if one not in (*question.legitimate, question.key)]
-    columns, unusable = fit_columns(frame, candidates, len(frame) / max(rows, 1))
-    alike = fit_strata(frame, question.legitimate)
-    levels = np.unique(outcome)
-    result = partial(
-        WorstGroups, outcome=question.outcome, better=question.better, is_rate=levels.size <= 2, rows=rows,
-        left_out=left_out, min_share=settings.min_share, min_rows=settings.min_rows, legitimate=question.legitimate,
-        strata=alike.strata, key=question.key, permutations=settings.permutations, alpha=settings.alpha,
-        random_state=settings.random_state, searched_on=Drawn(len(frame), rows) if len(frame) < rows else None,
-    )  # fmt: skip
-    searched = Searched(tuple(one.searched for one in columns), _left_out(question, unusable), MAX_CONDITIONS, 0)
-    mean = float(outcome.mean()) if outcome.size else None
-    fewest = max(settings.min_rows, math.ceil(settings.min_share * len(frame) - 1e-9))
-    reason = None
+def _reason(columns: Sequence[ScannedColumn], outcome: Floats, fewest: int) -> str | None:
+    """Why nothing can be searched."""
     if not columns:
-        reason = "no column is left to search"
-    elif levels.size < 2:
-        reason = "every row has the same outcome"
-    elif 2 * fewest > len(frame):
-        reason = f"a group needs {fewest:,} rows, and as many outside of it; there are {len(frame):,}"
-    if reason is not None:
-        return result(groups=(), unconfirmed=None, certificate=None, searched=searched, mean=mean, reason=reason)
-    language = Language.of(
-        columns, [np.bincount(one.codes(frame), minlength=one.cells) for one in columns], settings.random_state
-    )
-    harm = (
-        (outcome == (levels[-1] if question.better == "lower" else levels[0]))
-        if levels.size == 2
-        else outcome * question.harm_sign
-    )
-    scan_rows = ScanRows(
-        coded_rows(frame, tuple(columns), language),
-        harm.astype(np.float64),
-        dense(alike.of(frame)),
-        None,
-        levels.size == 2,
-    )
-    groups, unconfirmed = _groups(table, Climb(scan_rows, language, fewest), alike, levels, question, settings)
-    certificate = _certificate(table, Climb(scan_rows, language, fewest), alike, groups, question, settings)
-    return result(groups=groups, unconfirmed=unconfirmed, certificate=certificate, searched=searched, mean=mean)
+        return "no column is left to search"
+    if outcome.min() == outcome.max():
+        return "every row has the same outcome"
+    if 2 * fewest > outcome.size:
+        return f"a group needs {fewest:,} rows, and as many outside of it; there are {outcome.size:,}"
+    return None
 
 
-def _left_out(question: Question, unusable: Sequence[LeftOutColumn]) -> tuple[LeftOutColumn, ...]:
-    named = dict.fromkeys(question.legitimate, "people alike in it are compared")
-    if question.key is not None:
-        named[question.key] = "it says who is the same person"
-    return (*(LeftOutColumn(name, why) for name, why in named.items() if name in question.columns), *unusable)
+def _step(outcome: Floats) -> float | None:
+    """The distance of the two values of an outcome; None where there are more."""
+    low, high = float(outcome.min()), float(outcome.max())
+    return high - low if ((outcome == low) | (outcome == high)).all() else None
 
 
-def _groups(
-    table: Blocks, climb: Climb, alike: Alike, levels: NDArray[np.float64], question: Question, settings: Settings
-) -> tuple[tuple[WorstGroup, ...], WorstGroup | None]:
+def _scan_rows(frame: pd.DataFrame, outcome: Floats, language: Language, alike: Alike, question: Question) -> ScanRows:
+    is_rate = _step(outcome) is not None
+    harm = outcome * question.harm_sign
+    persons = None if question.key is None else dense(pd.factorize(frame[question.key], sort=True)[0])
+    return ScanRows(
+        cells=coded_rows(frame, language),
+        harm=(harm == harm.max()).astype(np.float64) if is_rate else harm,
+        strata=dense(alike.of(frame)),
+        persons=persons,
+        is_rate=is_rate,
+    ).in_order()
+
+
+def _drawn(rows: int, of: int) -> Drawn | None:
+    return Drawn(rows, of) if rows < of else None
+
+
+@dataclass(frozen=True)
+class Groups:
     """The confirmed groups one after the other, and the first that is not."""
-    groups: list[WorstGroup] = []
-    while len(groups) < settings.max_groups:
-        scores = scored(climb.rows)
-        found = climb.best(scores)
-        if not np.isfinite(found.score):
-            break
-        null = permuted(
-            climb, scores, found.score, settings.permutations, settings.alpha, settings.random_state + len(groups)
-        )
-        p_value = null.p_value(found.score)
-        confirmed = p_value <= settings.alpha
-        sums = measure(table, climb.language.conditions(found.state), alike)
-        limits = (
-            _limits(found, climb, sums, np.quantile(null.scores, 1 - settings.alpha)) if confirmed else (None, None)
-        )
-        group = _group(found, climb.language, sums, limits, p_value, levels, question)
-        if not confirmed:
-            return tuple(groups), group
-        groups.append(group)
-        climb = Climb(climb.rows.within(climb.rows.inside(found.state)), climb.language, climb.min_rows)
-    return tuple(groups), None
+
+    confirmed: tuple[WorstGroup, ...] = ()
+    unconfirmed: WorstGroup | None = None
 
 
-def _limits(found: Found, climb: Climb, sums: Sums, largest: float) -> tuple[float, float]:
-    difference, error = sums.difference()
-    reach = error * math.sqrt(2.0 * max(largest + climb.language.price(found.state), 1.0))
-    return difference - reach, difference + reach
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """A table, and the rows of it that are searched.
 
-
-def _group(
-    found: Found, language: Language, sums: Sums, limits: tuple[float | None, float | None], p_value: float,
-    levels: NDArray[np.float64], question: Question,
-) -> WorstGroup:  # fmt: skip
-    outside, inside = sums.means
-    difference, _ = sums.difference()
-    harmed = None
-    if levels.size == 2:
-        harmed = float(sums.rows * difference * question.harm_sign / (levels[1] - levels[0]))
-    return WorstGroup(
-        conditions=language.conditions(found.state),
-        rows=sums.rows,
-        share=sums.rows / sums.all_rows,
-        mean_inside=inside,
-        mean_outside=outside,
-        difference=difference,
-        low=limits[0],
-        high=limits[1],
-        p_value=p_value,
-        score=found.score,
-        people_harmed=harmed,
-    )
-
-
-def _certificate(
-    table: Blocks, climb: Climb, alike: Alike, groups: Sequence[WorstGroup], question: Question, settings: Settings
-) -> Certificate | None:
-    """The largest difference that is not ruled out, of any group of the language.
-
-    The worst of all groups is one of them, whichever: its own upper bound holds with the confidence stated, and the
-    largest of all upper bounds is no lower. So there is nothing to correct for.
+    Attributes
+    ----------
+    table : Blocks
+    climb : Climb
+    alike : Alike
+    step : float or None
+        The distance of the two values of the outcome; None where there are more.
+    question : Question
+    settings : Settings
     """
-    found = climb.best_bound()
-    if not np.isfinite(found.score):
-        return None
-    conditions = climb.language.conditions(found.state)
-    sums = measure(table, conditions, alike)
-    difference, error = sums.difference()
-    sign = question.harm_sign
-    at_least = [
-        sign * (one.low if sign > 0 else one.high) for one in groups if one.low is not None and one.high is not None
-    ]
-    return Certificate(
-        largest_difference=max(sign * difference + 1.6448536269514722 * error, found.score, 0.0),
-        min_share=settings.min_share,
-        confidence=0.95,
-        rows=sums.all_rows,
-        words=" and ".join(one.words for one in conditions),
-        confirmed_difference=max([0.0, *at_least]),
-        found_difference=max([0.0, *(sign * one.difference for one in groups)]),
-    )
+
+    table: Blocks
+    climb: Climb
+    alike: Alike
+    step: float | None
+    question: Question
+    settings: Settings
+
+    def groups(self) -> Groups:
+        """Search, and search again with what was confirmed taken out, until nothing more is confirmed."""
+        groups: list[WorstGroup] = []
+        climb = self.climb
+        while len(groups) < self.settings.max_groups:
+            scores = scored(climb.rows)
+            found = climb.best(scores)
+            if not np.isfinite(found.score):
+                break
+            permuted = climb.drawn(PERMUTED_ROWS, self.settings.random_state)
+            by_chance = scores_by_chance(
+                permuted, scored(permuted.rows), found.score, self.settings.permutations, self.settings.alpha,
+                self.settings.random_state + len(groups),
+            )  # fmt: skip
+            p = p_value(found.score, by_chance)
+            if p > self.settings.alpha:
+                return Groups(tuple(groups), self._named(found, p, None))
+            groups.append(self._named(found, p, float(np.quantile(by_chance, 1.0 - self.settings.alpha))))
+            climb = replace(climb, rows=climb.rows.within(climb.rows.inside(found.state)))
+        return Groups(tuple(groups))
+
+    def _named(self, found: Found, p: float, by_chance: float | None) -> WorstGroup:
+        """A group as it is on all rows."""
+        of_group = self._measured(found)
+        low = high = None
+        if by_chance is not None:
+            low, high = self._limits(of_group, by_chance + self.climb.language.price(found.state))
+        harm = of_group.difference * self.question.harm_sign
+        return WorstGroup(
+            conditions=self.climb.language.conditions(found.state),
+            rows=of_group.rows,
+            share=of_group.rows / of_group.all_rows,
+            mean_inside=of_group.mean_inside,
+            mean_outside=of_group.mean_outside,
+            difference=of_group.difference,
+            low=low,
+            high=high,
+            p_value=p,
+            score=found.score,
+            people_harmed=None if self.step is None else of_group.rows * harm / self.step,
+        )
+
+    def _measured(self, found: Found) -> Measured:
+        of_group = measure(self.table, self.climb.language.conditions(found.state), self.alike)
+        effect = design_effect(self.climb.rows, self.climb.rows.inside(found.state))
+        return replace(of_group, error=of_group.error * math.sqrt(effect))
+
+    def _limits(self, of_group: Measured, largest: float) -> tuple[float, float]:
+        """Interval of a confirmed group's true difference.
+
+        Parameters
+        ----------
+        of_group : Measured
+        largest : float
+            No log likelihood ratio of a group of the same price is larger by chance.
+        """
+        reach = of_group.error * math.sqrt(2.0 * max(largest, 2.0))
+        return of_group.difference - reach, of_group.difference + reach
+
+    def certificate(self, groups: Sequence[WorstGroup]) -> Certificate | None:
+        """The largest difference that is not ruled out, of any group of the language.
+
+        The worst of all groups is one of them, whichever: its own upper bound holds with the confidence stated, and
+        the largest of all upper bounds is no lower. So there is nothing to correct for.
+        """
+        found = self.climb.best_bound()
+        if not np.isfinite(found.score):
+            return None
+        of_group, sign = self._measured(found), self.question.harm_sign
+        bound = sign * of_group.difference + 1.6448536269514722 * of_group.error
+        return Certificate(
+            largest_difference=max(bound, found.score * (self.step or 1.0), 0.0),
+            min_share=self.settings.min_share,
+            confidence=0.95,
+            rows=of_group.all_rows,
+            words=words.all_of([one.words for one in self.climb.language.conditions(found.state)]),
+            confirmed_difference=max([0.0, *(_at_least(one, sign) for one in groups)]),
+            found_difference=max([0.0, *(sign * one.difference for one in groups)]),
+        )
+
+
+def _at_least(group: WorstGroup, sign: float) -> float:
+    """How much worse a confirmed group fares at least."""
+    bound: Any = group.low if sign > 0 else group.high
+    return sign * float(bound)
