@@ -12,12 +12,13 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from bdt_core import words
 from bdt_core.clustering.clusters import Clusters
 from bdt_core.fairness.coding import Level, code_column
 from bdt_core.inference import Comparison, adjust_p_values, compare_samples, interval_at_once
 from bdt_core.local_bias.results import LocalBias, LocalCluster
 from bdt_core.ranking.finding import Finding, Members
-from bdt_core.scan.conditions import GroupCondition, group_words
+from bdt_core.scan.conditions import GroupCondition
 from bdt_core.scan.results import WorstGroups
 from bdt_core.significance.clusters import ClusterSignificance
 from bdt_core.slices.columns import Condition
@@ -119,7 +120,8 @@ def from_declared_groups(table: AuditTable, spec: AuditSpec, measured: str) -> I
         if interval is None or comparison.difference is None or np.isnan(p_value):
             continue
         finding = _finding(
-            group_words(conditions), "groups", measured, _means(comparison), (comparison.difference, *interval),
+            words.all_of([one.words for one in conditions]), "groups", measured, _means(comparison),
+            (comparison.difference, *interval),
             float(p_value), better=spec.bias_variable.better, conditions=conditions,
         )  # fmt: skip
         yield Candidate(finding, _quantile(settings.alpha / len(groups)), on_test_rows=False)

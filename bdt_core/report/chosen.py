@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from bdt_core import metrics, words
-from bdt_core.report import figures, groups, local_bias, mitigation, slices, tree, wording, worst_groups
+from bdt_core.report import figures, findings, groups, local_bias, mitigation, slices, tree, wording, worst_groups
 
 FILTERS: Mapping[str, Callable[..., Any]] = {
     **{
@@ -55,6 +55,7 @@ GLOBALS: Mapping[str, Any] = {
     "difference": words.difference,
     "words": words,
     "figures_of_depth": figures.figures_of_depth,
+    "of_findings": findings,
     "of_groups": groups,
     "of_local_bias": local_bias,
     "of_mitigation": mitigation,

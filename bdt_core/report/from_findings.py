@@ -19,6 +19,7 @@ from bdt_core.inference import CategoricalComparison
 from bdt_core.metrics import RATES
 from bdt_core.mitigation import recommend
 from bdt_core.report import document as parts
+from bdt_core.report.findings import finding_sentence, headline
 from bdt_core.significance.clusters import ClusterSignificance, ComparedCluster
 from bdt_core.significance.features import ColumnDifference, FeatureDifferences
 from bdt_core.slices.results import Slices
@@ -69,7 +70,7 @@ def build_document(
         bias_variable=_bias_variable(clusters, significance),
         split=_split(test, clusters, significance, spec),
         verdict=parts.Judgement(verdict=judged.verdict, blocks=judged.blocks, sentence=judged.sentence),
-        summary=_summary(significance, differences),
+        summary=_summary(findings),
         gate=judged.limits,
         search=parts.Search(
             method=clusters.method,
@@ -83,6 +84,7 @@ def build_document(
         differences=_differences(significance, differences),
         proxies=tuple(proxy for one in differences.columns if one.role == "protected" for proxy in _proxies(one)),
         groups=None if metrics is None else _groups(metrics, scores),
+        findings=findings.ranked,
         worst_groups=findings.worst_groups,
         slices=None if findings.slices is None else _listed(findings.slices),
         local_bias=findings.local_bias,
@@ -288,27 +290,42 @@ def _proxies(one: ColumnDifference) -> Iterator[parts.Proxy]:
             )
 
 
-def _summary(significance: ClusterSignificance, differences: FeatureDifferences) -> parts.Summary:
+def _summary(findings: AuditFindings) -> parts.Summary:
+    significance, ranked, groups = findings.significance, findings.ranked, findings.worst_groups
+    unit, short = significance.unit, wording(significance.spec.bias_variable).short
+    cluster, apart = _cluster_in_words(significance, findings.differences)
+    return parts.Summary(
+        headline=headline(ranked, groups.certificate if groups else None, unit, short),
+        findings=tuple(finding_sentence(one, ranked, unit, short) for one in ranked.findings) if ranked else (),
+        cluster=cluster,
+        what_sets_apart=apart,
+    )
+
+
+def _cluster_in_words(
+    significance: ClusterSignificance, differences: FeatureDifferences
+) -> tuple[str, tuple[str, ...]]:
+    """The most deviating cluster, and what sets it apart."""
     primary = significance.primary
     if primary is None:
-        return parts.Summary(headline=f"No cluster deviates: {NO_CLUSTERS}.", what_sets_apart=())
+        return f"No cluster deviates: {NO_CLUSTERS}.", ()
     unit = significance.unit
     told = wording(significance.spec.bias_variable)
     who = f'Cluster 0, best described by "{primary.found.rule}"'
     comparison = primary.comparison
     if comparison.status != "tested":
-        headline = f"{who} ({primary.test_rows:,} test rows): not testable, {comparison.reason}"
-        return parts.Summary(headline=headline, what_sets_apart=())
+        told_cluster = f"{who} ({primary.test_rows:,} test rows): not testable, {comparison.reason}"
+        return told_cluster, ()
     size = words.difference(
         comparison.difference, comparison.low, comparison.high, confidence=comparison.confidence, unit=unit
     )
-    headline = (
+    told_cluster = (
         f"{who} ({primary.test_rows:,} test rows): {told.short} {words.value(comparison.mean_a, unit)} against "
         f"{words.value(comparison.mean_b, unit)} for everybody else, difference {size}, "
         f"{words.p_value(comparison.p_value)}."
     )
     apart = [line for one in differences.columns if (line := _what_differs(one)) is not None]
-    return parts.Summary(headline=headline, what_sets_apart=tuple(apart[:_SET_APART]))
+    return told_cluster, tuple(apart[:_SET_APART])
 
 
 def _what_differs(one: ColumnDifference) -> str | None:

@@ -25,6 +25,7 @@ _STABILITY = {
     "exactly is in the cluster should not be interpreted",
 }
 SECTIONS = (
+    "findings",
     "worst_groups",
     "clusters",
     "gate",
@@ -72,6 +73,8 @@ def page_of(document: Document) -> Page:
         verdict_meaning=_meaning(document),
         warnings=(*document.warnings, *_in_sample(document)),
         headline=document.summary.headline,
+        findings=document.summary.findings[1:],
+        cluster=document.summary.cluster,
         key_numbers=_key_numbers(document),
         how_sure=tuple(_how_sure(document)),
         apart=tuple(document.summary.what_sets_apart),
