@@ -8,7 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from bdt_core.inference import adjust_p_values, area_under_curve, compare_counts, difference_limits
+from bdt_core.inference import (
+    adjust_p_values,
+    area_under_curve,
+    compare_counts,
+    difference_limits,
+    minimum_detectable_difference,
+)
+from bdt_core.inference.comparison import PersonsCompared
+from bdt_core.inference.persons import Persons, PersonSums, compare_persons, person_sums, spread_of
 from bdt_core.local_bias.metrics import GroupMetrics, Integers, gaps
 from bdt_core.local_bias.results import GroupValue, HeldOutGap, LocalCluster, or_none
 from bdt_core.local_bias.rows import Sides
@@ -30,11 +38,14 @@ def judged_clusters(sides: Sides, train_labels: Integers, test_labels: Integers,
     test_gap = gaps(test.value, test.counted, settings.min_test_rows)
     tests = [_held_out(sides, train, test, test_labels, label) for label in range(k)]
     adjusted = adjust_p_values([one.p_value for one in tests], "bh")
+    made = sum(one.p_value is not None for one in tests)
     clusters = []
     for label, (one, p) in enumerate(zip(tests, adjusted, strict=True)):
         if one.p_value is not None and one.gap is not None:
             significant = bool(p <= settings.alpha)
             one = replace(one, p_adjusted=float(p), significant=significant, confirmed=significant and one.gap > 0.0)
+            if settings.metric != "auc":
+                one = replace(one, minimum_detectable_gap=_detectable(sides, test, label, one, settings.alpha / made))
         clusters.append(
             LocalCluster(
                 label=label,
@@ -65,7 +76,11 @@ def _values(sides: Sides, table: GroupMetrics, label: int) -> tuple[GroupValue, 
 
 
 def _held_out(sides: Sides, train: GroupMetrics, test: GroupMetrics, test_labels: Integers, label: int) -> HeldOutGap:
-    """Test, on test rows, the two groups that are furthest apart among the train rows of a cluster."""
+    """Test, on test rows, the two groups that are furthest apart among the train rows of a cluster.
+
+    Where there are two with enough test rows, they are chosen among those: how many rows a metric rests on says nothing
+    about the metric, so that the test stays valid.
+    """
     settings = sides.settings
     counts = np.flatnonzero(train.counted[label] >= settings.min_group_size)
     if len(counts) < 2:
@@ -73,6 +88,8 @@ def _held_out(sides: Sides, train: GroupMetrics, test: GroupMetrics, test_labels
             "not_testable",
             f"fewer than two groups with {settings.min_group_size} train rows that the metric can be computed from",
         )
+    testable = counts[test.counted[label, counts] >= settings.min_test_rows]
+    counts = testable if len(testable) >= 2 else counts
     values = train.value[label, counts]
     higher, lower = int(counts[values.argmax()]), int(counts[::-1][values[::-1].argmin()])
     result = HeldOutGap(
@@ -80,6 +97,7 @@ def _held_out(sides: Sides, train: GroupMetrics, test: GroupMetrics, test_labels
         None,
         higher=sides.groups[higher],
         lower=sides.groups[lower],
+        train_gap=float(train.value[label, higher] - train.value[label, lower]),
         counted_higher=int(test.counted[label, higher]),
         counted_lower=int(test.counted[label, lower]),
     )
@@ -101,6 +119,10 @@ def _held_out(sides: Sides, train: GroupMetrics, test: GroupMetrics, test_labels
         alpha=settings.alpha,
         min_rows=settings.min_test_rows,
     )
+    sums = _of_persons(sides, test_labels == label, higher, lower)
+    if sums is not None:
+        comparison = compare_persons(comparison, *sums, min_rows=settings.min_test_rows)
+        result = replace(result, status=comparison.status, reason=comparison.reason, persons=comparison.persons)
     return replace(
         result,
         test=comparison.test,
@@ -108,8 +130,36 @@ def _held_out(sides: Sides, train: GroupMetrics, test: GroupMetrics, test_labels
         low=comparison.low,
         high=comparison.high,
         p_value=comparison.p_value,
-        minimum_detectable_gap=comparison.minimum_detectable_difference,
     )
+
+
+def _detectable(sides: Sides, test: GroupMetrics, label: int, one: HeldOutGap, alpha: float) -> float:
+    """The gap that would have been found with 80 % power, if it were the only one in as many tests as were made."""
+    codes = [sides.groups.index(str(name)) for name in (one.higher, one.lower)]
+    events = int(test.counts[label, codes, 1].sum())
+    return minimum_detectable_difference(
+        one.counted_higher,
+        one.counted_lower,
+        base_rate=events / (one.counted_higher + one.counted_lower),
+        alpha=alpha,
+    )
+
+
+def _of_persons(
+    sides: Sides, inside: NDArray[np.bool_], higher: int, lower: int
+) -> tuple[PersonSums, PersonSums] | None:
+    """What persons of both groups have in the cluster; None where each row is a person."""
+    hashes, outcome = sides.test.rows.persons, sides.test.rows.outcome.value
+    if hashes is None:
+        return None
+    persons = Persons.of(hashes)
+    who = persons.numbers(hashes)
+
+    def of_group(code: int) -> PersonSums:
+        rows = inside & (sides.test.group == code) & (outcome >= 0)
+        return person_sums(outcome[rows].astype(np.float64), who[rows], persons.size)
+
+    return of_group(higher), of_group(lower)
 
 
 def _compare_areas(sides: Sides, result: HeldOutGap, inside: NDArray[np.bool_], higher: int, lower: int) -> HeldOutGap:
@@ -128,5 +178,16 @@ def _compare_areas(sides: Sides, result: HeldOutGap, inside: NDArray[np.bool_], 
     # The interval of two independent estimates, and the errors that the intervals' lengths stand for.
     low, high = map(float, difference_limits(a, low_a, high_a, b, low_b, high_b))
     error = float(np.hypot(high_a - low_a, high_b - low_b)) / (2.0 * float(special.ndtri(1.0 - 0.5 * alpha)))
+    sums = _of_persons(sides, inside, higher, lower)
+    if sums is not None:  # as if all rows of a person were alike, so that intervals err on the wide side
+        spread = spread_of(*sums)
+        persons = PersonsCompared(spread.persons_a, spread.persons_b, max(spread.alike, 1.0), spread.df)
+        stretch = persons.shrink(alpha) ** 0.5
+        low, high, error = gap - stretch * (gap - low), gap + stretch * (high - gap), stretch * error
+        result = replace(result, persons=persons)
+        fewest = sides.settings.min_test_rows
+        if min(persons.a, persons.b) < fewest:
+            few = f"{persons.a} persons against {persons.b}: each group needs at least {fewest} persons"
+            return replace(result, status="not_testable", reason=few)
     p_value = float(2.0 * special.ndtr(-abs(gap) / error))
     return replace(result, test="DeLong", gap=gap, low=max(low, -1.0), high=min(high, 1.0), p_value=p_value)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from bdt_core.inference.comparison import PersonsCompared
 from bdt_core.local_bias.metrics import Integers
 from bdt_core.local_bias.partition import Partition
 from bdt_core.local_bias.rows import encoded
@@ -53,7 +54,10 @@ class HeldOutGap:
     test : str or None
         "exact mid-p" or "DeLong".
     higher, lower : str or None
-        The groups with the highest and lowest metric in this cluster of *train* rows, whichever way it is now.
+        The groups with the highest and lowest metric in this cluster of *train* rows, whichever way it is now; of
+        those with enough test rows, where there are two.
+    train_gap : float or None
+        Metric of `higher` minus that of `lower` among the train rows.
     counted_higher, counted_lower : int
         Test rows that their metrics rest on.
     gap, low, high : float or None
@@ -69,6 +73,9 @@ class HeldOutGap:
         Significant, and the same group is ahead as among the train rows.
     minimum_detectable_gap : float or None
         At 80 % power, uncorrected; None for "auc".
+    persons : PersonsCompared or None
+        Whose rows `counted_higher` and `counted_lower` are, where persons may have several; test and interval then
+        count these.
     """
 
     status: Literal["tested", "not_testable"]
@@ -76,6 +83,7 @@ class HeldOutGap:
     test: str | None = None
     higher: str | None = None
     lower: str | None = None
+    train_gap: float | None = None
     counted_higher: int = 0
     counted_lower: int = 0
     gap: float | None = None
@@ -86,6 +94,7 @@ class HeldOutGap:
     significant: bool | None = None
     confirmed: bool = False
     minimum_detectable_gap: float | None = None
+    persons: PersonsCompared | None = None
 
 
 @dataclass(frozen=True)

@@ -29,17 +29,23 @@ class LocalRows:
         Rows without a group are left out, and counted.
     correct, y_true, y_pred, y_score : arrays of shape (n,), optional
         As `LOGAN.fit` takes them; rows without a value are left out, and counted.
+    persons : uint64 array of shape (n,), optional
+        Whom rows belong to, where persons may have several: gaps are then tested by persons.
     texts : sequence of str, optional
         What the rows say: clusters are then described by their words.
+    features : DataFrame of shape (n, q), optional
+        Columns by which clusters are described; by default X, where it is a table.
     """
 
     X: Any
     group: Any
     correct: Any = None
+    persons: Any = None
     y_true: Any = None
     y_pred: Any = None
     y_score: Any = None
     texts: Sequence[str] | None = None
+    features: pd.DataFrame | None = None
 
 
 @dataclass(frozen=True)
@@ -56,10 +62,14 @@ class UsedRows:
     outcome : Outcome
         What the metric counts of them.
     texts : list of str or None
+    features : DataFrame or None
+        By which clusters are described.
     positions : int64 ndarray of shape (n,)
         Of these rows among those given.
     left_out : dict of str to int
         Reason: rows.
+    persons : ndarray of uint64 or None
+        Whom they belong to, where persons may have several.
     """
 
     name: str
@@ -68,8 +78,10 @@ class UsedRows:
     outcomes: dict[str, Any]
     outcome: Outcome
     texts: list[str] | None
+    features: pd.DataFrame | None
     positions: Integers
     left_out: dict[str, int]
+    persons: NDArray[np.uint64] | None = None
 
     @property
     def rows(self) -> int:
@@ -85,8 +97,10 @@ class UsedRows:
             outcomes={name: values[kept] for name, values in self.outcomes.items()},
             outcome=self.outcome[kept],
             texts=None if self.texts is None else [self.texts[i] for i in np.flatnonzero(kept).tolist()],
+            features=None if self.features is None else self.features[kept],
             positions=self.positions[kept],
             left_out=self.left_out | {reason: int((~kept).sum())},
+            persons=None if self.persons is None else self.persons[kept],
         )
 
     def check_not_empty(self) -> None:
@@ -156,6 +170,8 @@ def read_sides(train: LocalRows, test: LocalRows, settings: LocalBiasSettings) -
         Arrays of different lengths, a part without rows, or train rows of one group only.
     """
     train_rows, test_rows = _read(train, settings, "train"), _read(test, settings, "test")
+    if test.persons is not None:
+        test_rows = replace(test_rows, persons=np.asarray(test.persons)[test_rows.positions])
     groups, train_codes = group_codes(train_rows.group, train_rows.rows)
     position = {name: code for code, name in enumerate(groups)}
     test_codes = np.array([position.get(level_name(one), -1) for one in test_rows.group], dtype=np.int64)
@@ -183,6 +199,9 @@ def _read(part: LocalRows, settings: LocalBiasSettings, name: str) -> UsedRows:
             )
     if part.texts is not None and len(part.texts) != rows:
         raise DataError(f"In the {name} part X has {rows:,} rows and there are {len(part.texts):,} texts.")
+    features = X if part.features is None and isinstance(X, pd.DataFrame) else part.features
+    if features is not None and len(features) != rows:
+        raise DataError(f"In the {name} part X has {rows:,} rows and features has {len(features):,}.")
     kept = np.ones(rows, dtype=bool)
     left_out = {}
     for key, values in columns.items():
@@ -195,7 +214,8 @@ def _read(part: LocalRows, settings: LocalBiasSettings, name: str) -> UsedRows:
     outcomes = {key: values[kept] for key, values in columns.items()}
     texts = None if part.texts is None else [part.texts[i] for i in positions.tolist()]
     outcome = outcome_of(settings.metric, len(positions), **outcomes)
-    used = UsedRows(name, X[kept], group, outcomes, outcome, texts, positions, left_out)
+    described = None if features is None else features[kept]
+    used = UsedRows(name, X[kept], group, outcomes, outcome, texts, described, positions, left_out)
     used.check_not_empty()
     return used
 

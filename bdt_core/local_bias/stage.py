@@ -28,7 +28,7 @@ from bdt_core.local_bias.rows import LocalRows, Sides, matrices, read_sides
 from bdt_core.local_bias.settings import LocalBiasSettings, check_settings
 from bdt_core.local_bias.topics import ClusterTopic, feature_differences, nearest_rows, top_words
 from bdt_core.spec import LocalBias as Wanted
-from bdt_core.table.audit_table import ROW, AuditTable
+from bdt_core.table.audit_table import KEY, ROW, AuditTable
 from bdt_core.table.rows import Rows
 from bdt_core.table.summaries import rows_at_hand
 
@@ -79,6 +79,7 @@ def find_local_bias(train: LocalRows, test: LocalRows, settings: LocalBiasSettin
         metric=settings.metric,
         min_group_size=settings.min_group_size,
         min_clusters=settings.min_clusters,
+        max_off_centre=settings.max_off_centre,
         n_init=settings.n_init,
         random_state=settings.random_state,
     ).fit(train_X, group=sides.train.rows.group, **sides.train.rows.outcomes)
@@ -134,6 +135,8 @@ def find_audited_local_bias(train: Rows, test: Rows, wanted: Wanted) -> LocalBia
     settings = LocalBiasSettings(
         group=wanted.group,
         embeddings=tuple(wanted.embeddings) if isinstance(wanted.embeddings, list) else wanted.embeddings,
+        texts=wanted.texts,
+        describe_by=None if wanted.describe_by is None else tuple(wanted.describe_by),
         n_clusters=wanted.n_clusters,
         weight=wanted.weight,
         metric=wanted.metric,
@@ -143,7 +146,10 @@ def find_audited_local_bias(train: Rows, test: Rows, wanted: Wanted) -> LocalBia
         min_test_rows=train.spec.significance.min_rows,  # what is not tested is not printed either
         random_state=train.spec.split.random_state,
     )
-    train_rows, test_rows = (_rows(rows_at_hand(one), wanted, embeddings) for one in (train, test))
+    on_train, on_test = rows_at_hand(train), rows_at_hand(test)
+    train_rows, test_rows = (_rows(one, wanted, embeddings) for one in (on_train, on_test))
+    if train.spec.split.key is not None:
+        test_rows = replace(test_rows, persons=on_test.frame[KEY].to_numpy())
     if not (train_rows.y_true == 1.0).any():
         raise DataError(
             f'No train row has a favourable label in column "{train.spec.group_columns()[0]}". Say which value is '
@@ -155,17 +161,38 @@ def find_audited_local_bias(train: Rows, test: Rows, wanted: Wanted) -> LocalBia
 def _rows(part: AuditTable, wanted: Wanted, embeddings: Any) -> LocalRows:
     frame = part.frame
     label, prediction = part.spec.group_columns()
-    assert label is not None  # the specification refuses local bias without them
-    assert prediction is not None
-    true, predicted = (
-        _favourable(frame[name], positive)
-        for name, positive in zip((label, prediction), favourable_values(part.spec), strict=True)
-    )
+    positive, positive_prediction = favourable_values(part.spec)
+    assert label is not None  # the specification refuses local bias without it
+    outcomes = {"y_true": _favourable(frame[label], positive)}
+    if wanted.metric == "auc":
+        outcomes["y_score"] = _score(frame, part.spec.groups.score)
+    else:
+        assert prediction is not None
+        outcomes["y_pred"] = _favourable(frame[prediction], positive_prediction)
+    describe_by = wanted.describe_by
     if embeddings is not None:
         X = embeddings[frame[ROW].to_numpy(dtype=np.int64)]
+        describe_by = describe_by or part.names("feature")
     else:
         X = frame[wanted.embeddings if isinstance(wanted.embeddings, list) else part.names("feature")]
-    return LocalRows(X, frame[wanted.group].to_numpy(), y_true=true, y_pred=predicted)
+    texts = None
+    if wanted.texts is not None:
+        said = frame[wanted.texts]
+        texts = said.astype(object).where(said.notna(), "").astype(str).tolist()
+    features = None if describe_by is None else frame[describe_by]
+    return LocalRows(X, frame[wanted.group].to_numpy(), **outcomes, texts=texts, features=features)
+
+
+def _score(frame: pd.DataFrame, name: str | None) -> NDArray[np.float64]:
+    """The column with the score, NaN where it is missing."""
+    assert name is not None  # the specification refuses areas under the curve without it
+    if not pd.api.types.is_numeric_dtype(frame[name].dtype):
+        raise DataError(
+            f'Column "{name}", which "groups.score" names, does not hold numbers: "local_bias.metric: auc" ranks '
+            "people by it. Name the column with the score, or another metric."
+        )
+    scores: NDArray[np.float64] = frame[name].to_numpy(dtype=np.float64, na_value=np.nan)
+    return scores
 
 
 def _favourable(column: Any, positive: Any) -> Any:
@@ -230,9 +257,9 @@ def _described(
         names = [word for name in sides.groups for word in name.lower().split()]
         found = top_words(train.texts, train_labels, exclude=names)
         words = [*found, *words[len(found) :]]
-    if isinstance(test.X, pd.DataFrame):
-        features = feature_differences(test.X, test_labels, k, alpha=sides.settings.alpha)
-    else:
+    if test.features is not None:
+        features = feature_differences(test.features, test_labels, k, alpha=sides.settings.alpha)
+    if not isinstance(train.X, pd.DataFrame):
         nearest = [tuple(int(train.positions[i]) for i in rows) for rows in nearest_rows(train_X, train_labels)]
     return tuple(
         replace(one, about=ClusterTopic(tuple(words[i]), tuple(nearest[i]), tuple(features[i])))
@@ -251,6 +278,11 @@ def _notes(model: LOGAN, logan: LocalClustering, sides: Sides) -> tuple[str, ...
     if few:
         notes.append(
             f"Groups with fewer than {settings.min_group_size} train rows count in no cluster: {', '.join(few)}."
+        )
+    if sides.test.rows.persons is not None:
+        notes.append(
+            "The gaps on test rows are tested by persons, who may have several rows; what chance alone would give, and "
+            "the columns that describe a cluster, count rows."
         )
     if not logan.train.clusters:
         notes.append(

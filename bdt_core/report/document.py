@@ -27,6 +27,7 @@ from bdt_core.mitigation import Mitigation, Recommendation
 from bdt_core.ranking import Findings
 from bdt_core.result import SCHEMA_VERSION
 from bdt_core.scan.results import WorstGroups
+from bdt_core.significance.clusters import WithoutOthers
 from bdt_core.significance.repeats import PermutedProcedure, RepeatedSplits
 from bdt_core.slices.results import Slices
 from bdt_core.spec.audit_spec import Better
@@ -81,6 +82,8 @@ class Split(Part):
 
     train_rows: int
     test_rows: int
+    train_persons: int | None = None
+    test_persons: int | None = None
     test_size: float
     method: Literal["stratified", "hash"] = "stratified"
     stratified: bool
@@ -155,6 +158,10 @@ class Cluster(Part):
     p_adjusted: Real
     significant: bool | None
     worse: bool | None
+    smallest_visible: Real = None
+    without: WithoutOthers | None = None
+    corrected_low: Real = None
+    corrected_high: Real = None
 
 
 class Node(Part):
@@ -205,6 +212,8 @@ class Level(Part):
     comparison: Comparison
     p_adjusted: Real
     significant: bool | None
+    corrected_low: Real = None
+    corrected_high: Real = None
 
 
 class LevelsTest(Part):
@@ -228,6 +237,7 @@ class _Feature(Part):
     effect_name: str | None
     p_adjusted: Real
     significant: bool | None
+    declared: bool = False
 
 
 class NumericFeature(_Feature):
@@ -237,6 +247,8 @@ class NumericFeature(_Feature):
     mean_cluster: Real
     mean_rest: Real
     comparison: Comparison
+    corrected_low: Real = None
+    corrected_high: Real = None
 
 
 class CategoricalFeature(_Feature):
@@ -270,6 +282,7 @@ class Differences(Part):
     tests: int
     bias_difference_significant: bool | None
     features: tuple[Annotated[Feature, Field(discriminator="kind")], ...]
+    tests_declared: int = 0
 
 
 class Proxy(Part):
@@ -306,6 +319,7 @@ class Group(Part):
     group: str
     values: tuple[Value, ...]
     rows: int
+    persons: int | None = None
     rates: dict[str, Rate] | None
 
 
@@ -430,7 +444,7 @@ class Document(Part):
         if self.drawn is None:
             left_out["drawn"] = True
         data: dict[str, Any] = json.loads(self.model_dump_json(exclude=left_out))
-        return data
+        return data if self.split.test_persons is not None else _without_persons(data)
 
 
 class Printed(Document):
@@ -448,6 +462,16 @@ class Printed(Document):
 
 _STAGES_OWN = {"slices": ("cut_on", "permuted_on"), "local_bias": ("model_state",)}
 """What stages hand to one another and no reader needs: rows drawn stand in a part of their own."""
+
+
+_OF_PERSONS = ("persons", "train_persons", "test_persons")
+
+
+def _without_persons(part: Any) -> Any:
+    """A document without the members that only persons with several rows have."""
+    if isinstance(part, dict):
+        return {name: _without_persons(one) for name, one in part.items() if one is not None or name not in _OF_PERSONS}
+    return [_without_persons(one) for one in part] if isinstance(part, list) else part
 
 
 class _Schema(GenerateJsonSchema):

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from bdt_core import words
 from bdt_core.clustering.clusters import Clusters
+from bdt_core.clustering.stability import UNSTABLE
 from bdt_core.clustering.tree import ClusterTree
 from bdt_core.fairness.declared_groups import FacetMetrics, GroupMetrics, GroupScores
 from bdt_core.fairness.metric_results import BiasMetrics, Metric, group_name
@@ -20,10 +21,11 @@ from bdt_core.metrics import RATES
 from bdt_core.mitigation import recommend
 from bdt_core.report import document as parts
 from bdt_core.report.findings import finding_sentence, headline
+from bdt_core.report.wording import of_persons, who_is_in
 from bdt_core.significance.clusters import ClusterSignificance, ComparedCluster
 from bdt_core.significance.features import ColumnDifference, FeatureDifferences
 from bdt_core.slices.results import Slices
-from bdt_core.spec import AnyLimit, AuditSpec
+from bdt_core.spec import AnyLimit, AuditSpec, printed_specification
 from bdt_core.table.bias_variable import wording
 from bdt_core.table.rows import Rows
 from bdt_core.table.split import is_by_hash
@@ -31,7 +33,7 @@ from bdt_core.table.summaries import Drawn
 from bdt_core.verdict import NO_CLUSTERS, judge_gate
 
 SLICES_LISTED = 50
-NOT_SHOWN = "fewer than {} rows: not printed"
+NOT_SHOWN = "fewer than {} {}: not printed"
 _PACKAGES = ("numpy", "pandas", "scipy", "scikit-learn", "numba", "kmodes")
 _SET_APART = 5
 
@@ -70,7 +72,7 @@ def build_document(
         bias_variable=_bias_variable(clusters, significance),
         split=_split(test, clusters, significance, spec),
         verdict=parts.Judgement(verdict=judged.verdict, blocks=judged.blocks, sentence=judged.sentence),
-        summary=_summary(findings),
+        summary=_summary(clusters, findings),
         gate=judged.limits,
         search=parts.Search(
             method=clusters.method,
@@ -101,15 +103,6 @@ def _software() -> dict[str, str]:
     return versions | {name: metadata.version(name) for name in _PACKAGES}
 
 
-def printed_specification(spec: AuditSpec) -> dict[str, Any]:
-    """The specification without what says where and in how much memory to work."""
-    plain = spec.to_dict()
-    plain.pop("engine")
-    for key in ("memory", "memory_limit"):
-        plain["clustering"].pop(key)
-    return plain
-
-
 def _data(test: Rows) -> parts.Data:
     return parts.Data(
         source=test.spec.source.described,
@@ -138,6 +131,8 @@ def _split(test: Rows, clusters: Clusters, significance: ClusterSignificance, sp
     return parts.Split(
         train_rows=clusters.train_rows,
         test_rows=significance.test_rows,
+        train_persons=clusters.train_persons,
+        test_persons=significance.persons,
         test_size=spec.split.test_size,
         method="hash" if by_hash else "stratified",
         stratified=spec.split.stratify and not by_hash,
@@ -160,7 +155,7 @@ def _cluster(one: ComparedCluster, clusters: Clusters) -> parts.Cluster:
         train_gap=one.found.gap,
         test_rows=one.test_rows,
         test_mean=one.comparison.mean_a,
-        description=str(one.found.rule),
+        description=_who(one),
         rule=parts.ClusterRule(text=str(one.found.rule), precision=one.rule_precision, recall=one.rule_recall),
         stability=None if stability is None else parts.FoundAgain(jaccard=stability.jaccard, word=stability.word),
         path=one.found.path,
@@ -169,7 +164,19 @@ def _cluster(one: ComparedCluster, clusters: Clusters) -> parts.Cluster:
         p_adjusted=one.p_adjusted,
         significant=one.significant,
         worse=one.worse,
+        smallest_visible=one.smallest_visible,
+        without=one.without,
+        corrected_low=_end(one.corrected, 0),
+        corrected_high=_end(one.corrected, 1),
     )
+
+
+def _who(one: ComparedCluster) -> str:
+    return who_is_in(str(one.found.rule), one.rule_precision, one.rule_recall, one.found.path)
+
+
+def _end(interval: tuple[float, float] | None, side: Literal[0, 1]) -> float | None:
+    return None if interval is None else interval[side]
 
 
 def _nodes(tree: ClusterTree) -> tuple[parts.Node, ...]:
@@ -211,29 +218,33 @@ def _shrinkage(primary: ComparedCluster, significance: ClusterSignificance) -> p
 
 
 def _differences(significance: ClusterSignificance, differences: FeatureDifferences) -> parts.Differences:
-    primary = significance.primary
     return parts.Differences(
         cluster=differences.cluster,
         rows_cluster=differences.rows_cluster,
         rows_rest=differences.rows_rest,
         correction=differences.spec.significance.correction,
         tests=differences.tests,
-        bias_difference_significant=_is_significant(primary, significance) if primary else None,
+        bias_difference_significant=significance.main_significant,
         features=tuple(_feature(one) for one in differences.columns),
+        tests_declared=differences.tests_declared,
     )
 
 
 def _feature(one: ColumnDifference) -> parts.Feature:
     shared: dict[str, Any] = {
         name: getattr(one, name)
-        for name in ("column", "role", "status", "reason", "effect", "effect_name", "p_adjusted", "significant")
-    }
+        for name in (
+            "column", "role", "declared", "status", "reason", "effect", "effect_name", "p_adjusted", "significant"
+        )
+    }  # fmt: skip
     if one.numeric is not None:
         return parts.NumericFeature(
             kind="numeric",
             mean_cluster=one.numeric.mean_a,
             mean_rest=one.numeric.mean_b,
             comparison=one.numeric,
+            corrected_low=_end(one.corrected, 0),
+            corrected_high=_end(one.corrected, 1),
             **shared,
         )
     return parts.CategoricalFeature(
@@ -248,6 +259,8 @@ def _feature(one: ColumnDifference) -> parts.Feature:
                 comparison=level.comparison,
                 p_adjusted=level.p_adjusted,
                 significant=level.significant,
+                corrected_low=_end(level.corrected, 0),
+                corrected_high=_end(level.corrected, 1),
             )
             for level in one.levels
         ),
@@ -280,8 +293,8 @@ def _proxies(one: ColumnDifference) -> Iterator[parts.Proxy]:
                 cluster=comparison.mean_a,
                 rest=comparison.mean_b,
                 difference=comparison.difference,
-                low=comparison.low,
-                high=comparison.high,
+                low=_end(tested.corrected, 0),
+                high=_end(tested.corrected, 1),
                 auc=auc.auc,
                 auc_low=auc.low,
                 auc_high=auc.high,
@@ -290,10 +303,10 @@ def _proxies(one: ColumnDifference) -> Iterator[parts.Proxy]:
             )
 
 
-def _summary(findings: AuditFindings) -> parts.Summary:
+def _summary(clusters: Clusters, findings: AuditFindings) -> parts.Summary:
     significance, ranked, groups = findings.significance, findings.ranked, findings.worst_groups
     unit, short = significance.unit, wording(significance.spec.bias_variable).short
-    cluster, apart = _cluster_in_words(significance, findings.differences)
+    cluster, apart = _cluster_in_words(clusters, significance, findings.differences)
     return parts.Summary(
         headline=headline(ranked, groups.certificate if groups else None, unit, short),
         findings=tuple(finding_sentence(one, ranked, unit, short) for one in ranked.findings) if ranked else (),
@@ -303,7 +316,7 @@ def _summary(findings: AuditFindings) -> parts.Summary:
 
 
 def _cluster_in_words(
-    significance: ClusterSignificance, differences: FeatureDifferences
+    clusters: Clusters, significance: ClusterSignificance, differences: FeatureDifferences
 ) -> tuple[str, tuple[str, ...]]:
     """The most deviating cluster, and what sets it apart."""
     primary = significance.primary
@@ -311,28 +324,48 @@ def _cluster_in_words(
         return f"No cluster deviates: {NO_CLUSTERS}.", ()
     unit = significance.unit
     told = wording(significance.spec.bias_variable)
-    who = f'Cluster 0, best described by "{primary.found.rule}"'
+    stability = clusters.stability.clusters[0].word if clusters.stability else None
+    unstable = " (unstable: other draws of the rows give another cluster)" if stability == UNSTABLE else ""
+    who = f"Cluster 0{unstable}: {_who(primary)}."
     comparison = primary.comparison
+    rows = f"{primary.test_rows:,} test rows{of_persons(comparison, 'a')}"
     if comparison.status != "tested":
-        told_cluster = f"{who} ({primary.test_rows:,} test rows): not testable, {comparison.reason}"
-        return told_cluster, ()
+        return f"{who} Its {rows} are not testable: {comparison.reason}", ()
     size = words.difference(
         comparison.difference, comparison.low, comparison.high, confidence=comparison.confidence, unit=unit
     )
     told_cluster = (
-        f"{who} ({primary.test_rows:,} test rows): {told.short} {words.value(comparison.mean_a, unit)} against "
+        f"{who} On its {rows} {told.short} is {words.value(comparison.mean_a, unit)} against "
         f"{words.value(comparison.mean_b, unit)} for everybody else, difference {size}, "
-        f"{words.p_value(comparison.p_value)}."
+        f"{words.p_value(comparison.p_value)}{_over_splits(significance)}."
     )
-    apart = [line for one in differences.columns if (line := _what_differs(one)) is not None]
-    return told_cluster, tuple(apart[:_SET_APART])
+    return told_cluster, tuple(_what_differs(differences))
 
 
-def _what_differs(one: ColumnDifference) -> str | None:
-    """One line on a column that differs significantly; None otherwise."""
-    if not one.significant:
-        return None
+def _over_splits(significance: ClusterSignificance) -> str:
+    """The p-value that decides where the split was repeated."""
+    repeats = significance.repeats
+    if repeats is None:
+        return ""
+    return f" on this split; {words.p_value(repeats.p_combined)} over {len(repeats.p_values)} splits"
+
+
+def _what_differs(differences: FeatureDifferences) -> Iterator[str]:
+    """Lines on columns that differ significantly: all that are declared, and the strongest others of each kind."""
+    differing = [one for one in differences.columns if one.significant]
+    yield from (_difference_told(one) for one in differing if one.declared)
+    others = [one for one in differing if not one.declared]
+    of_kinds = [[one for one in others if one.kind == kind][:_SET_APART] for kind in ("numeric", "categorical")]
+    fewer = min(map(len, of_kinds))
+    room = max(_SET_APART - fewer, _SET_APART // 2 + 1)
+    chosen = [one for kind in of_kinds for one in kind[:room]][:_SET_APART]
+    yield from map(_difference_told, chosen)
+
+
+def _difference_told(one: ColumnDifference) -> str:
+    """One line on a column that differs."""
     aside = " (protected, kept out of the clustering)" if one.role == "protected" else ""
+    aside = aside or (" (a declared group)" if one.declared else "")
     if one.numeric is not None:
         return (
             f"{one.column}{aside}: mean {words.number(one.numeric.mean_a)} against {words.number(one.numeric.mean_b)} "
@@ -360,11 +393,6 @@ def _warnings(significance: ClusterSignificance) -> list[str]:
     ]
 
 
-def _is_significant(primary: ComparedCluster, significance: ClusterSignificance) -> bool | None:
-    p = primary.comparison.p_value
-    return None if p is None else p <= significance.spec.significance.alpha
-
-
 def _groups(metrics: GroupMetrics, scores: GroupScores | None) -> parts.Groups:
     """Every grouping with its rates, comparisons and score.
 
@@ -388,7 +416,8 @@ def _groups(metrics: GroupMetrics, scores: GroupScores | None) -> parts.Groups:
 
 def _facet(one: FacetMetrics, metrics: GroupMetrics, scores: Mapping[tuple[str, ...], BiasScore]) -> parts.Facet:
     found, min_rows = one.metrics, metrics.spec.significance.min_rows
-    small = {group for group, n in zip(one.groups, one.rows, strict=True) if n < min_rows}
+    not_shown = NOT_SHOWN.format(min_rows, one.unit)
+    small = {group for group, n in zip(one.groups, one.sizes, strict=True) if n < min_rows}
     tests = {test.metric: test for test in metrics.tests if test.facet == found.facet}
     return parts.Facet(
         facet=found.facet,
@@ -400,12 +429,16 @@ def _facet(one: FacetMetrics, metrics: GroupMetrics, scores: Mapping[tuple[str, 
         notes=found.notes,
         groups=tuple(
             parts.Group(
-                group=group_name(group), values=group, rows=n, rates=None if group in small else _rates(found, i)
+                group=group_name(group),
+                values=group,
+                rows=n,
+                persons=None if one.persons is None else one.persons[i],
+                rates=None if group in small else _rates(found, i),
             )
             for i, (group, n) in enumerate(zip(one.groups, one.rows, strict=True))
         ),
         against_reference=tuple(
-            _values(x, small, min_rows) for x in found.metrics if x.kind in ("difference", "ratio")
+            _values(x, small, not_shown) for x in found.metrics if x.kind in ("difference", "ratio")
         ),
         ranges=tuple(
             parts.GroupRange(
@@ -422,7 +455,7 @@ def _facet(one: FacetMetrics, metrics: GroupMetrics, scores: Mapping[tuple[str, 
             for x in found.metrics
             if x.kind == "range"
         ),
-        clarify=tuple(_values(x, small, min_rows) for x in found.metrics if x.kind == "clarify"),
+        clarify=tuple(_values(x, small, not_shown) for x in found.metrics if x.kind == "clarify"),
         bias_score=scores.get(found.facets),
     )
 
@@ -459,12 +492,12 @@ def _was_not_asked_for(one: Metric) -> bool:
     )
 
 
-def _values(one: Metric, small: set[tuple[Any, ...]], min_rows: int) -> parts.GroupMetric:
+def _values(one: Metric, small: set[tuple[Any, ...]], not_shown: str) -> parts.GroupMetric:
     def value(i: int, group: tuple[Any, ...]) -> parts.GroupValue:
         hidden = group in small
         return parts.GroupValue(
             group=group_name(group) if group else None,
-            undefined_reason=NOT_SHOWN.format(min_rows) if hidden else one.undefined_reason[i],
+            undefined_reason=not_shown if hidden else one.undefined_reason[i],
             **{name: None if hidden else getattr(one, name)[i] for name in ("estimate", "low", "high")},
             **{name: None if hidden or limits is None else limits[i] for name, limits in together.items()},
         )

@@ -43,6 +43,37 @@ def level(share: float) -> str:
     return f"{share * 100:.4g} %"
 
 
+LEAST_FIT = 0.6
+"""Precision and coverage that a rule must have to be told as what a cluster is."""
+
+
+_STEPS = 3
+
+
+def rule_fits(precision: words.Number, recall: words.Number) -> bool:
+    """Whether a rule is right for enough of those it names, and names enough of the cluster."""
+    return finite(precision) and finite(recall) and min(precision, recall) >= LEAST_FIT
+
+
+def who_is_in(rule: str, precision: words.Number, recall: words.Number, path: Sequence[str]) -> str:
+    """A cluster in words: its rule, with how well it fits, or where no rule does, the path of splits that led to it.
+
+    Examples
+    --------
+    >>> who_is_in("age up to 27", 0.93, 0.81, ["age lower: mean 23 against 41"])
+    'age up to 27 (right for 93.0 % of those it names, and names 81.0 % of the cluster)'
+    >>> who_is_in("age up to 27", 0.93, 0.3, ["age lower: mean 23 against 41"])
+    'no short rule fits; how it came about: age lower: mean 23 against 41'
+    """
+    if rule_fits(precision, recall):
+        right, named = words.percent(precision), words.percent(recall)
+        return f"{rule} (right for {right} of those it names, and names {named} of the cluster)"
+    steps = [one.split("; ")[0] for one in path]
+    more = len(steps) - _STEPS
+    told = " → ".join(steps[:_STEPS]) + (f" → {more} more split{'s' * (more > 1)}" if more > 0 else "")
+    return f"no short rule fits; how it came about: {told or words.NOTHING}"
+
+
 def interval_note(comparison: Comparison, unit: words.Unit) -> str:
     """A difference's interval, for the smaller line of a table's cell."""
     return whole(words.interval(comparison.low, comparison.high, confidence=comparison.confidence, unit=unit))
@@ -52,6 +83,12 @@ def rows_and_events(comparison: Comparison, side: Literal["a", "b"]) -> tuple[st
     """Rows of a side, and those of them with the event where there is one."""
     rows, events = (comparison.n_a, comparison.events_a) if side == "a" else (comparison.n_b, comparison.events_b)
     return words.count(rows), None if events is None else words.count(events)
+
+
+def of_persons(comparison: Comparison, side: Literal["a", "b"]) -> str:
+    """Whose rows those of a side are, where persons may have several; else nothing."""
+    persons = comparison.persons
+    return "" if persons is None else f" of {words.count(persons.a if side == 'a' else persons.b)} persons"
 
 
 def more_than_counted(distinct: int | None) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -21,13 +22,20 @@ from bdt_core.inference import (
     area_under_curve_of_counts,
     compare_category_counts,
     compare_counts,
+    corrected_interval,
+)
+from bdt_core.inference.persons import (
+    PersonSums,
+    area_of_persons,
+    compare_categories_of_persons,
+    compare_persons,
 )
 from bdt_core.result import Result
 from bdt_core.significance.tested_rows import TestedRows
 from bdt_core.spec import AuditSpec, Significance
 from bdt_core.table.audit_table import Column
 from bdt_core.table.rows import Rows
-from bdt_core.table.summaries import Drawn
+from bdt_core.table.summaries import MISSING, Drawn
 
 MIN_LEVEL_ROWS = 10
 RARE = "(rare levels)"
@@ -39,6 +47,7 @@ class LevelDifference:
 
     ``rows`` counts both sides. Levels with fewer than 10 rows are shown together, so that nobody is singled out.
     ``auc`` (protected columns only) says how well being in the cluster tells the level: .5 not at all, 1 surely.
+    ``corrected`` is the interval of the difference that goes with ``p_adjusted``.
     """
 
     level: str
@@ -47,6 +56,7 @@ class LevelDifference:
     auc: AUC | None = None
     p_adjusted: float | None = None
     significant: bool | None = None
+    corrected: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -58,9 +68,11 @@ class ColumnDifference:
     column : str
     role : {"feature", "protected"}
         A protected column was kept out of the clustering: if it differs, the clusters stand in for it.
+    declared : bool
+        Whether the specification names it as protected or as a group: these are a family of tests of their own.
     kind : {"numeric", "categorical"}
     effect : float or None
-        Hedges' g (Cohen's h for a two-valued number) or Cramer's V; sorts the columns.
+        Hedges' g (Cohen's h for a two-valued number) or Cramer's V; sorts the columns of its kind.
     numeric : Comparison or None
     table : CategoricalComparison or None
         The test over all levels.
@@ -72,6 +84,7 @@ class ColumnDifference:
 
     column: str
     role: Literal["feature", "protected"]
+    declared: bool
     kind: Literal["numeric", "categorical"]
     status: Literal["tested", "not_testable"]
     reason: str | None
@@ -83,16 +96,18 @@ class ColumnDifference:
     auc: AUC | None = None
     p_adjusted: float | None = None
     significant: bool | None = None
+    corrected: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
 class FeatureDifferences(Result):
-    """All columns, strongest difference first.
+    """All columns: declared ones first, then by the kind of their effect size, the strongest of each kind first.
 
-    ``tests`` is the number of tests that the correction counts: one per number and one per level; of two levels
-    only one, for both are the same test. ``drawn`` says on how many of a large table's test rows the areas under the
-    curve of protected numbers with more than 2,000 distinct values were worked out; None: on all. Everything else is
-    worked out on all rows.
+    Effect sizes of different kinds are not compared with each other. ``tests`` is the number of tests that were made:
+    one per number and one per level; of two levels only one, for both are the same test. ``tests_declared`` of them are
+    of protected and other declared columns; these and the others are corrected as two families. ``drawn`` says on how
+    many of a large table's test rows the areas under the curve of protected numbers with more than 2,000 distinct
+    values were worked out; None: on all. Everything else is worked out on all rows.
     """
 
     spec: AuditSpec
@@ -101,6 +116,7 @@ class FeatureDifferences(Result):
     rows_rest: int
     tests: int
     columns: tuple[ColumnDifference, ...]
+    tests_declared: int = 0
     drawn: Drawn | None = None
 
 
@@ -121,16 +137,24 @@ def compare_features(clusters: Clusters, test: Rows, settings: Significance) -> 
     """
     rows = TestedRows(clusters, test)
     found = list(_compared(rows, settings, clusters.spec))
-    corrected, tests = _corrected(found, settings)
+    declared, declared_tests = _corrected([one for one in found if one.declared], settings)
+    others, other_tests = _corrected([one for one in found if not one.declared], settings)
     return FeatureDifferences(
         spec=clusters.spec.model_copy(update={"significance": settings}),
         cluster=0,
         rows_cluster=rows.sizes[0],
         rows_rest=rows.sizes[1],
-        tests=tests,
-        columns=tuple(sorted(corrected, key=lambda one: (-abs(one.effect or 0.0), one.column))),
+        tests=declared_tests + other_tests,
+        columns=tuple(sorted(declared + others, key=_in_order)),
+        tests_declared=declared_tests,
         drawn=rows.drawn if any(map(_is_of_fewer_rows, found)) else None,
     )
+
+
+def _in_order(one: ColumnDifference) -> tuple[bool, bool, str, float, str]:
+    """Declared ones first; numbers before categories, and of each kind of effect the largest first."""
+    effect_name = one.effect_name or ""
+    return not one.declared, one.kind == "categorical", effect_name, -abs(one.effect or 0.0), one.column
 
 
 def _is_of_fewer_rows(one: ColumnDifference) -> bool:
@@ -141,6 +165,7 @@ def _is_of_fewer_rows(one: ColumnDifference) -> bool:
 
 
 def _compared(rows: TestedRows, settings: Significance, spec: AuditSpec) -> Iterator[ColumnDifference]:
+    declared = spec.declared_columns
     options = {"alpha": settings.alpha, "min_rows": settings.min_rows, "random_state": spec.split.random_state}
     for column in rows.columns:
         if column.kind == "numeric":
@@ -148,6 +173,7 @@ def _compared(rows: TestedRows, settings: Significance, spec: AuditSpec) -> Iter
             yield ColumnDifference(
                 column=column.name,
                 role=_role(column),
+                declared=column.name in declared,
                 kind="numeric",
                 status=comparison.status,
                 reason=comparison.reason,
@@ -160,9 +186,9 @@ def _compared(rows: TestedRows, settings: Significance, spec: AuditSpec) -> Iter
             if sum(missing):
                 present = rows.sizes[0] - missing[0], rows.sizes[1] - missing[1]
                 levels = {"no": present, "yes": missing} if sum(present) else {"yes": missing}
-                yield _categorical(f"{column.name} is missing", _role(column), levels, settings, spec)
+                yield _categorical(rows, column, f"{column.name} is missing", levels, settings, spec)
         else:
-            yield _categorical(column.name, _role(column), rows.levels(column.name), settings, spec)
+            yield _categorical(rows, column, column.name, rows.levels(column.name), settings, spec)
 
 
 def _role(column: Column) -> Literal["feature", "protected"]:
@@ -170,8 +196,9 @@ def _role(column: Column) -> Literal["feature", "protected"]:
 
 
 def _categorical(
+    rows: TestedRows,
+    column: Column,
     name: str,
-    role: Literal["feature", "protected"],
     counts: dict[str, tuple[int, int]],
     settings: Significance,
     spec: AuditSpec,
@@ -185,23 +212,37 @@ def _categorical(
         min_rows=settings.min_rows,
         random_state=spec.split.random_state,
     )
+    role = _role(column)
+    # Of a number only this is a category: its value is missing, or there.
+    written = [{"yes": MISSING, "no": ""}[one] for one in levels] if column.kind == "numeric" else levels
+    of_levels = rows.persons_with(column.name, [(one,) for one in written])
+    if of_levels is not None:
+        whole = compare_categories_of_persons(
+            whole, in_cluster, in_rest, of_levels, min_rows=settings.min_rows, random_state=spec.split.random_state
+        )
     names, a, b = _rare_together(np.array(levels, dtype=str), in_cluster, in_rest)
     n_cluster, n_rest = int(in_cluster.sum()), int(in_rest.sum())
 
     def level(name: str, x: int, z: int) -> LevelDifference:
         comparison = compare_counts(x, n_cluster, z, n_rest, alpha=settings.alpha, min_rows=settings.min_rows)
+        if of_levels is not None:
+            of_level = [of_levels[i] for i, one in enumerate(levels) if (one if one in names else RARE) == name]
+            inside, rest = (_any_of([sides[i] for sides in of_level]) for i in (0, 1))
+            comparison = compare_persons(comparison, inside, rest, min_rows=settings.min_rows)
         if x + z < MIN_LEVEL_ROWS:
             return LevelDifference(name, x + z, _not_shown(comparison))
         auc = None
         if role == "protected" and comparison.status == "tested":
             with_level, without = [z, x], [n_rest - z, n_cluster - x]
             auc = area_under_curve_of_counts(with_level, without, alpha=settings.alpha)
+            auc = area_of_persons(auc, comparison.persons)
         return LevelDifference(name, x + z, comparison, auc)
 
     shown = tuple(level(name, int(x), int(z)) for name, x, z in zip(names, a, b, strict=True))
     return ColumnDifference(
         column=name,
         role=role,
+        declared=column.name in spec.declared_columns,
         kind="categorical",
         status=whole.status,
         reason=whole.reason,
@@ -212,9 +253,14 @@ def _categorical(
     )
 
 
+def _any_of(levels: list[PersonSums]) -> PersonSums:
+    """What persons have of several levels together; all rows are counted with each of them."""
+    return replace(levels[0], steps=np.sum([one.steps for one in levels], axis=0))
+
+
 def _not_shown(comparison: Comparison) -> Comparison:
     """A comparison without its shares: so few people must not be described."""
-    counts = {"n_a", "n_b", "kind", "confidence"}
+    counts = {"n_a", "n_b", "kind", "confidence", "persons"}
     nothing: dict[str, Any] = {field.name: None for field in fields(comparison) if field.name not in counts}
     shown = replace(comparison, **nothing)
     return replace(shown, status="not_testable", reason=f"fewer than {MIN_LEVEL_ROWS} rows")
@@ -235,9 +281,12 @@ def _rare_together(
 
 
 def _corrected(columns: list[ColumnDifference], settings: Significance) -> tuple[list[ColumnDifference], int]:
-    """Correct over all tests made."""
+    """Correct over all tests made of some columns."""
     p_values = [p for one in columns for p in _p_values(one)]
-    adjusted = iter(adjust_p_values(p_values, settings.correction))
+    corrected = adjust_p_values(p_values, settings.correction)
+    adjusted, tests = iter(corrected), sum(p is not None for p in p_values)
+    rejected = int((corrected <= settings.alpha).sum())
+    interval_of = partial(corrected_interval, correction=settings.correction, tests=tests, rejected=rejected)
 
     def verdict() -> tuple[float | None, bool | None]:
         p = float(next(adjusted))
@@ -247,11 +296,17 @@ def _corrected(columns: list[ColumnDifference], settings: Significance) -> tuple
     for one in columns:
         if one.kind == "numeric":
             p, significant = verdict()
-            result.append(replace(one, p_adjusted=p, significant=significant))
+            interval = None if one.numeric is None else interval_of(one.numeric, p)
+            result.append(replace(one, p_adjusted=p, significant=significant, corrected=interval))
             continue
         verdicts = [verdict() for _ in _p_values(one)]
         levels = [
-            replace(level, p_adjusted=p, significant=significant)
+            replace(
+                level,
+                p_adjusted=p,
+                significant=significant,
+                corrected=interval_of(level.comparison, p),
+            )
             for level, (p, significant) in zip(one.levels, verdicts * (2 if len(verdicts) == 1 else 1), strict=False)
         ]
         result.append(
@@ -262,7 +317,7 @@ def _corrected(columns: list[ColumnDifference], settings: Significance) -> tuple
                 significant=any(level.significant for level in levels) if one.status == "tested" else None,
             )
         )
-    return result, sum(p is not None for p in p_values)
+    return result, tests
 
 
 def _p_values(column: ColumnDifference) -> list[float | None]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bdt_core.inference import mid_p_value
 from bdt_core.inference.means import welch_t
 from bdt_core.slices.coding import Items
-from bdt_core.slices.contrasts import Contrasts, contrasts, moments, prior_variance, repeats_a_part
+from bdt_core.slices.contrasts import Contrasts, contrasts, moments, repeats_a_part
 from bdt_core.slices.counting import NO_ITEM
 from bdt_core.slices.outcome import Counted
 from bdt_core.slices.part import Part
@@ -39,11 +39,6 @@ class Candidates:
     rows: NDArray[Any]
     totals: NDArray[Any]
     contrasts: Contrasts
-
-    @property
-    def prior_variance(self) -> float:
-        """Of the true differences."""
-        return prior_variance(self.contrasts)
 
     def strongest(self, most: int) -> NDArray[np.intp]:
         """Positions of those that look worse, the strongest evidence first."""
@@ -90,11 +85,11 @@ def find_candidates(train: Part, test_rows: int, min_train_rows: int, settings: 
     against_rest = _contrasts(train, counted.totals)
     # A slice will be as large on the test rows as its share of the train rows lets expect.
     share = min(1.0, test_rows / train.rows)
-    enough = np.minimum(against_rest.n, against_rest.n_rest) * share >= settings.min_rows
+    enough = np.minimum(against_rest.n, against_rest.n_rest) * share >= settings.min_rows * train.per_person
     enough &= ~repeats_a_part(counted.items, rows)
     items = [tuple(one for one in row if one != NO_ITEM) for row in counted.items[enough].tolist()]
     return Candidates(items, rows[enough], counted.totals[enough], against_rest[enough])
 
 
 def _contrasts(train: Part, totals: NDArray[Any]) -> Contrasts:
-    return contrasts(train.outcome, train.measure.harm_sign, totals, train.whole)
+    return contrasts(train.outcome, train.measure.harm_sign, totals, train.whole, train.design_effect)

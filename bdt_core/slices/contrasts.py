@@ -49,7 +49,13 @@ class Contrasts:
         return self.harm / self.error
 
 
-def contrasts(outcome: Outcome, harm_sign: float, totals: NDArray[Any], whole: NDArray[Any]) -> Contrasts:
+def contrasts(
+    outcome: Outcome,
+    harm_sign: float,
+    totals: NDArray[Any],
+    whole: NDArray[Any],
+    design_effect: float | Floats = 1.0,
+) -> Contrasts:
     """Compare slices with their complements.
 
     Parameters
@@ -61,6 +67,8 @@ def contrasts(outcome: Outcome, harm_sign: float, totals: NDArray[Any], whole: N
     totals : ndarray of shape (slices, numbers)
     whole : ndarray of shape (numbers,)
         The same over all rows.
+    design_effect : float or ndarray of shape (slices,)
+        Where persons have several rows: how many times the variance of as many rows of different persons theirs is.
 
     Returns
     -------
@@ -71,33 +79,46 @@ def contrasts(outcome: Outcome, harm_sign: float, totals: NDArray[Any], whole: N
     variance = outcome.variance(whole)
     with np.errstate(divide="ignore", invalid="ignore"):
         inside, rest = sums / n, (all_sums - sums) / (all_n - n)
-        error = np.sqrt(variance * (1.0 / n + 1.0 / (all_n - n))) * outcome.step
+        error = np.sqrt(design_effect * variance * (1.0 / n + 1.0 / (all_n - n))) * outcome.step
     difference = (inside - rest) * outcome.step
     value = outcome.zero + outcome.step * inside
     return Contrasts(n, all_n - n, value, difference, error, harm_sign * difference)
 
 
-def prior_variance(slices: Contrasts) -> float:
-    """Variance of the true differences: the mean of difference^2 - error^2, at least 0.
+@dataclass(frozen=True)
+class Prior:
+    """Mean and variance of the true differences of many slices."""
 
-    The estimate of moments of Hedges and Olkin for effects that are 0 on average; each slice counts once, so that
+    mean: float
+    variance: float
+
+
+def prior(slices: Contrasts) -> Prior:
+    """How true differences are spread over slices: the mean, and the mean of (difference - mean)^2 - error^2.
+
+    Of slices that the rows at hand did not choose, these are estimates of moments (Hedges and Olkin), and what is
+    known of one slice given them is not biased by choosing the largest (Efron 2011). Each slice counts once, so that
     large slices, in which a small group's harm is thin, do not decide how much that group's own slice is shrunk.
 
     References
     ----------
     Hedges, L. V., Olkin, I. (1985). Statistical Methods for Meta-Analysis, chapter 9. Efron, B., Morris, C. (1975).
-    Data analysis using Stein's estimator and its generalizations. JASA 70, 311-319.
+    Data analysis using Stein's estimator and its generalizations. JASA 70, 311-319. Efron, B. (2011). Tweedie's
+    formula and selection bias. JASA 106, 1602-1614.
     """
     usable = np.isfinite(slices.difference) & np.isfinite(slices.error)
     if not usable.any():
-        return 0.0
-    return max(0.0, float(np.mean(slices.difference[usable] ** 2 - slices.error[usable] ** 2)))
+        return Prior(0.0, 0.0)
+    difference, error = slices.difference[usable], slices.error[usable]
+    mean = float(np.mean(difference))
+    return Prior(mean, max(0.0, float(np.mean((difference - mean) ** 2 - error**2))))
 
 
-def shrunken(slices: Contrasts, variance: float) -> Floats:
-    """Differences shrunk towards 0: times variance / (variance + error^2)."""
+def shrunken(slices: Contrasts, prior: Prior) -> Floats:
+    """Differences shrunk towards the prior mean: the mean of both, weighted by the inverse of their variances."""
     with np.errstate(invalid="ignore"):
-        return slices.difference * (variance / (variance + slices.error**2) if variance > 0.0 else 0.0)
+        kept = prior.variance / (prior.variance + slices.error**2) if prior.variance > 0.0 else 0.0 * slices.error
+        return prior.mean + (slices.difference - prior.mean) * kept
 
 
 def repeats_a_part(items: NDArray[np.int32], rows: NDArray[Any]) -> NDArray[np.bool_]:
@@ -122,7 +143,14 @@ def repeats_a_part(items: NDArray[np.int32], rows: NDArray[Any]) -> NDArray[np.b
     return repeats
 
 
-def adds_to(outcome: Outcome, harm_sign: float, part: NDArray[Any], parent: NDArray[Any], alpha: float) -> bool:
+def adds_to(
+    outcome: Outcome,
+    harm_sign: float,
+    part: NDArray[Any],
+    parent: NDArray[Any],
+    alpha: float,
+    shrink: float = 1.0,
+) -> bool:
     """Whether a slice fares worse than the rest of a slice that holds it: its interval at 1 - alpha excludes 0.
 
     Parameters
@@ -131,18 +159,22 @@ def adds_to(outcome: Outcome, harm_sign: float, part: NDArray[Any], parent: NDAr
         As in `contrasts`.
     part, parent : ndarray of shape (numbers,)
         Totals; all rows of `part` are in `parent`.
+    shrink : float
+        What rows are divided by where persons have several (`bdt_core.inference.comparison.PersonsCompared.shrink`).
     """
     both = np.stack([part, parent - part])
     (sum_in, sum_rest), (n_in, n_rest) = outcome.sums_and_rows(both)
+    few = min(n_in, n_rest)
     if isinstance(outcome, Counted):
-        if min(n_in, n_rest) < 1:
+        if few < 1:
             return False
-        low, high = newcombe_interval(sum_in, n_in, sum_rest, n_rest, 1.0 - alpha)
+        low, high = newcombe_interval(sum_in / shrink, n_in / shrink, sum_rest / shrink, n_rest / shrink, 1.0 - alpha)
     else:
-        if min(n_in, n_rest) < 2:
+        if few < 2:
             return False
         (mean_in, mean_rest), (variance_in, variance_rest), _ = moments(both[:, 1], both[:, 2], both[:, 0])
-        low, high = welch_interval(mean_in, variance_in, n_in, mean_rest, variance_rest, n_rest, confidence=1.0 - alpha)
+        inside, rest = (mean_in, shrink * variance_in, n_in), (mean_rest, shrink * variance_rest, n_rest)
+        low, high = welch_interval(*inside, *rest, confidence=1.0 - alpha)
     return bool(low > 0.0) if harm_sign > 0 else bool(high < 0.0)
 
 

@@ -8,12 +8,16 @@ from functools import reduce
 from operator import add
 from typing import Any
 
+import numpy as np
+
 from bdt_core import words
 from bdt_core.errors import DataError, did_you_mean
+from bdt_core.inference import Comparison, interval_of_selected
+from bdt_core.inference.persons import Persons
 from bdt_core.slices.candidates import Candidates, find_candidates
 from bdt_core.slices.coding import Coding
 from bdt_core.slices.columns import Condition, ExcludedColumn, fit_columns
-from bdt_core.slices.contrasts import contrasts, shrunken
+from bdt_core.slices.contrasts import Prior, contrasts, prior, shrunken
 from bdt_core.slices.measure import MEAN, Measure
 from bdt_core.slices.outcome import outcomes_alike, seen_outcomes
 from bdt_core.slices.part import Part, parts_of
@@ -34,6 +38,7 @@ def search(
     sample_rows: int,
     left_out: int = 0,
     notes: tuple[str, ...] = (),
+    persons: Sequence[Persons | None] = (None, None),
 ) -> Slices:
     """Search for slices on the train rows and test them on the test rows; `bdt_core.slices.find_slices` has the words.
 
@@ -55,6 +60,8 @@ def search(
         Rows without an outcome.
     notes : tuple of str
         Warnings.
+    persons : sequence of Persons or None
+        Who is in the train and in the test rows, where persons may have several.
 
     Returns
     -------
@@ -74,7 +81,8 @@ def search(
     for name in searched:
         if name not in sample.columns:
             raise DataError(f'There is no column "{name}". {did_you_mean(name, sample.columns)}')
-    min_train_rows = max(math.ceil(settings.min_support * rows - 1e-9), settings.min_rows)
+    per_person = 1.0 if persons[0] is None else rows / max(persons[0].number, 1)
+    min_train_rows = max(math.ceil(settings.min_support * rows - 1e-9), math.ceil(settings.min_rows * per_person))
     fitted, unusable = fit_columns(
         train,
         sample,
@@ -88,14 +96,22 @@ def search(
     excluded = (*(ExcludedColumn(name, "it is measured") for name in names if name in measure.columns), *unusable)
     outcomes = outcomes_alike(list(zip(tables, seen, strict=True)), is_rate=measure.metric != MEAN)
     parts = [
-        Part(table, Coding(tuple(fitted), outcome), measure, blocks, sample_rows)
-        for table, outcome, blocks in zip(tables, outcomes, looks, strict=True)
+        Part(table, Coding(tuple(fitted), outcome), measure, blocks, sample_rows, of_part)
+        for table, outcome, blocks, of_part in zip(tables, outcomes, looks, persons, strict=False)
     ]
     on_train, on_test, in_sample = parts[0], parts[-1], test is None
     candidates = find_candidates(on_train, on_test.rows, min_train_rows, settings)
     tested = (tested_in_sample if in_sample else tested_on_other_rows)(candidates, on_test, settings)
     conditions = [condition for one in columns for condition in one.conditions]
-    slices = _slices(tested, candidates, on_train, on_test, conditions, settings)
+    against_rest = None
+    if tested.items:
+        effects = np.array([_design_effect(one, on_test) for one in tested.comparisons])
+        against_rest = contrasts(on_test.outcome, measure.harm_sign, tested.totals, on_test.whole, effects)
+    spread = Prior(0.0, 0.0)
+    if against_rest is not None:  # of the whole family that was tested, whose differences did not choose it
+        spread = prior(candidates.contrasts if in_sample else against_rest)
+    shrunk = [] if against_rest is None else shrunken(against_rest, spread).tolist()
+    slices = _slices(tested, candidates, on_train, on_test, conditions, shrunk, settings)
     return Slices(
         metric=measure.metric,
         metric_name=measure.name,
@@ -122,13 +138,15 @@ def search(
         correction="max-t" if settings.permutations else "bh",
         fdr=settings.fdr,
         alpha=settings.alpha,
-        prior_sd=math.sqrt(candidates.prior_variance),
+        prior_mean=spread.mean,
+        prior_sd=math.sqrt(spread.variance),
         slices=slices,
         lattice=_lattice(slices, on_test, conditions, settings, in_sample),
         reason=None if tested.tests else _reason(excluded, candidates, tested, on_train, min_train_rows, settings),
         warnings=notes,
         cut_on=_drawn(len(sample), rows) if any(one.kind == "intervals" for one in columns) else None,
         permuted_on=_drawn(on_test.sample.values.size, on_test.rows) if on_test.has_sampled else None,
+        test_persons=None if on_test.persons is None else on_test.persons.number,
     )
 
 
@@ -142,19 +160,21 @@ def _slices(
     train: Part,
     test: Part,
     conditions: Sequence[Condition],
+    shrunk: Sequence[float],
     settings: Settings,
 ) -> tuple[Slice, ...]:
-    """The tested slices, shrunken, folded and sorted."""
-    if not tested.items:
-        return ()
+    """The tested slices, folded and sorted, with intervals that allow for the selection of those that are reported."""
     overall, harm_sign = test.value(), test.measure.harm_sign
-    shrunk = shrunken(contrasts(test.outcome, harm_sign, tested.totals, test.whole), candidates.prior_variance)
     of_items = [tuple(conditions[i] for i in items) for items in tested.items]
     parents = fold(tested, test, settings.alpha)
+    reported = sum(bool(one) and parent is None for one, parent in zip(tested.significant, parents, strict=True))
     slices = []
     for i, (of_slice, comparison, parent) in enumerate(zip(of_items, tested.comparisons, parents, strict=True)):
         at = tested.positions[i]
         difference, train_rows = comparison.difference, int(candidates.rows[at])
+        stands_for = tested.stands_for(i, reported) if tested.significant[i] else 1.0
+        low, high = interval_of_selected(comparison, stands_for, harm_is_up=harm_sign > 0) or (None, None)
+        expected = None if difference is None else float(np.clip(shrunk[i], low, high))
         slices.append(
             Slice(
                 name=_name(of_slice),
@@ -167,12 +187,14 @@ def _slices(
                 test_support=tested.rows[i] / test.rows,
                 comparison=comparison,
                 ratio_to_overall=_ratio(comparison.mean_a, overall, test.lowest),
-                shrunken_difference=None if difference is None else float(shrunk[i]),
+                shrunken_difference=expected,
                 worse=None if difference is None else harm_sign * difference > 0,
                 weight=tested.weights[i],
                 p_adjusted=tested.p_adjusted[i],
                 significant=tested.significant[i],
                 parent=None if parent is None else _name(of_items[parent]),
+                low=low,
+                high=high,
             )
         )
 
@@ -182,6 +204,13 @@ def _slices(
         return group, -harm_sign * (one.shrunken_difference or 0.0), p_value, len(one.conditions), one.name
 
     return tuple(sorted(slices, key=rank))
+
+
+def _design_effect(comparison: Comparison, test: Part) -> float:
+    """That of a slice of persons with several rows; else 1."""
+    if comparison.persons is None or comparison.persons.design_effect is None:
+        return test.design_effect
+    return comparison.persons.design_effect
 
 
 def _lattice(

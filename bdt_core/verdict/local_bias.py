@@ -11,7 +11,7 @@ from bdt_core import words
 from bdt_core.inference import newcombe_interval
 from bdt_core.result import Result
 from bdt_core.spec import AlertSeverity, LocalBiasLimit
-from bdt_core.verdict.judge import Evidence, Judgement, Tolerated, judge, smallest_difference, why, would_have_shown
+from bdt_core.verdict.judge import Evidence, Judgement, Tolerated, found_beyond, judge, why, would_have_been_found
 from bdt_core.verdict.words import Verdict, interval_of_several, stops
 
 if TYPE_CHECKING:
@@ -135,32 +135,36 @@ def _interval_at_once(
         return low, high
     values = {each.group: each for each in one.test}
     ahead, behind = values[str(one.held_out.higher)], values[str(one.held_out.lower)]
+    persons = one.held_out.persons
     if ahead.events is not None and behind.events is not None:
+        shrink = 1.0 if persons is None else persons.shrink(alpha / tested)
         return newcombe_interval(
-            ahead.events, ahead.counted, behind.events, behind.counted, confidence=1.0 - alpha / tested
+            ahead.events / shrink,
+            ahead.counted / shrink,
+            behind.events / shrink,
+            behind.counted / shrink,
+            confidence=1.0 - alpha / tested,
         )
     stretch = float(ndtri(1.0 - alpha / (2.0 * tested)) / ndtri(1.0 - alpha / 2.0))
     return max(gap - stretch * (gap - low), -1.0), min(gap + stretch * (high - gap), 1.0)
 
 
 def _sentence(judged: Judgement[_Gap], most: float, found: LocalBias, tested: int) -> str:
-    one = judged.decides
-    interval = interval_of_several(one.low, one.high, 1.0 - found.settings.alpha, "rate", f"{tested} clusters")
+    one, unit = judged.decides, words.limit_unit("local_bias", "rate", found.settings.metric)
+    interval = interval_of_several(one.low, one.high, 1.0 - found.settings.alpha, unit, f"{tested} clusters")
     told = (
         f"Cluster {one.of.cluster.label}: {_METRICS[found.settings.metric]} of {one.of.higher} is higher than that of "
-        f"{one.of.lower} by {words.size(one.value, 'rate')} {interval}; at most {words.size(most, 'rate')} is allowed, "
+        f"{one.of.lower} by {words.size(one.value, unit)} {interval}; at most {words.size(most, unit)} is allowed, "
         f"and {why(judged, Tolerated(-most, most))}."
     )
-    visible = _visible(one, found, tested)
+    visible = _visible(one, most, found, tested)
     if judged.verdict != "inconclusive" or visible is None:
         return told
-    return told + would_have_shown(f"a gap of {words.size(visible, 'rate')}")
+    return told + would_have_been_found(f"a gap of {words.size(visible, unit)}")
 
 
-def _visible(one: Evidence[_Gap], found: LocalBias, tested: int) -> float | None:
-    if one.low is None or one.high is None:
-        return None
-    return smallest_difference(one.low, one.high, found.settings.alpha / tested)
+def _visible(one: Evidence[_Gap], most: float, found: LocalBias, tested: int) -> float | None:
+    return found_beyond(one, Tolerated(maximum=most), found.settings.alpha / tested)
 
 
 def _result(
@@ -192,6 +196,6 @@ def _result(
         confidence=1.0 - found.settings.alpha if found else None,
         clusters_tested=tested,
         p_value=gap.p_value if gap else None,
-        smallest_visible=_visible(one, found, tested) if one and found else None,
+        smallest_visible=_visible(one, most, found, tested) if one and found else None,
         severity=judged.severity if judged else None,
     )

@@ -50,7 +50,7 @@ def test_the_worst_intersection_fails_by_an_interval_for_all_of_them(slices: Sli
     assert found.difference == worst.comparison.difference
     assert 0.05 < found.low < worst.comparison.low < worst.comparison.high < found.high
     assert f"for {slices.tests} intersections at once" in found.sentence
-    assert "at most 5.0 points is allowed, and the whole interval is above it." in found.sentence
+    assert "at most 5.0 points is allowed, and the whole interval is beyond it." in found.sentence
     assert found.severity == "critical"
     assert SliceLimitResult.from_dict(found.to_dict()) == found
 
@@ -62,7 +62,7 @@ def test_what_an_interval_alone_would_prove_can_be_open_among_many(slices: Slice
     between = (alone + together) / 2
     found = judge_slices(SliceLimit(max_difference=between), slices, 1.0)
     assert found.verdict == "inconclusive"
-    assert "would have shown (80 % power)" in found.sentence
+    assert "would have been found beyond the limit (80 % power)" in found.sentence
     assert judge_slices(SliceLimit(max_difference=between), replace(slices, tests=1), 1.0).verdict == "fail"
 
 
