@@ -97,13 +97,14 @@ def _starts(
 
 
 def _random_condition(rng: np.random.Generator, ordered: bool, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """A run of neighbouring cells, or any cells, that have about a random share of the rows."""
+    """Neighbouring cells, or any cells, that have about a random share of the rows."""
     share = rng.uniform(*_SHARES)
-    cells = np.roll(np.arange(rows.size), -rng.integers(rows.size)) if ordered else rng.permutation(rows.size)
+    present = np.flatnonzero(rows)
+    cells = np.roll(present, -rng.integers(present.size)) if ordered else rng.permutation(present)
     taken = np.cumsum(rows[cells]) <= share * rows.sum()
     taken[0] = True
     if ordered:
-        taken &= np.cumprod(np.diff(cells, prepend=cells[0] - 1) == 1).astype(bool)
+        taken &= cells >= cells[0]
     condition = np.zeros(rows.size, dtype=np.uint8)
     condition[cells[taken]] = 1
     return condition
