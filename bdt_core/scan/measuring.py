@@ -84,7 +84,7 @@ def _measured(sums: Floats) -> Measured:
         mean_inside=total_inside / all_inside,
         mean_outside=total_outside / all_outside,
         difference=float(weights @ apart / total) if total else 0.0,
-        error=math.sqrt(max(float(weights**2 @ variance), 0.0)) / total if total else 0.0,
+        error=float(math.sqrt(max(float(weights**2 @ variance), 0.0)) / total) if total else 0.0,
     )
 
 

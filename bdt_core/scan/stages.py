@@ -17,7 +17,7 @@ from bdt_core.scan.alike import Alike, fit_strata
 from bdt_core.scan.climbing import Climb, Found
 from bdt_core.scan.columns import LeftOutColumn, ScannedColumn, fit_columns
 from bdt_core.scan.curse import winners_curse
-from bdt_core.scan.language import MAX_CONDITIONS, Language
+from bdt_core.scan.language import MAX_CONDITIONS, Language, random_starts
 from bdt_core.scan.measuring import Measured, design_effect, measure
 from bdt_core.scan.null import p_value, scores_by_chance
 from bdt_core.scan.results import Better, Certificate, Searched, WorstGroup, WorstGroups
@@ -99,7 +99,9 @@ def scan(table: Blocks, question: Question, settings: Settings, *, sample_rows: 
         groups=groups.confirmed,
         unconfirmed=groups.unconfirmed,
         certificate=certificate,
-        searched=Searched(tuple(one.searched for one in columns), (*named, *unusable), MAX_CONDITIONS),
+        searched=Searched(
+            tuple(one.searched for one in columns), (*named, *unusable), MAX_CONDITIONS, random_starts(len(columns))
+        ),
         outcome=question.outcome,
         better=question.better,
         is_rate=_step(outcome) is not None,
