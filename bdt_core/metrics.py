@@ -7,6 +7,7 @@ one entry.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, Protocol, TypeVar
@@ -231,6 +232,8 @@ class ClarifyMetric:
         is another number.
     within_strata : bool
         Whether it compares inside the strata: then a row without one is not in it.
+    lowest, highest : float
+        Between which values it lies by its formula, whatever the data.
     """
 
     name: str
@@ -247,6 +250,8 @@ class ClarifyMetric:
     of_d: int = 0
     turned: Turned = "other"
     within_strata: bool = False
+    lowest: float = -1.0
+    highest: float = 1.0
 
     @property
     def no_bias(self) -> float:
@@ -330,7 +335,7 @@ FALSE_NEGATIVE_SHARE = Proportion("false_negative_share", lambda c: c.fn, lambda
 """FN / FP = p / (1 - p), where p = FN / (FN + FP) is a proportion."""
 
 
-def _distance(name: str, long_name: str, distance: str, title: str) -> ClarifyMetric:
+def _distance(name: str, long_name: str, distance: str, title: str, highest: float) -> ClarifyMetric:
     """One of Clarify's distances of two distributions."""
     return ClarifyMetric(
         name=name,
@@ -342,6 +347,8 @@ def _distance(name: str, long_name: str, distance: str, title: str) -> ClarifyMe
         means="distance between the label distributions of d and a; it has no direction",
         signed=False,
         turned="same",
+        lowest=0.0,
+        highest=highest,
     )
 
 
@@ -486,11 +493,15 @@ METRICS: dict[str, RateMetric | ScoreMetric | Criterion | ClarifyMetric] = {
             of_d=-1,
             turned="sign",
         ),
-        _distance("KL", "kullback_leibler_divergence", "Kullback-Leibler divergence", "Kullback-Leibler Divergence"),
-        _distance("JS", "jensen_shannon_divergence", "Jensen-Shannon divergence", "Jensen-Shannon Divergence"),
-        _distance("LP", "lp_norm", "L-p norm", "L-p Norm"),
-        _distance("TVD", "total_variation_distance", "Total variation distance", "Total Variation Distance"),
-        _distance("KS", "kolmogorov_smirnov", "Kolmogorov-Smirnov distance", "Kolmogorov-Smirnov Distance"),
+        _distance(
+            "KL", "kullback_leibler_divergence", "Kullback-Leibler divergence", "Kullback-Leibler Divergence", math.inf
+        ),
+        _distance(
+            "JS", "jensen_shannon_divergence", "Jensen-Shannon divergence", "Jensen-Shannon Divergence", math.log(2.0)
+        ),
+        _distance("LP", "lp_norm", "L-p norm", "L-p Norm", math.sqrt(2.0)),
+        _distance("TVD", "total_variation_distance", "Total variation distance", "Total Variation Distance", 1.0),
+        _distance("KS", "kolmogorov_smirnov", "Kolmogorov-Smirnov distance", "Kolmogorov-Smirnov Distance", 1.0),
         ClarifyMetric(
             name="CDDL",
             long_name="conditional_demographic_disparity_in_labels",
@@ -528,6 +539,8 @@ METRICS: dict[str, RateMetric | ScoreMetric | Criterion | ClarifyMetric] = {
             signed=False,
             is_ratio=True,
             rate="selection_rate",
+            lowest=0.0,
+            highest=math.inf,
         ),
         ClarifyMetric(
             name="DCA",
@@ -538,6 +551,8 @@ METRICS: dict[str, RateMetric | ScoreMetric | Criterion | ClarifyMetric] = {
             stage="post_training",
             means="below 0: d gets fewer favourable predictions per favourable label than a",
             worse=-1,
+            lowest=-math.inf,
+            highest=math.inf,
         ),
         ClarifyMetric(
             name="DCR",
@@ -548,6 +563,8 @@ METRICS: dict[str, RateMetric | ScoreMetric | Criterion | ClarifyMetric] = {
             stage="post_training",
             means="below 0: d gets more unfavourable predictions per unfavourable label than a",
             worse=-1,
+            lowest=-math.inf,
+            highest=math.inf,
         ),
         ClarifyMetric(
             name="RD",
@@ -630,6 +647,8 @@ METRICS: dict[str, RateMetric | ScoreMetric | Criterion | ClarifyMetric] = {
             stage="post_training",
             means="above 0: per undeserved favourable prediction, d has more missed favourable labels",
             worse=1,
+            lowest=-math.inf,
+            highest=math.inf,
         ),
         ClarifyMetric(
             name="FT",
@@ -651,6 +670,8 @@ METRICS: dict[str, RateMetric | ScoreMetric | Criterion | ClarifyMetric] = {
             stage="post_training",
             means="above 0: errors benefit some and cost others; no facet enters it",
             signed=False,
+            lowest=0.0,
+            highest=math.inf,
         ),
     )
 }

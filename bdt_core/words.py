@@ -135,15 +135,17 @@ def value(x: Number, unit: Unit) -> str:
     return percent(x) if unit == "rate" else number(x)
 
 
-def limit_unit(kind: str, unit: Unit) -> Unit:
-    """The unit of a limit on a difference: gaps of local bias are rates, all others as the bias variable.
+def limit_unit(kind: str, unit: Unit, metric: str | None = None) -> Unit:
+    """The unit of a limit on a difference: gaps of local bias are rates or areas, all others as the bias variable.
 
     Examples
     --------
-    >>> limit_unit("local_bias", "value"), limit_unit("cluster", "value")
-    ('rate', 'value')
+    >>> limit_unit("local_bias", "value"), limit_unit("local_bias", "rate", "auc"), limit_unit("cluster", "value")
+    ('rate', 'value', 'value')
     """
-    return "rate" if kind == "local_bias" else unit
+    if kind != "local_bias":
+        return unit
+    return "value" if metric == "auc" else "rate"
 
 
 def size(x: Number, unit: Unit) -> str:

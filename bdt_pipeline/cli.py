@@ -100,9 +100,12 @@ def demo(out: Out = None, verbose: Verbose = False) -> None:
     \b
     Example:  bdt demo
     """
-    from bdt_pipeline.commands.run_demo import run_demo
+    from bdt_pipeline.resources.expectations import evaluated_beside
 
-    run_demo(out, verbose=verbose)
+    with evaluated_beside():  # begun before Dagster is imported
+        from bdt_pipeline.commands.run_demo import run_demo
+
+        run_demo(out, verbose=verbose)
 
 
 @app.command()
@@ -224,16 +227,22 @@ def plan(
     test_size: Annotated[float, typer.Option(help="Share of the rows kept for testing.")] = 0.2,
     alpha: Annotated[float, typer.Option(help="Level of the test.")] = 0.05,
     power: Annotated[float, typer.Option(help="Chance wanted of finding the difference.")] = 0.8,
+    clusters: Annotated[int, typer.Option(help="Clusters that are compared at once, as any_cluster does.")] = 1,
+    limit: Annotated[float, typer.Option(help="Difference that the gate tolerates; it has to be found beyond.")] = 0.0,
 ) -> None:
     """Say what a table of so many rows can show, before the audit.
 
     \b
     Example:  bdt plan --rows 20000 --base-rate 0.1 --difference 0.05
+              bdt plan --rows 20000 --base-rate 0.1 --difference 0.1 --clusters 8 --limit 0.05
     """
     from bdt_core.inference.plan import plan as make_plan
     from bdt_pipeline.commands.show_plan import plan_in_words
 
-    found = make_plan(rows, base_rate=base_rate, difference=difference, test_size=test_size, alpha=alpha, power=power)
+    found = make_plan(
+        rows, base_rate=base_rate, difference=difference, test_size=test_size, alpha=alpha, power=power,
+        clusters=clusters, limit=limit,
+    )  # fmt: skip
     print(plan_in_words(found))
 
 
@@ -246,7 +255,22 @@ def clarify(
     data: Annotated[
         str | None,
         typer.Option(
-            "--data", help="CSV with or without a header line, JSON lines, Parquet, or demo:NAME. Default: dataset_uri."
+            "--data",
+            help="CSV with or without a header line, JSON, JSON lines, Parquet, or demo:NAME. Default: dataset_uri.",
+        ),
+    ] = None,
+    predictions: Annotated[
+        str | None,
+        typer.Option(help="File of predictions. Default: predicted_label_dataset_uri, else a column of the data."),
+    ] = None,
+    facets: Annotated[
+        str | None, typer.Option(help="File with the facets. Default: facet_dataset_uri, else columns of the data.")
+    ] = None,
+    join: Annotated[
+        str | None,
+        typer.Option(
+            help="Column by which rows of several files belong together. Default: joinsource_name_or_index, else the "
+            "order of the rows."
         ),
     ] = None,
     out: Annotated[
@@ -257,9 +281,16 @@ def clarify(
         Literal["paper", "smclarify"],
         typer.Option(help="Sign of the flip test: above 0 is against d (paper), or below 0 as in Clarify's open code."),
     ] = "paper",
+    flip_distance: Annotated[
+        Literal["standardised", "raw"],
+        typer.Option(help="Units of the flip test: standard deviations, or those of the columns as in Clarify's code."),
+    ] = "standardised",
     continuous: Annotated[
         str | None,
         typer.Option(help="Columns of whole numbers whose value_or_threshold is a threshold, e.g. age,hours."),
+    ] = None,
+    values: Annotated[
+        str | None, typer.Option(help="Columns of numbers whose value_or_threshold is a value, e.g. region_code.")
     ] = None,
     verbose: Verbose = False,  # noqa: ARG001 - _reported reads it
 ) -> None:
@@ -267,15 +298,29 @@ def clarify(
 
     Writes analysis.json in Clarify's shape, every number with its interval as metrics.csv, and a report as HTML and
     Markdown. Keys that are unknown or not supported are named on the screen. No model is called: predictions must
-    be a column of the data, named in predicted_label.
+    be a column of the data, named in predicted_label, or a file of their own.
 
     \b
     Example:  bdt clarify analysis_config.json --data adult.csv --out bias
-              bdt clarify analysis_config.json --data adult.csv --continuous Age --signs smclarify
+              bdt clarify analysis_config.json --data people.csv --predictions said.csv --join id
+              bdt clarify analysis_config.json --data adult.csv --signs smclarify --flip-distance raw
     """
     from bdt_pipeline.commands.run_clarify import run_clarify
 
-    run_clarify(config, data, out, signs=signs, continuous=_names(continuous) or [])
+    run_clarify(
+        config,
+        data,
+        out,
+        predictions=predictions,
+        facets=facets,
+        join=join,
+        signs=signs,
+        flip_distance=flip_distance,
+        kinds={
+            **dict.fromkeys(_names(continuous) or [], "continuous"),
+            **dict.fromkeys(_names(values) or [], "values"),
+        },
+    )
 
 
 @app.command()

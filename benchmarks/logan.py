@@ -1,10 +1,13 @@
-"""Speed of LOGAN beside scikit-learn's k-means, and what it finds in noise.
+"""Speed of LOGAN beside scikit-learn's k-means, and what it finds in noise and in clear clouds.
 
 ``python -m benchmarks logan`` takes a few minutes and writes its section of RESULTS.md; ``--quick`` tries everything
 out on small data and only prints.
 """
 
 from __future__ import annotations
+
+from dataclasses import astuple, dataclass, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +18,9 @@ from bdt_core.local_bias import LocalBiasSettings, LocalRows, find_local_bias
 from bdt_core.local_bias.logan import LOGAN
 from benchmarks.measuring import machine, markdown_table, timed, write_section
 
+DEFAULT = LocalBiasSettings().weight
 CLUSTERS = 10
+CLOUD_ROWS = 1_600
 PASSES = 20
 EMBEDDINGS = (1_398, 768)
 TABLE = (100_000, 50)
@@ -45,6 +50,11 @@ def section(quick: bool) -> str:
         whole_searches(shapes),
         "**In noise.** 800 train and 800 test rows, 8 clusters; outcomes depend on neither place nor group.",
         in_noise(5 if quick else 200),
+        f"**In clear clouds.** {CLOUD_ROWS:,} train and as many test rows in eight clouds of standard deviation 1 "
+        "whose centres are drawn with 5, ten clusters. In noise outcomes are at random; else one group of one cloud is "
+        "right 20 points less often. *Found*: a confirmed cluster lies mostly in that cloud. *Its rows*: the share of "
+        f"that cloud's test rows in confirmed clusters. The default weight is {DEFAULT:g}.",
+        in_clouds(5 if quick else 200),
     ]
     return "\n\n".join(parts)
 
@@ -104,10 +114,10 @@ def whole_searches(shapes: list[tuple[int, int]]) -> str:
 
 
 def in_noise(runs: int) -> str:
-    """Published figures and significant findings where there is nothing to find."""
+    """Published figures and significant findings where there is nothing to find; nothing stops the search."""
     lines = []
     for weight in (0.05, 0.15, 0.5):
-        settings = LocalBiasSettings(n_clusters=8, weight=weight, n_init=2, permutations=99)
+        settings = LocalBiasSettings(n_clusters=8, weight=weight, max_off_centre=1.0, n_init=2, permutations=99)
         figures = []
         for seed in range(runs):
             rng = np.random.default_rng([31, seed])
@@ -138,4 +148,79 @@ def in_noise(runs: int) -> str:
         "largest gap significant there",
         "any cluster significant there",
     ]  # fmt: skip
+    return markdown_table(head, lines)
+
+
+@dataclass(frozen=True)
+class InClouds:
+    """What was found in one table of clouds.
+
+    Attributes
+    ----------
+    train_gap : float
+        The largest one.
+    off_centre : float
+    significant : bool
+        Any cluster, on the test rows.
+    found : bool
+        A confirmed cluster lies mostly in the cloud with the planted gap.
+    share : float
+        Of the test rows of that cloud that are in confirmed clusters.
+    """
+
+    train_gap: float
+    off_centre: float
+    significant: bool
+    found: bool
+    share: float
+
+
+def clouds(seed: int, gap: float) -> tuple[LocalRows, LocalRows, NDArray[np.bool_]]:
+    """Train and test rows in eight clouds, and which test rows are in the one where group 1 is right less often."""
+    rng = np.random.default_rng([33, seed])
+    centres = 5.0 * rng.normal(size=(8, 4))
+    parts = []
+    for _ in range(2):
+        cloud, group = rng.integers(0, 8, CLOUD_ROWS), rng.integers(0, 2, CLOUD_ROWS)
+        right = rng.random(CLOUD_ROWS) < 0.9 - gap * ((cloud == 0) & (group == 1))
+        parts.append((LocalRows(centres[cloud] + rng.normal(size=(CLOUD_ROWS, 4)), group, correct=right), cloud == 0))
+    (train, _), (test, inside) = parts
+    return train, test, inside
+
+
+def search_clouds(seed: int, gap: float, settings: LocalBiasSettings) -> tuple[InClouds, InClouds]:
+    """What LOGAN and k-means find in the same clouds."""
+    train, test, inside = clouds(seed, gap)
+    result = find_local_bias(train, test, replace(settings, random_state=seed))
+    found = []
+    methods: tuple[Literal["logan", "kmeans"], ...] = ("logan", "kmeans")
+    for method in methods:
+        clustering, labels = getattr(result, method), result.predict(test.X, method)
+        confirmed = [one.label for one in clustering.clusters if one.held_out.confirmed]
+        found.append(
+            InClouds(
+                clustering.train.largest_gap or 0.0,
+                clustering.off_centre,
+                any(one.held_out.significant for one in clustering.clusters),
+                any(inside[labels == label].mean() > 0.5 for label in confirmed),
+                float(np.isin(labels, confirmed)[inside].mean()),
+            )
+        )
+    return found[0], found[1]
+
+
+def in_clouds(runs: int) -> str:
+    """What each weight finds in clear clouds, in noise and with a gap of 20 points in one of them."""
+    lines = []
+    for weight in (0.0, DEFAULT, 0.01, 0.03, 0.05):
+        for limit in (1.0,) if weight == 0.0 else (1.0, LocalBiasSettings().max_off_centre):
+            settings = LocalBiasSettings(weight=weight, max_off_centre=limit, n_init=2, permutations=0)
+            noise, planted = (
+                np.array([astuple(search_clouds(seed, gap, settings)[0]) for seed in range(runs)], float).mean(axis=0)
+                for gap in (0.0, 0.2)
+            )
+            stops = "–" if weight == 0.0 else "never" if limit == 1.0 else f"{limit:.0%}"
+            figures = [noise[0], noise[1], noise[2], planted[3], planted[4]]
+            lines.append([f"{weight:g}", stops, *(f"{100 * one:.1f} %" for one in figures)])
+    head = ["weight", "stops at", "train gap in noise", "off centre", "any cluster significant", "found", "its rows"]
     return markdown_table(head, lines)

@@ -130,6 +130,24 @@ def missing_strata() -> Any:
     return metrics(tables.missing_strata(), group="s", only=_all_but("FT"))
 
 
+def facet_thresholds() -> Any:
+    """One number for facets of numbers: what it takes for a threshold, and how it writes that down."""
+    asked = {
+        "whole numbers, many of them": (tables.ages(), "age", [40]),
+        "whole numbers, few of them": (tables.ages(5), "age", [40]),
+        "floats": (tables.ages(), "as_float", [40]),
+        "halves": (tables.ages(), "halves", [40.25]),
+        "0 of 0 and 1": (tables.ages(), "above_50", [0]),
+        "1 of 0 and 1": (tables.ages(), "above_50", [1]),
+        "a threshold for floats of 0 and 1": (tables.ages().astype({"above_50": float}), "above_50", [0.5]),
+    }
+    facets = ["age", "as_float", "halves", "above_50"]
+    return {
+        name: metrics(frame.drop(columns=[one for one in facets if one != facet]), facet, values=values)
+        for name, (frame, facet, values) in asked.items()
+    }
+
+
 def flip_test() -> Any:
     """Its sign, its units, the order of its rows, and a feature of text."""
     frame = tables.simulated().drop(columns=["score", "s"])
@@ -166,7 +184,7 @@ def _all_but(*names: str) -> list[str]:
 
 RECORDS = (
     adult, compas, simulated, text_facet, zero_over_zero, absent_label, missing_facets, missing_labels,
-    types_by_counting, one_sided_stratum, missing_strata, flip_test,
+    types_by_counting, one_sided_stratum, missing_strata, facet_thresholds, flip_test,
 )  # fmt: skip
 
 if __name__ == "__main__":

@@ -130,6 +130,14 @@ def missing_strata() -> pd.DataFrame:
     return frame.assign(s=frame.s.map({name: float(i) for i, name in enumerate("wxyz")}).mask(hidden))
 
 
+def ages(copies: int = 1) -> pd.DataFrame:
+    """400 people of `simulated`: age as whole numbers, as floats and with halves, b above 50 as 0 and 1."""
+    frame = simulated().drop(columns=["score", "s", "g"]).head(400)
+    age = np.random.default_rng(4).integers(20, 91, len(frame))
+    frame = frame.assign(age=age, as_float=age.astype(float), halves=age + 0.5, above_50=(age > 50).astype(int))
+    return pd.concat([frame] * copies, ignore_index=True)
+
+
 def worse_than_its_neighbours(pairs: int = 50) -> pd.DataFrame:
     """Pairs with the same x, of which the one in d is predicted negative and the one in a positive."""
     return pd.DataFrame({"g": ["d", "a"] * pairs, "x": np.repeat(np.arange(pairs), 2), "y": [0, 1] * pairs,

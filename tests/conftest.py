@@ -15,6 +15,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--full", action="store_true", help="Run the calibration studies at their full size.")
 
 
+LONG = {"test_faults", "test_run_queue", "test_daemon", "test_security", "test_audit_calibration", "test_bias_gate"}
+"""Files whose tests wait for processes of their own, or simulate for long."""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes longest is begun first, so that no process is left alone with it at the end."""
+    items.sort(key=lambda one: one.path.stem not in LONG)
+
+
 @pytest.fixture
 def full(request: pytest.FixtureRequest) -> bool:
     """Whether the calibration studies run at full size."""

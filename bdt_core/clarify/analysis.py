@@ -23,11 +23,12 @@ from bdt_core.clarify.data import (
     with_headers,
     with_predictions,
 )
-from bdt_core.errors import OutputError, SpecError
+from bdt_core.clarify.segments import segments_of
+from bdt_core.errors import DataError, OutputError, SpecError
 from bdt_core.fairness.coding import Threshold, Value
 from bdt_core.fairness.confusion import refuse_absent
 from bdt_core.fairness.counting import count_rows
-from bdt_core.fairness.flips import Sign
+from bdt_core.fairness.flips import Distance, Sign
 from bdt_core.fairness.from_rows import bias_metrics
 from bdt_core.fairness.metric_results import BiasMetrics, group_name
 from bdt_core.metrics import CLARIFY
@@ -47,16 +48,32 @@ class ClarifyAnalysis:
         What was read differently, or could not be used.
     signs : {"paper", "smclarify"}
         Sign of the flip test.
+    flip_distance : {"standardised", "raw"}
+        Its units.
+    segments : dict of str to ClarifyAnalysis
+        The same for each segment that is asked for, by its name.
     """
 
     analysis: dict[str, Any]
     metrics: dict[str, BiasMetrics] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
     signs: Sign = "paper"
+    flip_distance: Distance = "standardised"
+    segments: dict[str, ClarifyAnalysis] = field(default_factory=dict)
 
     def table(self) -> pd.DataFrame:
-        """All estimates of all facets with their intervals, one per line; see `BiasMetrics.table`."""
-        return pd.concat([one.table() for one in self.metrics.values()], ignore_index=True)
+        """All estimates of all facets with their intervals, one per line; see `BiasMetrics.table`.
+
+        With segments, their lines come after those of all rows, and the first column names them.
+        """
+        table = pd.concat([one.table() for one in self.metrics.values()], ignore_index=True)
+        if not self.segments:
+            return table
+        table.insert(0, "segment", None)
+        of_segments = [one.table() for one in self.segments.values()]
+        for one, name in zip(of_segments, self.segments, strict=True):
+            one.insert(0, "segment", name)
+        return pd.concat([table.astype({"segment": object}), *of_segments], ignore_index=True)
 
 
 def clarify_analysis(
@@ -64,6 +81,7 @@ def clarify_analysis(
     frame: pd.DataFrame,
     *,
     signs: Sign = "paper",
+    flip_distance: Distance = "standardised",
     kinds: Mapping[str, Kind] | None = None,
     alpha: float = 0.05,
 ) -> ClarifyAnalysis:
@@ -76,9 +94,12 @@ def clarify_analysis(
         The data; columns are renamed to the configuration's headers when it has some.
     signs : {"paper", "smclarify"}
         Sign of the flip test.
+    flip_distance : {"standardised", "raw"}
+        Units of the flip test: those of the columns ("raw") are Clarify's.
     kinds : mapping of column to {"continuous", "values"}, optional
         Whether `value_or_threshold` is a threshold for that column. By default it is one for columns of floats that
-        are not all whole, never by the number of distinct values.
+        are not all whole, and where it is no whole number. One whole number for a facet is read as Clarify reads it: a
+        threshold for floats, and for whole numbers of which at least 5 % differ, but a value of 0 and 1.
     alpha : float
         Intervals in `metrics` have confidence 1 - alpha.
 
@@ -104,12 +125,59 @@ def clarify_analysis(
     """
     frame = with_headers(frame, config)
     remarks = list(config.remarks)
+    chosen = dict(kinds or {})
+    for name in chosen:
+        named_column(name, frame, "kinds (--continuous, --values)")
+    frame, asked = _asked(frame, config, chosen, remarks)
+    options: dict[str, Any] = {"flip_sign": signs, "flip_distance": flip_distance, "alpha": alpha}
+    document, results = _measured(frame, asked, config, options, remarks)
+    segments: dict[str, ClarifyAnalysis] = {}
+    listed: list[dict[str, Any]] = []
+    for one in segments_of(frame, config, remarks):
+        entry = {"config_name": one.config, "name_or_index": one.column, "segment": one.name}
+        entry["rows"] = int(one.rows.sum())
+        told: list[str] = []
+        try:
+            found, of_segment = _measured(frame[one.rows], asked, config, options, told)
+        except DataError as problem:  # a segment that cannot be compared does not cost the report of the others
+            remarks.append(f"{one.column} {one.name}: {problem}")
+            listed.append(entry | {"error": str(problem)})
+            continue
+        listed.append(entry | found)
+        segments[f"{one.config}: {one.name}"] = ClarifyAnalysis(found, of_segment, tuple(told), signs, flip_distance)
+    document = {"version": "1.0", **document, **({"segments": listed} if listed else {})}
+    return ClarifyAnalysis(document, results, tuple(dict.fromkeys(remarks)), signs, flip_distance, segments)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What a configuration asks of the data, once its columns are known.
+
+    Attributes
+    ----------
+    label, prediction, group : str or None
+    positive, of_prediction : values or Threshold
+    facets : tuple of (column, values or Threshold or None, how they are written, features of the flip test)
+    favourable : str
+        Favourable labels as they are written.
+    """
+
+    label: str
+    prediction: str | None
+    group: str | None
+    positive: tuple[Value, ...] | Threshold
+    of_prediction: tuple[Value, ...] | Threshold | None
+    facets: tuple[tuple[str, tuple[Value, ...] | Threshold | None, str | None, list[str]], ...]
+    favourable: str
+
+
+def _asked(
+    frame: pd.DataFrame, config: ClarifyConfig, chosen: Mapping[str, Kind], remarks: list[str]
+) -> tuple[pd.DataFrame, _Asked]:
+    """Settle columns and values on all rows; with the frame, whose scores are 0 and 1 then."""
     label = named_column(config.label, frame, "label")
     prediction = optional_column(config.predicted_label, frame, "predicted_label")
     group = optional_column(config.group_variable, frame, "group_variable")
-    chosen = dict(kinds or {})
-    for name in chosen:
-        named_column(name, frame, "kinds (--continuous)")
     positive = asked_values(
         frame, label, config.label_values_or_threshold, chosen, remarks, "label_values_or_threshold"
     )
@@ -124,46 +192,57 @@ def clarify_analysis(
         prediction,
         group,
         *(named_column(one, frame, "excluded_columns") for one in config.excluded_columns),
+        optional_column(config.joinsource, frame, "joinsource_name_or_index"),
     }
-    taken.add(optional_column(config.joinsource, frame, "joinsource_name_or_index"))
-    results: dict[str, BiasMetrics] = {}
-    entries: dict[str, dict[str, list[dict[str, Any]]]] = {"pre_training": {}, "post_training": {}}
+    facets = []
     for one in config.facets:
         facet = named_column(one.name_or_index, frame, "facet.name_or_index")
-        values = None
-        if one.value_or_threshold is None and kind_of(frame[facet], facet, chosen) == "continuous":
+        given = one.value_or_threshold
+        if given is None and kind_of(frame[facet], facet, chosen) == "continuous":
             raise SpecError(f'facet.value_or_threshold: "{facet}" is continuous and needs a threshold, such as [40.5].')
-        if one.value_or_threshold is not None:
-            values = asked_values(frame, facet, one.value_or_threshold, chosen, remarks, "facet.value_or_threshold")
+        values = spoken = None
+        if given is not None:
+            values = asked_values(frame, facet, given, chosen, remarks, "facet.value_or_threshold")
+            spoken = spoken_values(frame, facet, values, given)
         wants_flip = prediction is not None and "FT" in config.post_training
         features = flip_features(frame, taken | {facet}, remarks) if wants_flip else []
+        facets.append((facet, values, spoken, features))
+    favourable = spoken_values(frame, label, positive, config.label_values_or_threshold)
+    return frame, _Asked(label, prediction, group, positive, of_prediction, tuple(facets), favourable)
+
+
+def _measured(
+    frame: pd.DataFrame, asked: _Asked, config: ClarifyConfig, options: dict[str, Any], remarks: list[str]
+) -> tuple[dict[str, Any], dict[str, BiasMetrics]]:
+    """The metrics of some rows: in Clarify's shape, and with intervals, per facet."""
+    results: dict[str, BiasMetrics] = {}
+    entries: dict[str, dict[str, list[dict[str, Any]]]] = {"pre_training": {}, "post_training": {}}
+    for facet, values, spoken, features in asked.facets:
         found = bias_metrics(
             frame,
             facet=facet,
-            label=label,
-            prediction=prediction,
-            positive=positive,
-            positive_prediction=of_prediction,
-            group=group,
+            label=asked.label,
+            prediction=asked.prediction,
+            positive=asked.positive,
+            positive_prediction=asked.of_prediction,
+            group=asked.group,
             facet_values=values,
             features=features or None,
-            flip_sign=signs,
-            alpha=alpha,
+            **options,
         )
-        spoken = None if values is None else spoken_values(frame, facet, values)
         results[facet if facet not in results else f"{facet} = {spoken or 'each value'}"] = found
         for section, wanted in (("pre_training", config.pre_training), ("post_training", config.post_training)):
             entries[section].setdefault(facet, []).extend(_entries(found, wanted, spoken))
         remarks += [f"{facet}: {note}" for note in found.notes]
-    document: dict[str, Any] = {"version": "1.0"}
+    document: dict[str, Any] = {}
     for section, wanted in (("pre_training", config.pre_training), ("post_training", config.post_training)):
         if wanted:
             document[f"{section}_bias_metrics"] = {
-                "label": label,
+                "label": asked.label,
                 "facets": entries[section],
-                "label_value_or_threshold": spoken_values(frame, label, positive),
+                "label_value_or_threshold": asked.favourable,
             }
-    return ClarifyAnalysis(document, results, tuple(dict.fromkeys(remarks)), signs)
+    return document, results
 
 
 def _check_favourable(

@@ -14,9 +14,10 @@ from bdt_core.fairness.coding import Value
 from bdt_core.metrics import of_stage
 from bdt_core.result import Result
 
-_REQUIRED = ("label", "label_values_or_threshold", "facet", "methods")
+_REQUIRED = ("label", "label_values_or_threshold", "facet")
 _KEYS = {
     *_REQUIRED,
+    "methods",
     "predicted_label",
     "probability_threshold",
     "group_variable",
@@ -26,15 +27,15 @@ _KEYS = {
     "features",
     "dataset_type",
     "dataset_uri",
+    "predicted_label_dataset_uri",
+    "predicted_label_headers",
+    "facet_dataset_uri",
+    "facet_headers",
+    "segment_config",
     "version",
 }
 _UNSUPPORTED = {
-    "predictor": "no model is called; bring the predictions as a column and name it in predicted_label",
-    "predicted_label_dataset_uri": "predictions must be a column of the data; join them first",
-    "predicted_label_headers": "predictions must be a column of the data; join them first",
-    "facet_dataset_uri": "facets must be columns of the data; join them first",
-    "facet_headers": "facets must be columns of the data; join them first",
-    "segment_config": "no segments are made; filter the data and run once for each",
+    "predictor": "no model is called; bring the predictions as a column (predicted_label) or a file (--predictions)",
     "time_series_data_config": "time series are not supported",
     "time_series_predictor": "time series are not supported",
 }
@@ -42,6 +43,7 @@ _METHODS: dict[str, Literal["pre_training", "post_training"]] = {
     "pre_training_bias": "pre_training",
     "post_training_bias": "post_training",
 }
+_ALL_METHODS: dict[str, dict[str, str]] = {one: {"methods": "all"} for one in _METHODS}
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,27 @@ class ClarifyFacet:
 
     name_or_index: str | int
     value_or_threshold: tuple[Value, ...] | None = None
+
+
+@dataclass(frozen=True)
+class ClarifySegments:
+    """Parts of the data that are analysed one by one.
+
+    Attributes
+    ----------
+    name_or_index : str or int
+        The column whose values make the parts.
+    segments : tuple of tuple
+        Values of each part; for numbers also intervals, such as "[1, 4]" or "(2, 5]".
+    config_name : str or None
+    display_aliases : tuple of str
+        Names of the parts, as many as there are, or one more for the rest; none: as their values say.
+    """
+
+    name_or_index: str | int
+    segments: tuple[tuple[Value, ...], ...]
+    config_name: str | None = None
+    display_aliases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -71,6 +94,11 @@ class ClarifyConfig(Result):
     features : str or None
         Where the features are in a line of JSON.
     dataset_type, dataset_uri : str or None
+    predicted_label_dataset_uri, facet_dataset_uri : str or None
+        Files of their own for predictions and facets.
+    predicted_label_headers, facet_headers : tuple of str or None
+        Names of their columns, for files without a header line.
+    segments : tuple of ClarifySegments
     pre_training, post_training : tuple of str
         Metrics asked for; empty when the method is not.
     remarks : tuple of str
@@ -89,6 +117,11 @@ class ClarifyConfig(Result):
     features: str | None = None
     dataset_type: str | None = None
     dataset_uri: str | None = None
+    predicted_label_dataset_uri: str | None = None
+    predicted_label_headers: tuple[str, ...] | None = None
+    facet_dataset_uri: str | None = None
+    facet_headers: tuple[str, ...] | None = None
+    segments: tuple[ClarifySegments, ...] = ()
     pre_training: tuple[str, ...] = ()
     post_training: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
@@ -111,7 +144,7 @@ def read_analysis_config(source: str | Path | Mapping[str, Any]) -> ClarifyConfi
     SourceError
         The file cannot be read as JSON.
     SpecError
-        Label, its values, the facet or the methods are missing, a key holds what it cannot hold, or a method or
+        Label, its values or the facet are missing, a key holds what it cannot hold, or a method or
         metric does not exist.
 
     Examples
@@ -132,6 +165,8 @@ def read_analysis_config(source: str | Path | Mapping[str, Any]) -> ClarifyConfi
     remarks = [_remark(key) for key in given if key not in _KEYS]
     if data.get("version", "1.0") != "1.0":
         remarks.append(f'version: read as "1.0", the version that is known; found {_shown(data["version"])}.')
+    if "methods" not in data:
+        remarks.append("methods: not given, as in configurations of Model Monitor; all bias metrics are computed.")
     label = _column("label", data["label"])
     favourable = _values("label_values_or_threshold", data["label_values_or_threshold"])
     if not favourable:
@@ -146,11 +181,16 @@ def read_analysis_config(source: str | Path | Mapping[str, Any]) -> ClarifyConfi
         group_variable=_column("group_variable", data.get("group_variable")),
         joinsource=_column("joinsource_name_or_index", data.get("joinsource_name_or_index")),
         excluded_columns=_columns("excluded_columns", data.get("excluded_columns", [])),
-        headers=_headers(data.get("headers")),
+        headers=_headers("headers", data.get("headers")),
         features=_text("features", data.get("features")),
         dataset_type=_text("dataset_type", data.get("dataset_type")),
         dataset_uri=_text("dataset_uri", data.get("dataset_uri")),
-        **_methods(data["methods"], remarks),
+        predicted_label_dataset_uri=_text("predicted_label_dataset_uri", data.get("predicted_label_dataset_uri")),
+        predicted_label_headers=_headers("predicted_label_headers", data.get("predicted_label_headers")),
+        facet_dataset_uri=_text("facet_dataset_uri", data.get("facet_dataset_uri")),
+        facet_headers=_headers("facet_headers", data.get("facet_headers")),
+        segments=_segments(data.get("segment_config", [])),
+        **_methods(data.get("methods", _ALL_METHODS), remarks),
         remarks=tuple(remarks),
     )
 
@@ -228,16 +268,40 @@ def _threshold(value: Any) -> float | None:
     raise SpecError(f"probability_threshold must be a number, such as 0.5; found {_shown(value)}.")
 
 
-def _headers(given: Any) -> tuple[str, ...] | None:
+def _segments(given: Any) -> tuple[ClarifySegments, ...]:
+    return tuple(_segment_config(one) for one in _as_list(given))
+
+
+def _segment_config(given: Any) -> ClarifySegments:
+    example = '{"name_or_index": "age", "segments": [["[18, 40]"], ["(40, 65]"]]}'
+    if not isinstance(given, Mapping) or given.get("name_or_index") is None or not given.get("segments"):
+        raise SpecError(f"Every segment_config needs name_or_index and segments, such as {example}.")
+    name, several = _column("segment_config.name_or_index", given["name_or_index"]), given["segments"]
+    if not isinstance(several, list | tuple) or not all(isinstance(one, list | tuple) and one for one in several):
+        raise SpecError(f"segment_config.segments must list the values of each segment, such as {example}.")
+    aliases = tuple(given.get("display_aliases") or ())
+    if aliases and (len(aliases) - len(several) not in (0, 1) or not all(isinstance(one, str) for one in aliases)):
+        raise SpecError(
+            f"segment_config.display_aliases has {len(aliases)} entries for {len(several)} segments. Give each segment "
+            "a name, and the rest of the rows one too if you like."
+        )
+    assert name is not None
+    return ClarifySegments(
+        name,
+        tuple(_values("segment_config.segments", one) for one in several),
+        _text("segment_config.config_name", given.get("config_name")),
+        aliases,
+    )
+
+
+def _headers(key: str, given: Any) -> tuple[str, ...] | None:
     if given is None or given == []:
         return None
     if not isinstance(given, list | tuple) or not all(isinstance(one, str) for one in given):
-        raise SpecError(f'headers must list the names of all columns, such as ["age", "sex"]; found {_shown(given)}.')
+        raise SpecError(f'{key} must list the names of all columns, such as ["age", "sex"]; found {_shown(given)}.')
     repeated = sorted({one for one in given if list(given).count(one) > 1})
     if repeated:
-        raise SpecError(
-            f"headers names {', '.join(map(_shown, repeated[:5]))} more than once. Column names must differ."
-        )
+        raise SpecError(f"{key} names {', '.join(map(_shown, repeated[:5]))} more than once. Column names must differ.")
     return tuple(given)
 
 

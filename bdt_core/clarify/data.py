@@ -1,4 +1,4 @@
-"""The data of a Clarify analysis: CSV with or without a header line, JSON lines, Parquet.
+"""The data of a Clarify analysis: CSV with or without a header line, JSON and JSON lines, Parquet.
 
 Columns are found by name or position, with their values as the column writes them.
 """
@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -19,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 from bdt_core.clarify.config import ClarifyConfig
+from bdt_core.clarify.json_data import decoded, read_json, read_json_lines
 from bdt_core.errors import DataError, SourceError, SpecError, did_you_mean
 from bdt_core.fairness.coding import Threshold, Value, canonical, code_column, column, is_same
 from bdt_core.table.files import located, read_bytes, read_files
@@ -30,20 +30,25 @@ if TYPE_CHECKING:
 Kind = Literal["continuous", "values"]
 
 _MOST_TEXTS = 100
+_UNIQUE = 0.05
+"""Clarify takes whole numbers for continuous where this share of the rows, or more, holds different ones."""
 _TRUTH: dict[str, Value] = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
-_FORMS = {"text/csv": "csv", "application/jsonlines": "json lines", "application/x-parquet": "parquet"}
+_FORMS = {
+    "text/csv": "csv",
+    "application/jsonlines": "json lines",
+    "application/json": "json",
+    "application/x-parquet": "parquet",
+}
 _SUFFIXES = {
     ".csv": "csv",
     ".tsv": "csv",
     ".txt": "csv",
     ".jsonl": "json lines",
     ".ndjson": "json lines",
+    ".json": "json",
     ".parquet": "parquet",
     ".pq": "parquet",
 }
-_NAME = r'(?:[A-Za-z_][\w-]*|"[^"]+")'
-_PATH = re.compile(rf"{_NAME}(?:\.{_NAME})*")
-_MISSING = object()
 
 
 def read_clarify_data(config: ClarifyConfig, data: str | Path) -> tuple[pd.DataFrame, ClarifyConfig]:
@@ -53,8 +58,9 @@ def read_clarify_data(config: ClarifyConfig, data: str | Path) -> tuple[pd.DataF
     ----------
     config : ClarifyConfig
     data : str or Path
-        A CSV file (UTF-8, commas), a file of JSON lines, a Parquet file or a folder of them, a URL that fsspec knows,
-        or ``demo:NAME``. The file's ending says which; where it says nothing, the configuration's dataset_type does.
+        A CSV file (UTF-8, commas), a file of JSON or of JSON lines, a Parquet file or a folder of them, a URL that
+        fsspec knows, or ``demo:NAME``. The file's ending says which; where it says nothing, the configuration's
+        dataset_type does.
 
     Returns
     -------
@@ -62,7 +68,7 @@ def read_clarify_data(config: ClarifyConfig, data: str | Path) -> tuple[pd.DataF
         With named columns: by the configuration's headers, else by the file's header line, else column_0, column_1,
         and so on.
     config : ClarifyConfig
-        The same, its remarks completed. For JSON lines, label and predicted label are named as columns are.
+        The same, its remarks completed. For JSON, label and predicted label are named as columns are.
 
     Raises
     ------
@@ -84,7 +90,10 @@ def read_clarify_data(config: ClarifyConfig, data: str | Path) -> tuple[pd.DataF
         return read_files(str(data)), config
     if file.is_dir():
         raise SourceError(f"{file} is a folder. Name one file; only folders of Parquet files are read as a whole.")
-    return _read_csv(file, config) if form == "csv" else _read_json_lines(file, config)
+    if form == "csv":
+        return _read_csv(file, config)
+    text = decoded(read_bytes(file), file)
+    return (read_json if form == "json" else read_json_lines)(text, file, config)
 
 
 def _form(path: Path | UPath, config: ClarifyConfig) -> str:
@@ -92,6 +101,8 @@ def _form(path: Path | UPath, config: ClarifyConfig) -> str:
         return "parquet"
     declared = None if config.dataset_type is None else _FORMS.get(config.dataset_type.lower())
     form = _SUFFIXES.get(path.suffix.lower(), declared)
+    if declared is not None and {form, declared} == {"json", "json lines"}:
+        form = declared  # files of lines are called .json, too
     if form is None and config.dataset_type is not None:
         raise SpecError(f'dataset_type: "{config.dataset_type}" is not supported. Expected one of {", ".join(_FORMS)}.')
     return form or "csv"
@@ -99,22 +110,23 @@ def _form(path: Path | UPath, config: ClarifyConfig) -> str:
 
 def _read_csv(path: Path | UPath, config: ClarifyConfig) -> tuple[pd.DataFrame, ClarifyConfig]:
     raw = read_bytes(path)
-    text = _decoded(raw, path)
+    text = decoded(raw, path)
     lines = csv.reader(io.StringIO(text))
     first, second = ([one.strip() for one in next(lines, [])] for _ in range(2))
     has_header = _is_header(first, second, config)
-    if config.headers is None and has_header:
+    alone = len(first) == 1 and not set(first[0]) & set(";|\t")  # predictions may stand alone in a file
+    if config.headers is None and has_header and not alone:
         return _with_rows(read_text(raw, str(path)), path), config
-    names = config.headers or tuple(f"column_{i}" for i in range(len(first)))
+    names = config.headers or (tuple(first) if has_header else tuple(f"column_{i}" for i in range(len(first))))
     if len(first) != len(names):
         raise SpecError(
             f"headers names {len(names)} columns; {path} has {len(first)} on its first line. Name every column of the "
             "file, in its order, separated by commas in the file."
         )
     remarks = list(config.remarks)
-    if config.headers is None:
+    if config.headers is None and not has_header:
         remarks.append(f"headers: not given, and the first line holds data; columns are named {names[0]}, ...")
-    elif has_header and tuple(first) != names:
+    elif config.headers is not None and has_header and tuple(first) != names:
         remarks.append("headers: the file has a header line of its own; the configuration's names take its place.")
     frame = _parsed(text, names, skip=int(has_header), path=path)
     return frame, replace(config, headers=names, remarks=tuple(remarks))
@@ -160,111 +172,6 @@ def _with_rows(frame: pd.DataFrame, path: Path | UPath) -> pd.DataFrame:
     if frame.empty:
         raise SourceError(f"{path} has a header but no rows.")
     return frame
-
-
-def _read_json_lines(path: Path | UPath, config: ClarifyConfig) -> tuple[pd.DataFrame, ClarifyConfig]:
-    records = list(_records(path))
-    if config.features is None:
-        frame = pd.DataFrame([one for _, one in records])
-        nested = [name for name in frame.columns if frame[name].map(lambda one: isinstance(one, list | dict)).any()]
-        if nested:
-            raise SpecError(
-                f'"{nested[0]}" in {path} holds lists or objects. Name the place of the features in "features", such '
-                f'as "features": "{nested[0]}".'
-            )
-        return frame, config
-    take = _features(config.features)
-    outcomes = {key: _outcome(key, getattr(config, key)) for key in ("label", "predicted_label")}
-    paths = [one for one in outcomes.values() if one is not None]
-    rows: list[list[Any]] = []
-    for number, record in records:
-        row = [*take(record, f"{path}, line {number}"), *(_follow(record, one) for one in paths)]
-        if _MISSING in row:
-            absent = paths[row[len(row) - len(paths) :].index(_MISSING)]
-            raise SourceError(f'{path}, line {number}: there is no "{absent}".')
-        if rows and len(row) != len(rows[0]):
-            raise SourceError(
-                f"{path}, line {number}: {len(row) - len(paths)} features; the first line has "
-                f"{len(rows[0]) - len(paths)}."
-            )
-        rows.append(row)
-    width = len(rows[0])
-    names = config.headers or (*_placeholders(config.features, width - len(paths)), *paths)
-    if len(names) != width:
-        raise SpecError(
-            f"headers names {len(names)} columns; {path} has {width - len(paths)} features and {len(paths)} labels. "
-            "Name the features, then the label, then the predicted label."
-        )
-    of_paths = dict(zip(paths, names[width - len(paths) :], strict=True))
-    columns = {key: None if one is None else of_paths[one] for key, one in outcomes.items()}
-    return pd.DataFrame(rows, columns=list(names)), replace(config, headers=names, **columns)  # type: ignore[arg-type]
-
-
-def _records(path: Path | UPath) -> list[tuple[int, dict[str, Any]]]:
-    found = []
-    for number, line in enumerate(_decoded(read_bytes(path), path).splitlines(), 1):
-        if not line.strip():
-            continue
-        try:
-            record = json.loads(line)
-        except ValueError as problem:
-            raise SourceError(f"{path}, line {number}: no valid JSON ({problem}).") from None
-        if not isinstance(record, dict):
-            raise SourceError(f"{path}, line {number}: expected a JSON object, one on each line.")
-        found.append((number, record))
-    return found
-
-
-def _features(expression: str) -> Callable[[dict[str, Any], str], list[Any]]:
-    """What takes the features out of a record."""
-    several = _several(expression)
-    if several is None and not _PATH.fullmatch(expression):
-        raise SpecError(
-            f'features: "{expression}" is not understood. Expected a name such as "features", a path such as '
-            '"data.features", or names in brackets such as "[age, sex]".'
-        )
-
-    def take(record: dict[str, Any], where: str) -> list[Any]:
-        found = [_follow(record, one) for one in several] if several else _follow(record, expression)
-        if not isinstance(found, list) or _MISSING in found:
-            raise SourceError(f'{where}: "{expression}" of the key "features" is not there, or is no list.')
-        return found
-
-    return take
-
-
-def _several(expression: str) -> list[str] | None:
-    inside = re.fullmatch(r"\[\s*(.+?)\s*\]", expression)
-    parts = [one.strip() for one in inside[1].split(",")] if inside else []
-    return parts if parts and all(_PATH.fullmatch(one) for one in parts) else None
-
-
-def _placeholders(expression: str, size: int) -> list[str]:
-    named = _several(expression)
-    return [one.replace('"', "") for one in named] if named else [f"column_{i}" for i in range(size)]
-
-
-def _outcome(key: str, given: str | int | None) -> str | None:
-    if given is None or (isinstance(given, str) and _PATH.fullmatch(given)):
-        return given
-    raise SpecError(f'{key}: in JSON lines it must be a name such as "label", or a path; found {json.dumps(given)}.')
-
-
-def _follow(record: Any, path: str) -> Any:
-    for part in re.findall(_NAME, path):
-        record = record.get(part.strip('"'), _MISSING) if isinstance(record, dict) else _MISSING
-    return record
-
-
-def _decoded(raw: bytes, path: Path | UPath) -> str:
-    try:
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = raw[: error.start].count(b"\n") + 1
-        raise SourceError(f"{path}, line {line}: not valid UTF-8. Save the file as UTF-8.") from None
-    if not text.strip():
-        raise SourceError(f"{path} holds only blank lines. Expected rows of data.")
-    return text
 
 
 def with_headers(frame: pd.DataFrame, config: ClarifyConfig) -> pd.DataFrame:
@@ -318,12 +225,39 @@ def asked_values(
         known = [one for one in levels if one is not None]
         return tuple(next((has for has in known if is_same(has, canonical(one))), str(one)) for one in given)
     whole = tuple(_number(one, name, key) for one in given)
-    if name not in kinds and not set(series.dropna().unique()) <= {0, 1}:
-        remarks.append(
-            f'{key}: "{name}" holds whole numbers: {", ".join(map(str, given))} is taken as a value, not as a '
-            f"threshold. Declare the column continuous (--continuous {name}) to cut it there."
-        )
+    if len(whole) == 1 and name not in kinds and _is_cut(series, name, whole[0], remarks, key):
+        return Threshold(whole[0])
     return whole
+
+
+def _is_cut(series: pd.Series[Any], name: str, number: float, remarks: list[str], key: str) -> bool:
+    """Whether one number for a column of whole numbers is a threshold; what else it might be is said."""
+    known = series.dropna()
+    shown = f"{number:g}"
+    if not number.is_integer():
+        remarks.append(f'{key}: {shown} is no value of "{name}", whose numbers are whole, and taken as a threshold.')
+        return True
+    is_float = pd.api.types.is_float_dtype(series.dtype)
+    if set(known.unique()) <= {0, 1}:
+        if is_float and number == 0 and key.startswith("facet"):
+            remarks.append(
+                f'{key}: "{name}" holds 0 and 1, and 0 is taken as a value. Clarify takes it for a threshold where '
+                f"they are written 0.0 and 1.0: --continuous {name} does, too."
+            )
+        return False
+    cut = key.startswith("facet") and (is_float or known.nunique() >= _UNIQUE * len(known))
+    why = "are floats" if is_float else f"differ in {known.nunique():,} of {len(known):,} rows"
+    if cut:
+        remarks.append(
+            f'{key}: {shown} is taken as a threshold, as Clarify does, since the numbers of "{name}" {why}. Declare '
+            f"it to hold values (--values {name}) to compare the rows that are {shown} with all others."
+        )
+    else:
+        remarks.append(
+            f'{key}: "{name}" holds whole numbers: {shown} is taken as a value, not as a threshold. Declare the column '
+            f"continuous (--continuous {name}) to cut it there."
+        )
+    return cut
 
 
 def with_predictions(
@@ -375,10 +309,25 @@ def flip_features(frame: pd.DataFrame, taken: set[str | None], remarks: list[str
     return features
 
 
-def spoken_values(frame: pd.DataFrame, name: str, values: tuple[Value, ...] | Threshold) -> str:
-    """Values or threshold as Clarify writes them."""
+def spoken_values(
+    frame: pd.DataFrame, name: str, values: tuple[Value, ...] | Threshold, given: tuple[Value, ...]
+) -> str:
+    """Values or threshold as Clarify writes them: an interval has decimals where column or threshold has.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    name : str
+    values : tuple or Threshold
+        As `asked_values` reads them.
+    given : tuple
+        As the configuration has them.
+    """
     if isinstance(values, Threshold):
-        return f"({values.value:.12g}, {float(column(frame, name).max()):.12g}]"
+        series = column(frame, name)
+        are_whole = pd.api.types.is_integer_dtype(series.dtype) and isinstance(given[0], int)
+        low, high = ((int if are_whole else float)(one) for one in (values.value, series.max()))
+        return f"({low}, {high}]"
     return ",".join(str(int(one)) if isinstance(one, float) and one.is_integer() else str(one) for one in values)
 
 

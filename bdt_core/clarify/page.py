@@ -43,6 +43,20 @@ _RATES = {
     "accuracy": "Accuracy",
 }
 _TONES: dict[str, Tone] = {"worse": "harm", "better": "good", "undefined": "muted"}
+QUESTIONS = {
+    "CI": "Does the share of the group in the data reflect the real world?",
+    "DPL": "Do the labels favour one group over the other?",
+    "AD": "Is the model as accurate for one group as for the other?",
+    "DAR": "Of those who are selected, do equally many deserve it (precision)?",
+    "RD": "Of those who deserve it, are equally many selected (recall)?",
+}
+"""The questions with which Clarify's authors have one begin, by the metric that answers each."""
+_ANSWERS: dict[Side, str] = {
+    "worse": "no: d is worse off",
+    "better": "no: d is better off",
+    "untold": "no difference can be told from these rows",
+    "undefined": "cannot be computed",
+}
 _CAUTION = (
     "A metric says that a group fares differently. Whether that is justified, and what causes it, it cannot say. Each "
     "interval holds for itself: of many intervals some miss by chance alone."
@@ -149,7 +163,10 @@ def build_clarify_page(analysis: ClarifyAnalysis, source: str) -> ClarifyPage:
     if first.prediction is not None:
         told.append(f"Prediction {first.prediction}.")
     told.append(f"{first.confidence * 100:.4g} % intervals.")
-    facets = [_facet_section(i, found, wanted, analysis.signs) for i, found in enumerate(analysis.metrics.values(), 1)]
+    facets = [
+        _facet_section(place, found, wanted, analysis.signs, segment)
+        for place, (segment, found) in enumerate(_parts(analysis), 1)
+    ]
     page: ClarifyPage = _printable(
         ClarifyPage(
             name=source,
@@ -163,8 +180,18 @@ def build_clarify_page(analysis: ClarifyAnalysis, source: str) -> ClarifyPage:
     return page
 
 
+def _parts(analysis: ClarifyAnalysis) -> Iterator[tuple[str | None, BiasMetrics]]:
+    """Every facet of all rows, and then of each segment with its name."""
+    yield from ((None, found) for found in analysis.metrics.values())
+    for name, segment in analysis.segments.items():
+        yield from ((name, found) for found in segment.metrics.values())
+
+
 def _reading(analysis: ClarifyAnalysis) -> Section:
     flip = "as the guide has it" if analysis.signs == "paper" else "as its open code has it, the opposite of its guide"
+    units = (
+        "standard deviations" if analysis.flip_distance == "standardised" else "the columns' own units, as Clarify's"
+    )
     points = (
         "d are the rows with the facet value that is named, a all others with a known value. Rows without a facet "
         "value, a label or a prediction are in no metric, those without a stratum not in CDDL and CDDPL; they are "
@@ -174,10 +201,13 @@ def _reading(analysis: ClarifyAnalysis) -> Section:
         "0 divided by 0 is undefined, never 0 and never 1. A number divided by 0 is infinite.",
         "SD and DRR are d less a, as in Clarify's code and guide; Clarify's own blog prints them as a less d.",
         "Clarify's guide reads DCA and DCR the other way round than their formulas; the tables follow the formulas.",
-        f"The flip test (FT) has its sign {flip}.",
+        f"The flip test (FT) has its sign {flip}, and its neighbours are those at the least distance in {units}.",
+        "A range is what the formula allows, whatever the data.",
     )
     names = wanted_metrics(analysis)
-    said = tuple((one, f"No bias: {CLARIFY[one].no_bias:g}; {meaning(one, analysis.signs)}") for one in names)
+    said = tuple(
+        (one, f"No bias: {CLARIFY[one].no_bias:g}; range: {span(one)}; {meaning(one, analysis.signs)}") for one in names
+    )
     return Section("reading", "How to read the metrics", (Bullets(points), Facts(said)))
 
 
@@ -197,7 +227,9 @@ def _printable(x: Any) -> Any:
     return x
 
 
-def _facet_section(place: int, found: BiasMetrics, wanted: Sequence[str], signs: Sign) -> Section:
+def _facet_section(
+    place: int, found: BiasMetrics, wanted: Sequence[str], signs: Sign, segment: str | None = None
+) -> Section:
     """Everything about one facet.
 
     Parameters
@@ -208,9 +240,14 @@ def _facet_section(place: int, found: BiasMetrics, wanted: Sequence[str], signs:
     wanted : sequence of str
         Metrics that were asked for.
     signs : {"paper", "smclarify"}
+    segment : str, optional
+        Whose rows they are, where not all are.
     """
     groups = largest(found)
     blocks: list[Block] = [Facts(tuple(_counts(found, groups)))]
+    asked = [one for one in QUESTIONS if one in wanted]
+    if asked:
+        blocks += _question_tables(asked, found, groups, signs)
     if (rates := _rates_table(found)) is not None:
         blocks.append(rates)
     for title, names in metric_tables():
@@ -221,7 +258,33 @@ def _facet_section(place: int, found: BiasMetrics, wanted: Sequence[str], signs:
     if ranges and len(found["selection_rate"].values) > 1:
         blocks.append(_ranges_table(ranges, found.confidence))
     d = who(found, 0) if len(found["CI"].values) == 1 else f"{found.facet}: each value"
-    return Section(f"facet-{place}", f"{d} against everybody else", tuple(blocks))
+    of = "" if segment is None else f"{segment}: "
+    return Section(f"facet-{place}", f"{of}{d} against everybody else", tuple(blocks))
+
+
+def _question_tables(names: Sequence[str], found: BiasMetrics, groups: Sequence[int], signs: Sign) -> Iterator[Table]:
+    """The questions to begin with, and their answers for each d."""
+    for i in groups:
+        rows = [
+            cells(QUESTIONS[name], Cell(name, note=CLARIFY[name].title), _value(name, found[name], i, signs),
+                  _answer(name, found[name], i, signs))
+            for name in names
+        ]  # fmt: skip
+        whose = "" if len(groups) == 1 else f": {who(found, i)}"
+        yield Table(
+            f"Questions to begin with{whose}",
+            (Column("Question"), Column("Metric"), Column("Value", number=True), Column("Answer")),
+            tuple(rows),
+        )
+
+
+def _answer(name: str, metric: Metric, i: int, signs: Sign) -> str:
+    value = metric.estimate[i]
+    if name == "CI" and value is not None:  # the real world is not in the data
+        return (
+            f"d is {words.percent((1.0 - value) / 2.0)} of the rows: compare it with its share of the people concerned"
+        )
+    return _ANSWERS[side_of(metric, i, signs)]
 
 
 def _counts(found: BiasMetrics, groups: Sequence[int]) -> Iterator[tuple[str, str]]:
@@ -355,13 +418,14 @@ def summary_lines(analysis: ClarifyAnalysis) -> list[str]:
     """For each d: by which metrics it is worse off, interval and all, and by which better."""
     wanted = wanted_metrics(analysis)
     lines = []
-    for found in analysis.metrics.values():
+    for segment, found in _parts(analysis):
+        of = "" if segment is None else f"{segment}, "
         groups = largest(found)
         for i in groups:
             told = "; ".join(_answers(found, wanted, i, analysis.signs)) or "no metric with a direction was asked for"
-            lines.append(f"{who(found, i)}: {told}.")
+            lines.append(f"{of}{who(found, i)}: {told}.")
         if len(groups) < len(found["CI"].values):
-            lines.append(f"{len(found['CI'].values) - len(groups)} smaller groups stand in metrics.csv only.")
+            lines.append(f"{of}{len(found['CI'].values) - len(groups)} smaller groups stand in metrics.csv only.")
     return lines
 
 
@@ -396,6 +460,22 @@ def meaning(name: str, signs: Sign) -> str:
     """What a metric says on the side that is worse for d."""
     means = CLARIFY[name].means
     return means.replace("above 0", "below 0") if name == "FT" and signs == "smclarify" else means
+
+
+def span(name: str) -> str:
+    """Between which values a metric lies by its formula.
+
+    Examples
+    --------
+    >>> span("DPL"), span("DI"), span("DCA")
+    ('−1 to +1', '0 or more', 'any number')
+    """
+    low, high = CLARIFY[name].lowest, CLARIFY[name].highest
+    if math.isinf(low):
+        return "any number"
+    if math.isinf(high):
+        return f"{low:g} or more"
+    return f"{low:g} to {'+' if low < 0 else ''}{high:.4g}".replace("-", words.MINUS)
 
 
 def figure(x: float | None, name: str) -> str:

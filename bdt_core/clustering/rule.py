@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -104,9 +105,9 @@ def precision_and_recall(met: int, both: int, inside: int) -> tuple[float | None
 def find_rule(X: pd.DataFrame, inside: NDArray[np.bool_]) -> Rule:
     """Find a conjunction of conditions on at most three columns that comes near to a cluster.
 
-    Each step adds the condition (a bound on a number, a level, or all but a level) that most raises the F1 score
-    of the rule as a description of the cluster, then chooses the earlier ones anew; it stops when a further one
-    gains less than a hundredth.
+    Each step adds the condition (a bound on a number, a level, all but a level, or a value that is missing) that most
+    raises the F1 score of the rule as a description of the cluster, then chooses the earlier ones anew; it stops when a
+    further one gains less than a hundredth.
 
     Parameters
     ----------
@@ -163,8 +164,9 @@ class _Column:
 
     def holds(self, condition: Condition) -> NDArray[np.bool_]:
         """Whether each row meets a condition on this column."""
-        if self.values is None:
-            met: NDArray[np.bool_] = (self.codes == self.levels.index(condition.level)) != condition.negated
+        if self.values is None or not condition.is_range:
+            code = len(self.values) if self.values is not None else self.levels.index(condition.level)
+            met: NDArray[np.bool_] = (self.codes == code) != condition.negated
             return met
         low = 0 if condition.above is None else np.searchsorted(self.values, condition.above, side="right")
         high = len(self.values) if condition.up_to is None else np.searchsorted(self.values, condition.up_to, "right")
@@ -178,7 +180,19 @@ class _Column:
         wanted = int(inside.sum())
         if self.values is None:
             return self._best_level(rows, hits, wanted)
-        return self._best_bound(rows[: len(self.values)], hits[: len(self.values)], wanted)
+        known = slice(len(self.values))
+        bound = self._best_bound(rows[known], hits[known], wanted)
+        return max(bound, self._best_missing(rows, hits, wanted), key=lambda one: one[0])
+
+    def _best_missing(self, rows: Counts, hits: Counts, wanted: int) -> tuple[float, Condition | None]:
+        """Whether a number is missing, or not."""
+        assert self.values is not None
+        missing, all_rows, all_hits = len(self.values), int(rows.sum()), int(hits.sum())
+        if not 0 < rows[missing:].sum() < all_rows:
+            return 0.0, None
+        without, hit = int(rows[missing]), int(hits[missing])
+        is_missing, is_known = _f1(without, hit, wanted), _f1(all_rows - without, all_hits - hit, wanted)
+        return float(max(is_missing, is_known)), Condition(self.name, negated=bool(is_known > is_missing))
 
     def _best_bound(self, rows: Counts, hits: Counts, wanted: int) -> tuple[float, Condition | None]:
         assert self.values is not None
@@ -223,10 +237,19 @@ def _equals(column: pd.Series, level: str) -> NDArray[np.bool_]:
 def _rule(columns: list[_Column], inside: NDArray[np.bool_]) -> Rule:
     if inside.all() or not inside.any():
         return Rule(())
+    by_name = {one.name: one for one in columns}
+
+    @cache  # the last look at each condition asks again what an earlier one asked
+    def best(others: frozenset[Condition]) -> tuple[float, Condition | None]:
+        met = np.ones(len(inside), dtype=bool)
+        for one in others:
+            met &= by_name[one.column].holds(one)
+        return max((column.best(inside, met) for column in columns), key=lambda pair: pair[0])
+
     score = float(_f1(len(inside), inside.sum(), inside.sum()))
     chosen: list[Condition] = []
     while len(chosen) < _MAX_BOUNDS:
-        grown, better = _improve(columns, inside, [*chosen, None], score)
+        grown, better = _improve(best, [*chosen, None], score)
         if better < score + _LEAST_GAIN or len({one.column for one in grown}) > _MAX_COLUMNS:
             break
         chosen, score = grown, better
@@ -234,22 +257,20 @@ def _rule(columns: list[_Column], inside: NDArray[np.bool_]) -> Rule:
 
 
 def _improve(
-    columns: list[_Column], inside: NDArray[np.bool_], slots: Sequence[Condition | None], score: float
+    best: Callable[[frozenset[Condition]], tuple[float, Condition | None]],
+    slots: Sequence[Condition | None],
+    score: float,
 ) -> tuple[list[Condition], float]:
     """Fill the empty slot, then choose each condition anew given the others, until none gets better."""
-    by_name = {one.name: one for one in columns}
     improved = True
     while improved:
         improved = False
         for slot in reversed(range(len(slots))):
-            met = np.ones(len(inside), dtype=bool)
-            for i, one in enumerate(slots):
-                if i != slot and one is not None:
-                    met &= by_name[one.column].holds(one)
-            best, condition = max((column.best(inside, met) for column in columns), key=lambda pair: pair[0])
-            if condition is not None and best > score + 1e-12:
+            others = frozenset(one for i, one in enumerate(slots) if i != slot and one is not None)
+            reached, condition = best(others)
+            if condition is not None and reached > score + 1e-12:
                 slots = [condition if i == slot else one for i, one in enumerate(slots)]
-                score, improved = best, True
+                score, improved = reached, True
     return [one for one in slots if one is not None], score
 
 
@@ -267,7 +288,7 @@ def _merged(conditions: list[Condition], columns: list[_Column]) -> Rule:
             up_to=min((bound for bound in (old.up_to, one.up_to) if bound is not None), default=None),
             whole=old.whole or one.whole,
         )
-    required = {one.column for one in merged.values() if not one.is_range and not one.negated}
+    required = {one.column for one in merged.values() if one.is_range or not one.negated}
     kept = [one for one in merged.values() if one.is_range or not one.negated or one.column not in required]
     by_name = {one.name: one for one in columns}
     return Rule(tuple(_positively(one, by_name[one.column]) for one in kept))

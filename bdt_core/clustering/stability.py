@@ -19,6 +19,7 @@ STABLE = 0.85
 INTERPRETABLE = 0.6
 
 Word = Literal["stable", "moderately stable", "do not interpret"]
+UNSTABLE: Word = "do not interpret"
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,7 @@ def auc_by_group(counts: Sequence[ScoreCounts], alpha: float) -> Measured:
     ----------
     counts : sequence of ScoreCounts
     alpha : float
-        Intervals (DeLong's) have confidence 1 - alpha.
+        Intervals have confidence 1 - alpha.
 
     Returns
     -------

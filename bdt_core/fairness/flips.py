@@ -18,9 +18,11 @@ from bdt_core.fairness.neighbours import mean_of_nearest
 from bdt_core.result import Result
 
 Sign = Literal["paper", "smclarify"]
+Distance = Literal["standardised", "raw"]
 Floats = NDArray[np.float64]
 
 _TIE = 1e-9
+_FEW_OF_A = 10
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,7 @@ def flip_test(
     *,
     k: int = 5,
     sign: Sign = "paper",
+    distance: Distance = "standardised",
     alpha: float = 0.05,
     workers: int = 1,
 ) -> FlipTest:
@@ -78,6 +81,9 @@ def flip_test(
         Neighbours that decide by majority; half is no majority.
     sign : {"paper", "smclarify"}
         "paper" as in Clarify's guide, positive against d; "smclarify" the opposite, as its code has it.
+    distance : {"standardised", "raw"}
+        Whether numbers count in standard deviations of all rows, or as they are, as Clarify's code has it: then also
+        one neighbour decides where a has fewer than 10 rows.
     alpha : float
         The interval has confidence 1 - alpha.
     workers : int, default 1
@@ -90,16 +96,16 @@ def flip_test(
     Raises
     ------
     SpecError
-        k below 1, or an unknown sign.
+        k below 1, or an unknown sign or distance.
     DataError
         No usable feature, or lengths that differ.
 
     Notes
     -----
-    Distance is Euclidean. A number counts in standard deviations of all rows; a missing one is put at the mean and
-    flagged. A category that differs counts as one standard deviation, and missing is a category. Neighbours are
-    exact. When rows tie for the last places among the k nearest, their mean prediction fills those places, so that
-    the order of rows does not matter.
+    Distance is Euclidean. A number counts in standard deviations of all rows, unless ``distance="raw"``; a missing
+    one is put at the mean and flagged. A category that differs counts as one standard deviation, and missing is a
+    category. Neighbours are exact. When rows tie for the last places among the k nearest, their mean prediction fills
+    those places, so that the order of rows does not matter.
 
     References
     ----------
@@ -119,13 +125,17 @@ def flip_test(
         raise SpecError(f"k must be 1 or more; found {k}.")
     if sign not in ("paper", "smclarify"):
         raise SpecError(f'sign must be "paper" or "smclarify"; found "{sign}".')
+    if distance not in ("standardised", "raw"):
+        raise SpecError(f'distance must be "standardised" or "raw"; found "{distance}".')
     if not len(features) == len(in_d) == len(predicted):
         raise DataError("features, in_d and predicted must have one entry per row.")
     n_d, n_a = int(np.count_nonzero(in_d)), int(np.count_nonzero(~in_d))
+    if distance == "raw" and n_a < _FEW_OF_A:
+        k = 1
     if not n_d or n_a < k:
         reason = "no rows in d" if not n_d else f"{n_a} rows in a: fewer than k = {k}"
         return FlipTest(None, None, None, reason, n_d, n_a, 0, 0, sign)
-    points = _scaled(features)
+    points = _as_points(features, distance)
     share = mean_of_nearest(points[in_d], points[~in_d], predicted[~in_d], k, workers)
     of_d = predicted[in_d]
     to_positive = int(np.count_nonzero(~of_d & (share > 0.5 + _TIE)))
@@ -142,13 +152,13 @@ def usable_features(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame({name: column(frame, name) for name in names})
 
 
-def _scaled(features: pd.DataFrame) -> Floats:
+def _as_points(features: pd.DataFrame, distance: Distance) -> Floats:
     """Rows as points; constant columns drop out."""
     columns: list[Floats] = []
     for name in features.columns:
         series = column(features, name)
         if pd.api.types.is_numeric_dtype(series.dtype) and not pd.api.types.is_bool_dtype(series.dtype):
-            columns += _number(series.to_numpy(dtype=np.float64, na_value=np.nan), str(name))
+            columns += _number(series.to_numpy(dtype=np.float64, na_value=np.nan), str(name), distance)
         else:
             columns += _category(series)
     if not columns:
@@ -156,7 +166,7 @@ def _scaled(features: pd.DataFrame) -> Floats:
     return np.stack(columns, axis=1)
 
 
-def _number(values: Floats, name: str) -> list[Floats]:
+def _number(values: Floats, name: str, distance: Distance) -> list[Floats]:
     missing = np.isnan(values)
     if np.isinf(values).any():
         raise DataError(f'Feature "{name}" holds infinite values. Remove or replace them.')
@@ -168,7 +178,8 @@ def _number(values: Floats, name: str) -> list[Floats]:
     mean, std = float(known.mean()), float(known.std())
     if std <= 1e-12 * max(1.0, abs(mean)):
         return flag
-    return [np.where(missing, 0.0, (values - mean) / std), *flag]
+    unit = std if distance == "standardised" else 1.0
+    return [np.where(missing, 0.0, (values - mean) / unit), *flag]
 
 
 def _category(series: pd.Series[Any]) -> list[Floats]:

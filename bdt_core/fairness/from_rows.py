@@ -16,7 +16,7 @@ from bdt_core.fairness.confusion import Positive, favourable, refuse_absent
 from bdt_core.fairness.counting import code_groups, count_rows
 from bdt_core.fairness.counts import CountTable, Group
 from bdt_core.fairness.facet_contrasts import FacetValues, facet_contrasts
-from bdt_core.fairness.flips import Sign, flip_test, usable_features
+from bdt_core.fairness.flips import Distance, Sign, flip_test, usable_features
 from bdt_core.fairness.from_counts import LARGEST, metrics_from_counts
 from bdt_core.fairness.measured import Measured, measured, nothing
 from bdt_core.fairness.metric_results import BiasMetrics
@@ -42,6 +42,7 @@ def bias_metrics(
     reference: Value | tuple[Value, ...] = LARGEST,
     distribution: Literal["all", "two"] = "all",
     flip_sign: Sign = "paper",
+    flip_distance: Distance = "standardised",
     alpha: float = 0.05,
     min_rows: int = 30,
 ) -> BiasMetrics:
@@ -76,6 +77,8 @@ def bias_metrics(
         Whether KL, JS, LP, TVD and KS compare all label values or two.
     flip_sign : {"paper", "smclarify"}
         Sign of the flip test.
+    flip_distance : {"standardised", "raw"}
+        Units of the flip test; see `flip_test`.
     alpha : float
         Intervals have confidence 1 - alpha.
     min_rows : int
@@ -122,6 +125,7 @@ def bias_metrics(
         positive_prediction=positive_prediction,
         facet_values=facet_values,
         flip_sign=flip_sign,
+        flip_distance=flip_distance,
         alpha=alpha,
         thresholds=thresholds,
     )
@@ -171,6 +175,7 @@ class MeasuredRows:
         positive_prediction: Positive | None = None,
         facet_values: FacetValues | None = None,
         flip_sign: Sign = "paper",
+        flip_distance: Distance = "standardised",
         alpha: float = 0.05,
         thresholds: Mapping[str, Threshold] | None = None,
     ) -> dict[str, Measured]:
@@ -200,7 +205,7 @@ class MeasuredRows:
         if self.similar is not None and table.prediction is not None:
             of_prediction = positive if positive_prediction is None else positive_prediction
             found["FT"] = _flip_tests(
-                self.similar, known, facet_values, of_prediction, self.features, flip_sign, alpha, cuts
+                self.similar, known, facet_values, of_prediction, self.features, (flip_sign, flip_distance), alpha, cuts
             )
         return found
 
@@ -232,7 +237,7 @@ def _flip_tests(
     facet_values: FacetValues | None,
     positive: Positive,
     features: Sequence[str],
-    sign: Sign,
+    how: tuple[Sign, Distance],
     alpha: float,
     thresholds: Mapping[str, Threshold],
 ) -> Measured:
@@ -249,11 +254,12 @@ def _flip_tests(
     contrasts = facet_contrasts(table, facet_values)
     members = np.eye(len(table.groups)) if contrasts.members is None else contrasts.members
     results = []
+    sign, distance = how
     for chosen in members:
         d: set[Group] = {one for one, is_d in zip(table.groups, chosen, strict=True) if is_d}
         in_d = np.array([one in d for one in groups], dtype=bool)[codes]
         try:
-            results.append(flip_test(rows, in_d, predicted, sign=sign, alpha=alpha))
+            results.append(flip_test(rows, in_d, predicted, sign=sign, distance=distance, alpha=alpha))
         except DataError as error:  # features that cannot be compared leave the rest of the report alone
             return nothing(len(members), str(error), members @ table.counts.sum(axis=(1, 2, 3, 4)))
     parts = [[np.nan if x is None else x for x in (one.estimate, one.low, one.high)] for one in results]

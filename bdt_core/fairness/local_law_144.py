@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -15,7 +16,8 @@ from bdt_core.fairness.coding import Level, Threshold, column, numbers
 from bdt_core.fairness.confusion import Positive, favourable
 from bdt_core.fairness.counting import count_rows
 from bdt_core.fairness.counts import CountTable, Group
-from bdt_core.inference import compare_counts
+from bdt_core.fairness.simultaneous import compare_at_once
+from bdt_core.inference import Comparison
 from bdt_core.result import Result
 
 
@@ -36,9 +38,10 @@ class CategoryImpact:
     impact_ratio : float or None
         Rate over the highest rate of a category that is not excluded; None for excluded ones and when that is 0.
     low, high : float or None
-        Koopman's interval of the ratio.
+        Koopman's interval of the ratio, which holds for all categories of the table at once.
     p_value : float or None
-        Mid-p of equal rates.
+        Mid-p of equal rates, corrected for the number of categories and for choosing the one with the highest rate, as
+        in `four_fifths`.
     excluded : bool
         Under the share below which a category may be left out. Its n and rate are still shown, as the rule wants.
     """
@@ -102,7 +105,7 @@ def impact_ratios(
     exclude_below : float, optional
         Leave categories under this share of the applicants out of the ratios; the rule allows .02.
     alpha : float
-        Intervals have confidence 1 - alpha.
+        Intervals have confidence 1 - alpha, for all categories of a table at once.
 
     Returns
     -------
@@ -152,12 +155,13 @@ def _table(
     total = int(n.sum())
     excluded = n < (exclude_below or 0.0) * total
     top = _top(n, events, excluded)
+    compare = partial(compare_at_once, groups=int(((n > 0) & ~excluded).sum()), chosen=True, alpha=alpha)
     return ImpactTable(
         columns=table.facets,
         rate_kind="scoring rate" if scored else "selection rate",
         categories=tuple(
             _category(group, int(n[i]), int(events[i]), total, bool(excluded[i]), None if top is None else
-                      (int(n[top]), int(events[top])), i == top, alpha)
+                      (int(n[top]), int(events[top])), i == top, compare)
             for i, group in enumerate(known.groups)
             if n[i]
         ),
@@ -181,11 +185,11 @@ def _category(
     excluded: bool,
     top: tuple[int, int] | None,
     is_top: bool,
-    alpha: float,
+    compare: Callable[[int, int, int, int], Comparison],
 ) -> CategoryImpact:
     compared = None
     if top is not None and not excluded and not is_top:
-        compared = compare_counts(selected, n, top[1], top[0], alpha=alpha, min_rows=1)
+        compared = compare(selected, n, top[1], top[0])
     ratio = None if top is None or excluded else 1.0 if is_top else (selected / n) / (top[1] / top[0])
     return CategoryImpact(
         category=group,

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from bdt_core.errors import did_you_mean
 from bdt_core.fairness.coding import Level, Threshold, values_of
+from bdt_core.fairness.conditional_disparity import Outcome, outcomes_by_stratum
 from bdt_core.fairness.confusion import Cells, Positive, favourable
 from bdt_core.fairness.counts import OUTSIDE, CountTable
 from bdt_core.fairness.facet_contrasts import FacetContrasts
@@ -43,6 +44,7 @@ def notes(
         yield f"{left_out} of {table.rows} rows lack a facet, a label or a prediction and are in no metric."
     if without := known.rows - known.known(in_strata=True).rows:
         yield f'{without} of the other rows lack a value of "{table.stratum}": CDDL and CDDPL alone are without them.'
+    yield from _strata_left_out(known, positive, positive if positive_prediction is None else positive_prediction)
     if table.label in table.facets or table.prediction in table.facets:
         yield "The facet is also the label or the prediction: metrics compare a column with itself."
     if len(known.groups) == 1:
@@ -64,6 +66,28 @@ def notes(
             f"No row has the facet value {group_name(unknown[0])}. "
             f"{did_you_mean(group_name(unknown[0]), [group_name(group) for group in known.groups])}"
         )
+
+
+def _strata_left_out(known: CountTable, positive: Positive, of_prediction: Positive) -> Iterator[str]:
+    """Strata in which nobody could have been treated otherwise."""
+    if known.stratum is None:
+        return
+    table = known.known(in_strata=True)
+    outcomes: tuple[tuple[str, Outcome, str | None, tuple[Level, ...], Positive], ...] = (
+        ("CDDL", "label", table.label, table.labels, positive),
+        ("CDDPL", "prediction", table.prediction, table.predictions, of_prediction),
+    )
+    for metric, outcome, name, levels, wanted in outcomes:
+        if name is None:
+            continue
+        rows = outcomes_by_stratum(table, favourable(levels, wanted), outcome).sum(axis=0)
+        held = rows.sum(axis=1) > 0
+        one_sided = held & ~(rows > 0).all(axis=1)
+        if one_sided.any():
+            yield (
+                f'{metric} leaves out {int(one_sided.sum())} of {int(held.sum())} strata of "{table.stratum}" with '
+                f"{int(rows[one_sided].sum())} rows: everybody there has the same kind of {outcome}."
+            )
 
 
 def _favourable_values(name: str | None, levels: tuple[Level, ...], wanted: Positive) -> Iterator[str]:

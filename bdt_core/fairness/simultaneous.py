@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
+
+from bdt_core.inference import Comparison, compare_counts
 
 Floats = NDArray[np.float64]
 
@@ -57,6 +60,74 @@ def pairs_critical_value(groups: int, confidence: float = 0.95) -> float:
         return np.asarray(groups * (inside ** (groups - 1) @ density))
 
     return float(_solved(coverage, confidence, np.array([groups * (groups - 1) // 2]))[0])
+
+
+def best_of_groups_p_value(p_value: float, groups: int) -> float:
+    """Correct the p-value of a group against the best of several for choosing the best, and for comparing all with it.
+
+    The chance that the largest difference among so many groups without any is as far in its errors as this one:
+    Tukey and Kramer's, whose critical value is `pairs_critical_value`.
+
+    Parameters
+    ----------
+    p_value : float
+        Two-sided, of the two groups alone.
+    groups : int
+        Among which the best was chosen.
+
+    Returns
+    -------
+    float
+        Never below `p_value`, and the same for two groups.
+
+    References
+    ----------
+    Tukey, J. W. (1953). The problem of multiple comparisons. Hayter, A. J. (1984). Annals of Statistics 12, 61-75.
+
+    Examples
+    --------
+    >>> [round(best_of_groups_p_value(0.05, k), 3) for k in (2, 3, 5, 8)]
+    [0.05, 0.122, 0.286, 0.509]
+    """
+    if groups <= 2 or not 0.0 < p_value < 1.0:
+        return p_value
+    apart = -math.sqrt(2.0) * float(special.ndtri(0.5 * p_value))
+    z = np.arange(-9.0, 10.0 + apart, 0.05)
+    density = np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi) * 0.05
+    # The largest is at z, and of the others one is more than `apart` below it. So written, small p-values keep digits.
+    below = special.ndtr(z)
+    beyond = np.divide(special.ndtr(z - apart), below, out=np.zeros_like(z), where=below > 0.0)
+    reached = below ** (groups - 1) * -np.expm1((groups - 1) * np.log1p(-np.minimum(beyond, 1.0 - 1e-16)))
+    return float(np.clip(groups * (reached @ density), p_value, 1.0))
+
+
+def compare_at_once(
+    events: int, n: int, events_reference: int, n_reference: int, *, groups: int, chosen: bool, alpha: float
+) -> Comparison:
+    """One of several groups against a reference, with a p-value and intervals that hold for all of them at once.
+
+    Parameters
+    ----------
+    events, n, events_reference, n_reference : int
+    groups : int
+        With the reference.
+    chosen : bool
+        Whether the reference is the group with the highest rate among them: then its choice is allowed for, too
+        (Tukey and Kramer). One that was named is compared with all others (Šidák).
+    alpha : float
+        Of all groups together.
+    """
+    critical = (
+        pairs_critical_value(groups, 1.0 - alpha) if chosen else contrasts_critical_value(groups - 1, 1.0 - alpha)
+    )
+    each = 2.0 * float(special.ndtr(-critical))
+    alone = compare_counts(events, n, events_reference, n_reference, alpha=each, min_rows=1)
+    if alone.p_value is None:
+        return alone
+    if chosen:
+        return replace(alone, p_value=best_of_groups_p_value(alone.p_value, groups))
+    others = -math.expm1((groups - 1) * math.log1p(-alone.p_value)) if alone.p_value < 1.0 else 1.0
+    return replace(alone, p_value=others)
 
 
 def reference_critical_value(variances: Floats, reference: int, confidence: float = 0.95) -> Any:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 from bdt_core.errors import DataError, SpecError, did_you_mean
-from bdt_core.inference import compare_counts
+from bdt_core.fairness.simultaneous import compare_at_once
+from bdt_core.inference import Comparison
 from bdt_core.result import Result
 
 
@@ -26,14 +28,15 @@ class GroupImpact:
     ratio : float or None
         Its rate over the highest; None when nobody was selected anywhere, or without applicants.
     low, high : float or None
-        Koopman's interval of the ratio.
+        Koopman's interval of the ratio, which holds for all groups at once.
     below_four_fifths : bool or None
         Whether the ratio is below 4/5, decided in whole numbers.
     changes_with_one_person : bool or None
         Whether the answer would be the other one if one applicant of this group, or of the reference group, had got
         the other outcome. Then the ratio alone is no evidence.
     p_value : float or None
-        Two-sided mid-p of equal rates; None for the reference group.
+        Two-sided mid-p of equal rates, corrected for the number of groups and, unless the reference was named, for
+        choosing the group with the highest rate; None for the reference group.
     small_share : bool
         Whether the group is under 2 % of the applicants, for which the guidelines ask no finding.
     """
@@ -89,7 +92,7 @@ def four_fifths(
     reference : str, optional
         Group to compare with; by default the one with the highest rate among those that are no small share.
     alpha : float
-        Intervals have confidence 1 - alpha.
+        Intervals have confidence 1 - alpha, for all groups at once.
     small_share : float
         Groups below this share of the applicants are shown but set no reference and make no finding.
 
@@ -109,6 +112,10 @@ def four_fifths(
     5 x selected x applicants of the reference < 4 x selected of the reference x applicants: no division, so that a
     ratio of exactly 4/5 is never called lower.
 
+    Without any difference, the highest rate of five differs from another one with p at most .05 in 29 % of all
+    tables, that of eight in 51 %. So p-values and intervals against the highest rate are those of the range of all
+    groups (Tukey and Kramer); against a reference that was named, those of all others at once (Šidák).
+
     Examples
     --------
     >>> result = four_fifths({"a": 60, "b": 45, "c": 48}, {"a": 60, "b": 60, "c": 60})
@@ -122,7 +129,8 @@ def four_fifths(
     if reference is not None and reference not in applicants:
         raise SpecError(f'There is no group "{reference}". {did_you_mean(reference, names)}')
     top = reference if reference is not None else _highest(selected, applicants, [n for n in names if not small[n]])
-    groups = tuple(_impact(name, top, selected, applicants, total, small[name], alpha) for name in names)
+    compare = partial(compare_at_once, groups=_present(applicants), chosen=reference is None, alpha=alpha)
+    groups = tuple(_impact(name, top, selected, applicants, total, small[name], compare) for name in names)
     findings = [one.below_four_fifths for one in groups if not one.small_share and one.below_four_fifths is not None]
     return FourFifths(top, groups, any(findings) if findings else None, 1.0 - alpha)
 
@@ -145,6 +153,11 @@ def _highest(selected: Mapping[str, int], applicants: Mapping[str, int], names: 
     return max(usable, key=lambda name: (Fraction(selected[name], applicants[name]), applicants[name]))
 
 
+def _present(applicants: Mapping[str, int]) -> int:
+    """How many groups have applicants."""
+    return sum(n > 0 for n in applicants.values())
+
+
 def _impact(
     name: str,
     top: str | None,
@@ -152,14 +165,12 @@ def _impact(
     applicants: Mapping[str, int],
     total: int,
     is_small: bool,
-    alpha: float,
+    compare: Callable[[int, int, int, int], Comparison],
 ) -> GroupImpact:
     hired, n = selected[name], applicants[name]
     hired_top, n_top = (0, 0) if top is None else (selected[top], applicants[top])
     defined = n > 0 and hired_top > 0
-    comparison = (
-        None if name == top or not defined else compare_counts(hired, n, hired_top, n_top, alpha=alpha, min_rows=1)
-    )
+    comparison = None if name == top or not defined else compare(hired, n, hired_top, n_top)
     below = below_four_fifths(hired, n, hired_top, n_top) if defined else None
     return GroupImpact(
         group=name,

@@ -21,12 +21,12 @@ DriftState = Literal["drift", "moved", "steady", "not_testable"]
 
 @dataclass(frozen=True)
 class Trend(Result):
-    """How the difference changes over the look-back.
+    """How the difference, or the ratio, changes over the look-back.
 
     Attributes
     ----------
     slope, low, high : float
-        Change of the difference per batch, and its interval for this stream alone.
+        Change of it per batch, and its interval for this stream alone.
     batches : int
         Batches that the line goes through.
     """
@@ -59,8 +59,8 @@ class Drift(Result):
     reason: str | None
 
 
-def trend_of(pair: Pair, look_back: int, alpha: float) -> Trend | None:
-    """Weighted least squares on the differences of the last batches.
+def trend_of(pair: Pair, look_back: int, alpha: float, *, of_ratio: bool = False) -> Trend | None:
+    """Weighted least squares on the differences (or the ratios) of the last batches.
 
     Parameters
     ----------
@@ -68,6 +68,8 @@ def trend_of(pair: Pair, look_back: int, alpha: float) -> Trend | None:
     look_back : int
         Batches; those in which a side has nobody are passed over, but count as time.
     alpha : float
+    of_ratio : bool
+        Whether the line goes through the ratios of both rates.
 
     Returns
     -------
@@ -77,10 +79,10 @@ def trend_of(pair: Pair, look_back: int, alpha: float) -> Trend | None:
     Notes
     -----
     A batch weighs by one over the variance of its difference, from the rates of all these batches taken together,
-    so that its weight does not depend on its own outcome. Where differences scatter more than counts do, the variance
-    between batches is added to each (the moment estimate of DerSimonian & Laird 1986 for a line), and what is left
-    of the excess widens the interval; the critical value is Student's with batches - 2 degrees of freedom (Knapp &
-    Hartung 2003).
+    so that its weight does not depend on its own outcome; that of a ratio is by the delta method. Where values scatter
+    more than counts do, the variance between batches is added to each (the moment estimate of DerSimonian & Laird 1986
+    for a line), and what is left of the excess widens the interval; the critical value is Student's with batches - 2
+    degrees of freedom (Knapp & Hartung 2003).
 
     Examples
     --------
@@ -89,16 +91,29 @@ def trend_of(pair: Pair, look_back: int, alpha: float) -> Trend | None:
     >>> trend = trend_of(rising, 30, 0.05)
     >>> round(trend.slope, 6), trend.low > 0
     (0.02, True)
+    >>> round(trend_of(rising, 30, 0.05, of_ratio=True).slope, 4)
+    0.0667
     """
-    sides = [one[-look_back:] for one in (pair.events, pair.rows, pair.reference_events, pair.reference_rows)]
-    used = (sides[1] > 0) & (sides[3] > 0)
-    events, rows, other_events, other_rows = (one[used] for one in sides)
+    if look_back < _FEWEST_BATCHES:
+        return None
+    last = pair.of(slice(-look_back, None))
+    used = (last.rows > 0) & (last.reference_rows > 0)
+    if of_ratio:
+        used &= last.reference_events > 0
+    events, rows = last.events[used], last.rows[used]
+    other_events, other_rows = last.reference_events[used], last.reference_rows[used]
     batches = rows.size
     if batches < _FEWEST_BATCHES:
         return None
     x = np.flatnonzero(used).astype(np.float64)
-    y = events / rows - other_events / other_rows
-    variance = _pooled_variance(events, rows) + _pooled_variance(other_events, other_rows)
+    y, other = events / rows, other_events / other_rows
+    variance, of_other = _pooled_variance(events, rows), _pooled_variance(other_events, other_rows)
+    if of_ratio:
+        level = (other_events.sum() + 0.5) / (other_rows.sum() + 1.0)
+        ratio = (events.sum() + 0.5) / (rows.sum() + 1.0) / level
+        y, variance = y / other, (variance + ratio**2 * of_other) / level**2
+    else:
+        y, variance = y - other, variance + of_other
     between = max(_line(x, y, variance).excess(batches), 0.0)
     line = _line(x, y, variance + between)
     slope, scale = line.slope, max(1.0, line.chi_squared / (batches - 2))
@@ -131,7 +146,7 @@ def _line(x: Counts, y: Counts, variance: Counts) -> _Line:
 
 def drifts_of(pairs: Sequence[Pair], rows: Sequence[tuple[float, float]], *, limit: float, look_back: int,
               min_rows: int, alpha: float) -> list[Drift]:  # fmt: skip
-    """The latest batch of every stream against the batches before it.
+    """The latest batch of every stream against the batches before it, each group being compared within its batch.
 
     Parameters
     ----------
@@ -185,11 +200,9 @@ def _too_few(pair: Pair, rows: float, other_rows: float, look_back: int, min_row
     if min(rows, other_rows) < min_rows:
         return f"fewer than {min_rows} rows in this batch"
     past = slice(-look_back - 1, -1)
-    for denominators, when in (
-        ((pair.rows[-1], pair.reference_rows[-1]), "in this batch"),
-        ((pair.rows[past].sum(), pair.reference_rows[past].sum()), "in the batches before"),
-    ):
-        if min(denominators) < FEWEST_IN_DENOMINATOR:
+    for batches, when in ((slice(-1, None), "in this batch"), (past, "in the batches before")):
+        _, n, _, m = pair.of(batches).alike()
+        if min(n, m) < FEWEST_IN_DENOMINATOR:
             return f"fewer than {FEWEST_IN_DENOMINATOR} rows to take the rate of, {when}"
     return None
 
@@ -208,9 +221,8 @@ def _changes(pairs: Sequence[Pair], look_back: int, alpha: float) -> list[tuple[
 
 
 def _sides(pairs: Sequence[Pair], when: slice) -> Counts:
-    """Counts of some batches taken together, shape (4, pairs)."""
-    names = ("events", "rows", "reference_events", "reference_rows")
-    return np.array([[getattr(pair, name)[when].sum() for pair in pairs] for name in names])
+    """Events and rows of both sides within some batches, shape (4, pairs)."""
+    return np.array([pair.of(when).alike() for pair in pairs]).T
 
 
 def _pooled_variance(events: Counts, rows: Counts) -> Counts:

@@ -35,6 +35,33 @@ class Pair:
     reference_events: Counts
     reference_rows: Counts
 
+    @property
+    def turned(self) -> Pair:
+        """The same rows, with those that had no event as events."""
+        return Pair(
+            self.rows - self.events, self.rows, self.reference_rows - self.reference_events, self.reference_rows
+        )
+
+    def of(self, when: slice) -> Pair:
+        """Some batches only."""
+        return Pair(self.events[when], self.rows[when], self.reference_events[when], self.reference_rows[when])
+
+    def alike(self) -> tuple[float, float, float, float]:
+        """Both rates with batches weighted alike on both sides, as events and rows; 0 rows where no batch has both.
+
+        A batch weighs n m / (n + m), as in the test of Mantel & Haenszel (1959); rows are as many as would give a rate
+        of that variance. With the same share of the rows in every batch, they are the sums.
+        """
+        both = (self.rows > 0) & (self.reference_rows > 0)
+        n, m = self.rows[both], self.reference_rows[both]
+        weight = n * m / (n + m)
+        found: list[float] = []
+        for events, rows in ((self.events[both], n), (self.reference_events[both], m)):
+            effective = float(weight.sum() ** 2 / (weight**2 / rows).sum()) if weight.size else 0.0
+            rate = float(np.average(events / rows, weights=weight)) if weight.size else 0.0
+            found += [rate * effective, effective]
+        return found[0], found[1], found[2], found[3]
+
 
 @dataclass(frozen=True)
 class Counted:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from bdt_core.history.counted import Pair
-from bdt_core.inference.sequential import SequentialComparison, compare_rates_over_time
+from bdt_core.inference.sequential import (
+    SequentialComparison,
+    SequentialRatio,
+    compare_rates_over_time,
+    ratio_over_time,
+)
 
 
 def evidence(pair: Pair, *, alpha: float, effect: float) -> SequentialComparison:
-    """Compare a rate on both sides after every batch, on everything counted so far.
+    """Compare a rate on both sides within each batch, on everything counted so far.
 
     Parameters
     ----------
@@ -22,5 +27,12 @@ def evidence(pair: Pair, *, alpha: float, effect: float) -> SequentialComparison
     SequentialComparison
     """
     return compare_rates_over_time(
+        pair.events, pair.rows, pair.reference_events, pair.reference_rows, alpha=alpha, effect=effect
+    )
+
+
+def evidence_of_ratio(pair: Pair, *, alpha: float, effect: float) -> SequentialRatio:
+    """The ratio of a rate on both sides, with the parameters of `evidence`."""
+    return ratio_over_time(
         pair.events, pair.rows, pair.reference_events, pair.reference_rows, alpha=alpha, effect=effect
     )

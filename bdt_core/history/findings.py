@@ -54,7 +54,7 @@ def drift_finding(history: History) -> Finding:
         return Finding(True, False, None, "No batch has been counted yet.", "Nothing to do.")
     limit = history.spec.history.drift
     batch = history.batches[-1].id
-    past = min(len(history.batches) - 1, history.spec.history.look_back)
+    past = min(len(history.batches) - 1, history.look_back)
     drifting = sorted(
         (one for one in history.streams if one.drift.state == "drift"), key=lambda one: -abs(one.drift.change or 0.0)
     )

@@ -13,7 +13,8 @@ from bdt_core.history.batch import Batch, in_order
 from bdt_core.history.change import Drift, drifts_of, trend_of
 from bdt_core.history.counted import Counted, Pair, count_batches, metrics_of
 from bdt_core.history.evidence import evidence
-from bdt_core.history.limits import judge_limits, tolerated
+from bdt_core.history.limits import has_ratio_limit, judge_limits, tolerated
+from bdt_core.history.look_back import batches_back
 from bdt_core.history.results import GroupingHistory, History, SeenBatch, Stream
 from bdt_core.inference.sequential import SequentialComparison, discoveries
 from bdt_core.metrics import RATES
@@ -38,7 +39,8 @@ def follow(batches: Iterable[Batch], spec: AuditSpec) -> History:
 
     Notes
     -----
-    Per grouping, rate and group against the reference there is one stream. Its e-value and its confidence sequence
+    Per grouping, rate and group against the reference there is one stream. Groups are compared within each batch, so
+    that nothing is made of rates that move together while one group grows. A stream's e-value and confidence sequence
     hold at all batches at once (`bdt_core.inference.sequential`); e-BH over all streams after each batch keeps the
     false discovery rate at `significance.alpha` whenever one looks, and so the chance of any alarm at any time when
     no group differs. That needs rates that do not depend on which batches come late or are corrected.
@@ -60,6 +62,7 @@ def follow(batches: Iterable[Batch], spec: AuditSpec) -> History:
     (0.5, True)
     """
     ordered = in_order(batches)
+    look_back = batches_back([one.time for one in ordered], spec.history.look_back)
     counted, notes = count_batches(ordered, spec)
     followed = [_followed(one, spec) for one in counted]
     openings = [opening for one in followed for opening in one]
@@ -69,12 +72,14 @@ def follow(batches: Iterable[Batch], spec: AuditSpec) -> History:
         [one.pair for one in openings],
         [one.rows_now for one in openings],
         limit=spec.history.drift,
-        look_back=spec.history.look_back,
+        look_back=look_back,
         min_rows=spec.history.min_rows,
         alpha=spec.significance.alpha,
     )
-    streams = [_stream(*parts, spec) for parts in zip(openings, found, discovered, alarms, drifts, strict=True)]
-    limits, unfollowed = judge_limits(counted, spec, [one.id for one in ordered])
+    streams = [
+        _stream(*parts, spec, look_back) for parts in zip(openings, found, discovered, alarms, drifts, strict=True)
+    ]
+    limits, unfollowed = judge_limits(counted, spec, [one.id for one in ordered], look_back)
     groupings, start = [], 0
     for one, its in zip(counted, followed, strict=True):
         groupings.append(_grouping(one, streams[start : start + len(its)], spec))
@@ -84,6 +89,7 @@ def follow(batches: Iterable[Batch], spec: AuditSpec) -> History:
         tuple(SeenBatch(one.id, one.time, one.content) for one in ordered),
         tuple(groupings),
         limits,
+        look_back,
         (*notes, *unfollowed),
     )
 
@@ -147,6 +153,7 @@ def _stream(
     alarm: int | None,
     drift: Drift,
     spec: AuditSpec,
+    look_back: int,
 ) -> Stream:
     counted, pair = opening.counted, opening.pair
     tolerated_low, tolerated_high = tolerated(opening.metric, counted, spec)
@@ -166,10 +173,11 @@ def _stream(
         p_value=float(found.p_value[-1]),
         discovered=discovered,
         alarm=alarm,
-        trend=trend_of(pair, spec.history.look_back, spec.significance.alpha),
+        trend=trend_of(pair, look_back, spec.significance.alpha),
         drift=drift,
         tolerated_low=tolerated_low,
         tolerated_high=tolerated_high,
+        ratio_limited=has_ratio_limit(opening.metric, counted, spec),
     )
 
 

@@ -1,11 +1,13 @@
-"""Limits of the gate on differences of rates, held against everything counted so far, however often one looks.
+"""Limits of the gate on differences and ratios of rates, held against all batches so far, however often one looks.
 
-The confidence sequence within the limit passes, beyond it (after any batch) fails; else the data cannot tell yet.
+The confidence sequence of all batches within the limit passes. That sequence, or the one of the batches from any on,
+beyond it after any batch fails; else the data cannot tell yet.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -14,22 +16,24 @@ from numpy.typing import NDArray
 
 from bdt_core import words
 from bdt_core.fairness.comparisons import FEWEST_IN_DENOMINATOR
-from bdt_core.history.counted import Counted
-from bdt_core.history.evidence import evidence
-from bdt_core.inference.sequential import SequentialComparison
+from bdt_core.history.change import Trend, trend_of
+from bdt_core.history.counted import Counted, Pair
+from bdt_core.history.evidence import evidence, evidence_of_ratio
+from bdt_core.inference.sequential import SequentialComparison, SequentialRatio
 from bdt_core.metrics import CLARIFY, CRITERIA, GATE_METRICS, RATES, Favourable, rate_compared
 from bdt_core.result import Result
 from bdt_core.spec import AlertSeverity, AuditSpec, MetricLimit
 from bdt_core.verdict import Verdict, check_name
 from bdt_core.verdict.groups import both_ways
 from bdt_core.verdict.judge import Evidence, Judgement, Tolerated, judge, why
+from bdt_core.verdict.words import severest
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class LimitOverTime(Result):
-    """What a limit on a difference says of all batches together.
+    """What a limit on a difference or a ratio says of all batches together.
 
     Attributes
     ----------
@@ -38,25 +42,33 @@ class LimitOverTime(Result):
     metric, facet : str
     group : str or None
         The group, or the two groups, on which the verdict rests.
+    is_ratio : bool
     minimum, maximum : float or None
     verdict : {"pass", "fail", "inconclusive", "not_testable"}
     value, low, high : float or None
         On all batches together; `low` to `high` is a confidence sequence for all groups at once.
     confidence : float
     broken_since : str or None
-        The batch after which the whole sequence was first beyond the limit.
+        The batch after which a whole sequence, of all batches or of the latest ones, was first beyond the limit.
     severity : {"low", "medium", "high", "critical"} or None
         By limit over value (at least .9, .75, .5, below), where the limit is broken.
     sentence : str
     groups_judged : int
     left_out : tuple of str
         Groups with too few rows to be judged.
+    daily : tuple of (float or None)
+        The value of `group` in each batch alone; None where a side has too few rows to print its rate.
+    values, lows, highs : tuple of (float or None)
+        Its value on all batches so far, after every batch, with the confidence sequence.
+    trend : Trend or None
+        Of `daily`, over the look-back.
     """
 
     check: str
     metric: str
     facet: str
     group: str | None
+    is_ratio: bool
     minimum: float | None
     maximum: float | None
     verdict: Verdict
@@ -69,24 +81,46 @@ class LimitOverTime(Result):
     sentence: str
     groups_judged: int
     left_out: tuple[str, ...]
+    daily: tuple[float | None, ...]
+    values: tuple[float | None, ...]
+    lows: tuple[float | None, ...]
+    highs: tuple[float | None, ...]
+    trend: Trend | None
 
 
-class _Difference(NamedTuple):
-    """What a limit is about: rates, the sign of the group's rate, and whether it is a range over all groups."""
+class _Compared(NamedTuple):
+    """What a limit is about: rates of groups, and how they are set beside each other.
+
+    `sign` is that of the group's rate in a difference; `turned` counts those without an event in place of the others;
+    a range is the largest difference, or the smallest ratio, over all pairs of groups.
+    """
 
     rates: tuple[str, ...]
-    sign: int
-    is_range: bool
-    against_all_others: bool
+    is_ratio: bool
+    sign: int = 1
+    turned: bool = False
+    is_range: bool = False
+    against_all_others: bool = False
+
+    def pair(self, counted: Counted, rate: str, group: int, reference: int | None) -> Pair:
+        pair = counted.pair(RATES[rate], group, reference)
+        return pair.turned if self.turned else pair
+
+    def of(self, rate: Floats, other: Floats) -> Floats:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(rate / other if self.is_ratio else self.sign * (rate - other))
 
 
 class _Course(NamedTuple):
-    """One value under a limit after every batch, with its confidence sequence."""
+    """One value under a limit after every batch, with its confidence sequences, and the counts that it is of."""
 
     whose: str
+    pair: Pair
     value: Floats
     low: Floats
     high: Floats
+    at_least: Floats
+    at_most: Floats
 
 
 class _Followed(NamedTuple):
@@ -96,53 +130,72 @@ class _Followed(NamedTuple):
     since: int | None
 
 
-def difference_of(metric: str, favourable: Favourable | None = None) -> _Difference | None:
-    """What a metric of the gate compares, by which prediction people want; None when it is no difference of rates.
+def compared_by(metric: str, favourable: Favourable | None = None) -> _Compared | None:
+    """What a metric of the gate compares, by which prediction people want; None when it compares no rates.
 
     Examples
     --------
-    >>> difference_of("demographic_parity_difference").rates, difference_of("disparate_impact")
-    (('selection_rate',), None)
+    >>> compared_by("demographic_parity_difference").rates, compared_by("disparate_impact").is_ratio, compared_by("auc")
+    (('selection_rate',), True, None)
     """
     name = GATE_METRICS[metric]
     if name in CLARIFY:
-        rate, sign = rate_compared(CLARIFY[name], favourable)
-        return _Difference((rate,), sign, is_range=False, against_all_others=True) if rate and sign else None
-    base = name.removesuffix("_difference")
+        entry = CLARIFY[name]
+        if entry.is_ratio and entry.rate is not None:
+            turned = favourable == "negative" and entry.turned == "other"
+            return _Compared((entry.rate,), is_ratio=True, turned=turned, against_all_others=True)
+        rate, sign = rate_compared(entry, favourable)
+        return _Compared((rate,), is_ratio=False, sign=sign, against_all_others=True) if rate and sign else None
+    is_ratio = name.endswith("_ratio")
+    base = name.removesuffix("_ratio" if is_ratio else "_difference")
     if base == name:
         return None
     if base in CRITERIA:
-        rates = CRITERIA[base].rates
-        return _Difference(rates, 1, is_range=True, against_all_others=False) if rates else None
-    return _Difference((base,), 1, is_range=False, against_all_others=False)
+        criterion = CRITERIA[base]
+        turned = criterion.of_favourable and favourable == "negative"
+        return _Compared(criterion.rates, is_ratio, turned=turned, is_range=True) if criterion.rates else None
+    return _Compared((base,), is_ratio)
 
 
 def tolerated(metric: str, counted: Counted, spec: AuditSpec) -> tuple[float | None, float | None]:
     """The tightest limits of the gate on a group's rate less the reference's."""
     lows, highs = [], []
-    for limit in spec.gate:
-        if not isinstance(limit, MetricLimit) or limit.facets != counted.facets:
-            continue
-        difference = difference_of(limit.metric, spec.favourable_outcome)
-        if difference is None or metric not in difference.rates:
-            continue
-        if difference.against_all_others and counted.reference is not None and len(counted.groups) > 2:
+    for limit, compared in _limits_on(metric, counted, spec):
+        if compared.is_ratio:
             continue
         both = both_ways(limit)
         low, high = both.min, both.max
-        if difference.is_range:
+        if compared.is_range:
             low, high = None if high is None else -high, high
-        elif difference.sign < 0:
+        elif compared.sign < 0:
             low, high = None if high is None else -high, None if low is None else -low
         lows += [] if low is None else [low]
         highs += [] if high is None else [high]
     return max(lows, default=None), min(highs, default=None)
 
 
+def has_ratio_limit(metric: str, counted: Counted, spec: AuditSpec) -> bool:
+    """Whether the gate has a limit on the ratio of a group's rate and the reference's."""
+    return any(compared.is_ratio for _, compared in _limits_on(metric, counted, spec))
+
+
+def _limits_on(metric: str, counted: Counted, spec: AuditSpec) -> Iterator[tuple[MetricLimit, _Compared]]:
+    """Limits on a rate of these groups, beside their reference."""
+    for limit in spec.gate:
+        if not isinstance(limit, MetricLimit) or limit.facets != counted.facets:
+            continue
+        compared = compared_by(limit.metric, spec.favourable_outcome)
+        if compared is None or metric not in compared.rates:
+            continue
+        if compared.against_all_others and counted.reference is not None and len(counted.groups) > 2:
+            continue
+        yield limit, compared
+
+
 def judge_limits(
-    counted: Sequence[Counted], spec: AuditSpec, batches: Sequence[str]
+    counted: Sequence[Counted], spec: AuditSpec, batches: Sequence[str], look_back: int
 ) -> tuple[tuple[LimitOverTime, ...], list[str]]:
-    """Hold all batches together against every limit that is a difference of rates.
+    """Hold all batches together against every limit that is a difference or a ratio of rates.
 
     Parameters
     ----------
@@ -150,6 +203,8 @@ def judge_limits(
     spec : AuditSpec
     batches : sequence of str
         Names, in the order of time.
+    look_back : int
+        Batches that the trend goes through.
 
     Returns
     -------
@@ -161,31 +216,36 @@ def judge_limits(
     for limit in spec.gate:
         if not isinstance(limit, MetricLimit):
             continue
-        difference = difference_of(limit.metric, spec.favourable_outcome)
-        if difference is None:
+        compared = compared_by(limit.metric, spec.favourable_outcome)
+        if compared is None:
             others.append(check_name(limit))
         else:
             grouping = next((one for one in counted if one.facets == limit.facets), None)
-            found.append(_judge(limit, difference, grouping, spec, batches))
+            found.append(_judge(limit, compared, grouping, spec, batches, look_back))
     if not others:
         return tuple(found), []
-    return tuple(found), [f"Not followed over time, being no differences of rates: {', '.join(others)}."]
+    return tuple(found), [f"Not followed over time, being no differences or ratios of rates: {', '.join(others)}."]
 
 
 def _judge(
-    limit: MetricLimit, difference: _Difference, counted: Counted | None, spec: AuditSpec, batches: Sequence[str]
+    limit: MetricLimit,
+    compared: _Compared,
+    counted: Counted | None,
+    spec: AuditSpec,
+    batches: Sequence[str],
+    look_back: int,
 ) -> LimitOverTime:
     if counted is None:
-        return _untestable(limit, spec, "no batch counts these groups", ())
+        return _untestable(limit, compared, spec, "no batch counts these groups", ())
     limit = both_ways(limit)
     label, prediction = spec.group_columns()
-    if any(RATES[one].needs_label and label is None for one in difference.rates):
-        return _untestable(limit, spec, "it needs a label", ())
-    if any(RATES[one].needs_prediction and prediction is None for one in difference.rates):
-        return _untestable(limit, spec, "it needs a prediction", ())
-    courses, judged, left_out = _courses(difference, counted, spec)
+    if any(RATES[one].needs_label and label is None for one in compared.rates):
+        return _untestable(limit, compared, spec, "it needs a label", ())
+    if any(RATES[one].needs_prediction and prediction is None for one in compared.rates):
+        return _untestable(limit, compared, spec, "it needs a prediction", ())
+    courses, judged, left_out = _courses(compared, counted, spec)
     if not courses:
-        return _untestable(limit, spec, "no two groups have enough rows", left_out)
+        return _untestable(limit, compared, spec, "no two groups have enough rows in the same batches", left_out)
     tolerated = Tolerated(limit.min, limit.max)
     found = _judged(courses, tolerated)
     one, since = found.decides.of
@@ -195,6 +255,7 @@ def _judge(
         metric=limit.metric,
         facet=" & ".join(limit.facets),
         group=one.whose,
+        is_ratio=compared.is_ratio,
         minimum=limit.min,
         maximum=limit.max,
         verdict=found.verdict,
@@ -203,92 +264,179 @@ def _judge(
         high=float(one.high[-1]),
         confidence=1.0 - spec.significance.alpha,
         broken_since=broken_since,
-        severity=(found.severity or "low") if found.verdict == "fail" else None,  # low: the value is within again
-        sentence=_sentence(limit, found, tolerated, broken_since, len(batches), spec, left_out),
+        severity=_severity(found, tolerated) if found.verdict == "fail" else None,
+        sentence=_sentence(limit, found, tolerated, batches, spec, left_out),
         groups_judged=judged,
         left_out=left_out,
+        daily=_daily(one.pair, compared, spec),
+        values=_known(one.value),
+        lows=_known(one.low),
+        highs=_known(one.high),
+        trend=trend_of(one.pair, look_back, spec.significance.alpha, of_ratio=compared.is_ratio),
     )
 
 
-def _courses(difference: _Difference, counted: Counted, spec: AuditSpec) -> tuple[list[_Course], int, tuple[str, ...]]:
+def _courses(compared: _Compared, counted: Counted, spec: AuditSpec) -> tuple[list[_Course], int, tuple[str, ...]]:
     """Values under the limit, the number of groups judged, and the groups that are not."""
-    reference = None if difference.against_all_others else counted.reference
+    reference = None if compared.against_all_others else counted.reference
     pairs, left_out = [], set()
     for group, name in enumerate(counted.names):
         if group == reference:
             continue
-        several = [counted.pair(RATES[rate], group, reference) for rate in difference.rates]
+        several = [compared.pair(counted, rate, group, reference) for rate in compared.rates]
         rows = counted.rows[:, group].sum()
-        fewest = min(side.sum() for pair in several for side in (pair.rows, pair.reference_rows))
+        both = [(pair.rows > 0) & (pair.reference_rows > 0) for pair in several]
+        fewest = min(
+            side[used].sum()
+            for pair, used in zip(several, both, strict=True)
+            for side in (pair.rows, pair.reference_rows)
+        )
         if rows < spec.significance.min_rows or fewest < FEWEST_IN_DENOMINATOR:
             left_out.add(name)
         else:
-            pairs.append((name, several))
+            pairs.append((name, group, several))
     if not pairs:
         return [], 0, tuple(sorted(left_out))
-    alpha = spec.significance.alpha / (len(pairs) * len(difference.rates))
-    found = [
-        (name, [evidence(pair, alpha=alpha, effect=spec.history.effect) for pair in several]) for name, several in pairs
-    ]
+    settings = {
+        "alpha": spec.significance.alpha / (len(pairs) * len(compared.rates)),
+        "effect": spec.history.effect,
+    }
     against = "everybody else" if reference is None else counted.names[reference]
     judged = len(pairs) + (reference is not None)
-    if not difference.is_range:
-        sign = difference.sign
+    of = evidence_of_ratio if compared.is_ratio else evidence
+    found = [(name, group, [of(pair, **settings) for pair in several]) for name, group, several in pairs]
+    if not compared.is_range:
         courses = [
-            _Course(f"{name} against {against}", sign * one.difference, *_turned(one.low, one.high, sign))
-            for name, (one,) in found
+            _Course(f"{name} against {against}", pair, *_turned(_sequence(one), compared.sign))
+            for (name, _, (one,)), (_, _, (pair,)) in zip(found, pairs, strict=True)
         ]
         return courses, judged, tuple(sorted(left_out))
-    per_rate = [_range([(name, several[i]) for name, several in found], against) for i in range(len(difference.rates))]
-    return [_larger(per_rate)], judged, tuple(sorted(left_out))
+    per_rate = []
+    for i, rate in enumerate(compared.rates):
+        values = np.stack([_sequence(several[i]) for _, _, several in found])
+        groups = [reference, *(group for _, group, _ in found)]
+        range_of = _range_of_ratios if compared.is_ratio else _range_of_differences
+        lowest, highest, course = range_of(values)
+        names = [against, *(name for name, _, _ in found)]
+        pair = _between(compared, counted, rate, groups[lowest], groups[highest])
+        per_rate.append(_Course(f"{names[lowest]} and {names[highest]}", pair, *course))
+    return [_worst(per_rate, compared)], judged, tuple(sorted(left_out))
 
 
-def _turned(low: Floats, high: Floats, sign: int) -> tuple[Floats, Floats]:
-    return (low, high) if sign > 0 else (-high, -low)
+def _between(compared: _Compared, counted: Counted, rate: str, lowest: int | None, highest: int | None) -> Pair:
+    """Counts of the group with the lowest rate and of that with the highest, so that the range is their value."""
+    first, second = (lowest, highest) if compared.is_ratio else (highest, lowest)
+    if first is not None:
+        return compared.pair(counted, rate, first, second)
+    # Everybody else as the first: the same two, the other way round.
+    pair = compared.pair(counted, rate, second or 0, None)
+    return Pair(pair.reference_events, pair.reference_rows, pair.events, pair.rows)
 
 
-def _range(found: Sequence[tuple[str, SequentialComparison]], against: str) -> _Course:
+def _sequence(one: SequentialComparison | SequentialRatio) -> Floats:
+    """Value, sequence and limits over any stretch, shape (5, batches)."""
+    value = one.ratio if isinstance(one, SequentialRatio) else one.difference
+    return np.stack([value, one.low, one.high, one.at_least, one.at_most])
+
+
+def _turned(sequence: Floats, sign: int) -> Floats:
+    return sequence if sign > 0 else -sequence[[0, 2, 1, 4, 3]]
+
+
+def _range_of_differences(found: Floats) -> tuple[int, int, Floats]:
     """Largest difference over all pairs of groups, from the differences of each from the reference.
 
-    Any of them bounds the range from below; from above it is bounded by the highest less the lowest, the
-    reference's own 0 among them.
+    Any of them bounds the range from below; from above it is bounded by the highest less the lowest, the reference's
+    own 0 among them. The positions of the lowest and the highest group come first; 0 is the reference.
     """
-    difference, low, high = (
-        np.stack([np.nan_to_num(getattr(one, name), nan=unknown) for _, one in found])
-        for name, unknown in (("difference", 0.0), ("low", -1.0), ("high", 1.0))
+    value, low, high, at_least, at_most = _filled(found, (0.0, -1.0, 1.0, -1.0, 1.0))
+    ends = np.append(0.0, value[:, -1])
+
+    def bounds(low: Floats, high: Floats) -> tuple[Floats, Floats]:
+        at_most = np.maximum(high.max(axis=0), 0.0) - np.minimum(low.min(axis=0), 0.0)
+        return np.maximum(np.maximum(low, -high).max(axis=0), 0.0), np.minimum(at_most, 1.0)
+
+    now = np.maximum(value.max(axis=0), 0.0) - np.minimum(value.min(axis=0), 0.0)
+    since = bounds(at_least, at_most)[0]
+    course = np.stack([now, *bounds(low, high), since, np.ones_like(now)])
+    return int(ends.argmin()), int(ends.argmax()), course
+
+
+def _range_of_ratios(found: Floats) -> tuple[int, int, Floats]:
+    """Smallest ratio over all pairs of groups, from the ratios of each to the reference: bounded as the difference."""
+    value, low, high, at_least, at_most = _filled(found, (1.0, 0.0, np.inf, 0.0, np.inf))
+    ends = np.append(1.0, value[:, -1])
+
+    def smallest(low: Floats, high: Floats) -> Floats:
+        return np.asarray(np.minimum(low.min(axis=0), 1.0) / np.maximum(high.max(axis=0), 1.0))
+
+    def at_most_of(low: Floats, high: Floats) -> Floats:
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.minimum(np.minimum(high, 1.0 / low).min(axis=0), 1.0))
+
+    since = at_most_of(at_least, at_most)
+    course = np.stack([smallest(value, value), smallest(low, high), at_most_of(low, high), np.zeros_like(since), since])
+    return int(ends.argmin()), int(ends.argmax()), course
+
+
+def _filled(found: Floats, unknown: tuple[float, ...]) -> Floats:
+    """The parts of every group's sequence, shape (5, groups, batches), with what is unknown as wide as can be."""
+    parts = np.moveaxis(found, 1, 0)
+    return np.where(np.isnan(parts), np.array(unknown)[:, None, None], parts)
+
+
+def _worst(several: Sequence[_Course], compared: _Compared) -> _Course:
+    """The larger of several ranges, or the smaller of ratios, by their value now."""
+    worst = min if compared.is_ratio else max
+    decides = worst(several, key=lambda one: float(one.value[-1]))
+    of = np.min if compared.is_ratio else np.max
+    names = ("value", "low", "high", "at_least", "at_most")
+    return _Course(
+        decides.whose, decides.pair, *(of([getattr(one, name) for one in several], axis=0) for name in names)
     )
-    value = np.maximum(difference.max(axis=0), 0.0) - np.minimum(difference.min(axis=0), 0.0)
-    at_least = np.maximum(np.maximum(low, -high).max(axis=0), 0.0)
-    at_most = np.minimum(np.maximum(high.max(axis=0), 0.0) - np.minimum(low.min(axis=0), 0.0), 1.0)
-    names = [against, *(name for name, _ in found)]
-    ends = np.append(0.0, difference[:, -1])
-    return _Course(f"{names[int(ends.argmin())]} and {names[int(ends.argmax())]}", value, at_least, at_most)
 
 
-def _larger(several: Sequence[_Course]) -> _Course:
-    """The larger of several ranges, by their value now."""
-    largest = max(several, key=lambda one: float(one.value[-1]))
-    value, low, high = (np.max([getattr(one, name) for one in several], axis=0) for name in ("value", "low", "high"))
-    return _Course(largest.whose, value, low, high)
+def _daily(pair: Pair, compared: _Compared, spec: AuditSpec) -> tuple[float | None, ...]:
+    """The value in each batch alone."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        values = compared.of(pair.events / pair.rows, pair.reference_events / pair.reference_rows)
+    fewest = max(spec.significance.min_rows, FEWEST_IN_DENOMINATOR)
+    return _known(np.where(np.minimum(pair.rows, pair.reference_rows) >= fewest, values, np.nan))
+
+
+def _known(values: Floats) -> tuple[float | None, ...]:
+    return tuple(one if math.isfinite(one) else None for one in values.tolist())
+
+
+def _severity(found: Judgement[_Followed], tolerated: Tolerated) -> AlertSeverity:
+    """By the value so far, and by what it is for certain over some stretch until now; low where all is within again."""
+    course = found.decides.of.course
+    ends = (float(course.value[-1]), float(course.at_least[-1]), float(course.at_most[-1]))
+    beyond = [ends[0], *(ends[1:2] if tolerated.is_beyond(ends[1], math.inf) else ()),
+              *(ends[2:] if tolerated.is_beyond(-math.inf, ends[2]) else ())]  # fmt: skip
+    return severest(one for one in map(tolerated.severity, beyond) if one is not None) or "low"
 
 
 def _judged(courses: Sequence[_Course], tolerated: Tolerated) -> Judgement[_Followed]:
     """What a limit says of all courses: one that was ever broken for certain stays broken."""
     known = []
     for one in courses:
-        intervals = zip(one.value.tolist(), one.low.tolist(), one.high.tolist(), strict=True)
-        since = next((i for i, after in enumerate(intervals) if tolerated.verdict(*after) == "fail"), None)
-        at = -1 if since is None else since
-        known.append(Evidence(_Followed(one, since), float(one.value[-1]), float(one.low[at]), float(one.high[at])))
+        stretches = zip(one.at_least.tolist(), one.at_most.tolist(), strict=True)
+        since = next((i for i, both in enumerate(stretches) if tolerated.is_beyond(*both)), None)
+        low, high = (one.low[-1], one.high[-1]) if since is None else (one.at_least[since], one.at_most[since])
+        known.append(Evidence(_Followed(one, since), float(one.value[-1]), float(low), float(high)))
     return judge(known, tolerated)
 
 
-def _untestable(limit: MetricLimit, spec: AuditSpec, reason: str, left_out: tuple[str, ...]) -> LimitOverTime:
+def _untestable(
+    limit: MetricLimit, compared: _Compared, spec: AuditSpec, reason: str, left_out: tuple[str, ...]
+) -> LimitOverTime:
     return LimitOverTime(
         check=check_name(limit),
         metric=limit.metric,
         facet=" & ".join(limit.facets),
         group=None,
+        is_ratio=compared.is_ratio,
         minimum=limit.min,
         maximum=limit.max,
         verdict="not_testable",
@@ -301,6 +449,11 @@ def _untestable(limit: MetricLimit, spec: AuditSpec, reason: str, left_out: tupl
         sentence=f"{_told(limit)} is not testable over time: {reason}.",
         groups_judged=0,
         left_out=left_out,
+        daily=(),
+        values=(),
+        lows=(),
+        highs=(),
+        trend=None,
     )
 
 
@@ -308,23 +461,24 @@ def _sentence(
     limit: MetricLimit,
     found: Judgement[_Followed],
     tolerated: Tolerated,
-    since: str | None,
-    batches: int,
+    batches: Sequence[str],
     spec: AuditSpec,
     left_out: Sequence[str],
 ) -> str:
-    one = found.decides.of.course
+    one, since = found.decides.of
     value, low, high = (float(x[-1]) for x in (one.value, one.low, one.high))
     level = f"{100 * (1 - spec.significance.alpha):.4g} % confidence sequence"
     if since is not None:
-        now = "" if tolerated.is_beyond(low, high) else ", though it no longer is"
-        because = f"after batch {since} the whole sequence was beyond it{now}"
+        whole = tolerated.is_beyond(float(one.low[since]), float(one.high[since]))
+        of = "the whole sequence" if whole else "the whole sequence of the latest batches"
+        now = "" if tolerated.is_beyond(low, high) or not whole else ", though it no longer is"
+        because = f"after batch {batches[since]} {of} was beyond it{now}"
     else:
         because = why(found, tolerated, interval="sequence")
         because += ": the batches so far cannot tell" if found.verdict == "inconclusive" else ""
     told = (
         f"{_told(limit)} is {words.number(value)} [{level} {words.number(low)} to {words.number(high)}] "
-        f"({one.whose}) over {batches} batch{'es' * (batches != 1)}; {tolerated.allowed()}, and {because}."
+        f"({one.whose}) over {len(batches)} batch{'es' * (len(batches) != 1)}; {tolerated.allowed()}, and {because}."
     )
     return told + (f" Not judged, for too few rows: {', '.join(left_out[:10])}." if left_out else "")
 

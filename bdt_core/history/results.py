@@ -41,7 +41,7 @@ class Stream(Result):
     events, rows, reference_events, reference_rows : tuple of int
         Per batch: rows that count, and rows among which they are counted.
     difference, low, high : float or None
-        On all batches together, with its confidence sequence. None: a side has nobody yet.
+        Within the batches, averaged over all of them, with its confidence sequence. None: no batch has both sides.
     e_value, p_value : float
         Evidence against "no difference" now, and the always-valid p-value.
     discovered : bool
@@ -52,6 +52,8 @@ class Stream(Result):
     drift : Drift
     tolerated_low, tolerated_high : float or None
         The gate's limits on this difference, the tightest ones.
+    ratio_limited : bool
+        Whether the gate has a limit on the ratio of the two rates.
     """
 
     facets: tuple[str, ...]
@@ -73,11 +75,12 @@ class Stream(Result):
     drift: Drift
     tolerated_low: float | None
     tolerated_high: float | None
+    ratio_limited: bool
 
     @property
     def limited(self) -> bool:
-        """Whether the gate has a limit on this difference."""
-        return self.tolerated_low is not None or self.tolerated_high is not None
+        """Whether the gate has a limit on this difference, or on the ratio."""
+        return self.ratio_limited or self.tolerated_low is not None or self.tolerated_high is not None
 
     @property
     def pair(self) -> Pair:
@@ -145,7 +148,9 @@ class History(Result):
         In the order of time.
     groupings : tuple of GroupingHistory
     limits : tuple of LimitOverTime
-        Limits of the gate on differences of rates, held against everything counted so far.
+        Limits of the gate on differences and ratios of rates, held against everything counted so far.
+    look_back : int
+        Batches that drift and trends look back on.
     notes : tuple of str
         What was not used or not followed, and why.
     """
@@ -154,6 +159,7 @@ class History(Result):
     batches: tuple[SeenBatch, ...]
     groupings: tuple[GroupingHistory, ...]
     limits: tuple[LimitOverTime, ...]
+    look_back: int
     notes: tuple[str, ...]
 
     @cached_property

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bdt_core.errors import SpecError
-from bdt_core.inference import minimum_detectable_difference, required_rows
+from bdt_core.inference import minimum_detectable_difference, rate_difference_beyond, required_rows
 from bdt_core.result import Result
 
 _SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
@@ -35,6 +35,10 @@ class Plan(Result):
     ----------
     rows, test_rows : int
     base_rate, difference, alpha, power : float
+    clusters : int
+        How many are compared at once, and allowed for.
+    limit : float
+        The difference that is tolerated; a wanted difference is found where its interval lies beyond it.
     min_cluster_share : float or None
         Smallest group, as a share of the rows, in which the wanted difference shows; None when no group does.
     min_cluster_rows : int or None
@@ -48,6 +52,8 @@ class Plan(Result):
     difference: float
     alpha: float
     power: float
+    clusters: int
+    limit: float
     min_cluster_share: float | None
     min_cluster_rows: int | None
     by_share: tuple[PlanRow, ...]
@@ -61,6 +67,8 @@ def plan(
     test_size: float = 0.2,
     alpha: float = 0.05,
     power: float = 0.8,
+    clusters: int = 1,
+    limit: float = 0.0,
 ) -> Plan:
     """Plan an audit of a rate.
 
@@ -76,6 +84,12 @@ def plan(
         Share of the rows kept for testing; only they show a difference.
     alpha, power : float
         Two-sided level of the test and the chance wanted of finding the difference.
+    clusters : int
+        Clusters that are compared at once: 1 for the most deviating one, which is chosen before; more for
+        ``any_cluster`` and the table of all clusters, whose p-values are corrected (Holm).
+    limit : float
+        Difference that the gate tolerates: 0 asks for any difference to be told from none, more for one that is found
+        beyond the limit.
 
     Returns
     -------
@@ -95,20 +109,38 @@ def plan(
     for name, value in {"base_rate": base_rate, "difference": difference, "test_size": test_size}.items():
         if not 0 < value < 1:
             raise SpecError(f"{name} must lie between 0 and 1, as in 0.2; found {value:g}.")
+    if clusters < 1:
+        raise SpecError(f"clusters must be a whole number, 1 or more; found {clusters}.")
+    if not 0.0 <= limit < difference:
+        raise SpecError(
+            f"limit must be 0 or more and below the difference to be found, {difference:g}; found {limit:g}."
+        )
     test_rows = round(rows * test_size)
     if test_rows < 2:
         raise SpecError(f"{rows:,} rows leave {test_rows} for testing. Expected at least {math.ceil(2 / test_size)}.")
 
-    def detectable(group: int) -> float:
-        return minimum_detectable_difference(group, test_rows - group, base_rate=base_rate, alpha=alpha, power=power)
+    each = alpha / clusters
+
+    def detectable(group: int, others: int) -> float:
+        if limit > 0.0:
+            return rate_difference_beyond(limit, group, others, base_rate=base_rate, alpha=each, power=power)
+        return minimum_detectable_difference(group, others, base_rate=base_rate, alpha=each, power=power)
+
+    def needed(share: float) -> int:
+        if limit == 0.0:
+            return required_rows(difference, base_rate=base_rate, share=share, alpha=each, power=power)
+        if base_rate + difference >= 1.0:
+            raise SpecError(f"A rate of {base_rate} cannot be higher by {difference}.")
+        found = _first(lambda n: detectable(n, max(n, round(n * (1.0 - share) / share))) <= difference, 1, 10**12)
+        assert found is not None  # with enough rows any difference above the limit is found
+        return found
 
     def row(share: float) -> PlanRow:
         group = round(share * test_rows)
-        shown = detectable(group) if 0 < group < test_rows else math.inf
-        needed = required_rows(difference, base_rate=base_rate, share=share, alpha=alpha, power=power)
-        return PlanRow(share, group, None if math.isinf(shown) else shown, math.ceil(needed / share / test_size))
+        shown = detectable(group, test_rows - group) if 0 < group < test_rows else math.inf
+        return PlanRow(share, group, None if math.isinf(shown) else shown, math.ceil(needed(share) / share / test_size))
 
-    smallest = _first(lambda group: detectable(group) <= difference, 1, test_rows // 2)
+    smallest = _first(lambda group: detectable(group, test_rows - group) <= difference, 1, test_rows // 2)
     share = None if smallest is None else smallest / test_rows
     return Plan(
         rows=rows,
@@ -117,6 +149,8 @@ def plan(
         difference=difference,
         alpha=alpha,
         power=power,
+        clusters=clusters,
+        limit=limit,
         min_cluster_share=share,
         min_cluster_rows=None if share is None else math.ceil(share * (rows - test_rows)),
         by_share=tuple(row(one) for one in _SHARES),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
+from scipy import optimize, special
 
 from bdt_core.errors import SpecError
 from bdt_core.inference._checks import fraction
@@ -79,6 +79,69 @@ def minimum_detectable_difference(
     if n_a + n_b < 3:
         return math.inf
     return float(detectable_mean_difference(sd * math.sqrt(1.0 / n_a + 1.0 / n_b), n_a + n_b - 2.0, alpha, power))
+
+
+def rate_difference_beyond(
+    limit: float,
+    n_a: int,
+    n_b: int,
+    *,
+    base_rate: float,
+    alpha: float = 0.05,
+    power: float = 0.8,
+    inflation: float = 1.0,
+) -> float:
+    """Smallest true difference of two rates whose interval lies beyond a limit with the given power.
+
+    Parameters
+    ----------
+    limit : float
+        Difference that is tolerated, 0 or more.
+    n_a, n_b : int
+        Rows of the group and of everybody else.
+    base_rate : float
+        Rate of everybody else; that of the group is higher by the difference.
+    alpha, power : float
+        The interval has confidence 1 - alpha.
+    inflation : float, default 1.0
+        Standard errors are larger than those of single rows by this factor, as where rows depend on each other.
+
+    Returns
+    -------
+    float
+        Above the limit; infinite where no rate up to 1 would do.
+
+    Notes
+    -----
+    d = limit + z_{1 - alpha/2} s(limit) + z_{power} s(d), where s(x) is the standard error at the rates base_rate + x
+    and base_rate: a score interval excludes the limit by the variance at the limit, while the estimate has the variance
+    at d. With a limit of 0 it is the usual formula for two proportions (Fleiss, Levin & Paik 2003, chapter 4).
+
+    Examples
+    --------
+    >>> round(rate_difference_beyond(0.0, 100, 2000, base_rate=0.1), 3)
+    0.094
+    >>> round(rate_difference_beyond(0.05, 100, 2000, base_rate=0.1), 3)
+    0.158
+    """
+    fraction(alpha, "alpha")
+    fraction(power, "power")
+    if limit + base_rate >= 1.0:
+        return math.inf
+    of_rest = base_rate * (1.0 - base_rate) / n_b
+
+    def error(difference: float) -> float:
+        rate = base_rate + difference
+        return inflation * math.sqrt(rate * (1.0 - rate) / n_a + of_rest)
+
+    start = limit + float(special.ndtri(1.0 - 0.5 * alpha)) * error(limit)
+    z = float(special.ndtri(power))
+
+    def missing(difference: float) -> float:
+        return start + z * error(difference) - difference
+
+    most = 1.0 - base_rate
+    return float(optimize.brentq(missing, limit, most, xtol=1e-12)) if missing(most) < 0.0 else math.inf
 
 
 def required_rows(

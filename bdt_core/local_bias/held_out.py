@@ -8,7 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from bdt_core.inference import adjust_p_values, area_under_curve, compare_counts, difference_limits
+from bdt_core.inference import (
+    adjust_p_values,
+    area_under_curve,
+    compare_counts,
+    difference_limits,
+    minimum_detectable_difference,
+)
 from bdt_core.local_bias.metrics import GroupMetrics, Integers, gaps
 from bdt_core.local_bias.results import GroupValue, HeldOutGap, LocalCluster, or_none
 from bdt_core.local_bias.rows import Sides
@@ -30,11 +36,14 @@ def judged_clusters(sides: Sides, train_labels: Integers, test_labels: Integers,
     test_gap = gaps(test.value, test.counted, settings.min_test_rows)
     tests = [_held_out(sides, train, test, test_labels, label) for label in range(k)]
     adjusted = adjust_p_values([one.p_value for one in tests], "bh")
+    made = sum(one.p_value is not None for one in tests)
     clusters = []
     for label, (one, p) in enumerate(zip(tests, adjusted, strict=True)):
         if one.p_value is not None and one.gap is not None:
             significant = bool(p <= settings.alpha)
             one = replace(one, p_adjusted=float(p), significant=significant, confirmed=significant and one.gap > 0.0)
+            if settings.metric != "auc":
+                one = replace(one, minimum_detectable_gap=_detectable(sides, test, label, one, settings.alpha / made))
         clusters.append(
             LocalCluster(
                 label=label,
@@ -65,7 +74,11 @@ def _values(sides: Sides, table: GroupMetrics, label: int) -> tuple[GroupValue, 
 
 
 def _held_out(sides: Sides, train: GroupMetrics, test: GroupMetrics, test_labels: Integers, label: int) -> HeldOutGap:
-    """Test, on test rows, the two groups that are furthest apart among the train rows of a cluster."""
+    """Test, on test rows, the two groups that are furthest apart among the train rows of a cluster.
+
+    Where there are two with enough test rows, they are chosen among those: how many rows a metric rests on says nothing
+    about the metric, so that the test stays valid.
+    """
     settings = sides.settings
     counts = np.flatnonzero(train.counted[label] >= settings.min_group_size)
     if len(counts) < 2:
@@ -73,6 +86,8 @@ def _held_out(sides: Sides, train: GroupMetrics, test: GroupMetrics, test_labels
             "not_testable",
             f"fewer than two groups with {settings.min_group_size} train rows that the metric can be computed from",
         )
+    testable = counts[test.counted[label, counts] >= settings.min_test_rows]
+    counts = testable if len(testable) >= 2 else counts
     values = train.value[label, counts]
     higher, lower = int(counts[values.argmax()]), int(counts[::-1][values[::-1].argmin()])
     result = HeldOutGap(
@@ -80,6 +95,7 @@ def _held_out(sides: Sides, train: GroupMetrics, test: GroupMetrics, test_labels
         None,
         higher=sides.groups[higher],
         lower=sides.groups[lower],
+        train_gap=float(train.value[label, higher] - train.value[label, lower]),
         counted_higher=int(test.counted[label, higher]),
         counted_lower=int(test.counted[label, lower]),
     )
@@ -108,7 +124,18 @@ def _held_out(sides: Sides, train: GroupMetrics, test: GroupMetrics, test_labels
         low=comparison.low,
         high=comparison.high,
         p_value=comparison.p_value,
-        minimum_detectable_gap=comparison.minimum_detectable_difference,
+    )
+
+
+def _detectable(sides: Sides, test: GroupMetrics, label: int, one: HeldOutGap, alpha: float) -> float:
+    """The gap that would have been found with 80 % power, if it were the only one in as many tests as were made."""
+    codes = [sides.groups.index(str(name)) for name in (one.higher, one.lower)]
+    events = int(test.counts[label, codes, 1].sum())
+    return minimum_detectable_difference(
+        one.counted_higher,
+        one.counted_lower,
+        base_rate=events / (one.counted_higher + one.counted_lower),
+        alpha=alpha,
     )
 
 

@@ -168,12 +168,15 @@ def search(
     total: float,
     weight: float,
     smallest: int,
+    most_off_centre: float,
     tolerance: float,
     max_passes: int,
     tally: Tally,
     history: Array,
 ) -> Any:
     """Move centres to the means of their rows and rows to the cluster where they cost least, until both rest.
+
+    A pass after which too many rows are not in the cluster of their nearest centre is undone, and is the last.
 
     Parameters
     ----------
@@ -188,6 +191,8 @@ def search(
         Of the squared gaps, in squared distances. 0 is k-means.
     smallest : int
         As in `count_all`.
+    most_off_centre : float
+        Most rows that may lie in another cluster than that of their nearest centre for the sake of the gaps.
     tolerance : float
         Rest when the centres together have moved by no more than this squared distance; rows have the last word.
     max_passes : int
@@ -199,17 +204,33 @@ def search(
 
     Returns
     -------
-    int
+    entries : int
         Number of entries in history.
+    undone : bool
+        Whether too many rows were off their centres.
     """
     history[0] = _objective(centres, total, weight, tally)
+    labels_before, centres_before = labels.copy(), centres.copy()
     for done in range(max_passes):
+        if weight > 0.0:
+            labels_before[:] = labels
+            centres_before[:] = centres
         shift = _move_centres(centres, tally)
-        moved = _pass(data, labels, centres, weight, smallest, tally)
+        moved, off_centre = _pass(data, labels, centres, weight, smallest, tally)
+        if weight > 0.0 and off_centre > most_off_centre:
+            labels[:] = labels_before
+            centres[:] = centres_before
+            tally.rows[:] = 0
+            tally.sums[:] = 0.0
+            tally.counts[:] = 0
+            tally.wins[:] = 0
+            tally.below[:] = 0
+            count_all(data, labels, smallest, tally)
+            return done + 1, True
         history[done + 1] = _objective(centres, total, weight, tally)
         if not moved or (done and shift <= tolerance):
             break
-    return done + 2
+    return done + 2, False
 
 
 @inner  # type: ignore[untyped-decorator]
@@ -239,7 +260,7 @@ def _move_centres(centres: Array, tally: Tally) -> Any:
 
 @inner  # type: ignore[untyped-decorator]
 def _pass(data: Rows, labels: Array, centres: Array, weight: float, smallest: int, tally: Tally) -> Any:
-    """Offer every row every cluster, once; returns how many moved."""
+    """Offer every row every cluster, once; returns how many moved, and how many now are off the nearest centre."""
     part = np.empty(CHUNK, data.numeric.dtype)
     distances = np.empty((centres.shape[0], CHUNK))
     metrics = np.empty(tally.counts.shape[1])
@@ -252,6 +273,7 @@ def _pass(data: Rows, labels: Array, centres: Array, weight: float, smallest: in
     # Gains within the rounding of distances are none: rows could wander for ever.
     least_gain = 32.0 * np.finfo(data.numeric.dtype).eps
     moves = 0
+    off_centre = 0
     for first in range(0, labels.size, CHUNK):
         last = min(first + CHUNK, labels.size)
         _distances(data.numeric, first, last, centres, part, distances)
@@ -280,6 +302,12 @@ def _pass(data: Rows, labels: Array, centres: Array, weight: float, smallest: in
                 if costs[j] < least and j != a:
                     least = costs[j]
                     best = j
+            if weight > 0.0:
+                near = distances[best, i] - least_gain * own
+                for j in range(centres.shape[0]):
+                    if distances[j, i] < near:
+                        off_centre += 1
+                        break
             if best != a:
                 labels[row] = best
                 origin[size] = a
@@ -301,7 +329,7 @@ def _pass(data: Rows, labels: Array, centres: Array, weight: float, smallest: in
                     sums[origin[m]] -= number
                     sums[labels[moved[m]]] += number
         moves += size
-    return moves
+    return moves, off_centre
 
 
 @inner  # type: ignore[untyped-decorator]

@@ -53,7 +53,10 @@ class HeldOutGap:
     test : str or None
         "exact mid-p" or "DeLong".
     higher, lower : str or None
-        The groups with the highest and lowest metric in this cluster of *train* rows, whichever way it is now.
+        The groups with the highest and lowest metric in this cluster of *train* rows, whichever way it is now; of
+        those with enough test rows, where there are two.
+    train_gap : float or None
+        Metric of `higher` minus that of `lower` among the train rows.
     counted_higher, counted_lower : int
         Test rows that their metrics rest on.
     gap, low, high : float or None
@@ -76,6 +79,7 @@ class HeldOutGap:
     test: str | None = None
     higher: str | None = None
     lower: str | None = None
+    train_gap: float | None = None
     counted_higher: int = 0
     counted_lower: int = 0
     gap: float | None = None

@@ -31,6 +31,8 @@ class LocalRows:
         As `LOGAN.fit` takes them; rows without a value are left out, and counted.
     texts : sequence of str, optional
         What the rows say: clusters are then described by their words.
+    features : DataFrame of shape (n, q), optional
+        Columns by which clusters are described; by default X, where it is a table.
     """
 
     X: Any
@@ -40,6 +42,7 @@ class LocalRows:
     y_pred: Any = None
     y_score: Any = None
     texts: Sequence[str] | None = None
+    features: pd.DataFrame | None = None
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,8 @@ class UsedRows:
     outcome : Outcome
         What the metric counts of them.
     texts : list of str or None
+    features : DataFrame or None
+        By which clusters are described.
     positions : int64 ndarray of shape (n,)
         Of these rows among those given.
     left_out : dict of str to int
@@ -68,6 +73,7 @@ class UsedRows:
     outcomes: dict[str, Any]
     outcome: Outcome
     texts: list[str] | None
+    features: pd.DataFrame | None
     positions: Integers
     left_out: dict[str, int]
 
@@ -85,6 +91,7 @@ class UsedRows:
             outcomes={name: values[kept] for name, values in self.outcomes.items()},
             outcome=self.outcome[kept],
             texts=None if self.texts is None else [self.texts[i] for i in np.flatnonzero(kept).tolist()],
+            features=None if self.features is None else self.features[kept],
             positions=self.positions[kept],
             left_out=self.left_out | {reason: int((~kept).sum())},
         )
@@ -183,6 +190,9 @@ def _read(part: LocalRows, settings: LocalBiasSettings, name: str) -> UsedRows:
             )
     if part.texts is not None and len(part.texts) != rows:
         raise DataError(f"In the {name} part X has {rows:,} rows and there are {len(part.texts):,} texts.")
+    features = X if part.features is None and isinstance(X, pd.DataFrame) else part.features
+    if features is not None and len(features) != rows:
+        raise DataError(f"In the {name} part X has {rows:,} rows and features has {len(features):,}.")
     kept = np.ones(rows, dtype=bool)
     left_out = {}
     for key, values in columns.items():
@@ -195,7 +205,8 @@ def _read(part: LocalRows, settings: LocalBiasSettings, name: str) -> UsedRows:
     outcomes = {key: values[kept] for key, values in columns.items()}
     texts = None if part.texts is None else [part.texts[i] for i in positions.tolist()]
     outcome = outcome_of(settings.metric, len(positions), **outcomes)
-    used = UsedRows(name, X[kept], group, outcomes, outcome, texts, positions, left_out)
+    described = None if features is None else features[kept]
+    used = UsedRows(name, X[kept], group, outcomes, outcome, texts, described, positions, left_out)
     used.check_not_empty()
     return used
 

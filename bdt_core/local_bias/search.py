@@ -37,6 +37,7 @@ class SearchSettings(Protocol):
     tol: float
     min_group_size: int
     min_clusters: int
+    max_off_centre: float
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,8 @@ class Solution:
     inertia: float
     objective: float
     history: Floats
+    undone: bool
+    """Whether the last pass moved too many rows off their centres, and was undone."""
 
 
 @dataclass(frozen=True)
@@ -209,16 +212,17 @@ class Search:
         tally = self._tally(labels, len(centres))
         history = np.empty(passes + 1)
         variance = self.total / max(numeric.size, 1)
-        entries = kernels.search(
-            self.rows, labels, centres, self.total, weight, smallest, float(self.settings.tol) * variance, passes,
-            tally, history,
+        most = float(self.settings.max_off_centre) * numeric.shape[1]
+        entries, undone = kernels.search(
+            self.rows, labels, centres, self.total, weight, smallest, most, float(self.settings.tol) * variance,
+            passes, tally, history,
         )  # fmt: skip
         history = history[:entries]
         objective = float(history[-1])
         inertia = objective + weight * float(np.asarray(tally.squared_gap).sum())
         if inertia < 1e-12 * self.total:  # nothing but rounding
             inertia = 0.0
-        return Solution(labels, centres, inertia, objective, history)
+        return Solution(labels, centres, inertia, objective, history, bool(undone))
 
     def _tally(self, labels: npt.NDArray[np.int32], k: int) -> kernels.Tally:
         columns, groups = len(self.rows.numeric), self.groups

@@ -18,7 +18,11 @@ class LocalBiasSettings:
         Column with the groups.
     embeddings : tuple of str, str or None
         Columns to cluster on, or a ``.npy`` file with one row per row of the table; None: the features.
-    n_clusters, weight, metric, min_group_size, min_clusters, n_init, random_state
+    texts : str or None
+        Column with what the rows say.
+    describe_by : tuple of str or None
+        Columns by which clusters are described; None: those clustered on, or the features beside a file.
+    n_clusters, weight, metric, min_group_size, min_clusters, max_off_centre, n_init, random_state
         As in `LOGAN`.
     threshold : float
         A cluster with a gap of at least this counts as biased in the published summaries.
@@ -34,11 +38,14 @@ class LocalBiasSettings:
 
     group: str = "group"
     embeddings: tuple[str, ...] | str | None = None
+    texts: str | None = None
+    describe_by: tuple[str, ...] | None = None
     n_clusters: int = 10
-    weight: float = 0.05
+    weight: float = 0.003
     metric: Metric = "accuracy"
     min_group_size: int = 20
     min_clusters: int = 5
+    max_off_centre: float = 0.02
     n_init: int = 10
     threshold: float = 0.05
     alpha: float = 0.05

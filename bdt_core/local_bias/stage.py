@@ -79,6 +79,7 @@ def find_local_bias(train: LocalRows, test: LocalRows, settings: LocalBiasSettin
         metric=settings.metric,
         min_group_size=settings.min_group_size,
         min_clusters=settings.min_clusters,
+        max_off_centre=settings.max_off_centre,
         n_init=settings.n_init,
         random_state=settings.random_state,
     ).fit(train_X, group=sides.train.rows.group, **sides.train.rows.outcomes)
@@ -134,6 +135,8 @@ def find_audited_local_bias(train: Rows, test: Rows, wanted: Wanted) -> LocalBia
     settings = LocalBiasSettings(
         group=wanted.group,
         embeddings=tuple(wanted.embeddings) if isinstance(wanted.embeddings, list) else wanted.embeddings,
+        texts=wanted.texts,
+        describe_by=None if wanted.describe_by is None else tuple(wanted.describe_by),
         n_clusters=wanted.n_clusters,
         weight=wanted.weight,
         metric=wanted.metric,
@@ -155,17 +158,38 @@ def find_audited_local_bias(train: Rows, test: Rows, wanted: Wanted) -> LocalBia
 def _rows(part: AuditTable, wanted: Wanted, embeddings: Any) -> LocalRows:
     frame = part.frame
     label, prediction = part.spec.group_columns()
-    assert label is not None  # the specification refuses local bias without them
-    assert prediction is not None
-    true, predicted = (
-        _favourable(frame[name], positive)
-        for name, positive in zip((label, prediction), favourable_values(part.spec), strict=True)
-    )
+    positive, positive_prediction = favourable_values(part.spec)
+    assert label is not None  # the specification refuses local bias without it
+    outcomes = {"y_true": _favourable(frame[label], positive)}
+    if wanted.metric == "auc":
+        outcomes["y_score"] = _score(frame, part.spec.groups.score)
+    else:
+        assert prediction is not None
+        outcomes["y_pred"] = _favourable(frame[prediction], positive_prediction)
+    describe_by = wanted.describe_by
     if embeddings is not None:
         X = embeddings[frame[ROW].to_numpy(dtype=np.int64)]
+        describe_by = describe_by or part.names("feature")
     else:
         X = frame[wanted.embeddings if isinstance(wanted.embeddings, list) else part.names("feature")]
-    return LocalRows(X, frame[wanted.group].to_numpy(), y_true=true, y_pred=predicted)
+    texts = None
+    if wanted.texts is not None:
+        said = frame[wanted.texts]
+        texts = said.astype(object).where(said.notna(), "").astype(str).tolist()
+    features = None if describe_by is None else frame[describe_by]
+    return LocalRows(X, frame[wanted.group].to_numpy(), **outcomes, texts=texts, features=features)
+
+
+def _score(frame: pd.DataFrame, name: str | None) -> NDArray[np.float64]:
+    """The column with the score, NaN where it is missing."""
+    assert name is not None  # the specification refuses areas under the curve without it
+    if not pd.api.types.is_numeric_dtype(frame[name].dtype):
+        raise DataError(
+            f'Column "{name}", which "groups.score" names, does not hold numbers: "local_bias.metric: auc" ranks '
+            "people by it. Name the column with the score, or another metric."
+        )
+    scores: NDArray[np.float64] = frame[name].to_numpy(dtype=np.float64, na_value=np.nan)
+    return scores
 
 
 def _favourable(column: Any, positive: Any) -> Any:
@@ -230,9 +254,9 @@ def _described(
         names = [word for name in sides.groups for word in name.lower().split()]
         found = top_words(train.texts, train_labels, exclude=names)
         words = [*found, *words[len(found) :]]
-    if isinstance(test.X, pd.DataFrame):
-        features = feature_differences(test.X, test_labels, k, alpha=sides.settings.alpha)
-    else:
+    if test.features is not None:
+        features = feature_differences(test.features, test_labels, k, alpha=sides.settings.alpha)
+    if not isinstance(train.X, pd.DataFrame):
         nearest = [tuple(int(train.positions[i]) for i in rows) for rows in nearest_rows(train_X, train_labels)]
     return tuple(
         replace(one, about=ClusterTopic(tuple(words[i]), tuple(nearest[i]), tuple(features[i])))

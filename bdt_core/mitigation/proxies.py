@@ -90,7 +90,7 @@ def proxy_table(
     features, protected : sequence of str
         Columns. Numeric ones with more than two values are taken as numbers, all others as categories.
     alpha : float
-        Intervals of AUC (DeLong) and rank correlation (Bonett & Wright) have confidence 1 - alpha, each alone.
+        Intervals of AUC and rank correlation (Bonett & Wright) have confidence 1 - alpha, each alone.
 
     Returns
     -------

@@ -37,12 +37,28 @@ def draw(document: Document) -> Sheet:
     return sheet
 
 
+def is_declared(one: Feature) -> bool:
+    """Whether the specification names a column as protected or as a group."""
+    return one.declared or one.role == "protected"
+
+
+def families(features: Sequence[Feature]) -> list[tuple[str, list[Feature]]]:
+    """Declared columns and the others, each with its heading: two lists, and two families of tests."""
+    declared = [one for one in features if is_declared(one)]
+    others = [one for one in features if not is_declared(one)]
+    named = (("Protected and other declared columns", declared), ("Features", others))
+    return [(heading, several) for heading, several in named if several]
+
+
 def _shown(features: Sequence[Feature]) -> list[Feature]:
-    """The strongest columns; protected ones first of all, since nobody should have to look for them."""
+    """Declared columns first of all, since nobody should have to look for them; then the strongest of each kind."""
     tested = [one for one in features if one.status == "tested"]
-    chosen = [one for one in tested if one.role == "protected"][: COLUMNS_SHOWN // 2]
-    chosen += [one for one in tested if one.role != "protected"][: COLUMNS_SHOWN - len(chosen)]
-    return [one for one in tested if any(one is other for other in chosen)]
+    chosen = [one for one in tested if is_declared(one)][:COLUMNS_SHOWN]
+    others = [one for one in tested if not is_declared(one)]
+    room = COLUMNS_SHOWN - len(chosen)
+    numbers, categories = ([one for one in others if one.kind == kind] for kind in ("numeric", "categorical"))
+    first = max(room - len(categories), (room + 1) // 2)
+    return (chosen + numbers[:first] + categories)[:COLUMNS_SHOWN]
 
 
 def _height(numbers: Sequence[NumericFeature], categories: Sequence[CategoricalFeature]) -> float:

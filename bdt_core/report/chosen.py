@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from bdt_core import metrics, words
-from bdt_core.report import figures, groups, local_bias, mitigation, slices, tree, wording
+from bdt_core.report import apart, clusters, figures, groups, local_bias, mitigation, slices, tree, wording
 
 FILTERS: Mapping[str, Callable[..., Any]] = {
     **{
@@ -50,11 +50,14 @@ GLOBALS: Mapping[str, Any] = {
     "rows_and_events": wording.rows_and_events,
     "more_than_counted": wording.more_than_counted,
     "correction_words": wording.correction_words,
+    "rule_fits": wording.rule_fits,
     "specification": specification,
     "typical_member": tree.typical_member,
     "difference": words.difference,
     "words": words,
     "figures_of_depth": figures.figures_of_depth,
+    "of_apart": apart,
+    "of_clusters": clusters,
     "of_groups": groups,
     "of_local_bias": local_bias,
     "of_mitigation": mitigation,

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bdt_core import words
 from bdt_core.report.sheet import CALM, FAINT, GREY, HARM, HARM_TINT, INK, Sheet
 from bdt_core.report.wording import finite
 
 if TYPE_CHECKING:
-    from bdt_core.report.document import Cluster, Document
+    from bdt_core.report.document import Cluster, Document, Level, NumericFeature
+    from bdt_core.significance.clusters import ComparedCluster
+
+    Corrected = Cluster | Level | NumericFeature
 
 SHOWN = 20
 _NAMED = 6
@@ -18,6 +21,86 @@ _ROW = 34.0
 _LEFT, _RIGHT = 225.0, 505.0
 _LABELLED = 0.7  # share of the axis within which a limit stands
 _NUMBER_COLUMNS = (548.0, 610.0, 672.0)
+
+
+def better_off(one: Cluster | ComparedCluster) -> bool:
+    """Whether a cluster is called better off: significantly, and not only because another one fares badly."""
+    return bool(one.significant and not one.worse and (one.without is None or one.without.stands_out))
+
+
+def finding(one: Cluster | ComparedCluster) -> str:
+    """What is found of a cluster, in a few words."""
+    if one.comparison.status != "tested":
+        return "not testable"
+    if not one.significant:
+        return "no significant difference"
+    if one.worse:
+        return "worse off"
+    if better_off(one) or one.without is None:
+        return "better off"
+    return f"better off only than {cluster_names(one.without.left_out)}"
+
+
+def without_others(one: Cluster | ComparedCluster, unit: words.Unit) -> str | None:
+    """How a cluster compares with everybody else without those that stand out more; None where there are none."""
+    if one.without is None:
+        return None
+    names, found = cluster_names(one.without.left_out), one.without.comparison
+    if found is None:
+        return f"nobody else is left without {names}"
+    size = words.difference(found.difference, found.low, found.high, confidence=found.confidence, unit=unit)
+    return f"{'also ' if one.without.stands_out else ''}without {names}: {size}"
+
+
+def cluster_names(labels: Sequence[int]) -> str:
+    """Clusters in a sentence.
+
+    Examples
+    --------
+    >>> cluster_names([0]), cluster_names([0, 2, 5])
+    ('cluster 0', 'clusters 0, 2 and 5')
+    """
+    *others, last = map(str, labels)
+    return f"clusters {', '.join(others)} and {last}" if others else f"cluster {last}"
+
+
+def ends(one: Corrected) -> tuple[words.Number, words.Number]:
+    """The interval that goes with a corrected p-value; of reports that have none, the one that holds alone."""
+    if one.corrected_low is None or one.corrected_high is None:
+        return one.comparison.low, one.comparison.high
+    return one.corrected_low, one.corrected_high
+
+
+def corrected(one: Corrected, unit: words.Unit) -> str:
+    """The same in brackets."""
+    low, high = ends(one)
+    return "" if low is None or high is None else f"[{words.signed(low, unit)} to {words.signed(high, unit)}]"
+
+
+def own(document: Document, harm: float) -> float:
+    """A difference in the bias variable's own direction, in which all differences of a report are told."""
+    return (-harm if document.bias_variable.better == "higher" else harm) + 0.0
+
+
+def in_own_direction(document: Document, limit: Any) -> tuple[words.Number, words.Number, words.Number]:
+    """What a limit on a difference found, and its interval: for clusters and intersections, group less the others."""
+    found = limit.difference, limit.low, limit.high
+    slices = document.slices
+    better = slices.better if limit.kind == "slice" and slices else document.bias_variable.better
+    if limit.kind == "local_bias" or better == "lower":
+        return found
+    value, high, low = (-x + 0.0 if finite(x) else x for x in found)
+    return value, low, high
+
+
+def main_p(document: Document) -> str:
+    """The p-value of the main test; with repeated splits also that of all of them, which decides."""
+    found = document.primary_test
+    p = words.p_value(found.comparison.p_value if found.comparison else None)
+    if found.repeated_splits is None:
+        return p
+    several = found.repeated_splits
+    return f"{p} on this split, {words.p_value(several.p_combined)} over {len(several.p_values)} splits"
 
 
 def draw(document: Document) -> Sheet:
@@ -53,6 +136,8 @@ def _title(document: Document) -> str:
     worse = [str(one.cluster) for one in tested if one.significant and one.worse]
     if not tested:
         return f"No cluster could be tested.{shown}"
+    if not worse and document.differences.bias_difference_significant and clusters[0].worse:
+        return f"Cluster 0 is worse off in the main test; among all {len(clusters)} clusters none is certain.{shown}"
     if not worse:
         return f"No cluster is significantly worse off than everybody else.{shown}"
     if len(worse) > _NAMED:
@@ -115,13 +200,13 @@ class _Axis:
         sheet.text(_RIGHT, self.bottom + 42, right, bold=True, color=colors[1], align="right")
 
     def _range(self, document: Document, clusters: Sequence[Cluster]) -> tuple[float, float]:
-        ends = [0.0]
+        reach = [0.0]
         sign = 1 if self.harm_is_right else -1
-        ends += [sign * limit for limit in _limits(document)]
+        reach += [sign * limit for limit in _limits(document)]
         for one in clusters:
             comparison = one.comparison
-            ends += [x for x in (comparison.low, comparison.high, comparison.difference) if finite(x)]
-        low, high = min(ends) * self.scale, max(ends) * self.scale
+            reach += [x for x in (*ends(one), comparison.difference) if finite(x)]
+        low, high = min(reach) * self.scale, max(reach) * self.scale
         room = 0.08 * (high - low) or 1.0
         low, high = low - room, high + room
         for limit in (one * self.scale for one in _limits(document)):  # room for its label
@@ -158,10 +243,11 @@ class _Axis:
             self.sheet.text(x + 9, y, "not testable", size=8, color=GREY)
             return
         shape, color = mark(one)
-        if comparison.low is not None and comparison.high is not None:
-            ends = [self.x(comparison.low), self.x(comparison.high)]
-            self.sheet.line(ends, [y, y], color=color, width=2)
-            for end in ends:
+        low, high = ends(one)
+        if finite(low) and finite(high):
+            reach = [self.x(low), self.x(high)]
+            self.sheet.line(reach, [y, y], color=color, width=2)
+            for end in reach:
                 self.sheet.line([end, end], [y - 5, y + 5], color=color, width=1.2)
         x = self.x(comparison.difference)
         size = 4 + 6 * (one.test_rows / largest) ** 0.5
@@ -170,9 +256,9 @@ class _Axis:
 
 def mark(one: Cluster) -> tuple[str, str]:
     """Shape and colour: worse, better, or not significant."""
-    if not one.significant:
-        return "s", GREY
-    return ("D", HARM) if one.worse else ("o", CALM)
+    if one.significant and one.worse:
+        return "D", HARM
+    return ("o", CALM) if better_off(one) else ("s", GREY)
 
 
 def _legend(sheet: Sheet, document: Document, y: float) -> None:
@@ -188,4 +274,4 @@ def _legend(sheet: Sheet, document: Document, y: float) -> None:
         sheet.mark(x, y, shape=shape, fill=fill, edge=edge, size=8)
         sheet.text(x + 9, y, phrase, size=7.5, color=GREY)
         x += 22 + sheet.measure(phrase, 7.5)
-    sheet.text(sheet.width - 8, y, f"line: {confidence} interval; size: rows", size=7.5, color=GREY, align="right")
+    sheet.text(sheet.width - 8, y, f"line: {confidence} interval, corrected", size=7.5, color=GREY, align="right")

@@ -25,6 +25,7 @@ from bdt_core.local_bias.results import LocalBias
 from bdt_core.metrics import Favourable
 from bdt_core.mitigation import Mitigation, Recommendation
 from bdt_core.result import SCHEMA_VERSION
+from bdt_core.significance.clusters import WithoutOthers
 from bdt_core.significance.repeats import PermutedProcedure, RepeatedSplits
 from bdt_core.slices.results import Slices
 from bdt_core.spec.audit_spec import Better
@@ -151,6 +152,10 @@ class Cluster(Part):
     p_adjusted: Real
     significant: bool | None
     worse: bool | None
+    smallest_visible: Real = None
+    without: WithoutOthers | None = None
+    corrected_low: Real = None
+    corrected_high: Real = None
 
 
 class Node(Part):
@@ -201,6 +206,8 @@ class Level(Part):
     comparison: Comparison
     p_adjusted: Real
     significant: bool | None
+    corrected_low: Real = None
+    corrected_high: Real = None
 
 
 class LevelsTest(Part):
@@ -224,6 +231,7 @@ class _Feature(Part):
     effect_name: str | None
     p_adjusted: Real
     significant: bool | None
+    declared: bool = False
 
 
 class NumericFeature(_Feature):
@@ -233,6 +241,8 @@ class NumericFeature(_Feature):
     mean_cluster: Real
     mean_rest: Real
     comparison: Comparison
+    corrected_low: Real = None
+    corrected_high: Real = None
 
 
 class CategoricalFeature(_Feature):
@@ -266,6 +276,7 @@ class Differences(Part):
     tests: int
     bias_difference_significant: bool | None
     features: tuple[Annotated[Feature, Field(discriminator="kind")], ...]
+    tests_declared: int = 0
 
 
 class Proxy(Part):

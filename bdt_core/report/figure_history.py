@@ -1,8 +1,9 @@
-"""Figure of the history: differences batch by batch and on everything counted so far, with limits and alarms."""
+"""Figure of the history: differences, and ratios that are limited, batch by batch and over all batches so far."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from bdt_core import words
@@ -10,14 +11,14 @@ from bdt_core.report.figures import PNG_DPI
 from bdt_core.report.sheet import CALM, CALM_TINT, FAINT, GREY, HARM, INK, Sheet, has_outlines, settings
 
 if TYPE_CHECKING:
-    from bdt_core.history import History, Stream
+    from bdt_core.history import History, LimitOverTime, Stream
 
 _T = TypeVar("_T")
 PANELS = 6
 _COLUMNS = 2
 _LEFT, _GAP = 44.0, 58.0
 _HEIGHT, _HEAD, _FOOT = 118.0, 34.0, 30.0
-_SMALLEST_SPAN = 0.06  # so that small differences do not look large
+_SMALLEST_SPAN = 0.06  # of what is drawn in points, so that small differences do not look large; of ratios 5 times this
 _DRAWN_BATCHES = 2000
 
 
@@ -31,42 +32,129 @@ def history_png(history: History, dpi: int = PNG_DPI) -> bytes:
     return _finished(history, lambda sheet: sheet.png(dpi))
 
 
-def drawn_streams(history: History) -> list[Stream]:
-    """The streams that are drawn: broken limits first, then alarms, drift, limits, and the strongest evidence."""
+@dataclass(frozen=True)
+class Panel:
+    """What one panel draws: values after every batch, None where they are unknown.
 
-    def rank(one: Stream) -> tuple[bool, bool, bool, bool, float]:
-        drifts = one.drift.state == "drift"
-        return (not _is_broken(one), one.alarm is None, not drifts, not one.limited, -max(one.e_value, 1.0))
+    Attributes
+    ----------
+    head, told : str
+        Its two lines of text.
+    daily, values, lows, highs : sequence of (float or None)
+        Of each batch alone; of all so far, with the sequence.
+    limits : tuple of float
+    alarm : int or None
+        The batch of the first alarm.
+    drifts, is_broken, is_ratio : bool
+    evidence : float
+        The panels with the strongest come first among equals.
+    """
 
-    return sorted(history.streams, key=rank)[:PANELS]
+    head: str
+    told: str
+    daily: Sequence[float | None]
+    values: Sequence[float | None]
+    lows: Sequence[float | None]
+    highs: Sequence[float | None]
+    limits: tuple[float, ...]
+    alarm: int | None
+    drifts: bool
+    is_broken: bool
+    is_ratio: bool
+    evidence: float
+
+    @property
+    def scale(self) -> float:
+        """Differences are drawn in points."""
+        return 1.0 if self.is_ratio else 100.0
+
+
+def drawn_panels(history: History) -> list[Panel]:
+    """The panels that are drawn: broken limits first, then alarms, drift, limits, and the strongest evidence."""
+    panels = [_of_stream(history, one) for one in history.streams]
+    panels += [_of_ratio(history, one) for one in history.limits if one.is_ratio and one.daily]
+
+    def rank(one: Panel) -> tuple[bool, bool, bool, bool, float]:
+        return not one.is_broken, one.alarm is None, not one.drifts, not one.limits, -max(one.evidence, 1.0)
+
+    return sorted(panels, key=rank)[:PANELS]
+
+
+def _of_stream(history: History, one: Stream) -> Panel:
+    found = history.over_time(one)
+    limits = tuple(limit for limit in (one.tolerated_low, one.tolerated_high) if limit is not None)
+    return Panel(
+        head=f"{words.capital(one.metric.replace('_', ' '))}: {one.group} less {one.reference}",
+        told=_told(history, one),
+        daily=history.values(one),
+        values=_known(found.difference),
+        lows=_known(found.low),
+        highs=_known(found.high),
+        limits=limits,
+        alarm=one.alarm,
+        drifts=one.drift.state == "drift",
+        is_broken=_is_broken(one),
+        is_ratio=False,
+        evidence=one.e_value,
+    )
+
+
+def _of_ratio(history: History, one: LimitOverTime) -> Panel:
+    batches = [batch.id for batch in history.batches]
+    since = f"; broken since {one.broken_since}" if one.broken_since is not None else ""
+    sequence = f"{words.number(one.value)} [{words.number(one.low)} to {words.number(one.high)}]"
+    return Panel(
+        head=f"{words.capital(one.metric.replace('_', ' '))}: {one.group}",
+        told=words.printable(f"by {one.facet}, ratio so far: {sequence}{since}"),
+        daily=one.daily,
+        values=one.values,
+        lows=one.lows,
+        highs=one.highs,
+        limits=tuple(limit for limit in (one.minimum, one.maximum) if limit is not None),
+        alarm=None if one.broken_since is None else batches.index(one.broken_since),
+        drifts=False,
+        is_broken=one.verdict == "fail",
+        is_ratio=True,
+        evidence=1.0,
+    )
+
+
+def _known(values: Iterable[float]) -> list[float | None]:
+    return [None if one != one else float(one) for one in values]
 
 
 def draw(history: History) -> Sheet:
-    """One panel per stream."""
-    streams = drawn_streams(history)
-    rows = -(-len(streams) // _COLUMNS)
-    sheet = Sheet(_title(history, streams), rows * (_HEAD + _HEIGHT + _FOOT) + 26)
+    """One panel per difference or ratio."""
+    panels = drawn_panels(history)
+    rows = -(-len(panels) // _COLUMNS)
+    sheet = Sheet(_title(history, panels), rows * (_HEAD + _HEIGHT + _FOOT) + 26)
     width = (sheet.width - 8 - _COLUMNS * _LEFT - (_COLUMNS - 1) * (_GAP - _LEFT)) / _COLUMNS
-    for number, one in enumerate(streams):
+    for number, one in enumerate(panels):
         x = _LEFT + (number % _COLUMNS) * (width + _GAP)
         y = sheet.top + (number // _COLUMNS) * (_HEAD + _HEIGHT + _FOOT) + _HEAD
         _panel(sheet, history, one, x, y, width)
-    if streams:
-        _legend(sheet, history, streams, sheet.height - 12)
+    if panels:
+        _legend(sheet, history, panels, sheet.height - 12)
     return sheet
 
 
 def _finished(history: History, finish: Callable[[Sheet], _T]) -> _T:
     names = [part for one in history.streams for part in (*one.facets, one.group, one.reference)]
+    names += [one.group or "" for one in history.limits]
     with settings(has_outlines("".join([*names, *(one.id for one in history.batches)]))):
         return finish(draw(history))
 
 
-def _title(history: History, streams: Sequence[Stream]) -> str:
+def _title(history: History, panels: Sequence[Panel]) -> str:
     batches = f"{words.count(len(history.batches))} batch{'es' * (len(history.batches) != 1)}"
-    if not streams:
+    if not panels:
         return f"No group is large enough yet to be followed over {batches}."
-    shown = f" Drawn: {len(streams)} of {len(history.streams)}." if len(streams) < len(history.streams) else ""
+    ratios = [one for one in history.limits if one.is_ratio and one.daily]
+    followed = len(history.streams) + len(ratios)
+    shown = f" Drawn: {len(panels)} of {followed}." if len(panels) < followed else ""
+    broken = sum(one.verdict == "fail" for one in ratios)
+    if broken:
+        shown = f" {broken} of {len(ratios)} limits on a ratio {'is' if broken == 1 else 'are'} broken.{shown}"
     found = sum(one.alarm is not None for one in history.streams)
     if not found:
         return f"No difference between groups is shown over {batches}.{shown}"
@@ -74,47 +162,52 @@ def _title(history: History, streams: Sequence[Stream]) -> str:
     return f"{of} between groups {'is' if found == 1 else 'are'} shown over {batches}.{shown}"
 
 
-def _panel(sheet: Sheet, history: History, one: Stream, x: float, y: float, width: float) -> None:
-    """Batch values as dots, the difference so far as a line in its confidence sequence."""
-    head = f"{words.capital(one.metric.replace('_', ' '))}: {one.group} less {one.reference}"
-    sheet.text(x - _LEFT + 8, y - 22, sheet.fit(words.printable(head), width + _LEFT - 10, 8.5, bold=True), bold=True)
-    sheet.text(x - _LEFT + 8, y - 9, sheet.fit(_told(history, one), width + _LEFT - 10, 7.5), size=7.5, color=GREY)
-    found = history.over_time(one)
-    values = history.values(one)
-    kept = _thinned(len(values))
+def _panel(sheet: Sheet, history: History, one: Panel, x: float, y: float, width: float) -> None:
+    """Batch values as dots, the value so far as a line in its confidence sequence."""
+    sheet.text(
+        x - _LEFT + 8, y - 22, sheet.fit(words.printable(one.head), width + _LEFT - 10, 8.5, bold=True), bold=True
+    )
+    sheet.text(x - _LEFT + 8, y - 9, sheet.fit(one.told, width + _LEFT - 10, 7.5), size=7.5, color=GREY)
+    kept = _thinned(len(one.daily))
     at = [float(i) for i in kept]
-    known = [i for i in kept if values[i] is not None]
+    known = [i for i in kept if one.daily[i] is not None]
     axes = sheet.axes(x, y, width, _HEIGHT)
-    axes.set_xlim(-0.5, len(values) - 0.5)
-    low, high = _span(one, [values[i] for i in known], found.low[-1], found.high[-1])
-    axes.set_ylim(low * 100, high * 100)
+    axes.set_xlim(-0.5, len(one.daily) - 0.5)
+    bottom, top = (end * one.scale for end in _span(one, [one.daily[i] for i in known]))
+    axes.set_ylim(bottom, top)
     axes.patch.set_visible(False)
     axes.spines["bottom"].set_visible(True)
     axes.spines["bottom"].set_color(FAINT)
     axes.tick_params(left=False, labelleft=True, labelsize=7, colors=GREY, pad=2)
     axes.locator_params(axis="y", nbins=5)
     axes.yaxis.set_major_formatter(lambda value, _: words.number(value))
-    axes.axhline(0, color=GREY, linewidth=0.8)
-    for limit in (one.tolerated_low, one.tolerated_high):
-        if limit is not None:
-            axes.axhline(limit * 100, color=HARM, linewidth=1.1, linestyle="--")
+    axes.axhline(1 if one.is_ratio else 0, color=GREY, linewidth=0.8)
+    for limit in one.limits:
+        axes.axhline(limit * one.scale, color=HARM, linewidth=1.1, linestyle="--")
+    value, low, high = (_scaled(one, of, kept, beyond) for of, beyond in
+                        ((one.values, float("nan")), (one.lows, float("nan")), (one.highs, top)))  # fmt: skip
     if len(at) == 1:
-        axes.plot([0.0, 0.0], [found.low[0] * 100, found.high[0] * 100], color=CALM, linewidth=1.6, alpha=0.4)
-    axes.fill_between(at, found.low[kept] * 100, found.high[kept] * 100, color=CALM_TINT, linewidth=0, zorder=1)
-    for edge in (found.low, found.high):
-        axes.plot(at, edge[kept] * 100, color=CALM, linewidth=0.5, alpha=0.6, zorder=2)
-    dots = [(values[i] or 0.0) * 100 for i in known]
+        axes.plot([0.0, 0.0], [low[0], high[0]], color=CALM, linewidth=1.6, alpha=0.4)
+    axes.fill_between(at, low, high, color=CALM_TINT, linewidth=0, zorder=1)
+    for edge in (low, high):
+        axes.plot(at, edge, color=CALM, linewidth=0.5, alpha=0.6, zorder=2)
+    dots = [(one.daily[i] or 0.0) * one.scale for i in known]
     axes.plot(known, dots, linestyle="none", marker="o", markersize=3 if len(known) <= 100 else 2, color=GREY,
               alpha=0.45, markeredgewidth=0, zorder=3)  # fmt: skip
-    axes.plot(at, found.difference[kept] * 100, color=CALM, linewidth=1.6, zorder=4)
+    axes.plot(at, value, color=CALM, linewidth=1.6, zorder=4)
     if one.alarm is not None:
         axes.axvline(one.alarm, color=HARM, linewidth=0.8, zorder=2)
-        axes.plot([one.alarm], [found.difference[one.alarm] * 100], marker="D", markersize=6, color=HARM,
+        axes.plot([one.alarm], [(one.values[one.alarm] or 0.0) * one.scale], marker="D", markersize=6, color=HARM,
                   markeredgecolor="white", zorder=5)  # fmt: skip
-    if one.drift.state == "drift" and values[-1] is not None:
-        axes.plot([len(values) - 1], [values[-1] * 100], marker="o", markersize=8, markerfacecolor="none",
+    latest = one.daily[-1]
+    if one.drifts and latest is not None:
+        axes.plot([len(one.daily) - 1], [latest * one.scale], marker="o", markersize=8, markerfacecolor="none",
                   markeredgecolor=HARM, markeredgewidth=1.3, zorder=5, clip_on=False)  # fmt: skip
     _dates(sheet, history, axes, x, y, width)
+
+
+def _scaled(one: Panel, values: Sequence[float | None], kept: Sequence[int], unknown: float) -> list[float]:
+    return [unknown if value is None else value * one.scale for value in (values[i] for i in kept)]
 
 
 def _dates(sheet: Sheet, history: History, axes: object, x: float, y: float, width: float) -> None:
@@ -144,21 +237,22 @@ def _told(history: History, one: Stream) -> str:
     return told
 
 
-def _legend(sheet: Sheet, history: History, streams: Sequence[Stream], y: float) -> None:
+def _legend(sheet: Sheet, history: History, panels: Sequence[Panel], y: float) -> None:
     confidence = f"{100 * (1 - history.spec.significance.alpha):.4g} %"
     x = 12.0
     sheet.mark(x, y, shape="o", fill=GREY, edge=GREY, size=3)
     x = _word(sheet, x + 7, y, "one batch alone")
     sheet.box(x - 3, y - 5, 20, 10, fill=CALM_TINT, edge=CALM_TINT, round_by=0)
     sheet.line([x - 3, x + 17], [y, y], color=CALM, width=1.6)
-    x = _word(sheet, x + 22, y, f"all batches so far, {confidence} confidence sequence, points")
-    if any(one.limited for one in streams):
+    points = "points" + " (ratios: as they are)" * any(one.is_ratio for one in panels)
+    x = _word(sheet, x + 22, y, f"all batches so far, {confidence} confidence sequence, {points}")
+    if any(one.limits for one in panels):
         sheet.line([x - 3, x + 17], [y, y], color=HARM, width=1.1, style="--")
         x = _word(sheet, x + 22, y, "limit")
-    if any(one.alarm is not None for one in streams):
+    if any(one.alarm is not None for one in panels):
         sheet.mark(x + 2, y, shape="D", fill=HARM, edge="white", size=7)
         x = _word(sheet, x + 10, y, "first alarm")
-    if any(one.drift.state == "drift" for one in streams):
+    if any(one.drifts for one in panels):
         sheet.mark(x + 2, y, shape="o", fill="white", edge=HARM, size=7)
         _word(sheet, x + 10, y, "drift")
 
@@ -169,12 +263,13 @@ def _word(sheet: Sheet, x: float, y: float, phrase: str) -> float:
     return x + sheet.measure(phrase, 7.5) + 18
 
 
-def _span(one: Stream, values: Sequence[float | None], low: float, high: float) -> tuple[float, float]:
-    """Ends of the axis: all dots, the sequence as it is now, 0 and the limits. Its wide beginning is cut off."""
-    ends = [0.0, *(x for x in values if x is not None)]
-    ends += [x for x in (one.tolerated_low, one.tolerated_high, float(low), float(high)) if x is not None and x == x]
+def _span(one: Panel, daily: Sequence[float | None]) -> tuple[float, float]:
+    """Ends of the axis: all dots, the sequence as it is now, no difference, limits. Its wide beginning is cut off."""
+    ends = [float(one.is_ratio), *one.limits]
+    ends += [x for x in (*daily, one.lows[-1], one.highs[-1]) if x is not None]
     bottom, top = min(ends), max(ends)
-    room = max(0.08 * (top - bottom), (_SMALLEST_SPAN - (top - bottom)) / 2)
+    smallest = _SMALLEST_SPAN * (5 if one.is_ratio else 1)
+    room = max(0.08 * (top - bottom), (smallest - (top - bottom)) / 2)
     return bottom - room, top + room
 
 

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from bdt_core import words
 from bdt_core.clustering.clusters import Clusters
+from bdt_core.clustering.stability import UNSTABLE
 from bdt_core.clustering.tree import ClusterTree
 from bdt_core.fairness.declared_groups import FacetMetrics, GroupMetrics, GroupScores
 from bdt_core.fairness.metric_results import BiasMetrics, Metric, group_name
@@ -19,10 +20,11 @@ from bdt_core.inference import CategoricalComparison
 from bdt_core.metrics import RATES
 from bdt_core.mitigation import recommend
 from bdt_core.report import document as parts
+from bdt_core.report.wording import who_is_in
 from bdt_core.significance.clusters import ClusterSignificance, ComparedCluster
 from bdt_core.significance.features import ColumnDifference, FeatureDifferences
 from bdt_core.slices.results import Slices
-from bdt_core.spec import AnyLimit, AuditSpec
+from bdt_core.spec import AnyLimit, AuditSpec, printed_specification
 from bdt_core.table.bias_variable import wording
 from bdt_core.table.rows import Rows
 from bdt_core.table.split import is_by_hash
@@ -69,7 +71,7 @@ def build_document(
         bias_variable=_bias_variable(clusters, significance),
         split=_split(test, clusters, significance, spec),
         verdict=parts.Judgement(verdict=judged.verdict, blocks=judged.blocks, sentence=judged.sentence),
-        summary=_summary(significance, differences),
+        summary=_summary(clusters, significance, differences),
         gate=judged.limits,
         search=parts.Search(
             method=clusters.method,
@@ -96,15 +98,6 @@ def build_document(
 def _software() -> dict[str, str]:
     versions = {"bdt": metadata.version("bdt-pipeline"), "python": platform.python_version()}
     return versions | {name: metadata.version(name) for name in _PACKAGES}
-
-
-def printed_specification(spec: AuditSpec) -> dict[str, Any]:
-    """The specification without what says where and in how much memory to work."""
-    plain = spec.to_dict()
-    plain.pop("engine")
-    for key in ("memory", "memory_limit"):
-        plain["clustering"].pop(key)
-    return plain
 
 
 def _data(test: Rows) -> parts.Data:
@@ -157,7 +150,7 @@ def _cluster(one: ComparedCluster, clusters: Clusters) -> parts.Cluster:
         train_gap=one.found.gap,
         test_rows=one.test_rows,
         test_mean=one.comparison.mean_a,
-        description=str(one.found.rule),
+        description=_who(one),
         rule=parts.ClusterRule(text=str(one.found.rule), precision=one.rule_precision, recall=one.rule_recall),
         stability=None if stability is None else parts.FoundAgain(jaccard=stability.jaccard, word=stability.word),
         path=one.found.path,
@@ -166,7 +159,19 @@ def _cluster(one: ComparedCluster, clusters: Clusters) -> parts.Cluster:
         p_adjusted=one.p_adjusted,
         significant=one.significant,
         worse=one.worse,
+        smallest_visible=one.smallest_visible,
+        without=one.without,
+        corrected_low=_end(one.corrected, 0),
+        corrected_high=_end(one.corrected, 1),
     )
+
+
+def _who(one: ComparedCluster) -> str:
+    return who_is_in(str(one.found.rule), one.rule_precision, one.rule_recall, one.found.path)
+
+
+def _end(interval: tuple[float, float] | None, side: Literal[0, 1]) -> float | None:
+    return None if interval is None else interval[side]
 
 
 def _nodes(tree: ClusterTree) -> tuple[parts.Node, ...]:
@@ -208,29 +213,33 @@ def _shrinkage(primary: ComparedCluster, significance: ClusterSignificance) -> p
 
 
 def _differences(significance: ClusterSignificance, differences: FeatureDifferences) -> parts.Differences:
-    primary = significance.primary
     return parts.Differences(
         cluster=differences.cluster,
         rows_cluster=differences.rows_cluster,
         rows_rest=differences.rows_rest,
         correction=differences.spec.significance.correction,
         tests=differences.tests,
-        bias_difference_significant=_is_significant(primary, significance) if primary else None,
+        bias_difference_significant=significance.main_significant,
         features=tuple(_feature(one) for one in differences.columns),
+        tests_declared=differences.tests_declared,
     )
 
 
 def _feature(one: ColumnDifference) -> parts.Feature:
     shared: dict[str, Any] = {
         name: getattr(one, name)
-        for name in ("column", "role", "status", "reason", "effect", "effect_name", "p_adjusted", "significant")
-    }
+        for name in (
+            "column", "role", "declared", "status", "reason", "effect", "effect_name", "p_adjusted", "significant"
+        )
+    }  # fmt: skip
     if one.numeric is not None:
         return parts.NumericFeature(
             kind="numeric",
             mean_cluster=one.numeric.mean_a,
             mean_rest=one.numeric.mean_b,
             comparison=one.numeric,
+            corrected_low=_end(one.corrected, 0),
+            corrected_high=_end(one.corrected, 1),
             **shared,
         )
     return parts.CategoricalFeature(
@@ -245,6 +254,8 @@ def _feature(one: ColumnDifference) -> parts.Feature:
                 comparison=level.comparison,
                 p_adjusted=level.p_adjusted,
                 significant=level.significant,
+                corrected_low=_end(level.corrected, 0),
+                corrected_high=_end(level.corrected, 1),
             )
             for level in one.levels
         ),
@@ -277,8 +288,8 @@ def _proxies(one: ColumnDifference) -> Iterator[parts.Proxy]:
                 cluster=comparison.mean_a,
                 rest=comparison.mean_b,
                 difference=comparison.difference,
-                low=comparison.low,
-                high=comparison.high,
+                low=_end(tested.corrected, 0),
+                high=_end(tested.corrected, 1),
                 auc=auc.auc,
                 auc_low=auc.low,
                 auc_high=auc.high,
@@ -287,34 +298,54 @@ def _proxies(one: ColumnDifference) -> Iterator[parts.Proxy]:
             )
 
 
-def _summary(significance: ClusterSignificance, differences: FeatureDifferences) -> parts.Summary:
+def _summary(clusters: Clusters, significance: ClusterSignificance, differences: FeatureDifferences) -> parts.Summary:
     primary = significance.primary
     if primary is None:
         return parts.Summary(headline=f"No cluster deviates: {NO_CLUSTERS}.", what_sets_apart=())
     unit = significance.unit
     told = wording(significance.spec.bias_variable)
-    who = f'Cluster 0, best described by "{primary.found.rule}"'
+    stability = clusters.stability.clusters[0].word if clusters.stability else None
+    unstable = " (unstable: other draws of the rows give another cluster)" if stability == UNSTABLE else ""
+    who = f"Cluster 0{unstable}: {_who(primary)}."
     comparison = primary.comparison
     if comparison.status != "tested":
-        headline = f"{who} ({primary.test_rows:,} test rows): not testable, {comparison.reason}"
+        headline = f"{who} Its {primary.test_rows:,} test rows are not testable: {comparison.reason}"
         return parts.Summary(headline=headline, what_sets_apart=())
     size = words.difference(
         comparison.difference, comparison.low, comparison.high, confidence=comparison.confidence, unit=unit
     )
     headline = (
-        f"{who} ({primary.test_rows:,} test rows): {told.short} {words.value(comparison.mean_a, unit)} against "
+        f"{who} On its {primary.test_rows:,} test rows {told.short} is {words.value(comparison.mean_a, unit)} against "
         f"{words.value(comparison.mean_b, unit)} for everybody else, difference {size}, "
-        f"{words.p_value(comparison.p_value)}."
+        f"{words.p_value(comparison.p_value)}{_over_splits(significance)}."
     )
-    apart = [line for one in differences.columns if (line := _what_differs(one)) is not None]
-    return parts.Summary(headline=headline, what_sets_apart=tuple(apart[:_SET_APART]))
+    return parts.Summary(headline=headline, what_sets_apart=tuple(_what_differs(differences)))
 
 
-def _what_differs(one: ColumnDifference) -> str | None:
-    """One line on a column that differs significantly; None otherwise."""
-    if not one.significant:
-        return None
+def _over_splits(significance: ClusterSignificance) -> str:
+    """The p-value that decides where the split was repeated."""
+    repeats = significance.repeats
+    if repeats is None:
+        return ""
+    return f" on this split; {words.p_value(repeats.p_combined)} over {len(repeats.p_values)} splits"
+
+
+def _what_differs(differences: FeatureDifferences) -> Iterator[str]:
+    """Lines on columns that differ significantly: all that are declared, and the strongest others of each kind."""
+    differing = [one for one in differences.columns if one.significant]
+    yield from (_difference_told(one) for one in differing if one.declared)
+    others = [one for one in differing if not one.declared]
+    of_kinds = [[one for one in others if one.kind == kind][:_SET_APART] for kind in ("numeric", "categorical")]
+    fewer = min(map(len, of_kinds))
+    room = max(_SET_APART - fewer, _SET_APART // 2 + 1)
+    chosen = [one for kind in of_kinds for one in kind[:room]][:_SET_APART]
+    yield from map(_difference_told, chosen)
+
+
+def _difference_told(one: ColumnDifference) -> str:
+    """One line on a column that differs."""
     aside = " (protected, kept out of the clustering)" if one.role == "protected" else ""
+    aside = aside or (" (a declared group)" if one.declared else "")
     if one.numeric is not None:
         return (
             f"{one.column}{aside}: mean {words.number(one.numeric.mean_a)} against {words.number(one.numeric.mean_b)} "
@@ -340,11 +371,6 @@ def _warnings(significance: ClusterSignificance) -> list[str]:
             "not a sign that they do not deviate."
         )
     ]
-
-
-def _is_significant(primary: ComparedCluster, significance: ClusterSignificance) -> bool | None:
-    p = primary.comparison.p_value
-    return None if p is None else p <= significance.spec.significance.alpha
 
 
 def _groups(metrics: GroupMetrics, scores: GroupScores | None) -> parts.Groups:

@@ -66,7 +66,7 @@ def group_rows(
 
 def local_unit(local: LocalBias) -> words.Unit:
     """Rates are told in per cent, areas under the curve as numbers."""
-    return "value" if local.settings.metric == "auc" else "rate"
+    return words.limit_unit("local_bias", "rate", local.settings.metric)
 
 
 def draw(document: Document) -> Sheet:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from bdt_core import words
 from bdt_core.report.blocks import KeyNumber, Page
+from bdt_core.report.clusters import own
 from bdt_core.report.printed import AnyDocument, printed
 from bdt_core.report.prose import section
 from bdt_core.report.wording import rows_and_events
@@ -21,8 +22,8 @@ CAUTION = (
 _STABILITY = {
     "stable": "Other draws of the rows give the same cluster: its outline is stable",
     "moderately stable": "Other draws of the rows give a similar cluster: take its outline as approximate",
-    "do not interpret": "Other draws of the rows give another cluster: the difference stands on the test rows, but who "
-    "exactly is in the cluster should not be interpreted",
+    "do not interpret": "Other draws of the rows give another cluster: its test on the test rows is no less valid, but "
+    "who exactly is in the cluster should not be interpreted",
 }
 SECTIONS = (
     "clusters",
@@ -134,9 +135,10 @@ def _how_sure(document: Document) -> list[str]:
     told = []
     shrinkage, stability = document.primary_test.shrinkage, document.clusters[0].stability
     if shrinkage:
+        train, test = (words.signed(own(document, x), unit) for x in (shrinkage.train_gap, shrinkage.test_gap))
         told.append(
-            f"The search saw harm of {words.signed(shrinkage.train_gap, unit)}{points} on its own rows; on rows "
-            f"that it never saw it is {words.signed(shrinkage.test_gap, unit)}{points}."
+            f"The search saw a difference of {train}{points} on its own rows; on rows that it never saw it is "
+            f"{test}{points}."
         )
     if shrinkage and stability:
         told.append(f"{_STABILITY[stability.word]} (mean Jaccard similarity {words.number(stability.jaccard)}).")

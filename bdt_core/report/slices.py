@@ -47,6 +47,11 @@ def has_numbers(one: Slice | LatticeNode, min_rows: int) -> bool:
     return bool(comparison.status == "tested" and min(comparison.n_a, comparison.n_b) >= min_rows)
 
 
+def interval_of_slice(one: Slice, unit: words.Unit) -> str:
+    """The interval of a slice's true difference, which allows for the choice of those that are significant."""
+    return words.interval(one.low, one.high, confidence=one.comparison.confidence, unit=unit)
+
+
 def reported_slices(slices: Slices) -> list[Slice]:
     """Slices that fare significantly worse and are not listed under another, the worst first."""
     return [one for one in slices.slices if one.significant and one.parent is None]
@@ -80,7 +85,7 @@ def draw(document: Document) -> Sheet:
     sheet.text(_NAMES, top - 9, "intersection", size=8, color=GREY)
     for x, head in zip(_NUMBER_COLUMNS, (rows, short, "all others"), strict=True):
         sheet.text(x, top - 9, head, size=8, color=GREY, align="right")
-    ends = [0.0, *(x for one in shown for x in (one.comparison.low, one.comparison.high, one.comparison.difference))]
+    ends = [0.0, *(x for one in shown for x in (one.low, one.high, one.shrunken_difference))]
     axis = scale(ends, _LEFT, _RIGHT, least=0.02 if unit == "rate" else 0.0)
     _background(sheet, document, axis, top, bottom)
     for number, one in enumerate(shown):
@@ -126,10 +131,10 @@ def _row(sheet: Sheet, one: Slice, axis: Scale, unit: words.Unit, y: float) -> N
     lines = sheet.wrap(one.name, _LEFT - _NAMES - 12, 8, 2)
     sheet.text(_NAMES, y, "\n".join(lines), size=8)
     shape, color = ("D", HARM) if one.significant else ("s", GREY)
-    low, high = (x if finite(x) else None for x in (comparison.low, comparison.high))
+    low, high = (x if finite(x) else None for x in (one.low, one.high))
     if low is not None and high is not None:
         sheet.line([axis.place(low), axis.place(high)], [y, y], color=color, width=1.8)
-    sheet.mark(axis.place(asked(comparison.difference)), y, shape=shape, fill=color, edge="white", size=7)
+    sheet.mark(axis.place(asked(one.shrunken_difference)), y, shape=shape, fill=color, edge="white", size=7)
     numbers = (
         words.count(one.test_rows), words.value(comparison.mean_a, unit), words.value(comparison.mean_b, unit)
     )  # fmt: skip
@@ -143,7 +148,9 @@ def _legend(sheet: Sheet, document: Document, y: float) -> None:
         sheet.mark(x, y, shape=shape, fill=fill, edge="white")
         sheet.text(x + 9, y, phrase, size=7.5, color=GREY)
         x += 22 + sheet.measure(phrase, 7.5)
-    confidence = f"line: {(1 - asked(document.slices).alpha) * 100:.4g} % interval, for each one alone"
+    slices = asked(document.slices)
+    holds = "allowing for their choice" if reported_slices(slices) else "for each one alone"
+    confidence = f"mark: difference to expect; line: {(1 - slices.alpha) * 100:.4g} % interval, {holds}"
     sheet.text(sheet.width - 8, y, confidence, size=7.5, color=GREY, align="right")
 
 

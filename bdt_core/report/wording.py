@@ -43,6 +43,31 @@ def level(share: float) -> str:
     return f"{share * 100:.4g} %"
 
 
+LEAST_FIT = 0.6
+"""Precision and coverage that a rule must have to be told as what a cluster is."""
+
+
+def rule_fits(precision: words.Number, recall: words.Number) -> bool:
+    """Whether a rule is right for enough of those it names, and names enough of the cluster."""
+    return finite(precision) and finite(recall) and min(precision, recall) >= LEAST_FIT
+
+
+def who_is_in(rule: str, precision: words.Number, recall: words.Number, path: Sequence[str]) -> str:
+    """A cluster in words: its rule, with how well it fits, or where no rule does, the path of splits that led to it.
+
+    Examples
+    --------
+    >>> who_is_in("age up to 27", 0.93, 0.81, ["age lower: mean 23 against 41"])
+    'age up to 27 (right for 93.0 % of those it names, and names 81.0 % of the cluster)'
+    >>> who_is_in("age up to 27", 0.93, 0.3, ["age lower: mean 23 against 41"])
+    'no short rule fits; how it came about: age lower: mean 23 against 41'
+    """
+    if rule_fits(precision, recall):
+        right, named = words.percent(precision), words.percent(recall)
+        return f"{rule} (right for {right} of those it names, and names {named} of the cluster)"
+    return "no short rule fits; how it came about: " + (" → ".join(path) or words.NOTHING)
+
+
 def interval_note(comparison: Comparison, unit: words.Unit) -> str:
     """A difference's interval, for the smaller line of a table's cell."""
     return whole(words.interval(comparison.low, comparison.high, confidence=comparison.confidence, unit=unit))

@@ -9,6 +9,7 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,7 @@ def write_reports(document: Document, folder: str | Path) -> dict[str, Path]:
     from bdt_core.report.figures import figure_names, figure_svg
     from bdt_core.report.html import render_html
     from bdt_core.report.markdown import render_markdown
+    from bdt_core.report.page import build_page
     from bdt_core.report.pdf import render_pdf
     from bdt_core.report.printed import printed
 
@@ -51,10 +53,14 @@ def write_reports(document: Document, folder: str | Path) -> dict[str, Path]:
     files = {form: folder / f"report.{form}" for form in ("json", "html", "pdf", "md")}
     safe = printed(document)
     figures = {name: figure_svg(safe, name) for name in figure_names(safe)}
+    build_page(safe)  # once, for all forms
+    with ThreadPoolExecutor(1) as beside:
+        pdf = beside.submit(render_pdf, safe, figures)  # typst works without Python's lock
+        html, markdown = render_html(safe, figures), render_markdown(safe)
     forms = {
-        "html": render_html(safe, figures).encode(),
-        "pdf": render_pdf(safe, figures),
-        "md": render_markdown(safe).encode(),
+        "html": html.encode(),
+        "pdf": pdf.result(),
+        "md": markdown.encode(),
         # Halves of surrogate pairs, which UTF-8 cannot hold, become JSON's own escapes.
         "json": canonical_json(document).encode(errors="backslashreplace"),
     }

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
 
 from bdt_core.clustering.clusters import Clusters, TrainCluster, find_clusters
 from bdt_core.clustering.rule import precision_and_recall
-from bdt_core.inference import Comparison, adjust_p_values
+from bdt_core.inference import Comparison, adjust_p_values, corrected_interval
 from bdt_core.result import Result
 from bdt_core.significance.repeats import (
     FindClusters,
@@ -28,6 +30,25 @@ from bdt_core.table.summaries import Drawn, rows_at_hand
 
 
 @dataclass(frozen=True)
+class WithoutOthers:
+    """A cluster against everybody else without the clusters that stand out more.
+
+    Attributes
+    ----------
+    left_out : tuple of int
+        These clusters; at least one.
+    comparison : Comparison or None
+        None where nobody else is left.
+    stands_out : bool
+        Whether the cluster differs significantly all the same, in the same direction.
+    """
+
+    left_out: tuple[int, ...]
+    comparison: Comparison | None
+    stands_out: bool
+
+
+@dataclass(frozen=True)
 class ComparedCluster:
     """One cluster against everybody else, on the test rows.
 
@@ -40,12 +61,19 @@ class ComparedCluster:
         In the bias variable's own units; its interval holds for this cluster alone.
     simultaneous : tuple of float, optional
         Interval of the difference that holds for all clusters at once (Bonferroni).
+    corrected : tuple of float, optional
+        Interval of the difference that goes with `p_adjusted`.
     p_adjusted : float, optional
         Corrected over the scan of all clusters.
     significant : bool, optional
         Whether the corrected p-value is at most alpha.
     worse : bool, optional
         Whether the cluster fares worse than everybody else.
+    smallest_visible : float, optional
+        The difference that the corrected test would have found with 80 % power, were it the only one.
+    without : WithoutOthers, optional
+        Of a significant cluster, where others stand out more: one cluster far off moves everybody else, and makes
+        clusters differ from them that are like all others.
     rule_precision, rule_recall : float, optional
         How well the rule in words meets the cluster.
 
@@ -61,6 +89,9 @@ class ComparedCluster:
     worse: bool | None
     rule_precision: float | None
     rule_recall: float | None
+    smallest_visible: float | None = None
+    without: WithoutOthers | None = None
+    corrected: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -86,6 +117,14 @@ class ClusterSignificance(Result):
     def primary(self) -> ComparedCluster | None:
         """Cluster 0 against everybody else; None when the search made no split."""
         return self.clusters[0] if len(self.clusters) > 1 else None
+
+    @property
+    def main_significant(self) -> bool | None:
+        """Whether the primary test rejects; with repeated splits, whether they do together; None: not testable."""
+        if self.primary is None or self.primary.comparison.p_value is None:
+            return None
+        p = self.repeats.p_combined if self.repeats else self.primary.comparison.p_value
+        return p <= self.spec.significance.alpha
 
 
 def compare_clusters(
@@ -122,12 +161,18 @@ def compare_clusters(
     spec, rows = clusters.spec, TestedRows(clusters, test)
     tested = len(clusters.train) if len(clusters.train) > 1 else 0
 
+    options = {"test": settings.test, "min_rows": settings.min_rows, "random_state": spec.split.random_state}
+
     def compared(alpha: float) -> list[Comparison]:
-        options = {"test": settings.test, "min_rows": settings.min_rows, "random_state": spec.split.random_state}
         return [rows.compare_cluster(one.label, alpha=alpha, **options) for one in clusters.train]
 
     comparisons, together = compared(settings.alpha), compared(settings.alpha / max(tested, 1))
     adjusted = adjust_p_values([one.p_value for one in comparisons], settings.correction)
+    family = {
+        "correction": settings.correction,
+        "tests": int((~np.isnan(adjusted)).sum()),
+        "rejected": int((adjusted <= settings.alpha).sum()),
+    }
     results = []
     for found, comparison, joint, p in zip(clusters.train, comparisons, together, adjusted, strict=True):
         met, both, inside = rows.meeting_rule(found)
@@ -147,6 +192,8 @@ def compare_clusters(
                 worse=None if harm is None else harm > 0,
                 rule_precision=precision,
                 rule_recall=recall,
+                smallest_visible=(comparison if settings.correction == "none" else joint).minimum_detectable_difference,
+                corrected=corrected_interval(comparison, p_adjusted, **family),
             )
         )
     has_repeats = spec.split.repeats > 1
@@ -158,10 +205,11 @@ def compare_clusters(
             primary = compared(alpha_of_each(settings))[0] if tested else None
             repeats = repeat_splits(clusters, train_rows, test_rows, primary, settings, split=split, find=find)
         procedure = permute_procedure(clusters, train_rows, test_rows, settings) if tested else None
+    compare = partial(rows.compare_cluster, alpha=settings.alpha, **options)
     (mean, sd), values = rows.mean_and_sd, rows.few_values
     return ClusterSignificance(
         spec=spec.model_copy(update={"significance": settings}),
-        clusters=tuple(results),
+        clusters=compare_without_others(results, settings, compare),
         test_rows=rows.rows,
         test_mean=mean,
         test_sd=sd,
@@ -171,3 +219,42 @@ def compare_clusters(
         unit="rate" if values is not None and values <= {0.0, 1.0} else "value",
         drawn=drawn,
     )
+
+
+def compare_without_others(
+    clusters: Sequence[ComparedCluster],
+    settings: Significance,
+    compare: Callable[[int, Sequence[int]], Comparison],
+) -> tuple[ComparedCluster, ...]:
+    """Compare each significant cluster with everybody else without those that stand out more.
+
+    The cluster with the lowest p-value is taken out, if it is significant among all that are left; then those that
+    remain are compared with each other. When the first cluster is taken out that is like all others, all that differ
+    have been taken out or are further off; so the chance of that is alpha at most, as of Holm's procedure. A cluster
+    only loses by this: it has to be significant beside everybody else, too.
+    """
+    left = [one for one in clusters if one.p_adjusted is not None]
+    open_ = [one for one in left if one.significant]
+    out: list[int] = []
+    found: dict[int, WithoutOthers | None] = {}
+    while open_:
+        alone = len(out) == len(clusters) - 1
+        compared = {
+            one.found.label: None if alone else compare(one.found.label, tuple(out)) if out else one.comparison
+            for one in open_
+        }
+        p_values = [one.p_value if one is not None else None for one in compared.values()]
+        first = min(range(len(open_)), key=lambda i: 1.0 if p_values[i] is None else p_values[i])
+        adjusted = adjust_p_values([*p_values, *[1.0] * (len(left) - len(open_))], settings.correction)
+        chosen, comparison = open_[first], compared[open_[first].found.label]
+        stands_out = bool(adjusted[first] <= settings.alpha) and _same_direction(comparison, chosen.comparison)
+        found[chosen.found.label] = WithoutOthers(tuple(sorted(out)), comparison, stands_out) if out else None
+        open_.remove(chosen)
+        if stands_out:
+            left.remove(chosen)
+            out.append(chosen.found.label)
+    return tuple(replace(one, without=found.get(one.found.label)) for one in clusters)
+
+
+def _same_direction(one: Comparison | None, other: Comparison) -> bool:
+    return one is not None and (one.difference or 0.0) * (other.difference or 0.0) > 0.0

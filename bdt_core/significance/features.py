@@ -21,6 +21,7 @@ from bdt_core.inference import (
     area_under_curve_of_counts,
     compare_category_counts,
     compare_counts,
+    corrected_interval,
 )
 from bdt_core.result import Result
 from bdt_core.significance.tested_rows import TestedRows
@@ -39,6 +40,7 @@ class LevelDifference:
 
     ``rows`` counts both sides. Levels with fewer than 10 rows are shown together, so that nobody is singled out.
     ``auc`` (protected columns only) says how well being in the cluster tells the level: .5 not at all, 1 surely.
+    ``corrected`` is the interval of the difference that goes with ``p_adjusted``.
     """
 
     level: str
@@ -47,6 +49,7 @@ class LevelDifference:
     auc: AUC | None = None
     p_adjusted: float | None = None
     significant: bool | None = None
+    corrected: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -58,9 +61,11 @@ class ColumnDifference:
     column : str
     role : {"feature", "protected"}
         A protected column was kept out of the clustering: if it differs, the clusters stand in for it.
+    declared : bool
+        Whether the specification names it as protected or as a group: these are a family of tests of their own.
     kind : {"numeric", "categorical"}
     effect : float or None
-        Hedges' g (Cohen's h for a two-valued number) or Cramer's V; sorts the columns.
+        Hedges' g (Cohen's h for a two-valued number) or Cramer's V; sorts the columns of its kind.
     numeric : Comparison or None
     table : CategoricalComparison or None
         The test over all levels.
@@ -72,6 +77,7 @@ class ColumnDifference:
 
     column: str
     role: Literal["feature", "protected"]
+    declared: bool
     kind: Literal["numeric", "categorical"]
     status: Literal["tested", "not_testable"]
     reason: str | None
@@ -83,16 +89,18 @@ class ColumnDifference:
     auc: AUC | None = None
     p_adjusted: float | None = None
     significant: bool | None = None
+    corrected: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
 class FeatureDifferences(Result):
-    """All columns, strongest difference first.
+    """All columns: declared ones first, then by the kind of their effect size, the strongest of each kind first.
 
-    ``tests`` is the number of tests that the correction counts: one per number and one per level; of two levels
-    only one, for both are the same test. ``drawn`` says on how many of a large table's test rows the areas under the
-    curve of protected numbers with more than 2,000 distinct values were worked out; None: on all. Everything else is
-    worked out on all rows.
+    Effect sizes of different kinds are not compared with each other. ``tests`` is the number of tests that were made:
+    one per number and one per level; of two levels only one, for both are the same test. ``tests_declared`` of them are
+    of protected and other declared columns; these and the others are corrected as two families. ``drawn`` says on how
+    many of a large table's test rows the areas under the curve of protected numbers with more than 2,000 distinct
+    values were worked out; None: on all. Everything else is worked out on all rows.
     """
 
     spec: AuditSpec
@@ -101,6 +109,7 @@ class FeatureDifferences(Result):
     rows_rest: int
     tests: int
     columns: tuple[ColumnDifference, ...]
+    tests_declared: int = 0
     drawn: Drawn | None = None
 
 
@@ -121,16 +130,24 @@ def compare_features(clusters: Clusters, test: Rows, settings: Significance) -> 
     """
     rows = TestedRows(clusters, test)
     found = list(_compared(rows, settings, clusters.spec))
-    corrected, tests = _corrected(found, settings)
+    declared, declared_tests = _corrected([one for one in found if one.declared], settings)
+    others, other_tests = _corrected([one for one in found if not one.declared], settings)
     return FeatureDifferences(
         spec=clusters.spec.model_copy(update={"significance": settings}),
         cluster=0,
         rows_cluster=rows.sizes[0],
         rows_rest=rows.sizes[1],
-        tests=tests,
-        columns=tuple(sorted(corrected, key=lambda one: (-abs(one.effect or 0.0), one.column))),
+        tests=declared_tests + other_tests,
+        columns=tuple(sorted(declared + others, key=_in_order)),
+        tests_declared=declared_tests,
         drawn=rows.drawn if any(map(_is_of_fewer_rows, found)) else None,
     )
+
+
+def _in_order(one: ColumnDifference) -> tuple[bool, bool, str, float, str]:
+    """Declared ones first; numbers before categories, and of each kind of effect the largest first."""
+    effect_name = one.effect_name or ""
+    return not one.declared, one.kind == "categorical", effect_name, -abs(one.effect or 0.0), one.column
 
 
 def _is_of_fewer_rows(one: ColumnDifference) -> bool:
@@ -141,6 +158,7 @@ def _is_of_fewer_rows(one: ColumnDifference) -> bool:
 
 
 def _compared(rows: TestedRows, settings: Significance, spec: AuditSpec) -> Iterator[ColumnDifference]:
+    declared = spec.declared_columns
     options = {"alpha": settings.alpha, "min_rows": settings.min_rows, "random_state": spec.split.random_state}
     for column in rows.columns:
         if column.kind == "numeric":
@@ -148,6 +166,7 @@ def _compared(rows: TestedRows, settings: Significance, spec: AuditSpec) -> Iter
             yield ColumnDifference(
                 column=column.name,
                 role=_role(column),
+                declared=column.name in declared,
                 kind="numeric",
                 status=comparison.status,
                 reason=comparison.reason,
@@ -160,9 +179,9 @@ def _compared(rows: TestedRows, settings: Significance, spec: AuditSpec) -> Iter
             if sum(missing):
                 present = rows.sizes[0] - missing[0], rows.sizes[1] - missing[1]
                 levels = {"no": present, "yes": missing} if sum(present) else {"yes": missing}
-                yield _categorical(f"{column.name} is missing", _role(column), levels, settings, spec)
+                yield _categorical(column, f"{column.name} is missing", levels, settings, spec)
         else:
-            yield _categorical(column.name, _role(column), rows.levels(column.name), settings, spec)
+            yield _categorical(column, column.name, rows.levels(column.name), settings, spec)
 
 
 def _role(column: Column) -> Literal["feature", "protected"]:
@@ -170,13 +189,13 @@ def _role(column: Column) -> Literal["feature", "protected"]:
 
 
 def _categorical(
+    of: Column,
     name: str,
-    role: Literal["feature", "protected"],
     counts: dict[str, tuple[int, int]],
     settings: Significance,
     spec: AuditSpec,
 ) -> ColumnDifference:
-    levels = sorted(counts)
+    levels, role = sorted(counts), _role(of)
     in_cluster, in_rest = (np.array([counts[one][side] for one in levels], dtype=np.int64) for side in (0, 1))
     whole = compare_category_counts(
         in_cluster,
@@ -202,6 +221,7 @@ def _categorical(
     return ColumnDifference(
         column=name,
         role=role,
+        declared=of.name in spec.declared_columns,
         kind="categorical",
         status=whole.status,
         reason=whole.reason,
@@ -235,9 +255,11 @@ def _rare_together(
 
 
 def _corrected(columns: list[ColumnDifference], settings: Significance) -> tuple[list[ColumnDifference], int]:
-    """Correct over all tests made."""
+    """Correct over all tests made of some columns."""
     p_values = [p for one in columns for p in _p_values(one)]
-    adjusted = iter(adjust_p_values(p_values, settings.correction))
+    corrected = adjust_p_values(p_values, settings.correction)
+    adjusted, tests = iter(corrected), sum(p is not None for p in p_values)
+    family = {"correction": settings.correction, "tests": tests, "rejected": int((corrected <= settings.alpha).sum())}
 
     def verdict() -> tuple[float | None, bool | None]:
         p = float(next(adjusted))
@@ -247,11 +269,17 @@ def _corrected(columns: list[ColumnDifference], settings: Significance) -> tuple
     for one in columns:
         if one.kind == "numeric":
             p, significant = verdict()
-            result.append(replace(one, p_adjusted=p, significant=significant))
+            interval = None if one.numeric is None else corrected_interval(one.numeric, p, **family)
+            result.append(replace(one, p_adjusted=p, significant=significant, corrected=interval))
             continue
         verdicts = [verdict() for _ in _p_values(one)]
         levels = [
-            replace(level, p_adjusted=p, significant=significant)
+            replace(
+                level,
+                p_adjusted=p,
+                significant=significant,
+                corrected=corrected_interval(level.comparison, p, **family),
+            )
             for level, (p, significant) in zip(one.levels, verdicts * (2 if len(verdicts) == 1 else 1), strict=False)
         ]
         result.append(
@@ -262,7 +290,7 @@ def _corrected(columns: list[ColumnDifference], settings: Significance) -> tuple
                 significant=any(level.significant for level in levels) if one.status == "tested" else None,
             )
         )
-    return result, sum(p is not None for p in p_values)
+    return result, tests
 
 
 def _p_values(column: ColumnDifference) -> list[float | None]:

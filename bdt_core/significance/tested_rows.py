@@ -74,10 +74,16 @@ class TestedRows:
         values = self.bias_variable
         return set(values.present.tolist()) if isinstance(values, ValueCounts) else None
 
-    def compare_cluster(self, label: int, **options: Any) -> Comparison:
-        """The bias variable of one cluster with that of everybody else; options of `compare_summaries`."""
+    def compare_cluster(self, label: int, left_out: Sequence[int] = (), **options: Any) -> Comparison:
+        """The bias variable of one cluster with that of everybody else; options of `compare_summaries`.
+
+        Clusters may be left out of everybody else; then, where single rows would be permuted, Welch's test is kept.
+        """
         inside = self._by_cluster.bias_variable.group([label])
-        outside = self._by_cluster.bias_variable.group([one for one in self._labels if one != label])
+        others = [one for one in self._labels if one != label and one not in left_out]
+        outside = self._by_cluster.bias_variable.group(others)
+        if left_out:
+            return compare_summaries(inside, outside, **options)
         return self._compared(inside, outside, BIAS_VARIABLE, label, **options)
 
     def meeting_rule(self, cluster: TrainCluster) -> tuple[int, int, int]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bdt_core.inference import mid_p_value
 from bdt_core.inference.means import welch_t
 from bdt_core.slices.coding import Items
-from bdt_core.slices.contrasts import Contrasts, contrasts, moments, prior_variance, repeats_a_part
+from bdt_core.slices.contrasts import Contrasts, contrasts, moments, repeats_a_part
 from bdt_core.slices.counting import NO_ITEM
 from bdt_core.slices.outcome import Counted
 from bdt_core.slices.part import Part
@@ -39,11 +39,6 @@ class Candidates:
     rows: NDArray[Any]
     totals: NDArray[Any]
     contrasts: Contrasts
-
-    @property
-    def prior_variance(self) -> float:
-        """Of the true differences."""
-        return prior_variance(self.contrasts)
 
     def strongest(self, most: int) -> NDArray[np.intp]:
         """Positions of those that look worse, the strongest evidence first."""

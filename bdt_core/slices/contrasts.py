@@ -77,27 +77,40 @@ def contrasts(outcome: Outcome, harm_sign: float, totals: NDArray[Any], whole: N
     return Contrasts(n, all_n - n, value, difference, error, harm_sign * difference)
 
 
-def prior_variance(slices: Contrasts) -> float:
-    """Variance of the true differences: the mean of difference^2 - error^2, at least 0.
+@dataclass(frozen=True)
+class Prior:
+    """Mean and variance of the true differences of many slices."""
 
-    The estimate of moments of Hedges and Olkin for effects that are 0 on average; each slice counts once, so that
+    mean: float
+    variance: float
+
+
+def prior(slices: Contrasts) -> Prior:
+    """How true differences are spread over slices: the mean, and the mean of (difference - mean)^2 - error^2.
+
+    Of slices that the rows at hand did not choose, these are estimates of moments (Hedges and Olkin), and what is
+    known of one slice given them is not biased by choosing the largest (Efron 2011). Each slice counts once, so that
     large slices, in which a small group's harm is thin, do not decide how much that group's own slice is shrunk.
 
     References
     ----------
     Hedges, L. V., Olkin, I. (1985). Statistical Methods for Meta-Analysis, chapter 9. Efron, B., Morris, C. (1975).
-    Data analysis using Stein's estimator and its generalizations. JASA 70, 311-319.
+    Data analysis using Stein's estimator and its generalizations. JASA 70, 311-319. Efron, B. (2011). Tweedie's
+    formula and selection bias. JASA 106, 1602-1614.
     """
     usable = np.isfinite(slices.difference) & np.isfinite(slices.error)
     if not usable.any():
-        return 0.0
-    return max(0.0, float(np.mean(slices.difference[usable] ** 2 - slices.error[usable] ** 2)))
+        return Prior(0.0, 0.0)
+    difference, error = slices.difference[usable], slices.error[usable]
+    mean = float(np.mean(difference))
+    return Prior(mean, max(0.0, float(np.mean((difference - mean) ** 2 - error**2))))
 
 
-def shrunken(slices: Contrasts, variance: float) -> Floats:
-    """Differences shrunk towards 0: times variance / (variance + error^2)."""
+def shrunken(slices: Contrasts, prior: Prior) -> Floats:
+    """Differences shrunk towards the prior mean: the mean of both, weighted by the inverse of their variances."""
     with np.errstate(invalid="ignore"):
-        return slices.difference * (variance / (variance + slices.error**2) if variance > 0.0 else 0.0)
+        kept = prior.variance / (prior.variance + slices.error**2) if prior.variance > 0.0 else 0.0 * slices.error
+        return prior.mean + (slices.difference - prior.mean) * kept
 
 
 def repeats_a_part(items: NDArray[np.int32], rows: NDArray[Any]) -> NDArray[np.bool_]:

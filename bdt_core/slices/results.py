@@ -14,6 +14,26 @@ from bdt_core.slices.measure import Better
 from bdt_core.table.summaries import Drawn
 
 
+def comparisons_of_selected(weight: float | None, tests: int, selected: int) -> float:
+    """How many comparisons a slice that was selected with others stands for, at least 1.
+
+    Parameters
+    ----------
+    weight : float or None
+        Its share of the error budget, 1 on average.
+    tests : int
+        From among which slices were selected.
+    selected : int
+        How many were.
+
+    Examples
+    --------
+    >>> comparisons_of_selected(2.0, 60, 3), comparisons_of_selected(20.0, 60, 3)
+    (10.0, 1.0)
+    """
+    return max(1.0, tests / ((1.0 if weight is None else weight) * max(selected, 1)))
+
+
 @dataclass(frozen=True)
 class Slice:
     """One conjunction of conditions against everybody else.
@@ -32,11 +52,12 @@ class Slice:
         because it was chosen for it.
     comparison : Comparison
         Slice (a) against its complement (b) on the test rows: values, difference with interval, p-value. Rows are
-        those in the metric's denominator. The interval holds for this slice alone.
+        those in the metric's denominator. The interval holds for this slice alone, had it not been selected.
     ratio_to_overall : float or None
         Value in the slice over the value of all test rows; None where that is 0 or a mean can be negative.
     shrunken_difference : float or None
-        The difference on the test rows, shrunk towards 0 by how slices differ at large (empirical Bayes); ranks.
+        The difference on the test rows, shrunk towards that of all tested slices by how much these differ among each
+        other (empirical Bayes): what is to be expected of new rows. It ranks.
     worse : bool or None
         Whether the slice fares worse than everybody else on the test rows.
     weight : float or None
@@ -46,6 +67,9 @@ class Slice:
     significant : bool or None
     parent : str or None
         Name of a reported slice that holds this one and is no less affected: see `Slices.folded_into`.
+    low, high : float or None
+        Interval of the true difference. That of a significant slice allows for its selection; that of any other is the
+        comparison's own. None also in reports that were written before there was one.
     """
 
     name: str
@@ -64,6 +88,8 @@ class Slice:
     p_adjusted: float | None
     significant: bool | None
     parent: str | None = None
+    low: float | None = None
+    high: float | None = None
 
     @property
     def status(self) -> Literal["tested", "not_testable"]:
@@ -120,8 +146,9 @@ class Slices(Result):
         A slice is significant when its adjusted p-value is at most this.
     alpha : float
         Intervals have confidence 1 - alpha.
-    prior_sd : float
-        Standard deviation of the true differences between a slice and everybody else, estimated on the train rows.
+    prior_mean, prior_sd : float
+        Mean and standard deviation of the true differences between a tested slice and everybody else, estimated on
+        the rows that they were tested on. A mean of 0 in reports that were written before there was one.
     slices : tuple of Slice
         Reported slices, then those that are listed under one of them, then those that are not significant; each by
         the shrunken difference.
@@ -168,6 +195,7 @@ class Slices(Result):
     warnings: tuple[str, ...]
     cut_on: Drawn | None = None
     permuted_on: Drawn | None = None
+    prior_mean: float = 0.0
 
     @property
     def reported(self) -> tuple[Slice, ...]:
@@ -203,8 +231,8 @@ class Slices(Result):
                     "value": one.comparison.mean_a,
                     "rest": one.comparison.mean_b,
                     "difference": one.comparison.difference,
-                    "low": one.comparison.low,
-                    "high": one.comparison.high,
+                    "low": one.low,
+                    "high": one.high,
                     "ratio_to_overall": one.ratio_to_overall,
                     "shrunken_difference": one.shrunken_difference,
                     "p_value": one.comparison.p_value,

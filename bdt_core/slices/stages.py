@@ -8,12 +8,15 @@ from functools import reduce
 from operator import add
 from typing import Any
 
+import numpy as np
+
 from bdt_core import words
 from bdt_core.errors import DataError, did_you_mean
+from bdt_core.inference import interval_of_selected
 from bdt_core.slices.candidates import Candidates, find_candidates
 from bdt_core.slices.coding import Coding
 from bdt_core.slices.columns import Condition, ExcludedColumn, fit_columns
-from bdt_core.slices.contrasts import contrasts, shrunken
+from bdt_core.slices.contrasts import Prior, contrasts, prior, shrunken
 from bdt_core.slices.measure import MEAN, Measure
 from bdt_core.slices.outcome import outcomes_alike, seen_outcomes
 from bdt_core.slices.part import Part, parts_of
@@ -95,7 +98,12 @@ def search(
     candidates = find_candidates(on_train, on_test.rows, min_train_rows, settings)
     tested = (tested_in_sample if in_sample else tested_on_other_rows)(candidates, on_test, settings)
     conditions = [condition for one in columns for condition in one.conditions]
-    slices = _slices(tested, candidates, on_train, on_test, conditions, settings)
+    against_rest = contrasts(on_test.outcome, measure.harm_sign, tested.totals, on_test.whole) if tested.items else None
+    spread = Prior(0.0, 0.0)
+    if against_rest is not None:  # of the whole family that was tested, whose differences did not choose it
+        spread = prior(candidates.contrasts if in_sample else against_rest)
+    shrunk = [] if against_rest is None else shrunken(against_rest, spread).tolist()
+    slices = _slices(tested, candidates, on_train, on_test, conditions, shrunk, settings)
     return Slices(
         metric=measure.metric,
         metric_name=measure.name,
@@ -122,7 +130,8 @@ def search(
         correction="max-t" if settings.permutations else "bh",
         fdr=settings.fdr,
         alpha=settings.alpha,
-        prior_sd=math.sqrt(candidates.prior_variance),
+        prior_mean=spread.mean,
+        prior_sd=math.sqrt(spread.variance),
         slices=slices,
         lattice=_lattice(slices, on_test, conditions, settings, in_sample),
         reason=None if tested.tests else _reason(excluded, candidates, tested, on_train, min_train_rows, settings),
@@ -142,19 +151,21 @@ def _slices(
     train: Part,
     test: Part,
     conditions: Sequence[Condition],
+    shrunk: Sequence[float],
     settings: Settings,
 ) -> tuple[Slice, ...]:
-    """The tested slices, shrunken, folded and sorted."""
-    if not tested.items:
-        return ()
+    """The tested slices, folded and sorted, with intervals that allow for the selection of those that are reported."""
     overall, harm_sign = test.value(), test.measure.harm_sign
-    shrunk = shrunken(contrasts(test.outcome, harm_sign, tested.totals, test.whole), candidates.prior_variance)
     of_items = [tuple(conditions[i] for i in items) for items in tested.items]
     parents = fold(tested, test, settings.alpha)
+    reported = sum(bool(one) and parent is None for one, parent in zip(tested.significant, parents, strict=True))
     slices = []
     for i, (of_slice, comparison, parent) in enumerate(zip(of_items, tested.comparisons, parents, strict=True)):
         at = tested.positions[i]
         difference, train_rows = comparison.difference, int(candidates.rows[at])
+        stands_for = tested.stands_for(i, reported) if tested.significant[i] else 1.0
+        low, high = interval_of_selected(comparison, stands_for, harm_is_up=harm_sign > 0) or (None, None)
+        expected = None if difference is None else float(np.clip(shrunk[i], low, high))
         slices.append(
             Slice(
                 name=_name(of_slice),
@@ -167,12 +178,14 @@ def _slices(
                 test_support=tested.rows[i] / test.rows,
                 comparison=comparison,
                 ratio_to_overall=_ratio(comparison.mean_a, overall, test.lowest),
-                shrunken_difference=None if difference is None else float(shrunk[i]),
+                shrunken_difference=expected,
                 worse=None if difference is None else harm_sign * difference > 0,
                 weight=tested.weights[i],
                 p_adjusted=tested.p_adjusted[i],
                 significant=tested.significant[i],
                 parent=None if parent is None else _name(of_items[parent]),
+                low=low,
+                high=high,
             )
         )
 

@@ -15,6 +15,7 @@ from bdt_core.slices.coding import Items
 from bdt_core.slices.contrasts import adds_to
 from bdt_core.slices.part import Part
 from bdt_core.slices.permutation import max_t_p_values
+from bdt_core.slices.results import comparisons_of_selected
 from bdt_core.slices.settings import Settings
 
 PValues = list[float | None]
@@ -49,6 +50,19 @@ class Tested:
     p_adjusted: PValues
     significant: list[bool | None]
     tests: int
+
+    def stands_for(self, i: int, selected: int) -> float:
+        """How many comparisons one that was selected with others stands for: tests / (weight x selected), 1 or more.
+
+        Intervals at 1 - alpha / comparisons are as strict as the test that selected them. Of those of the selected
+        slices no more than alpha do not hold, on average (the false coverage rate).
+
+        References
+        ----------
+        Benjamini, Y., Yekutieli, D. (2005). False discovery rate-adjusted multiple confidence intervals for selected
+        parameters. JASA 100, 71-81.
+        """
+        return comparisons_of_selected(self.weights[i], self.tests, selected)
 
 
 def tested_on_other_rows(candidates: Candidates, test: Part, settings: Settings) -> Tested:
@@ -100,6 +114,8 @@ def rank_weights(family: PValues) -> PValues:
 def fold(tested: Tested, test: Part, alpha: float) -> list[int | None]:
     """Find the reported slice that each significant one is listed under.
 
+    Whether it fares worse than the rest of that one is asked by an interval that allows for its selection.
+
     Returns
     -------
     list of int or None, length slices
@@ -108,16 +124,18 @@ def fold(tested: Tested, test: Part, alpha: float) -> list[int | None]:
     """
     parents: list[int | None] = [None] * len(tested.items)
     reported: list[int] = []
+    selected = sum(map(bool, tested.significant))
     harm = [test.measure.harm_sign * (one.difference or 0.0) for one in tested.comparisons]
     # Parts come before the wholes that they may hold.
     for i in sorted(range(len(tested.items)), key=lambda i: (len(tested.items[i]), -harm[i], tested.items[i])):
         if not tested.significant[i]:
             continue
+        share = alpha / tested.stands_for(i, selected)
         around = [
             j
             for j in reported
             if set(tested.items[j]) < set(tested.items[i])
-            and not adds_to(test.outcome, test.measure.harm_sign, tested.totals[i], tested.totals[j], alpha)
+            and not adds_to(test.outcome, test.measure.harm_sign, tested.totals[i], tested.totals[j], share)
         ]
         if around:
             parents[i] = max(around, key=lambda j: harm[j])

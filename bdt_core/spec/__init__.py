@@ -12,6 +12,7 @@ from bdt_core.spec.audit_spec import (
     Kind,
     Significance,
     Split,
+    printed_specification,
 )
 from bdt_core.spec.depth import LocalBias, Mitigation, SliceSearch
 from bdt_core.spec.engine import DaskEngine, Engine
@@ -54,5 +55,6 @@ __all__ = [
     "json_schema",
     "load_spec",
     "parse_spec",
+    "printed_specification",
     "resolve_paths",
 ]

@@ -324,12 +324,30 @@ class AuditSpec(Section):
         )
 
     @property
+    def declared_columns(self) -> frozenset[str]:
+        """Columns that say which groups people belong to: protected ones, and those that some section groups by."""
+        named = [*self.protected, *(one for facets in self.facets for one in facets)]
+        if self.local_bias is not None:
+            named.append(self.local_bias.group)
+        if self.mitigation is not None:
+            named += self.mitigation.facets
+        return frozenset(named)
+
+    @property
+    def scores(self) -> tuple[str, ...]:
+        """Columns with scores of the algorithm, which are no features of people."""
+        named = (self.groups.score, self.mitigation.score if self.mitigation else None)
+        return tuple(dict.fromkeys(one for one in named if one is not None))
+
+    @property
     def carried(self) -> tuple[str, ...]:
         """Columns that are no features but that some stage reads row by row."""
         names: list[str] = []
         if self.local_bias is not None:
-            embeddings = self.local_bias.embeddings
-            names += [self.local_bias.group, *(embeddings if isinstance(embeddings, list) else ())]
+            local, embeddings = self.local_bias, self.local_bias.embeddings
+            names += [local.group, *(embeddings if isinstance(embeddings, list) else ()), *(local.describe_by or ())]
+            names += [local.texts] if local.texts else []
+            names += [self.groups.score] if local.metric == "auc" and self.groups.score else []
         if self.mitigation is not None:
             names += [*self.mitigation.facets, self.mitigation.score]
         if self.local_bias is not None or self.mitigation is not None:
@@ -350,7 +368,14 @@ class AuditSpec(Section):
     @model_validator(mode="after")
     def _groups_have_outcomes(self) -> AuditSpec:
         lacks = None in self.group_columns()
-        for key, section in (("local_bias", self.local_bias), ("mitigation", self.mitigation)):
+        by_score = self.local_bias is not None and self.local_bias.metric == "auc"
+        if by_score and (self.group_columns()[0] is None or self.groups.score is None):
+            raise ValueError(
+                '"local_bias.metric: auc" needs a label and a score: set "groups.label" (or derive the bias_variable '
+                'from a label) and "groups.score"'
+            )
+        local_bias = None if by_score else self.local_bias
+        for key, section in (("local_bias", local_bias), ("mitigation", self.mitigation)):
             if section is not None and lacks:
                 raise ValueError(
                     f'"{key}" needs a label and a prediction: set "groups.label" and "groups.prediction", or derive '
@@ -432,3 +457,12 @@ class AuditSpec(Section):
     def to_dict(self) -> dict[str, Any]:
         """The specification as plain JSON-able data, defaults written out."""
         return self.model_dump(mode="json")
+
+
+def printed_specification(spec: AuditSpec) -> dict[str, Any]:
+    """The specification without what says where and in how much memory to work."""
+    plain = spec.to_dict()
+    plain.pop("engine")
+    for key in ("memory", "memory_limit"):
+        plain["clustering"].pop(key)
+    return plain

@@ -33,9 +33,26 @@ class LocalBias(Section):
     embeddings: list[str] | str | None = Field(
         None, description="Columns to cluster on, or a .npy file with one row per row; by default the features."
     )
-    metric: Literal["accuracy", "tpr", "fpr"] = Field("accuracy", description="What is compared between groups.")
+    texts: str | None = Field(
+        None,
+        description="Column with what each row says, e.g. comment: clusters are told by their words. It is no feature.",
+    )
+    describe_by: list[str] | None = Field(
+        None,
+        description=(
+            "Columns that say what sets a cluster apart, e.g. [age, job]; by default those clustered on, or the "
+            "features where embeddings come from a file."
+        ),
+    )
+    metric: Literal["accuracy", "tpr", "fpr", "auc"] = Field(
+        "accuracy", description="What is compared between groups; auc, of the label and groups.score."
+    )
     n_clusters: int = Field(10, ge=2, description="Clusters to start from; small ones are merged.")
-    weight: float = Field(0.05, ge=0, description="Weight of the gap beside the distances; 0 is k-means.")
+    weight: float = Field(
+        0.003,
+        ge=0,
+        description="Weight of the gap beside distances; 0 is k-means, from 0.01 on clusters may follow outcomes.",
+    )
     min_group_size: int = Field(20, ge=1, description="Fewest train rows of either group in a cluster.")
     max_gap: float | None = Field(
         None, gt=0, lt=1, description="Adds the limit {check: local_bias, max_gap: ...} to the gate, behind the others."

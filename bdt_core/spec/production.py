@@ -67,8 +67,41 @@ class History(Section):
     """What is watched over all batches."""
 
     drift: float = Field(0.05, gt=0, description="A metric that moves by more than this against its past is drift.")
-    look_back: int = Field(30, ge=2, description="Batches that make up the past.")
+    look_back: int | str = Field(
+        30, description='What makes up the past: batches, or a duration up to the latest batch, e.g. "24h" or "30d".'
+    )
     min_rows: int = Field(100, ge=1, description="A group with fewer rows in a batch is too small to be watched.")
     effect: float = Field(
         0.02, gt=0, description="Difference for which the always-valid test is sharpest (its normal mixture's spread)."
     )
+
+    @field_validator("look_back")
+    @classmethod
+    def _some_past(cls, look_back: int | str) -> int | str:
+        if isinstance(look_back, str):
+            duration(look_back)
+        elif look_back < 2:
+            raise ValueError(f"the past has at least 2 batches; found {look_back}")
+        return look_back
+
+
+_UNITS = {"h": "hours", "d": "days", "w": "weeks"}
+
+
+def duration(written: str) -> datetime.timedelta:
+    """A duration as specifications write it.
+
+    Raises
+    ------
+    ValueError
+        It is none.
+
+    Examples
+    --------
+    >>> duration("24h") == duration("1d")
+    True
+    """
+    number, unit = written[:-1], written[-1:]
+    if unit not in _UNITS or not number.isdecimal() or int(number) == 0 or len(number) > 5:
+        raise ValueError(f'"{written}" is no duration such as "24h", "30d" or "4w"')
+    return datetime.timedelta(**{_UNITS[unit]: int(number)})

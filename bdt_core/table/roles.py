@@ -41,10 +41,12 @@ def assign_roles(frame: pd.DataFrame, spec: AuditSpec) -> dict[str, Role]:
     for key, names in named.items():
         _refuse_unknown(names, frame.columns, key)
     included = set(spec.features.include or [])
+    texts = spec.local_bias.texts if spec.local_bias else None
     for name in sorted(included & set(spec.protected)):
         raise DataError(f'Column "{name}" stands in both "protected" and "features.include". Keep it in one of them.')
     if bias.column in included:
         raise DataError(f'Column "{bias.column}" is the bias variable; it cannot be a feature too.')
+    set_aside = {*spec.features.exclude, spec.split.key, *spec.scores}
     roles: dict[str, Role] = {}
     for name in map(str, frame.columns):
         if name == bias.column:
@@ -57,8 +59,10 @@ def assign_roles(frame: pd.DataFrame, spec: AuditSpec) -> dict[str, Role]:
             roles[name] = "label"
         elif name == bias.prediction:
             roles[name] = "prediction"
-        elif spec.features.include is None and name not in (*spec.features.exclude, spec.split.key):
+        elif spec.features.include is None and name not in {*set_aside, texts}:
             roles[name] = "feature"
+        elif name in spec.declared_columns and name not in (spec.split.key, *spec.scores):
+            roles[name] = "protected"  # who the groups are is compared with the clusters, wherever it is said
         else:
             roles[name] = "unused"
     return roles

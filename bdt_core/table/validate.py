@@ -26,6 +26,7 @@ from bdt_core.table.audit_table import (
 )
 from bdt_core.table.bias_variable import OutcomeFacts, bias_variable
 from bdt_core.table.facts import ColumnFacts, facts_of
+from bdt_core.table.leaks import find_leaks
 from bdt_core.table.ranks import Hashes, content_sums, occurrence_numbers, rank_rows
 from bdt_core.table.roles import (
     assign_roles,
@@ -37,7 +38,6 @@ from bdt_core.table.roles import (
 from bdt_core.table.rows import Rows
 from bdt_core.table.sources import JOINED
 
-_DETERMINED = 0.999
 _MANY_ROWS = 100
 
 
@@ -331,7 +331,7 @@ def warnings_on_rows(table: Rows) -> tuple[str, ...]:
         for one in table.columns
         if one.role == "feature" and one.kind == "numeric" and _counts_the_rows(sample.frame[one.name], table.rows)
     ]
-    return (*numbered, *find_leaks(audited, features, table.spec).values())
+    return (*numbered, *dict.fromkeys(find_leaks(sample).values()))
 
 
 def _is_constant(column: pd.Series) -> bool:
@@ -379,44 +379,3 @@ def refuse_too_few(rows: int, left_out: tuple[LeftOut, ...], spec: AuditSpec) ->
             f'"clustering.min_cluster_size: {size:g}" is over half of the {train_rows:,} train rows, so no split is '
             "possible. Choose a smaller one, such as 0.01."
         )
-
-
-def find_leaks(audited: pd.DataFrame, features: list[str], spec: AuditSpec) -> dict[str, str]:
-    """Features that define or determine the bias variable: clustering on them finds only their definition.
-
-    Returns
-    -------
-    dict
-        A sentence by column.
-    """
-    y = audited[BIAS_VARIABLE].to_numpy(dtype=np.float64)
-    leaks = {}
-    for name in features:
-        if name in (spec.bias_variable.label, spec.bias_variable.prediction):
-            leaks[name] = (
-                f'Column "{name}" defines the bias variable and is also a feature: clusters will follow from that '
-                'definition. Take it out of "features.include".'
-            )
-        elif _explained(audited[name], y) >= _DETERMINED:
-            leaks[name] = (
-                f'Column "{name}" determines the bias variable (almost) completely: it may be a leak. If so, add it '
-                'to "features.exclude".'
-            )
-    return leaks
-
-
-def _explained(column: pd.Series, y: NDArray[np.float64]) -> float:
-    """Share of the variance of y that the column explains: by group means, or linearly when nearly all differ."""
-    codes, levels = pd.factorize(column, use_na_sentinel=False)
-    total = float(((y - y.mean()) ** 2).sum())
-    if len(levels) <= len(y) / 5:
-        sizes = np.bincount(codes)
-        means = np.bincount(codes, weights=y) / sizes
-        return float((sizes * (means - y.mean()) ** 2).sum()) / total
-    if not pd.api.types.is_numeric_dtype(column.dtype):
-        return 0.0
-    known = column.notna().to_numpy()
-    x = column.to_numpy(dtype=np.float64)[known]
-    if x.size < 2 or x.std() == 0 or y[known].std() == 0:
-        return 0.0
-    return float(np.corrcoef(x, y[known])[0, 1] ** 2)

@@ -239,7 +239,7 @@ def _larger_is_worse(value: float, limit: Document) -> bool:
 
 
 def _worst_sentence(limit: Document, found: Compared, document: Document) -> str:
-    unit = words.limit_unit(limit["kind"], document["bias_variable"]["unit"])
+    unit = words.limit_unit(limit["kind"], document["bias_variable"]["unit"], limit.get("metric"))
     points = " points" if unit == "rate" else ""
     what, people = _WORST[limit["kind"]]
     told = f"{what} ({limit['check']})"

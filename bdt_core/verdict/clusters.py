@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bdt_core import words
+from bdt_core.inference import difference_found_beyond
 from bdt_core.result import Result
 from bdt_core.significance.clusters import ClusterSignificance, ComparedCluster
-from bdt_core.significance.repeats import RepeatedSplits
+from bdt_core.significance.repeats import RepeatedSplits, alpha_of_each
 from bdt_core.spec import AlertSeverity, Limit
 from bdt_core.table.bias_variable import wording
-from bdt_core.verdict.judge import Evidence, Judgement, Tolerated, judge, why, would_have_shown
-from bdt_core.verdict.words import Verdict, stops
+from bdt_core.verdict.judge import Evidence, Judgement, Tolerated, judge, why, would_have_been_found
+from bdt_core.verdict.words import Verdict, stops, which_way
 
 DEFAULT_LIMIT_TWO_VALUED = 0.05
 DEFAULT_LIMIT_IN_SD = 0.2  # a small effect in Cohen's words
@@ -39,7 +40,7 @@ class ClusterLimitResult(Result):
 
     ``difference``, ``low`` and ``high`` count harm as positive, whichever way the bias variable points.
     ``severity`` is by limit over difference where that is beyond the limit. ``smallest_visible`` is the smallest
-    difference that this data would have shown with 80 % power.
+    difference that would have been found beyond the limit with 80 % power.
     """
 
     kind: Literal["cluster"]
@@ -77,20 +78,20 @@ def judge_clusters(limit: Limit, tested: ClusterSignificance) -> ClusterLimitRes
     if most is None:
         most = default_limit(tested.two_valued, tested.test_sd)
     if tested.primary is None:
-        return _result(limit, most, "not_testable", f"Not testable: {NO_CLUSTERS}.", None, None)
+        return _result(limit, most, "not_testable", f"Not testable: {NO_CLUSTERS}.", None, None, tested)
     candidates = [tested.primary] if limit.check == "worst_cluster" else list(tested.clusters)
     known = [one for one in (_evidence(each, limit, tested) for each in candidates) if one is not None]
     if not known:
         reason = tested.primary.comparison.reason or "too few test rows"
-        return _result(limit, most, "not_testable", f"Not testable: {reason}", tested.primary, None)
+        return _result(limit, most, "not_testable", f"Not testable: {reason}", tested.primary, None, tested)
     tolerated = Tolerated(maximum=most)
     judged = judge(known, tolerated, nearest="bound")
-    verdict, sentence = judged.verdict, _sentence(judged, limit, tolerated, tested)
+    verdict, sentence = judged.verdict, _sentence(judged, limit, most, tested)
     untested = [str(one.found.label) for one in candidates if one.comparison.status != "tested"]
     if verdict == "pass" and untested:
         verdict = "inconclusive"
         sentence += f" Yet cluster {', '.join(untested)} had too few test rows to be tested."
-    return _result(limit, most, verdict, sentence, judged.decides.of, judged, _repeats(limit, tested))
+    return _result(limit, most, verdict, sentence, judged.decides.of, judged, tested)
 
 
 def _evidence(one: ComparedCluster, limit: Limit, tested: ClusterSignificance) -> Evidence[ComparedCluster] | None:
@@ -111,6 +112,17 @@ def _evidence(one: ComparedCluster, limit: Limit, tested: ClusterSignificance) -
     return Evidence(one, difference, low, high, rejects)
 
 
+def _visible(one: ComparedCluster, limit: Limit, most: float, tested: ClusterSignificance) -> float | None:
+    """Of several clusters the power is that of an interval for all; of several splits that of an interval of each."""
+    if limit.check == "any_cluster":
+        comparisons = float(len(tested.clusters))
+    else:
+        alpha = tested.spec.significance.alpha
+        comparisons = 1.0 if tested.repeats is None else alpha / alpha_of_each(tested.spec.significance)
+    harm_is_up = tested.spec.bias_variable.better == "lower"
+    return difference_found_beyond(one.comparison, most, comparisons, harm_is_up=harm_is_up)
+
+
 def _repeats(limit: Limit, tested: ClusterSignificance) -> RepeatedSplits | None:
     """The splits that decide together; one by one where a limit is on each cluster of the audit's own split."""
     return tested.repeats if limit.check == "worst_cluster" else None
@@ -123,8 +135,9 @@ def _result(
     sentence: str,
     cluster: ComparedCluster | None,
     judged: Judgement[ComparedCluster] | None,
-    repeats: RepeatedSplits | None = None,
+    tested: ClusterSignificance,
 ) -> ClusterLimitResult:
+    repeats = _repeats(limit, tested) if judged else None
     p_value = repeats.p_combined if repeats else cluster.comparison.p_value if cluster else None
     return ClusterLimitResult(
         kind="cluster",
@@ -139,19 +152,17 @@ def _result(
         low=judged.decides.low if judged else None,
         high=judged.decides.high if judged else None,
         p_value=p_value,
-        smallest_visible=cluster.comparison.minimum_detectable_difference if cluster else None,
+        smallest_visible=_visible(cluster, limit, most, tested) if cluster else None,
         severity=judged.severity if judged else None,
     )
 
 
-def _sentence(
-    judged: Judgement[ComparedCluster], limit: Limit, tolerated: Tolerated, tested: ClusterSignificance
-) -> str:
-    one, unit = judged.decides, tested.unit
+def _sentence(judged: Judgement[ComparedCluster], limit: Limit, most: float, tested: ClusterSignificance) -> str:
+    one, unit, tolerated = judged.decides, tested.unit, Tolerated(maximum=most)
     comparison, repeats = one.of.comparison, _repeats(limit, tested)
-    up, down = ("higher", "lower") if tested.spec.bias_variable.better == "lower" else ("lower", "higher")
-    direction = f"{up} (worse)" if one.value >= 0 else f"{down} (better)"
-    interval = words.interval(one.low, one.high, confidence=comparison.confidence, unit=unit)
+    better = tested.spec.bias_variable.better
+    direction, low, high = which_way(one.value, one.low, one.high, better=better, certain=one.rejects)
+    interval = words.interval(low, high, confidence=comparison.confidence, unit=unit)
     whose = (
         f"cluster {one.of.found.label} is"
         if repeats is None
@@ -162,6 +173,7 @@ def _sentence(
         f"{words.size(one.value, unit)} {direction} than everybody else's {interval}; "
         f"{tolerated.allowed(lambda x: words.size(x, unit))}, and {why(judged, tolerated, sides=('above', 'below'))}."
     )
-    if judged.verdict != "inconclusive" or repeats is not None:
+    visible = _visible(one.of, limit, most, tested)
+    if judged.verdict != "inconclusive" or visible is None:
         return told
-    return told + would_have_shown(f"a difference of {words.size(comparison.minimum_detectable_difference, unit)}")
+    return told + would_have_been_found(f"a difference of {words.size(visible, unit)}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,10 +18,10 @@ from bdt_core.verdict.judge import (
     Evidence,
     Judgement,
     Tolerated,
+    found_beyond,
     judge,
-    smallest_difference,
     why,
-    would_have_shown,
+    would_have_been_found,
 )
 from bdt_core.verdict.words import Verdict, stops
 
@@ -167,23 +166,6 @@ def check_name(limit: MetricLimit) -> str:
     return f"{limit.metric} by {' & '.join(limit.facets)}"
 
 
-def smallest_visible(metric: str, value: float, low: float, high: float, alpha: float) -> float | None:
-    """The value that would have been told from "no bias" with 80 % power, from the width of the interval.
-
-    A ratio below 1 for ratios, a distance from 0 for all others.
-
-    Examples
-    --------
-    >>> round(smallest_visible("DPL", 0.05, -0.05, 0.15, 0.05), 3)
-    0.143
-    """
-    if not all(map(math.isfinite, (value, low, high))):
-        return None
-    if not is_ratio(metric):
-        return smallest_difference(low, high, alpha)
-    return None if low <= 0 else math.exp(-smallest_difference(math.log(low), math.log(high), alpha))
-
-
 def _facet(limit: MetricLimit, metrics: GroupMetrics) -> FacetMetrics:
     for one in metrics.facets:
         if one.metrics.facets == limit.facets:
@@ -277,7 +259,7 @@ def _result(
         high=one.high if one else None,
         confidence=1.0 - alpha,
         p_value=metric.p_value,
-        smallest_visible=_visible(metric, one, alpha) if one else None,
+        smallest_visible=_visible(limit, metric, one, alpha) if one else None,
         severity=judged.severity if judged else None,
         groups_judged=groups,
         left_out=left_out,
@@ -299,10 +281,10 @@ def _sentence(
         f"{_told(limit, spec)} is {words.number(one.value)}{interval}{whose}; {tolerated.allowed()}, "
         f"and {why(judged, tolerated)}."
     )
-    visible = _visible(metric, one, alpha) if judged.verdict == "inconclusive" else None
+    visible = _visible(limit, metric, one, alpha) if judged.verdict == "inconclusive" else None
     if visible is None:
         return told
-    return told + would_have_shown(f"a {'ratio' if is_ratio(metric.name) else 'value'} of {words.number(visible)}")
+    return told + would_have_been_found(f"a {'ratio' if is_ratio(metric.name) else 'value'} of {words.number(visible)}")
 
 
 def _of_rows(metric: Metric, facet: FacetMetrics) -> str:
@@ -315,10 +297,8 @@ def _of_rows(metric: Metric, facet: FacetMetrics) -> str:
     return f" Judged on {seen} rows; {words.count(unseen)} without a value of {' or '.join(columns)} {were} not seen."
 
 
-def _visible(metric: Metric, one: Evidence[str | None], alpha: float) -> float | None:
-    if one.low is None or one.high is None:
-        return None
-    return smallest_visible(metric.name, one.value, one.low, one.high, alpha)
+def _visible(limit: MetricLimit, metric: Metric, one: Evidence[str | None], alpha: float) -> float | None:
+    return found_beyond(one, tolerated_by(limit), alpha, ratio=is_ratio(metric.name))
 
 
 def _told(limit: MetricLimit, spec: AuditSpec) -> str:

@@ -219,18 +219,46 @@ def why(
     return f"the {interval} lies on both sides of it"
 
 
-def would_have_shown(smallest: str) -> str:
+def would_have_been_found(smallest: str) -> str:
     """What is said beside an interval on both sides."""
-    return f" With these rows {smallest} would have shown (80 % power)."
+    return f" With these rows {smallest} would have been found beyond the limit (80 % power)."
 
 
-def smallest_difference(low: float, high: float, alpha: float) -> float:
-    """The difference that would have been told from none with 80 % power, from the width of an interval at 1 - alpha.
+def found_beyond(one: Evidence[Of], tolerated: Tolerated, alpha: float, *, ratio: bool = False) -> float | None:
+    """The value whose interval lies beyond the limit with 80 % power, from the length of the interval that was found.
+
+    Parameters
+    ----------
+    one : Evidence
+    tolerated : Tolerated
+        Where both ends are limited, the one that the value is nearer to.
+    alpha : float
+        The interval has confidence 1 - alpha.
+    ratio : bool
+        Whether lengths are those of logarithms.
+
+    Returns
+    -------
+    float or None
+        None where the interval is unknown or has no finite length.
 
     Examples
     --------
-    >>> round(smallest_difference(-0.05, 0.15, 0.05), 3)
-    0.143
+    >>> round(found_beyond(Evidence("a", 0.05, -0.05, 0.15), Tolerated(maximum=0.1), 0.05), 3)
+    0.243
+    >>> round(found_beyond(Evidence("a", 0.8, 0.6, 1.07), Tolerated(minimum=0.8), 0.05, ratio=True), 3)
+    0.528
     """
+    if one.low is None or one.high is None:
+        return None
+    below = tolerated.maximum is None or (
+        tolerated.minimum is not None and one.value - tolerated.minimum < tolerated.maximum - one.value
+    )
+    end = tolerated.minimum if below else tolerated.maximum
+    numbers = (one.low, one.value, one.high, end)
+    if any(x is None or not math.isfinite(x) or (ratio and x <= 0.0) for x in numbers):
+        return None
+    low, value, high, limit = (math.log(x) if ratio else x for x in numbers if x is not None)
     stretch = 1.0 + float(ndtri(POWER) / ndtri(1.0 - alpha / 2.0))
-    return stretch * (high - low) / 2.0
+    found = limit - stretch * (high - value) if below else limit + stretch * (value - low)
+    return math.exp(found) if ratio else found

@@ -11,7 +11,7 @@ from bdt_core import words
 from bdt_core.inference import newcombe_interval
 from bdt_core.result import Result
 from bdt_core.spec import AlertSeverity, LocalBiasLimit
-from bdt_core.verdict.judge import Evidence, Judgement, Tolerated, judge, smallest_difference, why, would_have_shown
+from bdt_core.verdict.judge import Evidence, Judgement, Tolerated, found_beyond, judge, why, would_have_been_found
 from bdt_core.verdict.words import Verdict, interval_of_several, stops
 
 if TYPE_CHECKING:
@@ -144,23 +144,21 @@ def _interval_at_once(
 
 
 def _sentence(judged: Judgement[_Gap], most: float, found: LocalBias, tested: int) -> str:
-    one = judged.decides
-    interval = interval_of_several(one.low, one.high, 1.0 - found.settings.alpha, "rate", f"{tested} clusters")
+    one, unit = judged.decides, words.limit_unit("local_bias", "rate", found.settings.metric)
+    interval = interval_of_several(one.low, one.high, 1.0 - found.settings.alpha, unit, f"{tested} clusters")
     told = (
         f"Cluster {one.of.cluster.label}: {_METRICS[found.settings.metric]} of {one.of.higher} is higher than that of "
-        f"{one.of.lower} by {words.size(one.value, 'rate')} {interval}; at most {words.size(most, 'rate')} is allowed, "
+        f"{one.of.lower} by {words.size(one.value, unit)} {interval}; at most {words.size(most, unit)} is allowed, "
         f"and {why(judged, Tolerated(-most, most))}."
     )
-    visible = _visible(one, found, tested)
+    visible = _visible(one, most, found, tested)
     if judged.verdict != "inconclusive" or visible is None:
         return told
-    return told + would_have_shown(f"a gap of {words.size(visible, 'rate')}")
+    return told + would_have_been_found(f"a gap of {words.size(visible, unit)}")
 
 
-def _visible(one: Evidence[_Gap], found: LocalBias, tested: int) -> float | None:
-    if one.low is None or one.high is None:
-        return None
-    return smallest_difference(one.low, one.high, found.settings.alpha / tested)
+def _visible(one: Evidence[_Gap], most: float, found: LocalBias, tested: int) -> float | None:
+    return found_beyond(one, Tolerated(maximum=most), found.settings.alpha / tested)
 
 
 def _result(
@@ -192,6 +190,6 @@ def _result(
         confidence=1.0 - found.settings.alpha if found else None,
         clusters_tested=tested,
         p_value=gap.p_value if gap else None,
-        smallest_visible=_visible(one, found, tested) if one and found else None,
+        smallest_visible=_visible(one, most, found, tested) if one and found else None,
         severity=judged.severity if judged else None,
     )

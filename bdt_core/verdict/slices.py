@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from bdt_core import words
-from bdt_core.inference import interval_at_once
+from bdt_core.inference import difference_found_beyond, interval_at_once, interval_of_selected
 from bdt_core.inference.summaries import ValueCounts
 from bdt_core.result import Result
+from bdt_core.slices.results import comparisons_of_selected
 from bdt_core.spec import AlertSeverity, SliceLimit
 from bdt_core.table.rows import Rows
 from bdt_core.table.summaries import mean_and_sd, summarise_bias_variable
 from bdt_core.verdict.clusters import default_limit
-from bdt_core.verdict.judge import Evidence, Judgement, Tolerated, judge, smallest_difference, why, would_have_shown
-from bdt_core.verdict.words import Verdict, interval_of_several, stops
+from bdt_core.verdict.judge import Evidence, Judgement, Tolerated, judge, why, would_have_been_found
+from bdt_core.verdict.words import Verdict, interval_of_several, stops, which_way
 
 if TYPE_CHECKING:
     from bdt_core.slices.results import Slice, Slices
@@ -41,13 +43,13 @@ class SliceLimitResult(Result):
     sentence : str
     difference, low, high : float or None
         Slice less everybody else, harm counted as positive, on the test rows. The interval holds for all slices that
-        were tested at once.
+        were tested at once; its lower end counts each by its weight, as the test does.
     confidence : float or None
     slices_tested : int
     p_value : float or None
         Of this slice alone.
     smallest_visible : float or None
-        The difference that would have been told from none with 80 % power, among so many slices.
+        The difference that would have been found beyond the limit with 80 % power, among so many slices.
     severity : {"low", "medium", "high", "critical"} or None
         By limit over difference, where that is beyond the limit.
     """
@@ -91,12 +93,12 @@ def judge_slices(limit: SliceLimit, found: Slices | None, default: float) -> Sli
     if found is None or not found.tests:
         reason = NOT_SEARCHED if found is None else found.reason or "none has enough test rows"
         return _result(limit, most, "not_testable", f"No intersection was tested: {reason}.", None, found)
-    known = [one for one in (_evidence(each, found, found.tests) for each in found.slices) if one is not None]
+    known = [one for one in (_evidence(each, found) for each in found.slices) if one is not None]
     if not known:
         return _result(limit, most, "not_testable", "No intersection has enough test rows.", None, found)
     tolerated = Tolerated(maximum=most)
     judged = judge(known, tolerated, nearest="bound")
-    verdict, sentence = judged.verdict, _sentence(judged, tolerated, found)
+    verdict, sentence = judged.verdict, _sentence(judged, most, found)
     untested = sum(one.status != "tested" for one in found.slices)
     if verdict == "pass" and untested:
         verdict = "inconclusive"
@@ -107,11 +109,17 @@ def judge_slices(limit: SliceLimit, found: Slices | None, default: float) -> Sli
 def worst_confirmed(found: Slices, limit: float) -> Slice | None:
     """The intersection that a report calls worse by more than a limit; None where there is none.
 
-    It is significant among all that were tested, and its own interval lies beyond the limit.
+    It is significant among all that were tested, and its interval, which allows for that selection, lies beyond it.
     """
-    own = [(one, _evidence(one, found, at_once=1)) for one in found.slices if one.significant]
-    proven = [(one, seen) for one, seen in own if seen is not None and seen.low is not None and seen.low > limit]
-    return max(proven, key=lambda pair: pair[1].value)[0] if proven else None
+    sign = 1.0 if found.better == "lower" else -1.0
+    proven = [one for one in found.slices if one.significant and _least_harm(one, sign) > limit]
+    return max(proven, key=lambda one: sign * (one.comparison.difference or 0.0), default=None)
+
+
+def _least_harm(one: Slice, sign: float) -> float:
+    """The end of the reported interval that is nearer to no harm."""
+    end = one.low if sign > 0 else one.high
+    return -math.inf if end is None else sign * end
 
 
 def default_limit_of(test: Rows) -> float:
@@ -121,29 +129,36 @@ def default_limit_of(test: Rows) -> float:
     return default_limit(two_valued, mean_and_sd(summary)[1])
 
 
-def _evidence(one: Slice, found: Slices, at_once: int) -> Evidence[Slice] | None:
-    """Difference and interval for so many slices at once, with harm counted as positive."""
-    interval = interval_at_once(one.comparison, at_once)
-    if one.comparison.difference is None or interval is None:
+def _evidence(one: Slice, found: Slices) -> Evidence[Slice] | None:
+    """Difference and interval for all slices at once, with harm counted as positive.
+
+    A limit names one slice: its lower end is that of one selected among all, with the slice's share of the errors.
+    """
+    harm_is_up = found.better == "lower"
+    for_all = interval_at_once(one.comparison, found.tests)
+    selected = interval_of_selected(
+        one.comparison, comparisons_of_selected(one.weight, found.tests, 1), harm_is_up=harm_is_up
+    )
+    if one.comparison.difference is None or for_all is None or selected is None:
         return None
-    low, high = interval
-    if found.better == "higher":
-        return Evidence(one, -one.comparison.difference, -high, -low, bool(one.significant))
-    return Evidence(one, one.comparison.difference, low, high, bool(one.significant))
+    if harm_is_up:
+        return Evidence(one, one.comparison.difference, selected[0], for_all[1], bool(one.significant))
+    return Evidence(one, -one.comparison.difference, -selected[1], -for_all[0], bool(one.significant))
 
 
-def _sentence(judged: Judgement[Slice], tolerated: Tolerated, found: Slices) -> str:
-    one, unit = judged.decides, _unit(judged.decides.of)
-    interval = interval_of_several(one.low, one.high, 1.0 - found.alpha, unit, f"{found.tests} intersections")
+def _sentence(judged: Judgement[Slice], most: float, found: Slices) -> str:
+    one, unit, tolerated = judged.decides, _unit(judged.decides.of), Tolerated(maximum=most)
+    direction, low, high = which_way(one.value, one.low, one.high, better=found.better, certain=one.rejects)
+    interval = interval_of_several(low, high, 1.0 - found.alpha, unit, f"{found.tests} intersections")
     told = (
-        f"{one.of.name}: {words.size(one.value, unit)} {'worse' if one.value >= 0 else 'better'} than everybody else "
+        f"{one.of.name}: {words.size(one.value, unit)} {direction} than everybody else "
         f"{interval}; {tolerated.allowed(lambda x: words.size(x, unit))}, and "
         f"{why(judged, tolerated, sides=('above', 'below'))}."
     )
-    visible = _visible(one, found)
+    visible = _visible(one.of, found, most)
     if judged.verdict != "inconclusive" or visible is None:
         return told
-    return told + would_have_shown(f"a difference of {words.size(visible, unit)}")
+    return told + would_have_been_found(f"a difference of {words.size(visible, unit)}")
 
 
 def _unit(one: Slice) -> words.Unit:
@@ -152,10 +167,9 @@ def _unit(one: Slice) -> words.Unit:
     return "rate" if found.events_a is not None and found.mean_a == found.events_a / found.n_a else "value"
 
 
-def _visible(one: Evidence[Slice], found: Slices) -> float | None:
-    if one.low is None or one.high is None:
-        return None
-    return smallest_difference(one.low, one.high, found.alpha / found.tests)
+def _visible(one: Slice, found: Slices, most: float) -> float | None:
+    share = comparisons_of_selected(one.weight, found.tests, 1)
+    return difference_found_beyond(one.comparison, most, share, harm_is_up=found.better == "lower")
 
 
 def _result(
@@ -182,6 +196,6 @@ def _result(
         confidence=None if found is None else 1.0 - found.alpha,
         slices_tested=0 if found is None else found.tests,
         p_value=one.of.comparison.p_value if one else None,
-        smallest_visible=_visible(one, found) if one and found else None,
+        smallest_visible=_visible(one.of, found, most) if one and found else None,
         severity=judged.severity if judged else None,
     )

@@ -89,5 +89,33 @@ def interval_of_several(low: float | None, high: float | None, confidence: float
     return f"[{confidence * 100:.4g} % CI{at_once} {words.signed(low, unit)} to {words.signed(high, unit)}]"
 
 
+def which_way(
+    harm: float, low: float | None, high: float | None, *, better: Literal["lower", "higher"], certain: bool
+) -> tuple[str, float | None, float | None]:
+    """Which way a group differs, and its interval, both in the variable's own direction, as everywhere in a report.
+
+    Parameters
+    ----------
+    harm : float
+        The difference, harm counted as positive.
+    low, high : float or None
+        Its interval, the same way.
+    better : {"lower", "higher"}
+    certain : bool
+        Whether the test rejects: else nothing is called better or worse.
+
+    Examples
+    --------
+    >>> which_way(0.231, 0.203, 0.26, better="higher", certain=True)
+    ('lower (worse)', -0.26, -0.203)
+    >>> which_way(0.003, -0.04, 0.05, better="lower", certain=False)
+    ('higher', -0.04, 0.05)
+    """
+    if better == "higher":
+        low, high = None if high is None else -high, None if low is None else -low
+    way = "higher" if (harm >= 0) == (better == "lower") else "lower"
+    return f"{way} ({'worse' if harm >= 0 else 'better'})" if certain else way, low, high
+
+
 def _word(reached: float) -> AlertSeverity:
     return next((word for least, word in _SEVERITY_FROM if reached >= least), "critical")

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import dagster as dg
 
-from bdt_core.errors import BDTError
-from bdt_core.spec import AuditSpec
+from bdt_core.errors import BDTError, SpecError
+from bdt_core.spec import AuditSpec, printed_specification
 from bdt_core.stages import Stage, Stages, stages_of
 from bdt_pipeline.assets.partitions import partitions_of
-from bdt_pipeline.resources.config import config_schema, effective_spec
+from bdt_pipeline.resources.config import effective_spec
+from bdt_pipeline.resources.settings import keys_of_run
+
+_SETTINGS = "settings"
+"""Metadata of each value: the settings that it was made with."""
+_JUDGES = frozenset({"gate", "require", "history"})
+"""Keys that say what is thought of results, and not how they are made: a report can be judged anew by other limits."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +55,9 @@ class AuditAssets:
         return f"{self.spec.name}_results"
 
     @property
-    def engine(self) -> str:
-        """Key of the resource that says what works on large tables."""
-        return f"{self.spec.name}_engine"
+    def settings(self) -> str:
+        """Key of the resource that holds the settings of a run."""
+        return f"{self.spec.name}_settings"
 
     @property
     def tags(self) -> dict[str, str]:
@@ -75,42 +82,65 @@ class AuditAssets:
         """The named assets of this audit as inputs."""
         return {one: dg.AssetIn(key=self.key(one)) for one in assets}
 
-    def config(self, *keys: str) -> dict[str, dg.Field]:
-        """Config schema for some keys of the specification."""
-        return config_schema(self.spec, keys)
+    def spec_of_run(self, context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext, *taken: str) -> AuditSpec:
+        """The specification with the settings of a run, which are those that the taken assets were made with.
 
-    def spec_with_engine(self, context: dg.AssetExecutionContext) -> AuditSpec:
-        """The specification with the values that a run was given for an asset and for the engine.
-
-        Raises
-        ------
-        SpecError
-            When the values do not make a valid specification.
-        """
-        engine = getattr(context.resources, self.engine)
-        return effective_spec(self.spec, {**context.op_execution_context.op_config, "engine": engine})
-
-    def spec_of_run(self, run: dg.DagsterRun) -> AuditSpec:
-        """The specification with what a run's configuration changes, whichever asset it was given to.
+        Parameters
+        ----------
+        context : AssetExecutionContext or AssetCheckExecutionContext
+        *taken : str
+            Assets of this audit whose values are used.
 
         Raises
         ------
         SpecError
-            When the values do not make a valid specification.
+            The values do not make a valid specification, stand where they stood in earlier versions, or are not those
+            that an asset was made with.
         """
-        spec = self.spec.to_dict()
-        changed: dict[str, Any] = {}
+        self._refuse_settings_of_assets(context.run)
+        spec = effective_spec(self.spec, getattr(context.resources, self.settings))
+        for asset in taken:
+            self._refuse_other_settings(context, asset, spec)
+        return spec
+
+    def made(self, value: Any, metadata: Mapping[str, Any], spec: AuditSpec, **more: Any) -> dg.MaterializeResult[Any]:
+        """A value with its metadata, and the settings that it was made with."""
+        settings = dg.MetadataValue.json(printed_specification(spec))
+        return dg.MaterializeResult(value=value, metadata={**metadata, _SETTINGS: settings}, **more)
+
+    def _refuse_settings_of_assets(self, run: dg.DagsterRun) -> None:
         run_config: dict[str, Any] = dict(run.run_config)
         ops: dict[str, Any] = run_config.get("ops", {})
-        for op, settings in ops.items():
-            if not op.startswith(f"{self.spec.name}__"):
-                continue
-            for key, value in settings.get("config", {}).items():
-                if key in spec and not isinstance(spec[key], dict):
-                    changed[key] = value
-                elif key in spec and value is not None:  # an asset exists for its section: it cannot be switched off
-                    changed[key] = {**spec[key], **value}
-        return effective_spec(self.spec, changed)
+        for op, given in ops.items():
+            keys = [key for key in given.get("config") or () if key in AuditSpec.model_fields]
+            if op.startswith(f"{self.spec.name}__") and keys:
+                places = " and ".join(f"resources > {self.settings} > config > {key}" for key in keys)
+                raise SpecError(
+                    f"The run's configuration gives {' and '.join(keys)} to {op}. Settings stand once, for all assets "
+                    f"of the audit: write them under {places}."
+                )
+
+    def _refuse_other_settings(
+        self, context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext, asset: str, spec: AuditSpec
+    ) -> None:
+        parts = [context.partition_key] if context.has_partition_key else None
+        records = context.instance.fetch_materializations(
+            dg.AssetRecordsFilter(asset_key=self.key(asset), asset_partitions=parts), limit=1
+        ).records
+        made = records[0].asset_materialization if records else None
+        before: Any = None if made is None else made.metadata.get(_SETTINGS)
+        if before is None:  # made by an earlier version, or put there by somebody else
+            return
+        now = printed_specification(spec)
+        keys = ["source"] if asset == "raw_data" else [one for one in keys_of_run(self.spec) if one in now]
+        differing = [key for key in keys if key not in _JUDGES and before.value.get(key) != now[key]]
+        if differing:
+            several = "; ".join(_change(key, before.value.get(key), now[key]) for key in differing)
+            raise SpecError(
+                f"{asset} was made with other settings than this run has: {several}. A report never mixes settings: "
+                f"give the run those of before (resources > {self.settings} > config), or select {asset} and the "
+                "assets before it as well, so that they are made anew."
+            )
 
     @property
     def partitions(self) -> dg.PartitionsDefinition[Any] | None:
@@ -152,8 +182,6 @@ class AuditAssets:
         description: str,
         kinds: set[str],
         takes: Sequence[str] | Mapping[str, dg.AssetIn] = (),
-        config: Sequence[str] = (),
-        more_config: Mapping[str, dg.Field] | None = None,
         stored_as: Literal["table", "result"] = "result",
         **more: Any,
     ) -> Callable[[Callable[..., Any]], dg.AssetsDefinition]:
@@ -165,10 +193,6 @@ class AuditAssets:
             As Dagster shows them.
         takes : sequence of str, or mapping
             Assets of this audit that it takes, or any inputs.
-        config : sequence of str
-            Keys of the specification that its launchpad form offers.
-        more_config : mapping, optional
-            Further fields of the form.
         stored_as : {"table", "result"}
         **more
             Handed on to `dagster.asset`.
@@ -178,7 +202,7 @@ class AuditAssets:
             key_prefix=self.spec.name,
             ins=takes if isinstance(takes, Mapping) else self.inputs(*takes),
             io_manager_key=self.tables if stored_as == "table" else self.results,
-            config_schema={**self.config(*config), **(more_config or {})} or None,
+            required_resource_keys={self.settings},
             group_name=self.spec.name,
             kinds=kinds,
             tags=self.tags,
@@ -188,3 +212,11 @@ class AuditAssets:
             **more,
         )
         return decorator
+
+
+def _change(key: str, before: Any, now: Any) -> str:
+    """What differs within a key of the specification, as deep as it has names."""
+    if isinstance(before, dict) and isinstance(now, dict):
+        inner = [one for one in {**before, **now} if before.get(one) != now.get(one)]
+        return "; ".join(_change(f"{key}.{one}", before.get(one), now.get(one)) for one in inner)
+    return f"{key} was {json.dumps(before)} and is {json.dumps(now)}"

@@ -9,7 +9,7 @@ import dagster as dg
 from bdt_pipeline.assets import views_history as views
 from bdt_pipeline.assets.common import AuditAssets
 from bdt_pipeline.assets.values import GroupCounts
-from bdt_pipeline.resources.config import clear_failures, effective_spec
+from bdt_pipeline.resources.config import clear_failures
 from bdt_pipeline.resources.history_store import HistoryStore
 from bdt_pipeline.resources.storage import storage_root
 
@@ -34,7 +34,6 @@ def bias_history(audit: AuditAssets) -> dg.AssetsDefinition:
         ),
         kinds={"numpy", "json"},
         takes=["group_counts", *of_content],
-        config=["history"],
     )
     def asset(
         context: dg.AssetExecutionContext, group_counts: GroupCounts, **content: Any
@@ -44,8 +43,7 @@ def bias_history(audit: AuditAssets) -> dg.AssetsDefinition:
         store = HistoryStore(storage_root(context.instance, audit.storage), audit.spec.name)
         start = _start_of_part(context)
         with clear_failures():
-            spec = effective_spec(group_counts.spec, context.op_execution_context.op_config)
-            spec = spec.model_copy(update={"source": audit.spec.source})  # all parts, not the one of this run
+            spec = audit.spec_of_run(context, "group_counts", *content)
             now = datetime.datetime.now(datetime.UTC)
             batch = batch_of(group_counts, id=_id(context, group_counts, content), time=start or now)
             changed = store.record(batch, keep_time=start is None)
@@ -60,7 +58,7 @@ def bias_history(audit: AuditAssets) -> dg.AssetsDefinition:
         if audit.partitions is None:
             notes.append(_NO_PARTS)
         context.log.info(f"Batch {batch.id} {'recorded' if changed else 'was there already'}.")
-        return dg.MaterializeResult(value=history, metadata=views.history(history, batch.id, notes))
+        return audit.made(history, views.history(history, batch.id, notes), spec)
 
     return asset
 

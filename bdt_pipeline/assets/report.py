@@ -34,8 +34,7 @@ def bias_report(audit: AuditAssets) -> dg.AssetsDefinition:
         ),
         kinds={"html", "json"},
         takes=list(taken.values()),
-        config=["gate", "require"],
-        more_config={"output": _OUTPUT},
+        config_schema=dg.Permissive({"output": _OUTPUT}),  # other keys are answered with where they stand
         freshness_policy=None if hours is None else dg.FreshnessPolicy.time_window(timedelta(hours=hours)),
     )
     def asset(context: dg.AssetExecutionContext, **inputs: Any) -> dg.MaterializeResult[Any]:
@@ -43,11 +42,12 @@ def bias_report(audit: AuditAssets) -> dg.AssetsDefinition:
         from bdt_core.findings import AuditFindings  # not when definitions load
 
         with clear_failures():
+            spec = audit.spec_of_run(context, *inputs)
             findings = AuditFindings.of({result: inputs[name] for result, name in taken.items()})
-            document = audit.stages.build_document(findings, audit.spec_of_run(context.run))
+            document = audit.stages.build_document(findings, spec)
             folder = UPath(output) if output else _own_folder(context, audit)
             files = write_folder(folder, lambda local: audit.stages.write_reports(document, local))
-        return dg.MaterializeResult(value=document, metadata=views.report(document, files))
+        return audit.made(document, views.report(document, files), spec)
 
     return asset
 

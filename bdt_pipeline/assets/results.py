@@ -11,7 +11,7 @@ from bdt_core.stages import Stage, StepProgress
 from bdt_pipeline.assets import views, views_depth, views_groups
 from bdt_pipeline.assets.common import AuditAssets
 from bdt_pipeline.assets.large_tables import source_rows, work_metadata
-from bdt_pipeline.resources.config import clear_failures, effective_spec
+from bdt_pipeline.resources.config import clear_failures
 
 
 @dataclass(frozen=True)
@@ -69,30 +69,26 @@ def result_asset(audit: AuditAssets, stage: Stage) -> dg.AssetsDefinition:
         description=stage.description,
         kinds=shown.kinds,
         takes=[*taken.values(), *rows_of_source],
-        config=[stage.section],
         pool=audit.spec.pool if shown.is_long else None,
     )
     def asset(context: dg.AssetExecutionContext, **inputs: Any) -> dg.MaterializeResult[Any]:
         with clear_failures():
-            spec = _spec_of_run(audit, context, inputs)
+            spec = audit.spec_of_run(context, *inputs)
+            of_part = _with_source_of(inputs, spec)
             found = {result: inputs[name] for result, name in taken.items()}
             if rows_of_source:
-                found["source"] = source_rows(inputs["raw_data"], inputs["validated_data"], spec)
-            result = stage.run(audit.stages, found, spec, _progress(context, stage, found))
+                found["source"] = source_rows(inputs["raw_data"], inputs["validated_data"], of_part)
+            result = stage.run(audit.stages, found, of_part, _progress(context, stage, found))
         work = work_metadata(found["train"]) if shown.is_long else {}
-        return dg.MaterializeResult(value=result, metadata=shown.metadata(result) | work)
+        return audit.made(result, shown.metadata(result) | work, spec)
 
     return asset
 
 
-def _spec_of_run(audit: AuditAssets, context: dg.AssetExecutionContext, inputs: Mapping[str, Any]) -> AuditSpec:
-    """The specification with the values that the run was given, and with those of the runs before that it builds on.
-
-    An asset that the specification asks for exists: the launchpad cannot switch it off.
-    """
-    given = {name: one for name, one in context.op_execution_context.op_config.items() if one is not None}
+def _with_source_of(inputs: Mapping[str, Any], spec: AuditSpec) -> AuditSpec:
+    """The specification with the source as it was read: of the part of the data that the run is about."""
     before = inputs.get("group_counts", inputs.get("validated_data"))
-    return effective_spec(audit.spec if before is None else before.spec, given)
+    return spec if before is None else spec.model_copy(update={"source": before.spec.source})
 
 
 def _progress(context: dg.AssetExecutionContext, stage: Stage, found: Mapping[str, Any]) -> StepProgress:

@@ -12,7 +12,7 @@ from bdt_pipeline.assets.common import AuditAssets
 from bdt_pipeline.assets.large_tables import is_large_source, large_source_metadata, validated_in_shards, work_metadata
 from bdt_pipeline.assets.partitions import source_of_part
 from bdt_pipeline.assets.values import AuditTable, DataFrame
-from bdt_pipeline.resources.config import clear_failures, effective_spec
+from bdt_pipeline.resources.config import clear_failures
 
 _SOURCE = "bdt_source"
 _PARTS_MAY_BE_MISSING = {"allow_missing_partitions": True}
@@ -28,21 +28,19 @@ def raw_data(audit: AuditAssets) -> dg.AssetsDefinition:
         description="The table as it was read: nothing dropped, nothing converted.",
         kinds={"pandas", "parquet"},
         takes=_upstream(audit),
-        config=["source"],
-        required_resource_keys={audit.engine},
         stored_as="table",
     )
     def asset(context: dg.AssetExecutionContext, **inputs: Any) -> dg.MaterializeResult[Any]:
         with clear_failures(audit.quarantine(context)):
-            spec = audit.spec_with_engine(context)
+            spec = audit.spec_of_run(context)
             source = source_of_part(spec.source, context)
             large = None if inputs else audit.stages.leave_in_place(spec.model_copy(update={"source": source}))
             if large is not None:
                 context.log.info(f"{source.described} is left where it is: {large.reason}.")
-                return dg.MaterializeResult(value=large, metadata=large_source_metadata(large))
+                return audit.made(large, large_source_metadata(large), spec)
             frame = audit.stages.take_table(inputs["upstream"]) if inputs else audit.stages.read_table(source)
         frame.attrs[_SOURCE] = source.model_dump(mode="json")
-        return dg.MaterializeResult(value=frame, metadata=views.raw_table(frame, source))
+        return audit.made(frame, views.raw_table(frame, source), spec)
 
     return asset
 
@@ -64,19 +62,17 @@ def validated_data(audit: AuditAssets) -> dg.AssetsDefinition:
         description="Columns with settled types and roles, and the bias variable: what is measured per person.",
         kinds={"pandas", "parquet"},
         takes=["raw_data"],
-        config=["bias_variable", "features", "protected", "missing"],
-        required_resource_keys={audit.engine},
         stored_as="table",
     )
     def asset(context: dg.AssetExecutionContext, raw_data: DataFrame) -> dg.MaterializeResult[Any]:
         with clear_failures(audit.quarantine(context)):
-            spec = audit.spec_with_engine(context)
+            spec = audit.spec_of_run(context, "raw_data")
             if is_large_source(raw_data):
                 table = validated_in_shards(audit, context, spec.model_copy(update={"source": raw_data.source}))
             else:
                 source = _source(raw_data, spec.source)
                 table = audit.stages.validate(raw_data, spec.model_copy(update={"source": source}))
-        return dg.MaterializeResult(value=table, metadata=views.validated_table(table) | work_metadata(table))
+        return audit.made(table, views.validated_table(table) | work_metadata(table), spec)
 
     return asset
 
@@ -102,15 +98,19 @@ def train_and_test_data(audit: AuditAssets) -> dg.AssetsDefinition:
             "train_data": out("The rows on which clusters are searched."),
             "test_data": out("The rows that the search never sees, on which its clusters are tested."),
         },
-        config_schema=audit.config("split"),
+        required_resource_keys={audit.settings},
         partitions_def=audit.partitions,
     )
-    def asset(context: dg.AssetExecutionContext, validated_data: AuditTable) -> Iterator[dg.MaterializeResult[Any]]:
+    def asset(
+        context: dg.AssetExecutionContext,
+        config: dg.PermissiveConfig,  # noqa: ARG001 - else Dagster refuses a setting here, and cannot say where it stands
+        validated_data: AuditTable,
+    ) -> Iterator[dg.MaterializeResult[Any]]:
         with clear_failures():
-            settings = effective_spec(audit.spec, context.op_execution_context.op_config).split
-            parts = audit.stages.split_rows(validated_data, settings)
+            spec = audit.spec_of_run(context, "validated_data")
+            parts = audit.stages.split_rows(validated_data, spec.split)
         for name, part in zip(("train_data", "test_data"), parts, strict=True):
-            yield dg.MaterializeResult(asset_key=audit.key(name), value=part, metadata=views.part(part))
+            yield audit.made(part, views.part(part), spec, asset_key=audit.key(name))
 
     return asset
 

@@ -146,32 +146,33 @@ def clusters(found: Clusters) -> Metadata:
         "method": found.method,
         "smallest cluster allowed": found.min_cluster_rows,
         "clusters found": table_of(
-            ["cluster", "train rows", "mean", "gap (higher is worse)", "stability", "who is in it"],
+            ["cluster", "train rows", "mean", "difference from all others", "stability", "how it came about"],
             [
                 [
                     one.label,
                     f"{one.rows:,}",
                     words.number(one.mean),
-                    words.number(one.gap),
+                    words.number(-one.gap if found.spec.bias_variable.better == "higher" else one.gap),
                     f"{stable[one.label].word} ({stable[one.label].jaccard:.2f})" if stable else words.NOTHING,
-                    str(one.rule),
+                    " → ".join(one.path) or words.NOTHING,
                 ]
                 for one in found.train
             ],
         ),
-        "note": "Gaps on the train rows are too large on average, for the search looked for large ones.",
+        "note": "Differences on the train rows are too large on average, for the search looked for large ones.",
     }
 
 
 def significance(tested: ClusterSignificance) -> Metadata:
     """Every cluster against everybody else, on the test rows."""
+    from bdt_core.report.clusters import without_others
+
     worst = tested.clusters[0].comparison
     rows = []
     for one in tested.clusters:
         comparison = one.comparison
-        size = words.difference(
-            comparison.difference, comparison.low, comparison.high, confidence=comparison.confidence, unit=tested.unit
-        )
+        low, high = one.corrected or (comparison.low, comparison.high)
+        size = words.difference(comparison.difference, low, high, confidence=comparison.confidence, unit=tested.unit)
         rows.append(
             [
                 one.found.label,
@@ -180,7 +181,8 @@ def significance(tested: ClusterSignificance) -> Metadata:
                 words.value(comparison.mean_b, tested.unit),
                 size,
                 words.p_value(one.p_adjusted),
-                comparison.reason or ("significant" if one.significant else "not significant"),
+                comparison.reason
+                or "; ".join(filter(None, (_finding(one, tested), without_others(one, tested.unit)))),
             ]
         )
     return {
@@ -195,9 +197,16 @@ def significance(tested: ClusterSignificance) -> Metadata:
             },
         ),
         "clusters tested": table_of(
-            ["cluster", "test rows", "mean", "everybody else", "difference", "p corrected", "verdict"], rows
+            ["cluster", "test rows", "mean", "everybody else", "difference", "p corrected", "finding"], rows
         ),
     }
+
+
+def _finding(one: Any, tested: ClusterSignificance) -> str:
+    """Cluster 0 is the main test, which needs no correction; the others are significant among all or not."""
+    if one.significant or one is not tested.primary or not tested.main_significant:
+        return "significant" if one.significant else "not significant"
+    return "significant in the main test, not among all"
 
 
 def differences(found: FeatureDifferences) -> Metadata:
@@ -262,6 +271,7 @@ def gate_metadata(document: dict[str, Any]) -> Metadata:
     first = limits[0] if limits else {}
     unit = document["bias_variable"]["unit"]
     return {
+        "verdict": document["verdict"]["verdict"],
         **numbers(**{name: first.get(name) for name in _PLOTTED}),
         "limits": table_of(
             ["check", "verdict", "limit", "found", "low", "high", "why"], [_limit_row(one, unit) for one in limits]
@@ -305,7 +315,7 @@ def _limit_row(one: dict[str, Any], unit: words.Unit) -> list[str]:
                    if one[key] is not None]  # fmt: skip
         shown = [" and ".join(allowed), *(words.number(_number(one[name])) for name in ("value", "low", "high"))]
     else:
-        unit = words.limit_unit(one["kind"], unit)
+        unit = words.limit_unit(one["kind"], unit, one.get("metric"))
         shown = [
             words.size(one["limit"], unit),
             *(words.signed(one[name], unit) for name in ("difference", "low", "high")),

@@ -8,6 +8,7 @@ from bdt_core import words
 from bdt_pipeline.assets.views import Metadata, listed, numbers, table_of
 
 if TYPE_CHECKING:
+    from bdt_core.local_bias.topics import ClusterTopic
     from bdt_pipeline.assets.values import LocalBias, Mitigation, Slices
 
 _SHOWN = 20
@@ -21,22 +22,31 @@ def slices(found: Slices) -> Metadata:
         **numbers(
             tests=found.tests,
             searched=found.searched,
-            difference=worst.comparison.difference if worst else None,
-            low=worst.comparison.low if worst else None,
-            high=worst.comparison.high if worst else None,
+            difference=worst.shrunken_difference if worst else None,
+            low=worst.low if worst else None,
+            high=worst.high if worst else None,
             **{"significant slices": sum(bool(one.significant) for one in found.slices)},
         ),
         "measured": found.outcome or found.metric_name,
         "slices": table_of(
-            ["slice", "test rows", "value", "everybody else", "difference", "p corrected", "significant"],
+            [
+                "slice",
+                "test rows",
+                "value",
+                "everybody else",
+                "difference to expect",
+                "measured",
+                "p corrected",
+                "significant",
+            ],
             [
                 [
                     one.name,
                     f"{one.test_rows:,}",
                     words.number(one.comparison.mean_a),
                     words.number(one.comparison.mean_b),
-                    f"{words.number(one.comparison.difference)} "
-                    f"[{words.number(one.comparison.low)}, {words.number(one.comparison.high)}]",
+                    f"{words.number(one.shrunken_difference)} [{words.number(one.low)}, {words.number(one.high)}]",
+                    words.number(one.comparison.difference),
                     words.p_number(one.p_adjusted),
                     "yes" if one.significant else "no",
                 ]
@@ -51,6 +61,7 @@ def slices(found: Slices) -> Metadata:
 def local_bias(found: LocalBias) -> Metadata:
     """Every cluster's gap, and the summaries beside chance and k-means."""
     confirmed = [one for one in found.logan.clusters if one.held_out.confirmed]
+    settings = found.settings
     return {
         **numbers(
             clusters=len(found.logan.clusters),
@@ -60,13 +71,23 @@ def local_bias(found: LocalBias) -> Metadata:
             },
         ),
         "clusters": table_of(
-            ["cluster", "train rows", "test rows", "gap found", "gap on test rows", "p corrected", "confirmed"],
+            [
+                "cluster",
+                "about",
+                "train rows",
+                "test rows",
+                "gap found",
+                "gap on test rows",
+                "p corrected",
+                "confirmed",
+            ],
             [
                 [
                     one.label,
+                    _about(one.about, settings.alpha),
                     f"{one.train_rows:,}",
                     f"{one.test_rows:,}",
-                    words.number(one.train_gap),
+                    words.number(one.held_out.train_gap),
                     one.held_out.reason
                     or f"{words.number(one.held_out.gap)} "
                     f"[{words.number(one.held_out.low)}, {words.number(one.held_out.high)}]",
@@ -76,8 +97,22 @@ def local_bias(found: LocalBias) -> Metadata:
                 for one in found.logan.clusters
             ],
         ),
+        "compared": f"{settings.metric} by {settings.group}",
         "notes": listed(found.notes),
     }
+
+
+def _about(about: ClusterTopic, alpha: float) -> str:
+    """The words of a cluster, and the columns that differ from everybody else's."""
+    features = [
+        f"{one.column} {'higher' if one.effect > 0 else 'lower'}"
+        if one.level is None
+        else words.value_condition(one.column, one.level)
+        for one in about.features
+        if one.p_adjusted <= alpha
+    ]
+    told = ", ".join(one.word for one in about.words[:12]), ", ".join(features[:3])
+    return "; ".join(one for one in told if one)
 
 
 def mitigation(found: Mitigation) -> Metadata:

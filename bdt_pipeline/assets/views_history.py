@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import base64
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import dagster as dg
 
 from bdt_core import words
+from bdt_core.verdict.judge import Tolerated
 from bdt_pipeline.assets.views import UI_DPI, Metadata, listed, numbers, table_of
 
 if TYPE_CHECKING:
-    from bdt_core.history import Finding, Stream
+    from bdt_core.history import Finding, LimitOverTime, Stream
     from bdt_pipeline.assets.values import History
 
 _STREAMS_PLOTTED = 30
@@ -32,6 +34,9 @@ def history(found: History, batch: str, notes: Sequence[str]) -> Metadata:
             ["limit", "verdict", "broken since"],
             [[one.check, one.verdict, one.broken_since or words.NOTHING] for one in found.limits],
         ),
+        "ratios over time": table_of(
+            ["ratio", "of", *RATIO_HEADER], [[one.check, one.group or "", *ratio_row(one)] for one in ratios(found)]
+        ),
         "limits over time, in words": listed([f"{one.check}: {one.sentence}" for one in found.limits]),
         "groups too small to be followed": listed(
             [f"{one.facet}: {name}" for one in found.groupings for name in one.too_small]
@@ -47,11 +52,32 @@ def history(found: History, batch: str, notes: Sequence[str]) -> Metadata:
             },
         ),
         **numbers(**{f"difference so far: {named(one)}": one.difference for one in streams[:_STREAMS_PLOTTED]}),
+        **numbers(**{f"ratio so far: {one.check}": _finite(one.value) for one in ratios(found)}),
         **numbers(**{f"p, always valid: {named(one)}": one.p_value for one in streams[:_STREAMS_PLOTTED]}),
     }
 
 
 HEADER = ("latest batch", "so far", "trend per batch", "drift", "p always valid", "verdict")
+
+
+RATIO_HEADER = ("latest batch", "so far", "trend per batch", "limit", "verdict")
+
+
+def ratios(found: History) -> list[LimitOverTime]:
+    """The limits on ratios that are followed."""
+    return [one for one in found.limits if one.is_ratio and one.daily]
+
+
+def ratio_row(one: LimitOverTime) -> list[str]:
+    """A ratio that is limited, as text."""
+    so_far = f"{words.number(one.value)} [{words.number(one.low)} to {words.number(one.high)}]"
+    trend = words.NOTHING
+    if one.trend is not None:
+        slope, low, high = (_signed(x, 1.0, 3) for x in (one.trend.slope, one.trend.low, one.trend.high))
+        trend = f"{slope} [{low} to {high}]"
+    since = "" if one.broken_since is None else f", broken since {one.broken_since}"
+    allowed = Tolerated(one.minimum, one.maximum).in_words()
+    return [words.number(one.daily[-1]), so_far, trend, allowed, f"{one.verdict}{since}"]
 
 
 def row(one: Stream, found: History) -> list[str]:
@@ -62,7 +88,7 @@ def row(one: Stream, found: History) -> list[str]:
         so_far += f" [{words.signed(one.low, 'rate')} to {words.signed(one.high, 'rate')}]"
     trend = words.NOTHING
     if one.trend is not None:
-        slope, low, high = (_fine(x) for x in (one.trend.slope, one.trend.low, one.trend.high))
+        slope, low, high = (_signed(x, 100.0, 2) for x in (one.trend.slope, one.trend.low, one.trend.high))
         trend = f"{slope} [{low} to {high}]"
     drift = one.drift.state.replace("_", " ")
     if one.drift.change is not None:
@@ -91,6 +117,10 @@ def finding(one: Finding) -> Metadata:
     return {"severity": one.severity or "none", "recommendation": one.recommendation}
 
 
-def _fine(x: float) -> str:
-    """A slope in points, to a hundredth."""
-    return f"{'+' if x > 0 else words.MINUS if x < 0 else ''}{abs(x) * 100:.2f}"
+def _signed(x: float, scale: float, digits: int) -> str:
+    """A slope: of differences in points, to a hundredth; of ratios to a thousandth."""
+    return f"{'+' if x > 0 else words.MINUS if x < 0 else ''}{abs(x) * scale:.{digits}f}"
+
+
+def _finite(x: float | None) -> float | None:
+    return x if x is not None and math.isfinite(x) else None

@@ -11,13 +11,25 @@ import dagster as dg
 
 from bdt_core.spec import AuditSpec
 from bdt_pipeline.assets.common import AuditAssets
-from bdt_pipeline.automation.problems import Problem, follow, in_short, message, news, of_check, of_failure
+from bdt_pipeline.automation.problems import (
+    Problem,
+    follow,
+    in_short,
+    message,
+    news,
+    of_check,
+    of_failure,
+    told_by,
+)
+from bdt_pipeline.checks.gate import GATE
 from bdt_pipeline.checks.history import DIFFERENCE, DRIFT
-from bdt_pipeline.resources.config import reason_of
-from bdt_pipeline.resources.notifier import require_apprise, tell, without_secrets
+from bdt_pipeline.checks.limits import held_by_gate
+from bdt_pipeline.resources.config import advice_of, reason_of
+from bdt_pipeline.resources.notifier import Tone, incidents_of, require_apprise, tell, without_secrets
 
 _AT_ONCE = 200
 _EVERY = 30
+_LONGEST_KEY = 255  # of an incident, at PagerDuty
 _PARTITION, _LAST_OF_RANGE = "dagster/partition", "dagster/asset_partition_range_end"
 _ENDS = {"succeeded": dg.DagsterEventType.RUN_SUCCESS, "failed": dg.DagsterEventType.RUN_FAILURE}
 _EVENTS = {
@@ -35,10 +47,20 @@ _OF_ALL_BATCHES = (DIFFERENCE, DRIFT)
 
 @dataclass(frozen=True)
 class _Watched:
-    """What is watched: the assets of an audit and their checks, or only the checks that are named."""
+    """What is watched: the assets of an audit and their checks, or only the checks that are named.
+
+    Attributes
+    ----------
+    audit : str
+    checks : frozenset of AssetCheckKey or None
+    limits : frozenset of AssetCheckKey
+        Checks of limits that the gate holds as well.
+    partitions : callable
+    """
 
     audit: str
     checks: frozenset[dg.AssetCheckKey] | None
+    limits: frozenset[dg.AssetCheckKey]
     partitions: Callable[[dg.AssetKey], dg.PartitionsDefinition[Any] | None]
 
     def has_asset(self, key: dg.AssetKey) -> bool:
@@ -69,9 +91,11 @@ def build_alert_sensor(audit: AuditAssets) -> dg.SensorDefinition | None:
     told either.
 
     Each problem is told once, again when it changes, and when it is over; one that came and went between two looks is
-    told with its end. Files of an inbox and other dynamic parts are problems of their own. Parts by time share one: a
-    gate that fails every day in the same way is told on the first day, and is over when the newest day that failed, or
-    a later one, passes. What could not be sent is sent at the next look.
+    told with its end. What could not be tested is no problem, and ends none; limits of a gate that does not pass are
+    told with it. Files of an inbox and other dynamic parts are problems of their own. Parts by time share one: a gate
+    that fails every day in the same way is told on the first day, and is over when the newest day that failed, or a
+    later one, passes. A service that keeps incidents (PagerDuty) has one per problem, which is resolved when that is
+    over. What could not be sent is sent at the next look.
 
     Raises
     ------
@@ -79,7 +103,7 @@ def build_alert_sensor(audit: AuditAssets) -> dg.SensorDefinition | None:
         apprise is not installed.
     """
     partitions = audit.partitions
-    watched = _Watched(audit.spec.name, None, lambda _: partitions)
+    watched = _Watched(audit.spec.name, None, held_by_gate(audit), lambda _: partitions)
     return _build_sensor(f"{audit.spec.name}_alerts", audit.spec, watched)
 
 
@@ -109,7 +133,7 @@ def build_gate_alert_sensor(
     """
     partitions = {one.asset_key: one.partitions_def for check in checks for one in check.check_specs}
     keys = frozenset(key for one in checks for key in one.check_keys)
-    return _build_sensor(f"{spec.name}_gate_alerts", spec, _Watched(spec.name, keys, partitions.get))
+    return _build_sensor(f"{spec.name}_gate_alerts", spec, _Watched(spec.name, keys, frozenset(), partitions.get))
 
 
 def _build_sensor(name: str, spec: AuditSpec, watched: _Watched) -> dg.SensorDefinition | None:
@@ -135,14 +159,31 @@ def _build_sensor(name: str, spec: AuditSpec, watched: _Watched) -> dg.SensorDef
             # what was there before is told to an address that is new
             fresh, told[kept] = news([*before.values(), *happened], state["told"].get(kept, {}), spec.notify_from)
             unsent = [Problem.from_json(one) for one in state.get("waiting", {}).get(kept, [])]
-            fresh = in_short([*unsent, *fresh])
-            if fresh and not tell(address, *message(spec.name, fresh)):
-                waiting[kept] = [asdict(one) for one in fresh]
+            left = _tell(address, spec.name, in_short([*unsent, *fresh]), everything_over=not told[kept])
+            if left:
+                waiting[kept] = [asdict(one) for one in left]
                 context.log.error(f"Could not tell {without_secrets(address)}; the next look tries again.")
         cursor = {"seen": seen, "current": {key: asdict(one) for key, one in current.items() if not one.over}}
         return dg.SensorResult(cursor=json.dumps({**cursor, "told": told, "waiting": waiting}))
 
     return sensor
+
+
+def _tell(address: str, audit: str, fresh: Sequence[Problem], *, everything_over: bool) -> list[Problem]:
+    """Send the news; back comes what could not be sent."""
+    incidents = incidents_of(address) if fresh else "none"
+    parcels = [[one] for one in fresh] if incidents == "each" else [list(fresh)] if fresh else []
+    left = []
+    for parcel in parcels:
+        tone: Tone = "warning"
+        if all(one.over for one in parcel) and (incidents != "one" or everything_over):
+            tone = "success"
+        elif any(one.severity in ("critical", "high") and not one.over for one in parcel):
+            tone = "failure"
+        incident = f"bias audit {audit}: {parcel[0].key}"
+        if not tell(address, *message(audit, parcel), tone=tone, incident=incident[:_LONGEST_KEY]):
+            left += parcel
+    return left
 
 
 def _ended(
@@ -184,9 +225,9 @@ def _problems(watched: _Watched, instance: dg.DagsterInstance, run_id: str, fail
     running: set[str] = set()
     ended: set[str] = set()
     anything_failed = False
+    evaluations = [one for one in events if one.event_type is dg.DagsterEventType.ASSET_CHECK_EVALUATION]
+    yield from _of_evaluations(watched, run, evaluations)
     for event in events:
-        if event.event_type is dg.DagsterEventType.ASSET_CHECK_EVALUATION:
-            yield from _of_evaluation(watched, run, event)
         anything_failed = anything_failed or event.is_step_failure
         step = event.step_key
         if step is None or step not in steps:
@@ -204,6 +245,7 @@ def _problems(watched: _Watched, instance: dg.DagsterInstance, run_id: str, fail
                 run_id=run_id,
                 reason=reason or "It went well.",
                 over=reason is None,
+                recommendation=advice_of(event.step_failure_data) if reason is not None else None,
                 **watched.part(steps[step], run),
             )
     died = failure is not None and bool(running or (steps and not anything_failed and steps.keys() - ended))
@@ -232,12 +274,30 @@ def _planned(watched: _Watched, events: Iterable[dg.DagsterEvent]) -> Iterator[t
                 yield event.step_key, check.asset_key
 
 
-def _of_evaluation(watched: _Watched, run: dg.DagsterRun, event: dg.DagsterEvent) -> Iterator[Problem]:
-    check: Any = event.asset_check_evaluation_data
-    if not watched.has_check(check.asset_check_key):
-        return
+def _of_evaluations(watched: _Watched, run: dg.DagsterRun, events: Sequence[dg.DagsterEvent]) -> Iterator[Problem]:
+    """What the checks say; limits of a gate that does not pass are told with it."""
+    found: dict[dg.AssetCheckKey, Problem] = {}
+    for event in events:
+        check: Any = event.asset_check_evaluation_data
+        if watched.has_check(check.asset_check_key) and not _could_not_be_tested(check):
+            found[check.asset_check_key] = _of_evaluation(watched, run, check)
+    gate = next((key for key, one in found.items() if key.name == GATE and not one.over), None)
+    if gate is not None:
+        broken = [key for key, one in found.items() if key in watched.limits and not one.over]
+        found[gate] = told_by(found[gate], [found.pop(key) for key in broken])
+    yield from found.values()
+
+
+def _could_not_be_tested(check: Any) -> bool:
+    """Whether there was nothing to test, and nothing was stopped: that says nothing, neither good nor bad."""
+    verdict = check.metadata.get("verdict")
+    warns = check.severity is not dg.AssetCheckSeverity.ERROR
+    return bool(not check.passed and warns and verdict is not None and verdict.value == "not_testable")
+
+
+def _of_evaluation(watched: _Watched, run: dg.DagsterRun, check: Any) -> Problem:
     of_all = watched.checks is None and check.check_name in _OF_ALL_BATCHES
-    yield of_check(
+    return of_check(
         watched.name_of_check(check.asset_check_key),
         passed=check.passed,
         error=check.severity is dg.AssetCheckSeverity.ERROR,

@@ -114,7 +114,15 @@ def of_check(
 
 
 def of_failure(
-    what: str, title: str, *, run_id: str, reason: str, part: str | None, in_time: bool = False, over: bool = False
+    what: str,
+    title: str,
+    *,
+    run_id: str,
+    reason: str,
+    part: str | None,
+    in_time: bool = False,
+    over: bool = False,
+    recommendation: str | None = None,
 ) -> Problem:
     """A step that broke, or a run that died; or that it went well.
 
@@ -129,6 +137,8 @@ def of_failure(
         As for `of_check`.
     over : bool
         It went well.
+    recommendation : str, optional
+        What to do, where the run says so.
     """
     return Problem(
         key=_key(f"run of {what}", part, in_time),
@@ -136,10 +146,17 @@ def of_failure(
         severity="high",
         state="failed",
         sentence=_short(reason) or "The run failed.",
-        recommendation=f"Look at run {run_id} in Dagster, mend what it names, and run the audit again.",
+        recommendation=recommendation
+        or f"Look at run {run_id} in Dagster, mend what it names, and run the audit again.",
         over=over,
         parts=_parts(part),
     )
+
+
+def told_by(gate: Problem, limits: Iterable[Problem]) -> Problem:
+    """A gate that does not pass, with what its other limits say: nobody is told of them a second time."""
+    also = [one.sentence for one in limits if one.sentence != gate.sentence]
+    return replace(gate, sentence=_short(" ".join([gate.sentence, *also])))
 
 
 def follow(found: Iterable[Problem], known: Mapping[str, Problem]) -> tuple[list[Problem], dict[str, Problem]]:

@@ -56,6 +56,17 @@ def limit_checks(audit: AuditAssets) -> list[dg.AssetChecksDefinition]:
     return [_checks(audit, one) for one in _SEVERAL if one.asset in made and one.limits(audit.spec)]
 
 
+def held_by_gate(audit: AuditAssets) -> frozenset[dg.AssetCheckKey]:
+    """The checks of limits that the gate on the report holds as well: all but those of defaults."""
+    made = {one.asset for one in audit.asked}
+    return frozenset(
+        dg.AssetCheckKey(audit.key(judged.asset), name)
+        for judged in _SEVERAL
+        if judged.asset in made and any(isinstance(one, judged.kind) for one in audit.spec.limits)
+        for name in judged.limits(audit.spec)
+    )
+
+
 def _checks(audit: AuditAssets, judged: _Judged) -> dg.AssetChecksDefinition:
     asset, declared = audit.key(judged.asset), judged.limits(audit.spec)
     others = [audit.key(one) for one in judged.takes if one != judged.asset]
@@ -67,18 +78,19 @@ def _checks(audit: AuditAssets, judged: _Judged) -> dg.AssetChecksDefinition:
                 name,
                 asset=asset,
                 blocking=False,
-                description=_description(one),
+                description=_description(one, audit.spec),
                 additional_deps=others,
                 partitions_def=audit.partitions,
             )
             for name, one in declared.items()
         ],
         can_subset=True,
+        required_resource_keys={audit.settings},
         ins=audit.inputs(*judged.takes),
     )
     def check(context: dg.AssetCheckExecutionContext, **values: Any) -> Iterator[dg.AssetCheckResult]:
         with clear_failures():
-            of_run = judged.limits(audit.spec_of_run(context.run))
+            of_run = judged.limits(audit.spec_of_run(context, *values))
         for name, default in declared.items():
             if dg.AssetCheckKey(asset, name) not in context.op_execution_context.selected_asset_check_keys:
                 continue
@@ -134,7 +146,7 @@ def check_names(limits: Iterable[AnyLimit]) -> dict[str, AnyLimit]:
 _STOPS = "Reports only; the gate on bias_report stops."
 
 
-def _description(limit: AnyLimit) -> str:
+def _description(limit: AnyLimit, spec: AuditSpec) -> str:
     match limit:
         case MetricLimit():
             allowed = " and ".join(
@@ -144,7 +156,8 @@ def _description(limit: AnyLimit) -> str:
             )
             return f"Is {limit.metric} by {' & '.join(limit.facets)} {allowed}? {_STOPS}"
         case LocalBiasLimit():
-            most = words.size(limit.max_gap, "rate")
+            metric = spec.local_bias.metric if spec.local_bias else None
+            most = words.size(limit.max_gap, words.limit_unit("local_bias", "rate", metric))
             return f"Is no gap between two groups within a cluster larger than {most} on the test rows? {_STOPS}"
         case _:
             most = "what is tolerated" if limit.max_difference is None else f"{limit.max_difference:g}"

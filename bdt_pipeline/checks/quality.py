@@ -15,31 +15,69 @@ from bdt_pipeline.resources.config import clear_failures
 
 @dataclass(frozen=True)
 class _Check:
-    """One asset check; a blocking one is an ERROR and stops the audit, the others warn."""
+    """One asset check, with what to do when it does not pass; a blocking one is an ERROR and stops the audit."""
 
     name: str
     blocking: bool
     description: str
+    advice: str
 
 
 _LISTED = 5
+_MEND = "Mend the file or table, or the columns that the specification names, and audit it again."
 _RAW = (
-    _Check("columns_exist", True, "Are all columns there that the specification names?"),
-    _Check("enough_rows", True, "Are there enough rows for a test part on which a comparison is possible?"),
-    _Check("bias_variable_usable", True, "Does the bias variable hold numbers that vary, or two values where needed?"),
-    _Check("bias_variable_complete", False, "Is the bias variable known for at least 95 % of the rows?"),
-    _Check("features_vary", False, "Does every feature have more than one value? Constant ones are left out."),
+    _Check("columns_exist", True, "Are all columns there that the specification names?", _MEND),
+    _Check(
+        "enough_rows",
+        True,
+        "Are there enough rows for a test part on which a comparison is possible?",
+        "If the file or table is not cut short, audit longer parts of the data.",
+    ),
+    _Check(
+        "bias_variable_usable",
+        True,
+        "Does the bias variable hold numbers that vary, or two values where needed?",
+        _MEND,
+    ),
+    _Check(
+        "bias_variable_complete",
+        False,
+        "Is the bias variable known for at least 95 % of the rows?",
+        "Find out who has none yet: what is said holds for the others only.",
+    ),
+    _Check(
+        "features_vary",
+        False,
+        "Does every feature have more than one value? Constant ones are left out.",
+        "Mend the columns, or leave them out with features.exclude.",
+    ),
     _Check(
         "few_duplicate_rows",
         False,
         "Do few rows repeat an earlier one? Repeats make differences look surer than they are, unless they are "
         "different people who happen to agree in few columns.",
+        "If a file was joined to itself, mend it; if a person has several rows, name their column with split.key.",
     ),
 )
 _VALIDATED = (
-    _Check("few_categories", False, "Does every categorical column have few enough categories to describe a group?"),
-    _Check("clusters_large_enough", False, "Would the smallest allowed cluster have enough test rows to be tested?"),
-    _Check("no_leaks", False, "Is no feature a definition of the bias variable, or (almost) completely its copy?"),
+    _Check(
+        "few_categories",
+        False,
+        "Does every categorical column have few enough categories to describe a group?",
+        "Group the categories, or leave the columns out with features.exclude.",
+    ),
+    _Check(
+        "clusters_large_enough",
+        False,
+        "Would the smallest allowed cluster have enough test rows to be tested?",
+        "Audit longer parts of the data, or raise clustering.min_size.",
+    ),
+    _Check(
+        "no_leaks",
+        False,
+        "Does no feature say what the bias variable, the outcome or the prediction is?",
+        "Leave the columns out with features.exclude.",
+    ),
 )
 
 
@@ -53,13 +91,14 @@ def _raw_quality(audit: AuditAssets) -> dg.AssetChecksDefinition:
         name=f"{audit.spec.name}__raw_data_quality",
         specs=_specs(audit, "raw_data", _RAW),
         can_subset=True,
+        required_resource_keys={audit.settings},
         ins=audit.inputs("raw_data"),
     )
     def check(context: dg.AssetCheckExecutionContext, raw_data: DataFrame) -> Iterator[dg.AssetCheckResult]:
         from bdt_pipeline.checks.rules import raw_rules, with_marks
 
         with clear_failures():
-            spec = audit.spec_of_run(context.run)
+            spec = audit.spec_of_run(context, "raw_data")
         # Of a table that was left at its source the beginning is looked at; the rest is checked when it is read.
         source: Any = raw_data
         table = source.beginning(spec.large_rows) if is_large_source(source) else source
@@ -80,17 +119,20 @@ def _validated_quality(audit: AuditAssets) -> dg.AssetChecksDefinition:
         name=f"{audit.spec.name}__validated_data_quality",
         specs=_specs(audit, "validated_data", _VALIDATED),
         can_subset=True,
+        required_resource_keys={audit.settings},
         ins=audit.inputs("validated_data"),
     )
     def check(context: dg.AssetCheckExecutionContext, validated_data: AuditTable) -> Iterator[dg.AssetCheckResult]:
+        from bdt_core.table.leaks import find_leaks
         from bdt_core.table.summaries import rows_at_hand
-        from bdt_core.table.validate import find_leaks
         from bdt_pipeline.checks.rules import validated_rules
 
         table = rows_at_hand(validated_data)
-        rows = _evaluated(table.audited, list(validated_rules(table, audit.spec_of_run(context.run))))
+        with clear_failures():
+            spec = audit.spec_of_run(context, "validated_data")
+        rows = _evaluated(table.audited, list(validated_rules(table, spec)))
         features = table.names("feature")
-        leaks = find_leaks(table.audited, features, table.spec)
+        leaks = find_leaks(table)
         rows["no_leaks"] = [(one, leaks.get(one, "no"), "no leak", one not in leaks) for one in features]
         yield from _results(context, audit.key("validated_data"), _VALIDATED, rows)
 
@@ -102,7 +144,7 @@ _Row = tuple[str, str, str, bool]  # subject, found, wanted, kept
 
 def _evaluated(frame: DataFrame, rules: Sequence[Any]) -> dict[str, list[_Row]]:
     """Verdict of every rule, by check."""
-    from bdt_pipeline.checks.expectations import evaluate
+    from bdt_pipeline.resources.expectations import evaluate
 
     verdicts = evaluate(frame, [one.expectation for one in rules])
     result: dict[str, list[_Row]] = {}
@@ -146,6 +188,7 @@ def _results(
             severity=dg.AssetCheckSeverity.ERROR if one.blocking else dg.AssetCheckSeverity.WARN,
             description=f"{listed}{more}." if broken else None,
             metadata={
+                **({"recommendation": one.advice} if broken else {}),
                 "broken": len(broken),
                 "examined": len(found),
                 "rules": table_of(

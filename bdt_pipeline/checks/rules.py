@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from bdt_core.errors import BDTError
 from bdt_core.spec import AuditSpec
-from bdt_pipeline.checks.expectations import Expectation
+from bdt_pipeline.resources.expectations import Expectation
 
 if TYPE_CHECKING:
     import pandas as pd

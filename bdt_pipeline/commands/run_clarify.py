@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -14,10 +15,11 @@ from rich.table import Table
 from bdt_core import words
 from bdt_core.clarify.analysis import ClarifyAnalysis, clarify_analysis
 from bdt_core.clarify.config import ClarifyConfig, read_analysis_config
-from bdt_core.clarify.data import read_clarify_data
+from bdt_core.clarify.data import Kind, read_clarify_data
 from bdt_core.clarify.page import figure, largest, side_of, summary_lines, wanted_metrics, write_clarify_report
+from bdt_core.clarify.separate_files import beside
 from bdt_core.errors import OutputError, SourceError
-from bdt_core.fairness.flips import Sign
+from bdt_core.fairness.flips import Distance, Sign
 from bdt_core.fairness.metric_results import BiasMetrics, Metric, group_name
 from bdt_pipeline.commands.console import report_folder, show_files, shown
 
@@ -31,8 +33,12 @@ def run_clarify(
     data: str | None,
     out: Path | None,
     *,
+    predictions: str | None = None,
+    facets: str | None = None,
+    join: str | None = None,
     signs: Sign,
-    continuous: Sequence[str],
+    flip_distance: Distance,
+    kinds: Mapping[str, Kind],
 ) -> None:
     """Compute what a configuration asks for, write the files and show the metrics.
 
@@ -44,10 +50,17 @@ def run_clarify(
         The data; by default what dataset_uri names, seen from the configuration's folder.
     out : Path, optional
         A new or empty folder.
+    predictions, facets : str, optional
+        Files of their own for predictions and facets; by default what predicted_label_dataset_uri and
+        facet_dataset_uri name, as far as that is on this machine.
+    join : str, optional
+        Column by which rows of these files belong together, in place of joinsource_name_or_index.
     signs : {"paper", "smclarify"}
         Sign of the flip test.
-    continuous : sequence of str
-        Columns whose value_or_threshold is a threshold.
+    flip_distance : {"standardised", "raw"}
+        Its units.
+    kinds : mapping of column to {"continuous", "values"}
+        Columns whose value_or_threshold is a threshold, or is none.
 
     Raises
     ------
@@ -55,6 +68,8 @@ def run_clarify(
         The configuration, the data or the folder cannot be used.
     """
     config = read_analysis_config(config_file)
+    if join is not None:
+        config = replace(config, joinsource=join)
     said = _say_remarks(config.remarks, ())
     source = data if data is not None else _named_data(config, config_file)
     if data is not None and config.dataset_uri is not None:
@@ -63,7 +78,13 @@ def run_clarify(
     with report_folder(out, f"clarify-{Path(source.removeprefix('demo:')).stem}") as folder:
         frame, config = read_clarify_data(config, source)
         said = _say_remarks(config.remarks, said)
-        analysis = clarify_analysis(config, frame, signs=signs, kinds=dict.fromkeys(continuous, "continuous"))
+        given = {
+            "predictions": predictions or _file_of("predicted_label_dataset_uri", "--predictions", config, config_file),
+            "facets": facets or _file_of("facet_dataset_uri", "--facets", config, config_file),
+        }
+        frame, config = beside(frame, config, **given) if any(given.values()) else (frame, config)
+        said = _say_remarks(config.remarks, said)
+        analysis = clarify_analysis(config, frame, signs=signs, flip_distance=flip_distance, kinds=kinds)
         _say_remarks(analysis.remarks, said)
         files = write_clarify_report(analysis, folder, source=source)
     _show(analysis, list(files.values()))
@@ -81,14 +102,34 @@ def _named_data(config: ClarifyConfig, config_file: Path) -> str:
     """The local file of dataset_uri."""
     if config.dataset_uri is None:
         raise SourceError("The configuration names no data (dataset_uri). Name the file with --data.")
-    parts = urlsplit(config.dataset_uri)
+    local = _local(config.dataset_uri, config_file)
+    if local is None:
+        raise SourceError(f"dataset_uri: {config.dataset_uri} {_ELSEWHERE.format('--data')}")
+    return local
+
+
+_ELSEWHERE = (
+    "is not on this machine. Fetch it and name the file with {0}; {0} takes the address as well, if its file system is "
+    "installed (s3fs)."
+)
+
+
+def _local(uri: str, config_file: Path) -> str | None:
+    """The file that an address names, seen from the configuration's folder; None when it is elsewhere."""
+    parts = urlsplit(uri)
     if len(parts.scheme) > 1 and parts.scheme != "file":
-        raise SourceError(
-            f"dataset_uri: {config.dataset_uri} is not on this machine. Fetch it and name the file with --data; --data "
-            "takes the address as well, if its file system is installed (s3fs)."
-        )
-    local = Path(unquote(parts.path) if parts.scheme == "file" else config.dataset_uri).expanduser()
+        return None
+    local = Path(unquote(parts.path) if parts.scheme == "file" else uri).expanduser()
     return str(local if local.is_absolute() else config_file.parent / local)
+
+
+def _file_of(key: str, option: str, config: ClarifyConfig, config_file: Path) -> str | None:
+    """The local file of one of the configuration's further addresses; one that is elsewhere is named and not used."""
+    uri: str | None = getattr(config, key)
+    local = None if uri is None else _local(uri, config_file)
+    if uri is not None and local is None:
+        _say_remarks([f"{key}: not used, {uri} {_ELSEWHERE.format(option)}"], ())
+    return local
 
 
 def _refuse_filled(out: Path | None) -> None:

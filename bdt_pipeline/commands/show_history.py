@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from bdt_core.errors import SourceError, SpecError, did_you_mean
-from bdt_pipeline.assets.views_history import HEADER, row
+from bdt_pipeline.assets.views_history import HEADER, RATIO_HEADER, ratio_row, ratios, row
 from bdt_pipeline.commands.console import show_notes, show_verdict, shown, write_file
 
 if TYPE_CHECKING:
@@ -123,12 +123,14 @@ def _print(name: str, history: History, unreadable: list[str]) -> None:
             table.add_row(*map(shown, cells))
         if grouping.streams:
             console.print(table, "")
+    _print_ratios(console, history)
     if history.streams:
         level = 100 * (1 - history.spec.significance.alpha)
         console.print(
-            f"In points. So far: all batches together, with the {level:.4g} % confidence sequence, which holds "
-            f"however often one looks. Trend: the last {history.spec.history.look_back} batches. Drift: the latest "
-            "batch against them; moved means that chance alone may do it.",
+            "In points, ratios as they are. So far: within the batches, over all of them, with the "
+            f"{level:.4g} % confidence sequence, which holds however often one looks. Trend: the last "
+            f"{history.look_back} batches. Drift: the latest batch against them; moved means that chance alone may do "
+            "it.",
         )
     for limit in history.limits:
         show_verdict(console, limit.verdict, limit.sentence)
@@ -141,6 +143,20 @@ def _print(name: str, history: History, unreadable: list[str]) -> None:
     if small:
         notes.append(f"Too few rows to be followed: {', '.join(small)}.")
     show_notes(console, notes)
+
+
+def _print_ratios(console: Console, history: History) -> None:
+    if not ratios(history):
+        return
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    for head in ("ratio", "of", *RATIO_HEADER):
+        table.add_column(shown(head), overflow="fold")
+    for one in ratios(history):
+        latest, so_far, trend, *rest = ratio_row(one)
+        if console.width < _NARROW:
+            trend = trend.split(" [")[0]
+        table.add_row(*map(shown, (one.check.replace("_", " "), one.group or "", latest, so_far, trend, *rest)))
+    console.print(table, "")
 
 
 def _drawn(history: History, ending: str) -> bytes:

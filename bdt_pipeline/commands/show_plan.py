@@ -11,7 +11,7 @@ def plan_in_words(plan: Plan) -> str:
     gap = words.size(plan.difference, "rate")
     told = (
         f"{plan.rows:,} rows leave {plan.test_rows:,} for testing, at a rate of {words.percent(plan.base_rate)} among "
-        f"everybody else, level {plan.alpha:g} and power {plan.power:.0%}."
+        f"everybody else, level {plan.alpha:g}{_decision(plan)} and power {plan.power:.0%}."
     )
     if plan.min_cluster_share is None:
         found = f"A difference of {gap} does not show in any group of a table of this size."
@@ -25,3 +25,10 @@ def plan_in_words(plan: Plan) -> str:
         shows = "nothing" if row.detectable is None else words.size(row.detectable, "rate")
         lines.append(f"{row.share:>8.0%} {row.test_rows:>10,} {shows:>14} {row.rows_needed:>28,}")
     return "\n".join(lines)
+
+
+def _decision(plan: Plan) -> str:
+    """What has to be found, where it is more than a difference of one cluster from none."""
+    at_once = f" for {words.count(plan.clusters)} clusters at once" if plan.clusters > 1 else ""
+    beyond = f", to be found beyond a limit of {words.size(plan.limit, 'rate')}," if plan.limit > 0 else ""
+    return at_once + beyond

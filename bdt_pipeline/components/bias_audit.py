@@ -18,8 +18,8 @@ from bdt_pipeline.automation.inbox_sensor import build_inbox_sensor
 from bdt_pipeline.automation.schedules import build_schedule
 from bdt_pipeline.checks import build_checks
 from bdt_pipeline.components.yaml_model import yaml_model
-from bdt_pipeline.resources.engine import engine_resource
 from bdt_pipeline.resources.io_managers import ResultStore, TableStore
+from bdt_pipeline.resources.settings import settings_resource
 
 
 def bias_audit_definitions(
@@ -87,11 +87,11 @@ def build_job(audit: AuditAssets, assets: Sequence[dg.AssetsDefinition] | None =
 
 
 def build_resources(audit: AuditAssets) -> dict[str, Any]:
-    """Where the audit's values are stored, and what works on them; keys carry its name, so that audits do not meet."""
+    """Where the audit's values are stored, and its settings; keys carry its name, so that audits do not meet."""
     return {
         audit.tables: TableStore(base_path=audit.storage),
         audit.results: ResultStore(base_path=audit.storage),
-        audit.engine: engine_resource(audit.spec),
+        audit.settings: settings_resource(audit.spec),
     }
 
 

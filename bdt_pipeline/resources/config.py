@@ -17,6 +17,9 @@ from pydantic import BaseModel
 from bdt_core.errors import BDTError, DataError, SourceError, UnreachableError
 from bdt_core.spec import AuditSpec, parse_spec
 
+_RECOMMENDATION = "recommendation"
+_ADVICE = "Mend the file or table as it says, and audit it again."
+_ADVICE_PUT_ASIDE = "Mend the file as it says, and put it into the inbox again; it lies in the quarantine there."
 _SCALARS: dict[Any, Any] = {str: str, int: int, float: float, bool: bool}
 
 
@@ -71,7 +74,9 @@ def clear_failures(unusable: Callable[[str], None] | None = None) -> Iterator[No
         is_of_the_table = isinstance(error, SourceError | DataError) and not isinstance(error, UnreachableError)
         if unusable is not None and is_of_the_table:
             unusable(str(error))
-        raise dg.Failure(description=str(error), allow_retries=False) from None
+        advice = _ADVICE_PUT_ASIDE if unusable is not None else _ADVICE
+        metadata = {_RECOMMENDATION: advice} if is_of_the_table else None
+        raise dg.Failure(description=str(error), metadata=metadata, allow_retries=False) from None
 
 
 def reason_of(failure: Any) -> str | None:
@@ -83,6 +88,18 @@ def reason_of(failure: Any) -> str | None:
     """
     told = failure.user_failure_data
     return str(told.description) if told is not None and told.description else None
+
+
+def advice_of(failure: Any) -> str | None:
+    """What a failed step says is to be done, if it does: see `clear_failures`.
+
+    Parameters
+    ----------
+    failure : StepFailureData
+    """
+    told = failure.user_failure_data
+    advice = None if told is None else told.metadata.get(_RECOMMENDATION)
+    return None if advice is None else str(advice.value)
 
 
 def _field(info: Any, value: Any) -> dg.Field:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any, Literal
+
 from bdt_core.errors import SpecError
 from bdt_core.table.environment import expanded
+
+Tone = Literal["failure", "warning", "success"]
+Incidents = Literal["none", "one", "each"]
 
 
 def require_apprise() -> None:
@@ -20,7 +25,26 @@ def require_apprise() -> None:
         raise SpecError('"notify" needs the package apprise. Install it with: pip install "bdt-pipeline[notify]"')
 
 
-def tell(address: str, title: str, text: str) -> bool:
+def incidents_of(address: str) -> Incidents:
+    """Whether a service keeps incidents, which are opened and resolved (PagerDuty).
+
+    Parameters
+    ----------
+    address : str
+
+    Returns
+    -------
+    {"none", "one", "each"}
+        one: the address names an incident for everything (``dedup=...``); each: every problem has one of its own.
+    """
+    try:
+        several = [one for one in _services(address) if hasattr(one, "dedup")]
+    except Exception:  # as in `tell`
+        return "none"
+    return "none" if not several else "one" if several[0].dedup else "each"
+
+
+def tell(address: str, title: str, text: str, *, tone: Tone = "warning", incident: str | None = None) -> bool:
     """Send one message; False when it could not be sent.
 
     Parameters
@@ -28,16 +52,36 @@ def tell(address: str, title: str, text: str) -> bool:
     address : str
         An apprise URL, in which ``${NAME}`` stands for an environment variable.
     title, text : str
+    tone : {"failure", "warning", "success"}
+        success resolves the incident, where the service keeps incidents; the others open it, or add to it.
+    incident : str, optional
+        Its key, unless the address names one.
     """
     import apprise
 
     try:
-        one = apprise.Apprise()
-        return bool(one.add(expanded(address, "notify"))) and bool(
-            one.notify(title=title, body=text, body_format=apprise.NotifyFormat.TEXT)
+        services = _services(address)
+        for one in services:
+            if hasattr(one, "dedup"):
+                one.dedup, one.action = one.dedup or incident, "map"
+        return bool(len(services)) and bool(
+            services.notify(
+                title=title,
+                body=text,
+                body_format=apprise.NotifyFormat.TEXT,
+                notify_type=apprise.NotifyType(tone),
+            )
         )
     except Exception:  # whatever a service's plugin may raise: its message could quote the address
         return False
+
+
+def _services(address: str) -> Any:
+    import apprise
+
+    services = apprise.Apprise()
+    services.add(expanded(address, "notify"))
+    return services
 
 
 def without_secrets(address: str) -> str:

@@ -20,6 +20,29 @@ def test_a_group_of_the_planned_size_shows_the_difference_as_often_as_promised()
     assert 0.75 < hits / 1000 < 0.88
 
 
+@pytest.mark.parametrize(("clusters", "limit", "before"), [(8, 0.0, 0.6), (1, 0.05, 0.5), (8, 0.05, 0.3)])
+def test_the_plan_is_for_the_decision_that_is_made(clusters, limit, before):
+    # Planned for one test of no difference at all, the difference is found far less often than was promised.
+    rng = np.random.default_rng(4)
+
+    def share_found(planned):
+        group = round(planned.min_cluster_share * planned.test_rows)
+        rest = planned.test_rows - group
+        hits = 0
+        for _ in range(400):
+            found = compare_counts(int(rng.binomial(group, 0.32)), group, int(rng.binomial(rest, 0.2)), rest,
+                                   alpha=0.05 / clusters)  # fmt: skip
+            hits += found.p_value <= 0.05 / clusters and found.low > limit
+        return hits / 400
+
+    assert share_found(plan(40_000, base_rate=0.2, difference=0.12)) < before
+    planned = plan(40_000, base_rate=0.2, difference=0.12, clusters=clusters, limit=limit)
+    assert 0.72 < share_found(planned) < 0.88
+    for row in planned.by_share:
+        enough = plan(row.rows_needed + 50, base_rate=0.2, difference=0.12, clusters=clusters, limit=limit)
+        assert enough.min_cluster_share <= row.share + 0.002
+
+
 def test_the_rows_needed_suffice_and_fewer_do_not():
     for row in plan(1000, base_rate=0.1, difference=0.1).by_share:
         enough = plan(row.rows_needed + 50, base_rate=0.1, difference=0.1)
@@ -34,7 +57,9 @@ def test_too_small_a_table_shows_nothing():
     assert found.min_cluster_rows is None
 
 
-@pytest.mark.parametrize("wrong", [{"base_rate": 0}, {"difference": 1.5}, {"test_size": 1}])
+@pytest.mark.parametrize(
+    "wrong", [{"base_rate": 0}, {"difference": 1.5}, {"test_size": 1}, {"clusters": 0}, {"limit": 0.1}, {"limit": -1}]
+)
 def test_a_number_out_of_range_is_named(wrong):
     with pytest.raises(SpecError, match=next(iter(wrong))):
         plan(1000, **{"base_rate": 0.2, "difference": 0.1, **wrong})

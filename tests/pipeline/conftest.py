@@ -85,15 +85,24 @@ def run(
     only: Sequence[str] | None = None,
     **more: Any,
 ) -> dg.ExecuteInProcessResult:
-    """Run an audit's job; ``config`` is by asset, ``only`` leaves the other assets and their checks out."""
-    ops = {f"{spec.name}__{asset}": {"config": values} for asset, values in (config or {}).items()}
+    """Run an audit's job with some settings; ``only`` leaves the other assets and their checks out."""
     job = bias_audit_definitions(spec, **more).resolve_job_def(f"{spec.name}_audit")
     return job.execute_in_process(
         instance=instance,
         raise_on_error=False,
-        run_config={"ops": ops, "loggers": QUIET},
+        run_config={"loggers": QUIET, **settings(spec, config)},
         asset_selection=None if only is None else [dg.AssetKey([spec.name, one]) for one in only],
     )
+
+
+def settings(spec: AuditSpec, config: dict[str, Any] | None) -> dict[str, Any]:
+    """The run configuration of settings, and of the report's ``output``."""
+    given = dict(config or {})
+    output = {"output": given.pop("output")} if "output" in given else {}
+    return {
+        "resources": {f"{spec.name}_settings": {"config": given}},
+        "ops": {f"{spec.name}__bias_report": {"config": output}} if output else {},
+    }
 
 
 @pytest.fixture

@@ -41,6 +41,13 @@ MODULES = [
     "upath.implementations.local",
 ]
 CONFIG = "telemetry: {enabled: false}\nnux: {enabled: false}\n"
+# Events of all runs in one database: a run that is taken up again reads those of every run before it.
+EVENTS = """\
+event_log_storage:
+  module: dagster._core.storage.event_log
+  class: ConsolidatedSqliteEventLogStorage
+  config: {{base_dir: "{}"}}
+"""
 DAYS = ("2026-01-01", "2026-01-02")
 HALF, WHOLE, NAMED = "half of it is written", "it is whole but has no name", "it has its name but is not recorded"
 PATIENCE = 600.0
@@ -60,7 +67,8 @@ class Place:
 
     def __init__(self, data: Path, home: Path, values: Path, database: str | None = None) -> None:
         self.data, self.home, self.values = data, home, values
-        storage = "" if database is None else f'storage: {{postgres: {{postgres_url: "{database}"}}}}\n'
+        postgres = f'storage: {{postgres: {{postgres_url: "{database}"}}}}\n'
+        storage = EVENTS.format(home / "history") if database is None else postgres
         home.mkdir(parents=True, exist_ok=True)
         if not (home / "dagster.yaml").exists():
             (home / "dagster.yaml").write_text(CONFIG + storage)

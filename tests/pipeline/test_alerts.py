@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import dagster as dg
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
@@ -151,6 +152,114 @@ def test_secrets_stay_out_of_logs(
 def test_an_address_that_is_none_is_refused(make_spec: Make) -> None:
     with pytest.raises(SpecError, match=r"notify.*not a URL"):
         make_spec("loans.csv", notify=["team@example.org"])
+
+
+PAGER = "pagerduty://" + "i" * 32 + "@" + "a" * 20 + "/loans"
+
+
+@pytest.fixture
+def pager(hook: WebHook, monkeypatch: pytest.MonkeyPatch) -> WebHook:
+    """PagerDuty's door, on this machine."""
+    from apprise.plugins import pagerduty
+
+    monkeypatch.setitem(pagerduty.PAGERDUTY_API_LOOKUP, "us", f"http://127.0.0.1:{hook.server.server_port}/v2/enqueue")
+    return hook
+
+
+def test_an_incident_that_is_over_is_resolved(
+    loans_file: Path, make_spec: Make, instance: dg.DagsterInstance, pager: WebHook
+) -> None:
+    spec = make_spec(loans_file, gate=STRICT, slices=None, notify=[PAGER], notify_from="high")
+    watched = Watched(spec, instance)
+    watched.audit()
+    watched.look()
+    (opened,) = pager.received
+    assert (opened["event_action"], opened["payload"]["severity"]) == ("trigger", "critical")
+    assert opened["dedup_key"] == "bias audit loans: bias_report: bias_gate"
+    assert "at most 2.0 points is allowed" in opened["payload"]["summary"]
+    watched.audit(LENIENT)
+    pager.status = 500
+    watched.look()  # cannot be sent yet
+    pager.status = 200
+    watched.look()
+    watched.look()
+    assert [(one["event_action"], one["dedup_key"]) for one in pager.received] == [
+        ("trigger", opened["dedup_key"]),
+        ("resolve", opened["dedup_key"]),
+    ]
+
+
+def test_each_problem_has_an_incident_of_its_own_unless_the_address_names_one(
+    loans: pd.DataFrame, tmp_path: Path, make_spec: Make, instance: dg.DagsterInstance, pager: WebHook
+) -> None:
+    """Two problems, of which one is over before the other."""
+    file = tmp_path / "loans.csv"
+    pd.concat([loans, loans]).to_csv(file, index=False)  # every row twice: a warning
+    spec = make_spec(file, gate=STRICT, slices=None, notify=[PAGER, f"{PAGER}?dedup=everything"])
+    watched = Watched(spec, instance)
+
+    def events() -> tuple[list[str], list[str]]:
+        each = [one for one in pager.received if one["dedup_key"] != "everything"]
+        named = [one["event_action"] for one in pager.received if one["dedup_key"] == "everything"]
+        pager.received.clear()
+        return sorted(f"{one['event_action']} {one['dedup_key']}" for one in each), named
+
+    gate, twice = "bias audit loans: bias_report: bias_gate", "bias audit loans: raw_data: few_duplicate_rows"
+    watched.audit()
+    watched.look()
+    assert events() == ([f"trigger {gate}", f"trigger {twice}"], ["trigger"])
+    loans.to_csv(file, index=False)
+    watched.audit()
+    watched.look()
+    assert events() == ([f"resolve {twice}"], ["trigger"])  # the named one goes on
+    watched.audit(LENIENT)
+    watched.look()
+    assert events() == ([f"resolve {gate}"], ["resolve"])
+
+
+def test_nothing_to_test_is_no_news_and_a_limit_is_told_with_its_gate(
+    loans: pd.DataFrame, tmp_path: Path, make_spec: Make, instance: dg.DagsterInstance, hook: WebHook
+) -> None:
+    """A fair day on which there are no intersections to test, and one on which the gate's limits are broken."""
+    gate = [{"metric": "prevalence_difference", "facet": "sex", "min": -0.2, "max": 0.2}]
+    groups = {"label": "error", "facets": ["sex"]}
+    file = tmp_path / "loans.csv"
+    rng = np.random.default_rng(3)
+    fair = loans.assign(sex=rng.permutation(loans["sex"]), error=rng.permutation(loans["error"]))
+    fair.to_csv(file, index=False)
+    watched = Watched(make_spec(file, gate=gate, groups=groups, notify=[hook.address]), instance)
+    watched.audit()
+    watched.look()
+    (slices,) = [one for one in instance.all_asset_keys() if one.path[-1] == "bias_slices"]
+    kept = instance.event_log_storage.get_latest_asset_check_execution_by_key([dg.AssetCheckKey(slices, "worst_slice")])
+    (record,) = kept.values()
+    assert record.event is not None
+    evaluation = record.event.dagster_event.asset_check_evaluation_data
+    assert (evaluation.passed, evaluation.metadata["verdict"].value) == (False, "not_testable")
+    assert hook.received == []
+    worse = loans.assign(error=(loans["sex"] == "f").astype(int))
+    worse.to_csv(file, index=False)
+    watched.audit()
+    watched.look()
+    (told,) = hook.received
+    assert "CRITICAL: bias_report: bias_gate" in told["message"]
+    assert "prevalence_difference_by_sex" not in told["message"]  # its own check says what the gate says
+    assert told["type"] == "failure"
+
+
+def test_a_malformed_file_s_advice_is_to_mend_the_file(
+    loans: pd.DataFrame, tmp_path: Path, make_spec: Make, instance: dg.DagsterInstance, hook: WebHook
+) -> None:
+    file = tmp_path / "loans.csv"
+    spec = make_spec(file, gate=STRICT, notify=[hook.address])
+    watched = Watched(spec, instance)
+    for text in ("a,b\n1,2,3\n", loans.drop(columns="error").to_csv(index=False)):
+        file.write_text(text)
+        watched.audit()
+        watched.look()
+        advice = hook.received[-1]["message"].split("To do: ")[1]
+        assert advice.startswith("Mend the file or table")
+        assert "groups and limits" not in hook.received[-1]["message"]
 
 
 problems = st.lists(

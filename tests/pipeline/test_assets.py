@@ -93,7 +93,7 @@ def test_every_run_has_a_report_folder_of_its_own(
 def test_a_report_folder_is_never_overwritten(
     loans_file: Path, make_spec: Callable[..., AuditSpec], instance: dg.DagsterInstance, run_audit: Any, tmp_path: Path
 ) -> None:
-    config = {"bias_report": {"output": str(tmp_path / "here")}}
+    config = {"output": str(tmp_path / "here")}
     run_audit(make_spec(loans_file), instance, config)
     before = {path.name: path.read_bytes() for path in (tmp_path / "here").iterdir()}
     assert "report.json" in before
@@ -108,13 +108,14 @@ def test_what_the_launchpad_changes_stands_in_the_report(
     other = tmp_path / "other.csv"
     other.write_bytes(loans_file.read_bytes())
     changed = {
-        "raw_data": {"source": {"path": str(other)}},
-        "validated_data": {"protected": [], "missing": "drop", "features": {"include": ["age", "region"]}},
-        "train_and_test_data": {"split": {"test_size": 0.3, "random_state": 5}},
-        "hbac_clusters": {"clustering": {"max_iter": 2}},
-        "cluster_significance": {"significance": {"alpha": 0.01}},
-        "feature_differences": {"significance": {"alpha": 0.01}},
-        "bias_report": {"gate": [{"check": "any_cluster", "max_difference": 0.9}]},
+        "source": {"path": str(other)},
+        "protected": [],
+        "missing": "drop",
+        "features": {"include": ["age", "region"]},
+        "split": {"test_size": 0.3, "random_state": 5},
+        "clustering": {"max_iter": 2},
+        "significance": {"alpha": 0.01},
+        "gate": [{"check": "any_cluster", "max_difference": 0.9}],
     }
     result = run_audit(make_spec(loans_file), instance, changed)
     assert result.success
@@ -130,7 +131,7 @@ def test_what_the_launchpad_changes_stands_in_the_report(
 def test_a_mendable_error_is_told_in_its_own_words(
     loans_file: Path, make_spec: Callable[..., AuditSpec], instance: dg.DagsterInstance, run_audit: Any
 ) -> None:
-    result = run_audit(make_spec(loans_file), instance, {"train_and_test_data": {"split": {"test_size": 1.5}}})
+    result = run_audit(make_spec(loans_file), instance, {"split": {"test_size": 1.5}})
     (failure,) = [one.step_failure_data.error for one in result.all_events if one.is_step_failure]
     assert "split.test_size" in failure.message
     assert failure.cls_name == "Failure"

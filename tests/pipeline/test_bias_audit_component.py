@@ -90,6 +90,8 @@ CASES: dict[str, Any] = {
     "local_bias": {
         "group": "sex",
         "embeddings": ["e1", "e2"],
+        "texts": "comment",
+        "describe_by": ["age"],
         "metric": "tpr",
         "n_clusters": 5,
         "weight": 0.1,

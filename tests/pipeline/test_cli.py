@@ -167,6 +167,16 @@ def test_init_asks_who_wants_a_positive_prediction(
     assert bdt("audit", path).exit_code == 0
 
 
+def test_what_init_offers_of_local_bias_runs(bdt: Callable[..., Result], loans_file: Path, tmp_path: Path) -> None:
+    assert bdt("init", loans_file).exit_code == 0
+    path = tmp_path / "loans.yaml"
+    assert load_spec(path).local_bias is None
+    path.write_text(path.read_text().replace("# local_bias: {", "local_bias: {"))
+    spec = load_spec(path)
+    assert spec.local_bias is not None
+    assert spec.local_bias.group == "sex"
+
+
 def test_init_recognises_what_cannot_be_a_feature(
     bdt: Callable[..., Result], loans: pd.DataFrame, tmp_path: Path
 ) -> None:

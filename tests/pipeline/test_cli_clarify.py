@@ -125,6 +125,169 @@ def test_shape_of_analysis_json(bdt: Callable[..., Result], config: Callable[...
         assert all(set(one) - {"error"} == {"name", "description", "value"} for one in entry["metrics"])
 
 
+SEGMENTS = [
+    {
+        "config_name": "by department",
+        "name_or_index": "Dept",
+        "segments": [["x"]],
+        "display_aliases": ["the first", "all others"],
+    },
+    {"name_or_index": "Age", "segments": [["[20, 30)"], ["(40, 50]", "[60, 70]"]]},
+]
+
+
+def test_each_segment_is_analysed_alone(
+    bdt: Callable[..., Result], config: Callable[..., Path], people: pd.DataFrame
+) -> None:
+    table = people.assign(Age=20.0 + people.index % 60)
+    table.loc[::50, "Age"] = math.nan
+    table.to_csv("data.csv", index=False)
+    given = config(headers=None, segment_config=SEGMENTS, excluded_columns=["Age"])
+    result = bdt(given, "--data", "data.csv", "--out", "out")
+    assert result.exit_code == 0, result.stderr
+    known = table["Age"].notna()
+    second = ((table["Age"] > 40) & (table["Age"] <= 50)) | ((table["Age"] >= 60) & (table["Age"] <= 70))
+    wanted = {
+        ("by department", "the first"): table["Dept"] == "x",
+        ("by department", "all others"): table["Dept"] == "y",
+        ("Age", "[20, 30)"): table["Age"] < 30,
+        ("Age", "(40, 50], [60, 70]"): second,
+        ("Age", "__default__"): known & ~second & (table["Age"] >= 30),
+    }
+    document = json.loads(Path("out/analysis.json").read_text())
+    assert [(one["config_name"], one["segment"]) for one in document["segments"]] == list(wanted)
+    lines = pd.read_csv("out/metrics.csv").set_index(["segment", "metric", "value"])["estimate"]
+    for i, (one, (name, rows)) in enumerate(zip(document["segments"], wanted.items(), strict=True)):
+        part = table[rows].drop(columns="Age")
+        part.to_csv("part.csv", index=False)
+        alone = config(headers=None)
+        assert bdt(alone, "--data", "part.csv", "--out", f"alone-{i}").exit_code == 0
+        found = {m["name"]: m["value"] for section in ("pre", "post")
+                 for m in one[f"{section}_training_bias_metrics"]["facets"]["Sex"][0]["metrics"]}  # fmt: skip
+        assert one["rows"] == rows.sum()
+        assert found == pytest.approx(values(Path(f"alone-{i}")), abs=1e-12)
+        assert lines[(": ".join(name), "DPL", "Female")] == pytest.approx(found["DPL"])
+        assert f"{': '.join(name)}, Sex = Female: " in Path("out/report.html").read_text()
+    assert values(Path("out"))["CI"] == pytest.approx((table["Sex"] == "Male").mean() * 2 - 1)
+    assert f'{(~known).sum()} rows lack a value of "Age": in no segment' in result.stderr
+
+
+def test_a_segment_that_cannot_be_compared_does_not_cost_the_others(
+    bdt: Callable[..., Result], config: Callable[..., Path], people: pd.DataFrame
+) -> None:
+    table = people.copy()
+    table.loc[table["Dept"] == "x", "Target"] = 0
+    table.to_csv("data.csv", index=False, header=False)
+    segments = [{"name_or_index": "Dept", "segments": [["x"], ["y"]]}]
+    result = bdt(config(segment_config=segments, label_values_or_threshold=[1]), "--data", "data.csv", "--out", "out")
+    assert result.exit_code == 0, result.stderr
+    first, second = json.loads(Path("out/analysis.json").read_text())["segments"]
+    assert "error" in first or first["pre_training_bias_metrics"]
+    assert second["pre_training_bias_metrics"]["facets"]["Sex"][0]["metrics"][2]["value"] is not None
+
+
+def test_a_configuration_of_model_monitor_asks_for_every_metric(
+    bdt: Callable[..., Result], config: Callable[..., Path], people: pd.DataFrame
+) -> None:
+    people.to_csv("data.csv", index=False, header=False)
+    assert bdt(config(), "--data", "data.csv", "--out", "wanted").exit_code == 0
+    result = bdt(config(methods=None), "--data", "data.csv", "--out", "out")
+    assert result.exit_code == 0
+    assert Path("out/analysis.json").read_bytes() == Path("wanted/analysis.json").read_bytes()
+    assert "methods: not given" in result.stderr
+
+
+@pytest.mark.parametrize("join", ["by id", "by order", "by configuration"])
+def test_predictions_and_facets_in_files_of_their_own(
+    join: str, bdt: Callable[..., Result], config: Callable[..., Path], people: pd.DataFrame
+) -> None:
+    table = people.assign(id=[f"p{i}" for i in people.index], Age=people.index % 60)
+    table.to_csv("whole.csv", index=False)
+    whole = config(headers=None, joinsource_name_or_index="id")
+    assert bdt(whole, "--data", "whole.csv", "--out", "wanted").exit_code == 0
+    order = table.index if join == "by order" else table.sample(frac=1.0, random_state=1).index
+    keys = [] if join == "by order" else ["id"]
+    said = table.loc[order, [*keys, "Prediction"]]
+    table[["Target", "Dept", "Age", *keys]].to_csv("data.csv", index=False)
+    table.loc[order, [*keys, "Sex"]].to_csv("facets.csv", index=False)
+    if join == "by configuration":  # without header lines, named there, with the default name of the prediction
+        said.to_csv("said.csv", index=False, header=False)
+        given = config(
+            headers=None, joinsource_name_or_index="id", predicted_label=None, facet_dataset_uri="facets.csv",
+            predicted_label_dataset_uri="said.csv", predicted_label_headers=["id", "predicted_label"],
+        )  # fmt: skip
+        result = bdt(given, "--data", "data.csv", "--out", "out")
+    else:
+        said.to_csv("said.csv", index=False)
+        options = ["--predictions", "said.csv", "--facets", "facets.csv", *(["--join", "id"] if keys else [])]
+        result = bdt(config(headers=None), "--data", "data.csv", *options, "--out", "out")
+    assert result.exit_code == 0, result.stderr
+    assert values(Path("out")) == pytest.approx(values(Path("wanted")), abs=1e-12)
+    assert values(Path("wanted"))["FT"] != 0
+
+
+def test_rows_without_a_partner_are_counted(
+    bdt: Callable[..., Result], config: Callable[..., Path], people: pd.DataFrame
+) -> None:
+    table = people.assign(id=range(len(people)))
+    table.drop(columns="Prediction").to_csv("data.csv", index=False)
+    said = table[["id", "Prediction"]].iloc[100:]
+    pd.concat([said, pd.DataFrame({"id": [-1, -2], "Prediction": [0, 1]})]).to_csv("said.csv", index=False)
+    options = ("--data", "data.csv", "--predictions", "said.csv", "--join", "id")
+    result = bdt(config(headers=None), *options, "--out", "out")
+    assert result.exit_code == 0, result.stderr
+    assert "100 of 3,020 rows have no predictions in said.csv and are left out" in result.stderr
+    assert "2 rows of said.csv belong to no row of the data" in result.stderr
+    assert json.loads(Path("out/analysis.json").read_text())
+    table.iloc[100:].to_csv("rest.csv", index=False)
+    bdt(config(headers=None, joinsource_name_or_index="id"), "--data", "rest.csv", "--out", "wanted")
+    assert values(Path("out")) == values(Path("wanted"))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "options", "told"),
+    [
+        (lambda said: said.iloc[1:], (), "said.csv has 3,019 rows, and the data has 3,020"),
+        (lambda said: pd.concat([said, said.head(3)]), ("--join", "id"), 'holds 3 values of "id" more than once'),
+        (lambda said: said.assign(id=-1 - said.index), ("--join", "id"), 'No "id" of the data is one of said.csv'),
+        (lambda said: said.drop(columns="id"), ("--join", "id"), 'said.csv has no column "id"'),
+        (lambda said: said.rename(columns={"Prediction": "Predicted"}), (), 'Did you mean "Predicted"'),
+    ],
+)
+def test_files_that_do_not_fit_together(
+    spoil: Callable[[pd.DataFrame], pd.DataFrame],
+    options: tuple[str, ...],
+    told: str,
+    bdt: Callable[..., Result],
+    config: Callable[..., Path],
+    people: pd.DataFrame,
+) -> None:
+    table = people.assign(id=range(len(people)))
+    table.drop(columns="Prediction").to_csv("data.csv", index=False)
+    spoil(table[["id", "Prediction"]]).to_csv("said.csv", index=False)
+    result = bdt(config(headers=None), "--data", "data.csv", "--predictions", "said.csv", *options, "--out", "out")
+    assert result.exit_code == 2
+    assert told in result.stderr
+
+
+def test_ranges_and_questions_stand_in_the_report(
+    bdt: Callable[..., Result], config: Callable[..., Path], people: pd.DataFrame
+) -> None:
+    people.to_csv("data.csv", index=False, header=False)
+    assert bdt(config(), "--data", "data.csv", "--out", "out").exit_code == 0
+    for report in (Path("out/report.md").read_text(), Path("out/report.html").read_text()):
+        assert "range: −1 to +1" in report
+        assert "range: 0 or more" in report
+        assert "range: any number" in report
+        assert "Questions to begin with" in report
+    lines = [one for one in Path("out/report.md").read_text().splitlines() if "?" in one and one.startswith("|")]
+    asked = [re.search(r"\| (CI|DPL|AD|DAR|RD)\b", one) for one in lines]
+    assert [one and one[1] for one in asked] == ["CI", "DPL", "AD", "DAR", "RD"]
+    assert "compare it with its share" in lines[0]
+    assert "no: d is worse off" in lines[1]
+    assert "no: d is better off" in lines[2]
+
+
 Write = Callable[[pd.DataFrame], dict[str, Any]]
 
 
@@ -173,6 +336,35 @@ def dense_json_lines(people: pd.DataFrame) -> dict[str, Any]:
     }
 
 
+def records_in_json(people: pd.DataFrame) -> dict[str, Any]:
+    people.to_json("data.json", orient="records")
+    return {"headers": None, "dataset_type": "application/json"}
+
+
+def nested_json(people: pd.DataFrame) -> dict[str, Any]:
+    records = [{"about": {"f": [one["Sex"], one["Dept"]]}, "truth": one["Target"], "said": {"guess": one["Prediction"]}}
+               for one in people.to_dict("records")]  # fmt: skip
+    Path("data.json").write_text(json.dumps({"people": records}))
+    return {
+        "dataset_type": "application/json",
+        "features": "people[*].about.f",
+        "headers": ["Sex", "Dept", "Truth", "Guess"],
+        "label": "people[*].truth",
+        "predicted_label": "people[].said.guess",
+    }
+
+
+def chosen_json(people: pd.DataFrame) -> dict[str, Any]:
+    people.to_json("data.json", orient="records")
+    return {
+        "headers": None,
+        "dataset_type": "application/json",
+        "features": "[*].[Sex, Dept]",
+        "label": "[*].Target",
+        "predicted_label": "[*].Prediction",
+    }
+
+
 def chosen_json_lines(people: pd.DataFrame) -> dict[str, Any]:
     people.to_json("data.jsonl", orient="records", lines=True)
     return {"headers": None, "dataset_type": "application/jsonlines", "features": "[Sex, Dept]"}
@@ -198,7 +390,7 @@ def truth_values(people: pd.DataFrame) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "write",
     [with_header, with_the_same_header, with_another_header, by_position, parquet, flat_json_lines, dense_json_lines,
-     chosen_json_lines, words, probabilities, truth_values],
+     chosen_json_lines, records_in_json, nested_json, chosen_json, words, probabilities, truth_values],
 )  # fmt: skip
 def test_every_form_of_the_data_gives_the_same_figures(
     write: Write, bdt: Callable[..., Result], config: Callable[..., Path], people: pd.DataFrame
@@ -233,13 +425,12 @@ def test_every_key_that_is_not_used_is_named(
         "lable": "Target",
         "predictor": {"model_name": "m"},
         "predicted_label_dataset_uri": "s3://bucket/predictions.csv",
-        "segment_config": [],
         "dataset_uri": "s3://bucket/data.csv",
         "methods": {**CONFIG["methods"], "shap": {"num_samples": 5}, "report": {"name": "report"}},
     }
     result = bdt(config(**odd), "--data", "data.csv", "--out", "out")
     assert result.exit_code == 0
-    for name in ("lable", "predictor", "predicted_label_dataset_uri", "segment_config", "methods.shap", "dataset_uri"):
+    for name in ("lable", "predictor", "predicted_label_dataset_uri", "methods.shap", "dataset_uri"):
         assert f"Note: {name}: " in result.stderr
     assert 'Did you mean "label"?' in result.stderr
     report = Path("out/report.html").read_text()
@@ -254,7 +445,9 @@ def test_notes_are_said_before_an_error(
     odd = {"headers": None, "predicted_label_dataset_uri": "s3://bucket/predictions.csv"}
     result = bdt(config(**odd), "--data", "data.csv", "--out", "out")
     assert result.exit_code == 2
-    assert result.stderr.index("join them first") < result.stderr.index('predicted_label: there is no column "Pred')
+    assert result.stderr.index("name the file with --predictions") < result.stderr.index(
+        'predicted_label: there is no column "Pred'
+    )
     assert not Path("out").exists()
 
 
@@ -435,7 +628,20 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "too few headers": ({"headers": ["Target", "Sex"]}, "headers names 2 columns; data.csv has 5"),
     "headers twice": ({"headers": ["Target", "Sex", "Sex", "Prediction"]}, 'headers names "Sex" more than once'),
     "headers as text": ({"headers": "Target"}, "headers must list"),
-    "no methods": ({"methods": None}, "lacks methods"),
+    "empty methods": ({"methods": {}}, "neither pre_training_bias nor post_training_bias"),
+    "segments without values": ({"segment_config": [{"name_or_index": "Dept"}]}, "needs name_or_index and segments"),
+    "segments that overlap": (
+        {"segment_config": [{"name_or_index": "Share", "segments": [["[0.5, 0.6]"], ["[0.55, 0.7]"]]}]},
+        'in more than one segment of "Share"',
+    ),
+    "segments of text": (
+        {"segment_config": [{"name_or_index": "Share", "segments": [["low"]]}]},
+        'such as "(2, 5]", found "low"',
+    ),
+    "too many aliases": (
+        {"segment_config": [{"name_or_index": "Dept", "segments": [["x"]], "display_aliases": ["a", "b", "c"]}]},
+        "display_aliases has 3 entries for 1 segments",
+    ),
     "methods as a list": ({"methods": ["pre_training_bias"]}, '"methods" must be a mapping'),
     "method of another kind": ({"methods": {"pre_training_bias": "all"}}, "methods.pre_training_bias must be a"),
     "only other methods": ({"methods": {"shap": {}}}, "neither pre_training_bias nor post_training_bias"),
@@ -490,6 +696,28 @@ LINES: dict[str, tuple[str, dict[str, Any], str]] = {
         '{"f": [1], "Target": 1, "Prediction": 1}\n',
         {"dataset_type": "application/jsonlines", "features": "f"},
         "headers names 4 columns; data.txt has 1 features and 2 labels",
+    ),
+    "no JSON document": ('{"a": ', {"dataset_type": "application/json"}, "no valid JSON"),
+    "no records": ('{"a": 1}', {"dataset_type": "application/json"}, 'such as "features": "records[*].features"'),
+    "records that are not there": (
+        '[{"f": [1], "Target": 1}]',
+        {"dataset_type": "application/json", "features": "[*].f", "label": "[*].Target", "predicted_label": "x[*].p"},
+        '"x[*].p" of the key "predicted_label" is not there',
+    ),
+    "a record that lacks its label": (
+        '[{"f": [1], "Target": 1, "Prediction": 1}, {"f": [1], "Prediction": 1}]',
+        {
+            "dataset_type": "application/json",
+            "features": "[*].f",
+            "label": "[*].Target",
+            "predicted_label": "[*].Prediction",
+        },
+        "record 2: not everything is there",
+    ),
+    "an expression that is not understood": (
+        '[{"f": [1], "Target": 1}]',
+        {"dataset_type": "application/json", "features": "sort(f)", "label": "[*].Target"},
+        'features: "sort(f)" is not understood',
     ),
     "another type": ("1,2\n", {"dataset_type": "application/x-image"}, "is not supported. Expected one of text/csv"),
 }

@@ -15,6 +15,7 @@ import pytest
 from bdt_core.audit import audit
 from bdt_core.errors import DataError, SpecError
 from bdt_core.spec import AuditSpec
+from bdt_pipeline import bias_audit_definitions
 
 DERIVED = {"derive": "error", "label": "repaid", "prediction": "approved"}
 Make = Callable[..., AuditSpec]
@@ -113,11 +114,47 @@ def test_a_limit_on_local_bias_is_judged_where_it_is_and_stops_at_the_gate(
     assert check.metadata["higher"].value == "m"
 
 
+def test_areas_under_the_curve_and_words_reach_check_gate_and_asset(
+    scored: Path, make_spec: Make, instance: dg.DagsterInstance, run_audit: Any
+) -> None:
+    """A score that knows men and guesses at women; who lives in the north or south writes of it."""
+    frame, rng = pd.read_csv(scored), np.random.default_rng(2)
+    sure = np.where(frame["sex"] == "m", 4.0, 0.0)
+    frame["score"] = rng.normal(size=len(frame)) + sure * frame["repaid"]
+    frame["comment"] = "mail of " + frame["region"]
+    frame.to_csv(scored, index=False)
+    wanted = {"group": "sex", "n_clusters": 2, "metric": "auc", "max_gap": 0.06, "texts": "comment"}
+    groups = {"facets": [], "score": "score"}
+    spec = make_spec(
+        scored,
+        bias_variable=DERIVED,
+        gate=[],
+        groups=groups,
+        local_bias={**wanted, "describe_by": ["income", "age"]},
+    )
+    result = run_audit(spec, instance)
+    check, gate = checks_of(result, "local_gaps", "bias_gate")
+    assert not check.passed
+    assert not gate.passed
+    assert check.description == gate.description
+    assert "AUC of m is higher than that of f by 0." in str(check.description)
+    declared = [one for checks in bias_audit_definitions(spec).asset_checks or () for one in checks.check_specs]
+    (told,) = (one for one in declared if one.name == "local_gaps")
+    assert "larger than 0.06 on the test rows" in str(told.description)
+    event = instance.get_latest_materialization_event(dg.AssetKey(["loans", "local_bias"]))
+    assert event is not None
+    assert event.asset_materialization is not None
+    metadata = event.asset_materialization.metadata
+    assert metadata["compared"].value == "auc by sex"
+    about = [line.split(" | ")[1] for line in str(metadata["clusters"].value).splitlines()[2:]]
+    assert any("mail" in one and "north" in one and " higher" in one for one in about), about
+
+
 def test_what_the_launchpad_says_of_a_limit_holds_for_check_and_gate(
     loans_file: Path, make_spec: Make, instance: dg.DagsterInstance, run_audit: Any
 ) -> None:
     spec = make_spec(loans_file, gate=[], slices={"max_difference": 0.02, "max_conditions": 1})
-    lenient = run_audit(spec, instance, {"bias_slices": {"slices": {"max_difference": 0.9}}})
+    lenient = run_audit(spec, instance, {"slices": {"max_difference": 0.9}})
     assert [one.passed for one in checks_of(lenient, "worst_slice", "bias_gate")] == [True, True]
 
 
@@ -167,6 +204,6 @@ def test_without_a_limit_that_of_clusters_holds_for_numbers_too(
 def test_a_section_set_to_nothing_in_the_launchpad_breaks_no_check(
     loans_file: Path, make_spec: Make, instance: dg.DagsterInstance, run_audit: Any
 ) -> None:
-    result = run_audit(make_spec(loans_file, gate=[]), instance, {"bias_slices": {"slices": None}})
+    result = run_audit(make_spec(loans_file, gate=[]), instance, {"slices": None})
     assert result.success
     assert {"worst_slice", "bias_gate"} <= {one.check_name for one in result.get_asset_check_evaluations()}

@@ -163,8 +163,8 @@ def test_the_asset_shows_numbers_a_figure_and_every_stream(by_day: AuditSpec, in
 
 
 def test_the_launchpad_changes_the_settings(by_day: AuditSpec, instance: dg.DagsterInstance) -> None:
-    ops = {"loans__bias_history": {"config": {"history": {"min_rows": 100_000}}}}
-    result = run_part(by_day, instance, "2026-01-01", ops=ops)
+    resources = {"loans_settings": {"config": {"history": {"min_rows": 100_000}}}}
+    result = run_part(by_day, instance, "2026-01-01", resources=resources)
     assert not checks_of(result)["enough_volume"].passed
     assert history_of(result).spec.history.min_rows == 100_000
 
@@ -340,6 +340,28 @@ def test_the_command_prints_the_streams_and_draws(stored: Path, tmp_path: Path) 
     assert "FAIL" in result.output
     for word in ("selection rate", "accuracy", "−35.7", "steady", "< 0.001", "differs since 2026-01-0"):
         assert word in result.output
+
+
+def test_the_command_prints_a_limited_ratio_day_by_day(tmp_path: Path) -> None:
+    gate = [{"metric": "disparate_impact", "facet": "sex", "min": 0.8}]
+    spec = history_spec(gate=gate, favourable="positive", history={"look_back": "30d"})
+    store = HistoryStore(UPath(tmp_path), "loans")
+    for number in range(40):
+        store.record(day(spec, number, {"f": (60, 40, 190, 210), "m": (300, 100, 200, 400)}))
+    result = CliRunner().invoke(app, ["history", "loans", "--storage", str(tmp_path)], env={"COLUMNS": "180"})
+    assert result.exit_code == 0, result.output
+    (line,) = [one for one in result.output.splitlines() if one.startswith("disparate impact by sex")]
+    for word in (
+        "f against everybody else",
+        " 0.5 ",
+        "0.5 [0.4",
+        "0.000 [",
+        "at least 0.8",
+        "fail, broken since 2026-",
+    ):
+        assert word in line
+    assert "Trend: the last 30 batches" in " ".join(result.output.split())
+    assert "not followed" not in result.output.lower()
 
 
 def test_the_command_finds_the_storage_in_the_environment(stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -120,8 +120,8 @@ def written(document: Any) -> str:
 def run(
     spec: AuditSpec, instance: dg.DagsterInstance, engine: dict[str, Any] | None = None, **more: Any
 ) -> dg.ExecuteInProcessResult:
-    """Run the audit's job; ``engine`` is what the launchpad gives to the resource."""
-    config = QUIET if engine is None else {**QUIET, "resources": {"loans_engine": {"config": engine}}}
+    """Run the audit's job; ``engine`` is what the launchpad says of it."""
+    config = QUIET if engine is None else {**QUIET, "resources": {"loans_settings": {"config": {"engine": engine}}}}
     job = bias_audit_definitions(spec).resolve_job_def("loans_audit")
     return job.execute_in_process(instance=instance, raise_on_error=False, run_config=config, **more)
 
@@ -224,9 +224,12 @@ def test_a_source_that_changes_afterwards_is_not_mixed_into_the_report(
 
 def test_groups_that_were_not_kept_are_named(folder: Path, instance: dg.DagsterInstance) -> None:
     spec = spec_of(folder, clustering=OUT_OF_CORE)
-    ops = {"loans__group_counts": {"config": {"groups": {"facets": ["region"]}}}}
+    assert failures(run(spec, instance, asset_selection=UP_TO_VALIDATED)) == []
+    gate = [{"metric": "accuracy", "facet": "region", "min": 0.1}]
+    config = {**QUIET, "resources": {"loans_settings": {"config": {"gate": gate}}}}
     job = bias_audit_definitions(spec).resolve_job_def("loans_audit")
-    result = job.execute_in_process(instance=instance, raise_on_error=False, run_config={**QUIET, "ops": ops})
+    only = [dg.AssetKey(["loans", "group_counts"])]
+    result = job.execute_in_process(instance=instance, raise_on_error=False, run_config=config, asset_selection=only)
     (failure,) = failures(result)
     assert "compares groups by region, which was not kept" in failure
 

@@ -124,7 +124,7 @@ def test_a_label_with_three_values(checks: Run) -> None:
 
 
 def test_the_checks_follow_what_the_run_was_given(checks: Run) -> None:
-    found = checks(config={"validated_data": {"protected": ["sexx"]}})
+    found = checks(config={"protected": ["sexx"]})
     assert "sexx: missing" in str(found["columns_exist"].description)
 
 

@@ -15,7 +15,7 @@ import textwrap
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -101,12 +101,9 @@ def started(command: list[str], env: dict[str, str], log: Path) -> Iterator[subp
     try:
         yield process
     finally:
-        for sign in (signal.SIGINT, signal.SIGKILL):
-            try:
-                os.killpg(process.pid, sign)
-                process.wait(timeout=60)
-            except (ProcessLookupError, subprocess.TimeoutExpired):
-                continue
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="needs /proc")

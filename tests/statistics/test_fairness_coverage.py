@@ -8,7 +8,16 @@ import pytest
 from scipy import stats
 from scipy.special import rel_entr
 
-from bdt_core.fairness import bias_metrics, bias_score, count_rows, flip_test, metrics_from_counts, omnibus
+from bdt_core.fairness import (
+    bias_metrics,
+    bias_score,
+    count_rows,
+    flip_test,
+    four_fifths,
+    impact_ratios,
+    metrics_from_counts,
+    omnibus,
+)
 from bdt_core.fairness.conditional_disparity import conditional_disparity
 from bdt_core.fairness.counts import CountTable
 from bdt_core.fairness.omnibus import equal_rates_p_value
@@ -278,6 +287,43 @@ def test_omnibus_test_by_moments_agrees_with_drawing(full):
         statistic = omnibus._statistic(events[None], n, events.sum())[0]
         draws = 20_000 if full else 2_000
         assert found == pytest.approx(omnibus._by_drawing(statistic, n, events.sum(), draws), abs=0.04)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "rate", "reference"),
+    [
+        ([200] * 5, 0.3, None),
+        ([200] * 5, 0.3, "g0"),
+        ([150] * 8, 0.1, None),
+        ([1_000, 300, 100, 60], 0.2, None),
+        ([2_000, 100, 100, 100, 100, 50], 0.5, None),
+    ],
+    ids=str,
+)
+def test_four_fifths_finds_nobody_different_from_the_best_where_all_are_alike(sizes, rate, reference, full):
+    runs = 4_000 if full else 100
+    rng = np.random.default_rng([12, len(sizes), sizes[0]])
+    false = covered = 0
+    for _ in range(runs):
+        applied = {f"g{i}": n for i, n in enumerate(sizes)}
+        found = four_fifths({name: int(rng.binomial(n, rate)) for name, n in applied.items()}, applied,
+                            reference=reference).groups  # fmt: skip
+        compared = [one for one in found if one.p_value is not None]
+        false += min(one.p_value for one in compared) <= 0.05
+        covered += all(one.low <= 1.0 <= one.high for one in compared)
+    assert stats.binom.sf(false - 1, runs, 0.055) > 0.001, false / runs  # mid-p may exceed its level by a little
+    assert at_least(covered, runs, 0.95, slack=0.01), covered / runs
+
+
+def test_impact_ratios_find_nobody_different_from_the_best_where_all_are_alike(full):
+    runs, n, groups = (1_000, 1_600, 8) if full else (60, 1_600, 8)
+    rng = np.random.default_rng(13)
+    false = 0
+    for _ in range(runs):
+        frame = pd.DataFrame({"group": rng.integers(0, groups, n), "hired": (rng.random(n) < 0.3).astype(int)})
+        [table] = impact_ratios(frame, ["group"], selected="hired")
+        false += min(one.p_value for one in table.categories if one.p_value is not None) <= 0.05
+    assert stats.binom.sf(false - 1, runs, 0.055) > 0.001, false / runs
 
 
 def test_conditional_disparity(full):

@@ -138,7 +138,7 @@ def test_rare_events_in_a_small_group_beside_a_large_one(rate, other, rows, othe
     for _ in range(runs):
         pair = Pair(rng.binomial(rows, rate, DAYS) * 1.0, n, rng.binomial(other_rows, other, DAYS) * 1.0, m)
         found = evidence(pair, alpha=ALPHA, effect=0.02)
-        misses += bool(((found.low > rate - other) | (found.high < rate - other)).any())
+        misses += bool(((found.at_least > rate - other) | (found.at_most < rate - other)).any())
         alarms += bool((found.e_value >= 1 / ALPHA).any())
     print(f"{rate} of {rows} beside {other} of {other_rows}: misses {misses / runs:.3f}, alarms {alarms / runs:.3f}")
     assert misses <= at_most(runs, ALPHA)

@@ -14,7 +14,9 @@ from bdt_core.inference import (
     area_under_curve,
     combine_repeated_splits,
     compare_category_counts,
+    compare_counts,
     compare_samples,
+    difference_found_beyond,
     koopman_interval,
     mid_p_value,
     minimum_detectable_difference,
@@ -87,6 +89,41 @@ def test_detectable_difference_is_found_about_four_times_in_five(n_a, n_b, rate)
     power = probability(all_p_values(n_a, n_b) <= 0.05, n_a, rate + difference, n_b, rate)
     # .70 where the exact test itself is far below its level: 30 against 30 at a rate of .02.
     assert 0.74 <= power <= 0.84 or (n_a == n_b == 30 and power >= 0.69)
+
+
+@pytest.mark.parametrize("harm_is_up", [True, False])
+@pytest.mark.parametrize("comparisons", [1, 12])
+@pytest.mark.parametrize(("n_a", "rate", "limit"), [(60, 0.1, 0.05), (100, 0.3, 0.0), (400, 0.05, 0.05)])
+def test_what_is_said_to_be_found_beyond_a_limit_is_found_four_times_in_five(
+    n_a, rate, limit, comparisons, harm_is_up, runs
+):
+    # What an uncorrected test tells from no difference was found beyond a limit of 5 points in .1 to .5 of the runs.
+    rng = np.random.default_rng([106, n_a])
+    said = [
+        difference_found_beyond(
+            compare_counts(int(rng.binomial(n_a, p)), n_a, int(rng.binomial(2000, q)), 2000), limit, comparisons,
+            harm_is_up=harm_is_up,
+        )
+        for p, q in [(rate + limit, rate) if harm_is_up else (1 - rate - limit, 1 - rate)] * 20
+    ]  # fmt: skip
+    harm = float(np.median(said))
+    group, rest = rng.binomial(n_a, rate + harm, 4 * runs), rng.binomial(2000, rate, 4 * runs)
+    low, _ = newcombe_interval(group, n_a, rest, 2000, 1 - 0.05 / comparisons)
+    assert 0.74 < (low > limit).mean() < 0.86
+
+
+@pytest.mark.parametrize("comparisons", [1, 12])
+def test_what_is_said_to_be_found_of_means_is_found_four_times_in_five(comparisons, runs):
+    rng = np.random.default_rng(107)
+    first = compare_samples(rng.normal(0.2, 2.0, 80), rng.normal(0, 2.0, 900), test="welch")
+    harm = difference_found_beyond(first, 0.3, comparisons, harm_is_up=True)
+    found = 0
+    for _ in range(runs):
+        one = compare_samples(
+            rng.normal(harm, 2.0, 80), rng.normal(0, 2.0, 900), test="welch", alpha=0.05 / comparisons
+        )
+        found += one.low > 0.3
+    assert 0.7 < found / runs < 0.9
 
 
 def test_intervals_of_two_proportions_cover():
@@ -204,6 +241,27 @@ def test_interval_of_the_area_under_the_curve_covers(n_a, n_b, shift, runs):
         result = area_under_curve(rng.normal(shift, 1, n_a), rng.normal(0, 1, n_b))
         missed += not result.low <= truth <= result.high
     assert at_most(missed, 2 * runs, 0.07), missed / (2 * runs)
+
+
+SHAPES = {
+    "normal": lambda rng, area, n, m: (rng.normal(stats.norm.ppf(area) * 2**0.5, 1, n), rng.normal(0, 1, m)),
+    "unlike spread": lambda rng, area, n, m: (rng.normal(stats.norm.ppf(area) * 10**0.5, 3, n), rng.normal(0, 1, m)),
+    "skewed": lambda rng, area, n, m: (rng.exponential(area / (1 - area), n), rng.exponential(1, m)),
+    "0 and 1": lambda rng, area, n, m: (rng.random(n) < 2 * area - 1, rng.random(m) < 0.0),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("n_a", "n_b"), [(10, 10), (15, 150), (30, 30), (30, 300), (100, 100)])
+@pytest.mark.parametrize("area", [0.5, 0.9, 0.98])
+def test_interval_of_the_area_covers_near_1_with_few_rows_whatever_the_scores(shape, n_a, n_b, area, runs):
+    rng = np.random.default_rng([6, n_a, n_b, round(100 * area)])
+    missed = 0
+    for _ in range(runs // 5):
+        a, b = SHAPES[shape](rng, area, n_a, n_b)
+        result = area_under_curve(a.astype(float), b.astype(float))
+        missed += not result.low <= area + 1e-12 <= result.high + 2e-12
+    assert at_most(missed, runs // 5, 0.07), missed / (runs // 5)
 
 
 def test_twice_the_median_of_repeated_splits_holds_its_level(runs):

@@ -10,6 +10,7 @@ from scipy import stats
 
 from bdt_core.inference import adjust_p_values, mid_p_value
 from bdt_core.local_bias import LocalBiasSettings, LocalRows, find_local_bias
+from benchmarks.logan import search_clouds
 
 ALPHA = 0.05
 
@@ -36,7 +37,7 @@ def significant_in_sample(clusters):
 
 def test_on_noise_the_search_finds_what_other_rows_do_not_have(full):
     runs = 600 if full else 60
-    settings = LocalBiasSettings(n_clusters=8, weight=0.15, n_init=2, permutations=99)
+    settings = LocalBiasSettings(n_clusters=8, weight=0.15, max_off_centre=1.0, n_init=2, permutations=99)
     hits = dict.fromkeys(
         [
             "in sample",
@@ -79,7 +80,7 @@ def test_on_noise_the_search_finds_what_other_rows_do_not_have(full):
 
 def test_the_whole_search_on_permuted_groups_is_a_fair_yardstick(full):
     runs = 300 if full else 40
-    settings = LocalBiasSettings(n_clusters=6, weight=0.15, n_init=1, permutations=19, refits=19)
+    settings = LocalBiasSettings(n_clusters=6, weight=0.15, max_off_centre=1.0, n_init=1, permutations=19, refits=19)
     hits = dict.fromkeys(["whole search: largest gap", "whole search: BCR", "within clusters: largest gap"], 0)
     for seed in range(runs):
         rng = np.random.default_rng([22, seed])
@@ -158,3 +159,27 @@ def test_planted_local_bias_is_found_again(full):
     print({"found": found / runs, "elsewhere": false / runs})
     assert found >= 0.8 * runs
     assert at_most(false, runs, ALPHA)
+
+
+@pytest.mark.parametrize("weight", [LocalBiasSettings().weight, 0.05])
+def test_in_clear_clouds_clusters_do_not_follow_outcomes(weight, full):
+    """Pure noise: without a limit weight 0.05 makes clusters with a train gap of 1."""
+    runs = 200 if full else 12
+    settings = LocalBiasSettings(weight=weight, n_init=2, permutations=0)
+    logan, kmeans = zip(*(search_clouds(seed, 0.0, settings) for seed in range(runs)), strict=True)
+    gap, plain = (np.mean([one.train_gap for one in method]) for method in (logan, kmeans))
+    print({"train gap": gap, "k-means": plain, "off centre": np.mean([one.off_centre for one in logan])})
+    assert gap <= plain + 0.1
+    assert max(one.off_centre for one in logan) <= 0.02
+    assert at_most(sum(one.significant for one in logan), runs, ALPHA)
+
+
+def test_gaps_planted_in_clear_clouds_are_found_as_often_as_by_k_means(full):
+    runs = 200 if full else 20
+    settings = LocalBiasSettings(n_init=2, permutations=0)
+    logan, kmeans = zip(*(search_clouds(seed, 0.2, settings) for seed in range(runs)), strict=True)
+    found, plain = (sum(one.found for one in method) for method in (logan, kmeans))
+    share, plain_share = (np.mean([one.share for one in method]) for method in (logan, kmeans))
+    print({"found": found / runs, "k-means": plain / runs, "its rows": share, "of k-means": plain_share})
+    assert found >= plain >= 0.4 * runs
+    assert share >= plain_share - 0.05

@@ -11,7 +11,7 @@ from scipy.spatial.distance import jensenshannon
 from scipy.stats import entropy
 
 from bdt_core.fairness import Threshold, bias_metrics
-from bdt_core.metrics import of_stage
+from bdt_core.metrics import CLARIFY, of_stage
 
 ADULT = {"Female": (433, 10, 679, 8660), "Male": (2718, 84, 3678, 13900)}
 _NO_PPRED = "nobody with a positive prediction in d and in a"
@@ -184,3 +184,34 @@ def test_thresholds_of_a_continuous_facet_and_label():
     floats = bias_metrics(frame.assign(pay=[0.0, 1.0, 1.0, 1.0] * 10), facet="age", label="pay",
                           facet_values=Threshold(40))  # fmt: skip
     assert floats["DPL"].only.estimate == -0.5
+
+
+def test_every_value_lies_in_its_range_and_comes_to_its_ends():
+    """Random tables, and those in which a metric is as large or as small as it can be."""
+    rng = np.random.default_rng(2)
+    tables = [{one: tuple(rng.integers(0, 9, 4)) for one in "da"} for _ in range(100)]
+    tables += [
+        {"d": (0, 0, 0, 500), "a": (500, 0, 0, 0)},
+        {"d": (500, 0, 0, 0), "a": (0, 0, 0, 500)},
+        {"d": (0, 0, 500, 500), "a": (500, 0, 0, 500)},
+        {"d": (500, 0, 0, 500), "a": (0, 500, 500, 0)},
+        {"d": (0, 500, 500, 0), "a": (500, 0, 0, 500)},
+        {"d": (1, 0, 0, 9999), "a": (9999, 0, 0, 1)},
+        {"d": (9999, 0, 0, 1), "a": (1, 0, 0, 9999)},
+        {"d": (0, 0, 9999, 0), "a": (1, 0, 0, 0)},
+        {"d": (1, 0, 0, 0), "a": (0, 0, 9999, 0)},
+    ]
+    found = {name: [] for name in CLARIFY}
+    for counts in tables:
+        result = metrics(counts, facet_values="d")
+        for name in CLARIFY:
+            found[name] += [one for one in result[name].estimate if one is not None]
+    for name, values in found.items():
+        low, high = CLARIFY[name].lowest, CLARIFY[name].highest
+        assert all(low - 1e-12 <= one <= high + 1e-12 for one in values), name
+    for name in ("DPL", "DPPL", "AD", "RD", "SD", "CI"):
+        assert (min(found[name]), max(found[name])) == pytest.approx((-1.0, 1.0), abs=2.1e-3), name
+    for name in ("JS", "LP", "TVD", "KS"):
+        assert (min(found[name]), max(found[name])) == pytest.approx((0.0, CLARIFY[name].highest), abs=1e-3), name
+    assert max(found["KL"]) == max(found["DI"]) == math.inf
+    assert max(found["GE"]) == pytest.approx((10_000 - 1) / 2)  # far beyond the .5 of the guide

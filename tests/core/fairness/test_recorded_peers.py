@@ -19,7 +19,7 @@ from scipy.spatial.distance import jensenshannon
 from sklearn import metrics as sk
 from statsmodels.stats.proportion import proportions_ztest
 
-from bdt_core.fairness import bias_metrics, flip_test
+from bdt_core.fairness import bias_metrics, clarify_analysis, flip_test, read_analysis_config
 from bdt_core.fairness.metric_results import BiasMetrics
 from bdt_core.inference import compare_counts
 from benchmarks import peers_tables as tables
@@ -71,7 +71,9 @@ def of(cells: dict, **options) -> BiasMetrics:
     return bias_metrics(tables.from_counts(cells), facet="g", label="y", prediction="p", facet_values="d", **options)
 
 
-@pytest.mark.parametrize("peer", [*PEERS, "smclarify_on_pandas_3", "smclarify_missing_strata"])
+@pytest.mark.parametrize(
+    "peer", [*PEERS, "smclarify_on_pandas_3", "smclarify_missing_strata", "smclarify_facet_thresholds"]
+)
 def test_peers_were_run_on_these_tables(peer):
     made = {"simulated": tables.digest(tables.simulated()), "on_a_grid": tables.digest(tables.on_a_grid())}
     assert recorded(peer)["tables"] == made
@@ -346,6 +348,19 @@ def test_smclarify_guesses_types_from_the_number_of_values(stored):
         assert (theirs["DPL"], theirs["KL"]) == (0.0, 0.0)
 
 
+def test_strata_that_are_left_out_are_counted():
+    frame = tables.one_sided_stratum()
+    counts = frame.groupby("s").y.agg(["nunique", "size"])
+    rows = counts.loc[counts["nunique"] == 1, "size"]
+    (note,) = [one for one in bias_metrics(frame, facet="g", label="y", group="s").notes if "strata" in one]
+    assert note == (
+        f'CDDL leaves out {len(rows)} of {len(counts)} strata of "s" with {rows.sum()} rows: everybody there has the '
+        "same kind of label."
+    )
+    kept = frame[~frame.s.isin(rows.index)]
+    assert not [one for one in bias_metrics(kept, facet="g", label="y", group="s").notes if "strata" in one]
+
+
 def test_smclarify_sees_disparity_in_a_stratum_with_one_label():
     frame = tables.one_sided_stratum()
     assert figures("smclarify", "one_sided_stratum")["CDDL"] == pytest.approx(0.16)
@@ -366,6 +381,54 @@ def test_a_missing_stratum_is_no_stratum_for_smclarify_and_for_us():
         for name, value in metrics.items():
             found = result[name].only if name == "GE" else result[name][group]
             assert found.estimate == pytest.approx(value, **EXACT), (group, name)
+
+
+@pytest.mark.parametrize(
+    ("case", "facet", "asked"),
+    [
+        ("whole numbers, many of them", "age", 40),
+        ("whole numbers, few of them", "age", 40),
+        ("floats", "as_float", 40),
+        ("halves", "halves", 40.25),
+        ("0 of 0 and 1", "above_50", 0),
+        ("1 of 0 and 1", "above_50", 1),
+        ("a threshold for floats of 0 and 1", "above_50", 0.5),
+    ],
+)
+def test_one_number_for_a_facet_is_read_as_smclarify_reads_it(case, facet, asked):
+    """Values, labels, all metrics, and with raw distances the flip test."""
+    frame = tables.ages(5 if "few" in case else 1)
+    frame = frame.drop(columns={"age", "as_float", "halves", "above_50"} - {facet})
+    if "floats of 0" in case:
+        frame = frame.astype({"above_50": float})
+    config = read_analysis_config({
+        "label": "y", "label_values_or_threshold": [1], "predicted_label": "p",
+        "facet": [{"name_or_index": facet, "value_or_threshold": [asked]}],
+    })  # fmt: skip
+    found = clarify_analysis(config, frame, signs="smclarify", flip_distance="raw").analysis
+    ((spoken, theirs),) = figures("smclarify_facet_thresholds", "facet_thresholds")[case].items()
+    checked = 0
+    for section in ("pre_training", "post_training"):
+        (entry,) = found[f"{section}_bias_metrics"]["facets"][facet]
+        assert entry["value_or_threshold"] == spoken
+        for one in entry["metrics"]:
+            if one["name"] not in ("CDDL", "CDDPL"):  # which need strata
+                assert one["value"] == pytest.approx(theirs[one["name"]], **EXACT), one["name"]
+                checked += 1
+    assert checked == 19
+
+
+def test_raw_distances_give_the_flip_test_of_smclarify_in_any_units():
+    theirs = figures("smclarify", "flip_test")["x3 in other units"]
+    frame = tables.simulated()
+    wide, names = frame.assign(x3=1000 * frame.x3), [f"x{i}" for i in range(4)]
+    in_d, predicted = (frame.g == "b").to_numpy(), (frame.p == 1).to_numpy()
+    raw, scaled = (
+        flip_test(wide[names], in_d, predicted, sign="smclarify", distance=one).estimate
+        for one in ("raw", "standardised")
+    )
+    assert raw == pytest.approx(theirs)
+    assert abs(scaled - theirs) > 0.1
 
 
 def test_smclarify_flip_test_has_the_other_sign():

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from bdt_core.errors import DataError, SpecError
 from bdt_core.fairness import FourFifths, ImpactTable, four_fifths, impact_ratios
+from bdt_core.fairness.simultaneous import best_of_groups_p_value
 from bdt_core.fairness.uniform_guidelines import below_four_fifths
-from bdt_core.inference import koopman_interval
+from bdt_core.inference import koopman_interval, mid_p_value
 
 
 def impact(result, group):
@@ -22,7 +24,8 @@ def test_45_of_60_flags_and_48_of_60_does_not():
     assert [one.below_four_fifths for one in result.groups] == [False, True, False]
     assert result.adverse_impact
     b, c = impact(result, "b"), impact(result, "c")
-    assert (b.ratio, b.low, b.high) == pytest.approx((0.75, *koopman_interval(45, 60, 60, 60)))
+    each = 1 - 2 * stats.norm.sf(3.31449 / 2**0.5)  # q(.05; 3 groups), as in the tables of Tukey's range
+    assert (b.ratio, b.low, b.high) == pytest.approx((0.75, *koopman_interval(45, 60, 60, 60, each)), rel=1e-5)
     assert b.p_value < 0.001
     # 47 of 60 would flag; one more than 45 would not clear it.
     assert (b.changes_with_one_person, c.changes_with_one_person) == (False, True)
@@ -74,6 +77,37 @@ def test_unknown_reference():
         four_fifths({"a": 1}, {"a": 2}, reference="z")
 
 
+# Without any difference .29 and .51 of all tables had a p-value below .05 against the best of 5 and of 8 groups.
+TABULATED = {3: 3.314, 4: 3.633, 5: 3.858, 8: 4.286, 10: 4.474}
+"""Upper 5 % points of the range of so many normals (Pearson & Hartley, Biometrika Tables I, table 29)."""
+
+
+@pytest.mark.parametrize("groups", TABULATED)
+def test_the_best_of_several_groups_is_corrected_as_the_tables_of_the_range_say(groups):
+    alone = 2 * stats.norm.sf(TABULATED[groups] / 2**0.5)
+    assert best_of_groups_p_value(alone, groups) == pytest.approx(0.05, abs=1e-4)
+    for p in (0.9, 0.2, 0.001, 1e-8):
+        apart = 2**0.5 * stats.norm.isf(p / 2)
+        assert best_of_groups_p_value(p, groups) == pytest.approx(stats.studentized_range.sf(apart, groups, np.inf))
+    assert best_of_groups_p_value(1e-30, groups) == pytest.approx(groups * (groups - 1) / 2 * 1e-30)
+
+
+def test_p_values_are_corrected_for_choosing_the_best_group():
+    applied = {"a": 100, "b": 100, "c": 100, "d": 100, "e": 100}
+    several = four_fifths({"a": 50, "b": 38, "c": 44, "d": 45, "e": 46}, applied)
+    two = four_fifths({"a": 50, "b": 38}, {"a": 100, "b": 100})
+    alone = mid_p_value(38, 100, 50, 100)
+    assert impact(two, "b").p_value == alone
+    assert impact(several, "b").p_value == pytest.approx(
+        stats.studentized_range.sf(2**0.5 * stats.norm.isf(alone / 2), 5, np.inf)
+    )
+    assert impact(several, "b").low < impact(two, "b").low < impact(two, "b").high < impact(several, "b").high
+    named = four_fifths({"a": 50, "b": 38, "c": 44, "d": 45, "e": 46}, applied, reference="a")
+    assert impact(named, "b").p_value == pytest.approx(1 - (1 - alone) ** 4)
+    assert alone < impact(named, "b").p_value < impact(several, "b").p_value
+    assert four_fifths({"a": 5, "b": 5}, {"a": 9, "b": 9}, reference="a").groups[1].p_value == 1.0
+
+
 @pytest.fixture
 def applicants():
     rng = np.random.default_rng(0)
@@ -100,6 +134,18 @@ def test_selection_rates_by_category_and_intersection(applicants):
     assert both.unknown == applicants.sex.isna().sum()
     assert max(one.impact_ratio for one in both.categories if not one.excluded) == 1.0
     assert ImpactTable.from_dict(both.to_dict()) == both
+
+
+def test_impact_ratios_are_corrected_for_choosing_the_best_category(applicants):
+    by_sex, _, both = impact_ratios(applicants, ["sex", "race"], selected="hired", positive="yes", exclude_below=0.02)
+    for table, compared in ((by_sex, 2), (both, 4)):
+        assert sum(not one.excluded for one in table.categories) == compared
+        best = max((one for one in table.categories if not one.excluded), key=lambda one: one.rate)
+        for one in table.categories:
+            if not one.excluded and one is not best:
+                alone = mid_p_value(one.selected, one.n, best.selected, best.n)
+                apart = 2**0.5 * stats.norm.isf(alone / 2)
+                assert one.p_value == pytest.approx(stats.studentized_range.sf(apart, compared, np.inf))
 
 
 def test_scoring_rate_counts_those_above_the_median(applicants):

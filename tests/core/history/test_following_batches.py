@@ -194,10 +194,22 @@ def test_evidence_is_that_of_the_inference_where_counts_are_large() -> None:
     assert (stream.e_value, stream.p_value) == (mine.e_value[-1], mine.p_value[-1])
 
 
-def test_rare_events_are_no_evidence_before_ten_are_expected() -> None:
-    groups = [{"f": (0, 3, 0, 7), "m": (0, 1, 0, 9999)}] * 4
+def test_one_rare_event_in_a_small_group_is_no_alarm() -> None:
+    groups = [{"f": (0, 1, 0, 9), "m": (0, 10, 0, 9990)}] + [{"f": (0, 0, 0, 10), "m": (0, 10, 0, 9990)}] * 2
     stream = next(one for one in follow(days(SPEC, groups), SPEC).streams if one.metric == "selection_rate")
-    assert stream.e_value == 1.0
+    assert 1.0 < stream.e_value < 20.0
+    assert stream.alarm is None
+
+
+def test_the_difference_is_that_within_the_batches() -> None:
+    """Both groups are treated alike on every day; the first one grows while positive predictions become common."""
+    alike = [{"f": (n, n, 3 * n, 3 * n), "m": (200, 200, 600, 600)} for n in (100, 50, 25)]
+    alike += [{"f": (3 * n, 3 * n, n, n), "m": (600, 600, 200, 200)} for n in (200, 400, 800)]
+    found = follow(days(SPEC, alike * 10), SPEC)
+    (stream,) = [one for one in found.streams if one.metric == "selection_rate"]
+    assert sum(stream.events) / sum(stream.rows) - sum(stream.reference_events) / sum(stream.reference_rows) > 0.15
+    assert stream.difference == pytest.approx(0.0, abs=1e-12)
+    assert (stream.alarm, stream.discovered) == (None, False)
 
 
 def test_e_bh_over_all_streams_at_every_look() -> None:

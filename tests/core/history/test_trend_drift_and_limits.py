@@ -7,11 +7,12 @@ import pytest
 import statsmodels.api as sm
 from scipy import stats
 
+from bdt_core.errors import SpecError
 from bdt_core.fairness.declared_groups import compare_groups
 from bdt_core.history import difference_finding, drift_finding, follow, volume_finding
 from bdt_core.history.change import drifts_of, trend_of
 from bdt_core.history.counted import Pair
-from bdt_core.history.limits import difference_of
+from bdt_core.history.limits import compared_by
 from bdt_core.inference import newcombe_interval
 from bdt_core.verdict import judge_metric
 from bdt_core.verdict.words import severest, severity_by_ratio
@@ -212,18 +213,102 @@ def test_a_range_holds_all_groups_against_one_another() -> None:
     assert limit.group == "a and b"
 
 
-def test_limits_that_are_no_differences_are_named() -> None:
+def test_limits_that_compare_no_rates_are_named() -> None:
     gate = [
-        {"metric": "disparate_impact", "facet": "sex", "min": 0.8},
+        {"metric": "calibration_ratio", "facet": "sex", "min": 0.8},
         {"metric": "accuracy", "facet": "sex", "min": 0.5},
     ]
     spec = history_spec(gate=gate, favourable="positive")
     history = follow(days(spec, [EQUAL]), spec)
     assert history.limits == ()
     assert history.notes == (
-        "Not followed over time, being no differences of rates: disparate_impact by sex, accuracy by sex.",
+        "Not followed over time, being no differences or ratios of rates: calibration_ratio by sex, accuracy by sex.",
     )
-    assert difference_of("calibration_difference") is None
+    assert compared_by("calibration_difference") is None
+
+
+FEWER = {"f": (60, 40, 190, 210), "m": (300, 100, 200, 400)}  # selection rates of .2 and .4
+
+
+@pytest.mark.parametrize(
+    ("limit", "favourable", "whose", "value", "verdict"),
+    [
+        ({"metric": "disparate_impact", "min": 0.8}, "positive", "f against everybody else", 0.5, "fail"),
+        ({"metric": "disparate_impact", "min": 0.8}, "negative", "m against everybody else", 0.6 / 0.8, "fail"),
+        ({"metric": "disparate_impact", "min": 0.4}, "positive", "f against everybody else", 0.5, "pass"),
+        ({"metric": "selection_rate_ratio", "min": 0.8}, "positive", "f against m", 0.5, "fail"),
+        ({"metric": "selection_rate_ratio", "min": 0.5}, "positive", "f against m", 0.5, "inconclusive"),
+        ({"metric": "demographic_parity_ratio", "min": 0.8}, None, "f and m", 0.5, "fail"),
+        ({"metric": "demographic_parity_ratio", "min": 0.45}, None, "f and m", 0.5, "pass"),
+        ({"metric": "four_fifths_ratio", "min": 0.8}, "positive", "f and m", 0.5, "fail"),
+        ({"metric": "four_fifths_ratio", "min": 0.8}, "negative", "m and f", 0.75, "fail"),
+        ({"metric": "equalized_odds_ratio", "min": 0.8}, None, "f and m", 0.4, "fail"),
+    ],
+)
+def test_limits_on_ratios_are_judged_over_time(
+    limit: dict, favourable: str | None, whose: str, value: float, verdict: str
+) -> None:
+    spec = history_spec(gate=[{**limit, "facet": "sex"}], favourable=favourable)
+    history = follow(days(spec, [FEWER] * 60), spec)
+    (found,) = history.limits
+    assert (found.group, found.value, found.verdict) == (whose, pytest.approx(value), verdict), found.sentence
+    assert found.daily == pytest.approx([value] * 60)
+    assert found.trend is not None
+    assert found.trend.slope == pytest.approx(0.0, abs=1e-9)
+    assert (found.severity is not None) == (verdict == "fail")
+    at_once = compare_groups(counted(spec, {one: [60 * n for n in cells] for one, cells in FEWER.items()}),
+                             spec.significance)  # fmt: skip
+    gate = judge_metric(spec.gate[0], at_once)
+    assert (gate.verdict, gate.value) == (verdict, pytest.approx(value))
+    # A ratio that is tolerated is no news; nor is one that is broken told twice.
+    told = difference_finding(history)
+    assert told.broken == (verdict == "fail")
+    assert ("selection rate by sex" in told.sentence) == ("equalized_odds" in limit["metric"])
+
+
+def test_the_ratio_over_all_groups_is_the_lowest_over_the_highest() -> None:
+    groups = {"a": (40, 0, 0, 60), "b": (60, 0, 0, 40), "m": (100, 0, 0, 100)}
+    spec = history_spec(gate=[{"metric": "demographic_parity_ratio", "facet": "sex", "min": 0.75}])
+    (limit,) = follow(days(spec, [groups] * 200), spec).limits
+    assert (limit.group, limit.value) == ("a and b", pytest.approx(2 / 3))
+    assert limit.daily[0] == pytest.approx(2 / 3)
+    assert limit.verdict == "inconclusive"  # a against m, and b against m, hold together
+
+
+def test_a_limit_that_is_broken_late_is_found_though_all_days_together_are_within() -> None:
+    """120 good days do not hide what began after them."""
+    gate = [{"metric": "selection_rate_ratio", "facet": "sex", "min": 0.8}]
+    spec = history_spec(gate=gate, favourable="positive")
+    history = follow(days(spec, [EQUAL] * 120 + [FEWER] * 8), spec)
+    (limit,) = history.limits
+    assert limit.verdict == "fail"
+    assert "the whole sequence of the latest batches was beyond it" in limit.sentence
+    assert limit.broken_since is not None
+    assert limit.broken_since > history.batches[119].id
+    assert limit.value > 0.95
+    assert limit.severity == "high"  # by what it is for certain on the latest days
+    gap = history_spec(gate=RATES)
+    (late,) = follow(days(gap, [EQUAL] * 120 + [WORSE] * 8), gap).limits
+    assert (late.verdict, late.value < 0.05) == ("fail", True)
+
+
+def test_the_past_is_so_many_batches_or_so_long() -> None:
+    several = [WORSE] * 10 + [EQUAL] * 20
+    batches = days(history_spec(), several)
+    at = {name: follow(batches, history_spec(history={"look_back": name})) for name in (7, "7d", "168h", "1w")}
+    assert {one.look_back for one in at.values()} == {7}
+    assert len({str(one.streams) for one in at.values()}) == 1
+    assert at["7d"].streams[0].trend.batches == 7
+    thinned = follow(batches[::8], history_spec(history={"look_back": "7d"}))
+    assert thinned.look_back == 0
+    assert thinned.streams[0].trend is None
+    assert thinned.streams[0].drift.reason == "fewer than 10 rows to take the rate of, in the batches before"
+
+
+@pytest.mark.parametrize("wrong", ["30", "d", "0d", "3 days", "1.5h", "-1d", 1, True])
+def test_a_past_that_is_none_is_refused(wrong: object) -> None:
+    with pytest.raises(SpecError, match="look_back"):
+        history_spec(history={"look_back": wrong})
 
 
 def test_a_broken_limit_is_an_error_and_a_difference_without_one_a_warning() -> None:

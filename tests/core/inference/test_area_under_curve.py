@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
+from statsmodels.stats.proportion import proportion_confint
 
 from bdt_core.errors import DataError
 from bdt_core.inference import area_under_curve, area_under_curve_of_counts, wilson_interval
@@ -14,6 +15,22 @@ def by_pairs(a, b):
     return wins.mean(), wins.mean(axis=1).var(ddof=1) / a.size + wins.mean(axis=0).var(ddof=1) / b.size
 
 
+def expected_interval(area, variance, fewest):
+    """Wilson's interval for the rows that the area is worth: Mee's near .5, those of the smaller group near 1."""
+    wrong = fewest * min(area, 1 - area)
+    by_variance = max(area * (1 - area) / variance, fewest)
+    rows = (by_variance**wrong * fewest**0.5) ** (1 / (wrong + 0.5))
+    return proportion_confint(area * rows, rows, method="wilson")
+
+
+def newcombe_method_5(area, n_a, n_b):
+    """Newcombe (2006), Statistics in Medicine 25, 559-573: all values that lie no further than 1.96 errors off."""
+    x, half = np.linspace(1e-6, 1 - 1e-6, 1_000_000), (n_a + n_b) / 2 - 1
+    variance = x * (1 - x) * (1 + half * ((1 - x) / (2 - x) + x / (1 + x))) / (n_a * n_b)
+    inside = x[(x - area) ** 2 <= 1.959964**2 * variance]
+    return inside[0], inside[-1]
+
+
 @pytest.mark.parametrize("digits", [0, 1, 8])
 def test_against_all_pairs_and_scikit_learn(digits):
     rng = np.random.default_rng(3)
@@ -22,9 +39,23 @@ def test_against_all_pairs_and_scikit_learn(digits):
     area, variance = by_pairs(a, b)
     assert result.auc == pytest.approx(area)
     assert result.auc == pytest.approx(roc_auc_score(np.repeat([1, 0], [60, 90]), np.concatenate([a, b])))
-    logit = np.log(area / (1 - area))
-    reach = 1.959964 * np.sqrt(variance) / (area * (1 - area))
-    assert (result.low, result.high) == pytest.approx(1 / (1 + np.exp([reach - logit, -reach - logit])), rel=1e-6)
+    assert (result.low, result.high) == pytest.approx(expected_interval(area, variance, 60), rel=1e-9)
+
+
+@pytest.mark.parametrize(("n_a", "n_b", "shift"), [(20, 20, 2.3), (30, 300, 1.0), (100, 100, 1.2), (40, 60, 0.0)])
+def test_scores_of_like_spread_have_the_interval_of_newcombes_method_5(n_a, n_b, shift):
+    rng = np.random.default_rng(0)
+    result = area_under_curve(rng.normal(shift, 1, n_a), rng.normal(0, 1, n_b))
+    assert (result.low, result.high) == pytest.approx(newcombe_method_5(result.auc, n_a, n_b), abs=0.02)
+
+
+def test_near_1_the_rows_on_the_wrong_side_are_not_all_that_is_trusted():
+    # One of 20 lies wrong. DeLong's variance knows of it alone: on the logit scale its interval began at .77.
+    result = area_under_curve(np.append(np.arange(19) + 100, 30), np.arange(50))
+    area, variance = by_pairs(np.append(np.arange(19) + 100, 30), np.arange(50))
+    logit, reach = np.log(area / (1 - area)), 1.959964 * np.sqrt(variance) / (area * (1 - area))
+    assert result.low < 1 / (1 + np.exp(reach - logit)) - 0.01
+    assert (result.low, result.high) == pytest.approx(expected_interval(area, variance, 20), rel=1e-9)
 
 
 def test_swapping_groups_mirrors_the_result_and_order_is_irrelevant():
@@ -74,8 +105,7 @@ def test_counts_of_scores_give_what_the_rows_give(values):
     with_empty = np.insert(a, 1, 0), np.insert(b, 1, 0)
     assert area_under_curve_of_counts(*with_empty) == found
     if values > 1:
-        reach = 1.959963984540054 * np.sqrt(variance) / (area * (1 - area))
-        assert found.high == pytest.approx(1 / (1 + np.exp(-reach - np.log(area / (1 - area)))), rel=1e-9)
+        assert found.high == pytest.approx(expected_interval(area, variance, min(a.sum(), b.sum()))[1], rel=1e-9)
 
 
 def test_counts_of_scores_that_cannot_be():

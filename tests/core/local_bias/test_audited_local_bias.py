@@ -62,7 +62,8 @@ def by_hand(frame: pd.DataFrame, spec: AuditSpec, columns: list[str], *, as_arra
     for part in parts(frame, spec):
         X = part.frame[columns].to_numpy() if as_array else part.frame[columns]
         label, prediction = part.frame["repaid"].to_numpy(), part.frame["said"].to_numpy()
-        sides.append(LocalRows(X, part.frame["sex"].to_numpy(), y_true=label, y_pred=prediction))
+        features = part.frame[["noise"]] if as_array else None  # a file says nothing of what rows are
+        sides.append(LocalRows(X, part.frame["sex"].to_numpy(), y_true=label, y_pred=prediction, features=features))
     settings = LocalBiasSettings(group="sex", n_clusters=4, random_state=7)
     return find_local_bias(sides[0], sides[1], settings)
 
@@ -86,12 +87,13 @@ def test_features_are_clustered_and_judged_as_by_hand() -> None:
 
 def test_every_setting_arrives() -> None:
     spec = specified(
-        {"n_clusters": 3, "weight": 0.02, "metric": "fpr", "min_group_size": 33, "max_gap": 0.12},
+        {"n_clusters": 3, "weight": 0.02, "metric": "fpr", "min_group_size": 33, "max_gap": 0.12}
+        | {"texts": "sex", "describe_by": ["z"]},
         significance={"alpha": 0.01},
     )
     assert found_in(people(), spec).settings == LocalBiasSettings(
         group="sex", n_clusters=3, weight=0.02, metric="fpr", min_group_size=33, threshold=0.12, alpha=0.01,
-        min_test_rows=30,
+        min_test_rows=30, texts="sex", describe_by=("z",),
         random_state=7,
     )  # fmt: skip
 

@@ -90,7 +90,7 @@ def draw(n, seed, drop=0.45):
     return LocalRows(x, group, correct=correct)
 
 
-SETTINGS = LocalBiasSettings(n_clusters=6, n_init=3, permutations=199)
+SETTINGS = LocalBiasSettings(n_clusters=6, weight=0.05, n_init=3, permutations=199)
 
 
 @pytest.fixture(scope="module")
@@ -188,6 +188,23 @@ def test_small_groups_are_named_and_small_test_sides_are_not_tested():
     assert "nothing can be said" in nothing.notes[-1]
     assert {one.held_out.status for one in nothing.logan.clusters} == {"not_testable"}
     json.dumps(nothing.to_dict())
+
+
+def test_groups_with_enough_test_rows_are_compared_though_a_small_one_is_further_off():
+    """A third group, right least often, has train rows enough and three test rows: the other two are still compared."""
+    train, test = draw(1500, 6), draw(900, 7)
+    third, seen = np.arange(1500) % 10 == 0, np.arange(900) < 3
+    train.group[third], test.group[seen] = "c", "c"
+    train.correct[third] = np.arange(third.sum()) % 3 == 0
+    result = find_local_bias(train, test, replace(SETTINGS, n_clusters=2, weight=0.0))
+    for one in (result.everywhere, *result.logan.clusters):
+        assert one.held_out.status == "tested"
+        assert {one.held_out.higher, one.held_out.lower} == {"a", "b"}
+        by_group = {each.group: each.value for each in one.train}
+        assert one.held_out.train_gap == by_group[one.held_out.higher] - by_group[one.held_out.lower] > 0
+        assert one.train_gap == max(by_group.values()) - by_group["c"] > one.held_out.train_gap
+    found = find_local_bias(train, replace(test, group=np.where(test.group == "b", "c", test.group)), SETTINGS)
+    assert {found.everywhere.held_out.higher, found.everywhere.held_out.lower} == {"a", "c"}  # whoever has them
 
 
 def test_the_area_under_the_curve():

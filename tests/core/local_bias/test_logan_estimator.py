@@ -59,7 +59,7 @@ def test_without_weight_it_is_lloyds_k_means(dtype, tol, seed):
 @pytest.mark.parametrize("weight", [0.02, 0.05, 0.3])
 def test_the_objective_falls_at_every_pass_and_ends_below_k_means(weight):
     X, correct, group = noise(800, 3, 1)
-    model = LOGAN(6, weight=weight, min_group_size=10, min_clusters=6).fit(X, correct, group)
+    model = LOGAN(6, weight=weight, min_group_size=10, min_clusters=6, max_off_centre=1.0).fit(X, correct, group)
     assert (np.diff(model.objective_history_[:-1]) < 0).all()
     assert model.objective_history_[-1] <= model.objective_history_[-2]
     assert model.objective_ == pytest.approx(objective_of(model, X, correct, group, 10), rel=1e-9)
@@ -144,6 +144,33 @@ def test_a_place_where_one_group_is_treated_worse_is_found():
     assert X[model.labels_ == cluster, 0].mean() > 0.8
     assert model.gaps_[cluster] > 0.3
     assert model.inertia_ < 1.01 * model.kmeans_.inertia
+
+
+def clouds(n=1600, seed=8):
+    """Eight clear clouds, outcomes and groups at random."""
+    rng = np.random.default_rng(seed)
+    X = 5 * rng.normal(size=(8, 4))[rng.integers(0, 8, n)] + rng.normal(size=(n, 4))
+    return X, rng.random(n) < 0.8, rng.integers(0, 2, n)
+
+
+def test_the_search_stops_before_clusters_follow_outcomes():
+    """With weight 0.05, and no limit, some cluster of pure noise has all of one group right, all of the other wrong."""
+    X, correct, group = clouds()
+    free = LOGAN(10, weight=0.05, max_off_centre=1.0).fit(X, correct, group)
+    assert (free.predict(X) != free.labels_).mean() > 0.05
+    assert np.nanmax(free.gaps_) > 0.9
+    model = LOGAN(10, weight=0.05).fit(X, correct, group)
+    assert (model.predict(X) != model.labels_).mean() <= 0.02
+    assert np.nanmax(model.gaps_) < 0.4
+    assert [one for one in model.notes_ if "more than 2% of the train rows would not lie" in one]
+    assert not LOGAN(10).fit(X, correct, group).notes_
+
+
+def test_the_default_weight_leaves_clear_clouds_where_they_are():
+    X, correct, group = clouds()
+    model = LOGAN(10, max_off_centre=1.0).fit(X, correct, group)
+    assert (model.labels_ != model.kmeans_.labels).mean() < 0.01
+    assert np.nanmax(model.gaps_) < 0.25
 
 
 def test_many_groups_have_the_gap_between_the_best_and_the_worst():
@@ -298,6 +325,7 @@ def test_what_a_metric_needs_is_asked_for(metric, given, lacking):
         {"n_clusters": 2.5},
         {"weight": -1},
         {"weight": np.inf},
+        {"max_off_centre": 1.5},
         {"metric": "acuracy"},
         {"min_group_size": 0},
         {"n_init": 0},

@@ -114,7 +114,8 @@ def test_search_moves_rows_as_the_whole_objective_says(ranked, groups, weight):
     kernels.count_all(rows, labels, 3, tally)
     total = float((rows.numeric**2).sum())
     history = np.empty(3)
-    entries = kernels.search(rows, labels, centres, total, weight, 3, 0.0, 2, tally, history)
+    entries, undone = kernels.search(rows, labels, centres, total, weight, 3, 60.0, 0.0, 2, tally, history)
+    assert not undone
     assert (labels == expected).all()
     assert centres == pytest.approx(means, abs=1e-12)
     assert (np.diff(history[:entries]) <= 0).all()
@@ -132,12 +133,35 @@ def test_running_counts_are_those_counted_anew(ranked):
     kernels.count_all(rows, labels, 10, tally)
     total = float((rows.numeric.astype(float) ** 2).sum())
     before = labels.copy()
-    kernels.search(rows, labels, centres, total, 20.0, 10, 0.0, 30, tally, np.empty(31))
+    kernels.search(rows, labels, centres, total, 20.0, 10, 2000.0, 0.0, 30, tally, np.empty(31))
     assert (labels != before).any()
     anew = empty_tally(rows, 6, 3, ranked)
     kernels.count_all(rows, labels, 10, anew)
     for name in ("rows", "sums", "counts", "wins", "below", "lowest", "highest", "squared_gap"):
         assert getattr(tally, name).tobytes() == getattr(anew, name).tobytes(), name
+
+
+@pytest.mark.parametrize("ranked", [False, True])
+def test_a_pass_that_puts_too_many_rows_off_their_centres_leaves_no_trace(ranked):
+    rows = random_rows(np.random.default_rng(5), 500, 2, 3, ranked)
+    centres = np.ascontiguousarray(rows.numeric[:, :4].T)
+    labels = np.empty(500, np.int32)
+    kernels.assign_nearest(rows.numeric, centres, labels)
+    tally, anew = (empty_tally(rows, 4, 3, ranked) for _ in range(2))
+    for one in (tally, anew):
+        kernels.count_all(rows, labels, 5, one)
+    total = float((rows.numeric.astype(float) ** 2).sum())
+    history, before = np.empty(31), (labels.copy(), centres.copy())
+    assert kernels.search(rows, labels, centres, total, 50.0, 5, 5.0, 0.0, 30, tally, history) == (1, True)
+    assert (labels == before[0]).all()
+    assert (centres == before[1]).all()
+    for name in kernels.Tally._fields:
+        assert getattr(tally, name).tobytes() == getattr(anew, name).tobytes(), name
+    # As many as there are: nothing is undone.
+    entries, undone = kernels.search(rows, labels, centres, total, 50.0, 5, 500.0, 0.0, 30, tally, history)
+    assert entries > 2
+    assert not undone
+    assert (labels != before[0]).sum() > 5
 
 
 def test_a_cluster_keeps_its_last_row():
@@ -147,7 +171,7 @@ def test_a_cluster_keeps_its_last_row():
     tally = empty_tally(rows, 2, 2, False)
     kernels.count_all(rows, labels, 1, tally)
     centres = np.array([[0.1], [50.0]])
-    kernels.search(rows, labels, centres, float((numeric**2).sum()), 0.0, 1, 0.0, 1, tally, np.empty(2))
+    kernels.search(rows, labels, centres, float((numeric**2).sum()), 0.0, 1, 4.0, 0.0, 1, tally, np.empty(2))
     assert (tally.rows > 0).all()
 
 

@@ -53,6 +53,8 @@ def a_slice(conditions: tuple[str, ...], compared: dict[str, Any], **changes: An
         "p_adjusted": compared["p_value"],
         "significant": compared["p_value"] < 0.1 if tested else None,
         "parent": None,
+        "low": compared["low"] - 0.0123 if tested and compared["p_value"] < 0.1 else compared["low"],
+        "high": compared["high"],
         **changes,
     }
 
@@ -94,6 +96,7 @@ def slices_part(conditions: int = 2) -> dict[str, Any]:
         "correction": "bh",
         "fdr": 0.1,
         "alpha": 0.05,
+        "prior_mean": 0.0711,
         "prior_sd": 0.1655,
         "slices": listed,
         "lattice": lattice(worst, listed[0]["comparison"]),
@@ -141,6 +144,7 @@ def local_cluster(label: int | None, train: dict[str, Any], test: dict[str, Any]
             "test": "exact mid-p",
             "higher": "Caucasian",
             "lower": "African-American",
+            "train_gap": 0.2345,
             "counted_higher": 60,
             "counted_lower": 50,
             "gap": 0.1321,
@@ -485,6 +489,7 @@ def of_values() -> Document:
         "metric_name": "mean of income",
         "train_value": 2351.2,
         "test_value": 2290.9,
+        "prior_mean": 88.8,
         "prior_sd": 312.7,
         "slices": [a_slice(worst, found)],
         "lattice": [{**one, "comparison": found} for one in lattice(worst, found)],

@@ -104,6 +104,7 @@ def cluster(label: int, compared: dict[str, Any], **changes: Any) -> dict[str, A
         "p_adjusted": compared["p_value"],
         "significant": significant,
         "worse": None if gap is None else gap > 0,
+        "smallest_visible": None if gap is None else 1.2 * compared["minimum_detectable_difference"],
         **changes,
     }
 

@@ -214,7 +214,7 @@ def test_the_check_of_numbers_can_fail():
     document = deep()
     rows = table(document, "Intersections that fare", "slices").rows
     document["slices"]["slices"] = [{**one, "ratio_to_overall": None} for one in document["slices"]["slices"]]
-    assert rows[0][5].text == "1.43"
+    assert rows[0][6].text == "1.43"
     assert "1.43" not in {words.number(one) for one in numbers(document["slices"])}
 
 
@@ -241,13 +241,13 @@ def test_each_part_stands_alone(part):
 def test_slices_stand_in_a_table_with_everything_that_was_asked_for():
     found = table(deep(), "Intersections that fare significantly worse, on the test rows", "slices")
     assert [one.label for one in found.columns] == [
-        "Intersection", "Test rows", "FPR", "Everybody else", "Difference, points", "Ratio to overall", "p, corrected",
-        "Shrunken",
+        "Intersection", "Test rows", "FPR", "Everybody else", "Difference to expect, points", "As measured",
+        "Ratio to overall", "p, corrected",
     ]  # fmt: skip
     first = [(cell.text, cell.note.replace("\u00a0", " ")) for cell in found.rows[0]]
     assert first == [
         (" and ".join(CONDITIONS[:2]), ""), ("90", "11.3 %"), ("78.9 %", "71 of 90"), ("21.3 %", "150 of 703"),
-        ("+57.6", "[95 % CI +50.6 to +65.6]"), ("1.43", ""), ("< 0.001", ""), ("+50.1", ""),
+        ("+50.1", "[95 % CI +49.3 to +65.6]"), ("+57.6", ""), ("1.43", ""), ("< 0.001", ""),
     ]  # fmt: skip
     assert [one[0].text for one in found.rows] == [first[0][0], CONDITIONS[1]]
 
@@ -260,6 +260,8 @@ def test_slices_are_told_how_they_were_searched_and_tested():
     assert "at most 10 % are expected to be so by chance" in phrase
     assert "2 fare significantly worse than everybody else. One more is significant too" in phrase
     assert "Left out, without a known outcome: 12 rows." in phrase
+    assert "the mean of all that were tested, +7.1, as they differ among each other by 16.6" in phrase
+    assert "allow for their choice: of those that are listed at most 5 % are expected not to hold" in phrase
     assert "permutations of the largest statistic" in told(in_sample(), "slices")
     (excluded,) = blocks(deep(), Bullets, "slices")
     assert excluded.items == ("Not searched: person_id, its values are nearly all different.",)
@@ -330,8 +332,8 @@ def test_in_sample_is_said_loudly_in_every_form():
 def test_values_of_a_number_have_no_percentages_and_harm_points_left():
     document = of_values()
     found = table(document, "Intersections that fare", "slices")
-    assert [one.label for one in found.columns][2:5] == ["Income", "Everybody else", "Difference"]
-    assert [one.text for one in found.rows[0]][2:5] == ["1,834", "2,410", f"{words.MINUS}576"]
+    assert [one.label for one in found.columns][2:5] == ["Income", "Everybody else", "Difference to expect"]
+    assert [one.text for one in found.rows[0]][2:5] == ["1,834", "2,410", f"{words.MINUS}502"]
     assert not any("%" in cell.text for cell in found.rows[0])
     texts = svg_texts(document, "slices")
     assert "← worse" in texts
@@ -551,7 +553,7 @@ def test_every_form_has_the_three_parts(form):
     }[form]()
     for title in TITLES:
         assert title in drawn
-    for phrase in ("Difference, points", "not confirmed", "No longer selected", "gives as much"):
+    for phrase in ("Difference to expect, points", "not confirmed", "No longer selected", "gives as much"):
         assert phrase in drawn
 
 
@@ -559,7 +561,7 @@ def test_figures_are_told_to_those_who_cannot_see_them():
     document = deep()
     figures = {one.name: one.alt for part in PARTS for one in blocks(document, Figure, part)}
     assert tuple(figures) == FIGURES
-    assert "race is African-American +19.5" in figures["slices"]
+    assert "race is African-American +17.0" in figures["slices"]
     assert f"{CONDITIONS[0]}: 28.6 % of 700" in figures["slices_lattice"]
     assert "Cluster 3: Caucasian 82.5 % (train rows)" in figures["local_bias"]
     assert "now a gap of 43.6 points at an accuracy of 65.5 %" in figures["mitigation"]

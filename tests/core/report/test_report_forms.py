@@ -24,10 +24,12 @@ from bdt_core.report import (
     render_notebook,
     render_pdf,
 )
+from bdt_core.report.clusters import mark
 from bdt_core.report.figures import figure_names
 from bdt_core.report.page import build_page
+from bdt_core.report.printed import printed
 from tests.core.report.drawn import html_of, pdf_of, pdf_words
-from tests.core.report.sample_document import DOCUMENTS, HOSTILE, fail
+from tests.core.report.sample_document import DOCUMENTS, HOSTILE, cluster, comparison, fail
 
 every_document = pytest.mark.parametrize("name", [name for name in DOCUMENTS if name != "wide"])
 SEEN = words.printable(HOSTILE)
@@ -267,8 +269,31 @@ def test_a_difference_that_is_not_significant_says_what_would_have_shown():
     row = clusters.blocks[1].rows[1]
     assert (row[7].text, row[7].note) == (
         "no significant difference",
-        "11.0 points would have shown with 80 % power",
+        "13.2 points would have shown with 80 % power",  # of the corrected test
     )
+
+
+def test_a_cluster_that_is_better_off_only_than_a_bad_one_is_not_called_better_off():
+    document = fail()
+    like_all_others = comparison((30, 300), (35, 320), 0.7)
+    beside = comparison((30, 300), (135, 520), 1e-7)
+    for stands_out, finding, note in (
+        (False, "better off only than cluster 0", "without cluster 0: "),
+        (True, "better off", "also without cluster 0: "),
+    ):
+        without = {"left_out": [0], "comparison": like_all_others, "stands_out": stands_out}
+        document["clusters"][1] = cluster(1, beside, without=without)
+        (clusters,) = (one for one in build_page(document).sections if one.name == "clusters")
+        row = clusters.blocks[1].rows[1]
+        size = words.difference(*(like_all_others[x] for x in ("difference", "low", "high")), confidence=0.95,
+                                unit="rate")  # fmt: skip
+        assert (row[7].text, row[7].note.replace("\u00a0", " ")) == (finding, note + size)
+        assert "compared with everybody else without those that" in render_markdown(document)
+        assert mark(printed(document).clusters[1])[0] == ("o" if stands_out else "s")
+    two = cluster(1, beside, without={"left_out": [0], "comparison": None, "stands_out": False})
+    document["clusters"][1] = two
+    (clusters,) = (one for one in build_page(document).sections if one.name == "clusters")
+    assert clusters.blocks[1].rows[1][7].note == "nobody else is left without cluster 0"
 
 
 def test_harm_points_left_when_higher_is_better():

@@ -14,7 +14,7 @@ from scipy import stats
 
 from bdt_core.errors import BDTError, DataError, SpecError
 from bdt_core.fairness import bias_metrics
-from bdt_core.inference import adjust_p_values, compare_counts, compare_samples
+from bdt_core.inference import adjust_p_values, compare_counts, compare_samples, newcombe_interval
 from bdt_core.slices import Slices, find_slices, find_slices_in
 from bdt_core.slices.columns import MOST_LEVELS
 from bdt_core.slices.measure import slice_metrics
@@ -263,15 +263,42 @@ def test_in_sample_says_so_and_corrects_over_everything():
         assert one.p_adjusted == kept[one.name] <= sorted(kept.values())[4]
 
 
-def test_shrinkage_draws_small_slices_to_zero_and_ranks():
+def test_shrinkage_draws_small_slices_to_the_mean_of_all_that_were_tested_and_ranks():
     frame = mixed()
     found = find_slices(frame, columns=["sex", "age", "race"], label="y", prediction="p")
-    kept = [one.shrunken_difference / one.comparison.difference for one in found.slices]
+    assert found.prior_mean == pytest.approx(np.mean([one.comparison.difference for one in found.slices]))
+    free = [one for one in found.slices if one.low < one.shrunken_difference < one.high]
+    kept = [
+        (one.shrunken_difference - found.prior_mean) / (one.comparison.difference - found.prior_mean) for one in free
+    ]
+    assert len(free) > 10
     assert all(0 < one < 1 for one in kept)
-    size = [one.test_rows for one in found.slices]
+    size = [one.test_rows for one in free]
     assert stats.spearmanr(size, kept).statistic > 0.99
+    assert all(one.low <= one.shrunken_difference <= one.high for one in found.slices)
     shrunk = [one.shrunken_difference for one in found.reported]
     assert shrunk == sorted(shrunk, reverse=True)
+
+
+@pytest.mark.parametrize("better", ["lower", "higher"])
+def test_intervals_of_reported_slices_allow_for_their_selection(better):
+    frame = mixed()
+    frame["wrong"] = (frame.y != frame.p).astype(int) if better == "lower" else (frame.y == frame.p).astype(int)
+    found = find_slices(frame, columns=["sex", "age", "race"], outcome="wrong", better=better)
+    assert 0 < len(found.reported) < sum(map(bool, (one.significant for one in found.slices))) < found.tests
+    for one in found.slices:
+        compared = one.comparison
+        own = (compared.low, compared.high)
+        if not one.significant:
+            assert (one.low, one.high) == own
+            continue
+        share = min(0.05, 0.05 * one.weight * len(found.reported) / found.tests)
+        counts = (compared.events_a, compared.n_a, compared.events_b, compared.n_b)
+        adjusted = newcombe_interval(*counts, confidence=1 - share)
+        expected = (adjusted[0], own[1]) if better == "lower" else (own[0], adjusted[1])
+        assert (one.low, one.high) == pytest.approx(expected)
+    ends = np.array([(one.low, one.high) for one in found.slices], dtype=float)
+    np.testing.assert_array_equal(found.to_frame()[["low", "high"]], ends)
 
 
 def test_slices_that_add_nothing_are_listed_under_the_slice_that_holds_them():

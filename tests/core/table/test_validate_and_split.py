@@ -214,14 +214,14 @@ def test_rows_outside_the_denominator_are_divided_too():
 def test_a_carried_column_of_one_value_is_carried_all_the_same():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"age": rng.normal(size=400), "sex": "f", "y": rng.integers(0, 2, 400)})
-    frame["p"] = rng.integers(0, 2, 400)
+    frame["p"], frame["score"] = rng.integers(0, 2, 400), rng.normal(size=400)
     spec = parse_spec(
         {
             "name": "a",
             "source": {"path": "a.csv"},
             "bias_variable": {"derive": "error", "label": "y", "prediction": "p"},
             "protected": ["sex"],
-            "mitigation": {"group": "sex", "score": "age"},
+            "mitigation": {"group": "sex", "score": "score"},
         }
     )
     table = validate(frame, spec)

@@ -62,7 +62,7 @@ def test_what_an_interval_alone_would_prove_can_be_open_among_many(slices: Slice
     between = (alone + together) / 2
     found = judge_slices(SliceLimit(max_difference=between), slices, 1.0)
     assert found.verdict == "inconclusive"
-    assert "would have shown (80 % power)" in found.sentence
+    assert "would have been found beyond the limit (80 % power)" in found.sentence
     assert judge_slices(SliceLimit(max_difference=between), replace(slices, tests=1), 1.0).verdict == "fail"
 
 

@@ -76,7 +76,7 @@ def test_the_interval_against_the_limit(chosen, limit, verdict):
     assert found.blocks is (verdict == "fail")
     assert found.sentence
     if verdict == "inconclusive":
-        assert "would have shown" in found.sentence
+        assert "would have been found beyond the limit" in found.sentence
         assert found.smallest_visible is not None
 
 

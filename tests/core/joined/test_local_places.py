@@ -1,0 +1,170 @@
+"""What is asked of local bias in the specification is in the result, the report and the verdict."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from pypdf import PdfReader
+from sklearn.metrics import roc_auc_score
+
+from bdt_core import words
+from bdt_core.audit import AuditResult
+from bdt_core.errors import DataError, SpecError
+from bdt_core.report.html import render_html
+from bdt_core.report.markdown import render_markdown
+from bdt_core.report.pdf import render_pdf
+from tests.core.joined.made_tables import OUT_OF_CORE, quick_audit
+
+ROWS = 3000
+DERIVED = {"derive": "error", "label": "label", "prediction": "prediction"}
+
+
+@pytest.fixture(scope="module")
+def frame() -> pd.DataFrame:
+    """Far out in e0 people write of parcels, have other jobs, and the score tells less of women."""
+    rng = np.random.default_rng(4)
+    far, sex = rng.random(ROWS) < 0.5, rng.choice(["f", "m"], ROWS)
+    label = rng.integers(0, 2, ROWS)
+    score = rng.normal(size=ROWS) + label * np.where(far & (sex == "f"), 0.3, 2.0)
+    said = np.where(far, "my parcel came late", "a loan for the house")
+    return pd.DataFrame(
+        {
+            "e0": rng.normal(size=ROWS) + 8.0 * far,
+            "e1": rng.normal(size=ROWS),
+            "job": np.where(rng.random(ROWS) < 0.8, np.where(far, "driver", "clerk"), "other"),
+            "age": rng.normal(40, 9, ROWS).round() + 6 * far,
+            "comment": [f"{one} {number}" for number, one in enumerate(said)],
+            "sex": sex,
+            "score": score,
+            "label": label,
+            "prediction": (score > 1).astype(int),
+        }
+    )
+
+
+def audited(frame: pd.DataFrame, local_bias: dict[str, Any], **changes: Any) -> AuditResult:
+    settings = {
+        "bias_variable": DERIVED,
+        "protected": ["sex"],
+        "features": {"exclude": ["comment", "job", "age", "score"]},
+        "groups": {"facets": [], "score": "score"},
+        "local_bias": {"group": "sex", "n_clusters": 2, **local_bias},
+        "split": {"test_size": 0.4},
+    }
+    return quick_audit(frame, **{**settings, **changes})
+
+
+def forms(result: AuditResult) -> dict[str, str]:
+    document = result.document
+    pages = PdfReader(io.BytesIO(render_pdf(document))).pages
+    return {
+        "html": render_html(document),
+        "markdown": render_markdown(document),
+        "pdf": " ".join(page.extract_text() for page in pages),
+    }
+
+
+@pytest.mark.parametrize("large", [{}, OUT_OF_CORE], ids=["small", "large"])
+def test_clusters_are_told_by_the_words_of_their_rows(frame: pd.DataFrame, large: dict[str, Any]) -> None:
+    """The column is no feature, though nothing excludes it: as one it would be refused as an identifier."""
+    features = {"exclude": ["job", "age", "score"]}
+    result = audited(frame, {"texts": "comment"}, features=features, **large)
+    found = result.local_bias
+    assert found is not None
+    assert {one.name: one.role for one in result.test.columns}["comment"] == "unused"
+    told = {frozenset(word.word for word in one.about.words) for one in found.logan.clusters}
+    assert told == {frozenset({"parcel", "came", "late"}), frozenset({"loan", "house"})}
+    assert result.document["local_bias"]["settings"]["texts"] == "comment"
+    if not large:
+        for name, form in forms(result).items():
+            assert "parcel" in form, name
+            assert "my parcel came late" not in form, name
+        assert "parcel" not in render_markdown(audited(frame, {}).document)
+
+
+def test_rows_without_a_text_say_nothing(frame: pd.DataFrame) -> None:
+    silent = frame.assign(comment=frame["comment"].where(frame["e0"] > 4))
+    found = audited(silent, {"texts": "comment"}).local_bias
+    assert found is not None
+    assert sorted(len(one.about.words) for one in found.logan.clusters) == [0, 3]
+
+
+def test_clusters_of_embeddings_are_described_by_columns_of_the_table(frame: pd.DataFrame, tmp_path: Path) -> None:
+    columns = {"embeddings": ["e0", "e1"]}
+    named = audited(frame, {**columns, "describe_by": ["job", "age"]})
+    path = tmp_path / "places.npy"
+    np.save(path, frame[["e0", "e1"]].to_numpy())
+    in_file = {"embeddings": str(path)}
+    by_feature = {"features": {"include": ["age"]}}
+    for result, wanted in (
+        (named, {"job", "age"}),
+        (audited(frame, columns), {"e0", "e1"}),
+        (audited(frame, {**in_file, "describe_by": ["job"]}, **by_feature), {"job"}),
+        (audited(frame, in_file, **by_feature), {"age"}),
+    ):
+        found = result.local_bias
+        assert found is not None
+        for one in found.logan.clusters:
+            assert {feature.column for feature in one.about.features} == wanted
+            assert bool(one.about.nearest_rows) == (found.settings.embeddings == str(path))
+    (job,) = (one for one in found_first(named).about.features if one.column == "job")
+    test = named.test.audited  # type: ignore[attr-defined]
+    far = (test["e0"] > 4).to_numpy()
+    share = (test["job"][far] == job.level).mean()
+    assert share in (pytest.approx(job.inside), pytest.approx(job.outside))
+    for name, form in forms(named).items():
+        assert f"job is {job.level}" in form, name
+    with pytest.raises(DataError, match='no column "jobs".*Did you mean "job"'):
+        audited(frame, {"describe_by": ["jobs"]})
+
+
+def found_first(result: AuditResult) -> Any:
+    assert result.local_bias is not None
+    return result.local_bias.logan.clusters[0]
+
+
+def test_areas_under_the_curve_are_compared_and_limited(frame: pd.DataFrame) -> None:
+    result = audited(frame, {"metric": "auc", "max_gap": 0.06}, gate=[])
+    found = result.local_bias
+    assert found is not None
+    test = result.test.audited  # type: ignore[attr-defined]
+    for one in found.everywhere.test:
+        mine = test[test["sex"] == one.group]
+        assert one.value == pytest.approx(roc_auc_score(mine["label"], mine["score"]))
+    first = found.logan.clusters[0]
+    assert first.held_out.confirmed
+    assert (first.held_out.higher, first.held_out.test) == ("m", "DeLong")
+    (limit,) = result.document["gate"]
+    assert (limit["verdict"], limit["metric"], limit["cluster"]) == ("fail", "auc", first.label)
+    assert f"AUC of m is higher than that of f by {words.number(limit['difference'])} [" in limit["sentence"]
+    assert "at most 0.06 is allowed" in limit["sentence"]
+    assert "point" not in limit["sentence"]
+    for name, form in forms(result).items():
+        assert "area under the curve" in " ".join(form.split()), name
+    accuracy = audited(frame, {"max_gap": 0.06}, gate=[]).document["gate"][0]
+    assert "points" in accuracy["sentence"]
+
+
+def test_areas_need_a_score_and_no_prediction(frame: pd.DataFrame) -> None:
+    wanted: dict[str, Any] = {"metric": "auc"}
+    column = {"bias_variable": {"column": "prediction"}}
+    groups = {"facets": [], "label": "label", "score": "score"}
+    found = audited(frame, wanted, groups=groups, **column).local_bias
+    assert found is not None
+    assert found.settings.metric == "auc"
+    with pytest.raises(SpecError, match='"local_bias.metric: auc" needs a label and a score'):
+        audited(frame, wanted, groups={"facets": []})
+    with pytest.raises(SpecError, match='"local_bias" needs a label and a prediction'):
+        audited(frame, {}, groups=groups, **column)
+    in_words = frame.assign(score=np.where(frame["score"] > 1, "high", "low"))
+    with pytest.raises(DataError, match='Column "score".*does not hold numbers'):
+        audited(in_words, wanted)
+    lacking = frame.assign(score=frame["score"].where(frame.index >= 30))
+    found = audited(lacking, wanted).local_bias
+    assert found is not None
+    assert found.left_out == {"without y_score": 30}

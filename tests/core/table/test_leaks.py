@@ -1,0 +1,119 @@
+"""Columns that say what they should not know are called leaks, wherever they come from."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bdt_core.errors import DataError
+from bdt_core.spec import AuditSpec, parse_spec
+from bdt_core.table.leaks import find_leaks
+from bdt_core.table.sources import read_table
+from bdt_core.table.validate import validate
+from tests.core.joined.made_tables import OUT_OF_CORE, quick_audit
+
+DERIVED = {"derive": "error", "label": "label", "prediction": "said"}
+
+
+def people(n: int = 2000) -> pd.DataFrame:
+    rng = np.random.default_rng(4)
+    score = rng.random(n)
+    frame = pd.DataFrame({"age": rng.integers(18, 90, n), "city": rng.choice(["Riga", "Oslo", "Bern"], n)})
+    label = (rng.random(n) < 0.2 + 0.5 * score).astype(int)
+    return frame.assign(score=score, label=label, said=(score >= 0.5).astype(int))
+
+
+def spec(**changes: Any) -> AuditSpec:
+    return parse_spec({"name": "t", "source": {"path": "t.csv"}, "bias_variable": DERIVED, **changes})
+
+
+def leaks(frame: pd.DataFrame, **changes: Any) -> dict[str, str]:
+    return find_leaks(validate(frame, spec(**changes)))
+
+
+SCORES = [{"groups": {"score": "score"}}, {"mitigation": {"group": "city", "score": "score"}}]
+
+
+@pytest.mark.parametrize("section", SCORES)
+def test_the_score_of_the_algorithm_is_no_feature(section):
+    checked = validate(people(), spec(**section))
+    assert checked.names("feature") == (["age", "city"])
+    assert not find_leaks(checked)
+    assert "score" in validate(people(), spec()).names("feature")  # unless nothing says that it is one
+
+
+def test_a_score_that_is_asked_for_as_a_feature_is_called_a_leak():
+    found = leaks(people(), groups={"score": "score"}, features={"include": ["age", "score"]})
+    assert set(found) == {"score"}
+    assert '"score" is the score of the algorithm' in found["score"]
+
+
+def test_a_score_that_nobody_declared_is_known_by_its_cut():
+    found = leaks(people())
+    assert set(found) == {"score"}
+    assert 'says (almost) the same as the prediction "said"' in found["score"]
+
+
+def test_copies_of_the_outcome_and_the_prediction_are_leaks():
+    frame = people()
+    rng = np.random.default_rng(1)
+    frame["came_back"] = np.where(rng.random(len(frame)) < 0.02, 1 - frame["label"], frame["label"])
+    frame["grade"] = np.where(frame["said"] == 1, rng.choice(["B", "C"], len(frame)), "A")
+    found = leaks(frame.drop(columns="score"))
+    assert set(found) == {"came_back", "grade"}
+    assert 'same as the outcome "label"' in found["came_back"]
+    assert 'same as the prediction "said"' in found["grade"]
+
+
+def test_a_pair_that_defines_the_bias_variable_is_a_leak():
+    """As is_recid = 0 and score_text = 1 where the bias variable is a column of false positives."""
+    frame = people()
+    wrong = ((frame["label"] == 0) & (frame["said"] == 1)).astype(int)
+    frame = frame.rename(columns={"label": "is_recid", "said": "score_text"}).assign(wrong=wrong)
+    found = leaks(frame.drop(columns="score"), bias_variable={"column": "wrong"})
+    assert set(found) == {"is_recid", "score_text"}
+    assert len(set(found.values())) == 1
+    assert '"is_recid" and "score_text" together determine the bias variable' in found["is_recid"]
+    warnings = validate(frame.drop(columns="score"), spec(bias_variable={"column": "wrong"})).warnings
+    assert sum("together determine" in one for one in warnings) == 1
+
+
+def test_a_column_that_intersections_are_made_of_is_looked_at_too():
+    frame = people().drop(columns="score")
+    found = leaks(frame, features={"include": ["age"]}, slices={"columns": ["city", "label"]})
+    assert set(found) == {"label"}
+
+
+def test_honest_columns_are_no_leaks():
+    frame = people().drop(columns="score")
+    rng = np.random.default_rng(2)
+    frame["income"] = 30 + 20 * frame["label"] + 10 * rng.normal(size=len(frame))
+    frame["tested"] = np.where(rng.random(len(frame)) < 0.1, np.nan, frame["said"] + rng.normal(size=len(frame)))
+    assert not leaks(frame)
+    few = frame.head(300).assign(**{f"x{i}": rng.integers(0, 18, 300) for i in range(12)})
+    assert not leaks(few)  # pairs of 18 values each have more cells than rows
+
+
+def test_a_leak_comes_in_by_a_join(tmp_path: Path):
+    frame = people().drop(columns="score").assign(id=np.arange(2000))
+    frame.drop(columns=["label"]).to_csv(tmp_path / "people.csv", index=False)
+    frame[["id", "label"]].assign(closed=frame["label"].map({0: "no", 1: "yes"})).to_csv(
+        tmp_path / "outcomes.csv", index=False
+    )
+    source = {"path": str(tmp_path / "people.csv"), "join": {"path": str(tmp_path / "outcomes.csv"), "key": "id"}}
+    asked = parse_spec({"name": "t", "source": source, "bias_variable": DERIVED, "features": {"exclude": ["id"]}})
+    assert "closed" in find_leaks(validate(read_table(asked.source), asked))
+
+
+@pytest.mark.parametrize("large", [{}, OUT_OF_CORE])
+def test_a_report_names_its_leaks(large):
+    frame = people().drop(columns="score").assign(grade=lambda x: x["said"].map({0: "low", 1: "high"}))
+    report = quick_audit(frame, bias_variable=DERIVED, **large).document
+    assert [one for one in report["warnings"] if '"grade" says (almost) the same as the prediction' in one]
+
+
+def test_without_its_score_an_audit_may_have_no_feature_left():
+    with pytest.raises(DataError, match="No feature is left"):
+        validate(people()[["score", "label", "said"]], spec(groups={"score": "score"}))
