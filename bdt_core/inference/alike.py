@@ -100,10 +100,8 @@ class Factors:
     def _folds(self) -> NDArray[np.int64]:
         """The fold of each row; all rows of a person are in one."""
         units = np.arange(self.outcome.size) if self.units is None else np.unique(self.units, return_inverse=True)[1]
-        several = int(units.max()) + 1
-        order = np.random.default_rng(self.seed).permutation(several)
-        folds: NDArray[np.int64] = (order % _FOLDS)[units]
-        return folds
+        folds = np.random.default_rng(self.seed).permutation(int(units.max()) + 1) % _FOLDS
+        return folds[units].astype(np.int64)
 
     @cached_property
     def _unexplained(self) -> Vector:
@@ -190,7 +188,7 @@ class Factors:
 
     def _expected(self, target: Vector) -> Vector:
         """What the factors let expect of each row, learnt from the rows of the other folds."""
-        from threadpoolctl import threadpool_limits
+        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
         with threadpool_limits(1):  # threads that wait for one another cost more than such small trees take
             return self._taught(target)

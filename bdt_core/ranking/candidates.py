@@ -16,6 +16,7 @@ from bdt_core import words
 from bdt_core.clustering.clusters import Clusters
 from bdt_core.fairness.coding import Level, code_column
 from bdt_core.inference import Comparison, adjust_p_values, compare_samples, interval_at_once
+from bdt_core.inference.persons import PersonSums, Steps, compare_persons, person_sums
 from bdt_core.local_bias.results import LocalBias, LocalCluster
 from bdt_core.ranking.finding import Finding, Members
 from bdt_core.scan.conditions import GroupCondition
@@ -26,6 +27,7 @@ from bdt_core.slices.results import Slices
 from bdt_core.spec import AuditSpec, FoundBy
 from bdt_core.table.audit_table import AuditTable
 from bdt_core.table.bias_variable import wording
+from bdt_core.table.persons import numbers_of, persons_of
 
 _METRIC_NAMES = {"accuracy": "accuracy", "tpr": "true positive rate", "fpr": "false positive rate", "auc": "area"}
 _MOST_LEVELS = 100
@@ -114,6 +116,18 @@ def from_declared_groups(table: AuditTable, spec: AuditSpec, measured: str) -> I
         )
         for _, inside in groups
     ]  # fmt: skip
+    found = persons_of(table)
+    if found is not None:
+        persons, steps = numbers_of(found[0], table), Steps.of(np.unique(y))
+        counts = steps.count(y)
+
+        def sums(rows: NDArray[np.bool_]) -> PersonSums:
+            return person_sums(counts[rows], persons[rows], found[0].size)
+
+        compared = [
+            compare_persons(one, sums(inside), sums(~inside), steps, min_rows=settings.min_rows)
+            for one, (_, inside) in zip(compared, groups, strict=True)
+        ]
     p_values = adjust_p_values([one.p_value for one in compared], "holm")
     for (conditions, _), comparison, p_value in zip(groups, compared, p_values, strict=True):
         interval = interval_at_once(comparison, len(groups))
@@ -207,13 +221,15 @@ def _groups(
 
 
 def _in_cluster(frame: pd.DataFrame, *, clusters: Clusters, label: int) -> NDArray[np.bool_]:
-    return np.asarray(clusters.model.predict(frame)) == label
+    inside: NDArray[np.bool_] = np.asarray(clusters.model.predict(frame)) == label
+    return inside
 
 
 def _in_place(
     frame: pd.DataFrame, *, found: LocalBias, one: LocalCluster, column: str, group: str
 ) -> NDArray[np.bool_]:
-    return (np.asarray(found.predict(frame)) == one.label) & (frame[column].astype(str) == group).to_numpy()
+    inside: NDArray[np.bool_] = np.asarray(found.predict(frame)) == one.label
+    return inside & (frame[column].astype(str) == group).to_numpy()
 
 
 def with_rows(finding: Finding, inside: NDArray[np.bool_], times: float, *, is_rate: bool) -> Finding:

@@ -97,7 +97,10 @@ class Finding:
             return self.places(frame)
         if not self.conditions:
             raise DataError(f'"{self.who}" was read back from a file, which does not keep clusters: audit again.')
-        return np.logical_and.reduce([one.holds(frame) for one in self.conditions])
+        inside = np.ones(len(frame), dtype=bool)
+        for one in self.conditions:
+            inside &= one.holds(frame)
+        return inside
 
 
 @dataclass(frozen=True)

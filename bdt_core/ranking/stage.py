@@ -26,6 +26,7 @@ from bdt_core.ranking.finding import Finding, Findings
 from bdt_core.significance.clusters import ClusterSignificance
 from bdt_core.spec import AuditSpec, FoundBy
 from bdt_core.table.audit_table import AuditTable
+from bdt_core.table.persons import numbers_of, persons_of
 from bdt_core.table.rows import Rows
 from bdt_core.table.summaries import Drawn
 
@@ -140,7 +141,9 @@ def _factors(table: AuditTable, spec: AuditSpec) -> Factors:
         axis=1,
     )
     harm = table.y if spec.bias_variable.better == "lower" else -table.y
-    return Factors(values, tuple(not one for one in numeric), harm, seed=spec.split.random_state)
+    found = persons_of(table)
+    units = None if found is None else numbers_of(found[0], table).astype(np.int64)
+    return Factors(values, tuple(not one for one in numeric), harm, units, seed=spec.split.random_state)
 
 
 def _without_copies(found: Sequence[tuple[Finding, Mask]]) -> list[tuple[Finding, Mask]]:

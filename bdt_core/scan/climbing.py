@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,10 @@ class Climb:
         """The same search on so many rows at most."""
         rows = self.rows.drawn(most, random_state)
         return Climb(rows, self.language, max(2, round(self.min_rows * rows.rows / self.rows.rows)))
+
+    def with_harm(self, harm: NDArray[np.float64]) -> Climb:
+        """The same search for other outcomes."""
+        return replace(self, rows=replace(self.rows, harm=harm))
 
     def best(self, scores: Scored) -> Found:
         """The group of the best score."""

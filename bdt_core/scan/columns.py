@@ -17,7 +17,8 @@ from bdt_core.scan.results import LeftOutColumn, SearchedColumn
 from bdt_core.table.cuts import looks_like_identifier, roundest
 
 BINS = 20
-"""Intervals of a number with many values."""
+"""Intervals of a number with many values, where there are enough rows."""
+_ROWS_PER_BIN = 25
 MOST_LEVELS = 100
 """Of a column with more values, the rarer ones are not told apart."""
 
@@ -187,6 +188,7 @@ def _fit_numbers(sample: pd.DataFrame, name: str, bins: int, share: float) -> Sc
     if looks_like_identifier(known, np.unique(known).size, share):
         return "every row has a whole number of its own, as identifiers have"
     whole = bool((np.isfinite(known) & (known == np.floor(known))).all())
+    bins = min(bins, max(known.size // _ROWS_PER_BIN, 2))
     last = np.concatenate([quantile_ends(known, bins), [known.size - 1]])
     first = np.concatenate([[0], last[:-1] + 1])
     largest, smallest = known[last].tolist(), known[first].tolist()

@@ -30,7 +30,7 @@ class GroupCondition:
     excluded : bool
         Of a set: all values but these.
     missing : bool
-        Whether rows without a value are in it, too.
+        Whether rows without a value are in it, too; of "missing", whether they alone are, or all others.
     """
 
     column: str
@@ -44,6 +44,8 @@ class GroupCondition:
 
     def holds(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
         """Which rows of a table meet it."""
+        if self.kind == "missing":
+            return column(frame, self.column).isna().to_numpy(dtype=bool) == self.missing
         if self.kind == "interval":
             of_rows = numbers(column(frame, self.column), self.column)
             inside = ~np.isnan(of_rows)
@@ -59,7 +61,7 @@ class GroupCondition:
     def _holds_for(self, level: Level) -> bool:
         if level is None:
             return self.missing
-        return self.kind == "values" and (level in self.values) != self.excluded
+        return (level in self.values) != self.excluded
 
     @property
     def words(self) -> str:

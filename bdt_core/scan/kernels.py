@@ -164,15 +164,13 @@ def _add_up(cells: Array, harm: Array, expected: Array, state: Array, constraine
                     break
         if fails == 0:
             for j in range(cells.shape[1]):
-                of_cell = sums[cells[i, j]]
-                of_cell[0] += 1.0
-                of_cell[1] += harm[i]
-                of_cell[2] += expected[i]
+                sums[cells[i, j], 0] += 1.0
+                sums[cells[i, j], 1] += harm[i]
+                sums[cells[i, j], 2] += expected[i]
         elif fails == 1:
-            of_cell = sums[cells[i, failed]]
-            of_cell[0] += 1.0
-            of_cell[1] += harm[i]
-            of_cell[2] += expected[i]
+            sums[cells[i, failed], 0] += 1.0
+            sums[cells[i, failed], 1] += harm[i]
+            sums[cells[i, failed], 2] += expected[i]
 
 
 @inner  # type: ignore[untyped-decorator]

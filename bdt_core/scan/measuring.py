@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bdt_core.scan.alike import Alike
 from bdt_core.scan.conditions import GroupCondition
-from bdt_core.scan.rows import Floats, ScanRows
+from bdt_core.scan.rows import Floats, Numbers, ScanRows
 from bdt_core.table.blocks import OUTCOME, Block, Blocks, known_rows
 
 
@@ -46,6 +46,11 @@ def measure(table: Blocks, conditions: Sequence[GroupCondition], alike: Alike) -
     return _measured(np.sum(parts, axis=0))
 
 
+def measured(values: Floats, inside: NDArray[np.bool_], strata: Numbers) -> Measured:
+    """A group against everybody else, on rows at hand."""
+    return _measured(_sums(values, inside, strata, int(strata.max()) + 1))
+
+
 def _sums_of_block(block: Block, conditions: tuple[GroupCondition, ...], alike: Alike) -> Floats:
     frame, values = known_rows(block)
     inside = np.ones(values.size, dtype=bool)
@@ -54,7 +59,7 @@ def _sums_of_block(block: Block, conditions: tuple[GroupCondition, ...], alike: 
     return _sums(values, inside, alike.of(frame), alike.strata)
 
 
-def _sums(values: Floats, inside: NDArray[np.bool_], strata: NDArray[np.int64], size: int) -> Floats:
+def _sums(values: Floats, inside: NDArray[np.bool_], strata: Numbers, size: int) -> Floats:
     """Rows, sum and sum of squares outside of a group and inside, shape (2, strata, 3)."""
     cells = inside * size + strata
     sums = [np.bincount(cells, weights=one, minlength=2 * size) for one in (np.ones_like(values), values, values**2)]
@@ -79,7 +84,7 @@ def _measured(sums: Floats) -> Measured:
         mean_inside=total_inside / all_inside,
         mean_outside=total_outside / all_outside,
         difference=float(weights @ apart / total) if total else 0.0,
-        error=math.sqrt(max(float(weights**2 @ variance), 0.0)) / total if total else 0.0,
+        error=float(math.sqrt(max(float(weights**2 @ variance), 0.0)) / total) if total else 0.0,
     )
 
 

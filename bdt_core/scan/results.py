@@ -175,11 +175,15 @@ class Searched:
     left_out : tuple of LeftOutColumn
     max_conditions : int
         Most conditions of a group.
+    starts : int
+        Pairs of random conditions that each search started from, besides the best single ones. Of wide tables these are
+        few beside all pairs: a group whose conditions show nothing one by one may be missed there.
     """
 
     columns: tuple[SearchedColumn, ...]
     left_out: tuple[LeftOutColumn, ...]
     max_conditions: int
+    starts: int
 
 
 @dataclass(frozen=True)

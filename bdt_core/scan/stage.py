@@ -6,9 +6,9 @@ from bdt_core.scan.results import WorstGroups
 from bdt_core.scan.settings import Settings
 from bdt_core.scan.stages import Question, scan
 from bdt_core.spec import AuditSpec, WorstGroupSearch
+from bdt_core.table.audit_table import KEY
 from bdt_core.table.bias_variable import wording
 from bdt_core.table.rows import Rows
-from bdt_core.table.split import KEY
 
 
 def find_audited_worst_groups(table: Rows, spec: AuditSpec) -> WorstGroups:

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from bdt_core import words
 from bdt_core.scan.alike import Alike, fit_strata
 from bdt_core.scan.climbing import Climb, Found
 from bdt_core.scan.columns import LeftOutColumn, ScannedColumn, fit_columns
-from bdt_core.scan.language import MAX_CONDITIONS, Language
+from bdt_core.scan.curse import winners_curse
+from bdt_core.scan.language import MAX_CONDITIONS, Language, random_starts
 from bdt_core.scan.measuring import Measured, design_effect, measure
 from bdt_core.scan.null import p_value, scores_by_chance
 from bdt_core.scan.results import Better, Certificate, Searched, WorstGroup, WorstGroups
@@ -24,6 +26,7 @@ from bdt_core.scan.settings import Settings
 from bdt_core.table.blocks import Block, Blocks, known_rows
 from bdt_core.table.summaries import Drawn
 
+_WEAKER = 1.0
 PERMUTED_ROWS = 20_000
 """Of a larger table so many rows are permuted: the distribution of the best score hardly depends on their number."""
 
@@ -96,7 +99,9 @@ def scan(table: Blocks, question: Question, settings: Settings, *, sample_rows: 
         groups=groups.confirmed,
         unconfirmed=groups.unconfirmed,
         certificate=certificate,
-        searched=Searched(tuple(one.searched for one in columns), (*named, *unusable), MAX_CONDITIONS),
+        searched=Searched(
+            tuple(one.searched for one in columns), (*named, *unusable), MAX_CONDITIONS, random_starts(len(columns))
+        ),
         outcome=question.outcome,
         better=question.better,
         is_rate=_step(outcome) is not None,
@@ -195,24 +200,22 @@ class _Search:
             found = climb.best(scores)
             if not np.isfinite(found.score):
                 break
-            permuted = climb.drawn(PERMUTED_ROWS, self.settings.random_state)
+            seed = self.settings.random_state + len(groups)
             by_chance = scores_by_chance(
-                permuted, scored(permuted.rows), found.score, self.settings.permutations, self.settings.alpha,
-                self.settings.random_state + len(groups),
-            )  # fmt: skip
-            p = p_value(found.score, by_chance)
+                climb.drawn(PERMUTED_ROWS, seed), found.score, self.settings.permutations, self.settings.alpha, seed
+            )
+            of_group, p = self._measured(found), p_value(found.score, by_chance)
             if p > self.settings.alpha:
-                return Groups(tuple(groups), self._named(found, p, None))
-            groups.append(self._named(found, p, float(np.quantile(by_chance, 1.0 - self.settings.alpha))))
+                return Groups(tuple(groups), self._named(found, of_group, p, (None, None)))
+            limits = self._limits(climb, found, of_group, by_chance, seed)
+            groups.append(self._named(found, of_group, p, limits))
             climb = replace(climb, rows=climb.rows.within(climb.rows.inside(found.state)))
         return Groups(tuple(groups))
 
-    def _named(self, found: Found, p: float, by_chance: float | None) -> WorstGroup:
+    def _named(
+        self, found: Found, of_group: Measured, p: float, limits: tuple[float | None, float | None]
+    ) -> WorstGroup:
         """A group as it is on all rows."""
-        of_group = self._measured(found)
-        low = high = None
-        if by_chance is not None:
-            low, high = self._limits(of_group, by_chance + self.climb.language.price(found.state))
         harm = of_group.difference * self.question.harm_sign
         return WorstGroup(
             conditions=self.climb.language.conditions(found.state),
@@ -221,8 +224,8 @@ class _Search:
             mean_inside=of_group.mean_inside,
             mean_outside=of_group.mean_outside,
             difference=of_group.difference,
-            low=low,
-            high=high,
+            low=limits[0],
+            high=limits[1],
             p_value=p,
             score=found.score,
             people_harmed=None if self.step is None else of_group.rows * harm / self.step,
@@ -233,17 +236,26 @@ class _Search:
         effect = design_effect(self.climb.rows, self.climb.rows.inside(found.state))
         return replace(of_group, error=of_group.error * math.sqrt(effect))
 
-    def _limits(self, of_group: Measured, largest: float) -> tuple[float, float]:
-        """Interval of a confirmed group's true difference.
+    def _limits(
+        self, climb: Climb, found: Found, of_group: Measured, by_chance: Floats, seed: int
+    ) -> tuple[float, float]:
+        """Interval of the true difference of a confirmed group.
 
-        Parameters
-        ----------
-        of_group : Measured
-        largest : float
-            No log likelihood ratio of a group of the same price is larger by chance.
+        Towards no difference it reaches as far as the difference of a group named by such a search may be too large
+        (`winners_curse`), and no farther than the bound that holds for all groups at once: a group's log likelihood
+        ratio is by chance no larger than the largest score by chance and the price of its conditions.
         """
-        reach = of_group.error * math.sqrt(2.0 * max(largest, 2.0))
-        return of_group.difference - reach, of_group.difference + reach
+        z = float(ndtri(1.0 - self.settings.alpha / 2.0))
+        threshold = float(np.quantile(by_chance, 1.0 - self.settings.alpha))
+        reach = math.sqrt(2.0 * max(threshold + climb.language.price(found.state), z * z / 2.0))
+        if climb.rows.rows <= PERMUTED_ROWS:
+            strength = 1.0 - min(_WEAKER * of_group.error / abs(of_group.difference), 0.5)
+            curse = winners_curse(climb, climb.rows.inside(found.state), strength, threshold, seed)
+            if curse is not None:
+                reach = min(reach, max(curse.mean + z * curse.spread, z))
+        sign = self.question.harm_sign
+        near, far = of_group.difference - sign * reach * of_group.error, of_group.difference + sign * z * of_group.error
+        return min(near, far), max(near, far)
 
     def certificate(self, groups: Sequence[WorstGroup]) -> Certificate | None:
         """The largest difference that is not ruled out, of any group of the language.
@@ -255,7 +267,7 @@ class _Search:
         if not np.isfinite(found.score):
             return None
         of_group, sign = self._measured(found), self.question.harm_sign
-        bound = sign * of_group.difference + 1.6448536269514722 * of_group.error
+        bound = sign * of_group.difference + float(ndtri(0.95)) * of_group.error
         return Certificate(
             largest_difference=max(bound, found.score * (self.step or 1.0), 0.0),
             min_share=self.settings.min_share,

@@ -17,13 +17,14 @@ _SHOWN = 20
 def worst_groups(found: WorstGroups) -> Metadata:
     """Who fares worst, and what is ruled out; numbers of the first group plot over time."""
     worst, ruled_out = found.worst, found.certificate
+    tested = worst or found.unconfirmed
     return {
         **numbers(
             groups=len(found.groups),
             difference=worst.difference if worst else None,
             low=worst.low if worst else None,
             high=worst.high if worst else None,
-            p_value=(worst or found.unconfirmed).p_value if worst or found.unconfirmed else None,
+            p_value=tested.p_value if tested else None,
             **{"ruled out beyond": ruled_out.largest_difference if ruled_out else None},
         ),
         "who": worst.words if worst else "nobody is confirmed to fare worse",
