@@ -118,8 +118,8 @@ class Factors:
         alpha : float, default 0.05
             Intervals have confidence 1 - alpha.
         reach : float, optional
-            How many standard errors intervals reach: more than the normal quantile of one comparison, where the group
-            was chosen among many.
+            How many standard errors intervals reach towards no difference: more than the normal quantile of one
+            comparison, where the group was chosen among many because it differs.
 
         Returns
         -------
@@ -157,25 +157,33 @@ class Factors:
         remaining = float(left @ self._unexplained) / among
         influence = left * (self._unexplained - remaining * left) / among
         error = self._error(influence)
-        z = float(ndtri(1.0 - alpha / 2.0)) if reach is None else reach
+        far = float(ndtri(1.0 - alpha / 2.0))
+        near = far if reach is None else reach
+
+        def ends(difference: float, error: float) -> tuple[float, float]:
+            below, above = (near, far) if difference >= 0 else (far, near)
+            return difference - below * error, difference + above * error
+
         statistic = abs(remaining) / error if error > 0 else math.inf
         raw_error, explained_error = self._error(raw_influence), self._error(raw_influence - influence)
         explained = raw - remaining
+        low, high = ends(raw, raw_error)
+        remaining_low, remaining_high = ends(remaining, error)
         return AlikeComparison(
             difference=raw,
-            low=raw - z * raw_error,
-            high=raw + z * raw_error,
+            low=low,
+            high=high,
             explained=explained,
-            explained_low=explained - z * explained_error,
-            explained_high=explained + z * explained_error,
+            explained_low=explained - far * explained_error,
+            explained_high=explained + far * explained_error,
             remaining=remaining,
-            remaining_low=remaining - z * error,
-            remaining_high=remaining + z * error,
+            remaining_low=remaining_low,
+            remaining_high=remaining_high,
             p_value=float(2.0 * ndtr(-statistic)),
             confidence=1.0 - alpha,
             overlap=float((chance[inside] <= _CERTAIN).mean()),
             robustness=_robustness(statistic, group.size),
-            robustness_low=_robustness(max(statistic - z, 0.0), group.size),
+            robustness_low=_robustness(max(statistic - near, 0.0), group.size),
             rows=group.size,
             rows_inside=rows_inside,
         )
@@ -217,11 +225,12 @@ class Factors:
                 "random_state": self.seed,
             }
             if two_valued:
-                model = HistGradientBoostingClassifier(**settings).fit(self.values[~held], taught)
-                expected[held] = model.predict_proba(self.values[held])[:, 1]
+                learner = HistGradientBoostingClassifier(**settings).fit(self.values[~held], taught)
+                expected[held] = learner.predict_proba(self.values[held])[:, 1]
             else:
-                model = HistGradientBoostingRegressor(**settings).fit(self.values[~held], taught)
-                expected[held] = model.predict(self.values[held])
+                expected[held] = (
+                    HistGradientBoostingRegressor(**settings).fit(self.values[~held], taught).predict(self.values[held])
+                )
         return expected
 
 

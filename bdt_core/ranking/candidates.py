@@ -64,7 +64,7 @@ def from_worst_groups(found: WorstGroups, measured: str) -> Iterator[Candidate]:
             one.words, "worst_groups", measured, (one.mean_inside, one.mean_outside),
             (one.difference, one.low, one.high), p_value, better=found.better, conditions=one.conditions,
         )  # fmt: skip
-        yield Candidate(finding, 3.0, on_test_rows=False)
+        yield Candidate(finding, one.reach or 0.0, on_test_rows=False)
 
 
 def from_clusters(clusters: Clusters, significance: ClusterSignificance, measured: str) -> Iterator[Candidate]:

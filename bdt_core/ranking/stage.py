@@ -7,11 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from bdt_core.clustering.clusters import Clusters
-from bdt_core.inference.alike import Factors
 from bdt_core.ranking.candidates import (
     Candidate,
     from_clusters,
@@ -26,7 +24,7 @@ from bdt_core.ranking.finding import Finding, Findings
 from bdt_core.significance.clusters import ClusterSignificance
 from bdt_core.spec import AuditSpec, FoundBy
 from bdt_core.table.audit_table import AuditTable
-from bdt_core.table.persons import numbers_of, persons_of
+from bdt_core.table.factors import factors_of, rows_for_factors
 from bdt_core.table.rows import Rows
 from bdt_core.table.summaries import Drawn
 
@@ -35,7 +33,6 @@ if TYPE_CHECKING:
     from bdt_core.scan.results import WorstGroups
     from bdt_core.slices.results import Slices
 
-MOST_ROWS = 100_000
 _SAME_PEOPLE = 0.5
 _MOST_FINDINGS = 20
 Mask = NDArray[np.bool_]
@@ -68,7 +65,7 @@ def rank_findings(
         (Bonferroni's inequality, weighted). Ranked by how many people are harmed at least.
     """
     measured, alpha = name_of(spec), spec.significance.alpha
-    rows = _rows_at_hand(table)
+    rows = rows_for_factors(table)
     brought: dict[FoundBy, Iterator[Candidate]] = {}
     if worst_groups is not None:
         brought["worst_groups"] = from_worst_groups(worst_groups, measured)
@@ -86,7 +83,7 @@ def rank_findings(
         for one in several
     ]
     kept = [one for one in kept if one.finding.p_value <= alpha and one.finding.difference > 0]
-    found = _Measured(rows, _rows_at_hand(test), table.audited_rows, spec)
+    found = _Measured(rows, rows_for_factors(test), table.audited_rows, spec)
     alike = _without_copies([found.finding(one) for one in kept])
     ranked = sorted(
         (pair for pair in alike if pair[0].at_least > 0),
@@ -97,10 +94,6 @@ def rank_findings(
     return Findings(tuple(_folded(ranked))[:_MOST_FINDINGS], dict(shares), alpha, tuple(spec.legitimate), drawn)
 
 
-def _rows_at_hand(table: Rows) -> AuditTable:
-    return table.sample(min(MOST_ROWS, table.spec.large_rows)) if table.audited_rows > MOST_ROWS else table.in_memory()
-
-
 class _Measured:
     """Who the findings are among the rows at hand, and what remains of them among people alike."""
 
@@ -108,7 +101,7 @@ class _Measured:
         self._rows, self._of, self._spec = rows, of, spec
         self._is_rate = bool(np.isin(rows.y, (0.0, 1.0)).all())
         parts = {False: rows, True: test}
-        self._factors = {on_test: _factors(part, spec) for on_test, part in parts.items()} if spec.legitimate else {}
+        self._factors = {on_test: factors_of(part) for on_test, part in parts.items()} if spec.legitimate else {}
         self._frames = {on_test: part.audited for on_test, part in parts.items()}
 
     def finding(self, candidate: Candidate) -> tuple[Finding, Mask]:
@@ -122,28 +115,15 @@ class _Measured:
                 remaining = self._factors[on_test].compare(
                     members, alpha=self._spec.significance.alpha, reach=candidate.reach
                 )
-                finding = replace(finding, remaining=remaining)
+                finding = replace(
+                    finding,
+                    difference=remaining.difference,
+                    low=remaining.low,
+                    high=remaining.high,
+                    remaining=remaining,
+                    people_harmed=finding.rows * remaining.remaining if self._is_rate else None,
+                )
         return finding, inside
-
-
-def _factors(table: AuditTable, spec: AuditSpec) -> Factors:
-    """The legitimate factors of the audited rows, and their harm."""
-    frame = table.audited
-    columns = [frame[name] for name in spec.legitimate]
-    numeric = [pd.api.types.is_numeric_dtype(one.dtype) for one in columns]
-    values = np.stack(
-        [
-            one.to_numpy(dtype=np.float64, na_value=np.nan)
-            if is_number
-            else np.where((codes := pd.factorize(one, sort=True)[0]) < 0, np.nan, codes)
-            for one, is_number in zip(columns, numeric, strict=True)
-        ],
-        axis=1,
-    )
-    harm = table.y if spec.bias_variable.better == "lower" else -table.y
-    found = persons_of(table)
-    units = None if found is None else numbers_of(found[0], table).astype(np.int64)
-    return Factors(values, tuple(not one for one in numeric), harm, units, seed=spec.split.random_state)
 
 
 def _without_copies(found: Sequence[tuple[Finding, Mask]]) -> list[tuple[Finding, Mask]]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from bdt_core.scan.results import WorstGroups
+from dataclasses import replace
+
+from bdt_core.scan.results import WorstGroup, WorstGroups
 from bdt_core.scan.settings import Settings
 from bdt_core.scan.stages import Question, scan
 from bdt_core.spec import AuditSpec, WorstGroupSearch
 from bdt_core.table.audit_table import KEY
 from bdt_core.table.bias_variable import wording
+from bdt_core.table.factors import factors_of, rows_for_factors
 from bdt_core.table.rows import Rows
 
 
@@ -47,4 +50,29 @@ def find_audited_worst_groups(table: Rows, spec: AuditSpec) -> WorstGroups:
         alpha=spec.significance.alpha,
         random_state=spec.split.random_state,
     )
-    return scan(table, question, settings, sample_rows=spec.large_rows)
+    found = scan(table, question, settings, sample_rows=spec.large_rows)
+    return _among_people_alike(found, table) if spec.legitimate and found.groups else found
+
+
+def _among_people_alike(found: WorstGroups, table: Rows) -> WorstGroups:
+    """The same groups, with differences that do not depend on the classes that factors were cut into for the search."""
+    rows, sign = rows_for_factors(table), found.harm_sign
+    factors, frame = factors_of(rows), rows.audited
+
+    def measured(one: WorstGroup) -> WorstGroup:
+        inside = one.members(frame)
+        if one.reach is None or inside.all() or not inside.any():
+            return one
+        alike = factors.compare(inside, alpha=found.alpha, reach=one.reach)
+        low, high = sorted((sign * alike.remaining_low, sign * alike.remaining_high))
+        harmed = None if one.people_harmed is None else one.rows * alike.remaining
+        return replace(one, difference=sign * alike.remaining, low=low, high=high, people_harmed=harmed)
+
+    groups = tuple(measured(one) for one in found.groups)
+    bounds = [(one.low if sign > 0 else one.high) or 0.0 for one in groups]
+    certificate = found.certificate and replace(
+        found.certificate,
+        confirmed_difference=max(0.0, *(sign * one for one in bounds)),
+        found_difference=max(0.0, *(sign * one.difference for one in groups)),
+    )
+    return replace(found, groups=groups, certificate=certificate)
