@@ -101,7 +101,8 @@ class Factors:
         """The fold of each row; all rows of a person are in one."""
         units = np.arange(self.outcome.size) if self.units is None else np.unique(self.units, return_inverse=True)[1]
         folds = np.random.default_rng(self.seed).permutation(int(units.max()) + 1) % _FOLDS
-        return folds[units].astype(np.int64)
+        of_rows: NDArray[np.int64] = folds[units].astype(np.int64)
+        return of_rows
 
     @cached_property
     def _unexplained(self) -> Vector:
