@@ -110,6 +110,13 @@ class Counted:
         """Rows, shape (batches, groups)."""
         return self.confusion.n
 
+    @property
+    def sizes(self) -> Counts:
+        """Persons of each group, in each batch anew: its rows, unless persons have several."""
+        if self.persons is None:
+            return np.asarray(self.rows.sum(axis=0), dtype=np.float64)
+        return np.asarray(self.persons.number().reshape(self.rows.shape).sum(axis=0), dtype=np.float64)
+
     def pair(self, rate: Proportion, group: int, reference: int | None) -> Pair:
         """A rate of a group beside that of another one, or of everybody else (None)."""
         events, among = rate.events(self.confusion), rate.among(self.confusion)

@@ -134,7 +134,7 @@ class _Opening:
 
 def _followed(counted: Counted, spec: AuditSpec) -> list[_Opening]:
     """Every rate of every group that is large enough, against the reference."""
-    enough = counted.rows.sum(axis=0) >= spec.significance.min_rows
+    enough = counted.sizes >= spec.significance.min_rows
     at = counted.reference
     if at is not None and not enough[at]:
         return []
@@ -199,14 +199,13 @@ def _stream(
 
 
 def _grouping(counted: Counted, streams: Sequence[Stream], spec: AuditSpec) -> GroupingHistory:
-    total = counted.rows.sum(axis=0)
     return GroupingHistory(
         facets=counted.facets,
         reference=EVERYBODY_ELSE if counted.reference is None else counted.names[counted.reference],
         groups=counted.names,
         rows=tuple(_whole(column) for column in counted.rows.T),
         too_small=tuple(
-            name for name, rows in zip(counted.names, total, strict=True) if rows < spec.significance.min_rows
+            name for name, size in zip(counted.names, counted.sizes, strict=True) if size < spec.significance.min_rows
         ),
         streams=tuple(streams),
     )
