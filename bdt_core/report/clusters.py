@@ -42,8 +42,11 @@ def finding(one: Cluster | ComparedCluster) -> str:
 
 
 def without_others(one: Cluster | ComparedCluster, unit: words.Unit) -> str | None:
-    """How a cluster compares with everybody else without those that stand out more; None where there are none."""
-    if one.without is None:
+    """How a cluster compares with everybody else without those that stand out more.
+
+    None where there are none, and where it is worse off without them, too: then nothing is to be added.
+    """
+    if one.without is None or (one.worse and one.without.stands_out):
         return None
     names, found = cluster_names(one.without.left_out), one.without.comparison
     if found is None:
