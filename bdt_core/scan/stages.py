@@ -23,10 +23,11 @@ from bdt_core.scan.null import p_value, scores_by_chance
 from bdt_core.scan.results import Better, Certificate, Searched, WorstGroup, WorstGroups
 from bdt_core.scan.rows import Floats, ScanRows, coded_rows, dense, scored
 from bdt_core.scan.settings import Settings
-from bdt_core.table.blocks import Block, Blocks, known_rows
+from bdt_core.table.blocks import OUTCOME, Block, Blocks, known_rows
 from bdt_core.table.summaries import Drawn
 
-_WEAKER = 1.0
+_WEAKER = 2.0
+"""Tables are made in which a group is worse by so many standard errors less than it was found to be."""
 PERMUTED_ROWS = 20_000
 """Of a larger table so many rows are permuted: the distribution of the best score hardly depends on their number."""
 
@@ -78,7 +79,7 @@ def scan(table: Blocks, question: Question, settings: Settings, *, sample_rows: 
     DataError
         A factor that cannot be divided into classes.
     """
-    rows, left_out = np.sum(table.map_blocks(_count), axis=0).tolist()
+    rows, left_out = np.sum(table.map_blocks(_count, [OUTCOME]), axis=0).tolist()
     frame, outcome = known_rows(table.sample(sample_rows))
     apart = dict.fromkeys(question.legitimate, "people alike in it are compared")
     if question.key is not None:
