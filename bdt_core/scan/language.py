@@ -76,7 +76,7 @@ def _interval_prices(bins: int, has_missing: bool) -> NDArray[np.float64]:
     one_sided, two_sided = max(2 * (bins - 1), 1), max((bins - 1) * (bins - 2) // 2, 1)
     counts = np.array([one_sided, two_sided, 2, one_sided, two_sided], dtype=np.float64)
     forms = (2 if bins > 2 else 1) if not has_missing else (5 if bins > 2 else 3)
-    return PRICE * (np.log(counts) + np.log(forms))
+    return np.asarray(PRICE * (np.log(counts) + np.log(forms)), dtype=np.float64)
 
 
 def _set_prices(levels: int) -> NDArray[np.float64]:

@@ -15,12 +15,12 @@ from scipy.special import ndtri
 from bdt_core import words
 from bdt_core.scan.alike import Alike, fit_strata
 from bdt_core.scan.climbing import Climb, Found
-from bdt_core.scan.columns import LeftOutColumn, ScannedColumn, fit_columns
+from bdt_core.scan.columns import ScannedColumn, fit_columns
 from bdt_core.scan.curse import winners_curse
 from bdt_core.scan.language import MAX_CONDITIONS, Language, random_starts
-from bdt_core.scan.measuring import Measured, design_effect, measure
+from bdt_core.scan.measuring import How, Measured, design_effect, measure, way_to_summarise
 from bdt_core.scan.null import p_value, scores_by_chance
-from bdt_core.scan.results import Better, Certificate, Searched, WorstGroup, WorstGroups
+from bdt_core.scan.results import Better, Certificate, LeftOutColumn, Searched, WorstGroup, WorstGroups
 from bdt_core.scan.rows import Floats, ScanRows, coded_rows, dense, scored
 from bdt_core.scan.settings import Settings
 from bdt_core.table.blocks import OUTCOME, Block, Blocks, known_rows
@@ -93,7 +93,8 @@ def scan(table: Blocks, question: Question, settings: Settings, *, sample_rows: 
     if reason is None:
         language = Language.of(columns, frame, settings.random_state)
         scan_rows = _scan_rows(frame, outcome, language, alike, question)
-        search = _Search(table, Climb(scan_rows, language, fewest), alike, _step(outcome), question, settings)
+        climb = Climb(scan_rows, language, fewest)
+        search = _Search(table, climb, alike, way_to_summarise(table), _step(outcome), question, settings)
         groups = search.groups()
         certificate = search.certificate(groups.confirmed)
     return WorstGroups(
@@ -179,6 +180,7 @@ class _Search:
     table : Blocks
     climb : Climb
     alike : Alike
+    how : How
     step : float or None
         The distance of the two values of the outcome; None where there are more.
     question : Question
@@ -188,6 +190,7 @@ class _Search:
     table: Blocks
     climb: Climb
     alike: Alike
+    how: How
     step: float | None
     question: Question
     settings: Settings
@@ -233,7 +236,7 @@ class _Search:
         )
 
     def _measured(self, found: Found) -> Measured:
-        of_group = measure(self.table, self.climb.language.conditions(found.state), self.alike)
+        of_group = measure(self.table, self.climb.language.conditions(found.state), self.alike, self.how)
         effect = design_effect(self.climb.rows, self.climb.rows.inside(found.state))
         return replace(of_group, error=of_group.error * math.sqrt(effect))
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from bdt_core.errors import DataError, SpecError
 from bdt_core.scan import GroupCondition, WorstGroups, find_worst_groups
 from bdt_core.scan.alike import fit_strata
-from bdt_core.scan.measuring import design_effect, measure, measured
+from bdt_core.scan.measuring import design_effect, measure, measured, way_to_summarise
 from bdt_core.scan.rows import ScanRows
 from bdt_core.scan.settings import Settings
 from bdt_core.scan.stages import Question, scan
@@ -126,7 +126,7 @@ def test_the_difference_within_strata_is_that_of_mantel_and_haenszel() -> None:
     frame = table().assign(**{OUTCOME: table()["wrong"]})
     alike = fit_strata(frame, ["city"])
     condition = GroupCondition("sex", "values", values=("f",))
-    of_group = measure(OneBlock(frame), [condition], alike)
+    of_group = measure(OneBlock(frame), [condition], alike, way_to_summarise(OneBlock(frame)))
     parts = [part for _, part in frame.groupby("city")]
     n1, n0 = (np.array([(part["sex"] == sex).sum() for part in parts]) for sex in "fm")
     f, m = (np.array([part["wrong"][part["sex"] == sex].mean() for part in parts]) for sex in "fm")
@@ -180,8 +180,12 @@ def test_rows_of_one_person_count_as_one() -> None:
     assert design_effect(rows, np.array([True] * 4 + [False] * 2)) == pytest.approx(2.0)
 
 
-def test_blocks_give_what_one_table_gives() -> None:
-    frame = table().rename(columns={"wrong": OUTCOME})
+@pytest.mark.parametrize("kind", ["rate", "mean"])
+def test_blocks_give_what_one_table_gives(kind: str) -> None:
+    frame = table()
+    if kind == "mean":
+        frame["wrong"] = 1e6 + np.random.default_rng(6).lognormal(size=1200) * (1 + harmed(frame))
+    frame = frame.rename(columns={"wrong": OUTCOME})
 
     class Blocks:
         def map_blocks(self, function, columns=None):
@@ -192,7 +196,7 @@ def test_blocks_give_what_one_table_gives() -> None:
 
     question = Question(("age", "income", "sex", "city"), "wrong", "lower")
     found = scan(Blocks(), question, Settings(permutations=19), sample_rows=2000)
-    assert found == FOUND
+    assert found == find(frame.rename(columns={OUTCOME: "wrong"}))
 
 
 def test_of_a_sample_what_is_named_is_measured_on_all_rows() -> None:
