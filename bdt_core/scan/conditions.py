@@ -45,7 +45,8 @@ class GroupCondition:
     def holds(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
         """Which rows of a table meet it."""
         if self.kind == "missing":
-            return column(frame, self.column).isna().to_numpy(dtype=bool) == self.missing
+            missing: NDArray[np.bool_] = column(frame, self.column).isna().to_numpy(dtype=bool)
+            return missing if self.missing else ~missing
         if self.kind == "interval":
             of_rows = numbers(column(frame, self.column), self.column)
             inside = ~np.isnan(of_rows)
@@ -55,8 +56,8 @@ class GroupCondition:
                 inside &= of_rows <= self.high
             return inside | np.isnan(of_rows) if self.missing else inside
         coded = code_column(frame, self.column)
-        of_level = [self._holds_for(level) for level in coded.levels]
-        return np.array(of_level or [False], dtype=bool)[coded.codes]
+        of_level = np.array([self._holds_for(level) for level in coded.levels] or [False], dtype=bool)
+        return np.asarray(of_level[coded.codes])
 
     def _holds_for(self, level: Level) -> bool:
         if level is None:

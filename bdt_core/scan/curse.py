@@ -99,8 +99,8 @@ class Drawing:
         side_of_row = 2 * rows.strata + inside
         sides = side_of_row[units.by_unit[units.first]]
         size = np.bincount(sides, minlength=2 * int(rows.strata.max()) + 2)
-        means = np.bincount(side_of_row, weights=rows.harm, minlength=size.size)
-        means /= np.maximum(np.bincount(side_of_row, minlength=size.size), 1)
+        harm = np.bincount(side_of_row, weights=rows.harm, minlength=size.size)
+        means: Floats = harm / np.maximum(np.bincount(side_of_row, minlength=size.size), 1)
         own, outside = means[side_of_row], means[_outside(side_of_row, size)]
         return cls(
             units, sides, np.argsort(sides, kind="stable"), np.cumsum(size) - size, size, strength,

@@ -236,7 +236,7 @@ def _best_interval(
 
 
 @inner  # type: ignore[untyped-decorator]
-def _form(low: int, high: int, bins: int, missing: int) -> int:
+def _form(low: int, high: int, bins: int, missing: int) -> Any:
     """The form of an interval, or of none of them; see `FORMS`."""
     if high < low or (low == 0 and high == bins - 1):
         return 2
@@ -285,7 +285,7 @@ def _best_set(
 @inner  # type: ignore[untyped-decorator]
 def _score(
     rows: float, harm: float, expected: float, total: Array, objective: int, min_rows: int, at_least: float
-) -> float:
+) -> Any:
     """How strongly some rows fare worse than the others; minus infinity where they do not, or not by `at_least`."""
     rest, harm_outside, expected_outside = total[0] - rows, total[1] - harm, total[2] - expected
     if rows < min_rows or rest < min_rows:
@@ -304,7 +304,7 @@ def _score(
 @inner  # type: ignore[untyped-decorator]
 def _rate_score(
     harm: float, n: float, expected: float, harm_outside: float, rest: float, expected_outside: float, at_least: float
-) -> float:
+) -> Any:
     """Log likelihood ratio of "a higher rate than expected inside, and a lower one outside" (Kulldorff 1997)."""
     if harm <= expected or expected <= 0.0 or expected_outside <= 0.0:
         return -np.inf
@@ -318,7 +318,7 @@ def _rate_score(
 
 
 @inner  # type: ignore[untyped-decorator]
-def _divergence(events: float, n: float, expected: float) -> float:
+def _divergence(events: float, n: float, expected: float) -> Any:
     """n times the Kullback-Leibler divergence of the rate from the expected one."""
     divergence = 0.0
     if events > 0.0:
@@ -329,7 +329,7 @@ def _divergence(events: float, n: float, expected: float) -> float:
 
 
 @inner  # type: ignore[untyped-decorator]
-def _rate_bound(harm: float, n: float, expected: float, harm_outside: float, rest: float) -> float:
+def _rate_bound(harm: float, n: float, expected: float, harm_outside: float, rest: float) -> Any:
     """Upper bound of how much higher the rate is inside, from Wilson's intervals (Newcombe 1998)."""
     rate, other = harm / n, harm_outside / rest
     above = _wilson(rate, n, 1.0) - rate
@@ -339,15 +339,13 @@ def _rate_bound(harm: float, n: float, expected: float, harm_outside: float, res
 
 
 @inner  # type: ignore[untyped-decorator]
-def _wilson(rate: float, n: float, side: float) -> float:
+def _wilson(rate: float, n: float, side: float) -> Any:
     square = _Z * _Z / n
     return (rate + 0.5 * square + side * np.sqrt(square * (rate * (1.0 - rate) + 0.25 * square))) / (1.0 + square)
 
 
 @inner  # type: ignore[untyped-decorator]
-def _mean_bound(
-    harm: float, n: float, squares: float, harm_outside: float, rest: float, squares_outside: float
-) -> float:
+def _mean_bound(harm: float, n: float, squares: float, harm_outside: float, rest: float, squares_outside: float) -> Any:
     """Upper bound of how much higher the mean is inside (Welch)."""
     mean, other = harm / n, harm_outside / rest
     variance = max(squares / n - mean * mean, 0.0) / (n - 1.0)
@@ -356,7 +354,7 @@ def _mean_bound(
 
 
 @inner  # type: ignore[untyped-decorator]
-def _price(condition: Array, ordered: Any, prices: Array) -> float:
+def _price(condition: Array, ordered: Any, prices: Array) -> Any:
     """What a condition costs."""
     size = condition.size
     count = 0
@@ -374,12 +372,12 @@ def _price(condition: Array, ordered: Any, prices: Array) -> float:
 
 
 @inner  # type: ignore[untyped-decorator]
-def _is_constrained(state: Array, first: int, last: int) -> bool:
+def _is_constrained(state: Array, first: int, last: int) -> Any:
     return not state[first:last].all()
 
 
 @inner  # type: ignore[untyped-decorator]
-def _constrained(state: Array, offsets: Array) -> Array:
+def _constrained(state: Array, offsets: Array) -> Any:
     """Columns with a condition."""
     columns = np.empty(offsets.size - 1, np.int64)
     size = 0

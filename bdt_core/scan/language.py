@@ -17,6 +17,7 @@ PRICE = 0.7
 """Of the description length of a condition. With less, groups grow conditions that mean nothing; with more, small
 groups of three conditions are missed (on thirteen shapes of groups .7 found most, .4 and 1.0 a tenth fewer)."""
 MAX_CONDITIONS = 3
+SET_PRICE = 1.0
 _STARTS, _FEWEST_STARTS = 16, 6
 _WIDE = 40
 _SHARES = (0.15, 0.6)
@@ -54,8 +55,8 @@ class Language:
         most = max(_FORMS, *(one.cells + 1 for one in columns))
         prices = np.zeros((len(columns), most))
         for price, one, of_cells in zip(prices, columns, rows, strict=True):
-            forms = _interval_bits(one.cells - 1, bool(of_cells[-1])) if one.is_ordered else _set_bits(one.cells)
-            price[: len(forms)] = PRICE * (forms + np.log(len(columns)))
+            forms = _interval_prices(one.cells - 1, bool(of_cells[-1])) if one.is_ordered else _set_prices(one.cells)
+            price[: len(forms)] = forms + PRICE * np.log(len(columns))
         return cls(tuple(columns), offsets, ordered, prices, _starts(columns, rows, offsets, random_state))
 
     def conditions(self, state: NDArray[np.uint8]) -> tuple[GroupCondition, ...]:
@@ -70,20 +71,22 @@ class Language:
         return float(kernels.price(state, self.offsets, self.ordered, self.prices))
 
 
-def _interval_bits(bins: int, has_missing: bool) -> NDArray[np.float64]:
-    """Description length of the forms of an interval, in natural units: which form, and which of its kind."""
+def _interval_prices(bins: int, has_missing: bool) -> NDArray[np.float64]:
+    """Price of the forms of an interval: which form, and which of its kind."""
     one_sided, two_sided = max(2 * (bins - 1), 1), max((bins - 1) * (bins - 2) // 2, 1)
     counts = np.array([one_sided, two_sided, 2, one_sided, two_sided], dtype=np.float64)
     forms = (2 if bins > 2 else 1) if not has_missing else (5 if bins > 2 else 3)
-    return np.log(counts) + np.log(forms)
+    return np.asarray(PRICE * (np.log(counts) + np.log(forms)), dtype=np.float64)
 
 
-def _set_bits(levels: int) -> NDArray[np.float64]:
-    """Description length of a set of m of k levels: log C(k, m), and which m."""
+def _set_prices(levels: int) -> NDArray[np.float64]:
+    """Price of a set of m of k levels: which m, and which of the C(k, m) sets.
+
+    The likelihood ratio of the best m of k levels rises by chance with log C(k, m): that part has its full price.
+    """
     m = np.arange(levels + 1)
-    return np.asarray(
-        gammaln(levels + 1) - gammaln(m + 1) - gammaln(levels - m + 1) + np.log(max(levels - 1, 1)), dtype=np.float64
-    )
+    which = gammaln(levels + 1) - gammaln(m + 1) - gammaln(levels - m + 1)
+    return np.asarray(SET_PRICE * which + PRICE * np.log(max(levels - 1, 1)), dtype=np.float64)
 
 
 def _starts(

@@ -139,7 +139,7 @@ class Certificate:
         bound = self.largest_difference if limit > found else self.confirmed_difference
         if limit == found:
             return None
-        return math.ceil(self.rows * max(1.0, ((bound - found) / (limit - found)) ** 2))
+        return math.ceil(self.rows * max(1.0, ((bound - found) / (limit - found)) ** 2) - 1e-6)
 
 
 @dataclass(frozen=True)

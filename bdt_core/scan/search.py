@@ -96,7 +96,7 @@ def find_worst_groups(
     >>> frame["wrong"] = rng.random(4000) < np.where(harmed, 0.3, 0.1)
     >>> found = find_worst_groups(frame, outcome="wrong", better="lower", permutations=39)
     >>> found.worst.words, found.worst.p_value
-    ('age 31 or less and region is land', 0.025)
+    ('age up to 30 and region is land', 0.025)
     """
     settings = Settings(min_share, min_rows, max_groups, permutations, alpha, random_state)
     if better not in get_args(Better):

@@ -15,18 +15,19 @@ from scipy.special import ndtri
 from bdt_core import words
 from bdt_core.scan.alike import Alike, fit_strata
 from bdt_core.scan.climbing import Climb, Found
-from bdt_core.scan.columns import LeftOutColumn, ScannedColumn, fit_columns
+from bdt_core.scan.columns import ScannedColumn, fit_columns
 from bdt_core.scan.curse import winners_curse
 from bdt_core.scan.language import MAX_CONDITIONS, Language, random_starts
-from bdt_core.scan.measuring import Measured, design_effect, measure
+from bdt_core.scan.measuring import How, Measured, design_effect, measure, way_to_summarise
 from bdt_core.scan.null import p_value, scores_by_chance
-from bdt_core.scan.results import Better, Certificate, Searched, WorstGroup, WorstGroups
+from bdt_core.scan.results import Better, Certificate, LeftOutColumn, Searched, WorstGroup, WorstGroups
 from bdt_core.scan.rows import Floats, ScanRows, coded_rows, dense, scored
 from bdt_core.scan.settings import Settings
-from bdt_core.table.blocks import Block, Blocks, known_rows
+from bdt_core.table.blocks import OUTCOME, Block, Blocks, known_rows
 from bdt_core.table.summaries import Drawn
 
-_WEAKER = 1.0
+_WEAKER = 2.0
+"""Tables are made in which a group is worse by so many standard errors less than it was found to be."""
 PERMUTED_ROWS = 20_000
 """Of a larger table so many rows are permuted: the distribution of the best score hardly depends on their number."""
 
@@ -78,7 +79,7 @@ def scan(table: Blocks, question: Question, settings: Settings, *, sample_rows: 
     DataError
         A factor that cannot be divided into classes.
     """
-    rows, left_out = np.sum(table.map_blocks(_count), axis=0).tolist()
+    rows, left_out = np.sum(table.map_blocks(_count, [OUTCOME]), axis=0).tolist()
     frame, outcome = known_rows(table.sample(sample_rows))
     apart = dict.fromkeys(question.legitimate, "people alike in it are compared")
     if question.key is not None:
@@ -92,7 +93,8 @@ def scan(table: Blocks, question: Question, settings: Settings, *, sample_rows: 
     if reason is None:
         language = Language.of(columns, frame, settings.random_state)
         scan_rows = _scan_rows(frame, outcome, language, alike, question)
-        search = _Search(table, Climb(scan_rows, language, fewest), alike, _step(outcome), question, settings)
+        climb = Climb(scan_rows, language, fewest)
+        search = _Search(table, climb, alike, way_to_summarise(table), _step(outcome), question, settings)
         groups = search.groups()
         certificate = search.certificate(groups.confirmed)
     return WorstGroups(
@@ -178,6 +180,7 @@ class _Search:
     table : Blocks
     climb : Climb
     alike : Alike
+    how : How
     step : float or None
         The distance of the two values of the outcome; None where there are more.
     question : Question
@@ -187,6 +190,7 @@ class _Search:
     table: Blocks
     climb: Climb
     alike: Alike
+    how: How
     step: float | None
     question: Question
     settings: Settings
@@ -234,7 +238,7 @@ class _Search:
         )
 
     def _measured(self, found: Found) -> Measured:
-        of_group = measure(self.table, self.climb.language.conditions(found.state), self.alike)
+        of_group = measure(self.table, self.climb.language.conditions(found.state), self.alike, self.how)
         effect = design_effect(self.climb.rows, self.climb.rows.inside(found.state))
         return replace(of_group, error=of_group.error * math.sqrt(effect))
 
