@@ -34,6 +34,7 @@ from bdt_core.table.persons import person_hashes
 from bdt_core.table.source_blocks import SourceBlocks, in_blocks, in_one_frame
 from bdt_core.table.summaries import Drawn
 
+PERSONS_KEPT = 256
 FLIP_ROWS = 50_000
 """The flip test of a large table is made on so many rows: its time grows with more than their number."""
 
@@ -51,12 +52,15 @@ class GroupCounts:
         What was not counted, and why.
     persons : tuple of PersonMoments, optional
         Of the known rows of each table, where persons may have several.
+    some_persons : tuple of int
+        The `PERSONS_KEPT` lowest hashes of persons: whether persons come back in other rows is seen by them.
     """
 
     spec: AuditSpec
     tables: tuple[CountTable, ...]
     notes: tuple[str, ...]
     persons: tuple[PersonMoments, ...] | None = None
+    some_persons: tuple[int, ...] = ()
 
     @property
     def tables_and_persons(self) -> list[tuple[CountTable, PersonMoments | None]]:
@@ -66,7 +70,9 @@ class GroupCounts:
     def to_dict(self) -> dict[str, Any]:
         """As JSON-able data."""
         tables = [one.to_dict() for one in self.tables]
-        persons = {} if self.persons is None else {"persons": [one.to_dict() for one in self.persons]}
+        persons: dict[str, Any] = {}
+        if self.persons is not None:
+            persons = {"persons": [one.to_dict() for one in self.persons], "some_persons": list(self.some_persons)}
         return {"spec": self.spec.to_dict(), "tables": tables, "notes": list(self.notes), **persons}
 
     @classmethod
@@ -74,7 +80,8 @@ class GroupCounts:
         """Undo `to_dict`."""
         tables = tuple(CountTable.from_dict(one) for one in data["tables"])
         persons = tuple(PersonMoments.from_dict(one) for one in data["persons"]) if "persons" in data else None
-        return cls(parse_spec(data["spec"]), tables, tuple(data["notes"]), persons)
+        some = tuple(data.get("some_persons", ()))
+        return cls(parse_spec(data["spec"]), tables, tuple(data["notes"]), persons, some)
 
 
 @dataclass(frozen=True)
@@ -188,7 +195,7 @@ def count_groups(source: pd.DataFrame | SourceBlocks, spec: AuditSpec) -> GroupC
             )
             continue
         tables.append(_merged(counted))
-    return GroupCounts(spec, tuple(tables), tuple(notes), _count_persons(in_blocks(source), tables, spec))
+    return GroupCounts(spec, tuple(tables), tuple(notes), *_count_persons(in_blocks(source), tables, spec))
 
 
 def compare_groups(
@@ -393,15 +400,16 @@ def _count_block(frame: pd.DataFrame, spec: AuditSpec) -> list[CountTable | None
 
 def _count_persons(
     source: SourceBlocks, tables: Sequence[CountTable], spec: AuditSpec
-) -> tuple[PersonMoments, ...] | None:
-    """What persons have in the groups of each table; None where each row is a person."""
+) -> tuple[tuple[PersonMoments, ...] | None, tuple[int, ...]]:
+    """What persons have in the groups of each table, and some of their hashes; None where each row is a person."""
     if spec.split.key is None:
-        return None
+        return None, ()
     persons = reduce(add, source.map_source_blocks(partial(_persons_in_block, spec=spec)))
     known = [one.known() for one in tables]
     blocks = source.map_source_blocks(partial(_count_persons_in_block, spec=spec, persons=persons, tables=known))
     together = [reduce(add, of_table) for of_table in zip(*blocks, strict=True)]
-    return tuple(one.moments(len(table.groups)) for one, table in zip(together, known, strict=True))
+    moments = tuple(one.moments(len(table.groups)) for one, table in zip(together, known, strict=True))
+    return moments, tuple(persons.hashes[:PERSONS_KEPT].tolist())
 
 
 def _persons_in_block(frame: pd.DataFrame, spec: AuditSpec) -> Persons:

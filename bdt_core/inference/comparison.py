@@ -32,6 +32,7 @@ TestName = Literal["auto", "exact", "welch", "permutation"]
 
 FEWEST_ROWS_OF_MEANS = 5
 DETECTION_POWER = 0.8
+EXACT = "exact mid-p"
 ONE_VALUE = "every row of both groups holds the same value"
 
 
@@ -381,7 +382,7 @@ def compare_count_arrays(
                 status="tested",
                 reason=None,
                 kind="binary",
-                test="exact mid-p",
+                test=EXACT,
                 n_a=n,
                 n_b=m,
                 events_a=events,

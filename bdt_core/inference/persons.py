@@ -31,6 +31,7 @@ from bdt_core.inference.auc import AUC
 from bdt_core.inference.categories import CategoricalComparison, compare_category_counts
 from bdt_core.inference.comparison import (
     DETECTION_POWER,
+    EXACT,
     FEWEST_ROWS_OF_MEANS,
     Comparison,
     PersonsCompared,
@@ -265,7 +266,7 @@ def compare_persons(
     alpha = 1.0 - comparison.confidence
     spread = spread_of(a, b)
     fewest, persons = min(spread.persons_a, spread.persons_b), (spread.persons_a, spread.persons_b)
-    is_counted = comparison.test == "exact mid-p"
+    is_counted = comparison.test == EXACT
     needed = max(min_rows, 1 if is_counted or comparison.kind == "binary" else FEWEST_ROWS_OF_MEANS)
     if comparison.status != "tested" or fewest < needed:
         few = f"{persons[0]} persons against {persons[1]}: each side needs at least {needed} persons"

@@ -137,9 +137,10 @@ def _detectable(sides: Sides, test: GroupMetrics, label: int, one: HeldOutGap, a
     """The gap that would have been found with 80 % power, if it were the only one in as many tests as were made."""
     codes = [sides.groups.index(str(name)) for name in (one.higher, one.lower)]
     events = int(test.counts[label, codes, 1].sum())
+    shrink = 1.0 if one.persons is None else one.persons.shrink(alpha)
     return minimum_detectable_difference(
-        one.counted_higher,
-        one.counted_lower,
+        max(round(one.counted_higher / shrink), 1),
+        max(round(one.counted_lower / shrink), 1),
         base_rate=events / (one.counted_higher + one.counted_lower),
         alpha=alpha,
     )

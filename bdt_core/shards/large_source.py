@@ -74,5 +74,5 @@ def group_columns(spec: AuditSpec) -> set[str]:
     if not spec.facets:
         return set()
     groups = spec.groups
-    named = [*spec.group_columns(), groups.score, groups.stratum, *groups.similar_by, spec.split.key]
+    named = [*spec.group_columns(), groups.score, groups.stratum, *groups.similar_by]
     return {name for name in (*named, *(name for facets in spec.facets for name in facets)) if name is not None}

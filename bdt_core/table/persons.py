@@ -7,6 +7,7 @@ from functools import reduce
 from operator import add
 from typing import TypeVar
 
+import numpy as np
 import pandas as pd
 
 from bdt_core.inference.persons import Hashes, Numbers, Persons
@@ -23,7 +24,9 @@ MOST_CELLS_HELD = 1 << 25
 
 
 def person_hashes(frame: pd.DataFrame, spec: AuditSpec) -> Hashes:
-    """Hash of each row's person, from the column of the source that ``split.key`` names."""
+    """Hash of each row's person, from the column of the source that ``split.key`` names, or as it was kept."""
+    if KEY in frame.columns:
+        return np.asarray(frame[KEY].to_numpy(), dtype=np.uint64)
     assert spec.split.key is not None
     return row_hashes(settle_type(frame[spec.split.key], "categorical").to_frame())
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import reduce
+from operator import add
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,14 +33,15 @@ def warn_of_repeats(table: AuditTable) -> list[str]:
     -----
     Rows of few values are alike by chance. Then most pairs of rows that agree in all columns but one of many values
     differ in that one. Of copies, a large share of the pairs that agree in all columns but one agrees in that one too,
-    whichever it is. That is asked of the columns with the most values; one that another one determines, in rows that are no copies, says nothing and is left out.
+    whichever it is. That is asked of the columns with the most values; one that another one determines, in rows that
+    are no copies, says nothing and is left out.
     """
     if table.spec.split.key is not None:
         return []
     sample = table.sample(ROWS_LOOKED_AT).frame
-    names = [name for role in ("feature", "protected") for name in table.names(role)]  # type: ignore[arg-type]
+    names = [name for role in ("feature", "protected") for name in table.names(role)]
     hashes = {name: mixed(row_hashes(sample[[name]])) for name in names}
-    content = np.sum(list(hashes.values()), axis=0, dtype=np.uint64)
+    content = reduce(add, hashes.values())
     if _repeated(content) < max(_LEAST_SHARE * len(sample), 2):
         return []
     pairs = {name: _pairs(one) for name, one in hashes.items()}
@@ -50,7 +53,7 @@ def warn_of_repeats(table: AuditTable) -> list[str]:
             del hashes[name]
         else:
             asked.append(name)
-    content = np.sum(list(hashes.values()), axis=0, dtype=np.uint64)
+    content = reduce(add, hashes.values())
     alike, repeated = _pairs(content), _repeated(content)
     every = len(sample) * (len(sample) - 1) / 2
     telling = [name for name in asked if pairs[name] <= _TELLING * every]
