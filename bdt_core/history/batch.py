@@ -5,19 +5,20 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from bdt_core import words
 from bdt_core.errors import DataError
-from bdt_core.fairness.declared_groups import GroupCounts
+from bdt_core.fairness.declared_groups import PERSONS_KEPT, GroupCounts
 from bdt_core.fairness.metric_results import group_name
 from bdt_core.spec.production import duration
 
 SCHEMA = 1
 _NAMED = 5
-_MORE_LATE = 0.05
+_MORE_LATE, _MORE_BACK = 0.05, 0.01
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,24 @@ def doubtful(batches: Sequence[Batch], least: int) -> list[str]:
         for names in same.values()
         if len(names) > 1
     ]
-    return notes + (_late_labels(batches[-1], least) if batches else [])
+    return notes + _who_came_back(batches) + (_late_labels(batches[-1], least) if batches else [])
+
+
+def _who_came_back(batches: Sequence[Batch]) -> list[str]:
+    """A note on persons in several batches, by those with the lowest hashes, of whom every batch tells."""
+    samples = [one.counts.some_persons for one in batches if one.counts.some_persons]
+    if len(samples) < 2:
+        return []
+    known_to = min(max(one) if len(one) == PERSONS_KEPT else 1 << 64 for one in samples)
+    times = Counter(who for one in samples for who in one if who <= known_to)
+    share = sum(n > 1 for n in times.values()) / len(times)
+    if share <= _MORE_BACK:
+        return []
+    return [
+        f"About {words.percent(share)} of the persons (split.key) come back in several batches. Within a batch persons "
+        "are counted; those who come back count as new ones, so that differences look surer than they are: take longer "
+        "batches, or one decision per person."
+    ]
 
 
 def _late_labels(batch: Batch, least: int) -> list[str]:

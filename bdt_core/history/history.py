@@ -182,6 +182,7 @@ def _stream(
         rows=_whole(pair.rows),
         reference_events=_whole(pair.reference_events),
         reference_rows=_whole(pair.reference_rows),
+        effects=pair.effects,
         difference=_known(found.difference[-1]),
         low=_known(found.low[-1]),
         high=_known(found.high[-1]),

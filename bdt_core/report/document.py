@@ -80,6 +80,8 @@ class Split(Part):
 
     train_rows: int
     test_rows: int
+    train_persons: int | None = None
+    test_persons: int | None = None
     test_size: float
     method: Literal["stratified", "hash"] = "stratified"
     stratified: bool
@@ -313,6 +315,7 @@ class Group(Part):
     group: str
     values: tuple[Value, ...]
     rows: int
+    persons: int | None = None
     rates: dict[str, Rate] | None
 
 
@@ -435,7 +438,7 @@ class Document(Part):
         if self.drawn is None:
             left_out["drawn"] = True
         data: dict[str, Any] = json.loads(self.model_dump_json(exclude=left_out))
-        return data
+        return data if self.split.test_persons is not None else _without_persons(data)
 
 
 class Printed(Document):
@@ -453,6 +456,16 @@ class Printed(Document):
 
 _STAGES_OWN = {"slices": ("cut_on", "permuted_on"), "local_bias": ("model_state",)}
 """What stages hand to one another and no reader needs: rows drawn stand in a part of their own."""
+
+
+_OF_PERSONS = ("persons", "train_persons", "test_persons")
+
+
+def _without_persons(part: Any) -> Any:
+    """A document without the members that only persons with several rows have."""
+    if isinstance(part, dict):
+        return {name: _without_persons(one) for name, one in part.items() if one is not None or name not in _OF_PERSONS}
+    return [_without_persons(one) for one in part] if isinstance(part, list) else part
 
 
 class _Schema(GenerateJsonSchema):

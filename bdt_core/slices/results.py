@@ -161,6 +161,8 @@ class Slices(Result):
         Train rows whose quantiles numbers were cut at, where these are not all.
     permuted_on : Drawn or None
         Test rows that permutations were drawn from, where these are not all.
+    test_persons : int or None
+        Who is in the test rows, where persons may have several: tests, intervals and `min_rows` then count persons.
     """
 
     metric: str
@@ -196,6 +198,7 @@ class Slices(Result):
     cut_on: Drawn | None = None
     permuted_on: Drawn | None = None
     prior_mean: float = 0.0
+    test_persons: int | None = None
 
     @property
     def reported(self) -> tuple[Slice, ...]:

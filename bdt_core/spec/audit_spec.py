@@ -96,7 +96,11 @@ class Split(Section):
         ),
     )
     key: str | None = Field(
-        None, description="Column that names the person: all rows of a person stay on one side. It implies hash."
+        None,
+        description=(
+            "Column that names the person where one may have several rows: all rows of a person stay on one side, and "
+            "tests, intervals and minimum sizes count persons. It implies hash."
+        ),
     )
     stratify: bool = Field(
         True, description="Keep the distribution of the bias variable equal in both parts; not with hash."

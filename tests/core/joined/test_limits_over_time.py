@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import json
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -160,3 +162,54 @@ def test_labels_that_one_group_lacks_are_named() -> None:
     (note,) = follow([batch_of(count_groups(frame, spec), id="a", time=FIRST)], spec).notes
     assert note.startswith("In batch a, 50.0 % of f have no label (yet), and 0.0 % of m.")
     assert "history.labels_after" in note
+
+
+def persons(number: int, rows: int, seed: int) -> pd.DataFrame:
+    """Persons of two groups, each with so many equal rows."""
+    rng = np.random.default_rng(seed)
+    one = pd.DataFrame({"name": rng.permutation(10**6)[:number], "sex": rng.choice(["f", "m"], number)})
+    one["granted"] = rng.integers(0, 2, number)
+    return pd.concat([one] * rows, ignore_index=True)
+
+
+def of_persons(frames: Sequence[pd.DataFrame], **changes: object) -> tuple[AuditSpec, list[Batch]]:
+    bias = {"derive": "positive_prediction", "prediction": "granted"}
+    spec = history_spec(bias_variable=bias, groups={"facets": ["sex"], "reference": "m"}, **changes)
+    several = [batch_of(count_groups(one, spec), id=str(i), time=FIRST + datetime.timedelta(days=i))
+               for i, one in enumerate(frames)]  # fmt: skip
+    return spec, several
+
+
+def test_with_a_key_rows_of_a_person_say_what_the_person_says() -> None:
+    """Copies of every row change nothing but the counts: intervals, evidence, drift and limits are those of persons."""
+    gate = [{"metric": "selection_rate_difference", "facet": "sex", "max": 0.3},
+            {"metric": "selection_rate_ratio", "facet": "sex", "min": 0.5}]  # fmt: skip
+    keyed = {"split": {"key": "name"}, "gate": gate, "favourable": "positive"}
+    once = follow(*reversed(of_persons([persons(400, 1, i) for i in range(6)], **keyed)))
+    five = follow(*reversed(of_persons([persons(400, 5, i) for i in range(6)], **keyed)))
+    assert five.streams[0].effects == pytest.approx([5.0, 5.0], rel=0.05)
+    rows = follow(*reversed(of_persons([persons(400, 5, i) for i in range(6)], gate=gate, favourable="positive")))
+    x, y, z = (one.streams[0] for one in (once, five, rows))
+    assert z.difference == pytest.approx(x.difference, abs=0.001)
+    assert y.difference == pytest.approx(x.difference, abs=0.001)
+    assert (y.low, y.high) == pytest.approx((x.low, x.high), abs=0.004)
+    assert z.high - z.low < 0.6 * (y.high - y.low)
+    assert (y.drift.low, y.drift.high) == pytest.approx((x.drift.low, x.drift.high), abs=0.02)
+    assert (y.trend.low, y.trend.high) == pytest.approx((x.trend.low, x.trend.high), abs=0.02)
+    for x, y, z in zip(once.limits, five.limits, rows.limits, strict=True):
+        assert (y.low, y.high) == pytest.approx((x.low, x.high), abs=0.01)
+        assert z.high - z.low < 0.6 * (y.high - y.low)
+
+
+def test_persons_who_come_back_in_other_batches_are_told() -> None:
+    keyed = {"split": {"key": "name"}}
+    spec, several = of_persons(
+        [persons(1000, 2, 1), persons(1000, 2, 1).assign(granted=1), persons(1000, 2, 2)], **keyed
+    )
+    back = [Batch.from_dict(json.loads(json.dumps(one.to_dict()))) for one in several]
+    (note,) = follow(back, spec).notes
+    share = re.match(r"About (\S+) % of the persons \(split.key\) come back in several batches\.", note)
+    assert share is not None
+    assert float(share[1]) == pytest.approx(50, abs=10)
+    assert follow([several[0], several[2]], spec).notes == ()
+    assert len(several[0].counts.some_persons) == 256
