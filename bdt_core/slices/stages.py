@@ -174,7 +174,10 @@ def _slices(
         difference, train_rows = comparison.difference, int(candidates.rows[at])
         stands_for = tested.stands_for(i, reported) if tested.significant[i] else 1.0
         low, high = interval_of_selected(comparison, stands_for, harm_is_up=harm_sign > 0) or (None, None)
-        expected = None if difference is None else float(np.clip(shrunk[i], low, high))
+        expected = None
+        if difference is not None:  # within the interval, and never more harmful than what was measured
+            ends = (low, difference) if harm_sign > 0 else (difference, high)
+            expected = float(np.clip(shrunk[i], *ends))
         slices.append(
             Slice(
                 name=_name(of_slice),
