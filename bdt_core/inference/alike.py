@@ -192,12 +192,13 @@ class Factors:
     def _error(self, influence: Vector) -> float:
         """Standard error from influence values: those of a person are added up before they are squared."""
         if self.units is not None:
-            influence = np.bincount(np.unique(self.units, return_inverse=True)[1], weights=influence)
+            of_persons = np.bincount(np.unique(self.units, return_inverse=True)[1], weights=influence)
+            return math.sqrt(float(of_persons @ of_persons))
         return math.sqrt(float(influence @ influence))
 
     def _expected(self, target: Vector) -> Vector:
         """What the factors let expect of each row, learnt from the rows of the other folds."""
-        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+        from threadpoolctl import threadpool_limits
 
         with threadpool_limits(1):  # threads that wait for one another cost more than such small trees take
             return self._taught(target)
