@@ -1,6 +1,7 @@
 """The method of the bias audit: plain Python, usable in a notebook, without any orchestrator.
 
-Start with :func:`audit`; `HBAC`, `LOGAN`, `bias_metrics`, `find_slices`, `GroupThresholds` and `reweigh` are its parts.
+Start with :func:`audit`; `HBAC`, `LOGAN`, `bias_metrics`, `find_slices`, `find_worst_groups`, `GroupThresholds` and
+`reweigh` are its parts.
 Importing the package costs nothing: what is named here is loaded when it is first used.
 """
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from bdt_core.fairness import bias_metrics
     from bdt_core.local_bias import LOGAN
     from bdt_core.mitigation import GroupThresholds, reweigh
+    from bdt_core.scan import find_worst_groups
     from bdt_core.slices import find_slices
     from bdt_core.stages import Stages
 
@@ -28,6 +30,7 @@ __all__ = [
     "audit",
     "bias_metrics",
     "find_slices",
+    "find_worst_groups",
     "reweigh",
 ]
 
@@ -39,6 +42,7 @@ _HOMES = {
     "Stages": "stages",
     "bias_metrics": "fairness",
     "find_slices": "slices",
+    "find_worst_groups": "scan",
     "reweigh": "mitigation",
 }
 

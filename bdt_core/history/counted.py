@@ -112,9 +112,10 @@ class Counted:
 
     @property
     def sizes(self) -> Counts:
-        """Persons of each group in all batches, which are the rows unless persons have several."""
-        of_batches = self.rows if self.persons is None else self.persons.number().reshape(self.rows.shape)
-        return np.asarray(of_batches.sum(axis=0), dtype=np.float64)
+        """Persons of each group, in each batch anew: its rows, unless persons have several."""
+        if self.persons is None:
+            return np.asarray(self.rows.sum(axis=0), dtype=np.float64)
+        return np.asarray(self.persons.number().reshape(self.rows.shape).sum(axis=0), dtype=np.float64)
 
     def pair(self, rate: Proportion, group: int, reference: int | None) -> Pair:
         """A rate of a group beside that of another one, or of everybody else (None)."""

@@ -89,8 +89,8 @@ class Stream(Result):
     def pair(self) -> Pair:
         """The counts as arrays."""
         several = (self.events, self.rows, self.reference_events, self.reference_rows)
-        events, rows, reference_events, reference_rows = (np.array(one, dtype=np.float64) for one in several)
-        return Pair(events, rows, reference_events, reference_rows, self.effects)
+        events, rows, of_events, of_rows = (np.array(one, dtype=np.float64) for one in several)
+        return Pair(events, rows, of_events, of_rows, self.effects)
 
     def over_time(self, alpha: float, effect: float) -> SequentialComparison:
         """Difference so far, confidence sequence and e-value after every batch."""

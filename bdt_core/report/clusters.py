@@ -55,6 +55,11 @@ def without_others(one: Cluster | ComparedCluster, unit: words.Unit) -> str | No
     return f"{'also ' if one.without.stands_out else ''}without {names}: {size}"
 
 
+def tells_of_others(document: Document) -> bool:
+    """Whether any line says how a cluster compares without others."""
+    return any(without_others(one, document.bias_variable.unit) for one in document.clusters)
+
+
 def cluster_names(labels: Sequence[int]) -> str:
     """Clusters in a sentence.
 

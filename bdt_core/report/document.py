@@ -24,7 +24,9 @@ from bdt_core.inference import Comparison
 from bdt_core.local_bias.results import LocalBias
 from bdt_core.metrics import Favourable
 from bdt_core.mitigation import Mitigation, Recommendation
+from bdt_core.ranking import Findings
 from bdt_core.result import SCHEMA_VERSION
+from bdt_core.scan.results import WorstGroups
 from bdt_core.significance.clusters import WithoutOthers
 from bdt_core.significance.repeats import PermutedProcedure, RepeatedSplits
 from bdt_core.slices.results import Slices
@@ -97,9 +99,11 @@ class Judgement(Part):
 
 
 class Summary(Part):
-    """The most deviating cluster in words."""
+    """What was found, in words: the first finding, each of them, and the most deviating cluster."""
 
     headline: str
+    findings: tuple[str, ...] = ()
+    cluster: str = ""
     what_sets_apart: tuple[str, ...]
 
 
@@ -426,6 +430,8 @@ class Document(Part):
     differences: Differences
     proxies: tuple[Proxy, ...]
     groups: Groups | None
+    findings: Findings | None = None
+    worst_groups: WorstGroups | None = None
     slices: Slices | None = None
     local_bias: LocalBias | None = None
     mitigation: Mitigated | None = None

@@ -20,6 +20,7 @@ from bdt_core.inference import CategoricalComparison
 from bdt_core.metrics import RATES
 from bdt_core.mitigation import recommend
 from bdt_core.report import document as parts
+from bdt_core.report.findings import finding_sentence, headline
 from bdt_core.report.wording import of_persons, who_is_in
 from bdt_core.significance.clusters import ClusterSignificance, ComparedCluster
 from bdt_core.significance.features import ColumnDifference, FeatureDifferences
@@ -71,7 +72,7 @@ def build_document(
         bias_variable=_bias_variable(clusters, significance),
         split=_split(test, clusters, significance, spec),
         verdict=parts.Judgement(verdict=judged.verdict, blocks=judged.blocks, sentence=judged.sentence),
-        summary=_summary(clusters, significance, differences),
+        summary=_summary(clusters, findings),
         gate=judged.limits,
         search=parts.Search(
             method=clusters.method,
@@ -85,6 +86,8 @@ def build_document(
         differences=_differences(significance, differences),
         proxies=tuple(proxy for one in differences.columns if one.role == "protected" for proxy in _proxies(one)),
         groups=None if metrics is None else _groups(metrics, scores),
+        findings=findings.ranked,
+        worst_groups=findings.worst_groups,
         slices=None if findings.slices is None else _listed(findings.slices),
         local_bias=findings.local_bias,
         mitigation=None
@@ -300,10 +303,25 @@ def _proxies(one: ColumnDifference) -> Iterator[parts.Proxy]:
             )
 
 
-def _summary(clusters: Clusters, significance: ClusterSignificance, differences: FeatureDifferences) -> parts.Summary:
+def _summary(clusters: Clusters, findings: AuditFindings) -> parts.Summary:
+    significance, ranked, groups = findings.significance, findings.ranked, findings.worst_groups
+    unit, short = significance.unit, wording(significance.spec.bias_variable).short
+    cluster, apart = _cluster_in_words(clusters, significance, findings.differences)
+    return parts.Summary(
+        headline=headline(ranked, groups.certificate if groups else None, unit, short),
+        findings=tuple(finding_sentence(one, ranked, unit, short) for one in ranked.findings) if ranked else (),
+        cluster=cluster,
+        what_sets_apart=apart,
+    )
+
+
+def _cluster_in_words(
+    clusters: Clusters, significance: ClusterSignificance, differences: FeatureDifferences
+) -> tuple[str, tuple[str, ...]]:
+    """The most deviating cluster, and what sets it apart."""
     primary = significance.primary
     if primary is None:
-        return parts.Summary(headline=f"No cluster deviates: {NO_CLUSTERS}.", what_sets_apart=())
+        return f"No cluster deviates: {NO_CLUSTERS}.", ()
     unit = significance.unit
     told = wording(significance.spec.bias_variable)
     stability = clusters.stability.clusters[0].word if clusters.stability else None
@@ -312,17 +330,16 @@ def _summary(clusters: Clusters, significance: ClusterSignificance, differences:
     comparison = primary.comparison
     rows = f"{primary.test_rows:,} test rows{of_persons(comparison, 'a')}"
     if comparison.status != "tested":
-        headline = f"{who} Its {rows} are not testable: {comparison.reason}"
-        return parts.Summary(headline=headline, what_sets_apart=())
+        return f"{who} Its {rows} are not testable: {comparison.reason}", ()
     size = words.difference(
         comparison.difference, comparison.low, comparison.high, confidence=comparison.confidence, unit=unit
     )
-    headline = (
+    told_cluster = (
         f"{who} On its {rows} {told.short} is {words.value(comparison.mean_a, unit)} against "
         f"{words.value(comparison.mean_b, unit)} for everybody else, difference {size}, "
         f"{words.p_value(comparison.p_value)}{_over_splits(significance)}."
     )
-    return parts.Summary(headline=headline, what_sets_apart=tuple(_what_differs(differences)))
+    return told_cluster, tuple(_what_differs(differences))
 
 
 def _over_splits(significance: ClusterSignificance) -> str:

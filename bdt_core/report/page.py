@@ -26,6 +26,8 @@ _STABILITY = {
     "who exactly is in the cluster should not be interpreted",
 }
 SECTIONS = (
+    "findings",
+    "worst_groups",
     "clusters",
     "gate",
     "differences",
@@ -72,6 +74,8 @@ def page_of(document: Document) -> Page:
         verdict_meaning=_meaning(document),
         warnings=(*document.warnings, *_in_sample(document)),
         headline=document.summary.headline,
+        findings=document.summary.findings[1:],
+        cluster=document.summary.cluster,
         key_numbers=_key_numbers(document),
         how_sure=tuple(_how_sure(document)),
         apart=tuple(document.summary.what_sets_apart),

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bdt_core.slices.blocks import OUTCOME, Block, known_rows
 from bdt_core.slices.columns import FittedColumn
 from bdt_core.slices.outcome import Outcome
+from bdt_core.table.blocks import OUTCOME, Block, known_rows
 
 Items = tuple[int, ...]
 """A conjunction: the number of each condition, ascending."""

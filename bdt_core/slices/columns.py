@@ -6,7 +6,6 @@ a sample; how many rows each interval has is counted.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
@@ -19,7 +18,8 @@ from numpy.typing import NDArray
 from bdt_core import words
 from bdt_core.errors import DataError
 from bdt_core.fairness.coding import Level, code_column, column, level_order, numbers
-from bdt_core.slices.blocks import OUTCOME, Block, Blocks, known_rows
+from bdt_core.table.blocks import OUTCOME, Block, Blocks, known_rows
+from bdt_core.table.cuts import looks_like_identifier, roundest
 
 MOST_LEVELS = 250
 """Codes are single bytes."""
@@ -27,7 +27,6 @@ MOST_COUNTED = 65_536
 """More different values than these are not told apart: no column with so many is searched value by value."""
 FEW_VALUES = 10
 """Numbers with no more distinct values than this, or than bins, are not binned."""
-_FEWEST_FOR_IDENTIFIER = 50
 _SLACK = 0.1
 
 Levels = dict[Level, int] | str
@@ -192,27 +191,6 @@ def quantile_edges(ordered: NDArray[np.float64], bins: int) -> tuple[float, ...]
     return tuple(sorted(edges))
 
 
-def roundest(low: float, high: float) -> float:
-    """The number with the fewest digits in [low, high]; of several the one nearest to the middle.
-
-    Examples
-    --------
-    >>> roundest(23.1, 26.4), roundest(0.123, 0.129), roundest(3.0, 3.0)
-    (25.0, 0.125, 3.0)
-    """
-    if low == high:
-        return low
-    middle = low + 0.5 * (high - low)
-    exponent = math.floor(math.log10(max(abs(low), abs(high)))) + 1
-    for power in range(exponent, exponent - 17, -1):
-        for multiple in (5, 2.5, 1) if power < 0 else (5, 1):
-            step = multiple * 10.0**power
-            candidate = float(f"{round(middle / step) * step:.15g}")
-            if low <= candidate <= high:
-                return candidate
-    return middle
-
-
 def interval_positions(values: NDArray[np.float64], edges: Sequence[float]) -> NDArray[np.uint8]:
     """Number of edges strictly below each value; the number of edges plus one where it is missing."""
     position = np.zeros(values.size, dtype=np.uint8)
@@ -247,7 +225,7 @@ def _cut(sample: pd.DataFrame, name: str, bins: int, share: float) -> tuple[floa
     distinct = int(np.count_nonzero(np.diff(ordered))) + 1 if ordered.size else 0
     if distinct <= max(bins, FEW_VALUES):
         return None
-    if _looks_like_identifier(ordered, distinct, share):
+    if looks_like_identifier(ordered, distinct, share):
         return "every row has a whole number of its own, as identifiers have"
     return quantile_edges(ordered, bins)
 
@@ -382,11 +360,3 @@ def _fitted(
 
 def _numbers(frame: pd.DataFrame, name: str) -> NDArray[np.float64]:
     return numbers(column(frame, name), name)
-
-
-def _looks_like_identifier(ordered: NDArray[np.float64], distinct: int, share: float) -> bool:
-    """Whether numbers are whole, all different and close together, like row numbers."""
-    if distinct < max(ordered.size, _FEWEST_FOR_IDENTIFIER) or not np.isfinite([ordered[0], ordered[-1]]).all():
-        return False
-    close = (ordered[-1] - ordered[0]) * share < 10 * distinct
-    return bool(close and (ordered == np.floor(ordered)).all())

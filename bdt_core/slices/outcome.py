@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bdt_core.inference.summaries import Centring, Scale, Seen, look
-from bdt_core.slices.blocks import OUTCOME, Block, Blocks, known_rows
+from bdt_core.table.blocks import OUTCOME, Block, Blocks, known_rows
 
 Floats = NDArray[np.float64]
 

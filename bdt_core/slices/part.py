@@ -18,7 +18,6 @@ from bdt_core.inference import Comparison, compare_count_arrays, compare_samples
 from bdt_core.inference.comparison import drawing_needs_rows
 from bdt_core.inference.persons import Persons, PersonSums, Steps, compare_persons, person_sums, rows_alike
 from bdt_core.inference.summaries import Scale, Seen, Summary, ValueCounts, summarise
-from bdt_core.slices.blocks import OUTCOME, Block, Blocks, known_rows
 from bdt_core.slices.coding import CodedRows, Coding, Items, columns_of
 from bdt_core.slices.counting import (
     NO_ITEM,
@@ -35,6 +34,7 @@ from bdt_core.slices.measure import Measure
 from bdt_core.slices.outcome import Counted, Outcome, Summed
 from bdt_core.slices.settings import Settings
 from bdt_core.table.audit_table import KEY
+from bdt_core.table.blocks import OUTCOME, Block, Blocks, known_rows
 from bdt_core.table.persons import portions
 
 T = TypeVar("T")

@@ -57,7 +57,8 @@ class Slice:
         Value in the slice over the value of all test rows; None where that is 0 or a mean can be negative.
     shrunken_difference : float or None
         The difference on the test rows, shrunk towards that of all tested slices by how much these differ among each
-        other (empirical Bayes): what is to be expected of new rows. It ranks.
+        other (empirical Bayes), and never more harmful than what was measured: what is to be expected of new rows. It
+        ranks.
     worse : bool or None
         Whether the slice fares worse than everybody else on the test rows.
     weight : float or None

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from bdt_core.errors import DataError, SpecError, did_you_mean
 from bdt_core.fairness.confusion import Positive
-from bdt_core.slices.blocks import OUTCOME, OneBlock
 from bdt_core.slices.measure import Better, Measure, outcomes, resolve
 from bdt_core.slices.results import Slices
 from bdt_core.slices.settings import Settings
 from bdt_core.slices.stages import search
+from bdt_core.table.blocks import OUTCOME, OneBlock
 
 IN_SAMPLE = (
     "The slices were searched for and tested on the same rows: their differences are too large, because the slices "

@@ -14,7 +14,6 @@ from bdt_core import words
 from bdt_core.errors import DataError, did_you_mean
 from bdt_core.inference import Comparison, interval_of_selected
 from bdt_core.inference.persons import Persons
-from bdt_core.slices.blocks import Blocks, known_rows
 from bdt_core.slices.candidates import Candidates, find_candidates
 from bdt_core.slices.coding import Coding
 from bdt_core.slices.columns import Condition, ExcludedColumn, fit_columns
@@ -25,6 +24,7 @@ from bdt_core.slices.part import Part, parts_of
 from bdt_core.slices.results import LatticeNode, Slice, Slices
 from bdt_core.slices.settings import Settings
 from bdt_core.slices.testing import Tested, fold, tested_in_sample, tested_on_other_rows
+from bdt_core.table.blocks import Blocks, known_rows
 from bdt_core.table.summaries import Drawn
 
 
@@ -174,7 +174,10 @@ def _slices(
         difference, train_rows = comparison.difference, int(candidates.rows[at])
         stands_for = tested.stands_for(i, reported) if tested.significant[i] else 1.0
         low, high = interval_of_selected(comparison, stands_for, harm_is_up=harm_sign > 0) or (None, None)
-        expected = None if difference is None else float(np.clip(shrunk[i], low, high))
+        expected = None
+        if difference is not None:  # within the interval, and never more harmful than what was measured
+            ends = (low, difference) if harm_sign > 0 else (difference, high)
+            expected = float(np.clip(shrunk[i], *ends))
         slices.append(
             Slice(
                 name=_name(of_slice),

@@ -293,7 +293,10 @@ def limit_metadata(one: LimitResult) -> Metadata:
         **({} if "left_out" not in found else {"not judged": listed(found["left_out"])}),
         **numbers(
             **{name: _number(found.get(name)) for name in _PLOTTED},
-            **{"smallest value that would have shown": one.smallest_visible},
+            **{
+                "smallest value that would have shown": found.get("smallest_visible"),
+                "rows that would tell": found.get("rows_to_settle"),
+            },
         ),
     }
 

@@ -1,8 +1,9 @@
-"""Persons with several rows over time: differences and minimum sizes count persons."""
+"""Persons with several rows over time: differences count persons, and persons in several batches are named."""
 
 from __future__ import annotations
 
 import datetime
+import re
 from typing import Any
 
 import numpy as np
@@ -29,11 +30,12 @@ def spec(**split: Any) -> Any:
     )
 
 
-def day(number: int, harm: float = 0.12) -> pd.DataFrame:
+def day(number: int, harm: float = 0.12, first_person: int | None = None) -> pd.DataFrame:
     rng = np.random.default_rng([51, number])
     sex = rng.choice(["f", "m"], PERSONS)
     granted = (rng.random(PERSONS) < 0.5 - harm * (sex == "f")).astype(int)
-    people = pd.DataFrame({"sex": sex, "granted": granted, "person": number * PERSONS + np.arange(PERSONS)})
+    first = number * PERSONS if first_person is None else first_person
+    people = pd.DataFrame({"sex": sex, "granted": granted, "person": first + np.arange(PERSONS)})
     return people.loc[people.index.repeat(EACH)].reset_index(drop=True)
 
 
@@ -59,6 +61,15 @@ def test_what_is_certain_over_time_counts_persons() -> None:
     assert (persons.low, persons.high) == pytest.approx((one_row_each.low, one_row_each.high), abs=0.005)
     assert np.log(persons.e_value) == pytest.approx(np.log(one_row_each.e_value), rel=0.05)
     assert rows.e_value > 1000 * persons.e_value
+
+
+def test_persons_who_are_in_several_batches_are_named() -> None:
+    apart = history([day(number) for number in range(3)], key="person")
+    assert not any("in several batches" in one for one in apart.notes)
+    half = history([day(0, first_person=0), day(1, first_person=PERSONS // 2)], key="person")
+    assert any(
+        re.match(r"About 3\d(\.\d)? % of the persons .* come back in several", one) for one in half.notes
+    )  # of 33 %, by a sample
 
 
 def test_groups_of_few_persons_are_too_small_however_many_rows_they_have() -> None:

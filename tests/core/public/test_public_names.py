@@ -16,6 +16,7 @@ OLD_PATHS = {
     "LOGAN": ["bdt_core.clustering", "bdt_core.local_bias"],
     "bias_metrics": ["bdt_core.fairness"],
     "find_slices": ["bdt_core.slices"],
+    "find_worst_groups": ["bdt_core.scan"],
     "GroupThresholds": ["bdt_core.mitigation"],
     "reweigh": ["bdt_core.mitigation"],
     "clarify_analysis": ["bdt_core.fairness", "bdt_core.clarify"],

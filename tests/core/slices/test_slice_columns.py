@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bdt_core.slices.blocks import OUTCOME, OneBlock
 from bdt_core.slices.columns import fit_columns, interval_positions, quantile_edges, roundest
+from bdt_core.table.blocks import OUTCOME, OneBlock
 
 N = 1000
 

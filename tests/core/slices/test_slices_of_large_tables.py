@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from bdt_core.errors import DataError
 from bdt_core.inference.summaries import Centring, look
 from bdt_core.slices import Slices, columns, part
-from bdt_core.slices.blocks import OneBlock
 from bdt_core.slices.coding import Coding
 from bdt_core.slices.outcome import Counted, Summed
 from bdt_core.slices.stage import find_bias_slices
 from bdt_core.spec import SliceSearch
 from bdt_core.table.audit_table import BIAS_VARIABLE, AuditTable
+from bdt_core.table.blocks import OneBlock
 from tests.core.tables_in_blocks import TableInBlocks, audit_table
 
 N = 3_000

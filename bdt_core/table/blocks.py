@@ -1,4 +1,4 @@
-"""What the search asks of the train and of the test rows: blocks of rows, wherever they are."""
+"""What a search asks of rows, wherever they are: blocks, and a sample."""
 
 from __future__ import annotations
 

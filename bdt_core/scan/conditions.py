@@ -1,0 +1,76 @@
+"""What holds for the people of a group, one column at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bdt_core import words
+from bdt_core.fairness.coding import Level, code_column, column, numbers
+
+
+@dataclass(frozen=True)
+class GroupCondition:
+    """A set of values of one column.
+
+    Attributes
+    ----------
+    column : str
+    kind : {"interval", "values", "missing"}
+    low, high : float or None
+        Of an interval: strictly above `low`, up to and with `high`; None is no bound. Both are values that occur.
+    whole : bool
+        Of an interval: whether all numbers of the column are whole.
+    values : tuple of bool, int, float or str
+        Of a set.
+    excluded : bool
+        Of a set: all values but these.
+    missing : bool
+        Whether rows without a value are in it, too; of "missing", whether they alone are, or all others.
+    """
+
+    column: str
+    kind: Literal["interval", "values", "missing"]
+    low: float | None = None
+    high: float | None = None
+    whole: bool = False
+    values: tuple[Level, ...] = ()
+    excluded: bool = False
+    missing: bool = False
+
+    def holds(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
+        """Which rows of a table meet it."""
+        if self.kind == "missing":
+            missing: NDArray[np.bool_] = column(frame, self.column).isna().to_numpy(dtype=bool)
+            return missing if self.missing else ~missing
+        if self.kind == "interval":
+            of_rows = numbers(column(frame, self.column), self.column)
+            inside = ~np.isnan(of_rows)
+            if self.low is not None:
+                inside &= of_rows > self.low
+            if self.high is not None:
+                inside &= of_rows <= self.high
+            return inside | np.isnan(of_rows) if self.missing else inside
+        coded = code_column(frame, self.column)
+        of_level = np.array([self._holds_for(level) for level in coded.levels] or [False], dtype=bool)
+        return np.asarray(of_level[coded.codes])
+
+    def _holds_for(self, level: Level) -> bool:
+        if level is None:
+            return self.missing
+        return (level in self.values) != self.excluded
+
+    @property
+    def words(self) -> str:
+        """Readable, such as "age 26 to 40", "city is a, b or c" or "income is missing"."""
+        if self.kind == "missing":
+            return words.value_condition(self.column, None, negated=not self.missing)
+        if self.kind == "interval":
+            known = words.interval_condition(self.column, self.low, self.high, whole=self.whole)
+            return f"{known} or missing" if self.missing else known
+        named = self.missing != self.excluded  # "missing" stands in the list of what the column is, or is not
+        return words.value_condition(self.column, *self.values, *([None] if named else []), negated=self.excluded)

@@ -1,0 +1,264 @@
+"""What the scan hands on."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bdt_core import words
+from bdt_core.result import Result
+from bdt_core.scan.conditions import GroupCondition
+from bdt_core.table.summaries import Drawn
+
+Better = Literal["lower", "higher"]
+
+
+@dataclass(frozen=True)
+class WorstGroup:
+    """People who fare worse than everybody else, and what holds for them.
+
+    Attributes
+    ----------
+    conditions : tuple of GroupCondition
+        All hold for each of them; no two are of the same column.
+    rows : int
+    share : float
+        Of the rows with a known outcome.
+    mean_inside, mean_outside : float
+        Mean outcome of the group, and of everybody else.
+    difference : float
+        Mean inside less mean outside. With legitimate factors: the mean of that difference over their strata, weighted
+        by how much each tells (Mantel-Haenszel). Above 0 is worse where lower is better, below 0 where higher is.
+        As found, which is too large: the group was chosen for it.
+    low, high : float or None
+        Interval of the true difference of this group, which allows for its having been searched for. None where the
+        group was not confirmed.
+    p_value : float
+        Chance that the same search finds a group with so large a score where nobody fares worse than others alike.
+    score : float
+        Log likelihood ratio of "they fare worse" against "they do not", less the price of the conditions.
+    people_harmed : float or None
+        How many more of them were harmed than would have been at the rate of the others; None for an outcome of more
+        than two values.
+    reach : float or None
+        Standard errors from the difference to the end of the interval that is nearer to none.
+    """
+
+    conditions: tuple[GroupCondition, ...]
+    rows: int
+    share: float
+    mean_inside: float
+    mean_outside: float
+    difference: float
+    low: float | None
+    high: float | None
+    p_value: float
+    score: float
+    people_harmed: float | None
+    reach: float | None = None
+
+    @property
+    def words(self) -> str:
+        """The conditions, readable."""
+        return words.all_of([one.words for one in self.conditions])
+
+    def members(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
+        """Which rows of a table belong to the group.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            With the columns of the conditions.
+
+        Returns
+        -------
+        ndarray of bool, shape (rows,)
+
+        Raises
+        ------
+        DataError
+            A column is missing, or not numeric where it was.
+        """
+        inside = np.ones(len(frame), dtype=bool)
+        for one in self.conditions:
+            inside &= one.holds(frame)
+        return inside
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """How large a difference is ruled out for every group of the kind that was searched.
+
+    Attributes
+    ----------
+    largest_difference : float
+        With this confidence no group of at least `min_share` of the rows fares worse than everybody else by more, in
+        the outcome's unit.
+    min_share : float
+    confidence : float
+    rows : int
+    words : str
+        Of the group that could still be so much worse.
+    confirmed_difference : float
+        How much worse the worst confirmed group is at least, in the harmful direction; 0 without one.
+    found_difference : float
+        How much worse it was found to be.
+    """
+
+    largest_difference: float
+    min_share: float
+    confidence: float
+    rows: int
+    words: str
+    confirmed_difference: float
+    found_difference: float
+
+    def rows_to_settle(self, limit: float) -> int | None:
+        """How many rows it will take, about, until a limit on the difference passes or fails.
+
+        Bounds come closer to what was found with the root of the number of rows.
+
+        Parameters
+        ----------
+        limit : float
+            Largest difference that is tolerated, in the outcome's unit.
+
+        Returns
+        -------
+        int or None
+            The rows that there are where the limit is settled already; None where what was found is the limit itself.
+        """
+        if limit >= self.largest_difference or limit < self.confirmed_difference:
+            return self.rows
+        found = self.found_difference
+        bound = self.largest_difference if limit > found else self.confirmed_difference
+        if limit == found:
+            return None
+        return math.ceil(self.rows * max(1.0, ((bound - found) / (limit - found)) ** 2) - 1e-6)
+
+
+@dataclass(frozen=True)
+class SearchedColumn:
+    """A column that the search used.
+
+    Attributes
+    ----------
+    name : str
+    kind : {"ordered", "values"}
+        Intervals of numbers, or sets of values.
+    bins : int
+        Intervals or values told apart, "missing" not counted.
+    """
+
+    name: str
+    kind: Literal["ordered", "values"]
+    bins: int
+
+
+@dataclass(frozen=True)
+class LeftOutColumn:
+    """A column that the search could not use, and why."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Searched:
+    """What kind of group was looked for.
+
+    Attributes
+    ----------
+    columns : tuple of SearchedColumn
+    left_out : tuple of LeftOutColumn
+    max_conditions : int
+        Most conditions of a group.
+    starts : int
+        Pairs of random conditions that each search started from, besides the best single ones. Of wide tables these are
+        few beside all pairs: a group whose conditions show nothing one by one may be missed there.
+    """
+
+    columns: tuple[SearchedColumn, ...]
+    left_out: tuple[LeftOutColumn, ...]
+    max_conditions: int
+    starts: int
+
+
+@dataclass(frozen=True)
+class WorstGroups(Result):
+    """The groups that were confirmed, in the order in which they were found, and what can be ruled out.
+
+    Attributes
+    ----------
+    groups : tuple of WorstGroup
+        Each with a p-value of at most `alpha`. The second was searched for among what the first does not explain, and
+        so on.
+    unconfirmed : WorstGroup or None
+        The best group of the last search, which chance explains; None where nothing was left to find.
+    certificate : Certificate or None
+        None where nothing could be searched.
+    searched : Searched
+    outcome : str
+    better : {"lower", "higher"}
+    is_rate : bool
+        Whether the outcome has two values.
+    rows : int
+        Rows with a known outcome.
+    left_out : int
+        Rows without one.
+    min_share : float
+    min_rows : int
+        Fewest rows of a group, and outside of it.
+    legitimate : tuple of str
+        Columns that the outcome may depend on: people are compared with people alike in them.
+    strata : int
+        Kinds of people alike in them; 1 without any.
+    key : str or None
+        Column that says which rows are the same person.
+    permutations : int
+        Of each search, unless it could no longer be significant.
+    alpha : float
+    random_state : int
+    reason : str or None
+        Why nothing was searched.
+    searched_on : Drawn or None
+        Rows that were searched, where these are not all. What is said about a group is of all rows.
+    permuted_on : Drawn or None
+        Rows that were permuted, where these are not all.
+    """
+
+    groups: tuple[WorstGroup, ...]
+    unconfirmed: WorstGroup | None
+    certificate: Certificate | None
+    searched: Searched
+    outcome: str
+    better: Better
+    is_rate: bool
+    rows: int
+    left_out: int
+    min_share: float
+    min_rows: int
+    legitimate: tuple[str, ...]
+    strata: int
+    key: str | None
+    permutations: int
+    alpha: float
+    random_state: int
+    reason: str | None = None
+    searched_on: Drawn | None = None
+    permuted_on: Drawn | None = None
+
+    @property
+    def worst(self) -> WorstGroup | None:
+        """The first confirmed group."""
+        return next(iter(self.groups), None)
+
+    @property
+    def harm_sign(self) -> int:
+        """1 where a higher outcome is worse, -1 where a lower one is."""
+        return 1 if self.better == "lower" else -1

@@ -1,0 +1,34 @@
+"""What the caller of the scan decides, checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bdt_core.errors import SpecError
+
+
+@dataclass(frozen=True)
+class Settings:
+    """See `bdt_core.scan.find_worst_groups` for what they mean."""
+
+    min_share: float = 0.01
+    min_rows: int = 30
+    max_groups: int = 5
+    permutations: int = 199
+    alpha: float = 0.05
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        for name, low in (("min_rows", 2), ("max_groups", 1), ("permutations", 19), ("random_state", 0)):
+            value = getattr(self, name)
+            if value != int(value) or value < low:
+                raise SpecError(f"{name} must be a whole number, {low} or more; found {value!r}.")
+        for name, most in (("min_share", 0.5), ("alpha", 0.5)):
+            value = getattr(self, name)
+            if not 0.0 < value < most:
+                raise SpecError(f"{name} must lie between 0 and {most:g}, both excluded; found {value!r}.")
+        if self.alpha * (self.permutations + 1) < 1.0:
+            raise SpecError(
+                f"{self.permutations} permutations cannot give a p-value of {self.alpha:g}: the smallest is "
+                f"{1 / (self.permutations + 1):.2g}. Ask for more permutations."
+            )

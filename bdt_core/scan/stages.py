@@ -1,0 +1,291 @@
+"""The stages of the scan in their order: code, search, permute, measure; and again, until nothing is confirmed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from bdt_core import words
+from bdt_core.scan.alike import Alike, fit_strata
+from bdt_core.scan.climbing import Climb, Found
+from bdt_core.scan.columns import ScannedColumn, fit_columns
+from bdt_core.scan.curse import winners_curse
+from bdt_core.scan.language import MAX_CONDITIONS, Language, random_starts
+from bdt_core.scan.measuring import How, Measured, design_effect, measure, way_to_summarise
+from bdt_core.scan.null import p_value, scores_by_chance
+from bdt_core.scan.results import Better, Certificate, LeftOutColumn, Searched, WorstGroup, WorstGroups
+from bdt_core.scan.rows import Floats, ScanRows, coded_rows, dense, scored
+from bdt_core.scan.settings import Settings
+from bdt_core.table.blocks import OUTCOME, Block, Blocks, known_rows
+from bdt_core.table.summaries import Drawn
+
+_WEAKER = 2.0
+"""Tables are made in which a group is worse by so many standard errors less than it was found to be."""
+PERMUTED_ROWS = 20_000
+"""Of a larger table so many rows are permuted: the distribution of the best score hardly depends on their number."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of a table.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        Columns whose values make the groups.
+    outcome : str
+        What the outcome is called.
+    better : {"lower", "higher"}
+    legitimate : tuple of str
+    key : str or None
+    """
+
+    columns: tuple[str, ...]
+    outcome: str
+    better: Better
+    legitimate: tuple[str, ...] = ()
+    key: str | None = None
+
+    @property
+    def harm_sign(self) -> float:
+        """1 where a higher outcome is worse, -1 where a lower one is."""
+        return 1.0 if self.better == "lower" else -1.0
+
+
+def scan(table: Blocks, question: Question, settings: Settings, *, sample_rows: int) -> WorstGroups:
+    """Find the worst-treated groups of a table; `bdt_core.scan.find_worst_groups` has the words.
+
+    Parameters
+    ----------
+    table : Blocks
+    question : Question
+    settings : Settings
+    sample_rows : int
+        Groups are searched for in so many rows at most, and measured on all.
+
+    Returns
+    -------
+    WorstGroups
+
+    Raises
+    ------
+    DataError
+        A factor that cannot be divided into classes.
+    """
+    rows, left_out = np.sum(table.map_blocks(_count, [OUTCOME]), axis=0).tolist()
+    frame, outcome = known_rows(table.sample(sample_rows))
+    apart = dict.fromkeys(question.legitimate, "people alike in it are compared")
+    if question.key is not None:
+        apart[question.key] = "it says who is the same person"
+    columns, unusable = fit_columns(frame, [one for one in question.columns if one not in apart], len(frame) / rows)
+    named = [LeftOutColumn(name, why) for name, why in apart.items() if name in question.columns]
+    alike = fit_strata(frame, question.legitimate)
+    fewest = max(settings.min_rows, math.ceil(settings.min_share * len(frame) - 1e-9))
+    reason = _reason(columns, outcome, fewest)
+    groups, certificate = Groups(), None
+    if reason is None:
+        language = Language.of(columns, frame, settings.random_state)
+        scan_rows = _scan_rows(frame, outcome, language, alike, question)
+        climb = Climb(scan_rows, language, fewest)
+        search = _Search(table, climb, alike, way_to_summarise(table), _step(outcome), question, settings)
+        groups = search.groups()
+        certificate = search.certificate(groups.confirmed)
+    return WorstGroups(
+        groups=groups.confirmed,
+        unconfirmed=groups.unconfirmed,
+        certificate=certificate,
+        searched=Searched(
+            tuple(one.searched for one in columns), (*named, *unusable), MAX_CONDITIONS, random_starts(len(columns))
+        ),
+        outcome=question.outcome,
+        better=question.better,
+        is_rate=_step(outcome) is not None,
+        rows=rows,
+        left_out=left_out,
+        min_share=settings.min_share,
+        min_rows=settings.min_rows,
+        legitimate=question.legitimate,
+        strata=alike.strata,
+        key=question.key,
+        permutations=settings.permutations,
+        alpha=settings.alpha,
+        random_state=settings.random_state,
+        reason=reason,
+        searched_on=_drawn(len(frame), rows),
+        permuted_on=_drawn(min(PERMUTED_ROWS, len(frame)), rows),
+    )
+
+
+def _count(block: Block) -> NDArray[np.int64]:
+    """Rows with a known outcome, and without."""
+    rows = len(known_rows(block)[1])
+    return np.array([rows, len(block.frame) - rows])
+
+
+def _reason(columns: Sequence[ScannedColumn], outcome: Floats, fewest: int) -> str | None:
+    """Why nothing can be searched."""
+    if not columns:
+        return "no column is left to search"
+    if outcome.min() == outcome.max():
+        return "every row has the same outcome"
+    if 2 * fewest > outcome.size:
+        return f"a group needs {fewest:,} rows, and as many outside of it; there are {outcome.size:,}"
+    return None
+
+
+def _step(outcome: Floats) -> float | None:
+    """The distance of the two values of an outcome; None where there are more."""
+    low, high = float(outcome.min()), float(outcome.max())
+    return high - low if ((outcome == low) | (outcome == high)).all() else None
+
+
+def _scan_rows(frame: pd.DataFrame, outcome: Floats, language: Language, alike: Alike, question: Question) -> ScanRows:
+    is_rate = _step(outcome) is not None
+    harm = outcome * question.harm_sign
+    persons = None if question.key is None else dense(pd.factorize(frame[question.key], sort=True)[0])
+    return ScanRows(
+        cells=coded_rows(frame, language),
+        harm=(harm == harm.max()).astype(np.float64) if is_rate else harm,
+        strata=dense(alike.of(frame)),
+        persons=persons,
+        is_rate=is_rate,
+    ).in_order()
+
+
+def _drawn(rows: int, of: int) -> Drawn | None:
+    return Drawn(rows, of) if rows < of else None
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The confirmed groups one after the other, and the first that is not."""
+
+    confirmed: tuple[WorstGroup, ...] = ()
+    unconfirmed: WorstGroup | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """A table, and the rows of it that are searched.
+
+    Attributes
+    ----------
+    table : Blocks
+    climb : Climb
+    alike : Alike
+    how : How
+    step : float or None
+        The distance of the two values of the outcome; None where there are more.
+    question : Question
+    settings : Settings
+    """
+
+    table: Blocks
+    climb: Climb
+    alike: Alike
+    how: How
+    step: float | None
+    question: Question
+    settings: Settings
+
+    def groups(self) -> Groups:
+        """Search, and search again with what was confirmed taken out, until nothing more is confirmed."""
+        groups: list[WorstGroup] = []
+        climb = self.climb
+        while len(groups) < self.settings.max_groups:
+            scores = scored(climb.rows)
+            found = climb.best(scores)
+            if not np.isfinite(found.score):
+                break
+            seed = self.settings.random_state + len(groups)
+            by_chance = scores_by_chance(
+                climb.drawn(PERMUTED_ROWS, seed), found.score, self.settings.permutations, self.settings.alpha, seed
+            )
+            of_group, p = self._measured(found), p_value(found.score, by_chance)
+            if p > self.settings.alpha:
+                return Groups(tuple(groups), self._named(found, of_group, p, (None, None)))
+            limits = self._limits(climb, found, of_group, by_chance, seed)
+            groups.append(self._named(found, of_group, p, limits))
+            climb = replace(climb, rows=climb.rows.within(climb.rows.inside(found.state)))
+        return Groups(tuple(groups))
+
+    def _named(
+        self, found: Found, of_group: Measured, p: float, limits: tuple[float | None, float | None]
+    ) -> WorstGroup:
+        """A group as it is on all rows."""
+        harm = of_group.difference * self.question.harm_sign
+        near = limits[0] if self.question.harm_sign > 0 else limits[1]
+        return WorstGroup(
+            conditions=self.climb.language.conditions(found.state),
+            rows=of_group.rows,
+            share=of_group.rows / of_group.all_rows,
+            mean_inside=of_group.mean_inside,
+            mean_outside=of_group.mean_outside,
+            difference=of_group.difference,
+            low=limits[0],
+            high=limits[1],
+            p_value=p,
+            score=found.score,
+            people_harmed=None if self.step is None else of_group.rows * harm / self.step,
+            reach=None if near is None or of_group.error == 0.0 else abs(of_group.difference - near) / of_group.error,
+        )
+
+    def _measured(self, found: Found) -> Measured:
+        of_group = measure(self.table, self.climb.language.conditions(found.state), self.alike, self.how)
+        effect = design_effect(self.climb.rows, self.climb.rows.inside(found.state))
+        return replace(of_group, error=of_group.error * math.sqrt(effect))
+
+    def _limits(
+        self, climb: Climb, found: Found, of_group: Measured, by_chance: Floats, seed: int
+    ) -> tuple[float, float]:
+        """Interval of the true difference of a confirmed group.
+
+        Towards no difference it reaches as far as the difference of a group named by such a search may be too large
+        (`winners_curse`), and no farther than the bound that holds for all groups at once: a group's log likelihood
+        ratio is by chance no larger than the largest score by chance and the price of its conditions.
+        """
+        z = float(ndtri(1.0 - self.settings.alpha / 2.0))
+        threshold = float(np.quantile(by_chance, 1.0 - self.settings.alpha))
+        reach = math.sqrt(2.0 * max(threshold + climb.language.price(found.state), z * z / 2.0))
+        if climb.rows.rows <= PERMUTED_ROWS:
+            strength = 1.0 - min(_WEAKER * of_group.error / abs(of_group.difference), 0.5)
+            curse = winners_curse(climb, climb.rows.inside(found.state), strength, threshold, seed)
+            if curse is not None:
+                reach = min(reach, max(curse.mean + z * curse.spread, z))
+        sign = self.question.harm_sign
+        near, far = of_group.difference - sign * reach * of_group.error, of_group.difference + sign * z * of_group.error
+        return min(near, far), max(near, far)
+
+    def certificate(self, groups: Sequence[WorstGroup]) -> Certificate | None:
+        """The largest difference that is not ruled out, of any group of the language.
+
+        The worst of all groups is one of them, whichever: its own upper bound holds with the confidence stated, and
+        the largest of all upper bounds is no lower. So there is nothing to correct for.
+        """
+        found = self.climb.best_bound()
+        if not np.isfinite(found.score):
+            return None
+        of_group, sign = self._measured(found), self.question.harm_sign
+        bound = sign * of_group.difference + float(ndtri(0.95)) * of_group.error
+        return Certificate(
+            largest_difference=max(bound, found.score * (self.step or 1.0), 0.0),
+            min_share=self.settings.min_share,
+            confidence=0.95,
+            rows=of_group.all_rows,
+            words=words.all_of([one.words for one in self.climb.language.conditions(found.state)]),
+            confirmed_difference=max([0.0, *(_at_least(one, sign) for one in groups)]),
+            found_difference=max([0.0, *(sign * one.difference for one in groups)]),
+        )
+
+
+def _at_least(group: WorstGroup, sign: float) -> float:
+    """How much worse a confirmed group fares at least."""
+    bound: Any = group.low if sign > 0 else group.high
+    return sign * float(bound)
