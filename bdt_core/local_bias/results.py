@@ -257,6 +257,12 @@ class LocalBias(Result):
         }
         return encoder, partitions
 
+    @property
+    def columns(self) -> list[str] | None:
+        """Columns that places are told by; None where these are embeddings."""
+        encoder = self._models[0]
+        return None if encoder is None else list(encoder.names)
+
     def predict(self, X: Any, method: Literal["logan", "kmeans"] = "logan") -> Integers:
         """Cluster of each row of a table, or array of embeddings, like the one that was searched."""
         encoder, partitions = self._models

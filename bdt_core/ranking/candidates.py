@@ -25,6 +25,7 @@ from bdt_core.significance.clusters import ClusterSignificance
 from bdt_core.slices.columns import Condition
 from bdt_core.slices.results import Slices
 from bdt_core.spec import AuditSpec, FoundBy
+from bdt_core.spec import LocalBias as LocalBiasSettings
 from bdt_core.table.audit_table import AuditTable
 from bdt_core.table.bias_variable import wording
 from bdt_core.table.persons import numbers_of, persons_of
@@ -148,8 +149,10 @@ def from_local_bias(found: LocalBias, spec: AuditSpec) -> Iterator[Candidate]:
     wanted = spec.favourable_outcome
     if metric in ("tpr", "fpr") and wanted is None:
         return
-    higher_is_worse = metric in ("tpr", "fpr") and wanted == "negative"
     settings = spec.local_bias
+    if settings is None or isinstance(settings.embeddings, str):
+        return  # of embeddings in a file, the table does not say who is where
+    higher_is_worse = metric in ("tpr", "fpr") and wanted == "negative"
     for one in found.logan.clusters:
         gap = one.held_out
         if not gap.confirmed or gap.gap is None or gap.low is None or gap.high is None or gap.p_adjusted is None:
@@ -158,7 +161,7 @@ def from_local_bias(found: LocalBias, spec: AuditSpec) -> Iterator[Candidate]:
         ahead, behind = (gap.higher, gap.lower) if gap.gap > 0 else (gap.lower, gap.higher)
         worse, other = (ahead, behind) if higher_is_worse else (behind, ahead)
         inside, outside = values.get(str(worse)), values.get(str(other))
-        if inside is None or outside is None or settings is None:
+        if inside is None or outside is None:
             continue
         low, high = sorted((abs(gap.low), abs(gap.high))) if gap.low * gap.high > 0 else (0.0, abs(gap.high))
         finding = Finding(
@@ -166,7 +169,7 @@ def from_local_bias(found: LocalBias, spec: AuditSpec) -> Iterator[Candidate]:
             found_by="local_bias", rows=0, share=0.0, measured=_METRIC_NAMES[metric], mean_inside=inside,
             mean_outside=outside, difference=abs(gap.gap), low=low, high=high, p_value=gap.p_adjusted,
             people_harmed=None,
-            places=partial(_in_place, found=found, one=one, column=settings.group, group=str(worse)),
+            places=partial(_in_place, found=found, one=one, settings=settings, group=str(worse)),
         )  # fmt: skip
         yield Candidate(finding, _quantile(found.settings.alpha), on_test_rows=True)
 
@@ -221,15 +224,17 @@ def _groups(
 
 
 def _in_cluster(frame: pd.DataFrame, *, clusters: Clusters, label: int) -> NDArray[np.bool_]:
-    inside: NDArray[np.bool_] = np.asarray(clusters.model.predict(frame)) == label
+    inside: NDArray[np.bool_] = np.asarray(clusters.model.predict(frame[list(clusters.model.encoder_.names)])) == label
     return inside
 
 
 def _in_place(
-    frame: pd.DataFrame, *, found: LocalBias, one: LocalCluster, column: str, group: str
+    frame: pd.DataFrame, *, found: LocalBias, one: LocalCluster, settings: LocalBiasSettings, group: str
 ) -> NDArray[np.bool_]:
-    inside: NDArray[np.bool_] = np.asarray(found.predict(frame)) == one.label
-    return inside & (frame[column].astype(str) == group).to_numpy()
+    names = found.columns
+    rows = frame[names] if names is not None else frame[settings.embeddings].to_numpy(dtype=np.float64)
+    inside: NDArray[np.bool_] = np.asarray(found.predict(rows)) == one.label
+    return inside & (frame[settings.group].astype(str) == group).to_numpy()
 
 
 def with_rows(finding: Finding, inside: NDArray[np.bool_], times: float, *, is_rate: bool) -> Finding:
