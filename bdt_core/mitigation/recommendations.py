@@ -18,7 +18,12 @@ from bdt_core.verdict.judge import Evidence, Tolerated, judge
 
 Kept = Literal["yes", "no", "cannot tell"]
 _KEPT: dict[Verdict, Kept] = {"pass": "yes", "fail": "no", "inconclusive": "cannot tell"}
-_FOUND = {"worst_group": "the worst group", "cluster": "cluster", "slice": "intersection", "local_bias": "the clusters of local bias"}
+_FOUND = {
+    "worst_group": "the worst group",
+    "cluster": "cluster",
+    "slice": "intersection",
+    "local_bias": "the clusters of local bias",
+}
 
 
 @dataclass(frozen=True)
