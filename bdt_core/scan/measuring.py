@@ -90,7 +90,8 @@ def measured(values: Floats, inside: NDArray[np.bool_], strata: Numbers) -> Meas
     cells = inside * size + strata
     rows = np.bincount(cells, minlength=2 * size).astype(np.float64)
     means = np.bincount(cells, weights=values, minlength=2 * size) / np.maximum(rows, 1.0)
-    squares = np.bincount(cells, weights=(values - means[cells]) ** 2, minlength=2 * size)
+    apart = np.square(values - means[cells])
+    squares = np.asarray(np.bincount(cells, weights=apart, minlength=2 * size), dtype=np.float64)
     return _measured(rows.reshape(2, size), means.reshape(2, size), squares.reshape(2, size))
 
 

@@ -97,6 +97,7 @@ class Certificate:
         With this confidence no group of at least `min_share` of the rows fares worse than everybody else by more, in
         the outcome's unit.
     min_share : float
+        What was asked for, or what the fewest rows of a group are of all, where that is more.
     confidence : float
     rows : int
     words : str
