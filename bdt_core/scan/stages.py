@@ -202,7 +202,7 @@ class _Search:
     def groups(self) -> Groups:
         """Search, and search again with what was confirmed taken out, until nothing more is confirmed."""
         groups: list[WorstGroup] = []
-        climb = self.climb
+        climb, alike = self.climb, self.alike
         while len(groups) < self.settings.max_groups:
             found = climb.best(scored(climb.rows))
             if not np.isfinite(found.score):
@@ -211,12 +211,13 @@ class _Search:
             by_chance = scores_by_chance(
                 climb.drawn(PERMUTED_ROWS, seed), found.score, self.settings.permutations, self.settings.alpha, seed
             )
-            of_group, p = self._measured(found), p_value(found.score, by_chance)
+            of_group, p = self._measured(found, climb, alike), p_value(found.score, by_chance)
             if p > self.settings.alpha:
                 return Groups(tuple(groups), self._named(found, of_group, p, (None, None)))
             limits = self._limits(climb, found, of_group, by_chance, seed)
             groups.append(self._named(found, of_group, p, limits))
             climb = replace(climb, rows=climb.rows.within(climb.rows.inside(found.state)))
+            alike = alike.within(climb.language.conditions(found.state))
         return Groups(tuple(groups))
 
     def _named(
@@ -238,9 +239,9 @@ class _Search:
             people_harmed=None if self.step is None else of_group.rows * harm / self.step,
         )
 
-    def _measured(self, found: Found) -> Measured:
-        of_group = measure(self.table, self.climb.language.conditions(found.state), self.alike, self.how)
-        effect = design_effect(self.climb.rows, self.climb.rows.inside(found.state))
+    def _measured(self, found: Found, climb: Climb, alike: Alike) -> Measured:
+        of_group = measure(self.table, climb.language.conditions(found.state), alike, self.how)
+        effect = design_effect(climb.rows, climb.rows.inside(found.state))
         return replace(of_group, error=of_group.error * math.sqrt(effect))
 
     def _limits(
@@ -280,7 +281,7 @@ class _Search:
         found = self.climb.best_bound()
         if not np.isfinite(found.score):
             return None
-        of_group, sign = self._measured(found), self.question.harm_sign
+        of_group, sign = self._measured(found, self.climb, self.alike), self.question.harm_sign
         bound = sign * of_group.difference + kernels.Z * of_group.error
         return Certificate(
             largest_difference=max(bound, found.score * (self.step or 1.0), 0.0),

@@ -150,6 +150,11 @@ def test_groups_are_taken_out_one_after_the_other() -> None:
     assert len(found.groups) == 2
     for group in found.groups:
         assert max((group.members(frame) & one).sum() / (group.members(frame) | one).sum() for one in corners) > 0.8
+    first, second = (group.members(frame) for group in found.groups)
+    assert not (first & second).any()
+    y = frame["wrong"]
+    assert found.groups[0].difference == pytest.approx(y[first].mean() - y[~first].mean())
+    assert found.groups[1].difference == pytest.approx(y[second].mean() - y[~first & ~second].mean())
     assert len(find(frame, max_groups=1).groups) == 1
     assert find(frame, max_groups=1).unconfirmed is None
     assert found.unconfirmed.p_value > 0.05
