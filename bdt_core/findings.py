@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from bdt_core.fairness.declared_groups import GroupCounts, GroupMetrics, GroupScores
     from bdt_core.local_bias.results import LocalBias
     from bdt_core.mitigation import Mitigation
+    from bdt_core.ranking import Finding, Findings
+    from bdt_core.scan.results import WorstGroups
     from bdt_core.significance import ClusterSignificance, FeatureDifferences
     from bdt_core.slices import Slices
     from bdt_core.table.rows import Rows
@@ -29,9 +31,13 @@ class AuditFindings:
     differences : FeatureDifferences
     group_counts, group_metrics, group_scores : optional
         Of declared groups; None when none were declared.
+    worst_groups : WorstGroups, optional
+        The people who fare worst; None, like the following, when they were not asked for.
     slices : Slices, optional
-        Intersections; None, like the following, when they were not asked for.
+        Intersections.
     local_bias : LocalBias, optional
+    ranked : Findings, optional
+        All findings in one list; `findings` is short for it.
     mitigation : Mitigation, optional
     table, train : Rows, optional
         All rows, and those on which clusters and intersections were found.
@@ -44,11 +50,18 @@ class AuditFindings:
     group_counts: GroupCounts | None = None
     group_metrics: GroupMetrics | None = None
     group_scores: GroupScores | None = None
+    worst_groups: WorstGroups | None = None
     slices: Slices | None = None
     local_bias: LocalBias | None = None
+    ranked: Findings | None = None
     mitigation: Mitigation | None = None
     table: Rows | None = None
     train: Rows | None = None
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Who fares worse, those first that harm most people at least."""
+        return self.ranked.findings if self.ranked else ()
 
     @classmethod
     def of(cls, found: dict[str, Any]) -> AuditFindings:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from bdt_core.findings import AuditFindings
     from bdt_core.local_bias.results import LocalBias
     from bdt_core.mitigation import Mitigation
+    from bdt_core.ranking import Findings
+    from bdt_core.scan.results import WorstGroups
     from bdt_core.shards.large_source import LargeSource
     from bdt_core.shards.opening import Opened
     from bdt_core.shards.table import ShardedTable
@@ -46,7 +48,8 @@ class Stage:
         The method of `Stages` that carries it out.
     arguments : tuple of str
         What the method takes, in order: results of earlier stages (``train``, ``test``, ``source`` and those above
-        it), a section of the specification (``spec.clustering``) or all of it (``spec``), and ``progress``.
+        it), a section of the specification (``spec.clustering``) or all of it (``spec``), and ``progress``. A
+        question mark behind a result: None where it was not asked for.
     title : str
         What is said while it runs.
     asset : str
@@ -78,7 +81,8 @@ class Stage:
     @property
     def takes(self) -> tuple[str, ...]:
         """The results that it takes."""
-        return tuple(one for one in self.arguments if one.partition(".")[0] not in ("spec", "progress"))
+        named = (one.rstrip("?") for one in self.arguments)
+        return tuple(one for one in named if one.partition(".")[0] not in ("spec", "progress"))
 
     def run(
         self, stages: Stages, found: Mapping[str, Any], spec: AuditSpec, progress: StepProgress | None = None
@@ -99,7 +103,9 @@ class Stage:
             kind, _, section = name.partition(".")
             if kind == "spec":
                 return getattr(spec, section) if section else spec
-            return progress if kind == "progress" else found[name]
+            if kind == "progress":
+                return progress
+            return found.get(name[:-1]) if name.endswith("?") else found[name]
 
         return getattr(stages, self.method)(*map(value, self.arguments))
 
@@ -138,6 +144,18 @@ STAGES: tuple[Stage, ...] = (
         kind="bdt_core.significance:FeatureDifferences",
         section="significance",
         description="In which columns the most deviating cluster differs from everybody else, protected ones included.",
+    ),
+    Stage(
+        result="worst_groups",
+        method="find_worst_groups",
+        arguments=("table", "spec"),
+        title="search the worst-treated group",
+        asset="worst_groups",
+        kind="bdt_core.scan.results:WorstGroups",
+        section="worst_groups",
+        asked_by="worst_groups",
+        description="The people who fare worst: any group that a few conditions describe, searched for on all rows, "
+        "with what is certain about it and what is ruled out for every other.",
     ),
     Stage(
         result="group_counts",
@@ -198,6 +216,26 @@ STAGES: tuple[Stage, ...] = (
         asked_by="local_bias",
         description="Clusters in which the algorithm treats groups differently (LOGAN), with the gaps that held-out "
         "rows confirm, beside what chance and plain k-means give.",
+    ),
+    Stage(
+        result="ranked",
+        method="rank_findings",
+        arguments=(
+            "table",
+            "test",
+            "clusters",
+            "significance",
+            "worst_groups?",
+            "slices?",
+            "local_bias?",
+            "spec",
+        ),
+        title="rank what was found",
+        asset="findings",
+        kind="bdt_core.ranking:Findings",
+        section="legitimate",
+        description="Everybody who fares worse, by whichever search: those first that harm most people at least, under "
+        "one error control, with what remains among people alike in the legitimate factors.",
     ),
     Stage(
         result="mitigation",
@@ -338,6 +376,12 @@ class Stages:
 
         return compare_features(clusters, test, settings)
 
+    def find_worst_groups(self, table: Rows, spec: AuditSpec) -> WorstGroups:
+        """Search the people who fare worst."""
+        from bdt_core.scan.stage import find_audited_worst_groups
+
+        return find_audited_worst_groups(table, spec)
+
     def count_groups(self, source: pd.DataFrame | ShardedTable, spec: AuditSpec) -> GroupCounts:
         """Count the rows of every declared group."""
         from bdt_core.fairness.declared_groups import count_groups
@@ -369,6 +413,22 @@ class Stages:
         from bdt_core.local_bias.stage import find_audited_local_bias
 
         return find_audited_local_bias(train, test, settings)
+
+    def rank_findings(
+        self,
+        table: Rows,
+        test: Rows,
+        clusters: Clusters,
+        significance: ClusterSignificance,
+        worst_groups: WorstGroups | None,
+        slices: Slices | None,
+        local_bias: LocalBias | None,
+        spec: AuditSpec,
+    ) -> Findings:
+        """Put all findings into one list."""
+        from bdt_core.ranking.stage import rank_findings
+
+        return rank_findings(table, test, clusters, significance, worst_groups, slices, local_bias, spec)
 
     def mitigate(self, train: Rows, test: Rows, settings: MitigationSettings) -> Mitigation:
         """Choose thresholds per group and measure what they change."""

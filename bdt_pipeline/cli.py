@@ -229,6 +229,9 @@ def plan(
     power: Annotated[float, typer.Option(help="Chance wanted of finding the difference.")] = 0.8,
     clusters: Annotated[int, typer.Option(help="Clusters that are compared at once, as any_cluster does.")] = 1,
     limit: Annotated[float, typer.Option(help="Difference that the gate tolerates; it has to be found beyond.")] = 0.0,
+    design_effect: Annotated[
+        float, typer.Option(help="Where persons have several rows: how many say as much as one of a person of its own.")
+    ] = 1.0,
 ) -> None:
     """Say what a table of so many rows can show, before the audit.
 
@@ -241,7 +244,7 @@ def plan(
 
     found = make_plan(
         rows, base_rate=base_rate, difference=difference, test_size=test_size, alpha=alpha, power=power,
-        clusters=clusters, limit=limit,
+        clusters=clusters, limit=limit, design_effect=design_effect,
     )  # fmt: skip
     print(plan_in_words(found))
 

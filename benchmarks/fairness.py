@@ -29,6 +29,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 
 from bdt_core.fairness import CountTable, bias_metrics, count_rows, flip_test, merge, metrics_from_counts
 from benchmarks.measuring import Timing, machine, markdown_table, timed, write_section
@@ -117,6 +118,8 @@ def our_timings(rows: int) -> dict[str, Timing]:
     g, y, p = (frame[name].to_numpy() for name in ("g", "y", "p"))
     code = (g * 2 + y) * 2 + p
     text = as_text(frame)
+    columns, both = pl.from_pandas(text), pl.col("y") * pl.col("p")
+    sums = [pl.len().alias("n"), pl.col("y").sum(), pl.col("p").sum(), both.sum().alias("tp")]
     given = {"numbers": frame, "categories": text.assign(g=text.g.astype("category")), "text": text}
     scored = frame.assign(s=np.random.default_rng(1).random(rows))
     table = count_rows(frame, "g", label="y", prediction="p")
@@ -124,6 +127,8 @@ def our_timings(rows: int) -> dict[str, Timing]:
         "one bincount of ready codes": lambda: np.bincount(code, minlength=4 * CELLS),
         "one bincount, its codes made from the columns": lambda: np.bincount((g * 2 + y) * 2 + p, minlength=4 * CELLS),
         "count table": lambda: count_rows(frame, "g", label="y", prediction="p"),
+        "count table, groups as text": lambda: count_rows(text, "g", label="y", prediction="p"),
+        "Polars' group-by of it: rows, labels, predictions, both": lambda: columns.group_by("g").agg(*sums),
         "all metrics with intervals, from counts": lambda: metrics_from_counts(table),
     }
     for kind, one in given.items():

@@ -134,7 +134,7 @@ def clarify_analysis(
     segments: dict[str, ClarifyAnalysis] = {}
     listed: list[dict[str, Any]] = []
     for one in segments_of(frame, config, remarks):
-        entry = {"config_name": one.config, "name_or_index": one.column, "segment": one.name}
+        entry: dict[str, Any] = {"config_name": one.config, "name_or_index": one.column, "segment": one.name}
         entry["rows"] = int(one.rows.sum())
         told: list[str] = []
         try:

@@ -45,7 +45,7 @@ _RATES = {
 _TONES: dict[str, Tone] = {"worse": "harm", "better": "good", "undefined": "muted"}
 QUESTIONS = {
     "CI": "Does the share of the group in the data reflect the real world?",
-    "DPL": "Do the labels favour one group over the other?",
+    "DPL": "Do both groups have favourable labels equally often?",
     "AD": "Is the model as accurate for one group as for the other?",
     "DAR": "Of those who are selected, do equally many deserve it (precision)?",
     "RD": "Of those who deserve it, are equally many selected (recall)?",

@@ -80,7 +80,8 @@ def _rows_of(frame: pd.DataFrame, name: str, values: tuple[Value, ...]) -> NDArr
     series = column(frame, name)
     if pd.api.types.is_numeric_dtype(series.dtype) and not pd.api.types.is_bool_dtype(series.dtype):
         numbers = series.to_numpy(dtype=np.float64, na_value=np.nan)
-        return np.any([_within(numbers, one, name) for one in values], axis=0)
+        chosen: NDArray[np.bool_] = np.any([_within(numbers, one, name) for one in values], axis=0)
+        return chosen
     coded = code_column(frame, name)
     wanted = [canonical(one) for one in values]
     asked = np.array([one is not None and any(is_same(one, two) for two in wanted) for one in coded.levels], dtype=bool)

@@ -17,6 +17,7 @@ from bdt_core.clustering.stability import SEEDS, Stability, measure_stability
 from bdt_core.result import Result
 from bdt_core.spec import AuditSpec, Clustering
 from bdt_core.table.audit_table import AuditTable
+from bdt_core.table.persons import count_persons
 from bdt_core.table.rows import Rows
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class Clusters(Result):
     """What the search found on the train rows; it can place any further row.
 
     ``shown_rows`` is the number of train rows that rules and stability were worked out on: all, or a sample.
+    ``train_persons`` are those of the train rows, where persons may have several rows.
     """
 
     spec: AuditSpec
@@ -72,6 +74,7 @@ class Clusters(Result):
     method: str
     stability: Stability | None
     shown_rows: int
+    train_persons: int | None = None
 
     @cached_property
     def model(self) -> HBAC:
@@ -98,7 +101,9 @@ def find_clusters(train: Rows, settings: Clustering, progress: Progress | None =
     -------
     Clusters
     """
-    smallest = min_cluster_rows(settings, train.audited_rows, train.spec)
+    persons = count_persons(train)
+    per_person = 1.0 if persons is None else train.audited_rows / persons
+    smallest = min_cluster_rows(settings, train.audited_rows, train.spec, per_person)
     model = HBAC(
         method=settings.method,
         max_iter=settings.max_iter,
@@ -140,6 +145,7 @@ def find_clusters(train: Rows, settings: Clustering, progress: Progress | None =
         method=model.method_,
         stability=stability,
         shown_rows=len(y),
+        train_persons=persons,
     )
 
 
@@ -158,18 +164,19 @@ def _part(progress: Progress | None, before: int, total: int) -> Progress | None
     return None if progress is None else lambda done, _: progress(before + done, total)
 
 
-def min_cluster_rows(settings: Clustering, train_rows: int, spec: AuditSpec) -> int:
+def min_cluster_rows(settings: Clustering, train_rows: int, spec: AuditSpec, per_person: float = 1.0) -> int:
     """Fewest train rows of a cluster.
 
     Unless the settings say it: 1 % of the train rows, and so many that a cluster can also be tested: its test rows,
     about n (test share / train share) with a standard deviation of about their square root, should reach
-    ``significance.min_rows`` two standard deviations below what is expected.
+    ``significance.min_rows`` two standard deviations below what is expected. Where persons have several rows, these
+    are persons, with ``per_person`` rows each.
     """
     size = settings.min_cluster_size
     if size is not None:
         return math.ceil(size * train_rows) if size < 1 else int(size)
     wanted = spec.significance.min_rows
-    testable = (wanted + 2 * math.sqrt(wanted)) * (1 - spec.split.test_size) / spec.split.test_size
+    testable = per_person * (wanted + 2 * math.sqrt(wanted)) * (1 - spec.split.test_size) / spec.split.test_size
     return max(math.ceil(0.01 * train_rows), min(math.ceil(testable), train_rows // 4))
 
 

@@ -99,7 +99,7 @@ def code_column(frame: pd.DataFrame, name: str, threshold: Threshold | None = No
         return _cut(numbers(series, name), threshold)
     if isinstance(series.dtype, pd.CategoricalDtype):
         return _canonical(series.array.codes, list(series.array.categories), declared=True)
-    return _dense(series) or _hashed(series, name)
+    return _dense(series) or _text(series) or _hashed(series, name)
 
 
 def column(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
@@ -253,6 +253,18 @@ def _occurring(codes: NDArray[Any], levels: Sequence[Level]) -> Coded:
             place[used] = np.arange(used.size)
             return Coded(place[codes], tuple(levels[i] for i in used.tolist()))
     return Coded(codes, tuple(levels))
+
+
+def _text(series: pd.Series[Any]) -> Coded | None:
+    """Code text that Arrow holds by its dictionary: as pandas does, but without 64 bits for every code."""
+    if not (isinstance(series.dtype, pd.StringDtype) and series.dtype.storage == "pyarrow"):
+        return None
+    import pyarrow as pa
+
+    text = pa.array(series.array)
+    encoded = (text.combine_chunks() if isinstance(text, pa.ChunkedArray) else text).dictionary_encode()
+    codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return _canonical(codes, encoded.dictionary.to_pylist())
 
 
 def _hashed(series: pd.Series[Any], name: str) -> Coded:

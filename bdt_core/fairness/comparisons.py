@@ -165,7 +165,7 @@ def _ranges(compared: Sequence[_Compared], cells: Cells, min_rows: int) -> list[
     fewest = np.array([one.fewest for one in compared])[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         values = np.array([one.change(share) for one, share in zip(compared, rate.estimate, strict=True)])
-    enough = (rate.n >= fewest) & (cells.rows.n >= min_rows) & (rate.effective_n > 0) & ~np.isnan(values)
+    enough = (rate.size >= fewest) & (cells.size >= min_rows) & (rate.effective_n > 0) & ~np.isnan(values)
     kept = enough.sum(axis=1).tolist()
     critical = [
         pairs_critical_value(groups, 1.0 - one.alpha) if groups > 1 else math.nan

@@ -11,7 +11,9 @@ from bdt_core.errors import SpecError
 from bdt_core.fairness.confusion import Floats, Positive, confusion_cells
 from bdt_core.fairness.counts import CountTable
 from bdt_core.fairness.metric_results import group_name
-from bdt_core.fairness.rates import evaluate
+from bdt_core.fairness.person_moments import PersonMoments
+from bdt_core.fairness.persons import as_persons
+from bdt_core.fairness.rates import evaluate, evaluate_all
 from bdt_core.fairness.score_metrics import score_moments
 from bdt_core.fairness.score_parts import (
     DEFAULT_WEIGHTS,
@@ -39,6 +41,7 @@ def bias_score(
     alpha: float = 0.05,
     min_rows: int = 30,
     random_state: int = 0,
+    persons: PersonMoments | None = None,
 ) -> BiasScore:
     """Compute the score of all groups of a count table, with its interval and its noise floor.
 
@@ -56,6 +59,8 @@ def bias_score(
         Groups with fewer rows, or fewer than 10 positive or negative labels, are left out and named.
     random_state : int
         Seed of the noise floor.
+    persons : PersonMoments, optional
+        Of the known rows, where persons have several: interval, noise floor and minimum sizes count persons.
 
     Returns
     -------
@@ -86,8 +91,11 @@ def bias_score(
     if table.label is None or table.prediction is None:
         raise SpecError("The score needs counts of a label and of a prediction.")
     known = table.known()
-    cells = confusion_cells(known, positive, positive_prediction)
-    enough = (cells.rows.n >= min_rows) & (np.minimum(cells.rows.positives, cells.rows.negatives) >= 10)
+    if persons is not None:
+        known = as_persons(known, persons)
+    cells = replace(confusion_cells(known, positive, positive_prediction), persons=persons)
+    of_labels = evaluate_all([RATES["true_positive_rate"], RATES["false_positive_rate"]], cells).size
+    enough = (cells.size >= min_rows) & (of_labels.min(axis=0) >= 10)
     excluded = tuple(
         group_name(group) for group, n, ok in zip(known.groups, cells.rows.n, enough, strict=True) if n and not ok
     )
@@ -101,7 +109,7 @@ def bias_score(
         used = (used[0] / total, used[1] / total, 0.0)
         notes.append("No score column: the calibration difference is left out, and the other weights add up to 1.")
     else:
-        moments = tuple(one[enough] for one in moments)  # type: ignore[assignment]
+        moments = tuple(one[enough] for one in moments)
         assert moments is not None
         if np.isnan(moments[0]).any():
             return _undefined("a group has no score, or scores outside 0 to 1", used, names, excluded)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +14,7 @@ from bdt_core.errors import DataError
 from bdt_core.fairness.coding import Level, Threshold, Value, is_same, values_of
 from bdt_core.fairness.counting import MAX_WEIGHT
 from bdt_core.fairness.counts import FIXED_POINT, CountTable
+from bdt_core.fairness.person_moments import PersonMoments
 
 Positive = Value | Iterable[Value] | Threshold
 """The favourable value, several of them, or a threshold that favourable values exceed."""
@@ -75,12 +76,19 @@ class Cells:
     """Rows, weights and squared weights of some groups; without weights all three are the rows.
 
     A rate's estimate is a ratio of weights; its interval takes Kish's effective number of rows,
-    (sum of weights)^2 / (sum of squared weights).
+    (sum of weights)^2 / (sum of squared weights). Where persons have several rows, `persons` says how much these have
+    in common, and rates take their effective number of rows from there.
     """
 
     rows: Confusion
     weights: Confusion
     squares: Confusion
+    persons: PersonMoments | None = None
+
+    @property
+    def size(self) -> Floats:
+        """Persons of each group, which are the rows unless persons have several."""
+        return self.rows.n if self.persons is None else self.persons.number()
 
     @property
     def weighted(self) -> bool:
@@ -89,7 +97,8 @@ class Cells:
 
     def combined(self, members: NDArray[Any]) -> Cells:
         """Sum over groups, as `Confusion.combined` does."""
-        return self._each(lambda one: one.combined(members))
+        cells = self._each(lambda one: one.combined(members))
+        return cells if self.persons is None else replace(cells, persons=self.persons.combined(members))
 
     def total(self) -> Cells:
         """All groups as one."""
@@ -99,18 +108,26 @@ class Cells:
         rows = self.rows - other.rows
         if not self.weighted:
             return Cells(rows, rows, rows)
-        return Cells(rows, self.weights - other.weights, self.squares - other.squares)
+        persons = None if self.persons is None or other.persons is None else self.persons - other.persons
+        return Cells(rows, self.weights - other.weights, self.squares - other.squares, persons)
 
     def __getitem__(self, which: Any) -> Cells:
-        return self._each(lambda one: one[which])
+        cells = self._each(lambda one: one[which])
+        return cells if self.persons is None else replace(cells, persons=self.persons[which])
 
     def turned(self) -> Cells:
         """The same rows, with the other label and prediction called positive."""
-        return self._each(lambda one: Confusion(tp=one.tn, fp=one.fn, fn=one.fp, tn=one.tp))
+        cells = self._each(lambda one: Confusion(tp=one.tn, fp=one.fn, fn=one.fp, tn=one.tp))
+        return cells if self.persons is None else replace(cells, persons=self.persons.turned())
 
     def _each(self, change: Any) -> Cells:
         rows = change(self.rows)
         return Cells(rows, change(self.weights), change(self.squares)) if self.weighted else Cells(rows, rows, rows)
+
+
+def coefficients(part: Callable[[Confusion], Floats]) -> Floats:
+    """Which of the four counts a sum of them is made of, shape (..., 4)."""
+    return np.asarray(part(Confusion(*np.eye(4))), dtype=np.float64)
 
 
 def kish_rows(rows: Floats, weight: Floats, squares: Floats) -> Floats:

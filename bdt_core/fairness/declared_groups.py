@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
+from functools import partial, reduce
+from operator import add
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -22,13 +23,18 @@ from bdt_core.fairness.drawn_rows import draw_rows
 from bdt_core.fairness.from_counts import EVERYBODY_ELSE, LARGEST, metrics_from_counts
 from bdt_core.fairness.from_rows import MeasuredRows
 from bdt_core.fairness.metric_results import BiasMetrics, DeclaredTest, Metric, declared_tests, group_name
+from bdt_core.fairness.person_moments import PersonMoments
+from bdt_core.fairness.persons import PersonCells, count_persons_of
 from bdt_core.fairness.score_parts import BiasScore
+from bdt_core.inference.persons import Persons
 from bdt_core.metrics import CRITERIA
 from bdt_core.result import Result
 from bdt_core.spec import AuditSpec, Significance, parse_spec
+from bdt_core.table.persons import person_hashes
 from bdt_core.table.source_blocks import SourceBlocks, in_blocks, in_one_frame
 from bdt_core.table.summaries import Drawn
 
+PERSONS_KEPT = 256
 FLIP_ROWS = 50_000
 """The flip test of a large table is made on so many rows: its time grows with more than their number."""
 
@@ -44,22 +50,38 @@ class GroupCounts:
         One per grouping, in the order of the specification.
     notes : tuple of str
         What was not counted, and why.
+    persons : tuple of PersonMoments, optional
+        Of the known rows of each table, where persons may have several.
+    some_persons : tuple of int
+        The `PERSONS_KEPT` lowest hashes of persons: whether persons come back in other rows is seen by them.
     """
 
     spec: AuditSpec
     tables: tuple[CountTable, ...]
     notes: tuple[str, ...]
+    persons: tuple[PersonMoments, ...] | None = None
+    some_persons: tuple[int, ...] = ()
+
+    @property
+    def tables_and_persons(self) -> list[tuple[CountTable, PersonMoments | None]]:
+        """Each table with its persons; None where each row is a person."""
+        return list(zip(self.tables, self.persons or (None,) * len(self.tables), strict=True))
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON-able data."""
         tables = [one.to_dict() for one in self.tables]
-        return {"spec": self.spec.to_dict(), "tables": tables, "notes": list(self.notes)}
+        persons: dict[str, Any] = {}
+        if self.persons is not None:
+            persons = {"persons": [one.to_dict() for one in self.persons], "some_persons": list(self.some_persons)}
+        return {"spec": self.spec.to_dict(), "tables": tables, "notes": list(self.notes), **persons}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> GroupCounts:
         """Undo `to_dict`."""
         tables = tuple(CountTable.from_dict(one) for one in data["tables"])
-        return cls(parse_spec(data["spec"]), tables, tuple(data["notes"]))
+        persons = tuple(PersonMoments.from_dict(one) for one in data["persons"]) if "persons" in data else None
+        some = tuple(data.get("some_persons", ()))
+        return cls(parse_spec(data["spec"]), tables, tuple(data["notes"]), persons, some)
 
 
 @dataclass(frozen=True)
@@ -73,11 +95,24 @@ class FacetMetrics(Result):
     groups : tuple of tuple
     rows : tuple of int
         Rows per group; groups with fewer than `significance.min_rows` are not judged, and not printed with rates.
+    persons : tuple of int or None
+        Persons per group where they may have several rows; these are then what must not be fewer.
     """
 
     metrics: BiasMetrics
     groups: tuple[Group, ...]
     rows: tuple[int, ...]
+    persons: tuple[int, ...] | None = None
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Persons per group, which are the rows unless persons have several."""
+        return self.rows if self.persons is None else self.persons
+
+    @property
+    def unit(self) -> Literal["rows", "persons"]:
+        """What the sizes count."""
+        return "rows" if self.persons is None else "persons"
 
 
 @dataclass(frozen=True)
@@ -160,7 +195,7 @@ def count_groups(source: pd.DataFrame | SourceBlocks, spec: AuditSpec) -> GroupC
             )
             continue
         tables.append(_merged(counted))
-    return GroupCounts(spec, tuple(tables), tuple(notes))
+    return GroupCounts(spec, tuple(tables), tuple(notes), *_count_persons(in_blocks(source), tables, spec))
 
 
 def compare_groups(
@@ -194,7 +229,7 @@ def compare_groups(
     spec = counts.spec.model_copy(update={"significance": settings})
     _check_reference(counts)
     rows = _rows_to_measure(source, counts.tables, spec)
-    facets = tuple(_facet_metrics(table, spec, rows) for table in counts.tables)
+    facets = tuple(_facet_metrics(table, persons, spec, rows) for table, persons in counts.tables_and_persons)
     criteria = [metric.name for metric in facets[0].metrics.metrics if _has_test(metric)] if facets else []
     tests = declared_tests([one.metrics for one in facets], criteria, alpha=settings.alpha)
     return GroupMetrics(spec, facets, tests, counts.notes, None if rows is None else rows.drawn)
@@ -223,9 +258,10 @@ def score_groups(counts: GroupCounts, settings: Significance) -> GroupScores:
                 alpha=settings.alpha,
                 min_rows=settings.min_rows,
                 random_state=counts.spec.split.random_state,
+                persons=persons,
             ),
         )
-        for table in counts.tables
+        for table, persons in counts.tables_and_persons
         if table.label is not None and table.prediction is not None
     )
     return GroupScores(counts.spec.model_copy(update={"significance": settings}), scores)
@@ -278,17 +314,20 @@ def _rows_to_measure(
     return MeasuredRows(blocks, large, similar, features, Drawn(len(similar), rows))
 
 
-def _facet_metrics(table: CountTable, spec: AuditSpec, measured_rows: MeasuredRows | None) -> FacetMetrics:
+def _facet_metrics(
+    table: CountTable, persons: PersonMoments | None, spec: AuditSpec, measured_rows: MeasuredRows | None
+) -> FacetMetrics:
     known = table.known()
     rows = tuple(known.counts.sum(axis=(1, 2, 3, 4)).tolist())
     alpha, min_rows = spec.significance.alpha, spec.significance.min_rows
-    judged = max(sum(n >= min_rows for n in rows), 1)
-    alone = _metrics(table, spec, measured_rows, alpha)
+    numbers = None if persons is None else tuple(persons.number().astype(int).tolist())
+    judged = max(sum(n >= min_rows for n in numbers or rows), 1)
+    alone = _metrics(table, persons, spec, measured_rows, alpha)
     if judged == 1:
-        return FacetMetrics(alone, known.groups, rows)
+        return FacetMetrics(alone, known.groups, rows, numbers)
     # Bonferroni: at alpha / groups each, the limits hold for all groups at once. Ranges and comparisons with a
     # reference have sharper ones of their own.
-    strict = _metrics(table, spec, measured_rows, alpha / judged)
+    strict = _metrics(table, persons, spec, measured_rows, alpha / judged)
     return FacetMetrics(
         replace(
             alone,
@@ -301,10 +340,17 @@ def _facet_metrics(table: CountTable, spec: AuditSpec, measured_rows: MeasuredRo
         ),
         known.groups,
         rows,
+        numbers,
     )
 
 
-def _metrics(table: CountTable, spec: AuditSpec, measured_rows: MeasuredRows | None, alpha: float) -> BiasMetrics:
+def _metrics(
+    table: CountTable,
+    persons: PersonMoments | None,
+    spec: AuditSpec,
+    measured_rows: MeasuredRows | None,
+    alpha: float,
+) -> BiasMetrics:
     positive, positive_prediction = favourable_values(spec)
     from_rows = None
     if measured_rows is not None:
@@ -324,6 +370,7 @@ def _metrics(table: CountTable, spec: AuditSpec, measured_rows: MeasuredRows | N
         min_rows=spec.significance.min_rows,
         from_rows=from_rows,
         favourable_outcome=spec.favourable_outcome or "positive",
+        persons=persons,
     )
 
 
@@ -349,6 +396,31 @@ def _count_block(frame: pd.DataFrame, spec: AuditSpec) -> list[CountTable | None
             )
         )
     return tables
+
+
+def _count_persons(
+    source: SourceBlocks, tables: Sequence[CountTable], spec: AuditSpec
+) -> tuple[tuple[PersonMoments, ...] | None, tuple[int, ...]]:
+    """What persons have in the groups of each table, and some of their hashes; None where each row is a person."""
+    if spec.split.key is None:
+        return None, ()
+    persons = reduce(add, source.map_source_blocks(partial(_persons_in_block, spec=spec)))
+    known = [one.known() for one in tables]
+    blocks = source.map_source_blocks(partial(_count_persons_in_block, spec=spec, persons=persons, tables=known))
+    together = [reduce(add, of_table) for of_table in zip(*blocks, strict=True)]
+    moments = tuple(one.moments(len(table.groups)) for one, table in zip(together, known, strict=True))
+    return moments, tuple(persons.hashes[:PERSONS_KEPT].tolist())
+
+
+def _persons_in_block(frame: pd.DataFrame, spec: AuditSpec) -> Persons:
+    return Persons.of(person_hashes(frame, spec))
+
+
+def _count_persons_in_block(
+    frame: pd.DataFrame, spec: AuditSpec, persons: Persons, tables: Sequence[CountTable]
+) -> list[PersonCells]:
+    hashes, wanted, cuts = person_hashes(frame, spec), favourable_values(spec), _thresholds(spec)
+    return [count_persons_of(frame, hashes, persons, one, wanted, cuts) for one in tables]
 
 
 def _merged(tables: Sequence[CountTable]) -> CountTable:

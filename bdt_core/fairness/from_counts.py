@@ -21,6 +21,8 @@ from bdt_core.fairness.counts import FIXED_POINT, CountTable, Group
 from bdt_core.fairness.facet_contrasts import FacetContrasts, FacetValues, facet_contrasts
 from bdt_core.fairness.measured import Measured, first, measured_each, nothing, where, where_each
 from bdt_core.fairness.metric_results import BiasMetrics, Kind, Metric, group_name
+from bdt_core.fairness.person_moments import PersonMoments
+from bdt_core.fairness.persons import as_persons
 from bdt_core.fairness.post_training import generalized_entropy, post_training_metrics
 from bdt_core.fairness.pre_training import pre_training_metrics
 from bdt_core.fairness.rates import evaluate_all
@@ -57,6 +59,7 @@ def metrics_from_counts(
     min_rows: int = 30,
     from_rows: Mapping[str, Measured] | None = None,
     favourable_outcome: Favourable = "positive",
+    persons: PersonMoments | None = None,
 ) -> BiasMetrics:
     """Compute every metric from counts.
 
@@ -79,6 +82,9 @@ def metrics_from_counts(
         Groups with fewer rows, or fewer than 10 in a rate's denominator, are left out of ranges and named.
     from_rows : mapping of str to Measured, optional
         "auc" per group and "FT" per facet value, computed from the rows.
+    persons : PersonMoments, optional
+        Of the known rows, where persons have several: all that says how sure metrics are, and minimum sizes, count
+        persons.
     favourable_outcome : {"positive", "negative"}
         Which label and prediction people want. Where it is the negative one, Clarify's metrics and the four-fifths
         ratio count those; rates and criteria count positive ones in any case.
@@ -107,7 +113,9 @@ def metrics_from_counts(
         raise SpecError(f'distribution must be "all" or "two"; found "{distribution}".')
     known = table.known()
     given = from_rows or {}
-    cells = confusion_cells(known, positive, positive_prediction)
+    if persons is not None:
+        known = as_persons(known, persons)
+    cells = replace(confusion_cells(known, positive, positive_prediction), persons=persons)
     contrasts = facet_contrasts(known, facet_values)
     at_reference = _reference(known, reference, cells)
     scores = score_moments(known)

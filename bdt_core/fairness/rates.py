@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bdt_core.fairness.confusion import Cells, Confusion, Floats, kish_rows
+from bdt_core.fairness.confusion import Cells, Confusion, Floats, coefficients, kish_rows
 from bdt_core.inference import rate_interval
 from bdt_core.metrics import Proportion
 
@@ -15,7 +15,8 @@ from bdt_core.metrics import Proportion
 class Rate(NamedTuple):
     """A rate per group: events and rows as counted, the (weighted) estimate, and effective counts for intervals.
 
-    The groups are the last axis; several rates evaluated at once have the rates as the first.
+    `size` is the number of persons among whom events are counted, which are the rows unless persons have several. The
+    groups are the last axis; several rates evaluated at once have the rates as the first.
     """
 
     events: Floats
@@ -23,6 +24,7 @@ class Rate(NamedTuple):
     estimate: Floats
     effective_events: Floats
     effective_n: Floats
+    size: Floats
 
     def interval(self, confidence: float) -> tuple[Floats, Floats]:
         """Wilson's interval, Jeffreys' below 40 rows."""
@@ -47,9 +49,13 @@ def evaluate_all(proportions: Sequence[Proportion], cells: Cells) -> Rate:
 def _evaluated(cells: Cells, events_of: Callable[[Confusion], Floats], among_of: Callable[[Confusion], Floats]) -> Rate:
     events, n = events_of(cells.rows), among_of(cells.rows)
     with np.errstate(divide="ignore", invalid="ignore"):
+        if cells.persons is not None:
+            of_rows, of_events = coefficients(among_of), coefficients(events_of)
+            shrink = cells.persons.shrink(n, of_rows, of_events, events)
+            return Rate(events, n, events / n, events / shrink, n / shrink, cells.persons.number(of_rows))
         if not cells.weighted:
-            return Rate(events, n, events / n, events, n)
+            return Rate(events, n, events / n, events, n, n)
         weight, squares = among_of(cells.weights), among_of(cells.squares)
         estimate = np.clip(events_of(cells.weights) / weight, 0.0, 1.0)
     effective = kish_rows(n, weight, squares)
-    return Rate(events, n, estimate, np.where(weight > 0, estimate * effective, 0.0), effective)
+    return Rate(events, n, estimate, np.where(weight > 0, estimate * effective, 0.0), effective, n)

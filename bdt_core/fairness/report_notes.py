@@ -55,11 +55,22 @@ def notes(
     yield from _favourable_values(table.prediction, known.predictions, of_prediction)
     if table.score is not None and (outside := int(table.counts[..., OUTSIDE].sum())):
         yield f'{outside} rows of "{table.score}" lie outside 0 to 1: the groups that hold them have no score metrics.'
-    small = [group for group, n in zip(known.groups, cells.rows.n.tolist(), strict=True) if n < min_rows]
+    small = [group for group, n in zip(known.groups, cells.size.tolist(), strict=True) if n < min_rows]
     if small:
         names = ", ".join(group_name(group) for group in small[:20]) + (", ..." if len(small) > 20 else "")
         have = "group has" if len(small) == 1 else "groups have"
-        yield f"{len(small)} {have} fewer than {min_rows} rows and count in no range: {names}."
+        counted = "rows" if cells.persons is None else "persons"
+        yield f"{len(small)} {have} fewer than {min_rows} {counted} and count in no range: {names}."
+    if cells.persons is not None:
+        yield (
+            "Intervals and minimum sizes count persons, who may have several rows; only those of AUC and of the flip "
+            "test (FT) count rows, and are too narrow."
+        )
+        if shared := cells.persons.shared:
+            yield (
+                f"{shared} of the persons have rows in several of these groups. What such groups have in common is not "
+                "allowed for, so that differences between them are less certain than they could be."
+            )
     unknown = [one for one in contrasts.values if contrasts.members is not None and not contrasts.members.any()]
     if unknown:
         yield (

@@ -5,14 +5,20 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bdt_core import words
 from bdt_core.errors import DataError
-from bdt_core.fairness.declared_groups import GroupCounts
+from bdt_core.fairness.declared_groups import PERSONS_KEPT, GroupCounts
+from bdt_core.fairness.metric_results import group_name
+from bdt_core.spec.production import duration
 
 SCHEMA = 1
+_NAMED = 5
+_MORE_LATE, _MORE_BACK = 0.05, 0.01
 
 
 @dataclass(frozen=True)
@@ -29,12 +35,21 @@ class Batch:
     content : str
         Hash of the counts: two batches with the same counts have the same.
     counts : GroupCounts
+    counted : datetime or None
+        When it was counted, where labels may come late.
     """
 
     id: str
     time: datetime.datetime
     content: str
     counts: GroupCounts
+    counted: datetime.datetime | None = None
+
+    def is_settled(self, labels_after: str | None) -> bool:
+        """Whether it was counted when its labels were there, so long after its time (None: always)."""
+        if labels_after is None:
+            return True
+        return self.counted is not None and self.counted - self.time >= duration(labels_after)
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON-able data."""
@@ -44,6 +59,7 @@ class Batch:
             "time": self.time.isoformat(),
             "content": self.content,
             "counts": self.counts.to_dict(),
+            **({} if self.counted is None else {"counted": self.counted.isoformat()}),
         }
 
     @classmethod
@@ -59,10 +75,23 @@ class Batch:
             found = data.get("schema") if isinstance(data, dict) else type(data).__name__
             raise DataError(f"Expected a batch of schema {SCHEMA}; found {found!r}.")
         counts = GroupCounts.from_dict(data["counts"])
-        return cls(data["id"], datetime.datetime.fromisoformat(data["time"]), data["content"], counts)
+        counted = data.get("counted")
+        return cls(
+            data["id"],
+            datetime.datetime.fromisoformat(data["time"]),
+            data["content"],
+            counts,
+            None if counted is None else datetime.datetime.fromisoformat(counted),
+        )
 
 
-def batch_of(counts: GroupCounts, *, id: str, time: datetime.datetime) -> Batch:  # noqa: A002 - the batch's own word
+def batch_of(
+    counts: GroupCounts,
+    *,
+    id: str,  # noqa: A002 - the batch's own word
+    time: datetime.datetime,
+    counted: datetime.datetime | None = None,
+) -> Batch:
     """Make a batch of counts.
 
     Parameters
@@ -72,6 +101,8 @@ def batch_of(counts: GroupCounts, *, id: str, time: datetime.datetime) -> Batch:
         Name of the part of the data.
     time : datetime
         With a time zone.
+    counted : datetime, optional
+        When it was counted, with a time zone, where labels may come late (`history.labels_after`).
 
     Returns
     -------
@@ -96,7 +127,72 @@ def batch_of(counts: GroupCounts, *, id: str, time: datetime.datetime) -> Batch:
         raise DataError(f'The time of batch "{id}" has no time zone; batches are put in order by time.')
     written = json.dumps([one.to_dict() for one in counts.tables], sort_keys=True, ensure_ascii=False)
     content = f"sha256:{hashlib.sha256(written.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
-    return Batch(id, time.astimezone(datetime.UTC), content, counts)
+    return Batch(id, time.astimezone(datetime.UTC), content, counts, counted)
+
+
+def doubtful(batches: Sequence[Batch], least: int) -> list[str]:
+    """Notes on batches that may hold the same rows as another, of at least so many rows, or wait for labels.
+
+    Parameters
+    ----------
+    batches : sequence of Batch
+        In their order.
+    least : int
+
+    Returns
+    -------
+    list of str
+    """
+    same: dict[str, list[str]] = {}
+    for one in batches:
+        if max((table.rows for table in one.counts.tables), default=0) >= least:
+            same.setdefault(one.content, []).append(one.id)
+    notes = [
+        f"Batches {', '.join(names[:_NAMED])}{', ...' * (len(names) > _NAMED)} have the same counts in every group. If "
+        "they are the same rows under several names, they count several times, and differences look surer than they "
+        "are: remove all but one from the history."
+        for names in same.values()
+        if len(names) > 1
+    ]
+    return notes + _who_came_back(batches) + (_late_labels(batches[-1], least) if batches else [])
+
+
+def _who_came_back(batches: Sequence[Batch]) -> list[str]:
+    """A note on persons in several batches, by those with the lowest hashes, of whom every batch tells."""
+    samples = [one.counts.some_persons for one in batches if one.counts.some_persons]
+    if len(samples) < 2:
+        return []
+    known_to = min(max(one) if len(one) == PERSONS_KEPT else 1 << 64 for one in samples)
+    times = Counter(who for one in samples for who in one if who <= known_to)
+    share = sum(n > 1 for n in times.values()) / len(times)
+    if share <= _MORE_BACK:
+        return []
+    return [
+        f"About {words.percent(share)} of the persons (split.key) come back in several batches. Within a batch persons "
+        "are counted; those who come back count as new ones, so that differences look surer than they are: take longer "
+        "batches, or one decision per person."
+    ]
+
+
+def _late_labels(batch: Batch, least: int) -> list[str]:
+    """A note for each grouping in which one group lacks labels far more often than another."""
+    notes = []
+    for table in batch.counts.tables:
+        if table.label is None or None not in table.labels:
+            continue
+        rows = table.counts.sum(axis=(1, 2, 3, 4))
+        lacks = table.counts[:, :, table.labels.index(None)].sum(axis=(1, 2, 3))
+        shares = {group: lacks[i] / rows[i] for i, group in enumerate(table.groups) if rows[i] >= least}
+        if not shares or max(shares.values()) - min(shares.values()) <= _MORE_LATE:
+            continue
+        most, fewest = max(shares, key=lambda one: shares[one]), min(shares, key=lambda one: shares[one])
+        notes.append(
+            f"In batch {batch.id}, {words.percent(shares[most])} of {group_name(most)} have no label (yet), and "
+            f"{words.percent(shares[fewest])} of {group_name(fewest)}. Rates that need the label are of those who have "
+            "one: where a good or a bad outcome is known sooner, that alone makes a difference. Audit parts again when "
+            "their labels are there, and set history.labels_after so that nothing is said of them before."
+        )
+    return notes
 
 
 def in_order(batches: Iterable[Batch]) -> list[Batch]:

@@ -107,7 +107,9 @@ def trend_of(pair: Pair, look_back: int, alpha: float, *, of_ratio: bool = False
         return None
     x = np.flatnonzero(used).astype(np.float64)
     y, other = events / rows, other_events / other_rows
-    variance, of_other = _pooled_variance(events, rows), _pooled_variance(other_events, other_rows)
+    mine, others = pair.effects
+    variance = mine * _pooled_variance(events, rows)
+    of_other = others * _pooled_variance(other_events, other_rows)
     if of_ratio:
         level = (other_events.sum() + 0.5) / (other_rows.sum() + 1.0)
         ratio = (events.sum() + 0.5) / (rows.sum() + 1.0) / level

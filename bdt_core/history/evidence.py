@@ -26,13 +26,9 @@ def evidence(pair: Pair, *, alpha: float, effect: float) -> SequentialComparison
     -------
     SequentialComparison
     """
-    return compare_rates_over_time(
-        pair.events, pair.rows, pair.reference_events, pair.reference_rows, alpha=alpha, effect=effect
-    )
+    return compare_rates_over_time(*pair.effective(), alpha=alpha, effect=effect)
 
 
 def evidence_of_ratio(pair: Pair, *, alpha: float, effect: float) -> SequentialRatio:
     """The ratio of a rate on both sides, with the parameters of `evidence`."""
-    return ratio_over_time(
-        pair.events, pair.rows, pair.reference_events, pair.reference_rows, alpha=alpha, effect=effect
-    )
+    return ratio_over_time(*pair.effective(), alpha=alpha, effect=effect)

@@ -99,6 +99,8 @@ def volume_finding(history: History, batch: str | None = None) -> Finding:
     """
     if not history.batches:
         return Finding(True, False, None, "No batch has been counted yet.", "Nothing to do.")
+    if batch in history.waiting:
+        return Finding(True, False, None, f"Batch {batch} says nothing until its labels are there.", "Nothing to do.")
     least = history.spec.history.min_rows
     name = batch or history.batches[-1].id
     small = sorted(history.small_groups(batch), key=lambda one: one.rows)

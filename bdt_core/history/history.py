@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bdt_core.fairness.from_counts import EVERYBODY_ELSE
-from bdt_core.history.batch import Batch, in_order
+from bdt_core.history.batch import Batch, doubtful, in_order
 from bdt_core.history.change import Drift, drifts_of, trend_of
 from bdt_core.history.counted import Counted, Pair, count_batches, metrics_of
 from bdt_core.history.evidence import evidence
@@ -19,6 +19,8 @@ from bdt_core.history.results import GroupingHistory, History, SeenBatch, Stream
 from bdt_core.inference.sequential import SequentialComparison, discoveries
 from bdt_core.metrics import RATES
 from bdt_core.spec import AuditSpec
+
+_NAMED = 5
 
 
 def follow(batches: Iterable[Batch], spec: AuditSpec) -> History:
@@ -61,7 +63,9 @@ def follow(batches: Iterable[Batch], spec: AuditSpec) -> History:
     >>> history.streams[0].difference, history.streams[0].discovered
     (0.5, True)
     """
-    ordered = in_order(batches)
+    every = in_order(batches)
+    ordered = [one for one in every if one.is_settled(spec.history.labels_after)]
+    waiting = tuple(one.id for one in every if not one.is_settled(spec.history.labels_after))
     look_back = batches_back([one.time for one in ordered], spec.history.look_back)
     counted, notes = count_batches(ordered, spec)
     followed = [_followed(one, spec) for one in counted]
@@ -90,8 +94,20 @@ def follow(batches: Iterable[Batch], spec: AuditSpec) -> History:
         tuple(groupings),
         limits,
         look_back,
-        (*notes, *unfollowed),
+        waiting,
+        (*_waiting(waiting, spec), *doubtful(ordered, spec.significance.min_rows), *notes, *unfollowed),
     )
+
+
+def _waiting(batches: Sequence[str], spec: AuditSpec) -> list[str]:
+    if not batches:
+        return []
+    named = ", ".join(batches[:_NAMED]) + (", ..." if len(batches) > _NAMED else "")
+    several = "1 batch that was" if len(batches) == 1 else f"{len(batches)} batches that were"
+    return [
+        f"Left out: {several} counted before history.labels_after ({spec.history.labels_after}) had passed; audit them "
+        f"again when it has: {named}."
+    ]
 
 
 @dataclass(frozen=True)
@@ -118,7 +134,7 @@ class _Opening:
 
 def _followed(counted: Counted, spec: AuditSpec) -> list[_Opening]:
     """Every rate of every group that is large enough, against the reference."""
-    enough = counted.rows.sum(axis=0) >= spec.significance.min_rows
+    enough = counted.sizes >= spec.significance.min_rows
     at = counted.reference
     if at is not None and not enough[at]:
         return []
@@ -166,6 +182,7 @@ def _stream(
         rows=_whole(pair.rows),
         reference_events=_whole(pair.reference_events),
         reference_rows=_whole(pair.reference_rows),
+        effects=pair.effects,
         difference=_known(found.difference[-1]),
         low=_known(found.low[-1]),
         high=_known(found.high[-1]),
@@ -182,14 +199,13 @@ def _stream(
 
 
 def _grouping(counted: Counted, streams: Sequence[Stream], spec: AuditSpec) -> GroupingHistory:
-    total = counted.rows.sum(axis=0)
     return GroupingHistory(
         facets=counted.facets,
         reference=EVERYBODY_ELSE if counted.reference is None else counted.names[counted.reference],
         groups=counted.names,
         rows=tuple(_whole(column) for column in counted.rows.T),
         too_small=tuple(
-            name for name, rows in zip(counted.names, total, strict=True) if rows < spec.significance.min_rows
+            name for name, size in zip(counted.names, counted.sizes, strict=True) if size < spec.significance.min_rows
         ),
         streams=tuple(streams),
     )

@@ -329,8 +329,7 @@ def _between(compared: _Compared, counted: Counted, rate: str, lowest: int | Non
     if first is not None:
         return compared.pair(counted, rate, first, second)
     # Everybody else as the first: the same two, the other way round.
-    pair = compared.pair(counted, rate, second or 0, None)
-    return Pair(pair.reference_events, pair.reference_rows, pair.events, pair.rows)
+    return compared.pair(counted, rate, second or 0, None).swapped
 
 
 def _sequence(one: SequentialComparison | SequentialRatio) -> Floats:

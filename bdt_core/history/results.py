@@ -40,6 +40,8 @@ class Stream(Result):
     metric, group, reference : str
     events, rows, reference_events, reference_rows : tuple of int
         Per batch: rows that count, and rows among which they are counted.
+    effects : (float, float)
+        Design effects of the group and of its reference, where persons have several rows (`split.key`); else 1.
     difference, low, high : float or None
         Within the batches, averaged over all of them, with its confidence sequence. None: no batch has both sides.
     e_value, p_value : float
@@ -64,6 +66,7 @@ class Stream(Result):
     rows: tuple[int, ...]
     reference_events: tuple[int, ...]
     reference_rows: tuple[int, ...]
+    effects: tuple[float, float]
     difference: float | None
     low: float | None
     high: float | None
@@ -85,12 +88,9 @@ class Stream(Result):
     @property
     def pair(self) -> Pair:
         """The counts as arrays."""
-        return Pair(
-            *(
-                np.array(one, dtype=np.float64)
-                for one in (self.events, self.rows, self.reference_events, self.reference_rows)
-            )
-        )
+        several = (self.events, self.rows, self.reference_events, self.reference_rows)
+        events, rows, of_events, of_rows = (np.array(one, dtype=np.float64) for one in several)
+        return Pair(events, rows, of_events, of_rows, self.effects)
 
     def over_time(self, alpha: float, effect: float) -> SequentialComparison:
         """Difference so far, confidence sequence and e-value after every batch."""
@@ -151,6 +151,8 @@ class History(Result):
         Limits of the gate on differences and ratios of rates, held against everything counted so far.
     look_back : int
         Batches that drift and trends look back on.
+    waiting : tuple of str
+        Batches that say nothing yet, for want of labels (`history.labels_after`).
     notes : tuple of str
         What was not used or not followed, and why.
     """
@@ -160,6 +162,7 @@ class History(Result):
     groupings: tuple[GroupingHistory, ...]
     limits: tuple[LimitOverTime, ...]
     look_back: int
+    waiting: tuple[str, ...]
     notes: tuple[str, ...]
 
     @cached_property
@@ -197,7 +200,7 @@ class History(Result):
         DataError
             The history has no such batch.
         """
-        if not self.batches:
+        if not self.batches or batch in self.waiting:
             return ()
         ids = [one.id for one in self.batches]
         if batch is not None and batch not in ids:

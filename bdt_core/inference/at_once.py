@@ -6,8 +6,9 @@ import math
 
 from scipy import special
 
-from bdt_core.inference.comparison import DETECTION_POWER, Comparison
+from bdt_core.inference.comparison import DETECTION_POWER, EXACT, Comparison
 from bdt_core.inference.multiplicity import Correction
+from bdt_core.inference.persons import EXACT_BY_PERSONS
 from bdt_core.inference.power import rate_difference_beyond
 from bdt_core.inference.proportions import newcombe_interval
 
@@ -94,13 +95,13 @@ def interval_at_once(comparison: Comparison, comparisons: float) -> tuple[float,
         return low, high
     alpha = 1.0 - comparison.confidence
     events_a, events_b = comparison.events_a, comparison.events_b
-    if comparison.test == "exact mid-p" and events_a is not None and events_b is not None:
-        counts = (events_a, comparison.n_a, events_b, comparison.n_b)
-        alone = newcombe_interval(*counts, confidence=1.0 - alpha)
-        widened = newcombe_interval(*counts, confidence=1.0 - alpha / comparisons)
+    if comparison.test in (EXACT, EXACT_BY_PERSONS) and events_a is not None and events_b is not None:
+        alone, widened = (
+            newcombe_interval(*_counts(comparison, one), confidence=1.0 - one) for one in (alpha, alpha / comparisons)
+        )
         unit = (high - low) / (alone[1] - alone[0])  # of a variable whose two values are not 0 and 1
         return unit * widened[0], unit * widened[1]
-    df = min(comparison.n_a, comparison.n_b) - 1
+    df = _fewest_df(comparison)
     far, near = (float(special.stdtrit(df, 1.0 - 0.5 * one)) for one in (alpha / comparisons, alpha))
     return difference - far / near * (difference - low), difference + far / near * (high - difference)
 
@@ -172,17 +173,35 @@ def difference_found_beyond(
         return None
     alpha = 1.0 - comparison.confidence
     each = alpha / max(comparisons, 1.0)
-    events_a, events_b, n_a, n_b = comparison.events_a, comparison.events_b, comparison.n_a, comparison.n_b
-    if comparison.test == "exact mid-p" and events_a is not None and events_b is not None:
-        alone = newcombe_interval(events_a, n_a, events_b, n_b, confidence=1.0 - alpha)
+    events_a, events_b = comparison.events_a, comparison.events_b
+    if comparison.test in (EXACT, EXACT_BY_PERSONS) and events_a is not None and events_b is not None:
+        alone = newcombe_interval(*_counts(comparison, alpha), confidence=1.0 - alpha)
         unit = (high - low) / (alone[1] - alone[0])
-        step = 1.0 if comparison.mean_a == events_a / n_a else unit  # of a variable whose two values are not 0 and 1
-        base = (events_b + 1.0) / (n_b + 2.0)  # so that a rate of 0 has a variance, too
+        step = (
+            1.0 if comparison.mean_a == events_a / comparison.n_a else unit
+        )  # of a variable whose two values are not 0 and 1
+        _, n_a, of_b, n_b = _counts(comparison, each)
+        base = (of_b + 1.0) / (n_b + 2.0)  # so that a rate of 0 has a variance, too
         base = base if harm_is_up else 1.0 - base
         found = step * rate_difference_beyond(
             limit / step, n_a, n_b, base_rate=base, alpha=each, power=power, inflation=unit / step
         )
         return found if math.isfinite(found) else None
-    df = min(n_a, n_b) - 1
+    df = _fewest_df(comparison)
     far, near = (float(special.stdtrit(df, 1.0 - 0.5 * one)) for one in (each, alpha))
     return limit + (far + float(special.stdtrit(df, power))) * (high - low) / (2.0 * near)
+
+
+def _counts(comparison: Comparison, alpha: float) -> tuple[float, float, float, float]:
+    """Events and rows of a, then of b; effective ones at level alpha where persons have several rows."""
+    assert comparison.events_a is not None
+    assert comparison.events_b is not None
+    if comparison.persons is not None:
+        return comparison.persons.effective(comparison, alpha)
+    return comparison.events_a, comparison.n_a, comparison.events_b, comparison.n_b
+
+
+def _fewest_df(comparison: Comparison) -> float:
+    """Degrees of freedom of the smaller group, or by persons."""
+    persons = comparison.persons
+    return min(comparison.n_a, comparison.n_b) - 1 if persons is None or persons.df is None else persons.df

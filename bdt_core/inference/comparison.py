@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import special
 
 from bdt_core.errors import DataError, SpecError
 from bdt_core.inference import means
@@ -31,7 +32,46 @@ TestName = Literal["auto", "exact", "welch", "permutation"]
 
 FEWEST_ROWS_OF_MEANS = 5
 DETECTION_POWER = 0.8
+EXACT = "exact mid-p"
 ONE_VALUE = "every row of both groups holds the same value"
+
+
+@dataclass(frozen=True)
+class PersonsCompared:
+    """Persons in two groups, where one may have several rows; see `bdt_core.inference.persons`.
+
+    Attributes
+    ----------
+    a, b : int
+    design_effect : float or None
+        Variance of the difference over that of as many rows of different persons; None where nothing was tested.
+    df : float or None
+        Degrees of freedom of that variance.
+    """
+
+    a: int
+    b: int
+    design_effect: float | None
+    df: float | None
+
+    def shrink(self, alpha: float) -> float:
+        """What rows are divided by to be effective counts at level alpha.
+
+        With few persons the design effect is uncertain: normal intervals from these counts reach as far as those by t.
+        1 where nothing was tested.
+        """
+        if self.design_effect is None or self.df is None:
+            return 1.0
+        t, z = special.stdtrit(self.df, 1.0 - 0.5 * alpha), special.ndtri(1.0 - 0.5 * alpha)
+        return self.design_effect * float(t / z) ** 2
+
+    def effective(self, comparison: Comparison, alpha: float) -> tuple[float, float, float, float]:
+        """Events and rows of a, then of b, as many of different persons that would say as much at level alpha."""
+        assert comparison.events_a is not None
+        assert comparison.events_b is not None
+        counts = (comparison.events_a, comparison.n_a, comparison.events_b, comparison.n_b)
+        x, n, y, m = (one / self.shrink(alpha) for one in counts)
+        return x, n, y, m
 
 
 @dataclass(frozen=True)
@@ -73,6 +113,8 @@ class Comparison:
     pooled_t, pooled_t_p_value, welch_t, welch_t_p_value : float or None
         Student's and Welch's t statistics on the same rows, always reported beside. On a binary
         variable with a small group they reject far too often: they are no basis for a verdict.
+    persons : PersonsCompared or None
+        Where persons have several rows: how many there are, by whom intervals and tests then count.
 
     Notes
     -----
@@ -105,10 +147,14 @@ class Comparison:
     pooled_t_p_value: float | None
     welch_t: float | None
     welch_t_p_value: float | None
+    persons: PersonsCompared | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields for JSON: infinite numbers as "Infinity" and "-Infinity", never NaN."""
-        return {field.name: json_number(getattr(self, field.name)) for field in dataclasses.fields(self)}
+        plain = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        persons = plain.pop("persons")
+        of_persons = {} if persons is None else {"persons": dataclasses.asdict(persons)}
+        return {name: json_number(one) for name, one in plain.items()} | of_persons
 
 
 def compare_samples(
@@ -222,7 +268,7 @@ def compare_summaries(
         return _compare_means(a, b, two, test, alpha, min_rows, random_state)
     low, high = two
     if low == high:
-        return _not_testable("binary", a.rows, b.rows, alpha, ONE_VALUE)
+        return not_testable("binary", a.rows, b.rows, alpha, ONE_VALUE)
     return compare_count_arrays(
         [a.rows_with(high)],
         [a.rows],
@@ -328,7 +374,7 @@ def compare_count_arrays(
         n, m, events, other = int(rows_a[i]), int(rows_b[i]), int(x_a[i]), int(x_b[i])
         too_few = _too_few_rows(n, m, max(min_rows, 1))
         if too_few:
-            results.append(_not_testable("binary", n, m, alpha, too_few))
+            results.append(not_testable("binary", n, m, alpha, too_few))
             continue
         has_ratio = lower == 0.0 and events + other > 0
         results.append(
@@ -336,7 +382,7 @@ def compare_count_arrays(
                 status="tested",
                 reason=None,
                 kind="binary",
-                test="exact mid-p",
+                test=EXACT,
                 n_a=n,
                 n_b=m,
                 events_a=events,
@@ -414,9 +460,9 @@ def _compare_means(
     kind: Literal["binary", "continuous"] = "continuous" if two is None else "binary"
     too_few = _too_few_rows(a.rows, b.rows, max(min_rows, FEWEST_ROWS_OF_MEANS))
     if too_few:
-        return _not_testable(kind, a.rows, b.rows, alpha, too_few)
+        return not_testable(kind, a.rows, b.rows, alpha, too_few)
     if a.is_constant and b.is_constant and a.low == b.low:
-        return _not_testable(kind, a.rows, b.rows, alpha, ONE_VALUE)
+        return not_testable(kind, a.rows, b.rows, alpha, ONE_VALUE)
     # In a power of two as the unit nothing is lost, and squares of very large or very small values stay in range.
     unit = a.unit
     summary = (*a.mean_and_variance(), a.rows, *b.mean_and_variance(), b.rows)
@@ -513,7 +559,8 @@ def _too_few_rows(n_a: int, n_b: int, needed: int) -> str | None:
     return f"{n_a} rows against {n_b}: each side needs at least {needed} rows"
 
 
-def _not_testable(kind: Literal["binary", "continuous"], n_a: int, n_b: int, alpha: float, reason: str) -> Comparison:
+def not_testable(kind: Literal["binary", "continuous"], n_a: int, n_b: int, alpha: float, reason: str) -> Comparison:
+    """A comparison that was not made, and why."""
     undefined = {
         field.name: None
         for field in dataclasses.fields(Comparison)

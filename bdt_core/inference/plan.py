@@ -44,6 +44,8 @@ class Plan(Result):
     min_cluster_rows : int or None
         The same in train rows: a value for ``clustering.min_cluster_size``.
     by_share : tuple of PlanRow
+    design_effect : float
+        Rows that say as much as one row of a person of its own.
     """
 
     rows: int
@@ -57,6 +59,7 @@ class Plan(Result):
     min_cluster_share: float | None
     min_cluster_rows: int | None
     by_share: tuple[PlanRow, ...]
+    design_effect: float = 1.0
 
 
 def plan(
@@ -69,6 +72,7 @@ def plan(
     power: float = 0.8,
     clusters: int = 1,
     limit: float = 0.0,
+    design_effect: float = 1.0,
 ) -> Plan:
     """Plan an audit of a rate.
 
@@ -90,6 +94,9 @@ def plan(
     limit : float
         Difference that the gate tolerates: 0 asks for any difference to be told from none, more for one that is found
         beyond the limit.
+    design_effect : float
+        Where persons have several rows: how many of them say as much as one row of a person of its own, from 1 (what a
+        person's rows say has nothing in common) to rows per person (it is always the same). A report has it.
 
     Returns
     -------
@@ -115,6 +122,8 @@ def plan(
         raise SpecError(
             f"limit must be 0 or more and below the difference to be found, {difference:g}; found {limit:g}."
         )
+    if not 1.0 <= design_effect < math.inf:
+        raise SpecError(f"design_effect must be 1 or more; found {design_effect:g}.")
     test_rows = round(rows * test_size)
     if test_rows < 2:
         raise SpecError(f"{rows:,} rows leave {test_rows} for testing. Expected at least {math.ceil(2 / test_size)}.")
@@ -122,13 +131,15 @@ def plan(
     each = alpha / clusters
 
     def detectable(group: int, others: int) -> float:
+        n, m = (max(one / design_effect, 1.0) for one in (group, others))
         if limit > 0.0:
-            return rate_difference_beyond(limit, group, others, base_rate=base_rate, alpha=each, power=power)
-        return minimum_detectable_difference(group, others, base_rate=base_rate, alpha=each, power=power)
+            return rate_difference_beyond(limit, n, m, base_rate=base_rate, alpha=each, power=power)
+        return minimum_detectable_difference(n, m, base_rate=base_rate, alpha=each, power=power)
 
-    def needed(share: float) -> int:
+    def needed(share: float) -> float:
         if limit == 0.0:
-            return required_rows(difference, base_rate=base_rate, share=share, alpha=each, power=power)
+            wanted = required_rows(difference, base_rate=base_rate, share=share, alpha=each, power=power)
+            return wanted * design_effect
         if base_rate + difference >= 1.0:
             raise SpecError(f"A rate of {base_rate} cannot be higher by {difference}.")
         found = _first(lambda n: detectable(n, max(n, round(n * (1.0 - share) / share))) <= difference, 1, 10**12)
@@ -154,6 +165,7 @@ def plan(
         min_cluster_share=share,
         min_cluster_rows=None if share is None else math.ceil(share * (rows - test_rows)),
         by_share=tuple(row(one) for one in _SHARES),
+        design_effect=design_effect,
     )
 
 

@@ -14,8 +14,8 @@ from bdt_core.inference._checks import fraction
 
 
 def minimum_detectable_difference(
-    n_a: int,
-    n_b: int,
+    n_a: float,
+    n_b: float,
     *,
     base_rate: float | None = None,
     sd: float | None = None,
@@ -83,8 +83,8 @@ def minimum_detectable_difference(
 
 def rate_difference_beyond(
     limit: float,
-    n_a: int,
-    n_b: int,
+    n_a: float,
+    n_b: float,
     *,
     base_rate: float,
     alpha: float = 0.05,

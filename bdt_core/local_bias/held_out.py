@@ -15,6 +15,8 @@ from bdt_core.inference import (
     difference_limits,
     minimum_detectable_difference,
 )
+from bdt_core.inference.comparison import PersonsCompared
+from bdt_core.inference.persons import Persons, PersonSums, compare_persons, person_sums, spread_of
 from bdt_core.local_bias.metrics import GroupMetrics, Integers, gaps
 from bdt_core.local_bias.results import GroupValue, HeldOutGap, LocalCluster, or_none
 from bdt_core.local_bias.rows import Sides
@@ -117,6 +119,10 @@ def _held_out(sides: Sides, train: GroupMetrics, test: GroupMetrics, test_labels
         alpha=settings.alpha,
         min_rows=settings.min_test_rows,
     )
+    sums = _of_persons(sides, test_labels == label, higher, lower)
+    if sums is not None:
+        comparison = compare_persons(comparison, *sums, min_rows=settings.min_test_rows)
+        result = replace(result, status=comparison.status, reason=comparison.reason, persons=comparison.persons)
     return replace(
         result,
         test=comparison.test,
@@ -131,12 +137,30 @@ def _detectable(sides: Sides, test: GroupMetrics, label: int, one: HeldOutGap, a
     """The gap that would have been found with 80 % power, if it were the only one in as many tests as were made."""
     codes = [sides.groups.index(str(name)) for name in (one.higher, one.lower)]
     events = int(test.counts[label, codes, 1].sum())
+    shrink = 1.0 if one.persons is None else one.persons.shrink(alpha)
     return minimum_detectable_difference(
-        one.counted_higher,
-        one.counted_lower,
+        max(round(one.counted_higher / shrink), 1),
+        max(round(one.counted_lower / shrink), 1),
         base_rate=events / (one.counted_higher + one.counted_lower),
         alpha=alpha,
     )
+
+
+def _of_persons(
+    sides: Sides, inside: NDArray[np.bool_], higher: int, lower: int
+) -> tuple[PersonSums, PersonSums] | None:
+    """What persons of both groups have in the cluster; None where each row is a person."""
+    hashes, outcome = sides.test.rows.persons, sides.test.rows.outcome.value
+    if hashes is None:
+        return None
+    persons = Persons.of(hashes)
+    who = persons.numbers(hashes)
+
+    def of_group(code: int) -> PersonSums:
+        rows = inside & (sides.test.group == code) & (outcome >= 0)
+        return person_sums(outcome[rows].astype(np.float64), who[rows], persons.size)
+
+    return of_group(higher), of_group(lower)
 
 
 def _compare_areas(sides: Sides, result: HeldOutGap, inside: NDArray[np.bool_], higher: int, lower: int) -> HeldOutGap:
@@ -155,5 +179,16 @@ def _compare_areas(sides: Sides, result: HeldOutGap, inside: NDArray[np.bool_], 
     # The interval of two independent estimates, and the errors that the intervals' lengths stand for.
     low, high = map(float, difference_limits(a, low_a, high_a, b, low_b, high_b))
     error = float(np.hypot(high_a - low_a, high_b - low_b)) / (2.0 * float(special.ndtri(1.0 - 0.5 * alpha)))
+    sums = _of_persons(sides, inside, higher, lower)
+    if sums is not None:  # as if all rows of a person were alike, so that intervals err on the wide side
+        spread = spread_of(*sums)
+        persons = PersonsCompared(spread.persons_a, spread.persons_b, max(spread.alike, 1.0), spread.df)
+        stretch = persons.shrink(alpha) ** 0.5
+        low, high, error = gap - stretch * (gap - low), gap + stretch * (high - gap), stretch * error
+        result = replace(result, persons=persons)
+        fewest = sides.settings.min_test_rows
+        if min(persons.a, persons.b) < fewest:
+            few = f"{persons.a} persons against {persons.b}: each group needs at least {fewest} persons"
+            return replace(result, status="not_testable", reason=few)
     p_value = float(2.0 * special.ndtr(-abs(gap) / error))
     return replace(result, test="DeLong", gap=gap, low=max(low, -1.0), high=min(high, 1.0), p_value=p_value)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from bdt_core.inference.comparison import PersonsCompared
 from bdt_core.local_bias.metrics import Integers
 from bdt_core.local_bias.partition import Partition
 from bdt_core.local_bias.rows import encoded
@@ -72,6 +73,9 @@ class HeldOutGap:
         Significant, and the same group is ahead as among the train rows.
     minimum_detectable_gap : float or None
         At 80 % power, uncorrected; None for "auc".
+    persons : PersonsCompared or None
+        Whose rows `counted_higher` and `counted_lower` are, where persons may have several; test and interval then
+        count these.
     """
 
     status: Literal["tested", "not_testable"]
@@ -90,6 +94,7 @@ class HeldOutGap:
     significant: bool | None = None
     confirmed: bool = False
     minimum_detectable_gap: float | None = None
+    persons: PersonsCompared | None = None
 
 
 @dataclass(frozen=True)

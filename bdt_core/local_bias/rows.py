@@ -29,6 +29,8 @@ class LocalRows:
         Rows without a group are left out, and counted.
     correct, y_true, y_pred, y_score : arrays of shape (n,), optional
         As `LOGAN.fit` takes them; rows without a value are left out, and counted.
+    persons : uint64 array of shape (n,), optional
+        Whom rows belong to, where persons may have several: gaps are then tested by persons.
     texts : sequence of str, optional
         What the rows say: clusters are then described by their words.
     features : DataFrame of shape (n, q), optional
@@ -38,6 +40,7 @@ class LocalRows:
     X: Any
     group: Any
     correct: Any = None
+    persons: Any = None
     y_true: Any = None
     y_pred: Any = None
     y_score: Any = None
@@ -65,6 +68,8 @@ class UsedRows:
         Of these rows among those given.
     left_out : dict of str to int
         Reason: rows.
+    persons : ndarray of uint64 or None
+        Whom they belong to, where persons may have several.
     """
 
     name: str
@@ -76,6 +81,7 @@ class UsedRows:
     features: pd.DataFrame | None
     positions: Integers
     left_out: dict[str, int]
+    persons: NDArray[np.uint64] | None = None
 
     @property
     def rows(self) -> int:
@@ -94,6 +100,7 @@ class UsedRows:
             features=None if self.features is None else self.features[kept],
             positions=self.positions[kept],
             left_out=self.left_out | {reason: int((~kept).sum())},
+            persons=None if self.persons is None else self.persons[kept],
         )
 
     def check_not_empty(self) -> None:
@@ -163,6 +170,8 @@ def read_sides(train: LocalRows, test: LocalRows, settings: LocalBiasSettings) -
         Arrays of different lengths, a part without rows, or train rows of one group only.
     """
     train_rows, test_rows = _read(train, settings, "train"), _read(test, settings, "test")
+    if test.persons is not None:
+        test_rows = replace(test_rows, persons=np.asarray(test.persons)[test_rows.positions])
     groups, train_codes = group_codes(train_rows.group, train_rows.rows)
     position = {name: code for code, name in enumerate(groups)}
     test_codes = np.array([position.get(level_name(one), -1) for one in test_rows.group], dtype=np.int64)

@@ -28,7 +28,7 @@ from bdt_core.local_bias.rows import LocalRows, Sides, matrices, read_sides
 from bdt_core.local_bias.settings import LocalBiasSettings, check_settings
 from bdt_core.local_bias.topics import ClusterTopic, feature_differences, nearest_rows, top_words
 from bdt_core.spec import LocalBias as Wanted
-from bdt_core.table.audit_table import ROW, AuditTable
+from bdt_core.table.audit_table import KEY, ROW, AuditTable
 from bdt_core.table.rows import Rows
 from bdt_core.table.summaries import rows_at_hand
 
@@ -146,7 +146,10 @@ def find_audited_local_bias(train: Rows, test: Rows, wanted: Wanted) -> LocalBia
         min_test_rows=train.spec.significance.min_rows,  # what is not tested is not printed either
         random_state=train.spec.split.random_state,
     )
-    train_rows, test_rows = (_rows(rows_at_hand(one), wanted, embeddings) for one in (train, test))
+    on_train, on_test = rows_at_hand(train), rows_at_hand(test)
+    train_rows, test_rows = (_rows(one, wanted, embeddings) for one in (on_train, on_test))
+    if train.spec.split.key is not None:
+        test_rows = replace(test_rows, persons=on_test.frame[KEY].to_numpy())
     if not (train_rows.y_true == 1.0).any():
         raise DataError(
             f'No train row has a favourable label in column "{train.spec.group_columns()[0]}". Say which value is '
@@ -275,6 +278,11 @@ def _notes(model: LOGAN, logan: LocalClustering, sides: Sides) -> tuple[str, ...
     if few:
         notes.append(
             f"Groups with fewer than {settings.min_group_size} train rows count in no cluster: {', '.join(few)}."
+        )
+    if sides.test.rows.persons is not None:
+        notes.append(
+            "The gaps on test rows are tested by persons, who may have several rows; what chance alone would give, and "
+            "the columns that describe a cluster, count rows."
         )
     if not logan.train.clusters:
         notes.append(

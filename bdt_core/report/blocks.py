@@ -121,6 +121,8 @@ class Page:
     verdict_meaning: str
     warnings: tuple[str, ...]
     headline: str
+    findings: tuple[str, ...]
+    cluster: str
     key_numbers: tuple[KeyNumber, ...]
     how_sure: tuple[str, ...]
     apart: tuple[str, ...]

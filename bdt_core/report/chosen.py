@@ -7,7 +7,19 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from bdt_core import metrics, words
-from bdt_core.report import apart, clusters, figures, groups, local_bias, mitigation, slices, tree, wording
+from bdt_core.report import (
+    apart,
+    clusters,
+    figures,
+    findings,
+    groups,
+    local_bias,
+    mitigation,
+    slices,
+    tree,
+    wording,
+    worst_groups,
+)
 
 FILTERS: Mapping[str, Callable[..., Any]] = {
     **{
@@ -21,7 +33,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
 }
 _SPEC_ORDER = (
     "name", "source", "bias_variable", "features", "protected", "missing", "split", "clustering",
-    "significance", "groups", "slices", "local_bias", "mitigation", "gate", "require",
+    "significance", "groups", "legitimate", "worst_groups", "slices", "local_bias", "mitigation", "gate", "require",
 )  # fmt: skip
 
 
@@ -58,9 +70,11 @@ GLOBALS: Mapping[str, Any] = {
     "figures_of_depth": figures.figures_of_depth,
     "of_apart": apart,
     "of_clusters": clusters,
+    "of_findings": findings,
     "of_groups": groups,
     "of_local_bias": local_bias,
     "of_mitigation": mitigation,
     "of_slices": slices,
+    "of_worst_groups": worst_groups,
     "metrics": metrics,
 }

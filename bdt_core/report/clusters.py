@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bdt_core import words
 from bdt_core.report.sheet import CALM, FAINT, GREY, HARM, HARM_TINT, INK, Sheet
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from bdt_core.report.document import Cluster, Document, Level, NumericFeature
     from bdt_core.significance.clusters import ComparedCluster
 
-    Corrected = Cluster | Level | NumericFeature
+    Corrected: TypeAlias = Cluster | Level | NumericFeature
 
 SHOWN = 20
 _NAMED = 6
@@ -42,14 +42,22 @@ def finding(one: Cluster | ComparedCluster) -> str:
 
 
 def without_others(one: Cluster | ComparedCluster, unit: words.Unit) -> str | None:
-    """How a cluster compares with everybody else without those that stand out more; None where there are none."""
-    if one.without is None:
+    """How a cluster compares with everybody else without those that stand out more.
+
+    None where there are none, and where it is worse off without them, too: then nothing is to be added.
+    """
+    if one.without is None or (one.worse and one.without.stands_out):
         return None
     names, found = cluster_names(one.without.left_out), one.without.comparison
     if found is None:
         return f"nobody else is left without {names}"
     size = words.difference(found.difference, found.low, found.high, confidence=found.confidence, unit=unit)
     return f"{'also ' if one.without.stands_out else ''}without {names}: {size}"
+
+
+def tells_of_others(document: Document) -> bool:
+    """Whether any line says how a cluster compares without others."""
+    return any(without_others(one, document.bias_variable.unit) for one in document.clusters)
 
 
 def cluster_names(labels: Sequence[int]) -> str:

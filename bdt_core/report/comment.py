@@ -53,7 +53,7 @@ def render_comment(document: dict[str, Any], result: GateResult) -> str:
     Returns
     -------
     str
-        A hidden marker, verdict, table of limits (severest first, ten at most), the most deviating cluster, what has
+        A hidden marker, verdict, table of limits (severest first, ten at most), who fares worse, what has
         changed against the baseline, and warnings. Names from the data are escaped and shortened, so that the whole
         fits into a comment.
     """
@@ -66,7 +66,7 @@ def render_comment(document: dict[str, Any], result: GateResult) -> str:
         f"{_CODES[result['exit_code']]} Exit code {result['exit_code']}."
         + (f" Against the baseline: {_escaped(shortened(baseline['sentence']))}" if baseline else ""),
         _limits(document, result),
-        "### The most deviating cluster",
+        "### Who fares worse",
         _escaped(shortened(result["headline"])),
         _changes(result),
         *(f"> **Warning:** {_escaped(shortened(one))}" for one in result["warnings"]),

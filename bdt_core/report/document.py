@@ -24,7 +24,9 @@ from bdt_core.inference import Comparison
 from bdt_core.local_bias.results import LocalBias
 from bdt_core.metrics import Favourable
 from bdt_core.mitigation import Mitigation, Recommendation
+from bdt_core.ranking import Findings
 from bdt_core.result import SCHEMA_VERSION
+from bdt_core.scan.results import WorstGroups
 from bdt_core.significance.clusters import WithoutOthers
 from bdt_core.significance.repeats import PermutedProcedure, RepeatedSplits
 from bdt_core.slices.results import Slices
@@ -80,6 +82,8 @@ class Split(Part):
 
     train_rows: int
     test_rows: int
+    train_persons: int | None = None
+    test_persons: int | None = None
     test_size: float
     method: Literal["stratified", "hash"] = "stratified"
     stratified: bool
@@ -95,9 +99,11 @@ class Judgement(Part):
 
 
 class Summary(Part):
-    """The most deviating cluster in words."""
+    """What was found, in words: the first finding, each of them, and the most deviating cluster."""
 
     headline: str
+    findings: tuple[str, ...] = ()
+    cluster: str = ""
     what_sets_apart: tuple[str, ...]
 
 
@@ -313,6 +319,7 @@ class Group(Part):
     group: str
     values: tuple[Value, ...]
     rows: int
+    persons: int | None = None
     rates: dict[str, Rate] | None
 
 
@@ -423,6 +430,8 @@ class Document(Part):
     differences: Differences
     proxies: tuple[Proxy, ...]
     groups: Groups | None
+    findings: Findings | None = None
+    worst_groups: WorstGroups | None = None
     slices: Slices | None = None
     local_bias: LocalBias | None = None
     mitigation: Mitigated | None = None
@@ -435,7 +444,7 @@ class Document(Part):
         if self.drawn is None:
             left_out["drawn"] = True
         data: dict[str, Any] = json.loads(self.model_dump_json(exclude=left_out))
-        return data
+        return data if self.split.test_persons is not None else _without_persons(data)
 
 
 class Printed(Document):
@@ -453,6 +462,16 @@ class Printed(Document):
 
 _STAGES_OWN = {"slices": ("cut_on", "permuted_on"), "local_bias": ("model_state",)}
 """What stages hand to one another and no reader needs: rows drawn stand in a part of their own."""
+
+
+_OF_PERSONS = ("persons", "train_persons", "test_persons")
+
+
+def _without_persons(part: Any) -> Any:
+    """A document without the members that only persons with several rows have."""
+    if isinstance(part, dict):
+        return {name: _without_persons(one) for name, one in part.items() if one is not None or name not in _OF_PERSONS}
+    return [_without_persons(one) for one in part] if isinstance(part, list) else part
 
 
 class _Schema(GenerateJsonSchema):

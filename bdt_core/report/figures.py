@@ -58,6 +58,8 @@ def figures_of_depth(document: Document) -> tuple[str, ...]:
     """Figures on intersections, local bias and mitigation that a document has."""
     slices, local = document.slices, document.local_bias
     found = []
+    if document.worst_groups and document.worst_groups.groups:
+        found.append("worst_groups")
     if slices and drawn_slices(slices):
         found.append("slices")
     if slices and len(slices.lattice) > 1:
@@ -101,6 +103,12 @@ def _groups(name: str, document: Document) -> Sheet:
     return draw(document, name)
 
 
+def _worst_groups(document: Document) -> Sheet:
+    from bdt_core.report.worst_groups import draw
+
+    return draw(document)
+
+
 def _slices(document: Document) -> Sheet:
     from bdt_core.report.slices import draw
 
@@ -126,6 +134,7 @@ def _mitigation(document: Document) -> Sheet:
 
 
 FIGURES: dict[str, Callable[[Document], Sheet]] = {
+    "worst_groups": _worst_groups,
     "clusters": _clusters,
     "apart": _apart,
     **{f"groups_{i}": partial(_groups, f"groups_{i}") for i in range(1, FIGURES_SHOWN + 1)},

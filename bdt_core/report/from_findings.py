@@ -20,7 +20,8 @@ from bdt_core.inference import CategoricalComparison
 from bdt_core.metrics import RATES
 from bdt_core.mitigation import recommend
 from bdt_core.report import document as parts
-from bdt_core.report.wording import who_is_in
+from bdt_core.report.findings import finding_sentence, headline
+from bdt_core.report.wording import of_persons, who_is_in
 from bdt_core.significance.clusters import ClusterSignificance, ComparedCluster
 from bdt_core.significance.features import ColumnDifference, FeatureDifferences
 from bdt_core.slices.results import Slices
@@ -32,7 +33,7 @@ from bdt_core.table.summaries import Drawn
 from bdt_core.verdict import NO_CLUSTERS, judge_gate
 
 SLICES_LISTED = 50
-NOT_SHOWN = "fewer than {} rows: not printed"
+NOT_SHOWN = "fewer than {} {}: not printed"
 _PACKAGES = ("numpy", "pandas", "scipy", "scikit-learn", "numba", "kmodes")
 _SET_APART = 5
 
@@ -71,7 +72,7 @@ def build_document(
         bias_variable=_bias_variable(clusters, significance),
         split=_split(test, clusters, significance, spec),
         verdict=parts.Judgement(verdict=judged.verdict, blocks=judged.blocks, sentence=judged.sentence),
-        summary=_summary(clusters, significance, differences),
+        summary=_summary(clusters, findings),
         gate=judged.limits,
         search=parts.Search(
             method=clusters.method,
@@ -85,6 +86,8 @@ def build_document(
         differences=_differences(significance, differences),
         proxies=tuple(proxy for one in differences.columns if one.role == "protected" for proxy in _proxies(one)),
         groups=None if metrics is None else _groups(metrics, scores),
+        findings=findings.ranked,
+        worst_groups=findings.worst_groups,
         slices=None if findings.slices is None else _listed(findings.slices),
         local_bias=findings.local_bias,
         mitigation=None
@@ -128,6 +131,8 @@ def _split(test: Rows, clusters: Clusters, significance: ClusterSignificance, sp
     return parts.Split(
         train_rows=clusters.train_rows,
         test_rows=significance.test_rows,
+        train_persons=clusters.train_persons,
+        test_persons=significance.persons,
         test_size=spec.split.test_size,
         method="hash" if by_hash else "stratified",
         stratified=spec.split.stratify and not by_hash,
@@ -298,28 +303,43 @@ def _proxies(one: ColumnDifference) -> Iterator[parts.Proxy]:
             )
 
 
-def _summary(clusters: Clusters, significance: ClusterSignificance, differences: FeatureDifferences) -> parts.Summary:
+def _summary(clusters: Clusters, findings: AuditFindings) -> parts.Summary:
+    significance, ranked, groups = findings.significance, findings.ranked, findings.worst_groups
+    unit, short = significance.unit, wording(significance.spec.bias_variable).short
+    cluster, apart = _cluster_in_words(clusters, significance, findings.differences)
+    return parts.Summary(
+        headline=headline(ranked, groups.certificate if groups else None, unit, short),
+        findings=tuple(finding_sentence(one, ranked, unit, short) for one in ranked.findings) if ranked else (),
+        cluster=cluster,
+        what_sets_apart=apart,
+    )
+
+
+def _cluster_in_words(
+    clusters: Clusters, significance: ClusterSignificance, differences: FeatureDifferences
+) -> tuple[str, tuple[str, ...]]:
+    """The most deviating cluster, and what sets it apart."""
     primary = significance.primary
     if primary is None:
-        return parts.Summary(headline=f"No cluster deviates: {NO_CLUSTERS}.", what_sets_apart=())
+        return f"No cluster deviates: {NO_CLUSTERS}.", ()
     unit = significance.unit
     told = wording(significance.spec.bias_variable)
     stability = clusters.stability.clusters[0].word if clusters.stability else None
     unstable = " (unstable: other draws of the rows give another cluster)" if stability == UNSTABLE else ""
     who = f"Cluster 0{unstable}: {_who(primary)}."
     comparison = primary.comparison
+    rows = f"{primary.test_rows:,} test rows{of_persons(comparison, 'a')}"
     if comparison.status != "tested":
-        headline = f"{who} Its {primary.test_rows:,} test rows are not testable: {comparison.reason}"
-        return parts.Summary(headline=headline, what_sets_apart=())
+        return f"{who} Its {rows} are not testable: {comparison.reason}", ()
     size = words.difference(
         comparison.difference, comparison.low, comparison.high, confidence=comparison.confidence, unit=unit
     )
-    headline = (
-        f"{who} On its {primary.test_rows:,} test rows {told.short} is {words.value(comparison.mean_a, unit)} against "
+    told_cluster = (
+        f"{who} On its {rows} {told.short} is {words.value(comparison.mean_a, unit)} against "
         f"{words.value(comparison.mean_b, unit)} for everybody else, difference {size}, "
         f"{words.p_value(comparison.p_value)}{_over_splits(significance)}."
     )
-    return parts.Summary(headline=headline, what_sets_apart=tuple(_what_differs(differences)))
+    return told_cluster, tuple(_what_differs(differences))
 
 
 def _over_splits(significance: ClusterSignificance) -> str:
@@ -396,7 +416,8 @@ def _groups(metrics: GroupMetrics, scores: GroupScores | None) -> parts.Groups:
 
 def _facet(one: FacetMetrics, metrics: GroupMetrics, scores: Mapping[tuple[str, ...], BiasScore]) -> parts.Facet:
     found, min_rows = one.metrics, metrics.spec.significance.min_rows
-    small = {group for group, n in zip(one.groups, one.rows, strict=True) if n < min_rows}
+    not_shown = NOT_SHOWN.format(min_rows, one.unit)
+    small = {group for group, n in zip(one.groups, one.sizes, strict=True) if n < min_rows}
     tests = {test.metric: test for test in metrics.tests if test.facet == found.facet}
     return parts.Facet(
         facet=found.facet,
@@ -408,12 +429,16 @@ def _facet(one: FacetMetrics, metrics: GroupMetrics, scores: Mapping[tuple[str, 
         notes=found.notes,
         groups=tuple(
             parts.Group(
-                group=group_name(group), values=group, rows=n, rates=None if group in small else _rates(found, i)
+                group=group_name(group),
+                values=group,
+                rows=n,
+                persons=None if one.persons is None else one.persons[i],
+                rates=None if group in small else _rates(found, i),
             )
             for i, (group, n) in enumerate(zip(one.groups, one.rows, strict=True))
         ),
         against_reference=tuple(
-            _values(x, small, min_rows) for x in found.metrics if x.kind in ("difference", "ratio")
+            _values(x, small, not_shown) for x in found.metrics if x.kind in ("difference", "ratio")
         ),
         ranges=tuple(
             parts.GroupRange(
@@ -430,7 +455,7 @@ def _facet(one: FacetMetrics, metrics: GroupMetrics, scores: Mapping[tuple[str, 
             for x in found.metrics
             if x.kind == "range"
         ),
-        clarify=tuple(_values(x, small, min_rows) for x in found.metrics if x.kind == "clarify"),
+        clarify=tuple(_values(x, small, not_shown) for x in found.metrics if x.kind == "clarify"),
         bias_score=scores.get(found.facets),
     )
 
@@ -467,12 +492,12 @@ def _was_not_asked_for(one: Metric) -> bool:
     )
 
 
-def _values(one: Metric, small: set[tuple[Any, ...]], min_rows: int) -> parts.GroupMetric:
+def _values(one: Metric, small: set[tuple[Any, ...]], not_shown: str) -> parts.GroupMetric:
     def value(i: int, group: tuple[Any, ...]) -> parts.GroupValue:
         hidden = group in small
         return parts.GroupValue(
             group=group_name(group) if group else None,
-            undefined_reason=NOT_SHOWN.format(min_rows) if hidden else one.undefined_reason[i],
+            undefined_reason=not_shown if hidden else one.undefined_reason[i],
             **{name: None if hidden else getattr(one, name)[i] for name in ("estimate", "low", "high")},
             **{name: None if hidden or limits is None else limits[i] for name, limits in together.items()},
         )

@@ -30,7 +30,7 @@ def build_gate_result(
     -------
     dict
         ``schema_version``, ``name``, ``verdict`` (the report's own), ``exit_code``, ``blocks``, ``sentence``,
-        ``headline`` (the most deviating cluster), ``limits`` as in the report, each with its ``outcome`` and its
+        ``headline`` (the first finding), ``limits`` as in the report, each with its ``outcome`` and its
         ``change`` since the baseline, ``baseline`` (verdict, blocks and sentence against it, or null) and
         ``warnings``. Every text is on one line, without characters that control a terminal, and never a command to a
         CI runner that reads along.

@@ -20,7 +20,10 @@ from bdt_core.report.blocks import (
 from bdt_core.report.page import build_page
 from bdt_core.report.printed import AnyDocument
 
-_SECTIONS = ("clusters", "gate", "differences", "proxies", "groups", "slices", "local_bias", "mitigation", "trust")
+_SECTIONS = (
+    "findings", "worst_groups", "clusters", "gate", "differences", "proxies", "groups", "slices", "local_bias",
+    "mitigation", "trust",
+)  # fmt: skip
 _MOST_ROWS = 10
 # An underscore inside a word is one to Markdown too.
 _SPECIAL = re.compile(r"([\\`*\[<>|$~]|(?<!\w)_|_(?!\w)|&(?=\w|#)|^[-+=](?=\W)|(?<=^\d)[.)]|^#)")
@@ -49,8 +52,11 @@ def render_markdown(document: AnyDocument) -> str:
         f"**{_escaped(page.verdict_sentence)}**",
         _escaped(page.verdict_meaning),
         *(f"> **Warning:** {_escaped(one)}" for one in page.warnings),
-        "## The most deviating cluster",
+        "## Who fares worse",
         _escaped(page.headline),
+        _bullets(page.findings),
+        "## The most deviating cluster",
+        _escaped(page.cluster),
         _bullets(page.how_sure),
         "What sets it apart:" if page.apart else "",
         _bullets(page.apart),

@@ -9,7 +9,7 @@ from bdt_core.report.blocks import KeyNumber, Page
 from bdt_core.report.clusters import own
 from bdt_core.report.printed import AnyDocument, printed
 from bdt_core.report.prose import section
-from bdt_core.report.wording import rows_and_events
+from bdt_core.report.wording import of_persons, rows_and_events
 
 if TYPE_CHECKING:
     from bdt_core.inference import Comparison
@@ -26,6 +26,8 @@ _STABILITY = {
     "who exactly is in the cluster should not be interpreted",
 }
 SECTIONS = (
+    "findings",
+    "worst_groups",
     "clusters",
     "gate",
     "differences",
@@ -72,6 +74,8 @@ def page_of(document: Document) -> Page:
         verdict_meaning=_meaning(document),
         warnings=(*document.warnings, *_in_sample(document)),
         headline=document.summary.headline,
+        findings=document.summary.findings[1:],
+        cluster=document.summary.cluster,
         key_numbers=_key_numbers(document),
         how_sure=tuple(_how_sure(document)),
         apart=tuple(document.summary.what_sets_apart),
@@ -147,7 +151,8 @@ def _how_sure(document: Document) -> list[str]:
 
 def _events(comparison: Comparison, side: Literal["a", "b"]) -> str:
     rows, events = rows_and_events(comparison, side)
-    return f"{rows} test rows" if events is None else f"{events} of {rows} test rows"
+    told = f"{rows} test rows{of_persons(comparison, side)}"
+    return told if events is None else f"{events} of {told}"
 
 
 def _interval(comparison: Comparison, unit: words.Unit) -> str:

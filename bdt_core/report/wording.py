@@ -47,6 +47,9 @@ LEAST_FIT = 0.6
 """Precision and coverage that a rule must have to be told as what a cluster is."""
 
 
+_STEPS = 3
+
+
 def rule_fits(precision: words.Number, recall: words.Number) -> bool:
     """Whether a rule is right for enough of those it names, and names enough of the cluster."""
     return finite(precision) and finite(recall) and min(precision, recall) >= LEAST_FIT
@@ -65,7 +68,10 @@ def who_is_in(rule: str, precision: words.Number, recall: words.Number, path: Se
     if rule_fits(precision, recall):
         right, named = words.percent(precision), words.percent(recall)
         return f"{rule} (right for {right} of those it names, and names {named} of the cluster)"
-    return "no short rule fits; how it came about: " + (" → ".join(path) or words.NOTHING)
+    steps = [one.split("; ")[0] for one in path]
+    more = len(steps) - _STEPS
+    told = " → ".join(steps[:_STEPS]) + (f" → {more} more split{'s' * (more > 1)}" if more > 0 else "")
+    return f"no short rule fits; how it came about: {told or words.NOTHING}"
 
 
 def interval_note(comparison: Comparison, unit: words.Unit) -> str:
@@ -77,6 +83,12 @@ def rows_and_events(comparison: Comparison, side: Literal["a", "b"]) -> tuple[st
     """Rows of a side, and those of them with the event where there is one."""
     rows, events = (comparison.n_a, comparison.events_a) if side == "a" else (comparison.n_b, comparison.events_b)
     return words.count(rows), None if events is None else words.count(events)
+
+
+def of_persons(comparison: Comparison, side: Literal["a", "b"]) -> str:
+    """Whose rows those of a side are, where persons may have several; else nothing."""
+    persons = comparison.persons
+    return "" if persons is None else f" of {words.count(persons.a if side == 'a' else persons.b)} persons"
 
 
 def more_than_counted(distinct: int | None) -> str:

@@ -46,6 +46,8 @@ class WorstGroup:
     people_harmed : float or None
         How many more of them were harmed than would have been at the rate of the others; None for an outcome of more
         than two values.
+    reach : float or None
+        Standard errors from the difference to the end of the interval that is nearer to none.
     """
 
     conditions: tuple[GroupCondition, ...]
@@ -59,6 +61,7 @@ class WorstGroup:
     p_value: float
     score: float
     people_harmed: float | None
+    reach: float | None = None
 
     @property
     def words(self) -> str:

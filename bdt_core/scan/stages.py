@@ -225,6 +225,7 @@ class _Search:
     ) -> WorstGroup:
         """A group as it is on all rows."""
         harm = of_group.difference * self.question.harm_sign
+        near = limits[0] if self.question.harm_sign > 0 else limits[1]
         return WorstGroup(
             conditions=self.climb.language.conditions(found.state),
             rows=of_group.rows,
@@ -237,6 +238,7 @@ class _Search:
             p_value=p,
             score=found.score,
             people_harmed=None if self.step is None else of_group.rows * harm / self.step,
+            reach=None if near is None or of_group.error == 0.0 else abs(of_group.difference - near) / of_group.error,
         )
 
     def _measured(self, found: Found, climb: Climb, alike: Alike) -> Measured:

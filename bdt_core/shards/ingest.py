@@ -21,6 +21,7 @@ from bdt_core.shards.table import ShardedTable
 from bdt_core.spec import AuditSpec
 from bdt_core.table.audit_table import (
     BIAS_VARIABLE,
+    KEY,
     RANK,
     Role,
     fingerprint,
@@ -174,7 +175,10 @@ def _write_shard(shard: Shard, first: int, frame: pd.DataFrame, spec: AuditSpec)
     shard.write_frame("table.arrow", typed)
     of_groups = group_columns(spec)
     if of_groups:
-        shard.write_frame("source.arrow", frame[[name for name in frame.columns if name in of_groups]])
+        source = frame[[name for name in frame.columns if name in of_groups]]
+        if KEY in typed.columns:  # whom rows belong to is kept as a hash only
+            source = source.assign(**{KEY: typed[KEY].to_numpy()})
+        shard.write_frame("source.arrow", source)
     return _Written(shard, facts, roles, tidy(typed.iloc[:0].copy()))
 
 

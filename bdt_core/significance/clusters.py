@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -99,7 +99,7 @@ class ClusterSignificance(Result):
     """All clusters, tested.
 
     The primary test is that of cluster 0, chosen on the train rows; it needs no correction. The scan over all
-    clusters is corrected.
+    clusters is corrected. ``persons`` are those of the test rows, where persons may have several rows.
     """
 
     spec: AuditSpec
@@ -112,6 +112,7 @@ class ClusterSignificance(Result):
     repeats: RepeatedSplits | None
     procedure: PermutedProcedure | None
     drawn: Drawn | None = None
+    persons: int | None = None
 
     @property
     def primary(self) -> ComparedCluster | None:
@@ -161,18 +162,23 @@ def compare_clusters(
     spec, rows = clusters.spec, TestedRows(clusters, test)
     tested = len(clusters.train) if len(clusters.train) > 1 else 0
 
-    options = {"test": settings.test, "min_rows": settings.min_rows, "random_state": spec.split.random_state}
+    options: dict[str, Any] = {
+        "test": settings.test,
+        "min_rows": settings.min_rows,
+        "random_state": spec.split.random_state,
+    }
 
     def compared(alpha: float) -> list[Comparison]:
         return [rows.compare_cluster(one.label, alpha=alpha, **options) for one in clusters.train]
 
     comparisons, together = compared(settings.alpha), compared(settings.alpha / max(tested, 1))
     adjusted = adjust_p_values([one.p_value for one in comparisons], settings.correction)
-    family = {
-        "correction": settings.correction,
-        "tests": int((~np.isnan(adjusted)).sum()),
-        "rejected": int((adjusted <= settings.alpha).sum()),
-    }
+    interval_of = partial(
+        corrected_interval,
+        correction=settings.correction,
+        tests=int((~np.isnan(adjusted)).sum()),
+        rejected=int((adjusted <= settings.alpha).sum()),
+    )
     results = []
     for found, comparison, joint, p in zip(clusters.train, comparisons, together, adjusted, strict=True):
         met, both, inside = rows.meeting_rule(found)
@@ -193,7 +199,7 @@ def compare_clusters(
                 rule_precision=precision,
                 rule_recall=recall,
                 smallest_visible=(comparison if settings.correction == "none" else joint).minimum_detectable_difference,
-                corrected=corrected_interval(comparison, p_adjusted, **family),
+                corrected=interval_of(comparison, p_adjusted),
             )
         )
     has_repeats = spec.split.repeats > 1
@@ -218,6 +224,7 @@ def compare_clusters(
         procedure=procedure,
         unit="rate" if values is not None and values <= {0.0, 1.0} else "value",
         drawn=drawn,
+        persons=rows.persons,
     )
 
 
@@ -244,7 +251,7 @@ def compare_without_others(
             for one in open_
         }
         p_values = [one.p_value if one is not None else None for one in compared.values()]
-        first = min(range(len(open_)), key=lambda i: 1.0 if p_values[i] is None else p_values[i])
+        first = min(range(len(open_)), key=lambda i: 1.0 if (p := p_values[i]) is None else p)
         adjusted = adjust_p_values([*p_values, *[1.0] * (len(left) - len(open_))], settings.correction)
         chosen, comparison = open_[first], compared[open_[first].found.label]
         stands_out = bool(adjusted[first] <= settings.alpha) and _same_direction(comparison, chosen.comparison)

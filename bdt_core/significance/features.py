@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -23,12 +24,18 @@ from bdt_core.inference import (
     compare_counts,
     corrected_interval,
 )
+from bdt_core.inference.persons import (
+    PersonSums,
+    area_of_persons,
+    compare_categories_of_persons,
+    compare_persons,
+)
 from bdt_core.result import Result
 from bdt_core.significance.tested_rows import TestedRows
 from bdt_core.spec import AuditSpec, Significance
 from bdt_core.table.audit_table import Column
 from bdt_core.table.rows import Rows
-from bdt_core.table.summaries import Drawn
+from bdt_core.table.summaries import MISSING, Drawn
 
 MIN_LEVEL_ROWS = 10
 RARE = "(rare levels)"
@@ -179,9 +186,9 @@ def _compared(rows: TestedRows, settings: Significance, spec: AuditSpec) -> Iter
             if sum(missing):
                 present = rows.sizes[0] - missing[0], rows.sizes[1] - missing[1]
                 levels = {"no": present, "yes": missing} if sum(present) else {"yes": missing}
-                yield _categorical(column, f"{column.name} is missing", levels, settings, spec)
+                yield _categorical(rows, column, f"{column.name} is missing", levels, settings, spec)
         else:
-            yield _categorical(column, column.name, rows.levels(column.name), settings, spec)
+            yield _categorical(rows, column, column.name, rows.levels(column.name), settings, spec)
 
 
 def _role(column: Column) -> Literal["feature", "protected"]:
@@ -189,13 +196,14 @@ def _role(column: Column) -> Literal["feature", "protected"]:
 
 
 def _categorical(
-    of: Column,
+    rows: TestedRows,
+    column: Column,
     name: str,
     counts: dict[str, tuple[int, int]],
     settings: Significance,
     spec: AuditSpec,
 ) -> ColumnDifference:
-    levels, role = sorted(counts), _role(of)
+    levels = sorted(counts)
     in_cluster, in_rest = (np.array([counts[one][side] for one in levels], dtype=np.int64) for side in (0, 1))
     whole = compare_category_counts(
         in_cluster,
@@ -204,24 +212,37 @@ def _categorical(
         min_rows=settings.min_rows,
         random_state=spec.split.random_state,
     )
+    role = _role(column)
+    # Of a number only this is a category: its value is missing, or there.
+    written = [{"yes": MISSING, "no": ""}[one] for one in levels] if column.kind == "numeric" else levels
+    of_levels = rows.persons_with(column.name, [(one,) for one in written])
+    if of_levels is not None:
+        whole = compare_categories_of_persons(
+            whole, in_cluster, in_rest, of_levels, min_rows=settings.min_rows, random_state=spec.split.random_state
+        )
     names, a, b = _rare_together(np.array(levels, dtype=str), in_cluster, in_rest)
     n_cluster, n_rest = int(in_cluster.sum()), int(in_rest.sum())
 
     def level(name: str, x: int, z: int) -> LevelDifference:
         comparison = compare_counts(x, n_cluster, z, n_rest, alpha=settings.alpha, min_rows=settings.min_rows)
+        if of_levels is not None:
+            of_level = [of_levels[i] for i, one in enumerate(levels) if (one if one in names else RARE) == name]
+            inside, rest = (_any_of([sides[i] for sides in of_level]) for i in (0, 1))
+            comparison = compare_persons(comparison, inside, rest, min_rows=settings.min_rows)
         if x + z < MIN_LEVEL_ROWS:
             return LevelDifference(name, x + z, _not_shown(comparison))
         auc = None
         if role == "protected" and comparison.status == "tested":
             with_level, without = [z, x], [n_rest - z, n_cluster - x]
             auc = area_under_curve_of_counts(with_level, without, alpha=settings.alpha)
+            auc = area_of_persons(auc, comparison.persons)
         return LevelDifference(name, x + z, comparison, auc)
 
     shown = tuple(level(name, int(x), int(z)) for name, x, z in zip(names, a, b, strict=True))
     return ColumnDifference(
         column=name,
         role=role,
-        declared=of.name in spec.declared_columns,
+        declared=column.name in spec.declared_columns,
         kind="categorical",
         status=whole.status,
         reason=whole.reason,
@@ -232,9 +253,14 @@ def _categorical(
     )
 
 
+def _any_of(levels: list[PersonSums]) -> PersonSums:
+    """What persons have of several levels together; all rows are counted with each of them."""
+    return replace(levels[0], steps=np.sum([one.steps for one in levels], axis=0))
+
+
 def _not_shown(comparison: Comparison) -> Comparison:
     """A comparison without its shares: so few people must not be described."""
-    counts = {"n_a", "n_b", "kind", "confidence"}
+    counts = {"n_a", "n_b", "kind", "confidence", "persons"}
     nothing: dict[str, Any] = {field.name: None for field in fields(comparison) if field.name not in counts}
     shown = replace(comparison, **nothing)
     return replace(shown, status="not_testable", reason=f"fewer than {MIN_LEVEL_ROWS} rows")
@@ -259,7 +285,8 @@ def _corrected(columns: list[ColumnDifference], settings: Significance) -> tuple
     p_values = [p for one in columns for p in _p_values(one)]
     corrected = adjust_p_values(p_values, settings.correction)
     adjusted, tests = iter(corrected), sum(p is not None for p in p_values)
-    family = {"correction": settings.correction, "tests": tests, "rejected": int((corrected <= settings.alpha).sum())}
+    rejected = int((corrected <= settings.alpha).sum())
+    interval_of = partial(corrected_interval, correction=settings.correction, tests=tests, rejected=rejected)
 
     def verdict() -> tuple[float | None, bool | None]:
         p = float(next(adjusted))
@@ -269,7 +296,7 @@ def _corrected(columns: list[ColumnDifference], settings: Significance) -> tuple
     for one in columns:
         if one.kind == "numeric":
             p, significant = verdict()
-            interval = None if one.numeric is None else corrected_interval(one.numeric, p, **family)
+            interval = None if one.numeric is None else interval_of(one.numeric, p)
             result.append(replace(one, p_adjusted=p, significant=significant, corrected=interval))
             continue
         verdicts = [verdict() for _ in _p_values(one)]
@@ -278,7 +305,7 @@ def _corrected(columns: list[ColumnDifference], settings: Significance) -> tuple
                 level,
                 p_adjusted=p,
                 significant=significant,
-                corrected=corrected_interval(level.comparison, p, **family),
+                corrected=interval_of(level.comparison, p),
             )
             for level, (p, significant) in zip(one.levels, verdicts * (2 if len(verdicts) == 1 else 1), strict=False)
         ]

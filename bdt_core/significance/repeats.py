@@ -12,9 +12,12 @@ from sklearn.base import clone
 
 from bdt_core.clustering.clusters import Clusters, find_clusters
 from bdt_core.inference import Comparison, combine_repeated_splits, compare_samples
+from bdt_core.inference.persons import Steps, compare_persons, permuted_persons, person_sums
 from bdt_core.spec import Clustering, Significance, Split
-from bdt_core.table.audit_table import AuditTable
+from bdt_core.table.audit_table import BIAS_VARIABLE, KEY, AuditTable
+from bdt_core.table.persons import numbers_of, persons_of
 from bdt_core.table.split import split_rows
+from bdt_core.table.summaries import audited, ways
 
 SplitRows = Callable[[AuditTable, Split], tuple[AuditTable, AuditTable]]
 FindClusters = Callable[[AuditTable, Clustering], Clusters]
@@ -91,7 +94,7 @@ def repeat_splits(
         seed = int(np.random.SeedSequence([spec.split.random_state, repeat]).generate_state(1)[0])
         train, test = split(table, spec.split.model_copy(update={"random_state": seed}))
         found = find(train, spec.clustering.model_copy(update={"stability": 0}))
-        compared.append(compare_first(found.predict(test), test.y, each) if len(found.train) > 1 else None)
+        compared.append(compare_first(found.predict(test), test, each) if len(found.train) > 1 else None)
     p_values = tuple(one.p_value if one else None for one in compared)
     differences = tuple(one.difference if one else None for one in compared)
     known = [one for one in differences if one is not None]
@@ -125,7 +128,8 @@ def permute_procedure(
 ) -> PermutedProcedure | None:
     """Permute the bias variable, cluster and test again; None unless ``significance.test`` is permutation.
 
-    Of a large table, train and test are the rows drawn from both parts; the smallest cluster is then as large a share
+    Where persons have several rows, their values change hands as a whole, between persons with equally many rows. Of a
+    large table, train and test are the rows drawn from both parts; the smallest cluster is then as large a share
     of the drawn train rows as it was of all.
     """
     if settings.test != "permutation":
@@ -141,9 +145,11 @@ def permute_procedure(
     if train.audited_rows < clusters.train_rows:
         again.set_params(min_cluster_size=min(clusters.min_cluster_rows / clusters.train_rows, 0.999))
     pooled = np.concatenate([train.y, test.y])
+    by_person = clusters.spec.split.key is not None
+    owners = np.concatenate([audited(one, KEY).to_numpy() for one in (train, test)]) if by_person else None
     as_large = 1
     for _ in range(settings.permutations):
-        shuffled = rng.permutation(pooled)
+        shuffled = rng.permutation(pooled) if owners is None else permuted_persons(pooled, owners, rng)
         one, other = shuffled[: len(train.y)], shuffled[len(train.y) :]
         refit = clone(again).fit_encoded(train_rows.copy(), one, model.encoder_, model.method_)
         harm = _harm(refit.tree_.route(test_rows), other, sign) if refit.n_clusters_ > 1 else None
@@ -151,11 +157,19 @@ def permute_procedure(
     return PermutedProcedure(settings.permutations, observed, as_large / (settings.permutations + 1))
 
 
-def compare_first(labels: NDArray[np.int64], y: NDArray[np.float64], settings: Significance) -> Comparison:
+def compare_first(labels: NDArray[np.int64], test: AuditTable, settings: Significance) -> Comparison:
     """Cluster 0 against everybody else."""
-    return compare_samples(
-        y[labels == 0], y[labels != 0], test=settings.test, alpha=settings.alpha, min_rows=settings.min_rows
+    y, inside = test.y, labels == 0
+    comparison = compare_samples(
+        y[inside], y[~inside], test=settings.test, alpha=settings.alpha, min_rows=settings.min_rows
     )
+    persons = persons_of(test)
+    if persons is None:
+        return comparison
+    steps = Steps.of(ways(test, [BIAS_VARIABLE])[BIAS_VARIABLE])
+    values, who = steps.count(y), numbers_of(persons[0], test)
+    of_first, of_rest = (person_sums(values[side], who[side], persons[0].size) for side in (inside, ~inside))
+    return compare_persons(comparison, of_first, of_rest, steps, min_rows=settings.min_rows)
 
 
 def _harm(labels: NDArray[np.int64], y: NDArray[np.float64], sign: float) -> float | None:

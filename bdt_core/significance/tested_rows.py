@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial, reduce
-from operator import add
+from operator import add, sub
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from bdt_core.clustering.clusters import Clusters, TrainCluster, labels_of
@@ -21,10 +22,13 @@ from bdt_core.inference import (
     compare_summaries,
     drawing_needs_rows,
 )
+from bdt_core.inference.persons import Persons, PersonSums, Steps, area_of_persons, compare_persons, person_sums
 from bdt_core.inference.summaries import Summary, ValueCounts
 from bdt_core.table.audit_table import BIAS_VARIABLE, AuditTable, Column
+from bdt_core.table.persons import numbers_of, persons_of, portions
 from bdt_core.table.rows import Rows
 from bdt_core.table.summaries import (
+    MISSING,
     Drawn,
     Groupwise,
     How,
@@ -83,8 +87,19 @@ class TestedRows:
         others = [one for one in self._labels if one != label and one not in left_out]
         outside = self._by_cluster.bias_variable.group(others)
         if left_out:
-            return compare_summaries(inside, outside, **options)
-        return self._compared(inside, outside, BIAS_VARIABLE, label, **options)
+            comparison = compare_summaries(inside, outside, **options)
+        else:
+            comparison = self._compared(inside, outside, BIAS_VARIABLE, label, **options)
+        if self._persons is None:
+            return comparison
+        of_cluster, of_all, steps = self._persons_by_cluster
+        outside_sums = reduce(sub, [of_cluster[one] for one in (label, *left_out)], of_all)
+        return compare_persons(comparison, of_cluster[label], outside_sums, steps, min_rows=options["min_rows"])
+
+    @property
+    def persons(self) -> int | None:
+        """Who is in the rows; None where each row is a person."""
+        return self._persons[0].number if self._persons else None
 
     def meeting_rule(self, cluster: TrainCluster) -> tuple[int, int, int]:
         """Rows that a cluster's rule meets, those of them in the cluster, and rows of the cluster."""
@@ -108,11 +123,17 @@ class TestedRows:
         """A number in the most deviating cluster and elsewhere and, if wanted, how well it tells these apart."""
         inside, outside = self._in_first.columns[name].numbers
         comparison = self._compared(inside, outside, name, 0, **options)
+        if self._persons is not None:
+            steps = Steps.of(self._how[name])
+            sides = self._sides_of_persons([_Asked(name, steps)])[0]
+            comparison = compare_persons(comparison, *sides, steps, min_rows=options["min_rows"])
         if not with_auc or comparison.status != "tested":
             return comparison, None
         if isinstance(inside, ValueCounts) and isinstance(outside, ValueCounts):
-            return comparison, area_under_curve_of_counts(inside.counts, outside.counts, alpha=options["alpha"])
-        return comparison, area_under_curve(*self._at_hand.sides(name, 0), alpha=options["alpha"])
+            auc = area_under_curve_of_counts(inside.counts, outside.counts, alpha=options["alpha"])
+        else:
+            auc = area_under_curve(*self._at_hand.sides(name, 0), alpha=options["alpha"])
+        return comparison, area_of_persons(auc, comparison.persons)
 
     def missing(self, name: str) -> tuple[int, int]:
         """Rows of the cluster and of everybody else without a value of a number."""
@@ -123,6 +144,14 @@ class TestedRows:
         """Rows of the cluster and of everybody else with each level of a category."""
         counts = self._in_first.columns[name].levels or {}
         return {level: (int(inside), int(outside)) for level, (inside, outside) in counts.items()}
+
+    def persons_with(self, name: str, levels: Sequence[tuple[str, ...]]) -> list[tuple[PersonSums, PersonSums]] | None:
+        """What persons of the cluster and of everybody else have of each of some levels of a column.
+
+        Each is one level or several together; of a number, "(missing)" and "" for all others. None where each row is a
+        person.
+        """
+        return self._sides_of_persons([_Asked(name, None, one) for one in levels]) if self._persons else None
 
     @property
     def drawn(self) -> Drawn | None:
@@ -146,9 +175,35 @@ class TestedRows:
         return reduce(add, self.table.map_blocks(partial(_by_cluster, clusters=self.clusters, how=how)))
 
     @cached_property
+    def _persons(self) -> tuple[Persons, int] | None:
+        return persons_of(self.table)
+
+    @cached_property
+    def _persons_by_cluster(self) -> tuple[list[PersonSums], PersonSums, Steps]:
+        assert self._persons is not None
+        steps = Steps.of(ways(self.table, [BIAS_VARIABLE])[BIAS_VARIABLE])
+        asked = partial(_of_clusters, clusters=self.clusters, persons=self._persons[0], steps=steps)
+        found: list[PersonSums] = []
+        for labels in portions(self._labels, *self._persons):
+            found += _added(self.table.map_blocks(partial(asked, labels=labels)))
+        return found, reduce(add, found), steps
+
+    def _sides_of_persons(self, asked: Sequence[_Asked]) -> list[tuple[PersonSums, PersonSums]]:
+        assert self._persons is not None
+        found: list[PersonSums] = []
+        for some in portions(asked, self._persons[0], 2 * self._persons[1]):
+            sides = partial(_of_sides, clusters=self.clusters, persons=self._persons[0], asked=some)
+            found += _added(self.table.map_blocks(sides))
+        return list(zip(found[::2], found[1::2], strict=True))
+
+    @cached_property
+    def _how(self) -> dict[str, How]:
+        return ways(self.table, [one.name for one in self.columns if one.kind == "numeric"])
+
+    @cached_property
     def _in_first(self) -> _InFirst:
         how: dict[str, How | None] = {one.name: None for one in self.columns}
-        how |= ways(self.table, [one.name for one in self.columns if one.kind == "numeric"])
+        how |= self._how
         return reduce(add, self.table.map_blocks(partial(_in_first, clusters=self.clusters, how=how)))
 
     @cached_property
@@ -192,6 +247,55 @@ def _in_first(block: AuditTable, clusters: Clusters, how: dict[str, How | None])
     elsewhere = (labels_of(clusters, block) != 0).astype(np.int64)
     columns = {name: group_column(audited(block, name), elsewhere, 2, one) for name, one in how.items()}
     return _InFirst(np.bincount(elsewhere, minlength=2), columns)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What is asked of persons: the steps of a number, or whether a row has one of some levels."""
+
+    column: str
+    steps: Steps | None
+    levels: tuple[str, ...] = ()
+
+    def of(self, column: pd.Series) -> tuple[NDArray[np.bool_], Floats]:
+        """Which rows count, and what each of them has."""
+        if self.steps is not None:
+            values = numbers(column)
+            known = ~np.isnan(values)
+            return known, self.steps.count(values[known])
+        absent = column.isna().to_numpy()
+        has = np.zeros(len(column), dtype=np.bool_)
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            chosen = [str(one) in self.levels for one in column.cat.categories]
+            has = np.array([*chosen, False])[column.cat.codes.to_numpy()]
+        elif "" in self.levels:
+            has = ~absent
+        return np.ones(len(column), dtype=np.bool_), (has | (absent & (MISSING in self.levels))).astype(np.float64)
+
+
+def _of_clusters(
+    block: AuditTable, clusters: Clusters, persons: Persons, steps: Steps, labels: Sequence[int]
+) -> list[PersonSums]:
+    """The bias variable of persons by cluster."""
+    of_rows, who, values = labels_of(clusters, block), numbers_of(persons, block), steps.count(block.y)
+    insides = (of_rows == label for label in labels)
+    return [person_sums(values[inside], who[inside], persons.size) for inside in insides]
+
+
+def _of_sides(block: AuditTable, clusters: Clusters, persons: Persons, asked: Sequence[_Asked]) -> list[PersonSums]:
+    """Some columns of persons in the most deviating cluster and elsewhere, one after the other."""
+    inside, who = labels_of(clusters, block) == 0, numbers_of(persons, block)
+    found = []
+    for one in asked:
+        counts, values = one.of(audited(block, one.column))
+        sides = inside[counts], ~inside[counts]
+        found += [person_sums(values[side], who[counts][side], persons.size) for side in sides]
+    return found
+
+
+def _added(blocks: Sequence[Sequence[PersonSums]]) -> list[PersonSums]:
+    """The same sums of all blocks."""
+    return [reduce(add, of_blocks) for of_blocks in zip(*blocks, strict=True)]
 
 
 @dataclass(frozen=True)

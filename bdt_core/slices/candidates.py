@@ -85,11 +85,11 @@ def find_candidates(train: Part, test_rows: int, min_train_rows: int, settings: 
     against_rest = _contrasts(train, counted.totals)
     # A slice will be as large on the test rows as its share of the train rows lets expect.
     share = min(1.0, test_rows / train.rows)
-    enough = np.minimum(against_rest.n, against_rest.n_rest) * share >= settings.min_rows
+    enough = np.minimum(against_rest.n, against_rest.n_rest) * share >= settings.min_rows * train.per_person
     enough &= ~repeats_a_part(counted.items, rows)
     items = [tuple(one for one in row if one != NO_ITEM) for row in counted.items[enough].tolist()]
     return Candidates(items, rows[enough], counted.totals[enough], against_rest[enough])
 
 
 def _contrasts(train: Part, totals: NDArray[Any]) -> Contrasts:
-    return contrasts(train.outcome, train.measure.harm_sign, totals, train.whole)
+    return contrasts(train.outcome, train.measure.harm_sign, totals, train.whole, train.design_effect)

@@ -49,7 +49,13 @@ class Contrasts:
         return self.harm / self.error
 
 
-def contrasts(outcome: Outcome, harm_sign: float, totals: NDArray[Any], whole: NDArray[Any]) -> Contrasts:
+def contrasts(
+    outcome: Outcome,
+    harm_sign: float,
+    totals: NDArray[Any],
+    whole: NDArray[Any],
+    design_effect: float | Floats = 1.0,
+) -> Contrasts:
     """Compare slices with their complements.
 
     Parameters
@@ -61,6 +67,8 @@ def contrasts(outcome: Outcome, harm_sign: float, totals: NDArray[Any], whole: N
     totals : ndarray of shape (slices, numbers)
     whole : ndarray of shape (numbers,)
         The same over all rows.
+    design_effect : float or ndarray of shape (slices,)
+        Where persons have several rows: how many times the variance of as many rows of different persons theirs is.
 
     Returns
     -------
@@ -71,7 +79,7 @@ def contrasts(outcome: Outcome, harm_sign: float, totals: NDArray[Any], whole: N
     variance = outcome.variance(whole)
     with np.errstate(divide="ignore", invalid="ignore"):
         inside, rest = sums / n, (all_sums - sums) / (all_n - n)
-        error = np.sqrt(variance * (1.0 / n + 1.0 / (all_n - n))) * outcome.step
+        error = np.sqrt(design_effect * variance * (1.0 / n + 1.0 / (all_n - n))) * outcome.step
     difference = (inside - rest) * outcome.step
     value = outcome.zero + outcome.step * inside
     return Contrasts(n, all_n - n, value, difference, error, harm_sign * difference)
@@ -135,7 +143,14 @@ def repeats_a_part(items: NDArray[np.int32], rows: NDArray[Any]) -> NDArray[np.b
     return repeats
 
 
-def adds_to(outcome: Outcome, harm_sign: float, part: NDArray[Any], parent: NDArray[Any], alpha: float) -> bool:
+def adds_to(
+    outcome: Outcome,
+    harm_sign: float,
+    part: NDArray[Any],
+    parent: NDArray[Any],
+    alpha: float,
+    shrink: float = 1.0,
+) -> bool:
     """Whether a slice fares worse than the rest of a slice that holds it: its interval at 1 - alpha excludes 0.
 
     Parameters
@@ -144,18 +159,22 @@ def adds_to(outcome: Outcome, harm_sign: float, part: NDArray[Any], parent: NDAr
         As in `contrasts`.
     part, parent : ndarray of shape (numbers,)
         Totals; all rows of `part` are in `parent`.
+    shrink : float
+        What rows are divided by where persons have several (`bdt_core.inference.comparison.PersonsCompared.shrink`).
     """
     both = np.stack([part, parent - part])
     (sum_in, sum_rest), (n_in, n_rest) = outcome.sums_and_rows(both)
+    few = min(n_in, n_rest)
     if isinstance(outcome, Counted):
-        if min(n_in, n_rest) < 1:
+        if few < 1:
             return False
-        low, high = newcombe_interval(sum_in, n_in, sum_rest, n_rest, 1.0 - alpha)
+        low, high = newcombe_interval(sum_in / shrink, n_in / shrink, sum_rest / shrink, n_rest / shrink, 1.0 - alpha)
     else:
-        if min(n_in, n_rest) < 2:
+        if few < 2:
             return False
         (mean_in, mean_rest), (variance_in, variance_rest), _ = moments(both[:, 1], both[:, 2], both[:, 0])
-        low, high = welch_interval(mean_in, variance_in, n_in, mean_rest, variance_rest, n_rest, confidence=1.0 - alpha)
+        inside, rest = (mean_in, shrink * variance_in, n_in), (mean_rest, shrink * variance_rest, n_rest)
+        low, high = welch_interval(*inside, *rest, confidence=1.0 - alpha)
     return bool(low > 0.0) if harm_sign > 0 else bool(high < 0.0)
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from bdt_core.inference import Comparison, compare_count_arrays, compare_samples, compare_summaries
 from bdt_core.inference.comparison import drawing_needs_rows
+from bdt_core.inference.persons import Persons, PersonSums, Steps, compare_persons, person_sums, rows_alike
 from bdt_core.inference.summaries import Scale, Seen, Summary, ValueCounts, summarise
 from bdt_core.slices.coding import CodedRows, Coding, Items, columns_of
 from bdt_core.slices.counting import (
@@ -32,7 +33,9 @@ from bdt_core.slices.counting import (
 from bdt_core.slices.measure import Measure
 from bdt_core.slices.outcome import Counted, Outcome, Summed
 from bdt_core.slices.settings import Settings
+from bdt_core.table.audit_table import KEY
 from bdt_core.table.blocks import OUTCOME, Block, Blocks, known_rows
+from bdt_core.table.persons import portions
 
 T = TypeVar("T")
 How = NDArray[np.float64] | Scale
@@ -53,21 +56,43 @@ class Part:
         The outcomes of each block.
     sample_rows : int
         Rows of a sample, for what needs single rows.
+    persons : Persons, optional
+        Who is in the rows, where persons may have several.
     """
 
     def __init__(
-        self, table: Blocks, coding: Coding, measure: Measure, looks: Sequence[Seen], sample_rows: int
+        self,
+        table: Blocks,
+        coding: Coding,
+        measure: Measure,
+        looks: Sequence[Seen],
+        sample_rows: int,
+        persons: Persons | None = None,
     ) -> None:
         self.table, self.coding, self.measure, self.sample_rows = table, coding, measure, sample_rows
         self.outcome: Outcome = coding.outcome
         self.seen, self.blocks = reduce(operator.add, looks), len(looks)
         self.rows = self.seen.span.rows
+        self.persons = persons
         self._known: dict[Items, NDArray[np.int64]] = {}
 
     @property
     def columns(self) -> int:
         """How many columns are searched."""
         return len(self.coding.columns)
+
+    @property
+    def per_person(self) -> float:
+        """Rows that a person has on average."""
+        return 1.0 if self.persons is None else self.rows / max(self.persons.number, 1)
+
+    @cached_property
+    def design_effect(self) -> float:
+        """Of the outcome in any slice of whole persons: what their rows have in common, over all rows."""
+        if self.persons is None:
+            return 1.0
+        unit = 1.0 if isinstance(self.outcome, Counted) else self._steps.length
+        return rows_alike(self._whole_of_persons, self.outcome.variance(self.whole) / unit**2)
 
     @property
     def lowest(self) -> float:
@@ -159,6 +184,13 @@ class Part:
                 self._compare_means(items, inside, rest, permuting, **how)
                 for items, (inside, rest) in zip(slices, self._summaries(slices, self.outcome), strict=True)
             ]
+        if self.persons is not None:
+            comparisons = [
+                compare_persons(
+                    one, of_slice, self._whole_of_persons - of_slice, self._steps, min_rows=settings.min_rows
+                )
+                for one, of_slice in zip(comparisons, self._of_persons(slices), strict=True)
+            ]
         return list(zip(totals, comparisons, self.outcome.rows(totals).astype(int).tolist(), strict=True))
 
     def _compare_means(self, items: Items, inside: Summary, rest: Summary, permuting: bool, **how: Any) -> Comparison:
@@ -168,13 +200,31 @@ class Part:
         are drawn from counts of the values, or, where there are too many values, from single rows.
         """
         welch = compare_summaries(inside, rest, test="welch", **how)
-        if not permuting or welch.p_value is None or welch.p_value > how["alpha"]:
-            return welch
+        if not permuting or self.persons is not None or welch.p_value is None or welch.p_value > how["alpha"]:
+            return welch  # of persons with several rows t has errors by person
         if not drawing_needs_rows(inside, rest):
             return compare_summaries(inside, rest, **how)
         mask, values = self.sample.inside(items), self.sample.values
         drawn = compare_samples(values[mask], values[~mask], test="permutation", **how)
         return welch if drawn.p_value is None else _with_test_of(welch, drawn)
+
+    @cached_property
+    def _steps(self) -> Steps:
+        if isinstance(self.outcome, Counted):
+            return Steps(self.outcome.zero, self.outcome.step)
+        return Steps.of(self.outcome.scale if self.seen.values is None else self.seen.values)
+
+    @cached_property
+    def _whole_of_persons(self) -> PersonSums:
+        return next(self._of_persons([()]))
+
+    def _of_persons(self, slices: Sequence[Items]) -> Iterator[PersonSums]:
+        """What persons have in some slices."""
+        assert self.persons is not None
+        asked = partial(_of_persons, coding=self.coding, persons=self.persons, steps=self._steps)
+        for of_pass in portions(slices, self.persons, self.blocks):
+            blocks = self.table.map_blocks(partial(asked, slices=of_pass), [*self.coding.names, KEY])
+            yield from (reduce(operator.add, of_slice) for of_slice in zip(*blocks, strict=True))
 
     def _summaries(self, slices: Sequence[Items], outcome: Summed) -> Iterator[tuple[Summary, Summary]]:
         """Values in some slices, and in everybody else."""
@@ -290,6 +340,23 @@ def _summarised(block: Block, coding: Coding, how: How, slices: Sequence[Items])
         return ValueCounts(how, np.bincount(at[rows], minlength=how.size))
 
     return [(counts(mask), counts(~mask)) for mask in masks]
+
+
+def _of_persons(
+    block: Block, coding: Coding, persons: Persons, steps: Steps, slices: Sequence[Items]
+) -> list[PersonSums]:
+    """What the persons of one block have in some slices; the slice without conditions is everybody."""
+    coded = coding.of(block)
+    who = persons.numbers(known_rows(block)[0][KEY].to_numpy())
+    counted = coded.values <= steps.low + steps.length if isinstance(coding.outcome, Counted) else None
+    values = steps.count(coded.values)
+    found = []
+    for items in slices:
+        inside = coded.inside(items) if items else np.ones(values.size, dtype=np.bool_)
+        if counted is not None:
+            inside &= counted
+        found.append(person_sums(values[inside], who[inside], persons.size))
+    return found
 
 
 def _added(blocks: Sequence[NDArray[Any]]) -> NDArray[np.int64]:

@@ -57,7 +57,8 @@ class Slice:
         Value in the slice over the value of all test rows; None where that is 0 or a mean can be negative.
     shrunken_difference : float or None
         The difference on the test rows, shrunk towards that of all tested slices by how much these differ among each
-        other (empirical Bayes): what is to be expected of new rows. It ranks.
+        other (empirical Bayes), and never more harmful than what was measured: what is to be expected of new rows. It
+        ranks.
     worse : bool or None
         Whether the slice fares worse than everybody else on the test rows.
     weight : float or None
@@ -161,6 +162,8 @@ class Slices(Result):
         Train rows whose quantiles numbers were cut at, where these are not all.
     permuted_on : Drawn or None
         Test rows that permutations were drawn from, where these are not all.
+    test_persons : int or None
+        Who is in the test rows, where persons may have several: tests, intervals and `min_rows` then count persons.
     """
 
     metric: str
@@ -196,6 +199,7 @@ class Slices(Result):
     cut_on: Drawn | None = None
     permuted_on: Drawn | None = None
     prior_mean: float = 0.0
+    test_persons: int | None = None
 
     @property
     def reported(self) -> tuple[Slice, ...]:

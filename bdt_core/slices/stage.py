@@ -9,6 +9,7 @@ from bdt_core.slices.stages import search
 from bdt_core.spec import SliceSearch
 from bdt_core.table.audit_table import BIAS_VARIABLE
 from bdt_core.table.bias_variable import wording
+from bdt_core.table.persons import persons_of
 from bdt_core.table.rows import Rows
 
 
@@ -45,4 +46,13 @@ def find_bias_slices(train: Rows, test: Rows, settings: SliceSearch) -> Slices:
         random_state=spec.split.random_state,
     )
     measure = resolve(MEAN, better=spec.bias_variable.better, outcome=outcome)
-    return search(train, test, list(dict.fromkeys(columns)), measure, asked, sample_rows=spec.large_rows)
+    found = [persons_of(one) for one in (train, test)]
+    return search(
+        train,
+        test,
+        list(dict.fromkeys(columns)),
+        measure,
+        asked,
+        sample_rows=spec.large_rows,
+        persons=[one and one[0] for one in found],
+    )

@@ -12,7 +12,8 @@ import numpy as np
 
 from bdt_core import words
 from bdt_core.errors import DataError, did_you_mean
-from bdt_core.inference import interval_of_selected
+from bdt_core.inference import Comparison, interval_of_selected
+from bdt_core.inference.persons import Persons
 from bdt_core.slices.candidates import Candidates, find_candidates
 from bdt_core.slices.coding import Coding
 from bdt_core.slices.columns import Condition, ExcludedColumn, fit_columns
@@ -37,6 +38,7 @@ def search(
     sample_rows: int,
     left_out: int = 0,
     notes: tuple[str, ...] = (),
+    persons: Sequence[Persons | None] = (None, None),
 ) -> Slices:
     """Search for slices on the train rows and test them on the test rows; `bdt_core.slices.find_slices` has the words.
 
@@ -58,6 +60,8 @@ def search(
         Rows without an outcome.
     notes : tuple of str
         Warnings.
+    persons : sequence of Persons or None
+        Who is in the train and in the test rows, where persons may have several.
 
     Returns
     -------
@@ -77,7 +81,8 @@ def search(
     for name in searched:
         if name not in sample.columns:
             raise DataError(f'There is no column "{name}". {did_you_mean(name, sample.columns)}')
-    min_train_rows = max(math.ceil(settings.min_support * rows - 1e-9), settings.min_rows)
+    per_person = 1.0 if persons[0] is None else rows / max(persons[0].number, 1)
+    min_train_rows = max(math.ceil(settings.min_support * rows - 1e-9), math.ceil(settings.min_rows * per_person))
     fitted, unusable = fit_columns(
         train,
         sample,
@@ -91,14 +96,17 @@ def search(
     excluded = (*(ExcludedColumn(name, "it is measured") for name in names if name in measure.columns), *unusable)
     outcomes = outcomes_alike(list(zip(tables, seen, strict=True)), is_rate=measure.metric != MEAN)
     parts = [
-        Part(table, Coding(tuple(fitted), outcome), measure, blocks, sample_rows)
-        for table, outcome, blocks in zip(tables, outcomes, looks, strict=True)
+        Part(table, Coding(tuple(fitted), outcome), measure, blocks, sample_rows, of_part)
+        for table, outcome, blocks, of_part in zip(tables, outcomes, looks, persons, strict=False)
     ]
     on_train, on_test, in_sample = parts[0], parts[-1], test is None
     candidates = find_candidates(on_train, on_test.rows, min_train_rows, settings)
     tested = (tested_in_sample if in_sample else tested_on_other_rows)(candidates, on_test, settings)
     conditions = [condition for one in columns for condition in one.conditions]
-    against_rest = contrasts(on_test.outcome, measure.harm_sign, tested.totals, on_test.whole) if tested.items else None
+    against_rest = None
+    if tested.items:
+        effects = np.array([_design_effect(one, on_test) for one in tested.comparisons])
+        against_rest = contrasts(on_test.outcome, measure.harm_sign, tested.totals, on_test.whole, effects)
     spread = Prior(0.0, 0.0)
     if against_rest is not None:  # of the whole family that was tested, whose differences did not choose it
         spread = prior(candidates.contrasts if in_sample else against_rest)
@@ -138,6 +146,7 @@ def search(
         warnings=notes,
         cut_on=_drawn(len(sample), rows) if any(one.kind == "intervals" for one in columns) else None,
         permuted_on=_drawn(on_test.sample.values.size, on_test.rows) if on_test.has_sampled else None,
+        test_persons=None if on_test.persons is None else on_test.persons.number,
     )
 
 
@@ -165,7 +174,10 @@ def _slices(
         difference, train_rows = comparison.difference, int(candidates.rows[at])
         stands_for = tested.stands_for(i, reported) if tested.significant[i] else 1.0
         low, high = interval_of_selected(comparison, stands_for, harm_is_up=harm_sign > 0) or (None, None)
-        expected = None if difference is None else float(np.clip(shrunk[i], low, high))
+        expected = None
+        if difference is not None:  # within the interval, and never more harmful than what was measured
+            ends = (low, difference) if harm_sign > 0 else (difference, high)
+            expected = float(np.clip(shrunk[i], *ends))
         slices.append(
             Slice(
                 name=_name(of_slice),
@@ -195,6 +207,13 @@ def _slices(
         return group, -harm_sign * (one.shrunken_difference or 0.0), p_value, len(one.conditions), one.name
 
     return tuple(sorted(slices, key=rank))
+
+
+def _design_effect(comparison: Comparison, test: Part) -> float:
+    """That of a slice of persons with several rows; else 1."""
+    if comparison.persons is None or comparison.persons.design_effect is None:
+        return test.design_effect
+    return comparison.persons.design_effect
 
 
 def _lattice(

@@ -126,6 +126,7 @@ def fold(tested: Tested, test: Part, alpha: float) -> list[int | None]:
     reported: list[int] = []
     selected = sum(map(bool, tested.significant))
     harm = [test.measure.harm_sign * (one.difference or 0.0) for one in tested.comparisons]
+    shrink = [1.0 if one.persons is None else one.persons.shrink(alpha) for one in tested.comparisons]
     # Parts come before the wholes that they may hold.
     for i in sorted(range(len(tested.items)), key=lambda i: (len(tested.items[i]), -harm[i], tested.items[i])):
         if not tested.significant[i]:
@@ -135,7 +136,7 @@ def fold(tested: Tested, test: Part, alpha: float) -> list[int | None]:
             j
             for j in reported
             if set(tested.items[j]) < set(tested.items[i])
-            and not adds_to(test.outcome, test.measure.harm_sign, tested.totals[i], tested.totals[j], share)
+            and not adds_to(test.outcome, test.measure.harm_sign, tested.totals[i], tested.totals[j], share, shrink[i])
         ]
         if around:
             parents[i] = max(around, key=lambda j: harm[j])

@@ -8,15 +8,16 @@ from bdt_core.spec.audit_spec import (
     Clustering,
     Derivation,
     Features,
+    FoundBy,
     Groups,
     Kind,
     Significance,
     Split,
     printed_specification,
 )
-from bdt_core.spec.depth import LocalBias, Mitigation, SliceSearch
+from bdt_core.spec.depth import LocalBias, Mitigation, SliceSearch, WorstGroupSearch
 from bdt_core.spec.engine import DaskEngine, Engine
-from bdt_core.spec.gate import AnyLimit, Limit, LocalBiasLimit, MetricLimit, SliceLimit
+from bdt_core.spec.gate import AnyLimit, Limit, LocalBiasLimit, MetricLimit, SliceLimit, WorstGroupLimit
 from bdt_core.spec.production import AlertSeverity, History, Inbox, PartitionBy
 from bdt_core.spec.reading import json_schema, load_spec, parse_spec, resolve_paths
 from bdt_core.spec.section import Value
@@ -34,6 +35,7 @@ __all__ = [
     "Derivation",
     "Engine",
     "Features",
+    "FoundBy",
     "Groups",
     "History",
     "Inbox",
@@ -52,6 +54,8 @@ __all__ = [
     "Split",
     "Table",
     "Value",
+    "WorstGroupLimit",
+    "WorstGroupSearch",
     "json_schema",
     "load_spec",
     "parse_spec",

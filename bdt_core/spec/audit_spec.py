@@ -12,10 +12,10 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_serializer, field_validator, model_validator
 
 from bdt_core.metrics import Favourable
-from bdt_core.spec.depth import LocalBias, Mitigation, SliceSearch
+from bdt_core.spec.depth import LocalBias, Mitigation, SliceSearch, WorstGroupSearch
 from bdt_core.spec.direction import favourable_by, problem_of_direction
 from bdt_core.spec.engine import Engine
-from bdt_core.spec.gate import AnyLimit, Limit, LocalBiasLimit, MetricLimit, SliceLimit
+from bdt_core.spec.gate import AnyLimit, Limit, LocalBiasLimit, MetricLimit, SliceLimit, WorstGroupLimit
 from bdt_core.spec.production import AlertSeverity, History, Inbox, PartitionBy
 from bdt_core.spec.section import Section, Value
 from bdt_core.spec.source import Source
@@ -34,6 +34,11 @@ Derivation = Literal[
 ]
 
 
+FoundBy = Literal["worst_groups", "groups", "clusters", "slices", "local_bias"]
+"""What finds people who fare worse."""
+_WEIGHTS: dict[FoundBy, float] = {
+    "worst_groups": 0.5, "groups": 0.2, "clusters": 0.1, "slices": 0.1, "local_bias": 0.1
+}  # fmt: skip
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|\$\{\w+\}")
 _ALL_FROM_ENVIRONMENT = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)?(\$\{\w+\}|[/:@?&=])*")
 
@@ -96,7 +101,11 @@ class Split(Section):
         ),
     )
     key: str | None = Field(
-        None, description="Column that names the person: all rows of a person stay on one side. It implies hash."
+        None,
+        description=(
+            "Column that names the person where one may have several rows: all rows of a person stay on one side, and "
+            "tests, intervals and minimum sizes count persons. It implies hash."
+        ),
     )
     stratify: bool = Field(
         True, description="Keep the distribution of the bias variable equal in both parts; not with hash."
@@ -236,6 +245,17 @@ class AuditSpec(Section):
     clustering: Clustering = Field(Clustering(), description="How clusters are searched.")
     significance: Significance = Field(Significance(), description="How differences are tested.")
     groups: Groups = Field(Groups(), description="Groups that are declared, and compared by every group metric.")
+    legitimate: list[str] = Field(
+        [],
+        description=(
+            "Factors that a decision may depend on, e.g. [priors_count, age]: what remains of a difference among "
+            "people alike in them is said beside it, and worst_groups looks for people treated worse than people like "
+            "them."
+        ),
+    )
+    worst_groups: WorstGroupSearch | None = Field(
+        WorstGroupSearch(), description="The people who fare worst; null leaves the search out."
+    )
     slices: SliceSearch | None = Field(
         SliceSearch(), description="Intersections in which people fare worse; null leaves the search out."
     )
@@ -310,6 +330,19 @@ class AuditSpec(Section):
         """Which prediction and label people want: as declared, else as the bias variable says, if it does."""
         return self.favourable or favourable_by(self.bias_variable.derive, self.bias_variable.better)
 
+    @property
+    def search_shares(self) -> dict[FoundBy, float]:
+        """The searches that are asked for, and the share of ``significance.alpha`` that each has; 1 together."""
+        asked: dict[FoundBy, bool] = {
+            "worst_groups": self.worst_groups is not None,
+            "groups": bool(self.facets or self.protected),
+            "clusters": True,
+            "slices": self.slices is not None,
+            "local_bias": self.local_bias is not None,
+        }
+        weights = {search: _WEIGHTS[search] for search, is_asked in asked.items() if is_asked}
+        return {search: weight / sum(weights.values()) for search, weight in weights.items()}
+
     def group_columns(self) -> tuple[str | None, str | None]:
         """Label and prediction of the group metrics.
 
@@ -342,7 +375,7 @@ class AuditSpec(Section):
     @property
     def carried(self) -> tuple[str, ...]:
         """Columns that are no features but that some stage reads row by row."""
-        names: list[str] = []
+        names = list(self.legitimate)
         if self.local_bias is not None:
             local, embeddings = self.local_bias, self.local_bias.embeddings
             names += [local.group, *(embeddings if isinstance(embeddings, list) else ()), *(local.describe_by or ())]
@@ -390,6 +423,8 @@ class AuditSpec(Section):
                 'the gate limits "local_bias", which is not looked for: add the section "local_bias" with its "group", '
                 "as in local_bias: {group: race}"
             )
+        if self.worst_groups is None and any(isinstance(one, WorstGroupLimit) for one in self.gate):
+            object.__setattr__(self, "worst_groups", WorstGroupSearch())  # what is limited is searched
         if self.slices is None and any(isinstance(one, SliceLimit) for one in self.gate):
             object.__setattr__(self, "slices", SliceSearch())  # what is limited is searched
         return self

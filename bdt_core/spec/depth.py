@@ -9,6 +9,19 @@ from pydantic import Field
 from bdt_core.spec.section import Section
 
 
+class WorstGroupSearch(Section):
+    """The people who fare worst: any group that a few conditions describe, searched for and proven on all rows."""
+
+    columns: list[str] | None = Field(
+        None, description="Columns whose conditions make the groups; by default features and protected."
+    )
+    min_share: float = Field(0.01, gt=0, lt=0.5, description="Fewest people of a group, as a share of all.")
+    max_groups: int = Field(5, ge=1, le=20, description="Most groups that are looked for, one after the other.")
+    permutations: int = Field(
+        199, ge=39, description="Searches on permuted outcomes, which say what chance alone would find."
+    )
+
+
 class SliceSearch(Section):
     """Every intersection of conditions with enough people: found on the train rows, tested on the test rows."""
 

@@ -13,7 +13,7 @@ from bdt_core.spec.section import Section
 Inconclusive = Literal["warn", "block"]
 
 
-CHECKS = ("worst_cluster", "any_cluster", "worst_slice", "local_bias")
+CHECKS = ("worst_group", "worst_cluster", "any_cluster", "worst_slice", "local_bias")
 """What a limit that is not on a metric can be on."""
 
 
@@ -100,6 +100,35 @@ class MetricLimit(Section):
         return self
 
 
+class WorstGroupLimit(Section):
+    """A limit on every group that the search could have found: how much worse off may any of them be?"""
+
+    check: Literal["worst_group"] = Field(
+        "worst_group",
+        description="worst_group: any group that conditions on the columns describe, on all rows.",
+    )
+    max_difference: float | None = Field(
+        None,
+        ge=0,
+        description=(
+            "Largest tolerated difference from everybody else in the harmful direction, in units of the bias "
+            "variable. Default: as for clusters."
+        ),
+    )
+    min_share: float | None = Field(
+        None,
+        gt=0,
+        lt=0.5,
+        description=(
+            "Groups with at least this share of the people are ruled out where it passes, and others are not judged. "
+            "Default: worst_groups.min_share."
+        ),
+    )
+    inconclusive: Inconclusive = Field(
+        "warn", description="What happens when the data cannot tell: a warning, or the gate stays shut."
+    )
+
+
 class SliceLimit(Section):
     """A limit on intersections: how much worse off may any of those be that the search has found?"""
 
@@ -134,10 +163,11 @@ class LocalBiasLimit(Section):
 KINDS_OF_LIMIT: dict[str, type[Section]] = {
     "cluster": Limit,
     "metric": MetricLimit,
+    "worst_group": WorstGroupLimit,
     "slice": SliceLimit,
     "local_bias": LocalBiasLimit,
 }
-_KIND_OF_CHECK = {"worst_slice": "slice", "local_bias": "local_bias"}
+_KIND_OF_CHECK = {"worst_group": "worst_group", "worst_slice": "slice", "local_bias": "local_bias"}
 
 
 def _kind(limit: Any) -> str:
@@ -154,6 +184,7 @@ def _kind(limit: Any) -> str:
 AnyLimit = Annotated[
     Annotated[Limit, Tag("cluster")]
     | Annotated[MetricLimit, Tag("metric")]
+    | Annotated[WorstGroupLimit, Tag("worst_group")]
     | Annotated[SliceLimit, Tag("slice")]
     | Annotated[LocalBiasLimit, Tag("local_bias")],
     Discriminator(_kind),

@@ -70,6 +70,13 @@ class History(Section):
     look_back: int | str = Field(
         30, description='What makes up the past: batches, or a duration up to the latest batch, e.g. "24h" or "30d".'
     )
+    labels_after: str | None = Field(
+        None,
+        description=(
+            "How long labels may take to come, e.g. 14d: a batch that was counted sooner after its time says nothing "
+            "until it is audited again."
+        ),
+    )
     min_rows: int = Field(100, ge=1, description="A group with fewer rows in a batch is too small to be watched.")
     effect: float = Field(
         0.02, gt=0, description="Difference for which the always-valid test is sharpest (its normal mixture's spread)."
@@ -80,9 +87,16 @@ class History(Section):
     def _some_past(cls, look_back: int | str) -> int | str:
         if isinstance(look_back, str):
             duration(look_back)
-        elif look_back < 2:
+        elif look_back < 2 or isinstance(look_back, bool):
             raise ValueError(f"the past has at least 2 batches; found {look_back}")
         return look_back
+
+    @field_validator("labels_after")
+    @classmethod
+    def _some_time(cls, labels_after: str | None) -> str | None:
+        if labels_after is not None:
+            duration(labels_after)
+        return labels_after
 
 
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}

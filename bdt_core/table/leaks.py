@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bdt_core.table.audit_table import BIAS_VARIABLE, AuditTable
+from bdt_core.table.repeated_rows import one_each
 
 DETERMINED = 0.999
 """Share of the variance of a number that a column explains when it determines it."""
@@ -38,8 +39,12 @@ def find_leaks(table: AuditTable) -> dict[str, str]:
     Returns
     -------
     dict
-        A sentence by column; two that leak together have the same one.
+        A sentence by column; two that leak together have the same one. What copies of a row have in common is no leak.
     """
+    return _leaks_of(one_each(table)) if _leaks_of(table) else {}
+
+
+def _leaks_of(table: AuditTable) -> dict[str, str]:
     spec, audited = table.spec, table.audited
     searched = [*table.names("feature"), *((spec.slices.columns or ()) if spec.slices else ())]
     names = [name for name in dict.fromkeys(searched) if name in audited.columns]

@@ -27,7 +27,9 @@ from bdt_core.table.audit_table import (
 from bdt_core.table.bias_variable import OutcomeFacts, bias_variable
 from bdt_core.table.facts import ColumnFacts, facts_of
 from bdt_core.table.leaks import find_leaks
+from bdt_core.table.persons import person_hashes
 from bdt_core.table.ranks import Hashes, content_sums, occurrence_numbers, rank_rows
+from bdt_core.table.repeated_rows import warn_of_repeats
 from bdt_core.table.roles import (
     assign_roles,
     kind_of,
@@ -204,7 +206,7 @@ def type_rows(frame: pd.DataFrame, spec: AuditSpec, first: int = 0) -> tuple[pd.
     if spec.split.key is not None:
         key = frame[spec.split.key]
         no_key = int(key.isna().sum())
-        typed[KEY] = row_hashes(settle_type(key, "categorical").to_frame())
+        typed[KEY] = person_hashes(frame, spec)
     join = frame.attrs.get(JOINED) or {}
     columns = {name: facts_of(frame[name]) for name in roles}
     without_match = int(join.get("without_match", 0))
@@ -331,7 +333,7 @@ def warnings_on_rows(table: Rows) -> tuple[str, ...]:
         for one in table.columns
         if one.role == "feature" and one.kind == "numeric" and _counts_the_rows(sample.frame[one.name], table.rows)
     ]
-    return (*numbered, *dict.fromkeys(find_leaks(sample).values()))
+    return (*warn_of_repeats(sample), *numbered, *dict.fromkeys(find_leaks(sample).values()))
 
 
 def _is_constant(column: pd.Series) -> bool:

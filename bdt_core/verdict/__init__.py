@@ -6,6 +6,7 @@ from bdt_core.verdict.groups import MetricLimitResult, check_name, judge_metric
 from bdt_core.verdict.local_bias import LocalBiasLimitResult, judge_local_bias
 from bdt_core.verdict.slices import SliceLimitResult, judge_slices
 from bdt_core.verdict.words import SEVEREST_FIRST, Verdict
+from bdt_core.verdict.worst_group import WorstGroupLimitResult, judge_worst_group
 
 __all__ = [
     "NO_CLUSTERS",
@@ -18,6 +19,7 @@ __all__ = [
     "MetricLimitResult",
     "SliceLimitResult",
     "Verdict",
+    "WorstGroupLimitResult",
     "check_name",
     "judge_clusters",
     "judge_gate",
@@ -25,5 +27,6 @@ __all__ = [
     "judge_local_bias",
     "judge_metric",
     "judge_slices",
+    "judge_worst_group",
     "overall",
 ]

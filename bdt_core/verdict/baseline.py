@@ -55,6 +55,7 @@ _MEND = "Name the report.json of an earlier audit."
 _AGAIN = "Make it again: bdt gate SPEC --report DIR"
 _WORST = {
     "cluster": ("Harm of the worst cluster", "The clusters of two reports are different groups of people."),
+    "worst_group": ("Harm of the worst group", "The worst groups of two reports may be different people."),
     "slice": ("Harm of the worst intersection", "The worst intersections of two reports may be different people."),
     "local_bias": ("Largest gap within a cluster", "The clusters of two reports are different groups of people."),
 }

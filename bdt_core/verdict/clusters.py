@@ -157,6 +157,11 @@ def _result(
     )
 
 
+def _among(tested: ClusterSignificance) -> str:
+    """Whose rows were compared, where persons may have several."""
+    return "" if tested.persons is None else f", among {tested.persons:,} persons with {tested.test_rows:,} rows"
+
+
 def _sentence(judged: Judgement[ComparedCluster], limit: Limit, most: float, tested: ClusterSignificance) -> str:
     one, unit, tolerated = judged.decides, tested.unit, Tolerated(maximum=most)
     comparison, repeats = one.of.comparison, _repeats(limit, tested)
@@ -170,8 +175,8 @@ def _sentence(judged: Judgement[ComparedCluster], limit: Limit, most: float, tes
     )
     told = (
         f"The {wording(tested.spec.bias_variable).name} of {whose} "
-        f"{words.size(one.value, unit)} {direction} than everybody else's {interval}; "
-        f"{tolerated.allowed(lambda x: words.size(x, unit))}, and {why(judged, tolerated, sides=('above', 'below'))}."
+        f"{words.size(one.value, unit)} {direction} than everybody else's {interval}{_among(tested)}; "
+        f"{tolerated.allowed(lambda x: words.size(x, unit))}, and {why(judged, tolerated)}."
     )
     visible = _visible(one.of, limit, most, tested)
     if judged.verdict != "inconclusive" or visible is None:

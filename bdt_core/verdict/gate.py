@@ -10,18 +10,20 @@ from bdt_core import words
 from bdt_core.fairness.declared_groups import GroupMetrics, GroupScores
 from bdt_core.result import Result
 from bdt_core.significance.clusters import ClusterSignificance
-from bdt_core.spec import AnyLimit, LocalBiasLimit, MetricLimit, SliceLimit
+from bdt_core.spec import AnyLimit, LocalBiasLimit, MetricLimit, SliceLimit, WorstGroupLimit
 from bdt_core.verdict.clusters import ClusterLimitResult, default_limit, judge_clusters
 from bdt_core.verdict.groups import MetricLimitResult, judge_metric
 from bdt_core.verdict.local_bias import LocalBiasLimitResult, judge_local_bias
 from bdt_core.verdict.slices import SliceLimitResult, judge_slices, worst_confirmed
 from bdt_core.verdict.words import SEVEREST_FIRST, Verdict, stops
+from bdt_core.verdict.worst_group import WorstGroupLimitResult, judge_worst_group, worst_proven
 
 if TYPE_CHECKING:
     from bdt_core.local_bias.results import LocalBias
+    from bdt_core.scan.results import WorstGroups
     from bdt_core.slices.results import Slices
 
-LimitResult = ClusterLimitResult | MetricLimitResult | SliceLimitResult | LocalBiasLimitResult
+LimitResult = ClusterLimitResult | MetricLimitResult | WorstGroupLimitResult | SliceLimitResult | LocalBiasLimitResult
 
 
 class Findings(Protocol):
@@ -33,6 +35,8 @@ class Findings(Protocol):
     def group_metrics(self) -> GroupMetrics | None: ...
     @property
     def group_scores(self) -> GroupScores | None: ...
+    @property
+    def worst_groups(self) -> WorstGroups | None: ...
     @property
     def slices(self) -> Slices | None: ...
     @property
@@ -99,22 +103,26 @@ def judge_limit(limit: AnyLimit, found: Findings) -> LimitResult:
     match limit:
         case MetricLimit():
             return judge_metric(limit, found.group_metrics or GroupMetrics(tested.spec, (), (), ()), found.group_scores)
+        case WorstGroupLimit():
+            return judge_worst_group(limit, found.worst_groups, default_limit(tested.two_valued, tested.test_sd))
         case SliceLimit():
             return judge_slices(limit, found.slices, default_limit(tested.two_valued, tested.test_sd))
         case LocalBiasLimit():
             return judge_local_bias(limit, found.local_bias)
         case _:
-            return _beside_intersections(judge_clusters(limit, tested), found.slices)
+            return _beside_other_searches(judge_clusters(limit, tested), found)
 
 
-def _beside_intersections(result: ClusterLimitResult, slices: Slices | None) -> ClusterLimitResult:
-    """What a limit on clusters says, knowing the intersections: one that is proven to be beyond it forbids a pass."""
-    worst = None if slices is None else worst_confirmed(slices, result.limit)
-    if result.verdict != "pass" or worst is None:
+def _beside_other_searches(result: ClusterLimitResult, found: Findings) -> ClusterLimitResult:
+    """What a limit on clusters says, knowing the other searches: people proven to be beyond it forbid a pass."""
+    group = None if found.worst_groups is None else worst_proven(found.worst_groups, result.limit)
+    place = None if found.slices is None else worst_confirmed(found.slices, result.limit)
+    if result.verdict != "pass" or (group is None and place is None):
         return result
+    check, who = ("worst_group", group.words) if group else ("worst_slice", place.name if place else "")
     sentence = (
-        f"{result.sentence} Yet another search found people who are worse off by more than that, confirmed on test "
-        f"rows: {worst.name}. A limit on worst_slice would judge them."
+        f"{result.sentence} Yet another search found people who are worse off by more than that, confirmed: "
+        f"{who}. A limit on {check} would judge them."
     )
     blocks = stops("inconclusive", result.inconclusive)
     return replace(result, verdict="inconclusive", blocks=blocks, sentence=sentence)
@@ -125,6 +133,8 @@ def _subject(result: LimitResult) -> str:
     match result:
         case MetricLimitResult():
             return result.check.replace("_", " ")
+        case WorstGroupLimitResult():
+            return "any group that conditions describe"
         case SliceLimitResult():
             return f"the {result.slices_tested} intersections that were tested"
         case LocalBiasLimitResult():

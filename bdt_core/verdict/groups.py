@@ -203,12 +203,15 @@ def _score(limit: MetricLimit, scores: GroupScores | None) -> Metric:
 
 def _evidence(metric: Metric, facet: FacetMetrics, min_rows: int) -> tuple[list[Evidence[str | None]], tuple[str, ...]]:
     """Groups that can be judged, and those with too few rows."""
-    rows = dict(zip(facet.groups, facet.rows, strict=True))
+    sizes = dict(zip(facet.groups, facet.sizes, strict=True))
+    of_each = (n / max(size, 1) for n, size in zip(facet.rows, facet.sizes, strict=True))
+    rows_of_person = dict(zip(facet.groups, of_each, strict=True))
     known, left_out = [], [group_name(one) for one in metric.excluded]
     for i, group in enumerate(metric.values):
         value = metric.estimate[i]
-        if group and (rows.get(group, min_rows) < min_rows or metric.n[i] < FEWEST_IN_DENOMINATOR):
-            if rows.get(group):
+        few = FEWEST_IN_DENOMINATOR * rows_of_person.get(group, 1.0)
+        if group and (sizes.get(group, min_rows) < min_rows or metric.n[i] < few):
+            if sizes.get(group):
                 left_out.append(group_name(group))
         elif value is not None:
             low, high = metric.low[i], metric.high[i]
@@ -277,8 +280,9 @@ def _sentence(
         level = f"{100 * (1 - alpha):.4g} % CI"
         interval = f" [{level} {words.number(one.low)} to {words.number(one.high)}]"
     whose = f" for {one.of}" if one.of is not None else _extremes(metric, facet, spec)
+    among = "" if facet.persons is None else f", among {words.count(sum(facet.persons))} persons"
     told = (
-        f"{_told(limit, spec)} is {words.number(one.value)}{interval}{whose}; {tolerated.allowed()}, "
+        f"{_told(limit, spec)} is {words.number(one.value)}{interval}{whose}{among}; {tolerated.allowed()}, "
         f"and {why(judged, tolerated)}."
     )
     visible = _visible(limit, metric, one, alpha) if judged.verdict == "inconclusive" else None

@@ -185,7 +185,6 @@ def why(
     tolerated: Tolerated,
     *,
     interval: str = "interval",
-    sides: tuple[str, str] = ("beyond", "within"),
 ) -> str:
     """Why the verdict is what it is: the end of its sentence.
 
@@ -195,8 +194,6 @@ def why(
     tolerated : Tolerated
     interval : str
         What the interval is called.
-    sides : tuple of str
-        Where the interval lies when it fails, and when it passes.
 
     Returns
     -------
@@ -209,13 +206,12 @@ def why(
     'the whole interval is beyond it'
     """
     one, verdict = judged.decides, judged.verdict
-    beyond, within = sides
     if tolerated.rule == "point":
-        return f"the value is {beyond if verdict == 'fail' else within} it {_BY_THE_VALUE}"
+        return f"the value is {'beyond' if verdict == 'fail' else 'within'} it {_BY_THE_VALUE}"
     if verdict != "inconclusive":
-        return f"the whole {interval} is {beyond if verdict == 'fail' else within} it"
+        return f"the whole {interval} is {'beyond' if verdict == 'fail' else 'within'} it"
     if one.low is not None and one.high is not None and tolerated.is_beyond(one.low, one.high):
-        return f"the whole {interval} is {beyond} it, but the test does not reject"
+        return f"the whole {interval} is beyond it, but the test does not reject"
     return f"the {interval} lies on both sides of it"
 
 

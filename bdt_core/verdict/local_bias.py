@@ -135,9 +135,15 @@ def _interval_at_once(
         return low, high
     values = {each.group: each for each in one.test}
     ahead, behind = values[str(one.held_out.higher)], values[str(one.held_out.lower)]
+    persons = one.held_out.persons
     if ahead.events is not None and behind.events is not None:
+        shrink = 1.0 if persons is None else persons.shrink(alpha / tested)
         return newcombe_interval(
-            ahead.events, ahead.counted, behind.events, behind.counted, confidence=1.0 - alpha / tested
+            ahead.events / shrink,
+            ahead.counted / shrink,
+            behind.events / shrink,
+            behind.counted / shrink,
+            confidence=1.0 - alpha / tested,
         )
     stretch = float(ndtri(1.0 - alpha / (2.0 * tested)) / ndtri(1.0 - alpha / 2.0))
     return max(gap - stretch * (gap - low), -1.0), min(gap + stretch * (high - gap), 1.0)

@@ -153,7 +153,7 @@ def _sentence(judged: Judgement[Slice], most: float, found: Slices) -> str:
     told = (
         f"{one.of.name}: {words.size(one.value, unit)} {direction} than everybody else "
         f"{interval}; {tolerated.allowed(lambda x: words.size(x, unit))}, and "
-        f"{why(judged, tolerated, sides=('above', 'below'))}."
+        f"{why(judged, tolerated)}."
     )
     visible = _visible(one.of, found, most)
     if judged.verdict != "inconclusive" or visible is None:

@@ -99,8 +99,15 @@ class AuditAssets:
         """
         self._refuse_settings_of_assets(context.run)
         spec = effective_spec(self.spec, getattr(context.resources, self.settings))
-        for asset in taken:
-            self._refuse_other_settings(context, asset, spec)
+        others = {asset: changes for asset in taken if (changes := self._changes(context, asset, spec))}
+        if others:
+            several = "; ".join(dict.fromkeys(one for changes in others.values() for one in changes))
+            was = "was" if len(others) == 1 else "were"
+            raise SpecError(
+                f"{' and '.join(others)} {was} made with other settings than this run has: {several}. A report never "
+                f"mixes settings: give the run those of before (resources > {self.settings} > config), or select these "
+                "assets and those before them as well, so that they are made anew."
+            )
         return spec
 
     def made(self, value: Any, metadata: Mapping[str, Any], spec: AuditSpec, **more: Any) -> dg.MaterializeResult[Any]:
@@ -120,9 +127,10 @@ class AuditAssets:
                     f"of the audit: write them under {places}."
                 )
 
-    def _refuse_other_settings(
+    def _changes(
         self, context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext, asset: str, spec: AuditSpec
-    ) -> None:
+    ) -> list[str]:
+        """What was otherwise when an asset was made."""
         parts = [context.partition_key] if context.has_partition_key else None
         records = context.instance.fetch_materializations(
             dg.AssetRecordsFilter(asset_key=self.key(asset), asset_partitions=parts), limit=1
@@ -130,17 +138,14 @@ class AuditAssets:
         made = records[0].asset_materialization if records else None
         before: Any = None if made is None else made.metadata.get(_SETTINGS)
         if before is None:  # made by an earlier version, or put there by somebody else
-            return
+            return []
         now = printed_specification(spec)
         keys = ["source"] if asset == "raw_data" else [one for one in keys_of_run(self.spec) if one in now]
-        differing = [key for key in keys if key not in _JUDGES and before.value.get(key) != now[key]]
-        if differing:
-            several = "; ".join(_change(key, before.value.get(key), now[key]) for key in differing)
-            raise SpecError(
-                f"{asset} was made with other settings than this run has: {several}. A report never mixes settings: "
-                f"give the run those of before (resources > {self.settings} > config), or select {asset} and the "
-                "assets before it as well, so that they are made anew."
-            )
+        return [
+            _change(key, before.value.get(key), now[key])
+            for key in keys
+            if key not in _JUDGES and before.value.get(key) != now[key]
+        ]
 
     @property
     def partitions(self) -> dg.PartitionsDefinition[Any] | None:

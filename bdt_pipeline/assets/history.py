@@ -45,7 +45,8 @@ def bias_history(audit: AuditAssets) -> dg.AssetsDefinition:
         with clear_failures():
             spec = audit.spec_of_run(context, "group_counts", *content)
             now = datetime.datetime.now(datetime.UTC)
-            batch = batch_of(group_counts, id=_id(context, group_counts, content), time=start or now)
+            name, counted = _id(context, group_counts, content), now if spec.history.labels_after else None
+            batch = batch_of(group_counts, id=name, time=start or now, counted=counted)
             changed = store.record(batch, keep_time=start is None)
             batches, unreadable = store.read()
             history = follow(batches, spec)

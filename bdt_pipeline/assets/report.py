@@ -18,6 +18,8 @@ _OUTPUT = dg.Field(
     is_required=False,
     description="A new folder (or URL) for the report files. Default: a folder of the run's own in the storage.",
 )
+_FORM = dg.Permissive({"output": _OUTPUT})  # type: ignore[no-untyped-call]
+"""Settings are let in, so that they can be answered with where they stand."""
 
 
 def bias_report(audit: AuditAssets) -> dg.AssetsDefinition:
@@ -34,7 +36,7 @@ def bias_report(audit: AuditAssets) -> dg.AssetsDefinition:
         ),
         kinds={"html", "json"},
         takes=list(taken.values()),
-        config_schema=dg.Permissive({"output": _OUTPUT}),  # other keys are answered with where they stand
+        config_schema=_FORM,
         freshness_policy=None if hours is None else dg.FreshnessPolicy.time_window(timedelta(hours=hours)),
     )
     def asset(context: dg.AssetExecutionContext, **inputs: Any) -> dg.MaterializeResult[Any]:

@@ -37,6 +37,8 @@ _SHOWN = {
     "hbac_clusters": Shown(views.clusters, {"numpy", "json"}, is_long=True),
     "cluster_significance": Shown(views.significance, {"scipy", "json"}),
     "feature_differences": Shown(views.differences, {"scipy", "json"}),
+    "worst_groups": Shown(views_depth.worst_groups, {"numpy", "json"}, is_long=True),
+    "findings": Shown(views_depth.findings, {"scipy", "json"}),
     "group_counts": Shown(views_groups.counts, {"numpy", "json"}),
     "group_metrics": Shown(views_groups.metrics, {"scipy", "json"}),
     "bias_score": Shown(views_groups.scores, {"scipy", "json"}),
@@ -46,7 +48,7 @@ _SHOWN = {
 }
 _UNKNOWN = Shown(lambda _: {}, {"json"})
 
-TABLES = {"train": "train_data", "test": "test_data"}
+TABLES = {"table": "validated_data", "train": "train_data", "test": "test_data"}
 """Assets of the results that stand before the list's."""
 _SOURCE = ("raw_data", "validated_data")
 """Assets that hold the rows of the source."""
@@ -55,7 +57,7 @@ _SOURCE = ("raw_data", "validated_data")
 def assets_of(results: Sequence[str], stages: Sequence[Stage]) -> dict[str, str]:
     """The assets of some results, by the name of the result."""
     names = TABLES | {one.result: one.asset for one in stages}
-    return {one: names[one] for one in results if one != "source"}
+    return {one: names[one] for one in results if one in names}
 
 
 def result_asset(audit: AuditAssets, stage: Stage) -> dg.AssetsDefinition:

@@ -15,13 +15,15 @@ if TYPE_CHECKING:
     from bdt_core.history import History
     from bdt_core.local_bias.results import LocalBias
     from bdt_core.mitigation import Mitigation
+    from bdt_core.ranking import Findings
+    from bdt_core.scan.results import WorstGroups
     from bdt_core.significance.clusters import ClusterSignificance
     from bdt_core.significance.features import FeatureDifferences
     from bdt_core.slices import Slices
     from bdt_core.table.audit_table import AuditTable
 else:
     AuditTable = Clusters = ClusterSignificance = DataFrame = FeatureDifferences = Any
-    LocalBias = Mitigation = Slices = Any
+    LocalBias = Mitigation = Slices = WorstGroups = Findings = Any
     GroupCounts = GroupMetrics = GroupScores = History = Any
 
 __all__ = [
@@ -30,6 +32,7 @@ __all__ = [
     "Clusters",
     "DataFrame",
     "FeatureDifferences",
+    "Findings",
     "GroupCounts",
     "GroupMetrics",
     "GroupScores",
@@ -37,4 +40,5 @@ __all__ = [
     "LocalBias",
     "Mitigation",
     "Slices",
+    "WorstGroups",
 ]

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from upath import UPath
 
     from bdt_core.report.printed import AnyDocument
+    from bdt_core.significance.clusters import ComparedCluster
     from bdt_core.spec import Source
     from bdt_core.table.rows import Rows
     from bdt_core.verdict import LimitResult
@@ -165,8 +166,6 @@ def clusters(found: Clusters) -> Metadata:
 
 def significance(tested: ClusterSignificance) -> Metadata:
     """Every cluster against everybody else, on the test rows."""
-    from bdt_core.report.clusters import without_others
-
     worst = tested.clusters[0].comparison
     rows = []
     for one in tested.clusters:
@@ -181,8 +180,7 @@ def significance(tested: ClusterSignificance) -> Metadata:
                 words.value(comparison.mean_b, tested.unit),
                 size,
                 words.p_value(one.p_adjusted),
-                comparison.reason
-                or "; ".join(filter(None, (_finding(one, tested), without_others(one, tested.unit)))),
+                comparison.reason or _finding(one, tested),
             ]
         )
     return {
@@ -202,11 +200,13 @@ def significance(tested: ClusterSignificance) -> Metadata:
     }
 
 
-def _finding(one: Any, tested: ClusterSignificance) -> str:
-    """Cluster 0 is the main test, which needs no correction; the others are significant among all or not."""
-    if one.significant or one is not tested.primary or not tested.main_significant:
-        return "significant" if one.significant else "not significant"
-    return "significant in the main test, not among all"
+def _finding(one: ComparedCluster, tested: ClusterSignificance) -> str:
+    """As in the report; cluster 0 is the main test, too, which needs no correction."""
+    from bdt_core.report.clusters import finding, without_others
+
+    if one is tested.primary and tested.main_significant and not one.significant:
+        return f"{'worse' if one.worse else 'better'} off in the main test, not certain among all"
+    return "; ".join(filter(None, (finding(one), without_others(one, tested.unit))))
 
 
 def differences(found: FeatureDifferences) -> Metadata:
@@ -293,7 +293,10 @@ def limit_metadata(one: LimitResult) -> Metadata:
         **({} if "left_out" not in found else {"not judged": listed(found["left_out"])}),
         **numbers(
             **{name: _number(found.get(name)) for name in _PLOTTED},
-            **{"smallest value that would have shown": one.smallest_visible},
+            **{
+                "smallest value that would have shown": found.get("smallest_visible"),
+                "rows that would tell": found.get("rows_to_settle"),
+            },
         ),
     }
 

@@ -9,9 +9,81 @@ from bdt_pipeline.assets.views import Metadata, listed, numbers, table_of
 
 if TYPE_CHECKING:
     from bdt_core.local_bias.topics import ClusterTopic
-    from bdt_pipeline.assets.values import LocalBias, Mitigation, Slices
+    from bdt_core.ranking import Finding
+    from bdt_pipeline.assets.values import Findings, LocalBias, Mitigation, Slices, WorstGroups
 
 _SHOWN = 20
+
+
+def worst_groups(found: WorstGroups) -> Metadata:
+    """Who fares worst, and what is ruled out; numbers of the first group plot over time."""
+    worst, ruled_out = found.worst, found.certificate
+    tested = worst or found.unconfirmed
+    return {
+        **numbers(
+            groups=len(found.groups),
+            difference=worst.difference if worst else None,
+            low=worst.low if worst else None,
+            high=worst.high if worst else None,
+            p_value=tested.p_value if tested else None,
+            **{"ruled out beyond": ruled_out.largest_difference if ruled_out else None},
+        ),
+        "who": worst.words if worst else "nobody is confirmed to fare worse",
+        "groups": table_of(
+            ["who", "people", "value", "everybody else", "difference", "p"],
+            [
+                [
+                    one.words,
+                    words.count(one.rows),
+                    words.number(one.mean_inside),
+                    words.number(one.mean_outside),
+                    f"{words.number(one.difference)} [{words.number(one.low)}, {words.number(one.high)}]",
+                    words.p_number(one.p_value),
+                ]
+                for one in found.groups
+            ],
+        ),
+        "columns left out": listed([f"{one.name}: {one.reason}" for one in found.searched.left_out]),
+        **({"nothing searched": found.reason} if found.reason else {}),
+    }
+
+
+def findings(found: Findings) -> Metadata:
+    """Everybody who fares worse; numbers of the first finding plot over time."""
+    first = found.first
+    return {
+        **numbers(
+            findings=len(found.findings),
+            difference=first.difference if first else None,
+            low=first.low if first else None,
+            high=first.high if first else None,
+            remaining=first.remaining.remaining if first and first.remaining else None,
+        ),
+        "who": first.who if first else "nobody is confirmed to fare worse",
+        "list": table_of(
+            ["who", "people", "value", "everybody else", "worse", "among people alike", "p", "found by"],
+            [
+                [
+                    one.who,
+                    words.count(one.rows),
+                    words.number(one.mean_inside),
+                    words.number(one.mean_outside),
+                    f"{words.number(one.difference)}, at least {words.number(one.low)}",
+                    _among_alike(one),
+                    words.p_number(one.p_value),
+                    one.found_by.replace("_", " "),
+                ]
+                for one in found.findings
+            ],
+        ),
+    }
+
+
+def _among_alike(one: Finding) -> str:
+    alike = one.remaining
+    if alike is None:
+        return words.NOTHING
+    return f"{words.number(alike.remaining)}, at least {words.number(alike.remaining_low)}"
 
 
 def slices(found: Slices) -> Metadata:

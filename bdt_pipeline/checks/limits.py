@@ -8,7 +8,7 @@ from typing import Any
 import dagster as dg
 
 from bdt_core import words
-from bdt_core.spec import AnyLimit, AuditSpec, LocalBiasLimit, MetricLimit, SliceLimit
+from bdt_core.spec import AnyLimit, AuditSpec, LocalBiasLimit, MetricLimit, SliceLimit, WorstGroupLimit
 from bdt_pipeline.assets.common import AuditAssets
 from bdt_pipeline.assets.views import limit_metadata
 from bdt_pipeline.resources.config import clear_failures
@@ -31,7 +31,7 @@ class _Judged:
 
     asset: str
     takes: tuple[str, ...]
-    kind: type[MetricLimit | SliceLimit | LocalBiasLimit]
+    kind: type[MetricLimit | WorstGroupLimit | SliceLimit | LocalBiasLimit]
     default: AnyLimit | None
 
     def limits(self, spec: AuditSpec) -> dict[str, AnyLimit]:
@@ -42,6 +42,7 @@ class _Judged:
 
 _SEVERAL = (
     _Judged("group_metrics", ("group_metrics", "bias_score"), MetricLimit, None),
+    _Judged("worst_groups", ("worst_groups", "test_data"), WorstGroupLimit, WorstGroupLimit()),
     _Judged("bias_slices", ("bias_slices", "test_data"), SliceLimit, SliceLimit()),
     _Judged("local_bias", ("local_bias",), LocalBiasLimit, LocalBiasLimit()),
 )
@@ -110,10 +111,12 @@ def _checks(audit: AuditAssets, judged: _Judged) -> dg.AssetChecksDefinition:
 
 def _verdict(limit: AnyLimit, values: Mapping[str, Any]) -> Any:
     """What the limit says of the asset's value."""
-    from bdt_core.verdict import judge_local_bias, judge_metric, judge_slices
+    from bdt_core.verdict import judge_local_bias, judge_metric, judge_slices, judge_worst_group
     from bdt_core.verdict.slices import default_limit_of
 
     match limit:
+        case WorstGroupLimit():
+            return judge_worst_group(limit, values["worst_groups"], default_limit_of(values["test_data"]))
         case SliceLimit():
             return judge_slices(limit, values["bias_slices"], default_limit_of(values["test_data"]))
         case LocalBiasLimit():
@@ -123,7 +126,7 @@ def _verdict(limit: AnyLimit, values: Mapping[str, Any]) -> Any:
     raise AssertionError(limit)  # clusters are judged by the gate alone
 
 
-_NAMES = {"worst_slice": "worst_slice", "local_bias": "local_gaps"}
+_NAMES = {"worst_group": "worst_group", "worst_slice": "worst_slice", "local_bias": "local_gaps"}
 
 
 def check_names(limits: Iterable[AnyLimit]) -> dict[str, AnyLimit]:
@@ -159,6 +162,9 @@ def _description(limit: AnyLimit, spec: AuditSpec) -> str:
             metric = spec.local_bias.metric if spec.local_bias else None
             most = words.size(limit.max_gap, words.limit_unit("local_bias", "rate", metric))
             return f"Is no gap between two groups within a cluster larger than {most} on the test rows? {_STOPS}"
+        case WorstGroupLimit():
+            most = "what is tolerated" if limit.max_difference is None else f"{limit.max_difference:g}"
+            return f"Is a difference of more than {most} ruled out for every group that conditions describe? {_STOPS}"
         case _:
             most = "what is tolerated" if limit.max_difference is None else f"{limit.max_difference:g}"
             return f"Does no intersection fare worse than everybody else by more than {most}? {_STOPS}"

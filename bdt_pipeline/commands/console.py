@@ -70,13 +70,17 @@ def tell(sentence: str) -> None:
 
 
 def show_result(document: dict[str, Any], files: Iterable[Path]) -> None:
-    """The verdict, the most deviating cluster, what sets it apart, and where the report is."""
+    """The verdict, who fares worse, the most deviating cluster, what sets it apart, and where the report is."""
     console = Console(highlight=False, soft_wrap=False)
     verdict = document["verdict"]
     show_verdict(console, verdict["verdict"], _without_verdict(verdict["sentence"]))
+    summary = document["summary"]
+    console.print("\n[bold]Who fares worse[/]")
+    for sentence in (summary["headline"], *summary["findings"][1:]):
+        console.print(Padding(shown(sentence), (0, 2)))
     console.print("\n[bold]Most deviating cluster[/]")
-    console.print(Padding(shown(document["summary"]["headline"]), (0, 2)))
-    apart = document["summary"]["what_sets_apart"]
+    console.print(Padding(shown(summary["cluster"]), (0, 2)))
+    apart = summary["what_sets_apart"]
     if apart:
         console.print("\n[bold]What sets it apart[/]")
         for line in apart:

@@ -108,9 +108,9 @@ def _print(name: str, history: History, unreadable: list[str]) -> None:
     console = Console(highlight=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = _WIDTH
-    first, last = history.batches[0], history.batches[-1]
     several = f"{len(history.batches):,} batch{'es' * (len(history.batches) != 1)}"
-    console.print(f"\n[bold]{escape(name)}[/]: {several}, {escape(first.id)} to {escape(last.id)}\n", soft_wrap=True)
+    ends = f", {escape(history.batches[0].id)} to {escape(history.batches[-1].id)}" if history.batches else ""
+    console.print(f"\n[bold]{escape(name)}[/]: {several}{ends}\n", soft_wrap=True)
     for grouping in history.groupings:
         table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
         for head in (f"by {grouping.facet}", f"less {grouping.reference}", *HEADER):

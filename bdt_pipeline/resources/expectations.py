@@ -147,7 +147,8 @@ def _answer() -> None:
         question = json.loads(line)
         frame = pa.ipc.open_stream(sys.stdin.buffer.read(question["size"])).read_all().to_pandas()
         try:
-            answer = {"verdicts": _evaluated(frame, [Expectation(**one) for one in question["expectations"]])}
+            expectations = [Expectation(**one) for one in question["expectations"]]
+            answer: dict[str, Any] = {"verdicts": _evaluated(frame, expectations)}
         except Exception as error:
             answer = {"problem": str(error)}
         print(json.dumps(answer), file=answers, flush=True)

@@ -65,3 +65,15 @@ def test_a_number_out_of_range_is_named(wrong):
         plan(1000, **{"base_rate": 0.2, "difference": 0.1, **wrong})
     with pytest.raises(SpecError, match="for testing"):
         plan(3, base_rate=0.2, difference=0.1)
+
+
+@pytest.mark.parametrize("limit", [0.0, 0.05])
+def test_five_rows_a_person_that_say_the_same_need_five_times_the_rows(limit):
+    persons = plan(8_000, base_rate=0.2, difference=0.12, limit=limit)
+    rows = plan(40_000, base_rate=0.2, difference=0.12, limit=limit, design_effect=5.0)
+    assert rows.min_cluster_share == pytest.approx(persons.min_cluster_share, abs=0.001)
+    for one, each in zip(rows.by_share, persons.by_share, strict=True):
+        assert one.detectable == pytest.approx(each.detectable, rel=0.02)
+        assert one.rows_needed == pytest.approx(5 * each.rows_needed, rel=0.02)
+    with pytest.raises(SpecError, match="design_effect must be 1 or more"):
+        plan(8_000, base_rate=0.2, difference=0.12, design_effect=0.5)

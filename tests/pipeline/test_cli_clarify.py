@@ -167,7 +167,7 @@ def test_each_segment_is_analysed_alone(
         assert one["rows"] == rows.sum()
         assert found == pytest.approx(values(Path(f"alone-{i}")), abs=1e-12)
         assert lines[(": ".join(name), "DPL", "Female")] == pytest.approx(found["DPL"])
-        assert f"{': '.join(name)}, Sex = Female: " in Path("out/report.html").read_text()
+        assert f"{': '.join(name)}, Sex is Female: " in Path("out/report.html").read_text()
     assert values(Path("out"))["CI"] == pytest.approx((table["Sex"] == "Male").mean() * 2 - 1)
     assert f'{(~known).sum()} rows lack a value of "Age": in no segment' in result.stderr
 
@@ -176,13 +176,16 @@ def test_a_segment_that_cannot_be_compared_does_not_cost_the_others(
     bdt: Callable[..., Result], config: Callable[..., Path], people: pd.DataFrame
 ) -> None:
     table = people.copy()
-    table.loc[table["Dept"] == "x", "Target"] = 0
+    table.loc[table["Dept"] == "x", ["Target", "Prediction"]] = 0  # nobody there has the favourable value
     table.to_csv("data.csv", index=False, header=False)
     segments = [{"name_or_index": "Dept", "segments": [["x"], ["y"]]}]
     result = bdt(config(segment_config=segments, label_values_or_threshold=[1]), "--data", "data.csv", "--out", "out")
     assert result.exit_code == 0, result.stderr
     first, second = json.loads(Path("out/analysis.json").read_text())["segments"]
-    assert "error" in first or first["pre_training_bias_metrics"]
+    assert first["segment"] == "x"
+    assert "favourable" in first["error"] or "no row" in first["error"].lower()
+    assert "pre_training_bias_metrics" not in first
+    assert f"Dept x: {first['error']}" in Path("out/report.md").read_text().replace("\\", "")
     assert second["pre_training_bias_metrics"]["facets"]["Sex"][0]["metrics"][2]["value"] is not None
 
 

@@ -141,10 +141,15 @@ def test_areas_under_the_curve_and_words_reach_check_gate_and_asset(
     declared = [one for checks in bias_audit_definitions(spec).asset_checks or () for one in checks.check_specs]
     (told,) = (one for one in declared if one.name == "local_gaps")
     assert "larger than 0.06 on the test rows" in str(told.description)
-    event = instance.get_latest_materialization_event(dg.AssetKey(["loans", "local_bias"]))
-    assert event is not None
-    assert event.asset_materialization is not None
-    metadata = event.asset_materialization.metadata
+    places, report = (
+        instance.get_latest_materialization_event(dg.AssetKey(["loans", one])) for one in ("local_bias", "bias_report")
+    )
+    assert report is not None
+    assert report.asset_materialization is not None
+    assert "| local_bias | fail | 0.06 | +0." in str(report.asset_materialization.metadata["limits"].value)
+    assert places is not None
+    assert places.asset_materialization is not None
+    metadata = places.asset_materialization.metadata
     assert metadata["compared"].value == "auc by sex"
     about = [line.split(" | ")[1] for line in str(metadata["clusters"].value).splitlines()[2:]]
     assert any("mail" in one and "north" in one and " higher" in one for one in about), about

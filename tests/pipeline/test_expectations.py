@@ -17,7 +17,7 @@ TABLE = pd.DataFrame(
         "sex": ["f", None, "m"],
         "city": pd.Categorical(["b", "a", "b"]),
         "seen": [True, False, False],
-        "day": pd.to_datetime(["2026-01-01", "2026-01-02", None]),
+        "day": pd.to_datetime(["2026-01-01", "2026-01-02", "NaT"]),
     }
 )
 ASKED = [

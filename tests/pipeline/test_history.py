@@ -169,6 +169,17 @@ def test_the_launchpad_changes_the_settings(by_day: AuditSpec, instance: dg.Dags
     assert history_of(result).spec.history.min_rows == 100_000
 
 
+def test_a_part_waits_for_its_labels(by_day: AuditSpec, instance: dg.DagsterInstance) -> None:
+    """Years after its day a part is settled at once; by a guard that is longer it waits, and says so."""
+    settled = by_day.model_copy(update={"history": by_day.history.model_copy(update={"labels_after": "14d"})})
+    assert len(history_of(run_part(settled, instance, "2026-01-01")).batches) == 1
+    longer = {"loans_settings": {"config": {"history": {"labels_after": "99999d"}}}}
+    result = run_part(by_day, instance, "2026-01-02", resources=longer)
+    assert history_of(result).waiting == ("2026-01-01", "2026-01-02")
+    assert checks_of(result)["enough_volume"].passed
+    assert result.success
+
+
 def test_without_parts_every_content_is_a_batch(tmp_path: Path, make_spec: Make, instance: dg.DagsterInstance) -> None:
     spec = make_spec(tmp_path / "loans.csv", bias_variable=DERIVED)
     people(1, 0.2).to_csv(tmp_path / "loans.csv", index=False)

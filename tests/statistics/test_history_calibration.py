@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from bdt_core.fairness.confusion import Confusion
 from bdt_core.fairness.counts import CountTable
 from bdt_core.fairness.declared_groups import GroupCounts
+from bdt_core.fairness.person_moments import PersonMoments
 from bdt_core.history import Batch, batch_of, follow
 from bdt_core.history.change import drifts_of, trend_of
-from bdt_core.history.counted import Pair
+from bdt_core.history.counted import Counted, Pair
 from bdt_core.history.evidence import evidence
+from bdt_core.metrics import RATES
 from bdt_core.spec import AuditSpec, parse_spec
 
 DAYS, ALPHA = 90, 0.05
@@ -239,3 +242,25 @@ def test_the_trend_covers_its_slope(extra, full):
     print(f"trend, days scattered by {extra}: missed {missed / runs:.3f}")
     assert missed <= at_most(runs, ALPHA)
     assert missed >= 1  # an interval that is never wrong is too wide
+
+
+def test_persons_with_many_rows_a_day_raise_no_more_alarms(full):
+    """No effect, rows of a person alike: persons count; rows alarm far more often."""
+    runs, days, persons, rows = (1000 if full else 200), 60, 40, 10
+    rng = np.random.default_rng(16)
+    alarms = {"persons": 0, "rows": 0}
+    for _ in range(runs):
+        events = rng.binomial(rows, rng.beta(0.5, 0.7, (days, 2, persons)))  # by day, group and person
+        counts = np.stack([0 * events, events, 0 * events, rows - events], axis=-1).astype(float)
+        present = np.zeros((days, 2, 16))
+        for bits in (2, 8, 10):  # positive predictions, negative ones, both
+            present[..., bits] = ((2 * (events > 0) + 8 * (events < rows)) == bits).sum(axis=-1)
+        moments = PersonMoments(np.einsum("tgpi,tgpj->tgij", counts, counts).reshape(-1, 4, 4), present.reshape(-1, 16))
+        confusion = Confusion(*np.moveaxis(counts.sum(axis=2), -1, 0))
+        for unit, its in (("persons", moments), ("rows", None)):
+            pair = Counted(("sex",), (("f",), ("m",)), confusion, 1, its).pair(RATES["selection_rate"], 0, 1)
+            found = evidence(pair, alpha=ALPHA, effect=0.02)
+            alarms[unit] += bool((found.e_value >= 1 / ALPHA).any() or (found.at_least > 0).any())
+    print(f"persons {alarms['persons'] / runs:.3f}, rows {alarms['rows'] / runs:.3f}")
+    assert alarms["persons"] <= at_most(runs, ALPHA)
+    assert alarms["rows"] > 0.3 * runs  # what rows do

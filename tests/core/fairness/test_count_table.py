@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from bdt_core.errors import DataError, SpecError
 from bdt_core.fairness import CountTable, Threshold, count_rows, merge
+from bdt_core.fairness.coding import code_column
 from bdt_core.fairness.counts import FIXED_POINT
 
 ROWS = st.lists(
@@ -125,8 +126,17 @@ def test_whole_floats_numbers_and_booleans_are_one_level_in_any_order():
 def test_column_types_do_not_matter():
     values = ["b", "a", None, "a"]
     types = [pd.Series(values, dtype=dtype) for dtype in ("object", "str", "string", "category", "string[pyarrow]")]
+    types.append(pd.concat([types[1].head(2), types[1].tail(2)], ignore_index=True))  # in two chunks
     tables = [count_rows(pd.DataFrame({"g": one, "y": [1, 0, 1, 1]}), "g", label="y") for one in types]
     assert all(one == tables[0] for one in tables)
+
+
+@pytest.mark.parametrize("values", [[], [None, None], ["b", None, "a", "b"], ["1", "", "1"]])
+def test_text_is_coded_in_the_order_of_its_rows(values):
+    coded = code_column(pd.DataFrame({"g": pd.Series(values, dtype="str")}), "g")
+    assert [coded.levels[code] for code in coded.codes] == values
+    assert coded.levels == tuple(dict.fromkeys(sorted(values, key=lambda one: one is None)))
+    assert coded.codes.dtype == np.uint8
 
 
 WHOLE = {

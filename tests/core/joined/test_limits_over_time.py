@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import datetime
+import json
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from bdt_core.history import Batch, Drift, LimitOverTime, follow
+from bdt_core.fairness.declared_groups import count_groups
+from bdt_core.history import Batch, Drift, LimitOverTime, batch_of, follow, volume_finding
 from bdt_core.inference import newcombe_interval
 from bdt_core.inference.sequential import SequentialComparison, compare_rates_over_time
 from bdt_core.spec import AuditSpec
-from tests.core.history.made_batches import Confusion, days, history_spec
+from tests.core.history.made_batches import FIRST, Confusion, days, history_spec
 
 EQUAL: Confusion = (150, 50, 100, 200)  # true positives, false positives, false negatives, true negatives
 LARGEST: Confusion = (300, 100, 200, 400)
@@ -117,3 +123,93 @@ def test_streams_that_cannot_be_tested_take_no_share() -> None:
     assert found["g9", "false_positive_rate"].state == "not_testable"
     moved = found["f", "false_positive_rate"]
     assert (moved.low, moved.high) == pytest.approx(change(WORSE, EQUAL, 5, 0.05 / 5))
+
+
+def test_a_day_says_nothing_before_its_labels_are_there() -> None:
+    """The latest days were counted at once; they break the limit, until somebody sets how long labels take."""
+    spec = history_spec(gate=[{"metric": "true_positive_rate_difference", "facet": "sex", "max": 0.1}])
+    late = {"f": (50, 50, 200, 200), "m": LARGEST}  # good outcomes of one group are known later than bad ones
+    several = days(spec, [groups(1, EQUAL)] * 20 + [late] * 4)
+    counted = [replace(one, counted=one.time + datetime.timedelta(days=15 if i < 20 else 1))
+               for i, one in enumerate(several)]  # fmt: skip
+    assert follow(counted, spec).limits[0].verdict == "fail"
+    guarded = history_spec(gate=spec.to_dict()["gate"], history={"labels_after": "14d"})
+    found = follow(counted, guarded)
+    assert found.limits[0].verdict == "pass"
+    assert (len(found.batches), found.waiting) == (20, ("2026-01-21", "2026-01-22", "2026-01-23", "2026-01-24"))
+    assert found.notes[0].startswith("Left out: 4 batches that were counted before history.labels_after (14d)")
+    assert volume_finding(found, "2026-01-24").passed
+    assert Batch.from_dict(counted[0].to_dict()).counted == counted[0].counted
+    again = [replace(one, counted=one.time + datetime.timedelta(days=14)) for one in counted]
+    assert follow(again, guarded).limits[0].verdict == "fail"
+    assert follow(several, guarded).batches == ()  # counted when nobody asked how long labels take
+
+
+def test_the_same_counts_under_two_names_are_named() -> None:
+    spec = history_spec()
+    several = days(spec, [groups(1, EQUAL), groups(1, WORSE), groups(1, EQUAL)])
+    (note,) = follow(several, spec).notes
+    assert note.startswith("Batches 2026-01-01, 2026-01-03 have the same counts in every group.")
+    assert follow(several[:2], spec).notes == ()
+    few = days(spec, [{"f": (2, 1, 1, 2), "m": (2, 1, 1, 2)}] * 2)
+    assert follow(few, spec).notes == ()  # chance alone does that
+
+
+def test_labels_that_one_group_lacks_are_named() -> None:
+    frame = pd.DataFrame({"sex": ["f", "m"] * 200, "granted": [0, 1, 1, 1] * 100, "repaid": [1, 0, 1, 1] * 100})
+    frame["repaid"] = frame["repaid"].where((frame["sex"] == "m") | (frame.index % 4 == 0))
+    spec = history_spec()
+    (note,) = follow([batch_of(count_groups(frame, spec), id="a", time=FIRST)], spec).notes
+    assert note.startswith("In batch a, 50.0 % of f have no label (yet), and 0.0 % of m.")
+    assert "history.labels_after" in note
+
+
+def persons(number: int, rows: int, seed: int) -> pd.DataFrame:
+    """Persons of two groups, each with so many equal rows."""
+    rng = np.random.default_rng(seed)
+    one = pd.DataFrame({"name": rng.permutation(10**6)[:number], "sex": rng.choice(["f", "m"], number)})
+    one["granted"] = rng.integers(0, 2, number)
+    return pd.concat([one] * rows, ignore_index=True)
+
+
+def of_persons(frames: Sequence[pd.DataFrame], **changes: object) -> tuple[AuditSpec, list[Batch]]:
+    bias = {"derive": "positive_prediction", "prediction": "granted"}
+    spec = history_spec(bias_variable=bias, groups={"facets": ["sex"], "reference": "m"}, **changes)
+    several = [batch_of(count_groups(one, spec), id=str(i), time=FIRST + datetime.timedelta(days=i))
+               for i, one in enumerate(frames)]  # fmt: skip
+    return spec, several
+
+
+def test_with_a_key_rows_of_a_person_say_what_the_person_says() -> None:
+    """Copies of every row change nothing but the counts: intervals, evidence, drift and limits are those of persons."""
+    gate = [{"metric": "selection_rate_difference", "facet": "sex", "max": 0.3},
+            {"metric": "selection_rate_ratio", "facet": "sex", "min": 0.5}]  # fmt: skip
+    keyed = {"split": {"key": "name"}, "gate": gate, "favourable": "positive"}
+    once = follow(*reversed(of_persons([persons(400, 1, i) for i in range(6)], **keyed)))
+    five = follow(*reversed(of_persons([persons(400, 5, i) for i in range(6)], **keyed)))
+    assert five.streams[0].effects == pytest.approx([5.0, 5.0], rel=0.05)
+    rows = follow(*reversed(of_persons([persons(400, 5, i) for i in range(6)], gate=gate, favourable="positive")))
+    x, y, z = (one.streams[0] for one in (once, five, rows))
+    assert z.difference == pytest.approx(x.difference, abs=0.001)
+    assert y.difference == pytest.approx(x.difference, abs=0.001)
+    assert (y.low, y.high) == pytest.approx((x.low, x.high), abs=0.004)
+    assert z.high - z.low < 0.6 * (y.high - y.low)
+    assert (y.drift.low, y.drift.high) == pytest.approx((x.drift.low, x.drift.high), abs=0.02)
+    assert (y.trend.low, y.trend.high) == pytest.approx((x.trend.low, x.trend.high), abs=0.02)
+    for x, y, z in zip(once.limits, five.limits, rows.limits, strict=True):
+        assert (y.low, y.high) == pytest.approx((x.low, x.high), abs=0.01)
+        assert z.high - z.low < 0.6 * (y.high - y.low)
+
+
+def test_persons_who_come_back_in_other_batches_are_told() -> None:
+    keyed = {"split": {"key": "name"}}
+    spec, several = of_persons(
+        [persons(1000, 2, 1), persons(1000, 2, 1).assign(granted=1), persons(1000, 2, 2)], **keyed
+    )
+    back = [Batch.from_dict(json.loads(json.dumps(one.to_dict()))) for one in several]
+    (note,) = follow(back, spec).notes
+    share = re.match(r"About (\S+) % of the persons \(split.key\) come back in several batches\.", note)
+    assert share is not None
+    assert float(share[1]) == pytest.approx(50, abs=10)
+    assert follow([several[0], several[2]], spec).notes == ()
+    assert len(several[0].counts.some_persons) == 256

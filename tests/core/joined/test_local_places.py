@@ -18,6 +18,7 @@ from bdt_core.errors import DataError, SpecError
 from bdt_core.report.html import render_html
 from bdt_core.report.markdown import render_markdown
 from bdt_core.report.pdf import render_pdf
+from bdt_core.verdict.baseline import compare_with_baseline
 from tests.core.joined.made_tables import OUT_OF_CORE, quick_audit
 
 ROWS = 3000
@@ -144,8 +145,12 @@ def test_areas_under_the_curve_are_compared_and_limited(frame: pd.DataFrame) -> 
     assert f"AUC of m is higher than that of f by {words.number(limit['difference'])} [" in limit["sentence"]
     assert "at most 0.06 is allowed" in limit["sentence"]
     assert "point" not in limit["sentence"]
-    for name, form in forms(result).items():
+    told = forms(result)
+    for name, form in told.items():
         assert "area under the curve" in " ".join(form.split()), name
+    assert f"| at most 0.06 | {words.signed(limit['difference'], 'value')} (" in told["markdown"]
+    (since,) = compare_with_baseline(result.document, result.document).limits
+    assert f"{words.signed(limit['difference'], 'value')} now against" in since.sentence
     accuracy = audited(frame, {"max_gap": 0.06}, gate=[]).document["gate"][0]
     assert "points" in accuracy["sentence"]
 

@@ -12,9 +12,9 @@ _DIRECTED = re.compile(
     rf"({_NUMBER}) (?:points )?(higher|lower)( \((?:worse|better)\))? than everybody else(?:'s)? "
     rf"\[[^\]]*?CI[^\]]*? ({_NUMBER}) to ({_NUMBER})\]"
 )
-_SIGNED = re.compile(
-    rf"({_NUMBER})(?: points)? [\[(][^\[\]+\u2212]*\[?(?:[\d.]+ % CI )?([+\u2212][\d.,]+|0(?:\.0)?) to ([+\u2212][\d.,]+|0(?:\.0)?)\]"
-)
+_END = r"([+\u2212][\d.,]+|0(?:\.0)?)"
+_SIGNED = re.compile(rf"({_NUMBER})(?: points)? [\[(][^\[\]+\u2212]*\[?(?:[\d.]+ % CI )?{_END} to {_END}\]")
+_SEEN = re.compile(rf"rows that it never saw it is ({_NUMBER})")
 
 
 def plain(form: str) -> str:
@@ -78,10 +78,8 @@ def _main_test(text: str, document: dict[str, Any]) -> Iterator[str]:
         yield f"unstable, and the headline does not say so: {headline}"
     if compared["difference"]:
         sign = compared["difference"] > 0
-        for told in re.finditer(
-            rf"(?:saw a difference of|rows that it never saw it is|test rows it is) ({_NUMBER})", text
-        ):
-            if number(told.group(1)) and "never" in told.group() and (number(told.group(1)) > 0) != sign:
+        for told in _SEEN.finditer(text):
+            if number(told.group(1)) and (number(told.group(1)) > 0) != sign:
                 yield f"another sign than {compared['difference']:+.3f}: {told.group()}"
 
 
@@ -94,6 +92,7 @@ def _never_together(text: str, document: dict[str, Any]) -> Iterator[str]:
         (confirmed, "no sign of local bias"),
         (confirmed, "In none of the"),
         (True, "counted as positive whichever way"),
+        (document["bias_variable"]["better"] == "higher", "the whole interval is above it"),
         (True, '"everybody"'),
     )
     yield from (f"said beside what was found: {told}" for found, told in pairs if found and told in text)

@@ -188,7 +188,7 @@ def fail() -> Document:
     first = comparison()
     sentence = (
         "The false positive rate of cluster 0 is 16.2 points higher (worse) than everybody else's "
-        "[95 % CI +9.2 to +24.2]; at most 5.0 points is allowed, and the whole interval is above it."
+        "[95 % CI +9.2 to +24.2]; at most 5.0 points is allowed, and the whole interval is beyond it."
     )
     features = [
         number_column("age", 24.1, 36.0, -1.1),
@@ -282,8 +282,9 @@ def fail() -> Document:
         },
         "verdict": {"verdict": "fail", "blocks": True, "sentence": sentence},
         "summary": {
-            "headline": 'Cluster 0, best described by "age up to 27 and priors_count from 0" (203 test rows): FPR '
-            "39.9 % against 23.7 % for everybody else, difference +16.2 points [95 % CI +9.2 to +24.2], p < 0.001.",
+            "headline": "Cluster 0: age up to 27 and priors_count from 0 (right for 90.0 % of those it names, and "
+            "names 80.0 % of the cluster). On its 203 test rows FPR is 39.9 % against 23.7 % for everybody else, "
+            "difference +16.2 points [95 % CI +9.2 to +24.2], p < 0.001.",
             "what_sets_apart": ["age: mean 24.1 against 36 (Hedges' g −1.1)"],
         },
         "gate": [

@@ -378,7 +378,7 @@ def test_what_local_bias_found_again_is_told():
         (
             gap_summary(1.0, 0.055),
             gap_summary(0.8333, 0.646),
-            ["gives as much", "no sign of local bias"],
+            ["gives as much", "Chance alone gives such a figure"],
             ["more than"],
         ),
         (gap_summary(0.5, 0.055), gap_summary(0.8333, 0.001), ["gives 50.0 %", "more than chance"], ["as much"]),

@@ -282,7 +282,7 @@ def test_the_score_stands_beside_what_chance_gives():
     )
     document["groups"]["facets"][0]["bias_score"] |= {"score": 0.05, "severity": "low"}
     told = next(one.text for one in blocks(document, Paragraph) if one.text.startswith("The composite"))
-    assert "so this score is no sign of bias" in told
+    assert "so the score alone cannot tell bias from chance" in told
     document["groups"]["facets"][0]["bias_score"] |= {"score": None, "undefined_reason": "1 group", "parts": []}
     told = next(one.text for one in blocks(document, Paragraph) if one.text.startswith("The composite"))
     assert told.startswith("The composite bias score is undefined: 1 group.")

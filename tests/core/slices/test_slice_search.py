@@ -267,15 +267,15 @@ def test_shrinkage_draws_small_slices_to_the_mean_of_all_that_were_tested_and_ra
     frame = mixed()
     found = find_slices(frame, columns=["sex", "age", "race"], label="y", prediction="p")
     assert found.prior_mean == pytest.approx(np.mean([one.comparison.difference for one in found.slices]))
-    free = [one for one in found.slices if one.low < one.shrunken_difference < one.high]
+    free = [one for one in found.slices if one.low < one.shrunken_difference < one.comparison.difference]
     kept = [
         (one.shrunken_difference - found.prior_mean) / (one.comparison.difference - found.prior_mean) for one in free
     ]
-    assert len(free) > 10
+    assert len(free) > 4
     assert all(0 < one < 1 for one in kept)
     size = [one.test_rows for one in free]
     assert stats.spearmanr(size, kept).statistic > 0.99
-    assert all(one.low <= one.shrunken_difference <= one.high for one in found.slices)
+    assert all(one.low <= one.shrunken_difference <= one.comparison.difference for one in found.slices)
     shrunk = [one.shrunken_difference for one in found.reported]
     assert shrunk == sorted(shrunk, reverse=True)
 

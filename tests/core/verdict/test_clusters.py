@@ -7,6 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bdt_core import words
+from bdt_core.inference import difference_found_beyond, minimum_detectable_difference
 from bdt_core.spec import Limit
 from bdt_core.verdict import judge_clusters, overall
 from benchmarks import simulated
@@ -77,6 +79,32 @@ def test_a_cluster_that_could_not_be_tested_keeps_any_cluster_from_passing(teste
     assert found.verdict == "inconclusive"
     assert "too few test rows" in found.sentence
     assert judge_clusters(Limit(check="worst_cluster"), partly).verdict == "pass"
+
+
+@pytest.mark.parametrize(("check", "at_once"), [("worst_cluster", False), ("any_cluster", True)])
+def test_what_would_have_been_found_is_that_of_the_limit(tested, check, at_once):
+    # A difference that an uncorrected test tells from none with 80 % power is found beyond 5 points far less often.
+    found = judge_clusters(Limit(check=check, max_difference=0.15), tested)
+    (decides,) = [one for one in tested.clusters if one.found.label == found.cluster]
+    comparisons = len(tested.clusters) if at_once else 1
+    expected = difference_found_beyond(decides.comparison, 0.15, comparisons, harm_is_up=True)
+    assert found.smallest_visible == expected > 0.15 + 0.8 * decides.comparison.minimum_detectable_difference
+    assert judge_clusters(Limit(check=check, max_difference=0.0), tested).smallest_visible < expected
+    unclear = judge_clusters(Limit(check=check, max_difference=found.difference), tested)
+    assert unclear.verdict == "inconclusive"
+    size = words.size(unclear.smallest_visible, "rate")
+    assert f"a difference of {size} would have been found beyond the limit (80 % power)" in unclear.sentence
+
+
+def test_power_beside_a_corrected_finding_is_that_of_the_corrected_test(tested):
+    first = tested.clusters[0]
+    comparison = first.comparison
+    rate = (comparison.events_a + comparison.events_b) / (comparison.n_a + comparison.n_b)
+    corrected = minimum_detectable_difference(
+        comparison.n_a, comparison.n_b, base_rate=rate, alpha=0.05 / len(tested.clusters)
+    )
+    assert first.smallest_visible == pytest.approx(corrected)
+    assert first.smallest_visible > 1.1 * comparison.minimum_detectable_difference
 
 
 def test_inconclusive_can_block(tested):

@@ -8,11 +8,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bdt_core.inference import compare_counts, compare_samples, interval_at_once, newcombe_interval, welch_interval
+from bdt_core.inference import (
+    compare_counts,
+    compare_samples,
+    difference_found_beyond,
+    interval_at_once,
+    minimum_detectable_difference,
+    newcombe_interval,
+    welch_interval,
+)
 from bdt_core.local_bias import LocalBias, LocalBiasSettings, LocalRows, find_local_bias
 from bdt_core.slices import Slices, find_slices
 from bdt_core.spec import LocalBiasLimit, SliceLimit
 from bdt_core.verdict import LocalBiasLimitResult, SliceLimitResult, judge_local_bias, judge_slices
+from bdt_core.verdict.slices import worst_confirmed
 
 
 def people(n: int = 4000) -> pd.DataFrame:
@@ -50,7 +59,7 @@ def test_the_worst_intersection_fails_by_an_interval_for_all_of_them(slices: Sli
     assert found.difference == worst.comparison.difference
     assert 0.05 < found.low < worst.comparison.low < worst.comparison.high < found.high
     assert f"for {slices.tests} intersections at once" in found.sentence
-    assert "at most 5.0 points is allowed, and the whole interval is above it." in found.sentence
+    assert "at most 5.0 points is allowed, and the whole interval is beyond it." in found.sentence
     assert found.severity == "critical"
     assert SliceLimitResult.from_dict(found.to_dict()) == found
 
@@ -64,6 +73,49 @@ def test_what_an_interval_alone_would_prove_can_be_open_among_many(slices: Slice
     assert found.verdict == "inconclusive"
     assert "would have been found beyond the limit (80 % power)" in found.sentence
     assert judge_slices(SliceLimit(max_difference=between), replace(slices, tests=1), 1.0).verdict == "fail"
+
+
+def test_the_gate_counts_each_intersection_by_its_share_of_the_errors(slices: Slices) -> None:
+    found = judge_slices(SliceLimit(max_difference=0.05), slices, 1.0)
+    (worst,) = [one for one in slices.slices if one.name == found.slice]
+    compared, share = worst.comparison, min(0.05, 0.05 * worst.weight / slices.tests)
+    assert share > 0.05 / slices.tests
+    counts = (compared.events_a, compared.n_a, compared.events_b, compared.n_b)
+    assert found.low == pytest.approx(newcombe_interval(*counts, confidence=1 - share)[0])
+    assert found.high == pytest.approx(newcombe_interval(*counts, confidence=1 - 0.05 / slices.tests)[1])
+    # What would have been found beyond the limit lies beyond it, and farther when less is tolerated to be wrong.
+    assert found.smallest_visible == pytest.approx(
+        difference_found_beyond(compared, 0.05, 0.05 / share, harm_is_up=True)
+    )
+    assert judge_slices(SliceLimit(max_difference=0.05), replace(slices, tests=2), 1.0).smallest_visible > 0.05
+
+
+def test_a_pass_of_clusters_asks_for_intersections_by_their_adjusted_intervals(slices: Slices) -> None:
+    worst = slices.worst
+    assert worst is not None
+    assert worst_confirmed(slices, worst.low - 0.001) is not None
+    adjusted = replace(slices, slices=tuple(replace(one, low=min(one.low, 0.0)) for one in slices.slices))
+    assert worst_confirmed(adjusted, 0.0) is None
+    assert worst.comparison.low > 0.0
+
+
+def test_power_beside_a_local_gap_is_that_of_the_corrected_test(local: LocalBias) -> None:
+    tested = [one for one in local.logan.clusters if one.held_out.p_value is not None]
+    assert len(tested) > 1
+    for one in tested:
+        held_out = one.held_out
+        rows = held_out.counted_higher + held_out.counted_lower
+        events = sum(each.events for each in one.test if each.group in (held_out.higher, held_out.lower))
+        assert held_out.minimum_detectable_gap == pytest.approx(
+            minimum_detectable_difference(
+                held_out.counted_higher, held_out.counted_lower, base_rate=events / rows, alpha=0.05 / len(tested)
+            )
+        )
+
+
+def test_what_would_have_been_found_of_a_local_gap_lies_beyond_the_limit(local: LocalBias) -> None:
+    found = judge_local_bias(LocalBiasLimit(max_gap=0.3), local)
+    assert found.smallest_visible > 0.3 > judge_local_bias(LocalBiasLimit(max_gap=0.05), local).smallest_visible
 
 
 def test_nothing_significant_is_no_pass(slices: Slices) -> None:

@@ -1,0 +1,244 @@
+"""How much of a difference remains among people who are alike in factors that a decision may depend on.
+
+Both the outcome and who belongs to the group are predicted from the factors, on rows that did not teach the prediction;
+what remains of the one is held against what remains of the other (Robinson 1988; Chernozhukov et al. 2018). That is the
+difference among people alike, averaged with overlap weights (Li, Morgan & Zaslavsky 2018): those count most of whom
+there are as many inside the group as outside. It does not depend on classes of the factors.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
+
+from bdt_core.result import Result
+
+_FOLDS = 5
+_TREES, _RATE, _LEAVES = 60, 0.1, 8
+_FEWEST_ROWS, _LEAF_SHARE = 20, 0.01
+_CERTAIN = 0.95
+"""Chance of belonging to the group from which on nobody like a person is left outside it."""
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class AlikeComparison(Result):
+    """A difference between a group and everybody else, and what remains of it among people alike.
+
+    Differences are group less everybody else, in units of the outcome.
+
+    Attributes
+    ----------
+    difference, low, high : float
+        Among all people.
+    explained, explained_low, explained_high : float
+        What goes with the factors: ``difference`` less ``remaining``.
+    remaining, remaining_low, remaining_high : float
+        Among people alike in the factors.
+    p_value : float
+        Two-sided, of no difference among people alike.
+    confidence : float
+        Of each interval.
+    overlap : float
+        Share of the group's rows of whom there are people alike outside it: 0 to 1.
+    robustness : float
+        How strong an unseen factor must be to explain what remains: the share that it would have to account for of
+        what is left both of the outcome and of who belongs to the group (Cinelli & Hazlett 2020); 0 to 1.
+    robustness_low : float
+        The same to bring the interval to 0; 0 where it holds 0 already.
+    rows, rows_inside : int
+    """
+
+    difference: float
+    low: float
+    high: float
+    explained: float
+    explained_low: float
+    explained_high: float
+    remaining: float
+    remaining_low: float
+    remaining_high: float
+    p_value: float
+    confidence: float
+    overlap: float
+    robustness: float
+    robustness_low: float
+    rows: int
+    rows_inside: int
+
+
+@dataclass(frozen=True)
+class Factors:
+    """Rows with an outcome and the factors that it may depend on.
+
+    Attributes
+    ----------
+    values : float array, shape (n, k)
+        Numbers, NaN where missing; codes of categories as numbers.
+    categorical : tuple of bool, length k
+        Which columns are codes.
+    outcome : float array, shape (n,)
+    units : int array, shape (n,), optional
+        Person of each row, where persons have several: they are kept together and counted as one.
+    seed : int
+        Of the division into folds.
+    """
+
+    values: Vector
+    categorical: tuple[bool, ...]
+    outcome: Vector
+    units: NDArray[np.int64] | None = None
+    seed: int = 0
+
+    @cached_property
+    def _folds(self) -> NDArray[np.int64]:
+        """The fold of each row; all rows of a person are in one."""
+        units = np.arange(self.outcome.size) if self.units is None else np.unique(self.units, return_inverse=True)[1]
+        folds = np.random.default_rng(self.seed).permutation(int(units.max()) + 1) % _FOLDS
+        of_rows: NDArray[np.int64] = folds[units].astype(np.int64)
+        return of_rows
+
+    @cached_property
+    def _unexplained(self) -> Vector:
+        """The outcome less what the factors let expect: the same for every group."""
+        return self.outcome - self._expected(self.outcome)
+
+    def compare(self, inside: NDArray[np.bool_], *, alpha: float = 0.05, reach: float | None = None) -> AlikeComparison:
+        """Hold a group against everybody else, and against people like them.
+
+        Parameters
+        ----------
+        inside : bool array, shape (n,)
+            Who belongs to the group; some, and not all.
+        alpha : float, default 0.05
+            Intervals have confidence 1 - alpha.
+        reach : float, optional
+            How many standard errors intervals reach towards no difference: more than the normal quantile of one
+            comparison, where the group was chosen among many because it differs.
+
+        Returns
+        -------
+        AlikeComparison
+
+        Raises
+        ------
+        ValueError
+            All rows are on one side.
+
+        Examples
+        --------
+        Those with the factor have the outcome more often, and are in the group more often; within both, the group
+        makes no difference.
+
+        >>> factor = np.repeat([0.0, 1.0], 1000)
+        >>> inside = np.concatenate([np.arange(1000) % 4 == 0, np.arange(1000) % 4 > 0])
+        >>> outcome = np.concatenate([np.arange(1000) // 4 % 5 == 0, np.arange(1000) // 4 % 5 > 1]).astype(float)
+        >>> found = Factors(factor[:, None], (False,), outcome).compare(inside)
+        >>> round(found.difference, 2), round(abs(found.remaining), 2)
+        (0.2, 0.0)
+        """
+        group = inside.astype(np.float64)
+        rows_inside = int(group.sum())
+        if rows_inside in (0, group.size):
+            raise ValueError("a group needs people inside and outside")
+        chance = np.clip(self._expected(group), 0.0, 1.0)
+        share = rows_inside / group.size
+        centred = group - share
+        raw = float(self.outcome[inside].mean() - self.outcome[~inside].mean())
+        about = np.where(inside, self.outcome[inside].mean(), self.outcome[~inside].mean())
+        raw_influence = centred * (self.outcome - about) / (group.size * share * (1.0 - share))
+        left = group - chance
+        among = float(left @ left)
+        remaining = float(left @ self._unexplained) / among
+        influence = left * (self._unexplained - remaining * left) / among
+        error = self._error(influence)
+        far = float(ndtri(1.0 - alpha / 2.0))
+        near = far if reach is None else reach
+
+        def ends(difference: float, error: float) -> tuple[float, float]:
+            below, above = (near, far) if difference >= 0 else (far, near)
+            return difference - below * error, difference + above * error
+
+        statistic = abs(remaining) / error if error > 0 else math.inf
+        raw_error, explained_error = self._error(raw_influence), self._error(raw_influence - influence)
+        explained = raw - remaining
+        low, high = ends(raw, raw_error)
+        remaining_low, remaining_high = ends(remaining, error)
+        return AlikeComparison(
+            difference=raw,
+            low=low,
+            high=high,
+            explained=explained,
+            explained_low=explained - far * explained_error,
+            explained_high=explained + far * explained_error,
+            remaining=remaining,
+            remaining_low=remaining_low,
+            remaining_high=remaining_high,
+            p_value=float(2.0 * ndtr(-statistic)),
+            confidence=1.0 - alpha,
+            overlap=float((chance[inside] <= _CERTAIN).mean()),
+            robustness=_robustness(statistic, group.size),
+            robustness_low=_robustness(max(statistic - near, 0.0), group.size),
+            rows=group.size,
+            rows_inside=rows_inside,
+        )
+
+    def _error(self, influence: Vector) -> float:
+        """Standard error from influence values: those of a person are added up before they are squared."""
+        if self.units is not None:
+            of_persons = np.bincount(np.unique(self.units, return_inverse=True)[1], weights=influence)
+            return math.sqrt(float(of_persons @ of_persons))
+        return math.sqrt(float(influence @ influence))
+
+    def _expected(self, target: Vector) -> Vector:
+        """What the factors let expect of each row, learnt from the rows of the other folds."""
+        from threadpoolctl import threadpool_limits
+
+        with threadpool_limits(1):  # threads that wait for one another cost more than such small trees take
+            return self._taught(target)
+
+    def _taught(self, target: Vector) -> Vector:
+        from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
+        expected = np.empty(target.size)
+        two_valued = np.isin(target, (0.0, 1.0)).all()
+        for fold in range(_FOLDS):
+            held = self._folds == fold
+            if not held.any():
+                continue
+            taught = target[~held]
+            if taught.size < 2 * _FEWEST_ROWS or (taught == taught[0]).all():
+                expected[held] = taught.mean()
+                continue
+            settings = {
+                "max_iter": _TREES,
+                "learning_rate": _RATE,
+                "max_leaf_nodes": _LEAVES,
+                "min_samples_leaf": max(_FEWEST_ROWS, int(_LEAF_SHARE * taught.size)),
+                "l2_regularization": 1.0,
+                "early_stopping": False,
+                "categorical_features": list(self.categorical),
+                "random_state": self.seed,
+            }
+            if two_valued:
+                learner = HistGradientBoostingClassifier(**settings).fit(self.values[~held], taught)
+                expected[held] = learner.predict_proba(self.values[held])[:, 1]
+            else:
+                expected[held] = (
+                    HistGradientBoostingRegressor(**settings).fit(self.values[~held], taught).predict(self.values[held])
+                )
+        return expected
+
+
+def _robustness(statistic: float, rows: int) -> float:
+    """Robustness value of a t statistic (Cinelli & Hazlett 2020, equation 19)."""
+    if not math.isfinite(statistic):
+        return 1.0
+    f = statistic / math.sqrt(rows)
+    return 0.5 * (math.sqrt(f**4 + 4.0 * f**2) - f**2)

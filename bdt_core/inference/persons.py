@@ -1,0 +1,470 @@
+"""Persons with several rows: what rows of one person have in common is not counted twice.
+
+Rows of one person are alike, so that n rows of G persons say less than n rows of n persons. Every estimate here is a
+difference of means, which is a sum of what single rows add to it. Its variance is the sum, over persons, of the squared
+sums of their rows (Liang & Zeger 1986). Divided by the variance of as many rows of different persons that is the design
+effect, and counts divided by it are effective counts: as many rows of different persons would say as much (Rao & Scott
+1992). Intervals and tests of counts take these in place of the rows.
+
+With few persons the variance itself is uncertain: t with degrees of freedom by persons takes the place of the normal
+distribution, and effective counts shrink by the square of the ratio of their quantiles. Rows and persons are the same
+where each person has one row; then the design effect is 1 up to chance.
+
+References
+----------
+Liang, K.-Y., Zeger, S. L. (1986). Longitudinal data analysis using generalized linear models. Biometrika 73, 13-22.
+Rao, J. N. K., Scott, A. J. (1992). A simple method for the analysis of clustered binary data. Biometrics 48, 577-585.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from bdt_core.inference._checks import number_or_none
+from bdt_core.inference.auc import AUC
+from bdt_core.inference.categories import CategoricalComparison, compare_category_counts
+from bdt_core.inference.comparison import (
+    DETECTION_POWER,
+    EXACT,
+    FEWEST_ROWS_OF_MEANS,
+    Comparison,
+    PersonsCompared,
+    not_testable,
+)
+from bdt_core.inference.exact import SMALLEST_P, mid_p_value
+from bdt_core.inference.power import detectable_mean_difference, detectable_rate_difference
+from bdt_core.inference.proportions import koopman_interval, newcombe_interval, wilson_interval
+from bdt_core.inference.summaries import Scale
+
+Floats = NDArray[np.float64]
+Hashes = NDArray[np.uint64]
+Numbers = NDArray[np.int64]
+
+MOST_NUMBERED = 1 << 16
+"""So many persons are told apart. More are put into as many pots by their hash: the variance between pots is that
+between persons, with so many degrees of freedom that nobody sees the difference."""
+
+_STEPS = 2.0**30
+EXACT_BY_PERSONS = "exact mid-p of effective counts"
+T_BY_PERSONS = "t with errors by person"
+
+
+@dataclass(frozen=True)
+class Persons:
+    """Who is in some rows; blocks of rows add up.
+
+    Attributes
+    ----------
+    hashes : ndarray of uint64
+        The lowest hashes of persons, rising: of all of them, or of one more than are told apart.
+    """
+
+    hashes: Hashes
+
+    @classmethod
+    def of(cls, hashes: Hashes) -> Persons:
+        """The persons of a block, from the hash of each row's."""
+        return cls(np.unique(hashes)[: MOST_NUMBERED + 1])
+
+    def __add__(self, other: Persons) -> Persons:
+        return Persons.of(np.concatenate([self.hashes, other.hashes]))
+
+    @property
+    def are_numbered(self) -> bool:
+        """Whether each person has a number of his own."""
+        return self.hashes.size <= MOST_NUMBERED
+
+    @property
+    def size(self) -> int:
+        """How many numbers there are."""
+        return min(self.hashes.size, MOST_NUMBERED)
+
+    @property
+    def number(self) -> int:
+        """How many persons there are; of more than are told apart, estimated from their lowest hashes (within 1 %).
+
+        References
+        ----------
+        Bar-Yossef, Z., et al. (2002). Counting distinct elements in a data stream. RANDOM, 1-10.
+        """
+        if self.are_numbered:
+            return int(self.hashes.size)
+        return round((self.hashes.size - 1) / (float(self.hashes[-1]) / 2.0**64))
+
+    def numbers(self, hashes: Hashes) -> Numbers:
+        """The number of each row's person, 0 to size - 1."""
+        if self.are_numbered:
+            return np.searchsorted(self.hashes, hashes).astype(np.int64)
+        return (hashes >> np.uint64(48)).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class PersonSums:
+    """What each person has in a group; adds up over blocks, and a group's rest is all less the group.
+
+    Attributes
+    ----------
+    rows : ndarray of int64, shape (persons,)
+    steps : ndarray of int64, shape (persons,)
+        Sum of a value in whole steps, or rows with an event.
+    """
+
+    rows: Numbers
+    steps: Numbers
+
+    def __add__(self, other: PersonSums) -> PersonSums:
+        return PersonSums(self.rows + other.rows, self.steps + other.steps)
+
+    def __sub__(self, other: PersonSums) -> PersonSums:
+        return PersonSums(self.rows - other.rows, self.steps - other.steps)
+
+    @property
+    def persons(self) -> int:
+        """Who has any row; of more than are told apart, estimated from the empty pots (Whang et al. 1990)."""
+        present = int(np.count_nonzero(self.rows))
+        if self.rows.size < MOST_NUMBERED:
+            return present
+        empty = max(self.rows.size - present, 1)
+        return min(round(self.rows.size * math.log(self.rows.size / empty)), int(self.rows.sum()))
+
+
+def person_sums(steps: NDArray[np.float64], numbers: Numbers, size: int) -> PersonSums:
+    """Sum the steps of some rows by their persons' numbers, 0 to size - 1.
+
+    Examples
+    --------
+    >>> sums = person_sums(np.array([1.0, 0.0, 1.0]), np.array([0, 0, 2]), 3)
+    >>> sums.rows.tolist(), sums.steps.tolist(), sums.persons
+    ([2, 0, 1], [1, 0, 1], 2)
+    """
+    # Whole numbers below 2**53 are exact in float64, so that the order of the rows does not matter.
+    return PersonSums(np.bincount(numbers, minlength=size), np.bincount(numbers, steps, size).astype(np.int64))
+
+
+@dataclass(frozen=True)
+class Steps:
+    """How values become whole steps, whose sums do not depend on the order of the rows."""
+
+    low: float
+    length: float
+
+    @classmethod
+    def of(cls, how: NDArray[np.float64] | Scale) -> Steps:
+        """Steps that are as fine as values in this range need; of two values they are 0 and 1."""
+        if isinstance(how, Scale):
+            return cls(math.ldexp(how.centre, how.power), math.ldexp(1.0, how.unit) / _STEPS)
+        if how.size <= 2:
+            return cls(float(how[0]) if how.size else 0.0, float(how[-1] - how[0]) or 1.0 if how.size else 1.0)
+        return cls(float(how[0]), float(how[-1] - how[0]) / _STEPS)
+
+    def count(self, values: Floats) -> Floats:
+        """The steps of values."""
+        return np.rint((values - self.low) / self.length)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How far a difference of two means may be off by chance, as persons tell.
+
+    Attributes
+    ----------
+    variance : float
+        Of the difference, in squared steps.
+    df : float
+        Its degrees of freedom.
+    persons_a, persons_b : int
+    alike : float
+        The design effect if all rows of a person were alike.
+    """
+
+    variance: float
+    df: float
+    persons_a: int
+    persons_b: int
+    alike: float
+
+
+def spread_of(a: PersonSums, b: PersonSums) -> Spread:
+    """The spread of the difference of two groups' means; a person may have rows in both.
+
+    Notes
+    -----
+    A person adds the sum of his rows' distances from their group's mean, divided by the rows of the group, less the
+    same in the other group. Degrees of freedom are Satterthwaite's for sums whose variance is the square of the rows.
+    """
+    total, weights, alike, rows = np.zeros(a.rows.size), np.zeros(a.rows.size), 0.0, 0.0
+    for one, sign in ((a, 1.0), (b, -1.0)):
+        n, persons = int(one.rows.sum()), int(np.count_nonzero(one.rows))
+        if not n:
+            continue
+        correction = math.sqrt(persons / max(persons - 1, 1))  # the group's mean is its persons' own
+        total += sign * correction * (one.steps - one.steps.sum() / n * one.rows) / n
+        squares = np.square(one.rows / n)
+        weights += squares
+        alike += float(squares.sum())
+        rows += 1.0 / n
+    df = float(weights.sum() ** 2 / np.square(weights).sum()) - 1.0 if weights.any() else 1.0
+    return Spread(float(np.square(total).sum()), max(df, 1.0), a.persons, b.persons, alike / rows if rows else 1.0)
+
+
+def rows_alike(everybody: PersonSums, variance: float) -> float:
+    """The design effect of a mean over whole persons: squared sums of their distances from it, over those of the rows.
+
+    Parameters
+    ----------
+    everybody : PersonSums
+    variance : float
+        Of the values of all rows, in squared steps.
+
+    Returns
+    -------
+    float
+        At least 1.
+    """
+    n = int(everybody.rows.sum())
+    distances = everybody.steps - everybody.steps.sum() / max(n, 1) * everybody.rows
+    return max(1.0, float(np.square(distances).sum() / (n * variance))) if n and variance > 0.0 else 1.0
+
+
+def compare_persons(
+    comparison: Comparison, a: PersonSums, b: PersonSums, steps: Steps | None = None, *, min_rows: int = 30
+) -> Comparison:
+    """A comparison of rows as one of persons: means stay, and all that says how sure they are counts persons.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        Of the rows.
+    a, b : PersonSums
+        Of the same rows.
+    steps : Steps, optional
+        What the sums of means are in; counts of events need none.
+    min_rows : int, default 30
+        With fewer persons on a side nothing is tested and no mean is shown.
+
+    Returns
+    -------
+    Comparison
+        With `persons`. Student's and Welch's t, which are reported beside, stay those of the rows.
+
+    Examples
+    --------
+    >>> from bdt_core.inference import compare_counts
+    >>> a = PersonSums(np.repeat([2, 0], 40), np.repeat([2, 0, 0], [10, 30, 40]))  # two rows each, always alike
+    >>> b = PersonSums(np.repeat([0, 2], 40), np.repeat([0, 2, 0], [40, 20, 20]))
+    >>> rows = compare_counts(20, 80, 40, 80)
+    >>> of_persons = compare_persons(rows, a, b)
+    >>> round(rows.p_value, 3), round(of_persons.p_value, 3), round(of_persons.persons.design_effect, 2)
+    (0.001, 0.02, 2.05)
+    """
+    alpha = 1.0 - comparison.confidence
+    spread = spread_of(a, b)
+    fewest, persons = min(spread.persons_a, spread.persons_b), (spread.persons_a, spread.persons_b)
+    is_counted = comparison.test == EXACT
+    needed = max(min_rows, 1 if is_counted or comparison.kind == "binary" else FEWEST_ROWS_OF_MEANS)
+    if comparison.status != "tested" or fewest < needed:
+        few = f"{persons[0]} persons against {persons[1]}: each side needs at least {needed} persons"
+        reason = comparison.reason if comparison.status != "tested" and fewest >= needed else few
+        undefined = not_testable(comparison.kind, comparison.n_a, comparison.n_b, alpha, reason or few)
+        return dataclasses.replace(undefined, persons=PersonsCompared(*persons, None, None))
+    if is_counted:
+        return _of_counts(comparison, spread, alpha)
+    return _of_means(comparison, spread, (steps or Steps(0.0, 1.0)).length, alpha)
+
+
+def _of_counts(comparison: Comparison, spread: Spread, alpha: float) -> Comparison:
+    events_a, events_b, n_a, n_b = comparison.events_a, comparison.events_b, comparison.n_a, comparison.n_b
+    assert events_a is not None
+    assert events_b is not None
+    persons = PersonsCompared(
+        spread.persons_a, spread.persons_b, _design_effect(events_a, n_a, events_b, n_b, spread), spread.df
+    )
+    counts = persons.effective(comparison, alpha)
+    x, n, y, m = counts
+    whole_n, whole_m = round(n), round(m)
+    step = _step(comparison)
+    low, high = newcombe_interval(*counts, confidence=1.0 - alpha)
+    ratio_low, ratio_high = koopman_interval(*counts, confidence=1.0 - alpha)
+    detectable = detectable_rate_difference(n, m, (x + y) / (n + m), alpha, DETECTION_POWER)
+    has_ratio = comparison.ratio is not None
+    return dataclasses.replace(
+        comparison,
+        test=EXACT_BY_PERSONS,
+        low=step * low,
+        high=step * high,
+        ratio_low=ratio_low if has_ratio else None,
+        ratio_high=ratio_high if has_ratio else None,
+        p_value=mid_p_value(min(round(x), whole_n), whole_n, min(round(y), whole_m), whole_m),
+        minimum_detectable_difference=float(detectable) * step,
+        persons=persons,
+    )
+
+
+def _design_effect(events_a: float, n_a: float, events_b: float, n_b: float, spread: Spread) -> float:
+    """Variance by persons over that of as many rows of different persons; never below 1.
+
+    A side without events, or with nothing else, says nothing of how alike a person's rows are: there they count as
+    all alike.
+    """
+    rates = (events_a / n_a, n_a), (events_b / n_b, n_b)
+    parts = [rate * (1.0 - rate) / n for rate, n in rates]
+    at_most = spread.alike if 0.0 in parts else 1.0
+    return max(1.0, at_most, spread.variance / sum(parts) if sum(parts) > 0.0 else 1.0)
+
+
+def _step(comparison: Comparison) -> float:
+    """The distance between a two-valued variable's values."""
+    assert comparison.difference is not None
+    assert comparison.events_a is not None
+    assert comparison.events_b is not None
+    gap = comparison.events_a / comparison.n_a - comparison.events_b / comparison.n_b
+    if gap:
+        return comparison.difference / gap
+    assert comparison.low is not None
+    assert comparison.high is not None
+    counts = (comparison.events_a, comparison.n_a, comparison.events_b, comparison.n_b)
+    low, high = newcombe_interval(*counts, confidence=comparison.confidence)
+    return (comparison.high - comparison.low) / (high - low)
+
+
+def _of_means(comparison: Comparison, spread: Spread, length: float, alpha: float) -> Comparison:
+    difference, t = comparison.difference, comparison.welch_t
+    assert difference is not None
+    of_rows = abs(difference / t) if t else math.nan  # as many rows of different persons would not be less sure
+    error = math.sqrt(spread.variance) * length
+    if of_rows > error:
+        error = of_rows
+    reach = float(special.stdtrit(spread.df, 1.0 - 0.5 * alpha)) * error
+    p_value = 2.0 * float(special.stdtr(spread.df, -abs(difference) / error)) if error > 0.0 else float(difference == 0)
+    ratio = (error / of_rows) ** 2 if of_rows > 0.0 else 1.0
+    return dataclasses.replace(
+        comparison,
+        test=T_BY_PERSONS,
+        low=difference - reach,
+        high=difference + reach,
+        p_value=max(p_value, SMALLEST_P),
+        minimum_detectable_difference=number_or_none(
+            float(detectable_mean_difference(error, spread.df, alpha, DETECTION_POWER))
+        ),
+        persons=PersonsCompared(spread.persons_a, spread.persons_b, ratio, spread.df),
+    )
+
+
+def compare_categories_of_persons(
+    comparison: CategoricalComparison,
+    counts_a: Numbers,
+    counts_b: Numbers,
+    levels: list[tuple[PersonSums, PersonSums]],
+    *,
+    min_rows: int = 30,
+    random_state: int = 0,
+) -> CategoricalComparison:
+    """The test of all levels of a category as one of persons (Rao & Scott's first-order correction).
+
+    Parameters
+    ----------
+    comparison : CategoricalComparison
+        Of the rows.
+    counts_a, counts_b : ndarray of int64, shape (levels,)
+        Rows of both groups with each level.
+    levels : list of pairs of PersonSums, length levels
+        All rows of both groups, those with the level being the events.
+    min_rows, random_state
+        As in `compare_category_counts`.
+
+    Returns
+    -------
+    CategoricalComparison
+        Its test is that of effective counts: rows divided by the mean design effect of the levels, each weighted by
+        the share of rows with another level. The effect size stays that of the rows.
+
+    References
+    ----------
+    Rao, J. N. K., Scott, A. J. (1984). On chi-squared tests for multiway contingency tables with cell proportions
+    estimated from survey data. Annals of Statistics 12, 46-60.
+    """
+    spreads = [spread_of(a, b) for a, b in levels]
+    persons = (spreads[0].persons_a, spreads[0].persons_b) if spreads else (0, 0)
+    needed = max(min_rows, 1)
+    if comparison.status != "tested" or min(persons) < needed:
+        few = f"{persons[0]} persons against {persons[1]}: each side needs at least {needed} persons"
+        nothing = dict.fromkeys(
+            ("test", "statistic", "dof", "p_value", "chi_squared_p_value", "effect_size", "effect_name")
+        )
+        return dataclasses.replace(comparison, status="not_testable", reason=few, smallest_expected=None, **nothing)  # type: ignore[arg-type]
+    effects = [
+        _design_effect(int(x), comparison.n_a, int(y), comparison.n_b, one)
+        for x, y, one in zip(counts_a, counts_b, spreads, strict=True)
+    ]
+    rows = comparison.n_a + comparison.n_b
+    weights = [1.0 - (int(x) + int(y)) / rows for x, y in zip(counts_a, counts_b, strict=True)]
+    mean = float(np.average(effects, weights=weights)) if sum(weights) > 0.0 else 1.0
+    tested = compare_category_counts(
+        np.rint(counts_a / mean).astype(np.int64),
+        np.rint(counts_b / mean).astype(np.int64),
+        alpha=1.0 - comparison.confidence,
+        min_rows=1,
+        random_state=random_state,
+    )
+    return dataclasses.replace(
+        comparison,
+        test=f"{tested.test} of effective counts",
+        p_value=tested.p_value,
+        smallest_expected=tested.smallest_expected,
+    )
+
+
+def permuted_persons(values: NDArray[np.float64], hashes: Hashes, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Values that change hands as a whole, between persons with equally many rows.
+
+    Parameters
+    ----------
+    values : ndarray of float64, shape (n,)
+    hashes : ndarray of uint64, shape (n,)
+        Of each row's person.
+    rng : numpy.random.Generator
+
+    Examples
+    --------
+    >>> values, persons = np.array([1.0, 2.0, 3.0, 4.0, 9.0]), np.array([7, 7, 5, 5, 8], dtype=np.uint64)
+    >>> permuted_persons(values, persons, np.random.default_rng(3)).tolist()
+    [3.0, 4.0, 1.0, 2.0, 9.0]
+    """
+    order = np.argsort(hashes, kind="stable")
+    _, first, rows = np.unique(hashes[order], return_index=True, return_counts=True)
+    permuted = values.copy()
+    for size in np.unique(rows):
+        starts = first[rows == size]
+        given, taken = (order[one[:, None] + np.arange(size)] for one in (rng.permutation(starts), starts))
+        permuted[taken] = values[given]
+    return permuted
+
+
+def area_of_persons(auc: AUC, persons: PersonsCompared | None) -> AUC:
+    """An area under the curve whose interval counts persons, by the design effect of the same score's means.
+
+    Parameters
+    ----------
+    auc : AUC
+        Of the rows.
+    persons : PersonsCompared or None
+        Of the comparison of the two groups' mean scores; None where each row is a person.
+    """
+    if persons is None or persons.design_effect is None or auc.auc is None:
+        return auc
+    assert auc.low is not None
+    assert auc.high is not None
+    stretch = math.sqrt(persons.shrink(1.0 - auc.confidence))
+    if 0.0 < auc.auc < 1.0 and auc.low > 0.0 and auc.high < 1.0:
+        at, low, high = (float(special.logit(one)) for one in (auc.auc, auc.low, auc.high))
+        limits = float(special.expit(at - stretch * (at - low))), float(special.expit(at + stretch * (high - at)))
+    else:
+        rows = min(auc.n_a, auc.n_b) / stretch**2
+        limits = wilson_interval(auc.auc * rows, rows, auc.confidence)
+    return dataclasses.replace(auc, low=limits[0], high=limits[1])

@@ -1,0 +1,244 @@
+"""What each search brings: the people that it holds to fare worse, in the same words and units."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import accumulate
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from bdt_core import words
+from bdt_core.clustering.clusters import Clusters
+from bdt_core.fairness.coding import Level, code_column
+from bdt_core.inference import Comparison, adjust_p_values, compare_samples, interval_at_once
+from bdt_core.inference.persons import PersonSums, Steps, compare_persons, person_sums
+from bdt_core.local_bias.results import LocalBias, LocalCluster
+from bdt_core.ranking.finding import Finding, Members
+from bdt_core.scan.conditions import GroupCondition
+from bdt_core.scan.results import WorstGroups
+from bdt_core.significance.clusters import ClusterSignificance
+from bdt_core.slices.columns import Condition
+from bdt_core.slices.results import Slices
+from bdt_core.spec import AuditSpec, FoundBy
+from bdt_core.table.audit_table import AuditTable
+from bdt_core.table.bias_variable import wording
+from bdt_core.table.persons import numbers_of, persons_of
+
+_METRIC_NAMES = {"accuracy": "accuracy", "tpr": "true positive rate", "fpr": "false positive rate", "auc": "area"}
+_MOST_LEVELS = 100
+_UNSTABLE = 0.6
+"""Mean Jaccard similarity of refits below which a cluster is not the same people again (Hennig 2007)."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """People that a search holds to fare worse.
+
+    Attributes
+    ----------
+    finding : Finding
+        Its p-value is corrected for this search alone, its rows and share are not known yet.
+    reach : float
+        How many standard errors its interval reaches, as it must after such a search.
+    on_test_rows : bool
+        Whether it was measured on the test rows, as it was found on the others.
+    """
+
+    finding: Finding
+    reach: float
+    on_test_rows: bool
+
+
+def from_worst_groups(found: WorstGroups, measured: str) -> Iterator[Candidate]:
+    """The confirmed groups. A later one is no surer than those before it, which it was searched for behind."""
+    p_values = accumulate((one.p_value for one in found.groups), max)
+    for one, p_value in zip(found.groups, p_values, strict=True):
+        if one.low is None or one.high is None:
+            continue
+        finding = _finding(
+            one.words, "worst_groups", measured, (one.mean_inside, one.mean_outside),
+            (one.difference, one.low, one.high), p_value, better=found.better, conditions=one.conditions,
+        )  # fmt: skip
+        yield Candidate(finding, one.reach or 0.0, on_test_rows=False)
+
+
+def from_clusters(clusters: Clusters, significance: ClusterSignificance, measured: str) -> Iterator[Candidate]:
+    """Clusters that are worse off on the test rows, and that refits find again."""
+    spec = significance.spec
+    tested = len(significance.clusters)
+    for one in significance.clusters:
+        comparison, both = one.comparison, one.simultaneous
+        if not one.worse or one.p_adjusted is None or both is None or comparison.difference is None:
+            continue
+        label = one.found.label
+        if clusters.stability is not None and clusters.stability.clusters[label].jaccard < _UNSTABLE:
+            continue
+        finding = _finding(
+            str(one.found.rule), "clusters", measured, _means(comparison), (comparison.difference, *both),
+            one.p_adjusted, better=spec.bias_variable.better,
+            places=partial(_in_cluster, clusters=clusters, label=label),
+        )  # fmt: skip
+        yield Candidate(finding, _quantile(spec.significance.alpha / tested), on_test_rows=True)
+
+
+def from_slices(found: Slices, measured: str) -> Iterator[Candidate]:
+    """Intersections that are reported as worse off."""
+    for one in found.reported:
+        interval = interval_at_once(one.comparison, found.tests)
+        if one.p_adjusted is None or interval is None or one.comparison.difference is None:
+            continue
+        finding = _finding(
+            one.name, "slices", measured, _means(one.comparison), (one.comparison.difference, *interval),
+            one.p_adjusted, better=found.better, conditions=tuple(map(_condition, one.conditions)),
+        )  # fmt: skip
+        yield Candidate(finding, _quantile(found.alpha / found.tests), on_test_rows=not found.in_sample)
+
+
+def from_declared_groups(table: AuditTable, spec: AuditSpec, measured: str) -> Iterator[Candidate]:
+    """Declared groups against everybody else, by the bias variable; corrected for how many there are."""
+    frame, y = table.audited, table.y
+    settings = spec.significance
+    groups = [
+        (conditions, inside)
+        for columns in spec.facets or tuple((one,) for one in spec.protected)
+        for conditions, inside in _groups(frame, columns)
+        if settings.min_rows <= inside.sum() <= inside.size - settings.min_rows
+    ]
+    compared = [
+        compare_samples(
+            y[inside], y[~inside], alpha=settings.alpha, min_rows=settings.min_rows,
+            random_state=spec.split.random_state,
+        )
+        for _, inside in groups
+    ]  # fmt: skip
+    found = persons_of(table)
+    if found is not None:
+        persons, steps = numbers_of(found[0], table), Steps.of(np.unique(y))
+        counts = steps.count(y)
+
+        def sums(rows: NDArray[np.bool_]) -> PersonSums:
+            return person_sums(counts[rows], persons[rows], found[0].size)
+
+        compared = [
+            compare_persons(one, sums(inside), sums(~inside), steps, min_rows=settings.min_rows)
+            for one, (_, inside) in zip(compared, groups, strict=True)
+        ]
+    p_values = adjust_p_values([one.p_value for one in compared], "holm")
+    for (conditions, _), comparison, p_value in zip(groups, compared, p_values, strict=True):
+        interval = interval_at_once(comparison, len(groups))
+        if interval is None or comparison.difference is None or np.isnan(p_value):
+            continue
+        finding = _finding(
+            words.all_of([one.words for one in conditions]), "groups", measured, _means(comparison),
+            (comparison.difference, *interval),
+            float(p_value), better=spec.bias_variable.better, conditions=conditions,
+        )  # fmt: skip
+        yield Candidate(finding, _quantile(settings.alpha / len(groups)), on_test_rows=False)
+
+
+def from_local_bias(found: LocalBias, spec: AuditSpec) -> Iterator[Candidate]:
+    """Groups that are behind within a place of the data, where the test rows confirm it."""
+    metric = found.settings.metric
+    # Rates of predictions are good or bad for people as the prediction is.
+    wanted = spec.favourable_outcome
+    if metric in ("tpr", "fpr") and wanted is None:
+        return
+    higher_is_worse = metric in ("tpr", "fpr") and wanted == "negative"
+    settings = spec.local_bias
+    for one in found.logan.clusters:
+        gap = one.held_out
+        if not gap.confirmed or gap.gap is None or gap.low is None or gap.high is None or gap.p_adjusted is None:
+            continue
+        values = {each.group: each.value for each in one.test}
+        ahead, behind = (gap.higher, gap.lower) if gap.gap > 0 else (gap.lower, gap.higher)
+        worse, other = (ahead, behind) if higher_is_worse else (behind, ahead)
+        inside, outside = values.get(str(worse)), values.get(str(other))
+        if inside is None or outside is None or settings is None:
+            continue
+        low, high = sorted((abs(gap.low), abs(gap.high))) if gap.low * gap.high > 0 else (0.0, abs(gap.high))
+        finding = Finding(
+            who=f"{settings.group} is {worse}, in place {one.label} of local bias",
+            found_by="local_bias", rows=0, share=0.0, measured=_METRIC_NAMES[metric], mean_inside=inside,
+            mean_outside=outside, difference=abs(gap.gap), low=low, high=high, p_value=gap.p_adjusted,
+            people_harmed=None,
+            places=partial(_in_place, found=found, one=one, column=settings.group, group=str(worse)),
+        )  # fmt: skip
+        yield Candidate(finding, _quantile(found.settings.alpha), on_test_rows=True)
+
+
+def _finding(
+    who: str, found_by: FoundBy, measured: str, means: tuple[float, float], interval: tuple[float, float, float],
+    p_value: float, *, better: str, conditions: tuple[GroupCondition, ...] = (), places: Members | None = None,
+) -> Finding:  # fmt: skip
+    difference, low, high = interval
+    if better == "higher":
+        difference, low, high = -difference, -high, -low
+    return Finding(
+        who=who, found_by=found_by, rows=0, share=0.0, measured=measured, mean_inside=means[0], mean_outside=means[1],
+        difference=difference, low=low, high=high, p_value=p_value, people_harmed=None, conditions=conditions,
+        places=places,
+    )  # fmt: skip
+
+
+def _means(comparison: Comparison) -> tuple[float, float]:
+    return float(comparison.mean_a or 0.0), float(comparison.mean_b or 0.0)
+
+
+def _quantile(alpha: float) -> float:
+    return float(ndtri(1.0 - alpha / 2.0))
+
+
+def _condition(one: Condition) -> GroupCondition:
+    if one.kind == "interval":
+        return GroupCondition(one.column, "interval", low=one.low, high=one.high)
+    if one.kind == "missing":
+        return GroupCondition(one.column, "missing", missing=True)
+    return GroupCondition(one.column, "values", values=(one.value,))
+
+
+def _groups(
+    frame: pd.DataFrame, columns: Sequence[str]
+) -> Iterator[tuple[tuple[GroupCondition, ...], NDArray[np.bool_]]]:
+    """Each level of a column, or each that several columns have together."""
+    if any(one not in frame.columns or pd.api.types.is_float_dtype(frame[one].dtype) for one in columns):
+        return
+    coded = [code_column(frame, one) for one in columns]
+    if any(len(one.levels) > _MOST_LEVELS for one in coded):
+        return
+    rows = np.stack([one.codes.astype(np.int64) for one in coded], axis=1)
+    for codes in np.unique(rows, axis=0):
+        levels: list[Level] = [one.levels[code] for one, code in zip(coded, codes, strict=True)]
+        if None not in levels:
+            conditions = tuple(
+                GroupCondition(column, "values", values=(level,)) for column, level in zip(columns, levels, strict=True)
+            )
+            yield conditions, (rows == codes).all(axis=1)
+
+
+def _in_cluster(frame: pd.DataFrame, *, clusters: Clusters, label: int) -> NDArray[np.bool_]:
+    inside: NDArray[np.bool_] = np.asarray(clusters.model.predict(frame)) == label
+    return inside
+
+
+def _in_place(
+    frame: pd.DataFrame, *, found: LocalBias, one: LocalCluster, column: str, group: str
+) -> NDArray[np.bool_]:
+    inside: NDArray[np.bool_] = np.asarray(found.predict(frame)) == one.label
+    return inside & (frame[column].astype(str) == group).to_numpy()
+
+
+def with_rows(finding: Finding, inside: NDArray[np.bool_], times: float, *, is_rate: bool) -> Finding:
+    """A finding with how many people it is about; of rows drawn, times as many."""
+    rows = round(int(inside.sum()) * times)
+    harmed = rows * finding.difference if is_rate and finding.found_by != "local_bias" else None
+    return replace(finding, rows=rows, share=float(inside.mean()), people_harmed=harmed)
+
+
+def name_of(spec: AuditSpec) -> str:
+    """What the bias variable is called."""
+    return wording(spec.bias_variable).name

@@ -1,0 +1,131 @@
+"""A finding: some people who fare worse than everybody else, whichever search it was that found them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Annotated
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from pydantic import Field
+
+from bdt_core.errors import DataError
+from bdt_core.inference.alike import AlikeComparison
+from bdt_core.result import Result
+from bdt_core.scan.conditions import GroupCondition
+from bdt_core.spec import FoundBy
+from bdt_core.table.summaries import Drawn
+
+Members = Callable[[pd.DataFrame], NDArray[np.bool_]]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """People who fare worse than everybody else.
+
+    Differences are those of the harm: above 0 is worse, whichever way the bias variable points.
+
+    Attributes
+    ----------
+    who : str
+        What they have in common, in words.
+    found_by : {"worst_groups", "groups", "clusters", "slices", "local_bias"}
+    rows : int
+        How many of the audited people they are; of a large table reckoned from the rows drawn.
+    share : float
+    measured : str
+        What is measured: the bias variable, or of local bias its metric.
+    mean_inside, mean_outside : float
+        Of them, and of everybody else (of local bias: of the group that it is compared with).
+    difference, low, high : float
+        How much worse, with an interval that allows for how they were found.
+    p_value : float
+        Corrected for everything that this search looked at, and for how many searches there were.
+    people_harmed : float or None
+        How many more of them were harmed than would have been at the rate of the others; None for what is no rate.
+    remaining : AlikeComparison or None
+        What of the difference remains among people alike in the legitimate factors; None without any.
+    also : tuple of str
+        Weaker findings that are mostly the same people.
+    conditions : tuple of GroupCondition
+        Of whom they are, where conditions say it.
+    """
+
+    who: str
+    found_by: FoundBy
+    rows: int
+    share: float
+    measured: str
+    mean_inside: float
+    mean_outside: float
+    difference: float
+    low: float
+    high: float
+    p_value: float
+    people_harmed: float | None
+    remaining: AlikeComparison | None = None
+    also: tuple[str, ...] = ()
+    conditions: tuple[GroupCondition, ...] = ()
+    places: Annotated[Members | None, Field(exclude=True)] = field(default=None, repr=False, compare=False)
+    """Of a finding that is a cluster: who belongs to it. It is not kept with the data."""
+
+    @property
+    def at_least(self) -> float:
+        """How much worse they fare at least; among people alike, where there are legitimate factors."""
+        return self.low if self.remaining is None else self.remaining.remaining_low
+
+    def members(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
+        """Which rows of a table belong to them.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            With the columns that the audit used.
+
+        Returns
+        -------
+        ndarray of bool, shape (rows,)
+
+        Raises
+        ------
+        DataError
+            A column is missing; or it is a cluster that was read back from a file, which has its words only.
+        """
+        if self.places is not None:
+            return self.places(frame)
+        if not self.conditions:
+            raise DataError(f'"{self.who}" was read back from a file, which does not keep clusters: audit again.')
+        inside = np.ones(len(frame), dtype=bool)
+        for one in self.conditions:
+            inside &= one.holds(frame)
+        return inside
+
+
+@dataclass(frozen=True)
+class Findings(Result):
+    """All findings of an audit, those first that harm most people at least.
+
+    Attributes
+    ----------
+    findings : tuple of Finding
+    searches : dict of str to float
+        Which searches there were, and the share of the error rate that each has.
+    alpha : float
+        Chance of any finding at all where nobody fares worse than others.
+    legitimate : tuple of str
+    drawn : Drawn or None
+        Rows of which it was told who overlaps and what remains, where these are not all.
+    """
+
+    findings: tuple[Finding, ...]
+    searches: dict[FoundBy, float]
+    alpha: float
+    legitimate: tuple[str, ...]
+    drawn: Drawn | None = None
+
+    @property
+    def first(self) -> Finding | None:
+        """The one that harms most people at least."""
+        return next(iter(self.findings), None)

@@ -1,0 +1,147 @@
+"""The audit's stage: all findings in one list, under one error control."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bdt_core.clustering.clusters import Clusters
+from bdt_core.ranking.candidates import (
+    Candidate,
+    from_clusters,
+    from_declared_groups,
+    from_local_bias,
+    from_slices,
+    from_worst_groups,
+    name_of,
+    with_rows,
+)
+from bdt_core.ranking.finding import Finding, Findings
+from bdt_core.significance.clusters import ClusterSignificance
+from bdt_core.spec import AuditSpec, FoundBy
+from bdt_core.table.audit_table import AuditTable
+from bdt_core.table.factors import factors_of, rows_for_factors
+from bdt_core.table.rows import Rows
+from bdt_core.table.summaries import Drawn
+
+if TYPE_CHECKING:
+    from bdt_core.local_bias.results import LocalBias
+    from bdt_core.scan.results import WorstGroups
+    from bdt_core.slices.results import Slices
+
+_SAME_PEOPLE = 0.5
+_MOST_FINDINGS = 20
+Mask = NDArray[np.bool_]
+
+
+def rank_findings(
+    table: Rows,
+    test: Rows,
+    clusters: Clusters,
+    significance: ClusterSignificance,
+    worst_groups: WorstGroups | None,
+    slices: Slices | None,
+    local_bias: LocalBias | None,
+    spec: AuditSpec,
+) -> Findings:
+    """Gather what all searches found, correct for how many there were, fold what overlaps, and rank.
+
+    Parameters
+    ----------
+    table, test : Rows
+        All rows, and those that clusters and intersections were tested on.
+    clusters, significance, worst_groups, slices, local_bias
+        What the searches found; None where one was not asked for.
+    spec : AuditSpec
+
+    Returns
+    -------
+    Findings
+        The chance of any where nobody fares worse than others is at most alpha: each search has its share of it
+        (Bonferroni's inequality, weighted). Ranked by how many people are harmed at least.
+    """
+    measured, alpha = name_of(spec), spec.significance.alpha
+    rows = rows_for_factors(table)
+    brought: dict[FoundBy, Iterator[Candidate]] = {}
+    if worst_groups is not None:
+        brought["worst_groups"] = from_worst_groups(worst_groups, measured)
+    if spec.facets or spec.protected:
+        brought["groups"] = from_declared_groups(rows, spec, measured)
+    brought["clusters"] = from_clusters(clusters, significance, measured)
+    if slices is not None:
+        brought["slices"] = from_slices(slices, measured)
+    if local_bias is not None:
+        brought["local_bias"] = from_local_bias(local_bias, spec)
+    shares = spec.search_shares
+    kept = [
+        replace(one, finding=replace(one.finding, p_value=min(1.0, one.finding.p_value / shares[found_by])))
+        for found_by, several in brought.items()
+        for one in several
+    ]
+    kept = [one for one in kept if one.finding.p_value <= alpha and one.finding.difference > 0]
+    found = _Measured(rows, rows_for_factors(test), table.audited_rows, spec)
+    alike = _without_copies([found.finding(one) for one in kept])
+    ranked = sorted(
+        (pair for pair in alike if pair[0].at_least > 0),
+        key=lambda pair: pair[0].at_least * pair[0].rows,
+        reverse=True,
+    )
+    drawn = Drawn(rows.audited_rows, table.audited_rows) if rows.audited_rows < table.audited_rows else None
+    return Findings(tuple(_folded(ranked))[:_MOST_FINDINGS], dict(shares), alpha, tuple(spec.legitimate), drawn)
+
+
+class _Measured:
+    """Who the findings are among the rows at hand, and what remains of them among people alike."""
+
+    def __init__(self, rows: AuditTable, test: AuditTable, of: int, spec: AuditSpec) -> None:
+        self._rows, self._of, self._spec = rows, of, spec
+        self._is_rate = bool(np.isin(rows.y, (0.0, 1.0)).all())
+        parts = {False: rows, True: test}
+        self._factors = {on_test: factors_of(part) for on_test, part in parts.items()} if spec.legitimate else {}
+        self._frames = {on_test: part.audited for on_test, part in parts.items()}
+
+    def finding(self, candidate: Candidate) -> tuple[Finding, Mask]:
+        """A finding with its numbers of people and what remains of it, and which rows it is about."""
+        inside = candidate.finding.members(self._frames[False])
+        finding = with_rows(candidate.finding, inside, self._of / inside.size, is_rate=self._is_rate)
+        if self._factors and candidate.finding.found_by != "local_bias":
+            on_test = candidate.on_test_rows
+            members = candidate.finding.members(self._frames[True]) if on_test else inside
+            if 0 < members.sum() < members.size:
+                remaining = self._factors[on_test].compare(
+                    members, alpha=self._spec.significance.alpha, reach=candidate.reach
+                )
+                finding = replace(
+                    finding,
+                    difference=remaining.difference,
+                    low=remaining.low,
+                    high=remaining.high,
+                    remaining=remaining,
+                    people_harmed=finding.rows * remaining.remaining if self._is_rate else None,
+                )
+        return finding, inside
+
+
+def _without_copies(found: Sequence[tuple[Finding, Mask]]) -> list[tuple[Finding, Mask]]:
+    """Of findings that are the very same people, the one of the widest search: its interval allows for most."""
+    first = {inside.tobytes(): (finding, inside) for finding, inside in reversed(found)}
+    return [pair for pair in found if first[pair[1].tobytes()][0] is pair[0]]
+
+
+def _folded(ranked: Sequence[tuple[Finding, Mask]]) -> Iterator[Finding]:
+    """Each finding with the weaker ones that are mostly the same people."""
+    left = list(ranked)
+    while left:
+        (first, inside), rest = left[0], left[1:]
+        same = [_share_of_smaller(inside, other) >= _SAME_PEOPLE for _, other in rest]
+        names = dict.fromkeys(one.who for (one, _), is_same in zip(rest, same, strict=True) if is_same)
+        yield replace(first, also=tuple(name for name in names if name != first.who))
+        left = [pair for pair, is_same in zip(rest, same, strict=True) if not is_same]
+
+
+def _share_of_smaller(one: Mask, other: Mask) -> float:
+    return float((one & other).sum() / max(min(one.sum(), other.sum()), 1))

@@ -1,0 +1,75 @@
+"""Findings in sentences: who fares worse, how surely, and what remains among people alike."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bdt_core import words
+
+if TYPE_CHECKING:
+    from bdt_core.ranking import Finding, Findings
+    from bdt_core.scan.results import Certificate
+
+NOBODY = "Nobody is confirmed to fare worse than everybody else."
+_ALSO_SHOWN = 3
+
+
+def unit_of(finding: Finding, unit: words.Unit) -> words.Unit:
+    """Gaps of local bias are rates, all others in the unit of the bias variable."""
+    return "rate" if finding.found_by == "local_bias" else unit
+
+
+def headline(found: Findings | None, ruled_out: Certificate | None, unit: words.Unit, short: str) -> str:
+    """The first finding; without any, what can be ruled out and what cannot."""
+    if found is not None and found.first is not None:
+        return finding_sentence(found.first, found, unit, short)
+    if ruled_out is None:
+        return NOBODY
+    than = "people like them" if found is not None and found.legitimate else "everybody else"
+    return (
+        f"{NOBODY} Ruled out, with {ruled_out.confidence * 100:.4g} % confidence, is a group of at least "
+        f"{words.percent(ruled_out.min_share)} of the people that fares worse than {than} by more than "
+        f"{words.size(ruled_out.largest_difference, unit)}; smaller differences are not."
+    )
+
+
+def finding_sentence(one: Finding, found: Findings, unit: words.Unit, short: str) -> str:
+    """One finding.
+
+    Parameters
+    ----------
+    one : Finding
+    found : Findings
+        The list that it is in.
+    unit : {"rate", "value"}
+        Of the bias variable.
+    short : str
+        What the bias variable is called.
+
+    Returns
+    -------
+    str
+        Harm counts as positive: "22.8 points worse", whichever way the bias variable points.
+    """
+    unit = unit_of(one, unit)
+    name, others = (short, "everybody else") if one.found_by != "local_bias" else (one.measured, "the other group")
+    told = (
+        f"{words.capital(one.who)} ({words.count(one.rows)} people, {words.percent(one.share)}): "
+        f"{name} {words.value(one.mean_inside, unit)}, {others} {words.value(one.mean_outside, unit)}"
+    )
+    if one.remaining is None:
+        return f"{told}: {words.size(one.difference, unit)} worse, at least {words.size(one.low, unit)}."
+    alike = one.remaining
+    return (
+        f"{told}. Among people alike in {words.listing(found.legitimate)} they fare "
+        f"{words.size(alike.remaining, unit)} worse, at least {words.size(alike.remaining_low, unit)}."
+    )
+
+
+def also(one: Finding) -> str:
+    """Which weaker findings are mostly the same people; empty without any."""
+    if not one.also:
+        return ""
+    more = len(one.also) - _ALSO_SHOWN
+    rest = f" and {more} more" if more > 0 else ""
+    return f"Mostly the same people: {'; '.join(one.also[:_ALSO_SHOWN])}{rest}."

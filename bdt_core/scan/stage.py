@@ -1,0 +1,78 @@
+"""The audit's stage: the people whose bias variable is worst, searched for and proven on all rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bdt_core.scan.results import WorstGroup, WorstGroups
+from bdt_core.scan.settings import Settings
+from bdt_core.scan.stages import Question, scan
+from bdt_core.spec import AuditSpec, WorstGroupSearch
+from bdt_core.table.audit_table import KEY
+from bdt_core.table.bias_variable import wording
+from bdt_core.table.factors import factors_of, rows_for_factors
+from bdt_core.table.rows import Rows
+
+
+def find_audited_worst_groups(table: Rows, spec: AuditSpec) -> WorstGroups:
+    """Find the people who fare worst by the bias variable, among people alike in the legitimate factors.
+
+    Parameters
+    ----------
+    table : Rows
+        All rows, train and test: permutations correct for the search, so that no row need be kept from it.
+    spec : AuditSpec
+        ``worst_groups``, ``legitimate``, ``significance`` and the seed.
+
+    Returns
+    -------
+    WorstGroups
+
+    Raises
+    ------
+    DataError
+        A column that does not exist.
+    """
+    asked = spec.worst_groups or WorstGroupSearch()
+    columns = asked.columns or [*table.names("feature"), *table.names("protected")]
+    question = Question(
+        tuple(dict.fromkeys(columns)),
+        wording(spec.bias_variable).name,
+        spec.bias_variable.better,
+        tuple(spec.legitimate),
+        KEY if spec.split.key else None,
+    )
+    settings = Settings(
+        min_share=asked.min_share,
+        min_rows=spec.significance.min_rows,
+        max_groups=asked.max_groups,
+        permutations=asked.permutations,
+        alpha=spec.significance.alpha,
+        random_state=spec.split.random_state,
+    )
+    found = scan(table, question, settings, sample_rows=spec.large_rows)
+    return _among_people_alike(found, table) if spec.legitimate and found.groups else found
+
+
+def _among_people_alike(found: WorstGroups, table: Rows) -> WorstGroups:
+    """The same groups, with differences that do not depend on the classes that factors were cut into for the search."""
+    rows, sign = rows_for_factors(table), found.harm_sign
+    factors, frame = factors_of(rows), rows.audited
+
+    def measured(one: WorstGroup) -> WorstGroup:
+        inside = one.members(frame)
+        if one.reach is None or inside.all() or not inside.any():
+            return one
+        alike = factors.compare(inside, alpha=found.alpha, reach=one.reach)
+        low, high = sorted((sign * alike.remaining_low, sign * alike.remaining_high))
+        harmed = None if one.people_harmed is None else one.rows * alike.remaining
+        return replace(one, difference=sign * alike.remaining, low=low, high=high, people_harmed=harmed)
+
+    groups = tuple(measured(one) for one in found.groups)
+    bounds = [(one.low if sign > 0 else one.high) or 0.0 for one in groups]
+    certificate = found.certificate and replace(
+        found.certificate,
+        confirmed_difference=max(0.0, *(sign * one for one in bounds)),
+        found_difference=max(0.0, *(sign * one.difference for one in groups)),
+    )
+    return replace(found, groups=groups, certificate=certificate)

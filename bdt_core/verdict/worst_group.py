@@ -1,0 +1,176 @@
+"""A limit on the worst group: what was confirmed, and what is ruled out, against the difference that is tolerated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from bdt_core import words
+from bdt_core.result import Result
+from bdt_core.spec import AlertSeverity, WorstGroupLimit
+from bdt_core.verdict.judge import Evidence, Judgement, Tolerated, judge
+from bdt_core.verdict.words import Verdict, stops
+
+if TYPE_CHECKING:
+    from bdt_core.scan.results import Certificate, WorstGroup, WorstGroups
+
+NOT_SEARCHED = "No search for the worst group was asked for."
+
+
+@dataclass(frozen=True)
+class WorstGroupLimitResult(Result):
+    """What a limit on the worst group says.
+
+    Attributes
+    ----------
+    kind : "worst_group"
+    check : "worst_group"
+    group : str or None
+        The confirmed group that decides; None where none is confirmed.
+    limit : float
+        In units of the bias variable.
+    min_share : float or None
+        Groups of at least this share of the people were judged.
+    verdict : str
+    blocks : bool
+    inconclusive : {"warn", "block"}
+    sentence : str
+    difference : float or None
+        How much worse the group fares than everybody else, as found; harm counts as positive. 0 where none is
+        confirmed.
+    low : float or None
+        How much worse it fares at least; 0 where none is confirmed.
+    high : float or None
+        No group that could have been found fares worse by more.
+    confidence : float or None
+        Of either bound.
+    p_value : float or None
+        Of the group that decides.
+    rows_to_settle : int or None
+        How many rows would tell, about, where these cannot.
+    severity : {"low", "medium", "high", "critical"} or None
+        By limit over difference, where that is beyond the limit.
+    """
+
+    kind: Literal["worst_group"]
+    check: Literal["worst_group"]
+    group: str | None
+    limit: float
+    min_share: float | None
+    verdict: Verdict
+    blocks: bool
+    inconclusive: Literal["warn", "block"]
+    sentence: str
+    difference: float | None
+    low: float | None
+    high: float | None
+    confidence: float | None
+    p_value: float | None
+    rows_to_settle: int | None
+    severity: AlertSeverity | None
+
+
+def judge_worst_group(limit: WorstGroupLimit, found: WorstGroups | None, default: float) -> WorstGroupLimitResult:
+    """Hold the worst group against one limit.
+
+    Parameters
+    ----------
+    limit : WorstGroupLimit
+    found : WorstGroups or None
+        None where none was searched for.
+    default : float
+        What is tolerated where the limit names nothing: that of clusters.
+
+    Returns
+    -------
+    WorstGroupLimitResult
+        fail: a confirmed group fares worse by more than the limit at least. pass: no group that the search could have
+        found does so by more. Otherwise inconclusive, with the number of rows that would tell.
+    """
+    most = default if limit.max_difference is None else limit.max_difference
+    if found is None or found.certificate is None:
+        reason = NOT_SEARCHED if found is None else f"No group could be searched for: {found.reason}."
+        return _result(limit, most, "not_testable", reason, None, found)
+    tolerated = Tolerated(maximum=most)
+    judged = judge(_evidence(limit, found, found.certificate), tolerated, nearest="bound")
+    return _result(limit, most, judged.verdict, _sentence(judged, most, found, found.certificate), judged, found)
+
+
+def worst_proven(found: WorstGroups, limit: float) -> WorstGroup | None:
+    """The confirmed group that fares worse by more than a limit at least, by the largest bound; None without one."""
+    proven = [(one, low) for one in found.groups if (low := _at_least(one, found)) is not None and low > limit]
+    return max(proven, key=lambda pair: pair[1])[0] if proven else None
+
+
+def _at_least(one: WorstGroup, found: WorstGroups) -> float | None:
+    """How much worse a group fares at least, harm counted as positive."""
+    if one.low is None or one.high is None:
+        return None
+    return one.low if found.harm_sign > 0 else -one.high
+
+
+def _evidence(limit: WorstGroupLimit, found: WorstGroups, ruled_out: Certificate) -> list[Evidence[WorstGroup | None]]:
+    """Each confirmed group from its lower bound to what is ruled out for all; without one, from no difference."""
+    least = limit.min_share or 0.0
+    sign = found.harm_sign
+    known: list[Evidence[WorstGroup | None]] = []
+    for one in found.groups:
+        low = _at_least(one, found)
+        if low is not None and one.share >= least:
+            known.append(Evidence(one, sign * one.difference, low, max(ruled_out.largest_difference, low)))
+    return known or [Evidence(None, 0.0, 0.0, ruled_out.largest_difference)]
+
+
+def _sentence(judged: Judgement[WorstGroup | None], most: float, found: WorstGroups, ruled_out: Certificate) -> str:
+    unit: words.Unit = "rate" if found.is_rate else "value"
+    one = judged.decides
+    allowed = f"at most {words.size(most, unit)} is allowed"
+    than = "people like them" if found.legitimate else "everybody else"
+    bound = (
+        f"no group of at least {words.percent(ruled_out.min_share)} of the people that conditions on these columns "
+        f"describe fares worse than {than} by more than {words.size(ruled_out.largest_difference, unit)} "
+        f"({ruled_out.confidence * 100:.4g} % confidence)"
+    )
+    if judged.verdict == "pass":
+        return f"{words.capital(bound)}; {allowed}."
+    told = (
+        "No group is confirmed to fare worse"
+        if one.of is None
+        else f"{one.of.words} ({words.count(one.of.rows)} people): worse than {than} by {words.size(one.value, unit)} "
+        f"as found, by at least {words.size(one.low, unit)} ({ruled_out.confidence * 100:.4g} % confidence)"
+    )
+    if judged.verdict == "fail":
+        return f"{told}; {allowed}."
+    rows = ruled_out.rows_to_settle(most)
+    settle = "" if rows is None else f" About {words.count(rows)} rows would tell."
+    return f"{told}; {bound}; {allowed}, so these rows cannot tell.{settle}"
+
+
+def _result(
+    limit: WorstGroupLimit,
+    most: float,
+    verdict: Verdict,
+    sentence: str,
+    judged: Judgement[WorstGroup | None] | None,
+    found: WorstGroups | None,
+) -> WorstGroupLimitResult:
+    one = judged.decides if judged else None
+    ruled_out = found.certificate if found else None
+    return WorstGroupLimitResult(
+        kind="worst_group",
+        check=limit.check,
+        group=one.of.words if one and one.of else None,
+        limit=most,
+        min_share=ruled_out.min_share if ruled_out else None,
+        verdict=verdict,
+        blocks=stops(verdict, limit.inconclusive),
+        inconclusive=limit.inconclusive,
+        sentence=sentence,
+        difference=one.value if one else None,
+        low=one.low if one else None,
+        high=ruled_out.largest_difference if ruled_out else None,
+        confidence=ruled_out.confidence if ruled_out else None,
+        p_value=one.of.p_value if one and one.of else None,
+        rows_to_settle=ruled_out.rows_to_settle(most) if ruled_out and verdict == "inconclusive" else None,
+        severity=judged.severity if judged else None,
+    )

@@ -1,0 +1,201 @@
+"""``split.key`` from the specification to verdict and report: what is sure is counted in persons, not in rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bdt_core.audit import AuditResult
+from bdt_core.report import render_html
+from tests.core.joined.made_tables import QUICK, harmed, quick_audit
+
+PERSONS, EACH = 480, 5
+KEYED: dict[str, Any] = {"features": {"include": ["x0", "x1"]}, "split": {"key": "person", "test_size": 0.5}}
+
+
+def repeated(harm: float, *, each: int = EACH, **how: Any) -> pd.DataFrame:
+    """Persons of whom a quarter is harmed, every one of them in so many rows that differ in x1 only."""
+    people = harmed(PERSONS, harm, **how).assign(person=[f"p{i}" for i in range(PERSONS)])
+    rows = people.loc[people.index.repeat(each)].reset_index(drop=True)
+    return rows.assign(x1=np.random.default_rng(3).normal(size=len(rows)))
+
+
+@pytest.fixture(scope="module")
+def keyed() -> AuditResult:
+    return quick_audit(repeated(0.12, seed=5), **KEYED, protected=["kind"])
+
+
+def test_five_copies_of_a_person_say_what_one_row_says(keyed: AuditResult) -> None:
+    """The interval of cluster 0 is as wide as from a row per person, and root five times as wide as from all rows."""
+    found = keyed.document["primary_test"]["comparison"]
+    rows = quick_audit(repeated(0.12, seed=5), features=KEYED["features"]).document["primary_test"]["comparison"]
+    persons = found["persons"]
+    assert found["n_a"] == pytest.approx(EACH * persons["a"], abs=EACH)
+    assert persons["design_effect"] == pytest.approx(EACH, rel=0.1)
+    rate_a, rate_b = found["mean_a"], found["mean_b"]
+    one_each = np.sqrt(rate_a * (1 - rate_a) / persons["a"] + rate_b * (1 - rate_b) / persons["b"])
+    assert (found["high"] - found["low"]) / 2 == pytest.approx(1.96 * one_each, rel=0.1)
+    assert found["test"] == "exact mid-p of effective counts"
+    assert rows["test"] == "exact mid-p"
+    assert "persons" not in rows
+
+
+def test_the_verdict_follows_the_persons() -> None:
+    """What five rows a person make certain is open when persons are counted."""
+    frame, gate = repeated(0.2, seed=2), [{"check": "worst_cluster", "max_difference": 0.1}]
+    of_rows = quick_audit(frame, features=KEYED["features"], split={"method": "hash", "test_size": 0.5}, gate=gate)
+    of_persons = quick_audit(frame, **KEYED, gate=gate)
+    assert [one.document["verdict"]["verdict"] for one in (of_rows, of_persons)] == ["fail", "inconclusive"]
+    test = of_persons.document["split"]
+    told = f"among {test['test_persons']} persons with {test['test_rows']:,} rows"
+    assert told in of_persons.document["verdict"]["sentence"]
+
+
+def test_the_report_says_how_many_persons_there_are(keyed: AuditResult) -> None:
+    split, cluster = keyed.document["split"], keyed.document["clusters"][0]
+    assert split["train_persons"] + split["test_persons"] == PERSONS
+    assert cluster["comparison"]["persons"]["a"] * EACH == cluster["test_rows"]
+    page = " ".join(render_html(keyed.document).split())
+    assert f"{split['test_rows']:,} test rows of {split['test_persons']} persons" in page
+    assert f"{cluster['test_rows']} test rows of {cluster['comparison']['persons']['a']} persons" in page
+
+
+def test_fewer_persons_than_the_minimum_are_not_tested_however_many_rows_they_have() -> None:
+    clustering = {**QUICK["clustering"], "min_cluster_size": 0.1}
+    found = quick_audit(repeated(0.2), **KEYED, significance={"min_rows": 100}, clustering=clustering)
+    comparison = found.document["primary_test"]["comparison"]
+    assert comparison["n_a"] > 100
+    assert comparison["status"] == "not_testable"
+    assert "persons against" in comparison["reason"]
+    assert comparison["mean_a"] is None
+
+
+def test_columns_are_compared_by_persons(keyed: AuditResult) -> None:
+    features = {one["column"]: one for one in keyed.document["differences"]["features"]}
+    assert features["x0"]["comparison"]["persons"]["design_effect"] == pytest.approx(EACH, rel=0.15)
+    assert features["x1"]["comparison"]["persons"]["design_effect"] < 2  # drawn anew in each row
+    level = features["kind"]["levels"][0]["comparison"]
+    assert level["persons"]["design_effect"] == pytest.approx(EACH, rel=0.15)
+    assert features["kind"]["table"]["method"].endswith("of effective counts")
+
+
+def test_blocks_give_what_memory_gives(tmp_path: Path) -> None:
+    """Rows of a person lie in several blocks: they are shuffled."""
+    frame = repeated(0.2).sample(frac=1.0, random_state=1)
+    frame["amount"] = np.random.default_rng(4).normal(size=PERSONS)[frame["person"].str[1:].astype(int)]
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    asked = {**KEYED, "bias_variable": {"column": "amount"}, "protected": ["kind"], "large_rows": 1000}
+
+    def document(where: str) -> dict[str, Any]:
+        clustering = {**QUICK["clustering"], "memory": where}
+        return quick_audit(tmp_path / "people.csv", **asked, clustering=clustering).document
+
+    memory, blocks = document("in_memory"), document("out_of_core")
+    assert memory["clusters"] == blocks["clusters"]
+    assert memory["differences"] == blocks["differences"]
+    assert memory["clusters"][0]["comparison"]["test"] == "t with errors by person"
+
+
+def test_repeated_splits_and_permuted_procedures_count_persons() -> None:
+    """No effect at all, and chance patterns that five copies of each person seem to prove."""
+    frame = repeated(0.0, seed=8)
+    more = {"significance": {"test": "permutation", "permutations": 39}}
+    keyed = quick_audit(frame, **{**KEYED, "split": {**KEYED["split"], "repeats": 3}}, **more).document["primary_test"]
+    assert keyed["repeated_splits"]["p_combined"] > 0.05
+    assert keyed["permuted_procedure"]["p_value"] > 0.05
+
+
+def test_intersections_count_persons(tmp_path: Path) -> None:
+    """In memory and in blocks alike: tests, intervals, what is shrunken, and the limit on intersections."""
+    frame = repeated(0.2, seed=2).sample(frac=1.0, random_state=1)
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    asked = {**KEYED, "slices": {"max_difference": 0.05}, "gate": [], "large_rows": 1000}
+
+    def document(where: str, **more: Any) -> dict[str, Any]:
+        clustering = {**QUICK["clustering"], "memory": where}
+        return quick_audit(tmp_path / "people.csv", **{**asked, **more}, clustering=clustering).document
+
+    memory, blocks = document("in_memory"), document("out_of_core")
+    assert memory["slices"] == blocks["slices"]
+    of_rows = document("in_memory", split={"method": "hash", "test_size": 0.5})
+    assert [one["gate"][0]["verdict"] for one in (of_rows, memory)] == ["fail", "inconclusive"]
+    worst = memory["slices"]["slices"][0]["comparison"]
+    assert worst["persons"]["design_effect"] == pytest.approx(EACH, rel=0.3)
+    assert worst["persons"]["a"] * EACH == worst["n_a"]
+    assert memory["slices"]["min_train_rows"] == pytest.approx(30 * EACH, abs=1)
+    assert f"of\xa0{worst['persons']['a']}\xa0persons" in render_html(memory)
+
+
+def test_declared_groups_count_persons(tmp_path: Path) -> None:
+    """In memory and in blocks alike: intervals, the test of all groups, the score, minimum sizes, and the limit."""
+    rng = np.random.default_rng(6)
+    people = pd.DataFrame({"sex": rng.choice(["f", "m"], PERSONS), "x0": rng.normal(size=PERSONS)})
+    people["granted"] = (rng.random(PERSONS) < np.where(people["sex"] == "f", 0.3, 0.5)).astype(int)
+    people["group"] = ["few" if i < 20 else "many" for i in range(PERSONS)]
+    people["person"] = [f"p{i}" for i in range(PERSONS)]
+    frame = (
+        people.loc[people.index.repeat(EACH)]
+        .assign(x1=rng.normal(size=PERSONS * EACH))
+        .sample(frac=1.0, random_state=1)
+    )
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    asked: dict[str, Any] = {
+        "bias_variable": {"derive": "positive_prediction", "prediction": "granted", "better": "higher"},
+        "features": {"include": ["x0", "x1"]},
+        "groups": {"facets": ["sex", "group"], "prediction": "granted"},
+        "gate": [{"metric": "demographic_parity_difference", "facet": "sex", "max": 0.15}],
+        "large_rows": 1000,
+    }
+
+    def document(where: str, **split: Any) -> dict[str, Any]:
+        clustering = {**QUICK["clustering"], "memory": where}
+        split = {"test_size": 0.5, **split}
+        return quick_audit(tmp_path / "people.csv", **asked, clustering=clustering, split=split).document
+
+    memory, blocks = (document(where, key="person") for where in ("in_memory", "out_of_core"))
+    assert memory["groups"] == blocks["groups"]
+    of_rows = document("in_memory", method="hash")
+    assert [one["gate"][0]["verdict"] for one in (of_rows, memory)] == ["fail", "inconclusive"]
+    assert f"among {PERSONS} persons" in memory["gate"][0]["sentence"]
+    (sex, group), (sex_of_rows, group_of_rows) = memory["groups"]["facets"], of_rows["groups"]["facets"]
+    assert [one["persons"] for one in sex["groups"]] == [int((people["sex"] == one).sum()) for one in ("f", "m")]
+    wide, narrow = (one["groups"][0]["rates"]["selection_rate"] for one in (sex, sex_of_rows))
+    assert wide["estimate"] == narrow["estimate"]
+    assert (wide["high"] - wide["low"]) / (narrow["high"] - narrow["low"]) == pytest.approx(EACH**0.5, rel=0.05)
+    p_values = [next(x for x in one["ranges"] if x["metric"] == "demographic_parity_difference")["p_value"]
+                for one in (sex, sex_of_rows)]  # fmt: skip
+    assert p_values[0] > 100 * p_values[1]
+    assert group["groups"][0]["rates"] is None  # 20 persons, in 100 rows
+    assert group_of_rows["groups"][0]["rates"] is not None
+    assert f"of {sex['groups'][0]['persons']} persons" in render_html(memory)
+
+
+def test_gaps_of_local_bias_count_persons() -> None:
+    rng = np.random.default_rng(4)
+    people = pd.DataFrame({"x0": rng.normal(size=1600) + 8.0 * (np.arange(1600) % 2)})
+    people["x1"], people["sex"] = rng.normal(size=1600), rng.choice(["f", "m"], 1600)
+    people["label"] = (rng.random(1600) < 0.5).astype(int)
+    wrong = rng.random(1600) < np.where((people["sex"] == "f") & (people["x0"] > 4), 0.4, 0.2)
+    people["said"] = np.where(wrong, 1 - people["label"], people["label"])
+    people["person"] = [f"p{i}" for i in range(1600)]
+    frame = people.loc[people.index.repeat(EACH)].reset_index(drop=True)
+    asked: dict[str, Any] = {
+        "bias_variable": {"derive": "error", "label": "label", "prediction": "said"},
+        "features": {"include": ["x0", "x1"]},
+        "local_bias": {"group": "sex", "n_clusters": 2, "max_gap": 0.02},
+        "gate": [],
+    }
+    of_persons = quick_audit(frame, **asked, split=KEYED["split"]).document
+    of_rows = quick_audit(frame, **asked, split={"method": "hash", "test_size": 0.5}).document
+    gap, row_gap = (max((one["held_out"] for one in x["local_bias"]["logan"]["clusters"]), key=lambda one: one["gap"])
+                    for x in (of_persons, of_rows))  # fmt: skip
+    assert gap["persons"]["design_effect"] == pytest.approx(EACH, rel=0.1)
+    assert gap["test"] == "exact mid-p of effective counts"
+    assert (gap["high"] - gap["low"]) / (row_gap["high"] - row_gap["low"]) == pytest.approx(EACH**0.5, rel=0.15)
+    widths = [one["gate"][0]["high"] - one["gate"][0]["low"] for one in (of_persons, of_rows)]
+    assert widths[0] / widths[1] == pytest.approx(EACH**0.5, rel=0.2)
+    assert "by persons" in " ".join(of_persons["local_bias"]["notes"])

@@ -1,0 +1,140 @@
+"""One report says one thing: in Markdown, HTML, the terminal and Dagster alike, whatever was audited."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import dagster as dg
+import numpy as np
+import pandas as pd
+import pytest
+
+from bdt_core.audit import AuditResult, audit
+from bdt_core.report import render_html, render_markdown
+from bdt_pipeline.assets import views
+from bdt_pipeline.commands import console
+from tests.core.report.contradictions import contradictions
+
+QUICK = {"stability": 4, "n_init": 2, "max_iter": 4}
+COMPAS = {
+    "bias_variable": {"derive": "false_positive_rate", "label": "two_year_recid", "prediction": "high_risk"},
+    "features": {"include": ["age", "priors_count", "c_charge_degree"]},
+    "protected": ["race", "sex"],
+}
+
+
+def people(harm: float, *, rows: int = 2400, seed: int = 3) -> pd.DataFrame:
+    """Those far out, more often women, have the outcome more often; some of them have no income."""
+    rng = np.random.default_rng(seed)
+    far = np.arange(rows) % 4 == 0
+    sex = np.where(rng.random(rows) < np.where(far, 0.8, 0.45), "f", "m")
+    income = np.where(rng.random(rows) < 0.15, np.nan, rng.normal(40, 9, rows).round())
+    frame = pd.DataFrame({"x": rng.normal(size=rows) + 7.0 * far, "income": income, "sex": sex})
+    label = (rng.random(rows) < 0.4).astype(int)
+    wrong = rng.random(rows) < 0.2 + harm * far * np.where(sex == "f", 1.5, 0.5)
+    return frame.assign(label=label, said=np.where(wrong, 1 - label, label), y=wrong.astype(int))
+
+
+ERRORS = {
+    "bias_variable": {"derive": "error", "label": "label", "prediction": "said"},
+    "protected": ["sex"],
+    "features": {"exclude": ["y"]},
+}
+COLUMN = {"bias_variable": {"column": "y"}, "protected": ["sex"], "features": {"exclude": ["label", "said"]}}
+GOOD = {**COLUMN, "bias_variable": {"column": "y", "better": "higher"}}
+SLICES = [{"check": "worst_slice", "max_difference": 0.05}, {"check": "any_cluster", "max_difference": 0.05}]
+AUDITS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "compas": ("demo:compas", {**COMPAS, "local_bias": {"group": "race"}}),
+    "compas, good when selected": (
+        "demo:compas",
+        {**COMPAS, "bias_variable": {**COMPAS["bias_variable"], "derive": "positive_prediction", "better": "higher"}},
+    ),
+    "harm": (people(0.3), {**ERRORS, "local_bias": {"group": "sex", "n_clusters": 4}, "gate": SLICES}),
+    "weak harm": (people(0.09), {**COLUMN, "gate": [{"check": "worst_cluster"}, *SLICES]}),
+    "none": (people(0.0), {**COLUMN, "gate": [{"check": "worst_cluster"}, *SLICES]}),
+    "higher is better": (
+        people(0.3).assign(y=lambda x: 1 - x.y),
+        {**GOOD, "gate": [{"check": "worst_cluster"}, *SLICES]},
+    ),
+    "more are better off": (people(0.3), {**GOOD, "gate": [{"check": "worst_cluster"}]}),
+    "several splits": (people(0.1, seed=5), {**COLUMN, "split": {"repeats": 3}}),
+    "not corrected": (people(0.1, seed=6), {**COLUMN, "significance": {"correction": "none"}}),
+    "false discoveries": (people(0.12, seed=7), {**COLUMN, "significance": {"correction": "bh"}}),
+}
+
+
+@pytest.fixture(scope="module", params=AUDITS)
+def found(request: pytest.FixtureRequest) -> AuditResult:
+    data, spec = AUDITS[request.param]
+    return audit(data, {"name": "one_report", "clustering": QUICK, **spec})
+
+
+def forms(found: AuditResult, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    shown = io.StringIO()
+    real = console.Console
+    monkeypatch.setattr(console, "Console", lambda **how: real(**{**how, "file": shown, "width": 10_000}))
+    console.show_result(found.document, [])
+    dagster = [
+        views.clusters(found.clusters),
+        views.significance(found.significance),
+        views.differences(found.differences),
+        views.report(found.document, {}),
+    ]
+    return {
+        "markdown": render_markdown(found.document),
+        "html": render_html(found.document),
+        "terminal": shown.getvalue(),
+        "dagster": " ".join(_texts(dagster)),
+    }
+
+
+def _texts(x: Any) -> list[str]:
+    """Every text in metadata."""
+    match x:
+        case dg.TableMetadataValue():
+            return [str(cell) for row in x.records for cell in row.data.values()]
+        case dg.MetadataValue():
+            return [str(x.value)]
+        case dict():
+            return [text for one in x.values() for text in _texts(one)]
+        case list():
+            return [text for one in x for text in _texts(one)]
+    return [str(x)]
+
+
+def test_no_form_says_two_things(found: AuditResult, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, form in forms(found, monkeypatch).items():
+        assert not contradictions(form, found.document), name
+
+
+def test_all_forms_have_the_same_headline_and_verdict(found: AuditResult, monkeypatch: pytest.MonkeyPatch) -> None:
+    headline = found.document["summary"]["headline"].split(". ")[0].split(" (")[0]
+    for name, form in forms(found, monkeypatch).items():
+        assert headline in form.replace("\\", ""), name
+
+
+LIES = [
+    "y of cluster 0 is 23.1 points lower (worse) than everybody else's [95 % CI +20.3 to +26.0]",
+    "y of cluster 0 is 0.3 points higher (worse) than everybody else's [95 % CI −4.0 to +5.0]",
+    "+23.1 points [95 % CI −26.0 to −20.3]",
+    "Clusters: harm, counted as positive whichever way the bias variable points",
+    'Cluster 0, best described by "everybody"',
+]
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_the_reader_knows_a_contradiction(lie: str) -> None:
+    found = audit(people(0.3), {"name": "one_report", "clustering": {**QUICK, "stability": 0}, **GOOD})
+    page = render_markdown(found.document)
+    assert not contradictions(page, found.document)
+    assert contradictions(f"{page} {lie}", found.document)
+
+
+def test_a_main_test_and_its_section_say_the_same() -> None:
+    found = audit(people(0.3), {"name": "one_report", "clustering": {**QUICK, "stability": 0}, **COLUMN})
+    page = render_markdown(found.document)
+    told = "differs significantly from everybody else's"
+    assert told in " ".join(page.split())
+    turned = page.replace("differs significantly", "does not differ significantly")
+    assert contradictions(turned, found.document)
