@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -74,3 +75,11 @@ class GroupCondition:
             return f"{known} or missing" if self.missing else known
         named = self.missing != self.excluded  # "missing" stands in the list of what the column is, or is not
         return words.value_condition(self.column, *self.values, *([None] if named else []), negated=self.excluded)
+
+
+def members(frame: pd.DataFrame, conditions: Sequence[GroupCondition]) -> NDArray[np.bool_]:
+    """Which rows of a table meet all of some conditions."""
+    inside = np.ones(len(frame), dtype=bool)
+    for one in conditions:
+        inside &= one.holds(frame)
+    return inside

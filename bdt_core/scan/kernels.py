@@ -18,9 +18,8 @@ inner = njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 RATE, MEAN, RATE_BOUND, MEAN_BOUND = 0, 1, 2, 3
 """What is maximised: the log likelihood ratio of a rate or of a mean, or an upper bound of either's difference."""
-FORMS = 5
-"""Prices of an ordered column: open to one side, to none, missing or not; the first two with "or missing"."""
-_Z = 1.6448536269514722
+Z = 1.6448536269514722
+"""Bounds hold with 95 %."""
 _LEAST_GAIN = 1e-9
 _SINGLES = 10
 
@@ -55,7 +54,7 @@ def climb(
         First cell of each column. The last cell of an ordered column is "missing".
     ordered : bool array of shape (columns,)
     prices : float64 array of shape (columns, most)
-        Of an ordered column by form (see `FORMS`), of others by the number of values.
+        Of an ordered column by form (see `bdt_core.scan.language.FORMS`), of others by the number of values.
     starts : uint8 array of shape (starts, cells)
         States; the best single condition of each column is tried before them.
     objective : int
@@ -237,7 +236,7 @@ def _best_interval(
 
 @inner  # type: ignore[untyped-decorator]
 def _form(low: int, high: int, bins: int, missing: int) -> Any:
-    """The form of an interval, or of none of them; see `FORMS`."""
+    """The form of an interval, or of none of them; see `bdt_core.scan.language.FORMS`."""
     if high < low or (low == 0 and high == bins - 1):
         return 2
     return (0 if low == 0 or high == bins - 1 else 1) + 3 * missing
@@ -340,7 +339,7 @@ def _rate_bound(harm: float, n: float, expected: float, harm_outside: float, res
 
 @inner  # type: ignore[untyped-decorator]
 def _wilson(rate: float, n: float, side: float) -> Any:
-    square = _Z * _Z / n
+    square = Z * Z / n
     return (rate + 0.5 * square + side * np.sqrt(square * (rate * (1.0 - rate) + 0.25 * square))) / (1.0 + square)
 
 
@@ -350,7 +349,7 @@ def _mean_bound(harm: float, n: float, squares: float, harm_outside: float, rest
     mean, other = harm / n, harm_outside / rest
     variance = max(squares / n - mean * mean, 0.0) / (n - 1.0)
     variance += max(squares_outside / rest - other * other, 0.0) / (rest - 1.0)
-    return mean - other + _Z * np.sqrt(variance)
+    return mean - other + Z * np.sqrt(variance)
 
 
 @inner  # type: ignore[untyped-decorator]

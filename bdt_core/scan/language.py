@@ -17,11 +17,12 @@ PRICE = 0.7
 """Of the description length of a condition. With less, groups grow conditions that mean nothing; with more, small
 groups of three conditions are missed (on thirteen shapes of groups .7 found most, .4 and 1.0 a tenth fewer)."""
 MAX_CONDITIONS = 3
-SET_PRICE = 1.0
 _STARTS, _FEWEST_STARTS = 16, 6
 _WIDE = 40
 _SHARES = (0.15, 0.6)
-_FORMS = 5
+FORMS = 5
+"""Of an interval, each with a price: open to one side, to none, "missing" or "not missing"; the first two with "or
+missing"."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +53,7 @@ class Language:
         rows = [np.bincount(one.codes(sample), minlength=one.cells) for one in columns]
         offsets = np.concatenate([[0], np.cumsum([one.cells for one in columns])]).astype(np.int64)
         ordered = np.array([one.is_ordered for one in columns], dtype=bool)
-        most = max(_FORMS, *(one.cells + 1 for one in columns))
+        most = max(FORMS, *(one.cells + 1 for one in columns))
         prices = np.zeros((len(columns), most))
         for price, one, of_cells in zip(prices, columns, rows, strict=True):
             forms = _interval_prices(one.cells - 1, bool(of_cells[-1])) if one.is_ordered else _set_prices(one.cells)
@@ -86,7 +87,7 @@ def _set_prices(levels: int) -> NDArray[np.float64]:
     """
     m = np.arange(levels + 1)
     which = gammaln(levels + 1) - gammaln(m + 1) - gammaln(levels - m + 1)
-    return np.asarray(SET_PRICE * which + PRICE * np.log(max(levels - 1, 1)), dtype=np.float64)
+    return np.asarray(which + PRICE * np.log(max(levels - 1, 1)), dtype=np.float64)
 
 
 def _starts(

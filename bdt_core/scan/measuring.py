@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from bdt_core.inference.summaries import Centring, Scale, Seen, Summary, look, summarise
 from bdt_core.scan.alike import Alike
-from bdt_core.scan.conditions import GroupCondition
+from bdt_core.scan.conditions import GroupCondition, members
 from bdt_core.scan.rows import Floats, Numbers, ScanRows
 from bdt_core.table.blocks import OUTCOME, Block, Blocks, known_rows
 
@@ -65,7 +65,7 @@ def _count_above(block: Block, centring: Centring) -> int:
 
 def measure(table: Blocks, conditions: Sequence[GroupCondition], alike: Alike, how: How) -> Measured:
     """A group against everybody else, on all rows of a table; sums are exact, so that blocks do not matter."""
-    names = [*dict.fromkeys([*(one.column for one in conditions), *(one.name for one in alike.factors), OUTCOME])]
+    names = [*dict.fromkeys([*(one.column for one in conditions), *alike.columns, OUTCOME])]
     summarised = partial(_summaries_of_block, conditions=tuple(conditions), alike=alike, how=how)
     cells: list[Any] = [reduce(add, of_cell) for of_cell in zip(*table.map_blocks(summarised, names), strict=True)]
     rows = np.array([one.rows for one in cells], dtype=np.float64)
@@ -78,9 +78,7 @@ def _summaries_of_block(
     block: Block, conditions: tuple[GroupCondition, ...], alike: Alike, how: How
 ) -> Sequence[Summary]:
     frame, values = known_rows(block)
-    inside = np.ones(values.size, dtype=bool)
-    for one in conditions:
-        inside &= one.holds(frame)
+    inside = members(frame, conditions)
     return summarise(values, inside * alike.strata + alike.of(frame), 2 * alike.strata, how)
 
 
@@ -89,8 +87,9 @@ def measured(values: Floats, inside: NDArray[np.bool_], strata: Numbers) -> Meas
     size = int(strata.max()) + 1
     cells = inside * size + strata
     rows = np.bincount(cells, minlength=2 * size).astype(np.float64)
-    means: Floats = np.bincount(cells, weights=values, minlength=2 * size) / np.maximum(rows, 1.0)
-    squares: Floats = np.bincount(cells, weights=(values - means[cells]) ** 2, minlength=2 * size).astype(np.float64)
+    means = np.bincount(cells, weights=values, minlength=2 * size) / np.maximum(rows, 1.0)
+    apart = np.square(values - means[cells])
+    squares = np.asarray(np.bincount(cells, weights=apart, minlength=2 * size), dtype=np.float64)
     return _measured(rows.reshape(2, size), means.reshape(2, size), squares.reshape(2, size))
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bdt_core import words
 from bdt_core.result import Result
-from bdt_core.scan.conditions import GroupCondition
+from bdt_core.scan.conditions import GroupCondition, members
 from bdt_core.table.summaries import Drawn
 
 Better = Literal["lower", "higher"]
@@ -30,11 +30,12 @@ class WorstGroup:
     share : float
         Of the rows with a known outcome.
     mean_inside, mean_outside : float
-        Mean outcome of the group, and of everybody else.
+        Mean outcome of the group, and of everybody else, alike or not.
     difference : float
-        Mean inside less mean outside. With legitimate factors: the mean of that difference over their strata, weighted
-        by how much each tells (Mantel-Haenszel). Above 0 is worse where lower is better, below 0 where higher is.
-        As found, which is too large: the group was chosen for it.
+        Mean inside less mean outside; above 0 is worse where lower is better, below 0 where higher is. With legitimate
+        factors, and of a group after the first, it is the mean of that difference over strata, weighted by how much
+        each tells (Mantel-Haenszel): people alike in the factors, and in whether they are in a group named before, are
+        compared. As found, which is too large: the group was chosen for it.
     low, high : float or None
         Interval of the true difference of this group, which allows for its having been searched for. None where the
         group was not confirmed.
@@ -84,10 +85,7 @@ class WorstGroup:
         DataError
             A column is missing, or not numeric where it was.
         """
-        inside = np.ones(len(frame), dtype=bool)
-        for one in self.conditions:
-            inside &= one.holds(frame)
-        return inside
+        return members(frame, self.conditions)
 
 
 @dataclass(frozen=True)
@@ -100,6 +98,7 @@ class Certificate:
         With this confidence no group of at least `min_share` of the rows fares worse than everybody else by more, in
         the outcome's unit.
     min_share : float
+        What was asked for, or what the fewest rows of a group are of all, where that is more.
     confidence : float
     rows : int
     words : str

@@ -26,8 +26,12 @@ from bdt_core.scan.settings import Settings
 from bdt_core.table.blocks import OUTCOME, Block, Blocks, known_rows
 from bdt_core.table.summaries import Drawn
 
+CONFIDENCE = 0.95
+"""Of the certificate."""
 _WEAKER = 2.0
 """Tables are made in which a group is worse by so many standard errors less than it was found to be."""
+MADE_ROWS = 100_000
+"""Of larger tables none like them are made: the bound for all groups at once is narrow enough there."""
 PERMUTED_ROWS = 20_000
 """Of a larger table so many rows are permuted: the distribution of the best score hardly depends on their number."""
 
@@ -198,22 +202,22 @@ class _Search:
     def groups(self) -> Groups:
         """Search, and search again with what was confirmed taken out, until nothing more is confirmed."""
         groups: list[WorstGroup] = []
-        climb = self.climb
+        climb, alike = self.climb, self.alike
         while len(groups) < self.settings.max_groups:
-            scores = scored(climb.rows)
-            found = climb.best(scores)
+            found = climb.best(scored(climb.rows))
             if not np.isfinite(found.score):
                 break
             seed = self.settings.random_state + len(groups)
             by_chance = scores_by_chance(
                 climb.drawn(PERMUTED_ROWS, seed), found.score, self.settings.permutations, self.settings.alpha, seed
             )
-            of_group, p = self._measured(found), p_value(found.score, by_chance)
+            of_group, p = self._measured(found, climb, alike), p_value(found.score, by_chance)
             if p > self.settings.alpha:
                 return Groups(tuple(groups), self._named(found, of_group, p, (None, None)))
             limits = self._limits(climb, found, of_group, by_chance, seed)
             groups.append(self._named(found, of_group, p, limits))
             climb = replace(climb, rows=climb.rows.within(climb.rows.inside(found.state)))
+            alike = alike.within(climb.language.conditions(found.state))
         return Groups(tuple(groups))
 
     def _named(
@@ -237,9 +241,9 @@ class _Search:
             reach=None if near is None or of_group.error == 0.0 else abs(of_group.difference - near) / of_group.error,
         )
 
-    def _measured(self, found: Found) -> Measured:
-        of_group = measure(self.table, self.climb.language.conditions(found.state), self.alike, self.how)
-        effect = design_effect(self.climb.rows, self.climb.rows.inside(found.state))
+    def _measured(self, found: Found, climb: Climb, alike: Alike) -> Measured:
+        of_group = measure(self.table, climb.language.conditions(found.state), alike, self.how)
+        effect = design_effect(climb.rows, climb.rows.inside(found.state))
         return replace(of_group, error=of_group.error * math.sqrt(effect))
 
     def _limits(
@@ -249,13 +253,18 @@ class _Search:
 
         Towards no difference it reaches as far as the difference of a group named by such a search may be too large
         (`winners_curse`), and no farther than the bound that holds for all groups at once: a group's log likelihood
-        ratio is by chance no larger than the largest score by chance and the price of its conditions.
+        ratio is by chance no larger than the largest score by chance and the price of its conditions. Of the ways
+        compared by simulation (beside these two the naive interval, a truncated normal distribution, and permutations
+        that keep the group's difference) this was the narrowest to cover in nine of ten: 2.4 to 4.6 standard errors
+        towards no difference, where the bound for all groups has 4.4 to 5.8. On the other side a naive interval covers,
+        since what is named is rarely found too small.
         """
         z = float(ndtri(1.0 - self.settings.alpha / 2.0))
         threshold = float(np.quantile(by_chance, 1.0 - self.settings.alpha))
         reach = math.sqrt(2.0 * max(threshold + climb.language.price(found.state), z * z / 2.0))
-        if climb.rows.rows <= PERMUTED_ROWS:
-            strength = 1.0 - min(_WEAKER * of_group.error / abs(of_group.difference), 0.5)
+        if climb.rows.rows <= MADE_ROWS:
+            weaker = max(abs(of_group.difference) - _WEAKER * of_group.error, 0.0)
+            strength = max(weaker / abs(of_group.difference), 0.5) if weaker else 0.5
             curse = winners_curse(climb, climb.rows.inside(found.state), strength, threshold, seed)
             if curse is not None:
                 reach = min(reach, max(curse.mean + z * curse.spread, z))
@@ -269,15 +278,17 @@ class _Search:
         The worst of all groups is one of them, whichever: its own upper bound holds with the confidence stated, and
         the largest of all upper bounds is no lower. So there is nothing to correct for.
         """
+        from bdt_core.scan import kernels  # the compiler takes a third of a second to import
+
         found = self.climb.best_bound()
         if not np.isfinite(found.score):
             return None
-        of_group, sign = self._measured(found), self.question.harm_sign
-        bound = sign * of_group.difference + float(ndtri(0.95)) * of_group.error
+        of_group, sign = self._measured(found, self.climb, self.alike), self.question.harm_sign
+        bound = sign * of_group.difference + kernels.Z * of_group.error
         return Certificate(
             largest_difference=max(bound, found.score * (self.step or 1.0), 0.0),
-            min_share=self.settings.min_share,
-            confidence=0.95,
+            min_share=max(self.settings.min_share, self.settings.min_rows / self.climb.rows.rows),
+            confidence=CONFIDENCE,
             rows=of_group.all_rows,
             words=words.all_of([one.words for one in self.climb.language.conditions(found.state)]),
             confirmed_difference=max([0.0, *(_at_least(one, sign) for one in groups)]),

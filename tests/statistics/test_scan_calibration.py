@@ -121,7 +121,7 @@ def test_without_any_harm_few_runs_find_some(kind: str, full: bool) -> None:
 
 @pytest.mark.parametrize("sizes", [[6, 6], [1, 12]], ids=["equal", "unequal"])
 def test_persons_with_several_rows_are_permuted_whole(sizes: list[int], full: bool) -> None:
-    runs = 300 if full else 30
+    runs = 300 if full else 16
     alarms, of_rows = 0, 0
     for run in range(runs):
         rng = np.random.default_rng([2, run])
@@ -129,9 +129,9 @@ def test_persons_with_several_rows_are_permuted_whole(sizes: list[int], full: bo
         frame = people(rng, 150).iloc[person].reset_index(drop=True).assign(person=person)
         y = events(rng, rng.beta(0.3, 0.7, 150)[person])
         alarms += scan(frame, y, key="person", permutations=19).worst is not None
-        of_rows += scan(frame.drop(columns="person"), y, permutations=19).worst is not None if run < 10 else 0
+        of_rows += scan(frame.drop(columns="person"), y, permutations=19).worst is not None if run < 6 else 0
     assert believable(alarms, runs, 0.05)
-    assert of_rows > 5
+    assert of_rows > 3
 
 
 @pytest.mark.parametrize("design", GROUPS)
@@ -149,26 +149,33 @@ def test_planted_groups_are_found(design: str, full: bool) -> None:
     assert np.mean(np.array(alike) >= 0.5) >= 0.8
 
 
-@pytest.mark.parametrize("design", DESIGNS)
-def test_the_interval_of_a_named_group_covers_its_true_difference(design: str, full: bool) -> None:
-    runs = 200 if full else 12
-    missed = named = 0
-    for run in range(runs):
-        rng = np.random.default_rng([4, run])
-        frame = people(rng, 1500)
-        y, means = DESIGNS[design](rng, frame)
-        worst = scan(frame, y).worst
-        if worst is not None:
+def test_the_interval_of_a_named_group_covers_its_true_difference(full: bool) -> None:
+    """Where harm is weak, what is named is most too large: an interval that ignores the search misses it often."""
+    missed = missed_by_naive = named = 0
+    for design in DESIGNS if full else ("weak", "weak normal", "three conditions", "smooth"):
+        missed_here = named_here = 0
+        for run in range(100 if full else 14):
+            rng = np.random.default_rng([4, run])
+            frame = people(rng, 1500)
+            y, means = DESIGNS[design](rng, frame)
+            worst = scan(frame, y).worst
+            if worst is None:
+                continue
             inside = worst.members(frame)
             true = means[inside].mean() - means[~inside].mean()
-            named += 1
-            missed += not worst.low <= true <= worst.high
-    assert believable(missed, named, 0.10)
+            error = np.sqrt(sum(y[side].var(ddof=1) / side.sum() for side in (inside, ~inside)))
+            named_here += 1
+            missed_here += not worst.low <= true <= worst.high
+            missed_by_naive += abs(worst.difference - true) > 1.96 * error
+        assert believable(missed_here, named_here, 0.10), design
+        missed, named = missed + missed_here, named + named_here
+    assert missed / named <= 0.10
+    assert missed_by_naive / named > 0.15
 
 
-@pytest.mark.parametrize("design", [*GROUPS, "none"])
+@pytest.mark.parametrize("design", ["strong", "heavy-tailed", "none"])
 def test_no_group_is_worse_than_the_certificate_says(design: str, full: bool) -> None:
-    runs = 200 if full else 20
+    runs = 200 if full else 10
     missed = 0
     for run in range(runs):
         rng = np.random.default_rng([5, run])

@@ -63,6 +63,8 @@ def test_the_planted_group_is_named_and_measured() -> None:
     assert 0 < worst.low < worst.difference < worst.high
     assert worst.low < 0.35 * 0.95 < worst.high
     assert FOUND.certificate.largest_difference > worst.difference
+    assert FOUND.certificate.min_share == 30 / 1200
+    assert find(frame, min_share=0.1).certificate.min_share == 0.1
 
 
 def test_the_result_becomes_json_and_comes_back() -> None:
@@ -148,6 +150,11 @@ def test_groups_are_taken_out_one_after_the_other() -> None:
     assert len(found.groups) == 2
     for group in found.groups:
         assert max((group.members(frame) & one).sum() / (group.members(frame) | one).sum() for one in corners) > 0.8
+    first, second = (group.members(frame) for group in found.groups)
+    assert not (first & second).any()
+    y = frame["wrong"]
+    assert found.groups[0].difference == pytest.approx(y[first].mean() - y[~first].mean())
+    assert found.groups[1].difference == pytest.approx(y[second].mean() - y[~first & ~second].mean())
     assert len(find(frame, max_groups=1).groups) == 1
     assert find(frame, max_groups=1).unconfirmed is None
     assert found.unconfirmed.p_value > 0.05
@@ -212,6 +219,13 @@ def test_of_a_sample_what_is_named_is_measured_on_all_rows() -> None:
     inside = found.worst.members(frame)
     assert found.worst.rows == inside.sum()
     assert found.worst.mean_inside == pytest.approx(frame[OUTCOME][inside].mean())
+
+
+def test_threads_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bdt_core.shards.pool.processors", lambda: 1)
+    assert find(table()) == FOUND
+    monkeypatch.setattr("bdt_core.shards.pool.processors", lambda: 5)
+    assert find(table()) == FOUND
 
 
 def test_what_cannot_be_searched_is_said() -> None:

@@ -9,10 +9,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from bdt_core.scan import kernels
 from bdt_core.scan.climbing import Climb
 from bdt_core.scan.columns import fit_columns
-from bdt_core.scan.language import Language
+from bdt_core.scan.language import FORMS, Language
 from bdt_core.scan.rows import ScanRows, coded_rows, scored
 
 
@@ -132,5 +131,5 @@ def test_a_state_costs_what_its_conditions_cost() -> None:
         state[:7] = 0
         state[list(cells)] = 1
         assert language.price(state) == forms[form]
-    assert kernels.FORMS == 5
+    assert len(forms) >= FORMS
     assert np.all(np.diff(forms[:2]) >= 0)
