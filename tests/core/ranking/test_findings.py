@@ -1,0 +1,182 @@
+"""One list of findings: who stands in it, in which order, under which error control, and what it says of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bdt_core.audit import AuditResult, audit
+from bdt_core.errors import DataError
+from bdt_core.ranking import Findings
+from bdt_core.spec import parse_spec
+
+QUICK: dict[str, Any] = {
+    "name": "people",
+    "source": {"path": "(DataFrame)"},
+    "bias_variable": {"column": "wrong"},
+    "protected": ["sex"],
+    "clustering": {"stability": 0, "n_init": 2, "max_iter": 3},
+    "worst_groups": {"permutations": 79},
+}
+
+
+def people(n: int = 3000, harm: float = 0.35, seed: int = 3, better: str = "lower") -> pd.DataFrame:
+    """Women up to 35 are wronged more often; income goes with age and nothing else."""
+    rng = np.random.default_rng(seed)
+    age, sex = rng.integers(18, 80, n), rng.choice(["f", "m"], n)
+    wrong = rng.random(n) < 0.15 + harm * ((age <= 35) & (sex == "f"))
+    return pd.DataFrame(
+        {
+            "age": age,
+            "income": age * 0.5 + rng.normal(size=n),
+            "town": rng.choice(["north", "south", "west"], n),
+            "sex": sex,
+            "wrong": (wrong if better == "lower" else ~wrong).astype(int),
+        }
+    )
+
+
+def found_in(frame: pd.DataFrame, **changes: Any) -> AuditResult:
+    return audit(frame, QUICK | changes)
+
+
+@pytest.fixture(scope="module")
+def result() -> AuditResult:
+    return found_in(people())
+
+
+def test_the_first_finding_names_the_planted_people(result):
+    first, frame = result.findings[0], people()
+    planted = ((frame["age"] <= 35) & (frame["sex"] == "f")).to_numpy()
+    inside = first.members(frame)
+    assert (inside & planted).sum() / (inside | planted).sum() > 0.8
+    assert "sex is f" in first.who
+    assert inside.sum() == first.rows
+    assert first.share == pytest.approx(inside.mean())
+    assert first.low < 0.35 < first.high
+    assert first.people_harmed == pytest.approx(first.rows * first.difference)
+    assert first.difference == pytest.approx(first.mean_inside - first.mean_outside)
+    assert first.remaining is None
+
+
+def test_findings_are_ranked_by_how_many_are_harmed_at_least(result):
+    harmed = [one.at_least * one.rows for one in result.findings]
+    assert harmed == sorted(harmed, reverse=True)
+    assert all(one.low > 0 and one.p_value <= 0.05 for one in result.findings)
+
+
+def test_what_is_mostly_the_same_people_is_folded(result):
+    frame = people()
+    masks = [one.members(frame) for one in result.findings]
+    for i, one in enumerate(masks):
+        for other in masks[i + 1 :]:
+            assert (one & other).sum() < 0.5 * min(one.sum(), other.sum())
+    assert result.findings[0].also  # intersections and clusters found them too
+
+
+def test_each_search_has_its_share_of_the_errors():
+    shares = parse_spec(QUICK).search_shares
+    assert sum(shares.values()) == pytest.approx(1.0)
+    assert set(shares) == {"worst_groups", "groups", "clusters", "slices"}
+    alone = parse_spec(QUICK | {"protected": [], "slices": None}).search_shares
+    assert alone["worst_groups"] == pytest.approx(5 * alone["clusters"])
+
+
+def test_p_values_are_corrected_for_the_other_searches(result):
+    share = result.ranked.searches["worst_groups"]
+    own = result.worst_groups.groups[0].p_value
+    (mine,) = (one for one in result.findings if one.who == result.worst_groups.groups[0].words)
+    assert mine.found_by == "worst_groups"
+    assert mine.p_value == pytest.approx(own / share)
+
+
+def test_what_the_search_confirms_is_what_the_list_may_hold(result):
+    share = result.ranked.searches["worst_groups"]
+    assert all(one.p_value <= 0.05 * share for one in result.worst_groups.groups)
+
+
+def test_harm_counts_as_positive_whichever_way_is_better(result):
+    turned = found_in(people(better="higher"), bias_variable={"column": "wrong", "better": "higher"})
+    one, other = result.findings[0], turned.findings[0]
+    assert other.who == one.who
+    assert other.difference == pytest.approx(one.difference)
+    assert other.low == pytest.approx(one.low, abs=0.02)
+    assert other.mean_inside == pytest.approx(1 - one.mean_inside)
+
+
+def test_without_harm_nobody_is_found_and_the_headline_says_what_is_ruled_out():
+    calm = found_in(people(harm=0.0, seed=8))
+    assert calm.findings == ()
+    headline = calm.document["summary"]["headline"]
+    assert headline.startswith("Nobody is confirmed to fare worse than everybody else. Ruled out")
+
+
+def test_it_comes_back_from_data_but_for_who_is_in_a_cluster(result):
+    plain = result.ranked.to_dict()
+    back = Findings.from_dict(plain)
+    assert [one.who for one in back.findings] == [one.who for one in result.findings]
+    assert (back.findings[0].members(people()) == result.findings[0].members(people())).all()
+    cluster = Findings.from_dict({**plain, "findings": [{**plain["findings"][0], "conditions": []}]})
+    with pytest.raises(DataError, match="audit again"):
+        cluster.findings[0].members(people())
+
+
+@pytest.mark.parametrize("form", ["md", "html", "terminal"])
+def test_the_headline_is_the_first_finding_in_every_form(result, form, capsys):
+    from bdt_core.report.html import render_html
+    from bdt_core.report.markdown import render_markdown
+    from bdt_pipeline.commands.console import show_result
+
+    if form == "terminal":
+        show_result(result.document, [])
+        told = capsys.readouterr().out
+    else:
+        told = render_markdown(result.document) if form == "md" else render_html(result.document)
+    told = " ".join(told.split()).lower()
+    assert told.index(result.findings[0].who.lower()) < told.index("most deviating cluster")
+
+
+def test_an_unstable_cluster_is_no_finding():
+    frame = people(harm=0.0, seed=2)
+    frame["wrong"] = (np.random.default_rng(1).random(len(frame)) < 0.1 + 0.2 * (frame["age"] > 60)).astype(int)
+    only_clusters = {"worst_groups": None, "slices": None, "protected": []}
+    stable = found_in(frame, **only_clusters)
+    assert {one.found_by for one in stable.findings} == {"clusters"}
+    shaky = found_in(frame, **only_clusters, clustering={"stability": 5, "max_iter": 12})
+    unstable = {one.label for one in shaky.clusters.stability.clusters if one.word == "do not interpret"}
+    found = {one.label for one in shaky.significance.clusters if one.significant and one.worse}
+    assert found & unstable  # there are some to be left out
+    assert not {str(shaky.clusters.train[label].rule) for label in unstable} & {one.who for one in shaky.findings}
+
+
+def by_age(n: int = 4000) -> pd.DataFrame:
+    """The young are wronged more often, and most women are young."""
+    frame, rng = people(n, harm=0.0, seed=4), np.random.default_rng(5)
+    young = frame["age"] < 40
+    frame["sex"] = np.where(rng.random(n) < np.where(young, 0.8, 0.2), "f", "m")
+    frame["wrong"] = (rng.random(n) < np.where(young, 0.45, 0.1)).astype(int)
+    return frame
+
+
+def test_legitimate_factors_explain_what_goes_with_them():
+    settings = {"features": {"include": ["town"]}}
+    without = found_in(by_age(), **settings)
+    assert without.findings[0].who == "sex is f"
+    alike = found_in(by_age(), legitimate=["age"], **settings)
+    assert alike.findings == ()
+    assert alike.ranked.legitimate == ("age",)
+
+
+def test_what_remains_among_people_alike_stands_beside_the_whole():
+    frame, rng = by_age(), np.random.default_rng(6)
+    frame["wrong"] |= (rng.random(len(frame)) < 0.2 * (frame["sex"] == "f")).astype(int)
+    first = found_in(frame, legitimate=["age"], features={"include": ["town"]}).findings[0]
+    assert first.who == "sex is f"
+    assert first.remaining is not None
+    assert first.remaining.difference == first.difference > first.remaining.remaining + 0.1
+    assert 0.08 < first.remaining.remaining < 0.25
+    assert first.at_least == first.remaining.remaining_low > 0
+    assert first.people_harmed == pytest.approx(first.rows * first.remaining.remaining)
