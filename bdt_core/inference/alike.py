@@ -9,7 +9,7 @@ there are as many inside the group as outside. It does not depend on classes of 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -108,6 +108,11 @@ class Factors:
     def _unexplained(self) -> Vector:
         """The outcome less what the factors let expect: the same for every group."""
         return self.outcome - self._expected(self.outcome)
+
+    def with_factor(self, inside: NDArray[np.bool_]) -> Factors:
+        """The same rows, in which people are alike only if both are in a group, or neither."""
+        values = np.column_stack([self.values, inside.astype(np.float64)])
+        return replace(self, values=values, categorical=(*self.categorical, False))
 
     def compare(self, inside: NDArray[np.bool_], *, alpha: float = 0.05, reach: float | None = None) -> AlikeComparison:
         """Hold a group against everybody else, and against people like them.

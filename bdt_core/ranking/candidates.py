@@ -56,15 +56,21 @@ class Candidate:
 
 
 def from_worst_groups(found: WorstGroups, measured: str) -> Iterator[Candidate]:
-    """The confirmed groups. A later one is no surer than those before it, which it was searched for behind."""
+    """The confirmed groups.
+
+    A later one is no surer than those before it, which it was searched for behind, and compared with people alike in
+    them: that is who everybody else is, then.
+    """
     p_values = accumulate((one.p_value for one in found.groups), max)
     for one, p_value in zip(found.groups, p_values, strict=True):
         if one.low is None or one.high is None:
             continue
+        others = one.mean_inside - one.difference if one.among_alike is None else one.mean_outside
         finding = _finding(
-            one.words, "worst_groups", measured, (one.mean_inside, one.mean_outside),
+            one.words, "worst_groups", measured, (one.mean_inside, others),
             (one.difference, one.low, one.high), p_value, better=found.better, conditions=one.conditions,
         )  # fmt: skip
+        finding = replace(finding, remaining=one.among_alike)
         yield Candidate(finding, one.reach or 0.0, on_test_rows=False)
 
 

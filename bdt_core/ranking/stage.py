@@ -111,10 +111,12 @@ class _Measured:
         if self._factors and candidate.finding.found_by != "local_bias":
             on_test = candidate.on_test_rows
             members = candidate.finding.members(self._frames[True]) if on_test else inside
-            if 0 < members.sum() < members.size:
+            remaining = finding.remaining
+            if remaining is None and 0 < members.sum() < members.size:
                 remaining = self._factors[on_test].compare(
                     members, alpha=self._spec.significance.alpha, reach=candidate.reach
                 )
+            if remaining is not None:
                 finding = replace(
                     finding,
                     difference=remaining.difference,

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bdt_core import words
+from bdt_core.inference.alike import AlikeComparison
 from bdt_core.result import Result
 from bdt_core.scan.conditions import GroupCondition, members
 from bdt_core.table.summaries import Drawn
@@ -48,6 +49,9 @@ class WorstGroup:
         than two values.
     reach : float or None
         Standard errors from the difference to the end of the interval that is nearer to none.
+    among_alike : AlikeComparison or None
+        In an audit with legitimate factors: the difference in all, and what remains of it among people alike in them
+        and in the groups before; harm counts as positive.
     """
 
     conditions: tuple[GroupCondition, ...]
@@ -62,6 +66,7 @@ class WorstGroup:
     score: float
     people_harmed: float | None
     reach: float | None = None
+    among_alike: AlikeComparison | None = None
 
     @property
     def words(self) -> str:
@@ -195,7 +200,7 @@ class WorstGroups(Result):
     Attributes
     ----------
     groups : tuple of WorstGroup
-        Each with a p-value of at most `alpha`. The second was searched for among what the first does not explain, and
+        Each with a p-value of at most `level`. The second was searched for among what the first does not explain, and
         so on.
     unconfirmed : WorstGroup or None
         The best group of the last search, which chance explains; None where nothing was left to find.
@@ -222,6 +227,9 @@ class WorstGroups(Result):
     permutations : int
         Of each search, unless it could no longer be significant.
     alpha : float
+        Intervals have confidence 1 - alpha.
+    level : float
+        The largest p-value of a confirmed group: alpha, or its share of it where there are other searches.
     random_state : int
     reason : str or None
         Why nothing was searched.
@@ -247,6 +255,7 @@ class WorstGroups(Result):
     key: str | None
     permutations: int
     alpha: float
+    level: float
     random_state: int
     reason: str | None = None
     searched_on: Drawn | None = None

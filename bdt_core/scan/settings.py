@@ -17,6 +17,13 @@ class Settings:
     permutations: int = 199
     alpha: float = 0.05
     random_state: int = 0
+    share: float = 1.0
+    """Of alpha: what a group has to reach where this search is one of several."""
+
+    @property
+    def level(self) -> float:
+        """The largest p-value of a confirmed group."""
+        return self.alpha * self.share
 
     def __post_init__(self) -> None:
         for name, low in (("min_rows", 2), ("max_groups", 1), ("permutations", 19), ("random_state", 0)):
@@ -27,8 +34,8 @@ class Settings:
             value = getattr(self, name)
             if not 0.0 < value < most:
                 raise SpecError(f"{name} must lie between 0 and {most:g}, both excluded; found {value!r}.")
-        if self.alpha * (self.permutations + 1) < 1.0:
+        if self.level * (self.permutations + 1) < 1.0 - 1e-9:
             raise SpecError(
-                f"{self.permutations} permutations cannot give a p-value of {self.alpha:g}: the smallest is "
+                f"{self.permutations} permutations cannot give a p-value of {self.level:g}: the smallest is "
                 f"{1 / (self.permutations + 1):.2g}. Ask for more permutations."
             )

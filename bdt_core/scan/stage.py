@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from bdt_core.scan.results import WorstGroup, WorstGroups
@@ -42,37 +43,42 @@ def find_audited_worst_groups(table: Rows, spec: AuditSpec) -> WorstGroups:
         tuple(spec.legitimate),
         KEY if spec.split.key else None,
     )
+    level = spec.significance.alpha * spec.search_shares["worst_groups"]
     settings = Settings(
         min_share=asked.min_share,
         min_rows=spec.significance.min_rows,
         max_groups=asked.max_groups,
-        permutations=asked.permutations,
+        permutations=max(asked.permutations, math.ceil(1.0 / level - 1e-9) - 1),
         alpha=spec.significance.alpha,
         random_state=spec.split.random_state,
+        share=spec.search_shares["worst_groups"],
     )
-    found = scan(table, question, settings, sample_rows=spec.large_rows)
+    found = replace(scan(table, question, settings, sample_rows=spec.large_rows), key=spec.split.key)
     return _among_people_alike(found, table) if spec.legitimate and found.groups else found
 
 
 def _among_people_alike(found: WorstGroups, table: Rows) -> WorstGroups:
-    """The same groups, with differences that do not depend on the classes that factors were cut into for the search."""
+    """The same groups, with differences that do not depend on the classes that factors were cut into for the search.
+
+    As in the search, a later group is compared with people alike in the groups before it, too.
+    """
     rows, sign = rows_for_factors(table), found.harm_sign
     factors, frame = factors_of(rows), rows.audited
-
-    def measured(one: WorstGroup) -> WorstGroup:
+    groups: list[WorstGroup] = []
+    for one in found.groups:
         inside = one.members(frame)
-        if one.reach is None or inside.all() or not inside.any():
-            return one
-        alike = factors.compare(inside, alpha=found.alpha, reach=one.reach)
-        low, high = sorted((sign * alike.remaining_low, sign * alike.remaining_high))
-        harmed = None if one.people_harmed is None else one.rows * alike.remaining
-        return replace(one, difference=sign * alike.remaining, low=low, high=high, people_harmed=harmed)
-
-    groups = tuple(measured(one) for one in found.groups)
-    bounds = [(one.low if sign > 0 else one.high) or 0.0 for one in groups]
+        if one.reach is not None and 0 < inside.sum() < inside.size:
+            alike = factors.compare(inside, alpha=found.alpha, reach=one.reach)
+            low, high = sorted((sign * alike.remaining_low, sign * alike.remaining_high))
+            harmed = None if one.people_harmed is None else one.rows * alike.remaining
+            one = replace(
+                one, difference=sign * alike.remaining, low=low, high=high, people_harmed=harmed, among_alike=alike
+            )
+        groups.append(one)
+        factors = factors.with_factor(inside)
     certificate = found.certificate and replace(
         found.certificate,
-        confirmed_difference=max(0.0, *(sign * one for one in bounds)),
+        confirmed_difference=max(0.0, *(sign * ((one.low if sign > 0 else one.high) or 0.0) for one in groups)),
         found_difference=max(0.0, *(sign * one.difference for one in groups)),
     )
-    return replace(found, groups=groups, certificate=certificate)
+    return replace(found, groups=tuple(groups), certificate=certificate)

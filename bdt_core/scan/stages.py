@@ -120,6 +120,7 @@ def scan(table: Blocks, question: Question, settings: Settings, *, sample_rows: 
         key=question.key,
         permutations=settings.permutations,
         alpha=settings.alpha,
+        level=settings.level,
         random_state=settings.random_state,
         reason=reason,
         searched_on=_drawn(len(frame), rows),
@@ -209,10 +210,10 @@ class _Search:
                 break
             seed = self.settings.random_state + len(groups)
             by_chance = scores_by_chance(
-                climb.drawn(PERMUTED_ROWS, seed), found.score, self.settings.permutations, self.settings.alpha, seed
+                climb.drawn(PERMUTED_ROWS, seed), found.score, self.settings.permutations, self.settings.level, seed
             )
             of_group, p = self._measured(found, climb, alike), p_value(found.score, by_chance)
-            if p > self.settings.alpha:
+            if p > self.settings.level:
                 return Groups(tuple(groups), self._named(found, of_group, p, (None, None)))
             limits = self._limits(climb, found, of_group, by_chance, seed)
             groups.append(self._named(found, of_group, p, limits))

@@ -147,7 +147,7 @@ def test_an_unstable_cluster_is_no_finding():
     assert {one.found_by for one in stable.findings} == {"clusters"}
     shaky = found_in(frame, **only_clusters, clustering={"stability": 5, "max_iter": 12})
     unstable = {one.label for one in shaky.clusters.stability.clusters if one.word == "do not interpret"}
-    found = {one.label for one in shaky.significance.clusters if one.significant and one.worse}
+    found = {one.found.label for one in shaky.significance.clusters if one.significant and one.worse}
     assert found & unstable  # there are some to be left out
     assert not {str(shaky.clusters.train[label].rule) for label in unstable} & {one.who for one in shaky.findings}
 
