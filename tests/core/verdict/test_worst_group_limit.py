@@ -1,0 +1,151 @@
+"""From the specification to the verdict, the report and the CI files: the limit on the worst group."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pandas as pd
+import pytest
+
+from bdt_core.audit import AuditResult, audit
+from bdt_core.errors import SpecError
+from bdt_core.report import document_schema
+from bdt_core.report.gate_result import build_gate_result
+from bdt_core.report.markdown import render_markdown
+from bdt_core.scan.results import WorstGroups
+from bdt_core.spec import WorstGroupLimit, parse_spec
+from bdt_core.verdict import WorstGroupLimitResult, judge_worst_group
+
+BASE: dict[str, Any] = {
+    "name": "loans",
+    "source": {"path": "(DataFrame)"},
+    "bias_variable": {"column": "wrong"},
+    "clustering": {"stability": 0, "n_init": 2, "max_iter": 2},
+    "slices": None,
+    "worst_groups": {"permutations": 79, "min_share": 0.1},
+}
+
+
+@cache
+def people(harm: float, n: int = 4000) -> pd.DataFrame:
+    """A fifth of the people, those from the west, are wronged more often."""
+    rng = np.random.default_rng(7)
+    town = rng.choice(["north", "south", "east", "mid", "west"], n)
+    wrong = (rng.random(n) < 0.1 + harm * (town == "west")).astype(int)
+    return pd.DataFrame({"town": town, "age": rng.integers(18, 80, n), "wrong": wrong})
+
+
+@cache
+def audited(harm: float, most: float | None) -> AuditResult:
+    limit = {"check": "worst_group"} | ({} if most is None else {"max_difference": most})
+    return audit(people(harm), BASE | {"gate": [limit]})
+
+
+CASES = [(0.3, 0.1, "fail"), (0.0, 0.15, "pass"), (0.3, 0.29, "inconclusive"), (0.0, 0.02, "inconclusive")]
+
+
+@pytest.mark.parametrize(("harm", "most", "verdict"), CASES)
+def test_it_fails_passes_or_cannot_tell(harm, most, verdict):
+    document = audited(harm, most).document
+    (limit,) = document["gate"]
+    assert (limit["kind"], limit["check"], limit["verdict"], limit["limit"]) == (
+        "worst_group", "worst_group", verdict, most,
+    )  # fmt: skip
+    assert document["verdict"]["verdict"] == verdict
+    assert document["verdict"]["sentence"].startswith(limit["sentence"])
+    assert limit["low"] <= limit["difference"] <= limit["high"]
+    assert (limit["group"] == "town is west") == (harm > 0)
+    jsonschema.validate(document, document_schema())
+    told = " ".join(render_markdown(document).split())
+    assert "Any group of conditions" in told
+    (in_ci,) = build_gate_result(document, 1)["limits"]
+    assert in_ci["sentence"] == limit["sentence"]
+    assert WorstGroupLimitResult.from_dict(limit).to_dict() == limit
+
+
+def test_the_verdict_is_that_of_the_bounds():
+    failed, passed = audited(0.3, 0.1).document["gate"][0], audited(0.0, 0.15).document["gate"][0]
+    assert failed["low"] > 0.1
+    assert passed["high"] <= 0.15
+
+
+def test_what_is_undecided_says_how_many_rows_would_tell():
+    limit = audited(0.3, 0.29).document["gate"][0]
+    assert limit["rows_to_settle"] > 4000
+    assert f"About {limit['rows_to_settle']:,} rows would tell." in limit["sentence"]
+
+
+def test_without_a_number_the_limit_is_that_of_clusters():
+    assert audited(0.3, None).document["gate"][0]["limit"] == 0.05
+
+
+@pytest.fixture(scope="module")
+def found() -> WorstGroups:
+    groups = audited(0.3, 0.1).worst_groups
+    assert groups is not None
+    return groups
+
+
+def test_only_groups_of_the_share_asked_for_fail(found):
+    assert judge_worst_group(WorstGroupLimit(max_difference=0.1, min_share=0.15), found, 1.0).verdict == "fail"
+    assert judge_worst_group(WorstGroupLimit(max_difference=0.1, min_share=0.4), found, 1.0).verdict != "fail"
+
+
+def test_what_was_not_searched_is_not_testable(found):
+    assert judge_worst_group(WorstGroupLimit(), None, 0.05).verdict == "not_testable"
+    nothing = replace(found, certificate=None, groups=(), reason="no column is left to search")
+    limit = judge_worst_group(WorstGroupLimit(), nothing, 0.05)
+    assert (limit.verdict, limit.sentence) == (
+        "not_testable", "No group could be searched for: no column is left to search.",
+    )  # fmt: skip
+
+
+def test_inconclusive_can_stop_the_gate(found):
+    asked = WorstGroupLimit(max_difference=0.29, inconclusive="block")
+    assert judge_worst_group(asked, found, 1.0).blocks
+    assert not judge_worst_group(asked.model_copy(update={"inconclusive": "warn"}), found, 1.0).blocks
+
+
+def test_a_pass_of_clusters_is_none_beside_a_confirmed_group():
+    gate = [{"check": "worst_cluster", "max_difference": 0.2}]
+    limit = audit(people(0.35), BASE | {"gate": gate, "features": {"include": ["age"]}, "protected": ["town"]})
+    (judged,) = limit.document["gate"]
+    assert judged["verdict"] == "inconclusive"
+    assert (
+        "Yet another search found people who are worse off by more than that, confirmed: town is west."
+        in (judged["sentence"])
+    )
+
+
+def test_a_limit_asks_for_the_search():
+    assert parse_spec(BASE | {"worst_groups": None, "gate": [{"check": "worst_group"}]}).worst_groups is not None
+    assert parse_spec(BASE | {"worst_groups": None}).worst_groups is None
+
+
+@pytest.mark.parametrize(
+    ("limit", "message"),
+    [
+        ({"check": "worst_grup"}, 'did you mean "worst_group"?'),
+        ({"check": "worst_group", "min_share": 0.7}, "gate.0.min_share"),
+        ({"check": "worst_group", "max_gap": 0.1}, "gate.0.max_gap: unknown key"),
+    ],
+)
+def test_what_is_misspelt_is_named(limit, message):
+    with pytest.raises(SpecError, match=message.replace("?", r"\?")):
+        parse_spec(BASE | {"gate": [limit]})
+
+
+# Every key of the section changes what is found, or what is said of it.
+@pytest.mark.parametrize(
+    ("key", "value"), [("columns", ["age"]), ("min_share", 0.3), ("max_groups", 1), ("permutations", 199)]
+)
+def test_every_key_reaches_the_report(key, value):
+    frame = people(0.3).assign(age=lambda one: np.where(one["wrong"] == 1, one["age"] * 0.7, one["age"]))
+    changed = audit(frame, BASE | {"worst_groups": BASE["worst_groups"] | {key: value}}).document["worst_groups"]
+    before = audit(frame, BASE).document["worst_groups"]
+    kept = ("groups", "certificate", "searched")
+    assert [changed[one] for one in kept] != [before[one] for one in kept]
