@@ -144,7 +144,7 @@ def find_slices(
     >>> frame["wrong"] = rng.random(4000) < np.where(harmed, 0.3, 0.1)
     >>> found = find_slices(frame, outcome="wrong", better="lower")
     >>> found.worst.name, found.worst.test_rows, round(found.worst.comparison.difference, 2)
-    ('sex = f and region = land', 458, 0.19)
+    ('sex is f and region is land', 458, 0.19)
     """
     settings = _settings(locals())
     frame = _table(frame, "frame")
@@ -201,7 +201,7 @@ def find_slices_in(
     >>> rows = pd.DataFrame({"sex": ["f", "m"] * 500, "y": [0, 1, 0, 0] * 250, "p": [1, 1, 0, 0] * 250})
     >>> found = find_slices_in(rows[:500], rows[500:], label="y", prediction="p", metric="fpr")
     >>> found.worst.name, found.worst.comparison.mean_a, found.worst.comparison.mean_b
-    ('sex = f', 0.5, 0.0)
+    ('sex is f', 0.5, 0.0)
     """
     settings = _settings(locals())
     train, test = _table(train, "train"), _table(test, "test")

@@ -43,7 +43,7 @@ def test_the_most_deviating_cluster_of_compas_is_proven_and_stands_in_for_race(r
     assert first["comparison"]["difference"] > 0.3
     proxies = {(one["column"], one["level"]): one for one in result.document["proxies"]}
     assert proxies["race", "African-American"]["significant"]
-    assert "priors_count" in result.document["summary"]["headline"]
+    assert "priors_count" in result.document["summary"]["cluster"]
 
 
 def test_the_numbers_are_those_of_the_rows(result):

@@ -73,7 +73,7 @@ ABOUT_CLUSTERS = ("clusters", "significance", "differences")
 
 def found_in(train: Any, test: Any, source: Any, spec: AuditSpec, clusters: dict[str, Any] | None = None) -> Any:
     """What all stages find, and the report; the clusters can be those of another table."""
-    found = {"train": train, "test": test, "source": source, **(clusters or {})}
+    found = {"table": train, "train": train, "test": test, "source": source, **(clusters or {})}
     for stage in stages_of(spec):
         if stage.result not in found:
             found[stage.result] = stage.run(Stages(), found, spec)

@@ -44,7 +44,7 @@ def test_a_rule_knows_what_is_missing():
 
 def test_rows_without_income_are_not_everybody():
     report = quick_audit(without_income(), clustering={"stability": 0, "n_init": 2, "max_iter": 1}).document
-    assert "income is missing (right for 100.0 % of those it names" in report["summary"]["headline"]
+    assert "income is missing (right for 100.0 % of those it names" in report["summary"]["cluster"]
     assert report["clusters"][0]["description"].startswith("income is missing (")
     assert report["clusters"][1]["description"].startswith("income is not missing (")
 
@@ -61,7 +61,7 @@ def test_precision_and_coverage_stand_beside_a_rule_in_every_form():
 def test_where_no_rule_fits_there_is_a_path_and_no_rule(monkeypatch, least):
     monkeypatch.setattr("bdt_core.report.wording.LEAST_FIT", least)
     frame = scattered()
-    report = quick_audit(frame, clustering={"stability": 0, "n_init": 2, "max_iter": 4}).document
+    report = quick_audit(frame, worst_groups=None, clustering={"stability": 0, "n_init": 2, "max_iter": 4}).document
     fits = []
     for one in report["clusters"]:
         rule = one["rule"]
@@ -70,7 +70,7 @@ def test_where_no_rule_fits_there_is_a_path_and_no_rule(monkeypatch, least):
         if not fits[-1]:
             first = one["path"][0].split("; ")[0]
             assert one["description"].startswith(f"no short rule fits; how it came about: {first}")
-    assert report["clusters"][0]["description"] in report["summary"]["headline"]
+    assert report["clusters"][0]["description"] in report["summary"]["cluster"]
     assert not all(fits)
     page = render_markdown(report)
     for one, fit in zip(report["clusters"], fits, strict=True):
@@ -83,10 +83,10 @@ def test_an_unstable_cluster_is_not_the_headline_without_that_word():
     clustering = {"stability": 10, "n_init": 2, "max_iter": 4}
     report = quick_audit(noise, clustering=clustering).document
     assert report["clusters"][0]["stability"]["word"] == "do not interpret"
-    assert report["summary"]["headline"].startswith("Cluster 0 (unstable: ")
+    assert report["summary"]["cluster"].startswith("Cluster 0 (unstable: ")
     stable = quick_audit(without_income(), clustering={**clustering, "max_iter": 1}).document
     assert stable["clusters"][0]["stability"]["word"] == "stable"
-    assert "unstable" not in stable["summary"]["headline"]
+    assert "unstable" not in stable["summary"]["cluster"]
 
 
 def test_rules_of_missing_and_levels_are_found_together():

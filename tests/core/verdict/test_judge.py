@@ -12,6 +12,7 @@ import pytest
 
 from bdt_core.fairness.declared_groups import compare_groups, count_groups
 from bdt_core.fairness.metric_results import Estimate
+from bdt_core.history.counted import Pair
 from bdt_core.history.limits import _Course, _judged
 from bdt_core.local_bias import LocalBiasSettings, LocalRows, find_local_bias
 from bdt_core.mitigation import MitigationSettings, mitigate, recommend
@@ -32,6 +33,7 @@ from benchmarks import simulated
 Interval = tuple[float, float, float]
 Kind = Callable[[Interval, float, bool], str]
 MOST = 0.05
+UNCOUNTED = Pair(*(np.zeros(2) for _ in range(4)))
 
 # A difference with its interval, its p-value, and what at most 0.05 makes of it.
 CASES: dict[str, tuple[Interval, float, str]] = {
@@ -110,7 +112,7 @@ def kinds() -> dict[str, Kind]:
     def history(interval: Interval, p: float, turned: bool) -> str:
         value, low, high = (np.array([0.0, x]) for x in around(interval, turned))
         low[0], high[0] = -1.0, 1.0  # the first batch told nothing
-        return _judged([_Course("a", value, low, high)], tolerated(turned)).verdict
+        return _judged([_Course("a", UNCOUNTED, value, low, high, low, high)], tolerated(turned)).verdict
 
     def baseline(interval: Interval, p: float, turned: bool) -> str:
         limit = {"minimum": -MOST if turned else None, "maximum": None if turned else MOST, "rule": "interval"}

@@ -54,7 +54,7 @@ def test_a_cluster_within_its_limit_is_no_pass_beside_an_intersection_beyond_it(
     assert "Yet another search" in render_markdown(found.document)
 
 
-@pytest.mark.parametrize(("effect", "changes"), [(0.0, {}), (0.6, {"slices": None})])
+@pytest.mark.parametrize(("effect", "changes"), [(0.0, {}), (0.6, {"slices": None, "worst_groups": None})])
 def test_a_pass_names_what_was_judged(effect: float, changes: dict[str, Any]) -> None:
     found = audit(people(effect), spec(CLUSTER, CLUSTER, **changes))
     assert found.verdict == "pass"
