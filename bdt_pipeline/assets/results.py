@@ -81,7 +81,7 @@ def result_asset(audit: AuditAssets, stage: Stage) -> dg.AssetsDefinition:
             if rows_of_source:
                 found["source"] = source_rows(inputs["raw_data"], inputs["validated_data"], of_part)
             result = stage.run(audit.stages, found, of_part, _progress(context, stage, found))
-        work = work_metadata(found["train"]) if shown.is_long else {}
+        work = work_metadata(found.get("train", found.get("table"))) if shown.is_long else {}
         return audit.made(result, shown.metadata(result) | work, spec)
 
     return asset
