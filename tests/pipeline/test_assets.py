@@ -22,6 +22,8 @@ ASSETS = (
     "hbac_clusters",
     "cluster_significance",
     "feature_differences",
+    "worst_groups",
+    "findings",
     "bias_slices",
     "bias_report",
 )

@@ -24,6 +24,8 @@ ASSETS = {
     "hbac_clusters",
     "cluster_significance",
     "feature_differences",
+    "worst_groups",
+    "findings",
     "bias_slices",
     "bias_report",
 }
@@ -79,6 +81,8 @@ CASES: dict[str, Any] = {
         "similar_by": ["age"],
         "reference": "m",
     },
+    "legitimate": ["branch"],
+    "worst_groups": {"columns": ["age", "sex"], "min_share": 0.05, "max_groups": 2, "permutations": 99},
     "slices": {
         "columns": ["age", "sex"],
         "max_conditions": 2,
@@ -118,7 +122,7 @@ CASES: dict[str, Any] = {
     "automation": "eager",
     "freshness_hours": 26.0,
     "pool": "bias",
-    "history": {"drift": 0.1, "look_back": 7, "min_rows": 50, "effect": 0.05},
+    "history": {"labels_after": "14d", "drift": 0.1, "look_back": 7, "min_rows": 50, "effect": 0.05},
     "notify": ["json://127.0.0.1/hook"],
     "notify_from": "high",
 }

@@ -47,6 +47,8 @@ def test_the_assets_hold_what_the_plain_method_finds(
     spec = everything(scored, make_spec)
     result = run_audit(spec, instance)
     plain = audit(None, spec)
+    assert result.output_for_node("loans__worst_groups") == plain.worst_groups
+    assert result.output_for_node("loans__findings").to_dict() == plain.ranked.to_dict()
     assert result.output_for_node("loans__bias_slices") == plain.slices
     assert result.output_for_node("loans__local_bias") == plain.local_bias
     assert result.output_for_node("loans__mitigation") == plain.mitigation
@@ -55,11 +57,31 @@ def test_the_assets_hold_what_the_plain_method_finds(
     told = report["mitigation"]["recommendations"]
     assert told[0]["check"] == "demographic_parity_difference by sex"
     assert told[0]["measured"]
-    for asset in ("bias_slices", "local_bias", "mitigation"):
+    for asset in ("worst_groups", "findings", "bias_slices", "local_bias", "mitigation"):
         event = instance.get_latest_materialization_event(dg.AssetKey(["loans", asset]))
         assert event is not None
         assert event.asset_materialization is not None
         assert len(event.asset_materialization.metadata) > 2
+
+
+def test_a_limit_on_the_worst_group_is_judged_where_it_is_and_stops_at_the_gate(
+    loans_file: Path, make_spec: Make, instance: dg.DagsterInstance, run_audit: Any
+) -> None:
+    result = run_audit(make_spec(loans_file, gate=[{"check": "worst_group", "max_difference": 0.02}]), instance)
+    check, gate = checks_of(result, "worst_group", "bias_gate")
+    assert check.asset_key == dg.AssetKey(["loans", "worst_groups"])
+    assert (check.passed, check.severity, check.blocking) == (False, dg.AssetCheckSeverity.ERROR, False)
+    assert (gate.passed, gate.severity, gate.blocking) == (False, dg.AssetCheckSeverity.ERROR, True)
+    assert check.description == gate.description
+    worst = result.output_for_node("loans__worst_groups").worst
+    assert check.metadata["group"].value == worst.words
+    assert "age" in worst.words
+    event = instance.get_latest_materialization_event(dg.AssetKey(["loans", "findings"]))
+    assert event is not None
+    assert event.asset_materialization is not None
+    first = result.output_for_node("loans__findings").first
+    assert event.asset_materialization.metadata["who"].value == first.who
+    assert result.output_for_node("loans__bias_report")["summary"]["headline"].lower().startswith(first.who.lower())
 
 
 @pytest.mark.parametrize("changes", [
