@@ -62,7 +62,7 @@ def from_worst_groups(found: WorstGroups, measured: str) -> Iterator[Candidate]:
     them: that is who everybody else is, then.
     """
     p_values = accumulate((one.p_value for one in found.groups), max)
-    for one, p_value in zip(found.groups, p_values, strict=True):
+    for before, (one, p_value) in enumerate(zip(found.groups, p_values, strict=True)):
         if one.low is None or one.high is None:
             continue
         others = one.mean_inside - one.difference if one.among_alike is None else one.mean_outside
@@ -70,7 +70,7 @@ def from_worst_groups(found: WorstGroups, measured: str) -> Iterator[Candidate]:
             one.words, "worst_groups", measured, (one.mean_inside, others),
             (one.difference, one.low, one.high), p_value, better=found.better, conditions=one.conditions,
         )  # fmt: skip
-        finding = replace(finding, remaining=one.among_alike)
+        finding = replace(finding, remaining=one.among_alike, groups_before=before)
         yield Candidate(finding, one.reach or 0.0, on_test_rows=False)
 
 

@@ -47,6 +47,8 @@ class Finding:
         How many more of them were harmed than would have been at the rate of the others; None for what is no rate.
     remaining : AlikeComparison or None
         What of the difference remains among people alike in the legitimate factors; None without any.
+    groups_before : int
+        How many groups the same search had found before: people are compared with people alike in those, too.
     also : tuple of str
         Weaker findings that are mostly the same people.
     conditions : tuple of GroupCondition
@@ -66,6 +68,7 @@ class Finding:
     p_value: float
     people_harmed: float | None
     remaining: AlikeComparison | None = None
+    groups_before: int = 0
     also: tuple[str, ...] = ()
     conditions: tuple[GroupCondition, ...] = ()
     places: Annotated[Members | None, Field(exclude=True)] = field(default=None, repr=False, compare=False)

@@ -53,6 +53,9 @@ def finding_sentence(one: Finding, found: Findings, unit: words.Unit, short: str
     """
     unit = unit_of(one, unit)
     name, others = (short, "everybody else") if one.found_by != "local_bias" else (one.measured, "the other group")
+    before = "" if not one.groups_before else " and in the group before" + "s" * (one.groups_before > 1)
+    if before and one.remaining is None:
+        others = f"people alike{before.removeprefix(' and')}"
     told = (
         f"{words.capital(one.who)} ({words.count(one.rows)} people, {words.percent(one.share)}): "
         f"{name} {words.value(one.mean_inside, unit)}, {others} {words.value(one.mean_outside, unit)}"
@@ -61,7 +64,7 @@ def finding_sentence(one: Finding, found: Findings, unit: words.Unit, short: str
         return f"{told}: {words.size(one.difference, unit)} worse, at least {words.size(one.low, unit)}."
     alike = one.remaining
     return (
-        f"{told}. Among people alike in {words.listing(found.legitimate)} they fare "
+        f"{told}. Among people alike in {words.listing(found.legitimate)}{before} they fare "
         f"{words.size(alike.remaining, unit)} worse, at least {words.size(alike.remaining_low, unit)}."
     )
 

@@ -22,6 +22,8 @@ Z = 1.6448536269514722
 """Bounds hold with 95 %."""
 _LEAST_GAIN = 1e-9
 _SINGLES = 10
+_REMEMBERED = 1 << 10
+"""States that climbs have been at, which no other need climb from again."""
 
 
 @compiled  # type: ignore[untyped-decorator]
@@ -80,20 +82,28 @@ def climb(
     condition = np.empty(offsets[columns], np.uint8)
     replacement = np.empty(offsets[columns], np.uint8)
     price = np.empty(columns)
-    visited = set([np.uint64(0)])  # noqa: C405 - the compiler knows no set of a comprehension
+    visited = np.empty(_REMEMBERED, np.uint64)
+    seen = 0
     for start in range(len(singles) + len(starts)):
-        state[:] = singles[start] if start < len(singles) else starts[start - len(singles)]
+        if start < len(singles):
+            _copy(singles[start], state)
+        else:
+            _copy(starts[start - len(singles)], state)
         for j in range(columns):
             price[j] = _price(state[offsets[j] : offsets[j + 1]], ordered[j], prices[j])
         score = -np.inf
         while True:
             key = _key(state)
-            if key in visited:
+            if _is_among(key, visited[:seen]):
                 break
-            visited.add(key)
+            if seen < _REMEMBERED:
+                visited[seen] = key
+                seen += 1
             constrained = _constrained(state, offsets)
             _add_up(cells, harm, expected, state, constrained, sums)
-            paid = price.sum()
+            paid = 0.0
+            for j in range(columns):
+                paid += price[j]
             changed, changed_price = -1, 0.0
             for j in range(columns):
                 first, last = offsets[j], offsets[j + 1]
@@ -105,15 +115,15 @@ def climb(
                 )  # fmt: skip
                 if reached > score + _LEAST_GAIN:
                     score, changed, changed_price = reached, j, cost
-                    replacement[first:last] = condition[first:last]
+                    _copy(condition[first:last], replacement[first:last])
             if changed < 0:
                 break
             first, last = offsets[changed], offsets[changed + 1]
-            state[first:last] = replacement[first:last]
+            _copy(replacement[first:last], state[first:last])
             price[changed] = changed_price
         if score > best + _LEAST_GAIN:
             best = score
-            best_state[:] = state
+            _copy(state, best_state)
     return best
 
 
@@ -136,7 +146,8 @@ def _single_conditions(
     _add_up(cells, harm, expected, everybody, np.empty(0, np.int64), sums)
     total = np.zeros(3)
     for cell in range(offsets[0], offsets[1]):
-        total += sums[cell]
+        for k in range(3):
+            total[k] += sums[cell, k]
     alone = np.ones((columns, everybody.size), np.uint8)
     reached = np.empty(columns)
     for j in range(columns):
@@ -144,8 +155,14 @@ def _single_conditions(
         reached[j], _ = _best_condition(
             sums[first:last], ordered[j], prices[j], total, objective, min_rows, 0.0, -np.inf, alone[j, first:last]
         )
-    order = np.argsort(-reached)[:_SINGLES]
-    return alone[order[np.isfinite(reached[order])]], total
+    order = _descending(reached)
+    best = np.empty((min(_SINGLES, columns), everybody.size), np.uint8)
+    found = 0
+    for j in range(len(best)):
+        if reached[order[j]] > -np.inf:
+            _copy(alone[order[j]], best[found])
+            found += 1
+    return best[:found], total
 
 
 @inner  # type: ignore[untyped-decorator]
@@ -207,7 +224,7 @@ def _best_interval(
         for a in range(bins):
             rows = harm = expected = 0.0
             if missing:
-                rows, harm, expected = sums[bins]
+                rows, harm, expected = sums[bins, 0], sums[bins, 1], sums[bins, 2]
             for b in range(a, bins):
                 rows += sums[b, 0]
                 harm += sums[b, 1]
@@ -221,7 +238,7 @@ def _best_interval(
                     best = at_least = score
                     price, low, high, with_missing = cost, a, b, missing == 1
     if has_missing:
-        rows, harm, expected = sums[bins]
+        rows, harm, expected = sums[bins, 0], sums[bins, 1], sums[bins, 2]
         cost = prices[_form(0, -1, bins, 1)]
         score = _score(rows, harm, expected, total, objective, min_rows, at_least + paid + cost) - paid - cost
         if score > at_least + _LEAST_GAIN:
@@ -252,17 +269,18 @@ def _best_set(
     Of all sets of values the best is one of the first kind (linear-time subset scanning, Neill 2012); where sets have
     a price by their size, one of the second kind can be better.
     """
-    present = np.flatnonzero(sums[:, 0])
+    present = _positions_of_rows(sums)
     absent = len(sums) - present.size
     price = 0.0
     excess = np.empty(present.size)
     by_rate = np.empty(present.size)
     mean = total[1] / total[0]
     for i in range(present.size):
-        rows, harm, expected = sums[present[i]]
+        rows, harm, expected = sums[present[i], 0], sums[present[i], 1], sums[present[i], 2]
         excess[i] = harm - expected if objective == RATE else harm if objective == MEAN else harm - mean * rows
         by_rate[i] = excess[i] / (rows if objective >= RATE_BOUND else max(expected, 1e-300))
-    for order in (np.argsort(-by_rate), np.argsort(-excess)):
+    for by_excess in range(2):
+        order = _descending(excess if by_excess else by_rate)
         rows = harm = expected = 0.0
         for m in range(1, present.size):
             of_cell = sums[present[order[m - 1]]]
@@ -276,8 +294,8 @@ def _best_set(
                 best = at_least = score
                 price = cost
                 condition[:] = takes_absent
-                condition[present] = 0
-                condition[present[order[:m]]] = 1
+                for i in range(present.size):
+                    condition[present[order[i]]] = i < m
     return best, price
 
 
@@ -364,15 +382,19 @@ def _price(condition: Array, ordered: Any, prices: Array) -> Any:
     if not ordered:
         return prices[count]
     bins = size - 1
-    known = np.flatnonzero(condition[:bins])
-    if known.size == 0:
-        return prices[2]
-    return prices[_form(known[0], known[-1], bins, condition[bins])]
+    low, high = bins, -1
+    for k in range(bins):
+        if condition[k]:
+            low, high = min(low, k), k
+    return prices[2] if high < 0 else prices[_form(low, high, bins, condition[bins])]
 
 
 @inner  # type: ignore[untyped-decorator]
 def _is_constrained(state: Array, first: int, last: int) -> Any:
-    return not state[first:last].all()
+    for cell in range(first, last):  # noqa: SIM110 - the compiler knows no any()
+        if not state[cell]:
+            return True
+    return False
 
 
 @inner  # type: ignore[untyped-decorator]
@@ -385,6 +407,46 @@ def _constrained(state: Array, offsets: Array) -> Any:
             columns[size] = j
             size += 1
     return columns[:size]
+
+
+@inner  # type: ignore[untyped-decorator]
+def _copy(source: Array, target: Array) -> None:
+    """As ``target[:] = source``, of which the compiler makes seconds of code for messages on shapes."""
+    for i in range(source.size):
+        target[i] = source[i]
+
+
+@inner  # type: ignore[untyped-decorator]
+def _positions_of_rows(sums: Array) -> Any:
+    """Cells that have any rows."""
+    positions = np.empty(len(sums), np.int64)
+    size = 0
+    for cell in range(len(sums)):
+        if sums[cell, 0] > 0.0:
+            positions[size] = cell
+            size += 1
+    return positions[:size]
+
+
+@inner  # type: ignore[untyped-decorator]
+def _descending(values: Array) -> Any:
+    """The order of values, the largest first, equal ones as they come; short, so that insertion is as fast as any."""
+    order = np.empty(values.size, np.int64)
+    for i in range(values.size):
+        place = i
+        while place > 0 and values[order[place - 1]] < values[i]:
+            order[place] = order[place - 1]
+            place -= 1
+        order[place] = i
+    return order
+
+
+@inner  # type: ignore[untyped-decorator]
+def _is_among(key: int, keys: Array) -> Any:
+    for other in keys:  # noqa: SIM110
+        if other == key:
+            return True
+    return False
 
 
 @inner  # type: ignore[untyped-decorator]
