@@ -50,23 +50,23 @@ class Climb:
 
         return self._climb(scores, kernels.RATE if self.rows.is_rate else kernels.MEAN, self.language.prices)
 
-    def best_bound(self) -> Found:
-        """The group whose difference has the highest upper bound; conditions have no price."""
+    def best_bound(self, z: float) -> Found:
+        """The group whose difference has the highest upper bound, so many standard errors up; conditions are free."""
         from bdt_core.scan import kernels
 
         harm, means = self.rows.harm, stratum_means(self.rows.harm, self.rows.strata)[self.rows.strata]
         free = np.zeros_like(self.language.prices)
         if self.rows.is_rate:
-            return self._climb(Scored(harm, means, is_rate=True), kernels.RATE_BOUND, free)
+            return self._climb(Scored(harm, means, is_rate=True), kernels.RATE_BOUND, free, z)
         apart = harm - means
-        return self._climb(Scored(apart, apart * apart, is_rate=False), kernels.MEAN_BOUND, free)
+        return self._climb(Scored(apart, apart * apart, is_rate=False), kernels.MEAN_BOUND, free, z)
 
-    def _climb(self, scores: Scored, objective: int, prices: NDArray[np.float64]) -> Found:
+    def _climb(self, scores: Scored, objective: int, prices: NDArray[np.float64], z: float = 0.0) -> Found:
         from bdt_core.scan import kernels
 
         state = np.empty(int(self.language.offsets[-1]), dtype=np.uint8)
         score = kernels.climb(
             self.rows.cells, scores.harm, scores.expected, self.language.offsets, self.language.ordered, prices,
-            self.language.starts, objective, self.min_rows, MAX_CONDITIONS, state,
+            self.language.starts, objective, z, self.min_rows, MAX_CONDITIONS, state,
         )  # fmt: skip
         return Found(float(score), state)

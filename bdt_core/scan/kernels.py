@@ -18,8 +18,6 @@ inner = njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 RATE, MEAN, RATE_BOUND, MEAN_BOUND = 0, 1, 2, 3
 """What is maximised: the log likelihood ratio of a rate or of a mean, or an upper bound of either's difference."""
-Z = 1.6448536269514722
-"""Bounds hold with 95 %."""
 _LEAST_GAIN = 1e-9
 _SINGLES = 10
 _REMEMBERED = 1 << 10
@@ -36,6 +34,7 @@ def climb(
     prices: Array,
     starts: Array,
     objective: int,
+    z: float,
     min_rows: int,
     max_conditions: int,
     best_state: Array,
@@ -60,6 +59,8 @@ def climb(
     starts : uint8 array of shape (starts, cells)
         States; the best single condition of each column is tried before them.
     objective : int
+    z : float
+        Standard errors that bounds reach.
     min_rows : int
         Fewest rows inside and outside.
     max_conditions : int
@@ -75,7 +76,7 @@ def climb(
     sums = np.zeros((offsets[columns], 3))
     state = np.ones(offsets[columns], np.uint8)
     singles, total = _single_conditions(
-        cells, harm, expected, offsets, ordered, prices, objective, min_rows, state, sums
+        cells, harm, expected, offsets, ordered, prices, objective, z, min_rows, state, sums
     )
     best = -np.inf
     best_state[:] = 1
@@ -139,12 +140,13 @@ def price(state: Array, offsets: Array, ordered: Array, prices: Array) -> Any:
 @inner  # type: ignore[untyped-decorator]
 def _single_conditions(
     cells: Array, harm: Array, expected: Array, offsets: Array, ordered: Array, prices: Array, objective: int,
-    min_rows: int, everybody: Array, sums: Array,
+    z: float, min_rows: int, everybody: Array, sums: Array,
 ) -> Any:  # fmt: skip
     """The best condition of each column alone, the best columns first; and the sums over all rows."""
     columns = ordered.size
     _add_up(cells, harm, expected, everybody, np.empty(0, np.int64), sums)
-    total = np.zeros(3)
+    total = np.zeros(4)
+    total[3] = z
     for cell in range(offsets[0], offsets[1]):
         for k in range(3):
             total[k] += sums[cell, k]
@@ -314,8 +316,8 @@ def _score(
             return -np.inf
         return 0.5 * harm * harm * (1.0 / expected + 1.0 / expected_outside)
     if objective == RATE_BOUND:
-        return _rate_bound(harm, rows, expected, harm_outside, rest)
-    return _mean_bound(harm, rows, expected, harm_outside, rest, expected_outside)
+        return _rate_bound(harm, rows, expected, harm_outside, rest, total[3])
+    return _mean_bound(harm, rows, expected, harm_outside, rest, expected_outside, total[3])
 
 
 @inner  # type: ignore[untyped-decorator]
@@ -346,28 +348,31 @@ def _divergence(events: float, n: float, expected: float) -> Any:
 
 
 @inner  # type: ignore[untyped-decorator]
-def _rate_bound(harm: float, n: float, expected: float, harm_outside: float, rest: float) -> Any:
+def _rate_bound(harm: float, n: float, expected: float, harm_outside: float, rest: float, z: float) -> Any:
     """Upper bound of how much higher the rate is inside, from Wilson's intervals (Newcombe 1998)."""
     rate, other = harm / n, harm_outside / rest
-    above = _wilson(rate, n, 1.0) - rate
-    below = other - _wilson(other, rest, -1.0)
+    above = _wilson(rate, n, z) - rate
+    below = other - _wilson(other, rest, -z)
     difference = (harm - expected) / n * (n + rest) / rest
     return difference + np.sqrt(above * above + below * below)
 
 
 @inner  # type: ignore[untyped-decorator]
-def _wilson(rate: float, n: float, side: float) -> Any:
-    square = Z * Z / n
-    return (rate + 0.5 * square + side * np.sqrt(square * (rate * (1.0 - rate) + 0.25 * square))) / (1.0 + square)
+def _wilson(rate: float, n: float, z: float) -> Any:
+    square = z * z / n
+    reach = z * np.sqrt((rate * (1.0 - rate) + 0.25 * square) / n)
+    return (rate + 0.5 * square + reach) / (1.0 + square)
 
 
 @inner  # type: ignore[untyped-decorator]
-def _mean_bound(harm: float, n: float, squares: float, harm_outside: float, rest: float, squares_outside: float) -> Any:
+def _mean_bound(
+    harm: float, n: float, squares: float, harm_outside: float, rest: float, squares_outside: float, z: float
+) -> Any:
     """Upper bound of how much higher the mean is inside (Welch)."""
     mean, other = harm / n, harm_outside / rest
     variance = max(squares / n - mean * mean, 0.0) / (n - 1.0)
     variance += max(squares_outside / rest - other * other, 0.0) / (rest - 1.0)
-    return mean - other + Z * np.sqrt(variance)
+    return mean - other + z * np.sqrt(variance)
 
 
 @inner  # type: ignore[untyped-decorator]

@@ -26,8 +26,6 @@ from bdt_core.scan.settings import Settings
 from bdt_core.table.blocks import OUTCOME, Block, Blocks, known_rows
 from bdt_core.table.summaries import Drawn
 
-CONFIDENCE = 0.95
-"""Of the certificate."""
 _WEAKER = 2.0
 """Tables are made in which a group is worse by so many standard errors less than it was found to be."""
 MADE_ROWS = 100_000
@@ -279,17 +277,16 @@ class _Search:
         The worst of all groups is one of them, whichever: its own upper bound holds with the confidence stated, and
         the largest of all upper bounds is no lower. So there is nothing to correct for.
         """
-        from bdt_core.scan import kernels  # the compiler takes a third of a second to import
-
-        found = self.climb.best_bound()
+        z = float(ndtri(1.0 - self.settings.alpha))
+        found = self.climb.best_bound(z)
         if not np.isfinite(found.score):
             return None
         of_group, sign = self._measured(found, self.climb, self.alike), self.question.harm_sign
-        bound = sign * of_group.difference + kernels.Z * of_group.error
+        bound = sign * of_group.difference + z * of_group.error
         return Certificate(
             largest_difference=max(bound, found.score * (self.step or 1.0), 0.0),
             min_share=max(self.settings.min_share, self.settings.min_rows / self.climb.rows.rows),
-            confidence=CONFIDENCE,
+            confidence=1.0 - self.settings.alpha,
             rows=of_group.all_rows,
             words=words.all_of([one.words for one in self.climb.language.conditions(found.state)]),
             confirmed_difference=max([0.0, *(_at_least(one, sign) for one in groups)]),

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import dagster as dg
 
 from bdt_core import words
-from bdt_core.verdict.judge import Tolerated
 from bdt_pipeline.assets.views import UI_DPI, Metadata, listed, numbers, table_of
 
 if TYPE_CHECKING:
@@ -70,6 +69,8 @@ def ratios(found: History) -> list[LimitOverTime]:
 
 def ratio_row(one: LimitOverTime) -> list[str]:
     """A ratio that is limited, as text."""
+    from bdt_core.verdict.judge import Tolerated  # with the whole of inference, which definitions do without
+
     so_far = f"{words.number(one.value)} [{words.number(one.low)} to {words.number(one.high)}]"
     trend = words.NOTHING
     if one.trend is not None:

@@ -42,7 +42,7 @@ class _Judged:
 
 _SEVERAL = (
     _Judged("group_metrics", ("group_metrics", "bias_score"), MetricLimit, None),
-    _Judged("worst_groups", ("worst_groups", "test_data"), WorstGroupLimit, WorstGroupLimit()),
+    _Judged("worst_groups", ("worst_groups", "test_data"), WorstGroupLimit, None),
     _Judged("bias_slices", ("bias_slices", "test_data"), SliceLimit, SliceLimit()),
     _Judged("local_bias", ("local_bias",), LocalBiasLimit, LocalBiasLimit()),
 )

@@ -60,8 +60,8 @@ ADD = """mutation ($here: RepositorySelector!, $name: String!) {
   addDynamicPartition(repositorySelector: $here, partitionsDefName: "model_version", partitionKey: $name) { __typename }
 }"""
 ASSETS = (
-    "raw_data", "validated_data", "train_data", "test_data", "hbac_clusters", "cluster_significance",
-    "feature_differences", "group_counts", "group_metrics", "bias_score", "bias_history", "bias_report",
+    "raw_data", "validated_data", "train_data", "test_data", "hbac_clusters", "cluster_significance", "worst_groups",
+    "feature_differences", "findings", "group_counts", "group_metrics", "bias_score", "bias_history", "bias_report",
 )  # fmt: skip
 HERE = {"repositoryLocationName": "audits.py", "repositoryName": "__repository__"}
 

@@ -120,7 +120,7 @@ def test_few_of_the_discoveries_are_false(honest, full):
         false = [true_difference(one, rates) <= 1e-12 for one in discoveries]
         proportions.append(np.mean(false) if false else 0.0)
         found_any += bool(discoveries)
-        found_planted += any({c.text for c in one.conditions} == {"c0 = 1", "c1 = 1"} for one in found.reported)
+        found_planted += any({c.text for c in one.conditions} == {"c0 is 1", "c1 is 1"} for one in found.reported)
     assert found_any > 0.95 * runs
     assert found_planted > 0.8 * runs
     assert np.mean(proportions) - 3.1 * np.std(proportions) / np.sqrt(runs) <= Q
@@ -205,7 +205,7 @@ def test_power_against_a_peer_that_searches_and_tests_on_the_same_rows(full):
             ("ours", find_slices(frame, outcome="wrong", better="lower", random_state=seed)),
             ("ours in-sample", in_sample(frame, outcome="wrong", better="lower")),
         ):
-            hits[name] += any(one.significant and one.name == "c1 = 1 and c2 = 2" for one in found.slices)
+            hits[name] += any(one.significant and one.name == "c1 is 1 and c2 is 2" for one in found.slices)
     assert usual == runs  # without a correction it finds something in every table in which nothing is wrong
     assert hits["ours"] > hits["BH"]
     assert hits["ours"] > hits["Bonferroni"]

@@ -100,11 +100,11 @@ def test_bounds_are_those_of_newcombe_and_welch() -> None:
     frame = pd.DataFrame({"c": rng.choice(["a", "b"], 400)})
     harm = (rng.random(400) < np.where((frame["c"] == "a").to_numpy(), 0.5, 0.2)).astype(float)
     inside = (frame["c"] == "a").to_numpy()
-    found = climb_of(frame, harm).best_bound()
+    found = climb_of(frame, harm).best_bound(1.6448536269514722)
     _, high = newcombe_interval(harm[inside].sum(), inside.sum(), harm[~inside].sum(), (~inside).sum(), confidence=0.9)
     assert found.score == pytest.approx(high, abs=1e-9)
     y = rng.exponential(size=400) + inside
-    found = climb_of(frame, y).best_bound()
+    found = climb_of(frame, y).best_bound(1.6448536269514722)
     spread = np.sqrt(sum(y[side].var(ddof=1) / side.sum() for side in (inside, ~inside)))
     assert found.score == pytest.approx(y[inside].mean() - y[~inside].mean() + 1.6448536 * spread, rel=1e-4)
 
