@@ -5,12 +5,11 @@ from __future__ import annotations
 import logging
 import os
 import tempfile
-import threading
 import uuid
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module, resources
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +33,6 @@ _TITLES = {
     "bias_report_bias_gate": "hold it against the gate",
 }
 """What is said while a step runs, by its asset or check."""
-
-_LATER = ("bdt_core.clustering.grow", "bdt_core.slices.stage", "bdt_core.report.from_findings", "bdt_core.report.sheet",
-          "matplotlib.backends.backend_svg", "matplotlib.backends.backend_agg", "typst")  # fmt: skip
 
 
 def run_demo(out: Path | None, *, verbose: bool) -> None:
@@ -72,7 +68,6 @@ def _execute(spec: AuditSpec, folder: Path, instance: dg.DagsterInstance, *, ver
                 say(progress, _TITLES.get(step, step), len(begun) - 1)
 
         instance.add_event_listener(run_id, listen)
-        threading.Thread(target=_load_ahead, daemon=True).start()
         result = job.execute_in_process(
             instance=instance,
             raise_on_error=False,
@@ -89,16 +84,6 @@ def _execute(spec: AuditSpec, folder: Path, instance: dg.DagsterInstance, *, ver
         raise BDTError(f"{broken[0].step_key} failed: {reason}")
     document: dict[str, Any] = result.output_for_node(report)
     return document
-
-
-def _load_ahead() -> None:
-    """Import what the later steps need, and compile templates, while an early one waits for Great Expectations."""
-    for name in _LATER:
-        import_module(name)
-    from bdt_core.report.prose import environment
-
-    for name in environment().list_templates():
-        environment().get_template(name)
 
 
 @contextmanager
