@@ -14,7 +14,7 @@ from pydantic import Field
 from bdt_core.errors import DataError
 from bdt_core.inference.alike import AlikeComparison
 from bdt_core.result import Result
-from bdt_core.scan.conditions import GroupCondition
+from bdt_core.scan.conditions import GroupCondition, members
 from bdt_core.spec import FoundBy
 from bdt_core.table.summaries import Drawn
 
@@ -100,10 +100,7 @@ class Finding:
             return self.places(frame)
         if not self.conditions:
             raise DataError(f'"{self.who}" was read back from a file, which does not keep clusters: audit again.')
-        inside = np.ones(len(frame), dtype=bool)
-        for one in self.conditions:
-            inside &= one.holds(frame)
-        return inside
+        return members(frame, self.conditions)
 
 
 @dataclass(frozen=True)

@@ -83,11 +83,3 @@ def members(frame: pd.DataFrame, conditions: Sequence[GroupCondition]) -> NDArra
     for one in conditions:
         inside &= one.holds(frame)
     return inside
-
-
-def all_hold(conditions: Sequence[GroupCondition], frame: pd.DataFrame) -> NDArray[np.bool_]:
-    """Which rows of a table meet several conditions at once."""
-    inside = np.ones(len(frame), dtype=bool)
-    for one in conditions:
-        inside &= one.holds(frame)
-    return inside
