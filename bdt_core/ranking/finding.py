@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 import pandas as pd
@@ -115,6 +115,8 @@ class Findings(Result):
     alpha : float
         Chance of any finding at all where nobody fares worse than others.
     legitimate : tuple of str
+    counted : {"people", "rows"}
+        What `Finding.rows` are: rows, where one person may have several.
     drawn : Drawn or None
         Rows of which it was told who overlaps and what remains, where these are not all.
     """
@@ -123,6 +125,7 @@ class Findings(Result):
     searches: dict[FoundBy, float]
     alpha: float
     legitimate: tuple[str, ...]
+    counted: Literal["people", "rows"] = "people"
     drawn: Drawn | None = None
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,8 +90,11 @@ def rank_findings(
         key=lambda pair: pair[0].at_least * pair[0].rows,
         reverse=True,
     )
+    counted: Literal["people", "rows"] = "people" if spec.split.key is None else "rows"
     drawn = Drawn(rows.audited_rows, table.audited_rows) if rows.audited_rows < table.audited_rows else None
-    return Findings(tuple(_folded(ranked))[:_MOST_FINDINGS], dict(shares), alpha, tuple(spec.legitimate), drawn)
+    return Findings(
+        tuple(_folded(ranked))[:_MOST_FINDINGS], dict(shares), alpha, tuple(spec.legitimate), counted, drawn
+    )
 
 
 class _Measured:

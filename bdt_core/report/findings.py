@@ -57,7 +57,7 @@ def finding_sentence(one: Finding, found: Findings, unit: words.Unit, short: str
     if before and one.remaining is None:
         others = f"people alike{before.removeprefix(' and')}"
     told = (
-        f"{words.capital(one.who)} ({words.count(one.rows)} people, {words.percent(one.share)}): "
+        f"{words.capital(one.who)} ({words.count(one.rows)} {found.counted}, {words.percent(one.share)}): "
         f"{name} {words.value(one.mean_inside, unit)}, {others} {words.value(one.mean_outside, unit)}"
     )
     if one.remaining is None:

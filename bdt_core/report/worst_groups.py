@@ -43,13 +43,13 @@ def draw(document: Document) -> Sheet:
     axis = scale([0.0, *(x for one in groups for x in (one.mean_inside, one.mean_outside))], _LEFT, _RIGHT)
     draw_across(sheet, axis, top, bottom, 100.0 if unit == "rate" else 1.0)
     for number, one in enumerate(groups):
-        _group(sheet, one, axis, unit, top + _ROW * number)
+        _group(sheet, one, axis, unit, "people" if found.key is None else "rows", top + _ROW * number)
     name = document.bias_variable.short + (", %" if unit == "rate" else "")
     sheet.text((_LEFT + _RIGHT) / 2, bottom + 24, name, size=8, align="center")
     return sheet
 
 
-def _group(sheet: Sheet, one: WorstGroup, axis: Scale, unit: words.Unit, y: float) -> None:
+def _group(sheet: Sheet, one: WorstGroup, axis: Scale, unit: words.Unit, counted: str, y: float) -> None:
     sheet.text(_LEFT + 2, y + 8, sheet.fit(words.capital(one.words), _RIGHT - _LEFT, 8.5, True), size=8.5, bold=True)
     outside = round(one.rows / one.share) - one.rows
     sides = ((one.mean_inside, HARM, "these", one.rows), (one.mean_outside, CALM, "everybody else", outside))
@@ -62,7 +62,7 @@ def _group(sheet: Sheet, one: WorstGroup, axis: Scale, unit: words.Unit, y: floa
         sheet.text(
             sheet.width - 8,
             line_top + (_BAR - 3) / 2,
-            f"{words.count(rows)} people",
+            f"{words.count(rows)} {counted}",
             size=7.5,
             color=GREY,
             align="right",

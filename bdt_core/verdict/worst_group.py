@@ -126,19 +126,18 @@ def _sentence(judged: Judgement[WorstGroup | None], most: float, found: WorstGro
     one = judged.decides
     allowed = f"at most {words.size(most, unit)} is allowed"
     than = "people like them" if found.legitimate else "everybody else"
+    certain = f"({ruled_out.confidence * 100:.4g} % confidence)"
     bound = (
         f"no group of at least {words.percent(ruled_out.min_share)} of the people that conditions on these columns "
-        f"describe fares worse than {than} by more than {words.size(ruled_out.largest_difference, unit)} "
-        f"({ruled_out.confidence * 100:.4g} % confidence)"
+        f"describe fares worse than {than} by more than {words.size(ruled_out.largest_difference, unit)} {certain}"
     )
     if judged.verdict == "pass":
         return f"{words.capital(bound)}; {allowed}."
-    told = (
-        "No group is confirmed to fare worse"
-        if one.of is None
-        else f"{one.of.words} ({words.count(one.of.rows)} people): worse than {than} by {words.size(one.value, unit)} "
-        f"as found, by at least {words.size(one.low, unit)} ({ruled_out.confidence * 100:.4g} % confidence)"
-    )
+    told = "No group is confirmed to fare worse"
+    if one.of is not None:
+        who = f"{one.of.words} ({words.count(one.of.rows)} {'people' if found.key is None else 'rows'})"
+        size, least = words.size(one.value, unit), words.size(one.low, unit)
+        told = f"{who}: worse than {than} by {size} as found, by at least {least} {certain}"
     if judged.verdict == "fail":
         return f"{told}; {allowed}."
     rows = ruled_out.rows_to_settle(most)
