@@ -373,9 +373,15 @@ class AuditSpec(Section):
         return tuple(dict.fromkeys(one for one in named if one is not None))
 
     @property
+    def searched_columns(self) -> tuple[str, ...]:
+        """Columns that a search names itself, features or not."""
+        searches = (self.slices, self.worst_groups)
+        return tuple(dict.fromkeys(name for one in searches if one is not None for name in one.columns or ()))
+
+    @property
     def carried(self) -> tuple[str, ...]:
         """Columns that are no features but that some stage reads row by row."""
-        names = list(self.legitimate)
+        names = [*self.legitimate, *((self.worst_groups.columns or ()) if self.worst_groups else ())]
         if self.local_bias is not None:
             local, embeddings = self.local_bias, self.local_bias.embeddings
             names += [local.group, *(embeddings if isinstance(embeddings, list) else ()), *(local.describe_by or ())]

@@ -46,7 +46,7 @@ def find_leaks(table: AuditTable) -> dict[str, str]:
 
 def _leaks_of(table: AuditTable) -> dict[str, str]:
     spec, audited = table.spec, table.audited
-    searched = [*table.names("feature"), *((spec.slices.columns or ()) if spec.slices else ())]
+    searched = [*table.names("feature"), *spec.searched_columns]
     names = [name for name in dict.fromkeys(searched) if name in audited.columns]
     leaks: dict[str, str] = {}
     for name in names:

@@ -281,7 +281,7 @@ def _refuse_missing_columns(frame: pd.DataFrame, names: tuple[str, ...]) -> None
     for name in names:
         if name not in frame.columns:
             raise DataError(
-                f'There is no column "{name}", which legitimate, local_bias or mitigation names. '
+                f'There is no column "{name}", which legitimate, worst_groups, local_bias or mitigation names. '
                 f"{did_you_mean(name, frame.columns)}"
             )
 

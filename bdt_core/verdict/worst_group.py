@@ -93,7 +93,14 @@ def judge_worst_group(limit: WorstGroupLimit, found: WorstGroups | None, default
         return _result(limit, most, "not_testable", reason, None, found)
     tolerated = Tolerated(maximum=most)
     judged = judge(_evidence(limit, found, found.certificate), tolerated, nearest="bound")
-    return _result(limit, most, judged.verdict, _sentence(judged, most, found, found.certificate), judged, found)
+    verdict, sentence = judged.verdict, _sentence(judged, most, found, found.certificate)
+    if verdict == "pass" and limit.min_share is not None and limit.min_share < found.certificate.min_share:
+        verdict = "inconclusive"
+        sentence += (
+            f" Yet groups from {words.percent(limit.min_share)} of the people are limited, and smaller ones were not "
+            "searched: lower worst_groups.min_share, or bring more rows."
+        )
+    return _result(limit, most, verdict, sentence, judged, found)
 
 
 def worst_proven(found: WorstGroups, limit: float) -> WorstGroup | None:

@@ -80,9 +80,10 @@ def test_a_pair_that_defines_the_bias_variable_is_a_leak():
     assert sum("together determine" in one for one in warnings) == 1
 
 
-def test_a_column_that_intersections_are_made_of_is_looked_at_too():
+@pytest.mark.parametrize("search", ["slices", "worst_groups"])
+def test_a_column_that_a_search_names_itself_is_looked_at_too(search):
     frame = people().drop(columns="score")
-    found = leaks(frame, features={"include": ["age"]}, slices={"columns": ["city", "label"]})
+    found = leaks(frame, features={"include": ["age"]}, **{search: {"columns": ["city", "label"]}})
     assert set(found) == {"label"}
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from bdt_core.audit import AuditResult, audit
-from bdt_core.errors import SpecError
+from bdt_core.errors import DataError, SpecError
 from bdt_core.report import document_schema
 from bdt_core.report.gate_result import build_gate_result
 from bdt_core.report.markdown import render_markdown
@@ -93,6 +93,27 @@ def found() -> WorstGroups:
 def test_only_groups_of_the_share_asked_for_fail(found):
     assert judge_worst_group(WorstGroupLimit(max_difference=0.1, min_share=0.15), found, 1.0).verdict == "fail"
     assert judge_worst_group(WorstGroupLimit(max_difference=0.1, min_share=0.4), found, 1.0).verdict != "fail"
+
+
+def test_a_pass_says_nothing_of_groups_that_are_smaller_than_those_searched():
+    calm = audited(0.0, 0.15).worst_groups
+    limit = WorstGroupLimit(max_difference=0.15)
+    assert judge_worst_group(limit, calm, 1.0).verdict == "pass"
+    assert judge_worst_group(limit.model_copy(update={"min_share": 0.2}), calm, 1.0).verdict == "pass"
+    smaller = judge_worst_group(limit.model_copy(update={"min_share": 0.05}), calm, 1.0)
+    assert smaller.verdict == "inconclusive"
+    assert "groups from 5.0 % of the people are limited" in smaller.sentence
+    assert "lower worst_groups.min_share" in smaller.sentence
+
+
+def test_a_column_that_is_no_feature_can_be_searched_and_a_missing_one_is_named():
+    spec = BASE | {"features": {"include": ["age"]}}
+    found = audit(people(0.3), spec | {"worst_groups": {"permutations": 79, "columns": ["town"]}}).worst_groups
+    assert found is not None
+    assert found.worst is not None
+    assert found.worst.words == "town is west"
+    with pytest.raises(DataError, match='no column "tonw", which legitimate, worst_groups'):
+        audit(people(0.3), spec | {"worst_groups": {"columns": ["tonw"]}})
 
 
 def test_what_was_not_searched_is_not_testable(found):
