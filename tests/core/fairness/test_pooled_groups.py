@@ -19,7 +19,7 @@ from tests.core.tables_in_blocks import TableInBlocks
 
 SPEC: dict[str, Any] = {
     "name": "towns", "source": {"path": "towns.csv"}, "bias_variable": {"column": "y"}, "protected": ["sex", "town"],
-    "features": {"include": ["x"]},
+    "features": {"include": ["x"], "kinds": {"sex": "categorical"}},
 }  # fmt: skip
 
 
@@ -130,10 +130,10 @@ def test_which_columns_make_groups() -> None:
     four = ["sex", "town", "x", "y3"]
     named = pooled(
         frame.assign(y2=frame.y.to_numpy()[::-1], y3=frame.y, x=frame.x.round() % 2),
-        bias_variable=with_label, groups={"facets": ["sex", four]}, features={"include": []},
+        bias_variable=with_label, groups={"facets": ["sex", four]}, features={"include": ["age"]},
     )  # fmt: skip
     assert named.grouping(*four).groups
-    many = pooled(frame.assign(town=[f"t{i % 2500}" for i in range(3000)]), protected=["sex", "town"])
+    many = pooled(frame.assign(town=[f"t{i % 1400}" for i in range(3000)], sex=np.arange(3000) // 1400))
     assert many.grouping("sex", "town").reason == "there are more than 2,000 groups"
     few = pooled(frame.assign(town=[f"t{i // 6}" for i in range(3000)]), protected=["town"])
     assert few.grouping("town").reason == "no group has 10 people or more"
