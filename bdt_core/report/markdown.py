@@ -22,7 +22,7 @@ from bdt_core.report.printed import AnyDocument
 
 _SECTIONS = (
     "findings", "worst_groups", "clusters", "gate", "differences", "proxies", "groups", "pooled_groups",
-    "slices", "local_bias", "mitigation", "trust",
+    "characteristics", "slices", "local_bias", "mitigation", "trust",
 )  # fmt: skip
 _MOST_ROWS = 10
 # An underscore inside a word is one to Markdown too.

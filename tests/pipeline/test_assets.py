@@ -25,6 +25,7 @@ ASSETS = (
     "worst_groups",
     "findings",
     "pooled_groups",
+    "profiling_characteristics",
     "bias_slices",
     "bias_report",
 )
