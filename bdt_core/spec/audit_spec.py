@@ -150,7 +150,7 @@ class Clustering(Section):
     )
     memory_limit: str | None = Field(
         None,
-        pattern=r"^[0-9]+(\.[0-9]+)?\s*[MGT]i?B$",
+        pattern=r"^[0-9]{1,9}(\.[0-9]{1,9})?\s*[MGT]i?B$",
         description='What the table may take, such as "4 GiB"; by default half of the memory that is free.',
     )
 
