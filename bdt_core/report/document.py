@@ -464,7 +464,7 @@ _STAGES_OWN = {"slices": ("cut_on", "permuted_on"), "local_bias": ("model_state"
 """What stages hand to one another and no reader needs: rows drawn stand in a part of their own."""
 
 
-_OF_PERSONS = ("persons", "train_persons", "test_persons")
+_OF_PERSONS = ("person", "persons", "train_persons", "test_persons")
 
 
 def _without_persons(part: Any) -> Any:
