@@ -62,6 +62,7 @@ class Data(Part):
     rows_audited: int
     rows_left_out: tuple[LeftOut, ...]
     columns: tuple[Column, ...]
+    notes: tuple[str, ...] = ()
 
 
 class BiasVariable(Part):
@@ -443,6 +444,8 @@ class Document(Part):
         left_out: dict[str, Any] = {name: set(members) for name, members in _STAGES_OWN.items()}
         if self.drawn is None:
             left_out["drawn"] = True
+        if not self.data.notes:
+            left_out["data"] = {"notes"}
         data: dict[str, Any] = json.loads(self.model_dump_json(exclude=left_out))
         return data if self.split.test_persons is not None else _without_persons(data)
 

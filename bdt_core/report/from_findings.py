@@ -111,6 +111,7 @@ def _data(test: Rows) -> parts.Data:
         rows_audited=test.rows - sum(one.rows for one in test.left_out),
         rows_left_out=test.left_out,
         columns=test.columns,
+        notes=test.notes,
     )
 
 
