@@ -19,6 +19,7 @@ from pydantic_core import core_schema
 from bdt_core.clustering.stability import Word
 from bdt_core.errors import SpecError
 from bdt_core.fairness.coding import Value
+from bdt_core.fairness.pooled_groups import PooledGroups
 from bdt_core.fairness.score_parts import BiasScore
 from bdt_core.inference import Comparison
 from bdt_core.local_bias.results import LocalBias
@@ -431,6 +432,7 @@ class Document(Part):
     differences: Differences
     proxies: tuple[Proxy, ...]
     groups: Groups | None
+    pooled_groups: PooledGroups | None = None
     findings: Findings | None = None
     worst_groups: WorstGroups | None = None
     slices: Slices | None = None

@@ -86,6 +86,7 @@ def build_document(
         differences=_differences(significance, differences),
         proxies=tuple(proxy for one in differences.columns if one.role == "protected" for proxy in _proxies(one)),
         groups=None if metrics is None else _groups(metrics, scores),
+        pooled_groups=findings.pooled_groups,
         findings=findings.ranked,
         worst_groups=findings.worst_groups,
         slices=None if findings.slices is None else _listed(findings.slices),

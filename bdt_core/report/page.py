@@ -33,6 +33,7 @@ SECTIONS = (
     "differences",
     "proxies",
     "groups",
+    "pooled_groups",
     "slices",
     "local_bias",
     "mitigation",

@@ -7,6 +7,7 @@ launchpad, so there is one set of names and one set of defaults.
 from __future__ import annotations
 
 import re
+from itertools import combinations
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_serializer, field_validator, model_validator
@@ -202,6 +203,14 @@ class Groups(Section):
     reference: Value | list[Value] = Field(
         "largest group", description='A group, "largest group" or "everybody else": what rates are compared with.'
     )
+    pooled_from: Annotated[int, Field(ge=5)] | None = Field(
+        10,
+        description=(
+            "Every intersection of up to three declared columns is estimated with help of the others, however small. "
+            "Of a group with fewer people than this, what its own people have is not looked at: nothing can be "
+            "computed back. null: no such estimates."
+        ),
+    )
 
 
 class AuditSpec(Section):
@@ -324,6 +333,15 @@ class AuditSpec(Section):
         several = [(one,) if isinstance(one, str) else tuple(one) for one in declared]
         several += [limit.facets for limit in self.gate if isinstance(limit, MetricLimit)]
         return tuple(dict.fromkeys(several))
+
+    @property
+    def pooled_groupings(self) -> tuple[tuple[str, ...], ...]:
+        """Declared columns, their pairs and their triples, and the declared intersections of more."""
+        if self.groups.pooled_from is None:
+            return ()
+        columns = dict.fromkeys([*self.protected, *(name for facets in self.facets for name in facets)])
+        several = [one for size in (1, 2, 3) for one in combinations(columns, size)]
+        return (*several, *(facets for facets in self.facets if len(facets) > 3))
 
     @property
     def favourable_outcome(self) -> Favourable | None:
