@@ -203,6 +203,11 @@ class PrimaryTest(Part):
     permuted_procedure: PermutedProcedure | None
     shrinkage: Shrinkage | None
 
+    @property
+    def deciding(self) -> Comparison | None:
+        """What it comes to: the splits together, where there are several."""
+        return self.comparison if self.repeated_splits is None else self.repeated_splits.together
+
 
 class Level(Part):
     """A level of a category: its share of the cluster against that of everybody else."""
