@@ -299,12 +299,11 @@ def _frontier(model: GroupThresholds, test: Decisions, settings: MitigationSetti
 
 def _notes(model: GroupThresholds, train: Decisions, found: Thresholds, settings: MitigationSettings) -> list[str]:
     notes = [f"The rule needs the {settings.facet} of every person at the time of decision.", *model.notes_]
-    sides = train.at(train.label), train.at(~train.label)
-    if train.person is None:
-        area = area_under_curve(*(one.score for one in sides), alpha=settings.alpha)
+    those, others = train.at(train.label), train.at(~train.label)
+    if those.person is None or others.person is None:
+        area = area_under_curve(those.score, others.score, alpha=settings.alpha)
     else:
-        given = [part for one in sides for part in (one.score, one.person)]
-        area = area_by_persons(*given, alpha=settings.alpha)
+        area = area_by_persons(those.score, those.person, others.score, others.person, alpha=settings.alpha)
     if area.high is not None and area.high < 0.5:
         notes.append(
             f"{settings.score} is lower for rows with a positive label (AUC {area.auc:.2f}): turn its sign, or name "
