@@ -265,7 +265,8 @@ def _points(mean: Floats, variance: Floats, guess: tuple[Floats, Floats] | None 
 def _prior(at: Floats, weights: Floats, mean: Floats, variance: Floats) -> Floats:
     """What the others predict; a share of it is uniform over all rates, and as wide for other numbers."""
     anything = special.expit(at) * special.expit(-at)
-    return np.asarray(np.maximum((1.0 - ROBUST) * _mixture(at, weights, mean, variance) + ROBUST * anything, 1e-300))
+    density: Floats = np.maximum((1.0 - ROBUST) * _mixture(at, weights, mean, variance) + ROBUST * anything, 1e-300)
+    return density
 
 
 def _mixture(at: Floats, weights: Floats, mean: Floats, variance: Floats) -> Floats:

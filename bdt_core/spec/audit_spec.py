@@ -112,10 +112,13 @@ class Split(Section):
         True, description="Keep the distribution of the bias variable equal in both parts; not with hash."
     )
     random_state: int = Field(42, ge=0, description="Seed of everything random in the audit.")
-    repeats: int = Field(
-        1,
-        ge=1,
-        description="Independent splits; above 1 their p-values are combined, so that no lucky split decides.",
+    repeats: Annotated[int, Field(ge=1)] | None = Field(
+        None,
+        description=(
+            "Splits that test the most deviating cluster together, so that no lucky one decides: each after the first "
+            "divides the train rows of the one before, and searches anew. Default: as many as leave 30 % of the rows "
+            "to the last search, five at most; 1 for more than large_rows rows and with engine: reference."
+        ),
     )
 
 
@@ -151,7 +154,7 @@ class Clustering(Section):
     )
     memory_limit: str | None = Field(
         None,
-        pattern=r"^[0-9]+(\.[0-9]+)?\s*[MGT]i?B$",
+        pattern=r"^[0-9]{1,9}(\.[0-9]{1,9})?\s*[MGT]i?B$",
         description='What the table may take, such as "4 GiB"; by default half of the memory that is free.',
     )
 
