@@ -16,6 +16,7 @@ from typing import Any
 from bdt_core.errors import OutputError
 
 Document = dict[str, Any]
+_UNFINISHED = ".bdt-unfinished"
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -151,9 +152,15 @@ def _write_together(folder: Path, contents: Mapping[str, bytes]) -> None:
         raise
 
 
+def remove_unfinished(folder: Path) -> None:
+    """Remove files that a writing left behind when it was killed, before they had their names."""
+    for one in folder.glob(f".*{_UNFINISHED}"):
+        one.unlink(missing_ok=True)
+
+
 def _write(file: Path, content: bytes) -> None:
     """Write under another name and rename, so that no reader ever sees half a file."""
-    descriptor, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+    descriptor, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.", suffix=_UNFINISHED)
     try:
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(content)
