@@ -25,7 +25,7 @@ from bdt_pipeline.checks.gate import GATE
 from bdt_pipeline.checks.history import DIFFERENCE, DRIFT
 from bdt_pipeline.checks.limits import held_by_gate
 from bdt_pipeline.resources.config import advice_of, reason_of
-from bdt_pipeline.resources.notifier import Tone, incidents_of, require_apprise, tell, without_secrets
+from bdt_pipeline.resources.notifier import Tone, cannot_tell, incidents_of, tell, without_secrets
 from bdt_pipeline.resources.run_log import log
 
 _AT_ONCE = 200
@@ -96,12 +96,8 @@ def build_alert_sensor(audit: AuditAssets) -> dg.SensorDefinition | None:
     told with it. Files of an inbox and other dynamic parts are problems of their own. Parts by time share one: a gate
     that fails every day in the same way is told on the first day, and is over when the newest day that failed, or a
     later one, passes. A service that keeps incidents (PagerDuty) has one per problem, which is resolved when that is
-    over. What could not be sent is sent at the next look.
-
-    Raises
-    ------
-    SpecError
-        apprise is not installed.
+    over. What could not be sent is sent at the next look. Without apprise nobody is told: every look says so, and the
+    check ``alerts`` on the report does not pass.
     """
     partitions = audit.partitions
     watched = _Watched(audit.spec.name, None, held_by_gate(audit), lambda _: partitions)
@@ -125,12 +121,8 @@ def build_gate_alert_sensor(
     Returns
     -------
     SensorDefinition or None
-        Running from the start; None when the specification names nobody.
-
-    Raises
-    ------
-    SpecError
-        apprise is not installed.
+        Running from the start; None when the specification names nobody. Without apprise nobody is told, and every
+        look says so.
     """
     partitions = {one.asset_key: one.partitions_def for check in checks for one in check.check_specs}
     keys = frozenset(key for one in checks for key in one.check_keys)
@@ -140,7 +132,6 @@ def build_gate_alert_sensor(
 def _build_sensor(name: str, spec: AuditSpec, watched: _Watched) -> dg.SensorDefinition | None:
     if not spec.notify:
         return None
-    require_apprise()
 
     @dg.sensor(
         name=name,
@@ -148,7 +139,10 @@ def _build_sensor(name: str, spec: AuditSpec, watched: _Watched) -> dg.SensorDef
         default_status=dg.DefaultSensorStatus.RUNNING,
         description="Tells of failed checks and runs: once per problem, again when it changes.",
     )
-    def sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult:
+    def sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
+        problem = cannot_tell()
+        if problem is not None:
+            return dg.SkipReason(problem)
         state = json.loads(context.cursor) if context.cursor else {"seen": {}, "current": {}, "told": {}}
         before = {key: Problem.from_json(one) for key, one in state["current"].items()}
         ended, seen = _ended(context.instance, state["seen"])
