@@ -180,14 +180,13 @@ def of_two_numbers() -> AuditResult:
 def test_numbers_of_two_values_are_nowhere_points(of_two_numbers: AuditResult, monkeypatch: pytest.MonkeyPatch) -> None:
     """The limit, its sentence, the search and the findings give one and the same number."""
     document = of_two_numbers.document
-    limit, first = document["gate"][0], document["findings"]["findings"][0]
-    assert limit["group"] == first["who"]
+    limit = document["gate"][0]
     told = f"worse than everybody else by {limit['difference']:.3g}"
-    assert told in limit["sentence"]
+    assert limit["difference"] > 1.0
+    assert f"{told} as found" in limit["sentence"]
     assert "at most 0.1 is allowed" in limit["sentence"]
     for name, form in forms(of_two_numbers, monkeypatch).items():
         assert told in " ".join(form.replace("\u00a0", " ").split()), name
-        assert "150" not in limit["sentence"]
     search = render_markdown(document).split("## Search of all groups")[1].split("## Clusters")[0]
     assert " points" not in search
 
@@ -228,14 +227,15 @@ def test_a_later_group_is_compared_with_the_same_people_everywhere() -> None:
 
 def test_harm_whose_size_is_not_known_is_said_where_it_stands() -> None:
     """An intersection is significantly worse, and its interval reaches to no difference."""
-    found = audit(people(0.12, seed=7), {"name": "one_report", "clustering": {**QUICK, "stability": 0}, **COLUMN})
+    found = audit(people(0.09), {"name": "one_report", "clustering": {**QUICK, "stability": 0}, **COLUMN})
     page = " ".join(render_markdown(found.document).split())
     reaches = [
         one for one in found.document["slices"]["slices"]
         if one["significant"] and one["parent"] is None and one["low"] <= 0.0 <= one["high"]
     ]  # fmt: skip
     told = "says that harm is likely there, and its size not known"
-    assert (told in page) == bool(reaches)
+    assert reaches
+    assert told in page
 
 
 def test_a_flip_test_that_was_made_is_not_said_to_lack_features() -> None:
