@@ -303,6 +303,7 @@ def test_one_day_is_told_once(tmp_path: Path, make_spec: Make, instance: dg.Dags
         groups={"reference": "m"},
         partition_by={"time": "daily", "start": "2026-01-01"},
         gate=GATE,
+        slices=None,
         notify=[hook.address],
     )
     watched = Watched(spec, instance)
