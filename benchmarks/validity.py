@@ -17,7 +17,7 @@ from scipy import stats
 
 from bdt_core.clustering import HBAC
 from bdt_core.inference import compare_samples
-from benchmarks import selected, simulated
+from benchmarks import searched, selected, simulated
 
 DOCS = Path(__file__).parent.parent / "docs"
 ALPHA = 0.05
@@ -97,6 +97,7 @@ def run(quick: bool = False) -> None:
     (DOCS / "images").mkdir(parents=True, exist_ok=True)
     draw_power(power, DOCS / "images" / "power.svg")
     told = page(alarms, persons, power) + selected.page(5 if quick else 200)
+    told += searched.page(15 if quick else 300)
     (DOCS / "validity.md").write_text(told, encoding="utf-8")
     print(f"Written: {DOCS / 'validity.md'}")
 
