@@ -7,6 +7,7 @@ launchpad, so there is one set of names and one set of defaults.
 from __future__ import annotations
 
 import re
+from itertools import combinations
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_serializer, field_validator, model_validator
@@ -111,10 +112,13 @@ class Split(Section):
         True, description="Keep the distribution of the bias variable equal in both parts; not with hash."
     )
     random_state: int = Field(42, ge=0, description="Seed of everything random in the audit.")
-    repeats: int = Field(
-        1,
-        ge=1,
-        description="Independent splits; above 1 their p-values are combined, so that no lucky split decides.",
+    repeats: Annotated[int, Field(ge=1)] | None = Field(
+        None,
+        description=(
+            "Splits that test the most deviating cluster together, so that no lucky one decides: each after the first "
+            "divides the train rows of the one before, and searches anew. Default: as many as leave 30 % of the rows "
+            "to the last search, five at most; 1 for more than large_rows rows and with engine: reference."
+        ),
     )
 
 
@@ -150,7 +154,7 @@ class Clustering(Section):
     )
     memory_limit: str | None = Field(
         None,
-        pattern=r"^[0-9]+(\.[0-9]+)?\s*[MGT]i?B$",
+        pattern=r"^[0-9]{1,9}(\.[0-9]{1,9})?\s*[MGT]i?B$",
         description='What the table may take, such as "4 GiB"; by default half of the memory that is free.',
     )
 
@@ -201,6 +205,14 @@ class Groups(Section):
     similar_by: list[str] = Field([], description="Columns by which the flip test finds similar people.")
     reference: Value | list[Value] = Field(
         "largest group", description='A group, "largest group" or "everybody else": what rates are compared with.'
+    )
+    pooled_from: Annotated[int, Field(ge=5)] | None = Field(
+        10,
+        description=(
+            "Every intersection of up to three declared columns is estimated with help of the others, however small. "
+            "Of a group with fewer people than this, what its own people have is not looked at: nothing can be "
+            "computed back. null: no such estimates."
+        ),
     )
 
 
@@ -324,6 +336,15 @@ class AuditSpec(Section):
         several = [(one,) if isinstance(one, str) else tuple(one) for one in declared]
         several += [limit.facets for limit in self.gate if isinstance(limit, MetricLimit)]
         return tuple(dict.fromkeys(several))
+
+    @property
+    def pooled_groupings(self) -> tuple[tuple[str, ...], ...]:
+        """Declared columns, their pairs and their triples, and the declared intersections of more."""
+        if self.groups.pooled_from is None:
+            return ()
+        columns = dict.fromkeys([*self.protected, *(name for facets in self.facets for name in facets)])
+        several = [one for size in (1, 2, 3) for one in combinations(columns, size)]
+        return (*several, *(facets for facets in self.facets if len(facets) > 3))
 
     @property
     def favourable_outcome(self) -> Favourable | None:

@@ -10,7 +10,7 @@ from bdt_core import words
 from bdt_pipeline.assets.views import Metadata, listed, numbers, table_of
 
 if TYPE_CHECKING:
-    from bdt_pipeline.assets.values import GroupCounts, GroupMetrics, GroupScores
+    from bdt_pipeline.assets.values import GroupCounts, GroupMetrics, GroupScores, PooledGroups
 
 _SHOWN = 50
 
@@ -75,6 +75,32 @@ def scores(found: GroupScores) -> Metadata:
         "scores": table_of(["groups", "score", "low", "high", "by chance up to", "severity"], rows),
         **numbers(**{f"bias score by {' & '.join(one.facets)}": one.score.score for one in found.scores}),
     }
+
+
+def pooled(found: PooledGroups) -> Metadata:
+    """Estimates of groups with help of the others, the small ones first; the smallest stand in the report alone."""
+    counted = "rows" if found.key is None else "persons"
+    metadata: Metadata = numbers(
+        **{
+            "groups": sum(len(one.groups) for one in found.groupings),
+            f"groups with fewer than {found.min_rows} {counted}": sum(len(one.small) for one in found.groupings),
+        }
+    )
+    for one in found.groupings:
+        by = " & ".join(one.columns)
+        shown = sorted((x for x in one.groups if x.has_own_rows), key=lambda group: not group.has_few_rows)[:_SHOWN]
+        metadata[f"estimates by {by}"] = one.reason or table_of(
+            [by, counted, "estimate", "low", "high"],
+            [
+                [
+                    group.group,
+                    words.count(group.size),
+                    *map(words.number, (group.estimate, group.low, group.high)),
+                ]
+                for group in shown
+            ],
+        )
+    return metadata
 
 
 def _rates(one: Any, min_rows: int) -> dg.MarkdownMetadataValue:

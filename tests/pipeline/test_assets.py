@@ -24,6 +24,7 @@ ASSETS = (
     "feature_differences",
     "worst_groups",
     "findings",
+    "pooled_groups",
     "bias_slices",
     "bias_report",
 )

@@ -80,6 +80,7 @@ CASES: dict[str, Any] = {
         "thresholds": {"age": 40.0},
         "similar_by": ["age"],
         "reference": "m",
+        "pooled_from": 20,
     },
     "legitimate": ["branch"],
     "worst_groups": {"columns": ["age", "sex"], "min_share": 0.05, "max_groups": 2, "permutations": 99},
