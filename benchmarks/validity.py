@@ -18,7 +18,7 @@ from scipy import stats
 
 from bdt_core.clustering import HBAC
 from bdt_core.inference import compare_samples
-from benchmarks import selected, simulated
+from benchmarks import searched, selected, simulated
 
 DOCS = Path(__file__).parent.parent / "docs"
 ALPHA = 0.05
@@ -292,4 +292,5 @@ SECTIONS = {
     "persons": ("Persons with several rows", 300, persons_section),
     "power": ("Power", 50, power_section),
     "chosen": ("What was chosen", 200, selected.page),
+    "searched": ("The search for the worst group", 300, searched.page),
 }
