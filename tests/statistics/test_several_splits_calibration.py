@@ -52,7 +52,7 @@ def test_several_splits_together_accuse_nobody_more_often_than_they_may(kind: st
         ).significance  # fmt: skip
         tested += found.repeats is not None and len(found.repeats.p_values) >= 4
         alarms += bool(found.main_significant)
-    assert tested > 0.9 * runs  # else the study says nothing
+    assert tested > 0.8 * runs  # else the study says nothing
     assert at_most(alarms, runs, ALPHA), alarms
 
 
