@@ -136,7 +136,7 @@ class ClusterTree:
 
     @property
     def leaves_of_nodes(self) -> npt.NDArray[np.int64]:
-        """Which leaves each node but the root has under it: 1 or 0, of shape (leaves, nodes); of a root alone, itself."""
+        """Which leaves each node but the root has under it: 1 or 0, shape (leaves, nodes). A root alone has itself."""
         under = np.zeros((self.n_leaves, len(self.nodes)), dtype=np.int64)
         for node in self.nodes:
             above: int | None = node.id

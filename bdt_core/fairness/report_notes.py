@@ -62,10 +62,7 @@ def notes(
         counted = "rows" if cells.persons is None else "persons"
         yield f"{len(small)} {have} fewer than {min_rows} {counted} and count in no range: {names}."
     if cells.persons is not None:
-        yield (
-            "Intervals and minimum sizes count persons, who may have several rows; only those of AUC and of the flip "
-            "test (FT) count rows, and are too narrow."
-        )
+        yield "Intervals and minimum sizes count persons, who may have several rows."
         if shared := cells.persons.shared:
             yield (
                 f"{shared} of the persons have rows in several of these groups. What such groups have in common is not "

@@ -52,6 +52,8 @@ class MitigationSettings:
         Groups with fewer train rows keep their decisions; of groups with fewer test rows no rate is shown.
     random_state : int
         Seed of drawn lots.
+    person : str or None
+        Column that names the person, where one may have several rows: intervals and minimum sizes then count persons.
 
     Examples
     --------
@@ -77,6 +79,7 @@ class MitigationSettings:
     alpha: float = 0.05
     min_rows: int = 30
     random_state: int = 0
+    person: str | None = None
 
     def __post_init__(self) -> None:
         checked_settings(self.constraint, self.tolerance, self.objective, self.randomized)

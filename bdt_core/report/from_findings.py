@@ -86,6 +86,8 @@ def build_document(
         differences=_differences(significance, differences),
         proxies=tuple(proxy for one in differences.columns if one.role == "protected" for proxy in _proxies(one)),
         groups=None if metrics is None else _groups(metrics, scores),
+        pooled_groups=findings.pooled_groups,
+        characteristics=findings.characteristics,
         findings=findings.ranked,
         worst_groups=findings.worst_groups,
         slices=None if findings.slices is None else _listed(findings.slices),
@@ -111,6 +113,7 @@ def _data(test: Rows) -> parts.Data:
         rows_audited=test.rows - sum(one.rows for one in test.left_out),
         rows_left_out=test.left_out,
         columns=test.columns,
+        notes=test.notes,
     )
 
 

@@ -33,6 +33,8 @@ SECTIONS = (
     "differences",
     "proxies",
     "groups",
+    "pooled_groups",
+    "characteristics",
     "slices",
     "local_bias",
     "mitigation",
@@ -107,8 +109,9 @@ def _key_numbers(document: Document) -> tuple[KeyNumber, ...]:
         return ()
     variable, unit = document.bias_variable, document.bias_variable.unit
     several = "" if splits is None else f", {len(splits.p_values)} splits together"
+    who = f"{variable.short} in cluster 0{several}"
     found = [
-        KeyNumber(f"{variable.short} in cluster 0{several}", words.value(comparison.mean_a, unit), _events(comparison, "a")),
+        KeyNumber(who, words.value(comparison.mean_a, unit), _events(comparison, "a")),
         KeyNumber("everybody else", words.value(comparison.mean_b, unit), _events(comparison, "b")),
         KeyNumber(
             "difference" + (" in points" if unit == "rate" else ""),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, BinaryIO
 
@@ -15,6 +16,7 @@ from bdt_core.errors import SourceError, did_you_mean
 from bdt_core.spec import Join
 from bdt_core.table.column_types import ColumnType, Dtype, common_dtype, holding_missing
 from bdt_core.table.locations import SourceFile, reading
+from bdt_core.table.reading_notes import ReadingNotes
 
 JOINED = "bdt_joined"
 """Key in ``DataFrame.attrs`` of what a join has found."""
@@ -101,6 +103,8 @@ class JoinedTable:
         Columns of the table that it is joined to.
     name : str
         That table, as messages name it.
+    notes : ReadingNotes
+        On the other table.
 
     Raises
     ------
@@ -108,7 +112,15 @@ class JoinedTable:
         A key or column is not there, a key is of another type or stands twice, or a column is in both tables.
     """
 
-    def __init__(self, other: pd.DataFrame, join: Join, dtypes: Mapping[str, Dtype], name: str) -> None:
+    def __init__(
+        self,
+        other: pd.DataFrame,
+        join: Join,
+        dtypes: Mapping[str, Dtype],
+        name: str,
+        notes: ReadingNotes = ReadingNotes(),  # noqa: B008 - it is frozen
+    ) -> None:
+        self.notes = replace(notes, left_out={})  # its lines are not rows of the table, but matches that lack
         self._described = join.described
         self.keys = [join.key] if isinstance(join.key, str) else join.key
         self._refuse_keys(other, dtypes, name)

@@ -47,10 +47,13 @@ def table_of(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> dg.Markdow
     | a\\|b | 3 |
     """
 
-    def line(cells: Sequence[Any]) -> str:
-        return "| " + " | ".join(str(one).replace("|", "\\|").replace("\n", " ") for one in cells) + " |"
+    from bdt_core.report.markdown import escaped
 
-    return dg.MetadataValue.md("\n".join([line(header), line(["---"] * len(header)), *map(line, rows)]))
+    def line(cells: Sequence[Any]) -> str:
+        return "| " + " | ".join(escaped(str(one)) for one in cells) + " |"
+
+    rule = "| " + " | ".join(["---"] * len(header)) + " |"
+    return dg.MetadataValue.md("\n".join([line(header), rule, *map(line, rows)]))
 
 
 def figure(document: AnyDocument, name: str, title: str) -> dg.MarkdownMetadataValue:
@@ -336,7 +339,10 @@ def _schema(types: Mapping[str, str]) -> dg.TableSchema:
 
 
 def listed(lines: Sequence[str]) -> dg.MarkdownMetadataValue:
-    return dg.MetadataValue.md("\n".join(f"- {one}" for one in lines) or "none")
+    """A list in Markdown."""
+    from bdt_core.report.markdown import escaped
+
+    return dg.MetadataValue.md("\n".join(f"- {escaped(one)}" for one in lines) or "none")
 
 
 def _link(path: UPath) -> dg.MetadataValue[Any]:

@@ -26,6 +26,7 @@ from bdt_pipeline.checks.history import DIFFERENCE, DRIFT
 from bdt_pipeline.checks.limits import held_by_gate
 from bdt_pipeline.resources.config import advice_of, reason_of
 from bdt_pipeline.resources.notifier import Tone, incidents_of, require_apprise, tell, without_secrets
+from bdt_pipeline.resources.run_log import log
 
 _AT_ONCE = 200
 _EVERY = 30
@@ -162,7 +163,7 @@ def _build_sensor(name: str, spec: AuditSpec, watched: _Watched) -> dg.SensorDef
             left = _tell(address, spec.name, in_short([*unsent, *fresh]), everything_over=not told[kept])
             if left:
                 waiting[kept] = [asdict(one) for one in left]
-                context.log.error(f"Could not tell {without_secrets(address)}; the next look tries again.")
+                log(context, f"Could not tell {without_secrets(address)}; the next look tries again.", "error")
         cursor = {"seen": seen, "current": {key: asdict(one) for key, one in current.items() if not one.over}}
         return dg.SensorResult(cursor=json.dumps({**cursor, "told": told, "waiting": waiting}))
 
