@@ -353,8 +353,7 @@ def _how_much(significance: ClusterSignificance) -> str:
     if repeats is None:
         return f", {told}"
     return (
-        f". The most deviating cluster of each of {len(repeats.p_values)} splits, taken together on "
-        f"{repeats.rows_in_words}: {told}"
+        f". Found anew on each of {len(repeats.p_values)} splits, on {repeats.rows_in_words} in all: {told}"
     )
 
 
