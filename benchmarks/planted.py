@@ -298,7 +298,8 @@ class Trial:
     jaccard : float
         Of the first with a planted group, or all of them together, whichever it is most like; 0 without any.
     listed : float
-        Share of the planted groups that one of the first `LISTED` is like (Jaccard at least .5).
+        Share of the planted groups that one of the first `LISTED` is like (Jaccard at least .5); 1 where one is most
+        like all of them together.
     seconds : float
         Of processors.
     digest : str
@@ -327,11 +328,11 @@ def trial(method: Method, name: str, shape: str, rows: int, run: int) -> dict[st
     together = np.logical_or.reduce(groups)
     truths = [*groups, together] if len(groups) > 1 else groups
     alike = np.array([[jaccard(one, truth) for truth in truths] for one in named[:LISTED]]).reshape(-1, len(truths))
-    hit = (alike >= 0.5).any(axis=0)
+    hit = set(alike.argmax(axis=1)[alike.max(axis=1) >= 0.5]) if len(named) else set()
     return asdict(Trial(
         shape, rows, run, name, len(named),
         float(alike[0].max()) if len(named) else 0.0,
-        1.0 if hit[-1] else float(hit[: len(groups)].mean()),
+        1.0 if len(truths) - 1 in hit else len(hit) / len(groups),
         seconds, digest(y, groups),
     ))  # fmt: skip
 
