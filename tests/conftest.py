@@ -16,11 +16,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 LONG = (
-    "test_faults", "test_daemon", "test_run_queue", "test_audit_calibration", "test_report_groups", "test_security",
-    "test_bias_gate", "test_report_forms", "test_inference_calibration", "test_remote_results",
-    "test_large_tables_in_dagster", "test_dask_cluster", "test_bad_input_at_scale", "test_history_calibration",
+    "test_faults", "test_audit_calibration", "test_report_groups", "test_inference_calibration", "test_daemon",
+    "test_report_forms", "test_remote_results", "test_run_queue", "test_large_tables_in_dagster",
+    "test_bad_input_at_scale", "test_security", "test_history_calibration", "test_bias_gate", "test_dask_cluster",
 )  # fmt: skip
-"""Files that take longest, the longest first: they wait for processes of their own, or simulate."""
+"""Files that take longest; those that wait for processes of their own stand between those that calculate."""
 
 
 @pytest.hookimpl(trylast=True)
