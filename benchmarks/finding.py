@@ -291,14 +291,14 @@ The shapes that conditions can say: all but {unsayable}.
 WHY = """\
 Why:
 
-- *Few rows.* Of 1,000 people a group of 7 % has 70. Chance alone makes some group among all that can be said about as much
-  worse as these, and whoever looks everywhere must allow for it. Who was told where to look (the oracle; fairlearn in
-  *protected*) or looks at few, large groups whose bounds happen to fit (slices, patterns, fifths of a number) need not.
-- *What conditions cannot say.* A *ring* looks like nothing from any side: it takes about as many conditions as it has
-  corners. Opposite *corners* are named one after the other, where both are confirmed. Boosting can draw any shape, and
-  with enough rows its highest risks are the planted people; but it names a set of rows and not who they are.
-- *Cost.* The scan searches each of 199 permuted tables too, which is what its p-value is made of; searches with a held-out
-  half pay with half of the rows in place of time.
+- *Few rows.* Of 1,000 people a group of 7 % has 70. Chance alone makes some group, among all that can be said, about as
+  much worse as these, and whoever looks everywhere must allow for it. Who was told where to look (the oracle; fairlearn
+  in *protected*) or looks at few, large groups whose bounds happen to fit (slices, patterns) need not.
+- *What conditions cannot say.* A *ring* looks like nothing from any side: it takes as many conditions as it has
+  corners. Opposite *corners* are named one after the other, where both are confirmed. Boosting can draw any shape, and with
+  enough rows its highest risks are the planted people; but it names a set of rows and not who they are.
+- *Cost.* The scan searches each of 199 permuted tables too, which is what its p-value is made of; searches with a
+  held-out half pay with half of the rows in place of time.
 """
 
 
