@@ -19,7 +19,7 @@ from bdt_core.spec.engine import Engine
 from bdt_core.spec.gate import AnyLimit, Limit, LocalBiasLimit, MetricLimit, SliceLimit, WorstGroupLimit
 from bdt_core.spec.production import AlertSeverity, History, Inbox, PartitionBy
 from bdt_core.spec.section import Section, Value
-from bdt_core.spec.source import Source
+from bdt_core.spec.source import Source, name_in_reports
 
 Kind = Literal["numeric", "categorical"]
 Better = Literal["lower", "higher"]
@@ -557,3 +557,22 @@ def printed_specification(spec: AuditSpec) -> dict[str, Any]:
     for key in ("memory", "memory_limit"):
         plain["clustering"].pop(key)
     return plain
+
+
+def reported_specification(spec: AuditSpec) -> dict[str, Any]:
+    """The printed specification, with files named wherever on this machine they lie."""
+    plain = printed_specification(spec)
+    _name_places(plain["source"])
+    _name_places(plain["source"]["join"] or {})
+    _name_places(plain["inbox"] or {})
+    if isinstance((plain["local_bias"] or {}).get("embeddings"), str):
+        _name_places(plain["local_bias"])
+    return plain
+
+
+def _name_places(section: dict[str, Any]) -> None:
+    for key in ("path", "database", "folder", "embeddings"):
+        if section.get(key) is not None:
+            section[key] = name_in_reports(section[key])
+    if "arrays" in section:
+        section["arrays"] = {column: name_in_reports(path) for column, path in section["arrays"].items()}

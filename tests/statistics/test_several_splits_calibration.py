@@ -1,4 +1,4 @@
-"""Cluster 0 on several splits together: false alarms, power, and what its interval covers."""
+"""The most deviating cluster tested on several splits together: false alarms, power, what its interval covers."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from bdt_core import words
 from bdt_core.audit import AuditResult, audit
 from bdt_core.errors import DataError, SpecError
 from bdt_core.report import document_schema
@@ -115,6 +116,8 @@ def test_each_limit_is_held_against_what_is_ruled_out_for_groups_of_its_share():
     assert small["high"] > medium["high"] > 0.06 > large["high"]
     assert (small["verdict"], medium["verdict"], large["verdict"]) == ("inconclusive", "inconclusive", "pass")
     assert "no group of at least 40.0 % of the people" in large["sentence"].lower()
+    told = " ".join(render_markdown(result.document).split())
+    assert f"None with at least 40 % of them does so by more than {words.size(large['high'], 'rate')}." in told
 
 
 def test_what_was_found_beside_a_limit_is_of_groups_of_its_share():
