@@ -41,9 +41,9 @@ def notes(
     """
     left_out = table.rows - known.rows
     if left_out:
-        yield f"{left_out} of {table.rows} rows lack a facet, a label or a prediction and are in no metric."
+        yield f"{left_out:,} of {table.rows:,} rows lack a facet, a label or a prediction and are in no metric."
     if without := known.rows - known.known(in_strata=True).rows:
-        yield f'{without} of the other rows lack a value of "{table.stratum}": CDDL and CDDPL alone are without them.'
+        yield f'{without:,} of the other rows lack a value of "{table.stratum}": CDDL and CDDPL alone are without them.'
     yield from _strata_left_out(known, positive, positive if positive_prediction is None else positive_prediction)
     if table.label in table.facets or table.prediction in table.facets:
         yield "The facet is also the label or the prediction: metrics compare a column with itself."

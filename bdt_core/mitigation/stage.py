@@ -27,6 +27,7 @@ from bdt_core.mitigation.measuring import accuracy, group_metrics, paired_change
 from bdt_core.mitigation.proxies import proxy_table
 from bdt_core.mitigation.results import (
     NOT_OF_DECISIONS,
+    OF_MORE_THAN_DECISIONS,
     FrontierRow,
     GroupChange,
     LeftOutGroup,
@@ -242,8 +243,8 @@ def _present(test: Decisions, one_threshold: float | None) -> NDArray[np.bool_]:
 
 def _changes(was: BiasMetrics, now: BiasMetrics, settings: MitigationSettings) -> tuple[MetricChange, ...]:
     """Ranges, and the metrics that were asked for, as far as labels and decisions tell them."""
-    there = {one.name for one in was.metrics}
-    elsewhere = {one for one in GATE_METRICS.values() if one not in there}  # of scores, or the composite one
+    there = {one.name for one in was.metrics} - OF_MORE_THAN_DECISIONS
+    elsewhere = {one for one in GATE_METRICS.values() if one not in there}
     asked = [was[name].name for name in settings.metrics if name not in elsewhere]  # refuses unknown ones
     return tuple(
         MetricChange(before.name, group_name(group) or None, before[group], after[group])
@@ -299,11 +300,11 @@ def _frontier(model: GroupThresholds, test: Decisions, settings: MitigationSetti
 
 def _notes(model: GroupThresholds, train: Decisions, found: Thresholds, settings: MitigationSettings) -> list[str]:
     notes = [f"The rule needs the {settings.facet} of every person at the time of decision.", *model.notes_]
-    those, others = train.at(train.label), train.at(~train.label)
-    if those.person is None or others.person is None:
-        area = area_under_curve(those.score, others.score, alpha=settings.alpha)
+    high, low = train.score[train.label], train.score[~train.label]
+    if train.person is None:
+        area = area_under_curve(high, low, alpha=settings.alpha)
     else:
-        area = area_by_persons(those.score, those.person, others.score, others.person, alpha=settings.alpha)
+        area = area_by_persons(high, train.person[train.label], low, train.person[~train.label], alpha=settings.alpha)
     if area.high is not None and area.high < 0.5:
         notes.append(
             f"{settings.score} is lower for rows with a positive label (AUC {area.auc:.2f}): turn its sign, or name "

@@ -18,6 +18,7 @@ from pydantic_core import core_schema
 
 from bdt_core.clustering.stability import Word
 from bdt_core.errors import SpecError
+from bdt_core.fairness.characteristics import Characteristics
 from bdt_core.fairness.coding import Value
 from bdt_core.fairness.pooled_groups import PooledGroups
 from bdt_core.fairness.score_parts import BiasScore
@@ -438,6 +439,7 @@ class Document(Part):
     proxies: tuple[Proxy, ...]
     groups: Groups | None
     pooled_groups: PooledGroups | None = None
+    characteristics: Characteristics | None = None
     findings: Findings | None = None
     worst_groups: WorstGroups | None = None
     slices: Slices | None = None

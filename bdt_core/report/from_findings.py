@@ -25,7 +25,7 @@ from bdt_core.report.wording import of_persons, who_is_in
 from bdt_core.significance.clusters import ClusterSignificance, ComparedCluster
 from bdt_core.significance.features import ColumnDifference, FeatureDifferences
 from bdt_core.slices.results import Slices
-from bdt_core.spec import AnyLimit, AuditSpec, printed_specification
+from bdt_core.spec import AnyLimit, AuditSpec, reported_specification
 from bdt_core.table.bias_variable import wording
 from bdt_core.table.rows import Rows
 from bdt_core.table.split import is_by_hash
@@ -67,7 +67,7 @@ def build_document(
         schema_version=1,
         name=spec.name,
         software=_software(),
-        spec=printed_specification(spec),
+        spec=reported_specification(spec),
         data=_data(test),
         bias_variable=_bias_variable(clusters, significance),
         split=_split(test, clusters, significance, spec),
@@ -87,6 +87,7 @@ def build_document(
         proxies=tuple(proxy for one in differences.columns if one.role == "protected" for proxy in _proxies(one)),
         groups=None if metrics is None else _groups(metrics, scores),
         pooled_groups=findings.pooled_groups,
+        characteristics=findings.characteristics,
         findings=findings.ranked,
         worst_groups=findings.worst_groups,
         slices=None if findings.slices is None else _listed(findings.slices),
@@ -106,7 +107,7 @@ def _software() -> dict[str, str]:
 
 def _data(test: Rows) -> parts.Data:
     return parts.Data(
-        source=test.spec.source.described,
+        source=test.spec.source.in_reports,
         fingerprint=test.fingerprint,
         rows=test.rows,
         rows_audited=test.rows - sum(one.rows for one in test.left_out),
@@ -351,10 +352,7 @@ def _how_much(significance: ClusterSignificance) -> str:
     told = f"difference {size}, {words.p_value(found.p_value)}"
     if repeats is None:
         return f", {told}"
-    return (
-        f". The most deviating cluster of each of {len(repeats.p_values)} splits, taken together on "
-        f"{repeats.rows_in_words}: {told}"
-    )
+    return f". Found anew on each of {len(repeats.p_values)} splits, on {repeats.rows_in_words} in all: {told}"
 
 
 def _what_differs(differences: FeatureDifferences) -> Iterator[str]:

@@ -23,11 +23,12 @@ from bdt_core.report.printed import AnyDocument
 
 _SECTIONS = (
     "findings", "worst_groups", "clusters", "gate", "differences", "proxies", "groups", "pooled_groups",
-    "slices", "local_bias", "mitigation", "trust",
+    "characteristics", "slices", "local_bias", "mitigation", "trust",
 )  # fmt: skip
 _MOST_ROWS = 10
 # An underscore inside a word is one to Markdown too.
-_SPECIAL = re.compile(r"([\\`*\[<>|$~]|(?<!\w)_|_(?!\w)|&(?=\w|#)|^[-+=](?=\W)|(?<=^\d)[.)]|^#)")
+_SPECIAL = re.compile(r"([\\`*\[<>|$~]|(?<!\w)_|_(?!\w)|&(?=\w|#))")
+_SPECIAL_AT_A_START = re.compile(r"(^[-+=](?=\W)|(?<=^\d)[.)]|^#)")
 # What would call a person, link an issue or become a link of its own.
 _LINKS = re.compile(r"(?<=[@#])(?=\w)|(?<=:)(?=//)|(?<=www)(?=\.)", re.IGNORECASE)
 
@@ -112,4 +113,9 @@ def _cell(cell: Cell) -> str:
 
 def escaped(words: str) -> str:
     """Text that Markdown shows as it is, on one line; a name calls nobody and links nowhere."""
+    return _SPECIAL_AT_A_START.sub(r"\\\1", escaped_within_a_line(words))
+
+
+def escaped_within_a_line(words: str) -> str:
+    """The same for a text that begins no line, such as a cell."""
     return _LINKS.sub("\u2060", _SPECIAL.sub(r"\\\1", " ".join(without_controls(words).split())))

@@ -34,6 +34,7 @@ SECTIONS = (
     "proxies",
     "groups",
     "pooled_groups",
+    "characteristics",
     "slices",
     "local_bias",
     "mitigation",

@@ -15,6 +15,7 @@ from typing import Any
 from bdt_core.errors import OutputError
 
 Document = dict[str, Any]
+_UNFINISHED = ".bdt-unfinished"
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -150,9 +151,15 @@ def _write_together(folder: Path, contents: Mapping[str, bytes]) -> None:
         raise
 
 
+def remove_unfinished(folder: Path) -> None:
+    """Remove files that a writing left behind when it was killed, before they had their names."""
+    for one in folder.glob(f".*{_UNFINISHED}"):
+        one.unlink(missing_ok=True)
+
+
 def _write(file: Path, content: bytes) -> None:
     """Write under another name and rename, so that no reader ever sees half a file."""
-    temporary = file.with_name(f".{file.name}.{uuid.uuid4().hex}")
+    temporary = file.with_name(f".{file.name}.{uuid.uuid4().hex}{_UNFINISHED}")
     try:
         with temporary.open("xb") as stream:  # who may read it is the user's umask to say
             stream.write(content)

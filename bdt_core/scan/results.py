@@ -222,7 +222,7 @@ class WorstGroups(Result):
     outcome : str
     better : {"lower", "higher"}
     is_rate : bool
-        Whether the outcome has two values.
+        Whether the outcome is 0 or 1, so that its differences are points.
     rows : int
         Rows with a known outcome.
     left_out : int

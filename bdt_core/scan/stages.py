@@ -115,7 +115,7 @@ def scan(table: Blocks, question: Question, settings: Settings, *, sample_rows: 
         ),
         outcome=question.outcome,
         better=question.better,
-        is_rate=_step(outcome) is not None,
+        is_rate=bool(np.isin(outcome, (0.0, 1.0)).all()),
         rows=rows,
         left_out=left_out,
         min_share=settings.min_share,

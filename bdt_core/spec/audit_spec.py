@@ -19,7 +19,7 @@ from bdt_core.spec.engine import Engine
 from bdt_core.spec.gate import AnyLimit, Limit, LocalBiasLimit, MetricLimit, SliceLimit, WorstGroupLimit
 from bdt_core.spec.production import AlertSeverity, History, Inbox, PartitionBy
 from bdt_core.spec.section import Section, Value
-from bdt_core.spec.source import Source
+from bdt_core.spec.source import Source, name_in_reports
 
 Kind = Literal["numeric", "categorical"]
 Better = Literal["lower", "higher"]
@@ -265,6 +265,15 @@ class AuditSpec(Section):
             "them."
         ),
     )
+    characteristics: list[str] | None = Field(
+        None,
+        description=(
+            "Profiling characteristics: columns by which the algorithm selects people, e.g. [priors_count, debts]. Of "
+            "each is said whether it finds what it should (its relation to the label) and whom it burdens (how much "
+            "more often people of a protected group have it). Default: the features, where a label and a prediction "
+            "are declared and there are at most 30. []: none."
+        ),
+    )
     worst_groups: WorstGroupSearch | None = Field(
         WorstGroupSearch(), description="The people who fare worst; null leaves the search out."
     )
@@ -347,6 +356,13 @@ class AuditSpec(Section):
         return (*several, *(facets for facets in self.facets if len(facets) > 3))
 
     @property
+    def asks_characteristics(self) -> bool:
+        """Whether profiling characteristics are looked at: those that are named, or the features."""
+        if self.characteristics is None:
+            return None not in self.group_columns()
+        return bool(self.characteristics)
+
+    @property
     def favourable_outcome(self) -> Favourable | None:
         """Which prediction and label people want: as declared, else as the bias variable says, if it does."""
         return self.favourable or favourable_by(self.bias_variable.derive, self.bias_variable.better)
@@ -402,7 +418,11 @@ class AuditSpec(Section):
     @property
     def carried(self) -> tuple[str, ...]:
         """Columns that are no features but that some stage reads row by row."""
-        names = [*self.legitimate, *((self.worst_groups.columns or ()) if self.worst_groups else ())]
+        names = [
+            *self.legitimate,
+            *(self.characteristics or ()),
+            *((self.worst_groups.columns or ()) if self.worst_groups else ()),
+        ]
         if self.local_bias is not None:
             local, embeddings = self.local_bias, self.local_bias.embeddings
             names += [local.group, *(embeddings if isinstance(embeddings, list) else ()), *(local.describe_by or ())]
@@ -410,7 +430,7 @@ class AuditSpec(Section):
             names += [self.groups.score] if local.metric == "auc" and self.groups.score else []
         if self.mitigation is not None:
             names += [*self.mitigation.facets, self.mitigation.score]
-        if self.local_bias is not None or self.mitigation is not None:
+        if self.local_bias is not None or self.mitigation is not None or self.asks_characteristics:
             names += [one for one in self.group_columns() if one is not None]
         return tuple(dict.fromkeys(names))
 
@@ -441,6 +461,15 @@ class AuditSpec(Section):
                     f'"{key}" needs a label and a prediction: set "groups.label" and "groups.prediction", or derive '
                     "the bias_variable from them"
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _characteristics_have_outcomes(self) -> AuditSpec:
+        if self.characteristics and self.group_columns() == (None, None):
+            raise ValueError(
+                '"characteristics" needs a label or a prediction: set "groups.label" or "groups.prediction", or derive '
+                "the bias_variable from them"
+            )
         return self
 
     @model_validator(mode="after")
@@ -528,3 +557,22 @@ def printed_specification(spec: AuditSpec) -> dict[str, Any]:
     for key in ("memory", "memory_limit"):
         plain["clustering"].pop(key)
     return plain
+
+
+def reported_specification(spec: AuditSpec) -> dict[str, Any]:
+    """The printed specification, with files named wherever on this machine they lie."""
+    plain = printed_specification(spec)
+    _name_places(plain["source"])
+    _name_places(plain["source"]["join"] or {})
+    _name_places(plain["inbox"] or {})
+    if isinstance((plain["local_bias"] or {}).get("embeddings"), str):
+        _name_places(plain["local_bias"])
+    return plain
+
+
+def _name_places(section: dict[str, Any]) -> None:
+    for key in ("path", "database", "folder", "embeddings"):
+        if section.get(key) is not None:
+            section[key] = name_in_reports(section[key])
+    if "arrays" in section:
+        section["arrays"] = {column: name_in_reports(path) for column, path in section["arrays"].items()}

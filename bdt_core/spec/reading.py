@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import itertools
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 from bdt_core.errors import SpecError
 from bdt_core.spec.audit_spec import AuditSpec
 from bdt_core.spec.gate import KINDS_OF_LIMIT
-from bdt_core.spec.source import Table
+from bdt_core.spec.source import SQLITE_FILE, Table
 
 Location = tuple[int | str, ...]
 _DEEPEST = 50
@@ -201,13 +200,10 @@ def _table_beside(table: Table, folder: Path) -> dict[str, str]:
     found = {}
     if table.path is not None:
         found["path"] = _beside(table.path, folder)
-    sqlite = _SQLITE_FILE.fullmatch(table.database or "")
+    sqlite = SQLITE_FILE.fullmatch(table.database or "")
     if sqlite is not None:
         found["database"] = sqlite[1] + _beside(sqlite[2], folder) + sqlite[3]
     return found
-
-
-_SQLITE_FILE = re.compile(r"(sqlite(?:\+\w+)?:///)(?!:memory:|file:)([^/?][^?]*)(.*)")
 
 
 def _beside(path: str, folder: Path) -> str:

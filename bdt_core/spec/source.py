@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
+from pathlib import PurePath
 from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
@@ -53,6 +55,33 @@ def usable_address(address: str | None) -> str | None:
         if address.startswith("~") and os.path.expanduser(address) == address:  # noqa: PTH111 - Path's would raise
             raise ValueError(f"nobody is called {address[1:].partition('/')[0]} on this machine; write the whole path")
     return address
+
+
+def name_in_reports(path: str) -> str:
+    """What a report says of a path: the file's name, or the pattern, wherever on this machine it lies.
+
+    URLs and demonstration data stay as they are. The same table gives the same report from every folder; which table
+    it was, the fingerprint says.
+
+    Examples
+    --------
+    >>> [name_in_reports(one) for one in ("/data/loans.csv", "data/2026-*/x.csv", "s3://bucket/x.csv", "demo:adult")]
+    ['loans.csv', '2026-*/x.csv', 's3://bucket/x.csv', 'demo:adult']
+    >>> name_in_reports("sqlite:////data/loans.db")
+    'sqlite:///loans.db'
+    """
+    sqlite = SQLITE_FILE.fullmatch(path)
+    if sqlite is not None:
+        return f"{sqlite[1]}{name_in_reports(sqlite[2])}{sqlite[3]}"
+    if ":" in path.split("/")[0] or path.startswith("$"):
+        return path
+    parts = PurePath(path).parts
+    fixed = list(itertools.takewhile(lambda part: not set("*?[{") & set(part), parts))
+    return "/".join(parts[min(len(fixed), len(parts) - 1) :])
+
+
+SQLITE_FILE = re.compile(r"(sqlite(?:\+\w+)?:///)(?!:memory:|file:)([^/?][^?]*|/[^?]*)(.*)")
+"""A database in a file: what comes before it, the file, and what comes after."""
 
 
 def no_part(name: str) -> str | None:
@@ -112,6 +141,11 @@ class Table(Section):
         """The table's place, as messages and reports name it."""
         return self.path or f"the query on {self.database}"
 
+    @property
+    def in_reports(self) -> str:
+        """The table's place, as reports name it."""
+        return name_in_reports(self.path) if self.path else f"the query on {name_in_reports(self.database or '')}"
+
     @field_validator("path", "database")
     @classmethod
     def _usable(cls, address: str | None) -> str | None:
@@ -158,6 +192,12 @@ class Source(Table):
     def described(self) -> str:
         """The table's place, as messages and reports name it."""
         place = f"asset {self.asset}" if self.asset else super().described
+        return place if self.partition is None else place.replace("{partition}", self.partition)
+
+    @property
+    def in_reports(self) -> str:
+        """The table's place, as reports name it."""
+        place = f"asset {self.asset}" if self.asset else super().in_reports
         return place if self.partition is None else place.replace("{partition}", self.partition)
 
     @property

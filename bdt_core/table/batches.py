@@ -17,7 +17,7 @@ from bdt_core.table.databases import QueryTable
 from bdt_core.table.files import FilesPart, FilesTable
 from bdt_core.table.frames import handed_over
 from bdt_core.table.joining import ArrayBeside, JoinedTable
-from bdt_core.table.reading_notes import ReadingNotes
+from bdt_core.table.reading_notes import NOTHING_TOLD, ReadingNotes
 from bdt_core.table.source_size import SourceSize, measure_source, schema_of
 from bdt_core.table.source_tables import arrays_beside, hiding_secrets, joined_table, main_table, refuse_unfit
 
@@ -149,7 +149,7 @@ class Batches:
     _table: FilesTable | QueryTable | _FrameTable
     _arrays: list[ArrayBeside] = field(default_factory=list)
     _join: JoinedTable | None = None
-    _notes: ReadingNotes = ReadingNotes()
+    _notes: ReadingNotes = NOTHING_TOLD
     _open: ExitStack = field(default_factory=ExitStack)
 
     def __iter__(self) -> Iterator[pd.DataFrame]:

@@ -16,8 +16,10 @@ from bdt_core.errors import SourceError, did_you_mean
 from bdt_core.spec import Join
 from bdt_core.table.column_types import ColumnType, Dtype, common_dtype, holding_missing
 from bdt_core.table.locations import SourceFile, reading
-from bdt_core.table.reading_notes import ReadingNotes
+from bdt_core.table.reading_notes import NOTHING_TOLD, ReadingNotes
 
+_KINDS = "biufU"
+"""Flags, numbers and texts, as NumPy names them."""
 JOINED = "bdt_joined"
 """Key in ``DataFrame.attrs`` of what a join has found."""
 
@@ -48,7 +50,7 @@ class ArrayBeside:
     @property
     def dtype(self) -> Dtype:
         """As a column has it."""
-        return pd.Series(np.empty(0, self._dtype)).dtype
+        return pd.Series(np.empty(0, self._dtype.newbyteorder("="))).dtype
 
     @property
     def bytes(self) -> int:
@@ -77,7 +79,7 @@ class ArrayBeside:
                 raise SourceError(
                     f"{self.file.path} is not a .npy file of numbers or texts: it ends early. Write it again."
                 )
-        return np.frombuffer(raw, self._dtype).copy()
+        return np.frombuffer(raw, self._dtype).astype(self._dtype.newbyteorder("="))
 
     def _header(self, opened: BinaryIO) -> tuple[tuple[int, ...], np.dtype[Any]]:
         unfit = SourceError(f"{self.file.path} is not a .npy file of numbers or texts. Write it with numpy.save.")
@@ -85,9 +87,10 @@ class ArrayBeside:
             version = np.lib.format.read_magic(opened)
             read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
             shape, _, dtype = read(opened)
-        except (ValueError, EOFError):
+        except Exception:  # the header is read as Python, and may be damaged in any way
             raise unfit from None
-        if dtype.hasobject or dtype.names is not None:  # objects are pickles, and a pickle could run anything
+        # Objects are pickles, and a pickle could run anything.
+        if dtype.kind not in _KINDS or dtype.itemsize == 0 or not all(0 <= one < 1 << 62 for one in shape):
             raise unfit
         return shape, dtype
 
@@ -118,7 +121,7 @@ class JoinedTable:
         join: Join,
         dtypes: Mapping[str, Dtype],
         name: str,
-        notes: ReadingNotes = ReadingNotes(),  # noqa: B008 - it is frozen
+        notes: ReadingNotes = NOTHING_TOLD,
     ) -> None:
         self.notes = replace(notes, left_out={})  # its lines are not rows of the table, but matches that lack
         self._described = join.described

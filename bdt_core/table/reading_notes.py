@@ -50,3 +50,6 @@ class ReadingNotes:
         """Those of a frame, by its attributes."""
         known: dict[str, Any] = attrs.get(READING) or {}
         return cls(known.get("left_out", {}), tuple(known.get("told", ())), known.get("questions", {}))
+
+
+NOTHING_TOLD = ReadingNotes()

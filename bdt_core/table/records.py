@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from bdt_core.table.column_types import ColumnType, Dtype, FileTypes, types_of
-from bdt_core.table.reading_notes import ReadingNotes
+from bdt_core.table.reading_notes import NOTHING_TOLD
 
 Record = Any
 """A row: a tuple of values, or a dict of them by column."""
@@ -41,7 +41,7 @@ class RecordsTable(ABC):
     coerce_float: bool
     rows: int
     dtypes: dict[str, Dtype]
-    notes = ReadingNotes()
+    notes = NOTHING_TOLD
     _kept: list[list[Record]] | None = None
 
     def settle(self, columns: Collection[str] | None = None, keep: bool = False) -> FileTypes:  # noqa: ARG002

@@ -29,7 +29,7 @@ from bdt_core.table.facts import ColumnFacts, facts_of
 from bdt_core.table.leaks import find_leaks
 from bdt_core.table.persons import person_hashes
 from bdt_core.table.ranks import Hashes, content_sums, occurrence_numbers, rank_rows
-from bdt_core.table.reading_notes import ReadingNotes
+from bdt_core.table.reading_notes import NOTHING_TOLD, ReadingNotes
 from bdt_core.table.repeated_rows import warn_of_repeats
 from bdt_core.table.roles import (
     assign_roles,
@@ -74,7 +74,7 @@ class TableFacts:
     without_match: int
     join: dict[str, Any]
     no_key: int
-    reading: ReadingNotes = ReadingNotes()
+    reading: ReadingNotes = NOTHING_TOLD
 
     @property
     def rows(self) -> int:
@@ -305,8 +305,8 @@ def _refuse_missing_columns(frame: pd.DataFrame, names: tuple[str, ...]) -> None
     for name in names:
         if name not in frame.columns:
             raise DataError(
-                f'There is no column "{name}", which legitimate, worst_groups, local_bias or mitigation names. '
-                f"{did_you_mean(name, frame.columns)}"
+                f'There is no column "{name}", which legitimate, characteristics, worst_groups, local_bias or '
+                f"mitigation names. {did_you_mean(name, frame.columns)}"
             )
 
 

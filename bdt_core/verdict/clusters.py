@@ -157,7 +157,7 @@ def _sentence(judged: Judgement[ComparedCluster], limit: Limit, most: float, tes
     if tested.persons is not None:
         among = f", among {tested.persons:,} persons with {tested.test_rows:,} rows"
     if tested.repeats is not None and limit.check == "worst_cluster":
-        whose = f"the most deviating cluster of each of {len(tested.repeats.p_values)} splits is, taken together,"
+        whose = f"cluster 0, found anew on each of {len(tested.repeats.p_values)} splits, is"
         among = f", on {tested.repeats.rows_in_words} that their searches never saw"
     told = (
         f"The {wording(tested.spec.bias_variable).name} of {whose} "

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from bdt_core.clustering.clusters import Clusters
+    from bdt_core.fairness.characteristics import Characteristics
     from bdt_core.fairness.declared_groups import GroupCounts, GroupMetrics, GroupScores
     from bdt_core.fairness.pooled_groups import PooledGroups
     from bdt_core.history import History
@@ -25,10 +26,11 @@ if TYPE_CHECKING:
 else:
     AuditTable = Clusters = ClusterSignificance = DataFrame = FeatureDifferences = Any
     LocalBias = Mitigation = Slices = WorstGroups = Findings = Any
-    GroupCounts = GroupMetrics = GroupScores = PooledGroups = History = Any
+    Characteristics = GroupCounts = GroupMetrics = GroupScores = PooledGroups = History = Any
 
 __all__ = [
     "AuditTable",
+    "Characteristics",
     "ClusterSignificance",
     "Clusters",
     "DataFrame",

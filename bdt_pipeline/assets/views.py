@@ -47,10 +47,10 @@ def table_of(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> dg.Markdow
     | a\\|b | 3 |
     """
 
-    from bdt_core.report.markdown import escaped
+    from bdt_core.report.markdown import escaped_within_a_line
 
     def line(cells: Sequence[Any]) -> str:
-        return "| " + " | ".join(escaped(str(one)) for one in cells) + " |"
+        return "| " + " | ".join(escaped_within_a_line(str(one)) for one in cells) + " |"
 
     rule = "| " + " | ".join(["---"] * len(header)) + " |"
     return dg.MetadataValue.md("\n".join([line(header), rule, *map(line, rows)]))

@@ -10,7 +10,7 @@ from bdt_core import words
 from bdt_pipeline.assets.views import Metadata, listed, numbers, table_of
 
 if TYPE_CHECKING:
-    from bdt_pipeline.assets.values import GroupCounts, GroupMetrics, GroupScores, PooledGroups
+    from bdt_pipeline.assets.values import Characteristics, GroupCounts, GroupMetrics, GroupScores, PooledGroups
 
 _SHOWN = 50
 
@@ -100,6 +100,27 @@ def pooled(found: PooledGroups) -> Metadata:
                 for group in shown
             ],
         )
+    return metadata
+
+
+def characteristics(found: Characteristics) -> Metadata:
+    """What the strongest value of each characteristic finds, and whom it burdens."""
+    metadata: Metadata = numbers(characteristics=len(found.characteristics))
+    rows = []
+    for one in found.characteristics[:_SHOWN]:
+        level = one.strongest
+        burden = next((x for x in level.burdens if x.relation.significant and x.relation.difference > 0), None)
+        rows.append(
+            [
+                level.words,
+                words.count(level.rows),
+                *(words.signed(x.difference, "rate") if x else words.NOTHING for x in (level.found, level.selected)),
+                f"{burden.group}: {words.signed(burden.relation.difference, 'rate')}" if burden else words.NOTHING,
+            ]
+        )
+    metadata["characteristics by what they raise"] = found.reason or table_of(
+        ["who has it", "rows", "label more often, points", "selected more often, points", "burdens most"], rows
+    )
     return metadata
 
 

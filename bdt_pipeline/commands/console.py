@@ -17,7 +17,7 @@ from rich.segment import Segment
 from bdt_core import words
 from bdt_core.errors import OutputError
 from bdt_core.harmless import harmless
-from bdt_core.report.write import _write
+from bdt_core.report.write import _write, remove_unfinished
 from bdt_pipeline.commands.printing import Screen, put, screen
 
 REPORTS = Path("bdt-reports")
@@ -182,6 +182,7 @@ def _own(folder: Path) -> Path:
     if (folder / "report.json").exists():
         raise OutputError(f"{folder} holds a report already, and reports are never overwritten. Name another folder.")
     folder.mkdir(parents=True, exist_ok=True)
+    remove_unfinished(folder)
     probe = folder / ".bdt-write-test"
     probe.touch()
     probe.unlink()

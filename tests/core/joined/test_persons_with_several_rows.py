@@ -107,7 +107,9 @@ def test_repeated_splits_and_permuted_procedures_count_persons() -> None:
     frame = repeated(0.0, seed=8)
     more = {"significance": {"test": "permutation", "permutations": 39}}
     keyed = quick_audit(frame, **{**KEYED, "split": {**KEYED["split"], "repeats": 3}}, **more).document["primary_test"]
-    assert keyed["repeated_splits"]["p_combined"] > 0.05
+    together = keyed["repeated_splits"]["together"]
+    assert together["p_value"] > 0.05
+    assert together["persons"]["design_effect"] > 2  # clusters of x1, which is drawn anew in each row, cut persons up
     assert keyed["permuted_procedure"]["p_value"] > 0.05
 
 

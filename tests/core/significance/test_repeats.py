@@ -138,7 +138,7 @@ def test_no_lucky_split_decides(low, high, verdict):
     repeats = RepeatedSplits((0.001, 0.4, None), (0.3, 0.1, None), (300, 240, 192), together)
     found = judge_clusters(limit, replace(own, repeats=repeats))
     assert (found.verdict, found.p_value, found.low, found.high) == (verdict, 0.04, low, high)
-    assert "of each of 3 splits is, taken together," in found.sentence
+    assert "of cluster 0, found anew on each of 3 splits, is" in found.sentence
     assert "on 300 rows that their searches never saw" in found.sentence
     each = Limit(check="any_cluster", max_difference=0.05)
     assert judge_clusters(each, replace(own, repeats=repeats)) == judge_clusters(each, own)
@@ -163,7 +163,7 @@ def test_gate_and_report_follow_the_splits_together():
     assert limit["low"] != document["primary_test"]["comparison"]["low"] == once["gate"][0]["low"]
     size = words.difference(found["difference"], found["low"], found["high"], confidence=0.95, unit="rate")
     assert document["summary"]["cluster"].endswith(
-        f" The most deviating cluster of each of 5 splits, taken together on 1,009 rows: difference {size}, p < 0.001."
+        f" for everybody else. Found anew on each of 5 splits, on 1,009 rows in all: difference {size}, p < 0.001."
     )
     assert document["clusters"] == once["clusters"]
     page = build_page(document)

@@ -139,7 +139,7 @@ def test_a_column_that_is_no_feature_can_be_searched_and_a_missing_one_is_named(
     assert found is not None
     assert found.worst is not None
     assert found.worst.words == "town is west"
-    with pytest.raises(DataError, match='no column "tonw", which legitimate, worst_groups'):
+    with pytest.raises(DataError, match='no column "tonw", which legitimate, characteristics, worst_groups'):
         audit(people(0.3), spec | {"worst_groups": {"columns": ["tonw"]}})
 
 
