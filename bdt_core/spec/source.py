@@ -78,6 +78,20 @@ class Table(Section):
         max_length=1,
     )
     encoding: str | None = Field(None, description="Encoding of a text file, such as utf-8; detected when left out.")
+    decimal: Literal[".", ","] | None = Field(
+        None,
+        description=(
+            "What stands before the decimals in a text file, where 1,234 or 1.234 may be a thousand as well; detected "
+            "when left out, and asked for where that is not certain."
+        ),
+    )
+    missing_values: list[str] | None = Field(
+        None,
+        description=(
+            'Texts that stand for a missing value in a text file, such as ["", "?"]; by default nothing, NA, N/A, '
+            "NULL, None, nan and the like. Name them where NA or None is a name."
+        ),
+    )
     bad_rows: Literal["refuse", "leave_out"] = Field(
         "refuse",
         description=(
@@ -136,6 +150,13 @@ class Source(Table):
     join: Join | None = Field(None, description="Another table whose columns are added by key.")
     partition: str | None = Field(
         None, description="The part that is read: stands for {partition} in paths, and for :partition in queries."
+    )
+    clean: bool = Field(
+        False,
+        description=(
+            "Merge levels that differ only in spaces, capitals or the way letters are composed, such as north and "
+            '"north ", into the most frequent spelling.'
+        ),
     )
     parameters: dict[str, str] = Field({}, description="Values for :name in queries, given to the database apart.")
 

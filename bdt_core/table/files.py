@@ -102,6 +102,9 @@ class FilesTable:
         """
         types = [table.settle(columns, keep) for table in self.tables]
         _refuse_without_rows(self.tables, types)
+        for its in types if len(types) > 1 else ():
+            for question in its.notes.questions.values():
+                raise SourceError(f"{its.name}: {question}")
         self.rows = sum(one.rows for one in types)
         self.notes = sum((one.notes for one in types), ReadingNotes())
         self.dtypes = agreed(types)

@@ -104,7 +104,11 @@ def reading(file: SourceFile, form: str, version: object = None) -> Iterator[Non
         _refuse_changed(file, version)
         if isinstance(error, SourceError):
             raise
-        mend = "" if form == "a file" else f" It is cut off or no {form}: write it again, or leave it out."
+        mend = (
+            ""
+            if form == "a file"
+            else f" It is cut off or no {form.removeprefix('a ')}: write it again, or leave it out."
+        )
         words = "cannot be read" if form == "a file" else f"cannot be read as {form}"
         kind = UnreachableError if _is_of_the_way(error, file) else SourceError
         raise kind(f"{file.where} {words}: {_without_values(error)}.{mend}") from None
