@@ -67,8 +67,9 @@ class Table(Section):
     path: str | None = Field(
         None,
         description=(
-            "A .csv, .tsv, .jsonl or .parquet file, a folder of Parquet files, a pattern such as days/*.csv, a URL "
-            "such as s3://bucket/loans.parquet, or demo:compas, demo:adult. ${NAME} is an environment variable."
+            "A .csv, .tsv, .jsonl, .json, .xlsx, .ods or .parquet file, one of these but Parquet in a .gz or .zip, a "
+            "folder of Parquet files, a pattern such as days/*.csv, a URL such as s3://bucket/loans.parquet, or "
+            "demo:compas, demo:adult. ${NAME} is an environment variable."
         ),
     )
     separator: str | None = Field(
@@ -91,6 +92,9 @@ class Table(Section):
             'Texts that stand for a missing value in a text file, such as ["", "?"]; by default nothing, NA, N/A, '
             "NULL, None, nan and the like. Name them where NA or None is a name."
         ),
+    )
+    sheet: str | None = Field(
+        None, description="Name of the sheet of a workbook (.xlsx, .ods); needed where it has several."
     )
     bad_rows: Literal["refuse", "leave_out"] = Field(
         "refuse",

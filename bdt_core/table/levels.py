@@ -84,6 +84,12 @@ def respelled(column: pd.Series, chosen: Mapping[str, str]) -> pd.Series:
     return column.where(~changed, column.map(dict(chosen))).astype(column.dtype) if changed.any() else column
 
 
+def cleaned(frame: pd.DataFrame) -> pd.DataFrame:
+    """A table in memory with one spelling of each level."""
+    chosen = {name: chosen_spellings(level_counts(frame[name])) for name in frame.columns}
+    return frame.assign(**{str(name): respelled(frame[name], one) for name, one in chosen.items() if one})
+
+
 def _quoted(level: str) -> str:
     """A level in quotes; letters that are composed of several are spelled out, for they look the same."""
     return repr(level) if unicodedata.is_normalized("NFC", level) else ascii(level)

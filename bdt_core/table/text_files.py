@@ -357,9 +357,10 @@ class TextTable:
         rows = itertools.islice(self._rows(form.encoding, form.separator, [_END]), 1, None)
         longest = 0
         while part := list(itertools.islice(rows, _ROWS_AT_ONCE)):
-            if is_last := part[-1][2] == [_END]:
+            first, last, row = part[-1]
+            if is_last := row == [_END] and first == last:
                 part.pop()
-            elif part[-1][2][-1].endswith(_END):
+            elif row[-1].endswith(_END):
                 raise SourceError(f"{self.name}: a quotation mark is opened and never closed. Close it or remove it.")
             kept = list[list[str]]()
             for first, last, row in part:

@@ -11,7 +11,7 @@ import pytest
 
 from bdt_core.audit import audit
 from bdt_core.errors import DataError, SourceError
-from bdt_core.report.markdown import render_markdown
+from bdt_core.report.html import render_html
 from bdt_core.shards.engine import engine_of_process
 from bdt_core.shards.ingest import ingest
 from bdt_core.spec import AuditSpec, Source
@@ -225,7 +225,7 @@ def test_what_was_done_stands_in_the_report(tmp_path: Path) -> None:
     path = written(tmp_path, x=[f"€ {x:.2f}" for x in PARTS])
     result = audit(None, spec(Source(path=path)))
     assert result.document["data"]["notes"] == ['Column "x" holds numbers, written like €1,234.5.']
-    assert "written like €1,234.5" in render_markdown(result.document)
+    assert "written like €1,234.5" in render_html(result.document)
 
 
 def test_files_of_one_table_are_not_guessed_apart(tmp_path: Path) -> None:
@@ -233,3 +233,10 @@ def test_files_of_one_table_are_not_guessed_apart(tmp_path: Path) -> None:
         pd.DataFrame({"x": texts, "row": [1, 2]}).to_csv(tmp_path / f"{name}.csv", index=False)
     with pytest.raises(SourceError, match=r'a\.csv: Column "x" holds numbers like'):
         read_table(f"{tmp_path}/*.csv")
+
+
+def test_a_table_in_memory_is_cleaned_too(tmp_path: Path) -> None:
+    frame = people().assign(place=SPELLINGS)
+    source = Source(path=str(tmp_path / "t.csv"), clean=True)
+    columns = audit(frame, spec(source)).document["data"]["columns"]
+    assert [one["distinct"] for one in columns if one["name"] == "place"] == [3]
