@@ -322,8 +322,8 @@ def _refuse_missing_columns(frame: pd.DataFrame, names: tuple[str, ...]) -> None
     for name in names:
         if name not in frame.columns:
             raise DataError(
-                f'There is no column "{name}", which legitimate, worst_groups, local_bias or mitigation names. '
-                f"{did_you_mean(name, frame.columns)}"
+                f'There is no column "{name}", which legitimate, characteristics, worst_groups, local_bias or '
+                f"mitigation names. {did_you_mean(name, frame.columns)}"
             )
 
 

@@ -71,9 +71,9 @@ def _judged(asked: Request, spec: AuditSpec, baseline: dict[str, Any] | None, fo
     result = build_gate_result(document, code, comparison)
     forms = _forms(asked, document, result)
     if folder is not None:
-        found.write(folder)
         for form, name in FILES.items():
             write_file(folder / name, _encoded(forms[form]))
+        found.write(folder)  # of all files report.json comes last: where it is, the others are
     if asked.format == "github":
         _tell_github(forms["markdown"], result)
     if asked.out is None:
