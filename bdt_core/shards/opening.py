@@ -79,10 +79,9 @@ def open_table(
     """
     plan = None if frame is not None or read is not None else memory_plan(spec)
     if plan is None or not plan.out_of_core:
-        if frame is None:
-            whole = (read or read_table)(spec.source)
-        else:
-            whole = cleaned(frame) if spec.source.clean else frame
+        whole = (read or read_table)(spec.source) if frame is None else frame
+        if spec.source.clean:  # whoever read it
+            whole = cleaned(whole)
         if progress is not None:
             progress("validate it", 0, len(whole))
         yield Opened(check(whole, spec), whole)

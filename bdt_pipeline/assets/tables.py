@@ -7,7 +7,6 @@ import dagster as dg
 
 from bdt_core.spec import Source
 from bdt_core.stages import Stages
-from bdt_core.table.levels import cleaned
 from bdt_pipeline.assets import views
 from bdt_pipeline.assets.common import AuditAssets
 from bdt_pipeline.assets.large_tables import is_large_source, large_source_metadata, validated_in_shards, work_metadata
@@ -41,7 +40,9 @@ def raw_data(audit: AuditAssets) -> dg.AssetsDefinition:
                 log(context, f"{source.described} is left where it is: {large.reason}.")
                 return audit.made(large, large_source_metadata(large), spec)
             frame = audit.stages.take_table(inputs["upstream"]) if inputs else audit.stages.read_table(source)
-            if inputs and source.clean:
+            if source.clean:  # whoever read it
+                from bdt_core.table.levels import cleaned
+
                 frame = cleaned(frame)
         frame.attrs[_SOURCE] = source.model_dump(mode="json")
         return audit.made(frame, views.raw_table(frame, source), spec)
