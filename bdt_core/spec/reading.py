@@ -120,7 +120,7 @@ class _Loader(yaml.SafeLoader):
         self._depth += 1
         if self._depth > _DEEPEST:
             problem = f"it is nested more than {_DEEPEST} levels deep"
-            raise yaml.MarkedYAMLError(problem=problem, problem_mark=self.peek_event().start_mark)
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=self.get_mark())
         node = super().compose_node(parent, index)
         self._depth -= 1
         return node

@@ -6,6 +6,7 @@ import itertools
 import os
 import re
 from pathlib import PurePath
+from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -119,6 +120,13 @@ class Table(Section):
         max_length=1,
     )
     encoding: str | None = Field(None, description="Encoding of a text file, such as utf-8; detected when left out.")
+    bad_rows: Literal["refuse", "leave_out"] = Field(
+        "refuse",
+        description=(
+            "Lines of a text file that have fewer or more values than the header: the file is refused, naming the "
+            "line, or they are left out, and page 1 of the report says how many."
+        ),
+    )
     sql: str | None = Field(None, description="A query whose rows are the table; instead of path.")
     database: str | None = Field(
         None,

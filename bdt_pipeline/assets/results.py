@@ -43,6 +43,8 @@ _SHOWN = {
     "group_counts": Shown(views_groups.counts, {"numpy", "json"}),
     "group_metrics": Shown(views_groups.metrics, {"scipy", "json"}),
     "bias_score": Shown(views_groups.scores, {"scipy", "json"}),
+    "pooled_groups": Shown(views_groups.pooled, {"scipy", "json"}),
+    "profiling_characteristics": Shown(views_groups.characteristics, {"scipy", "json"}),
     "bias_slices": Shown(views_depth.slices, {"numpy", "json"}),
     "local_bias": Shown(views_depth.local_bias, {"numpy", "json"}),
     "mitigation": Shown(views_depth.mitigation, {"numpy", "json"}),

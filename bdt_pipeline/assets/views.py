@@ -168,8 +168,8 @@ def clusters(found: Clusters) -> Metadata:
 
 
 def significance(tested: ClusterSignificance) -> Metadata:
-    """Every cluster against everybody else, on the test rows."""
-    worst = tested.clusters[0].comparison
+    """Every cluster against everybody else, on the test rows; the main test comes first."""
+    worst = tested.deciding or tested.clusters[0].comparison
     rows = []
     for one in tested.clusters:
         comparison = one.comparison

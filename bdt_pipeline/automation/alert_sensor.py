@@ -89,7 +89,7 @@ def build_alert_sensor(audit: AuditAssets) -> dg.SensorDefinition | None:
     It looks at every run that has ended since its last look, of whatever job, and tells what it says about the assets
     under the audit's name: checks that do not pass, steps that broke, and runs that died with a step of the audit
     unfinished. What broke in other assets of such a run is not told. Runs that ended before its first look are not
-    told either.
+    told either. Drift and differences over time are told with the gate of the same run, where that does not pass.
 
     Each problem is told once, again when it changes, and when it is over; one that came and went between two looks is
     told with its end. What could not be tested is no problem, and ends none; limits of a gate that does not pass are
@@ -270,16 +270,22 @@ def _planned(watched: _Watched, events: Iterable[dg.DagsterEvent]) -> Iterator[t
 
 
 def _of_evaluations(watched: _Watched, run: dg.DagsterRun, events: Sequence[dg.DagsterEvent]) -> Iterator[Problem]:
-    """What the checks say; limits of a gate that does not pass are told with it."""
+    """What the checks say; limits of a gate that does not pass, drift and differences over time are told with it.
+
+    Without a gate that does not pass, drift is told with a difference over time.
+    """
     found: dict[dg.AssetCheckKey, Problem] = {}
     for event in events:
         check: Any = event.asset_check_evaluation_data
         if watched.has_check(check.asset_check_key) and not _could_not_be_tested(check):
             found[check.asset_check_key] = _of_evaluation(watched, run, check)
-    gate = next((key for key, one in found.items() if key.name == GATE and not one.over), None)
-    if gate is not None:
-        broken = [key for key, one in found.items() if key in watched.limits and not one.over]
-        found[gate] = told_by(found[gate], [found.pop(key) for key in broken])
+    failing = {key.name: key for key, one in found.items() if watched.checks is None and not one.over}
+    first = next((failing[name] for name in (GATE, *_OF_ALL_BATCHES) if name in failing), None)
+    if first is not None:
+        held = [key for key, one in found.items() if key in watched.limits and not one.over]
+        limits = [found.pop(key) for key in held if first.name == GATE]
+        others = [found.pop(failing[name]) for name in _OF_ALL_BATCHES if name in failing and failing[name] != first]
+        found[first] = told_by(found[first], limits, others)
     yield from found.values()
 
 

@@ -66,7 +66,7 @@ def run_gate(asked: Request) -> tuple[int, str]:
 def _judged(asked: Request, spec: AuditSpec, baseline: dict[str, Any] | None, folder: Path | None) -> tuple[int, str]:
     found = audit(None, spec)
     document = found.document
-    comparison = None if baseline is None else compare_with_baseline(document, baseline)
+    comparison = None if baseline is None else compare_with_baseline(document, baseline, asked.baseline)
     code = exit_code(document["verdict"] if comparison is None else comparison.to_dict())
     result = build_gate_result(document, code, comparison)
     forms = _forms(asked, document, result)

@@ -24,6 +24,8 @@ ASSETS = (
     "feature_differences",
     "worst_groups",
     "findings",
+    "pooled_groups",
+    "profiling_characteristics",
     "bias_slices",
     "bias_report",
 )
