@@ -9,6 +9,7 @@ import sys
 NAMES = (
     "cost_model",
     "fairness",
+    "finding",
     "hbac",
     "large",
     "large_dask",
