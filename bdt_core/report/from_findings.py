@@ -352,9 +352,7 @@ def _how_much(significance: ClusterSignificance) -> str:
     told = f"difference {size}, {words.p_value(found.p_value)}"
     if repeats is None:
         return f", {told}"
-    return (
-        f". Found anew on each of {len(repeats.p_values)} splits, on {repeats.rows_in_words} in all: {told}"
-    )
+    return f". Found anew on each of {len(repeats.p_values)} splits, on {repeats.rows_in_words} in all: {told}"
 
 
 def _what_differs(differences: FeatureDifferences) -> Iterator[str]:

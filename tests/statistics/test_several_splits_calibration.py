@@ -1,4 +1,4 @@
-"""The test of the most deviating cluster on several splits together: false alarms, power, and what its interval covers."""
+"""The most deviating cluster tested on several splits together: false alarms, power, what its interval covers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ QUICK = {"clustering": {"stability": 0, "n_init": 1, "max_iter": 2}, "gate": []}
 def without_words(monkeypatch: pytest.MonkeyPatch) -> None:
     """Clusters are not described, which takes longer than to find them."""
     nobody = Rule(())
-    monkeypatch.setattr(clusters, "find_rules", lambda X, labels, n: [nobody] * n)  # noqa: ARG005
+    monkeypatch.setattr(clusters, "find_rules", lambda X, labels, n: [nobody] * n)
 
 
 def at_most(hits: int, runs: int, rate: float) -> bool:
