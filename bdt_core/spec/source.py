@@ -121,7 +121,7 @@ class Table(Section):
         max_length=1,
     )
     encoding: str | None = Field(None, description="Encoding of a text file, such as utf-8; detected when left out.")
-    decimal: Literal[".", ","] | None = Field(
+    decimal: Literal["point", "comma"] | None = Field(
         None,
         description=(
             "What stands before the decimals in a text file, where 1,234 or 1.234 may be a thousand as well; detected "

@@ -53,7 +53,7 @@ def chosen_spellings(counts: Mapping[str, int]) -> dict[str, str]:
     >>> chosen_spellings({"vrouw": 9, "VROUW": 2, "man": 5})
     {'VROUW': 'vrouw'}
     """
-    chosen = {}
+    chosen: dict[str, str] = {}
     for alike in spellings(counts):
         best = max(alike, key=lambda one: (counts[one], one))
         chosen |= {one: best for one in alike if one != best}

@@ -244,7 +244,8 @@ def _as_dates(present: pa.Array, order: str) -> npt.NDArray[np.datetime64] | Non
 
     def part(name: str) -> npt.NDArray[np.int64]:
         texts = parts.field(name)
-        return pc.if_else(pc.equal(texts, ""), "0", texts).cast("int64").to_numpy(zero_copy_only=False)
+        numbers = pc.if_else(pc.equal(texts, ""), "0", texts).cast("int64")
+        return np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.int64)
 
     if _NAMED in pattern:
         names = pd.Series(parts.field("month").to_pandas()).str.lower().map(_MONTH)

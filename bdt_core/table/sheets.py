@@ -13,7 +13,7 @@ from bdt_core.errors import SourceError, did_you_mean, repeated_message, repeate
 from bdt_core.spec import Table
 from bdt_core.table.column_types import FileTypes, types_of
 from bdt_core.table.reading_notes import ReadingNotes
-from bdt_core.table.text_columns import MISSING, TextColumn, Understood, typed_values
+from bdt_core.table.text_columns import MISSING, TextColumn, Understood, point_of, typed_values
 
 SHEETS = (".xlsx", ".xlsm", ".xls", ".xlsb", ".ods")
 
@@ -84,8 +84,7 @@ class SheetTable:
             if all(value is None or isinstance(value, str) for value in values):
                 seen[name] = TextColumn(name, may_be_grouped=True)
                 seen[name].see(pa.array(values, pa.string()))
-        certain = {one.point for one in seen.values()} - {None}
-        point = self._settings.decimal or (certain.pop() if len(certain) == 1 else None)
+        point = point_of(seen.values(), self._settings.decimal)
         return {name: one.understood(point) for name, one in seen.items()}
 
     @cached_property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -158,7 +159,7 @@ class TextColumn:
 _TEXT = ColumnType(pd.Series(["x"]).dtype, TEXTS)
 _WHICH_POINT = (
     'Column "{}" holds numbers like 1,234 or 1.234, which may be a thousand or a little more than one. Say what stands '
-    'before the decimals of the file: "source.decimal", a point or a comma.'
+    'before the decimals of the file: "source.decimal", point or comma.'
 )
 _WHICH_DATE = (
     'Column "{}" holds dates like 3/4/2026, which may be in March or in April. Write them as 2026-04-03 in the source, '
@@ -168,6 +169,20 @@ _PADDED = (
     'Column "{0}" holds whole numbers with zeros before them, which are taken for names, as those of places are. If '
     'they are numbers, set "features.kinds.{0}" to numeric.'
 )
+
+
+def point_of(columns: Iterable[TextColumn], decimal: str | None) -> str | None:
+    """What stands before the decimals of a file: as it is said, else as all columns have it that leave no doubt.
+
+    Parameters
+    ----------
+    columns : iterable of TextColumn
+    decimal : {"point", "comma"} or None
+    """
+    if decimal is not None:
+        return "." if decimal == "point" else ","
+    certain = {one.point for one in columns} - {None}
+    return certain.pop() if len(certain) == 1 else None
 
 
 def typed_values(values: pa.Array, how: Understood) -> pd.Series[Any]:

@@ -18,7 +18,7 @@ from bdt_core.errors import SourceError, repeated_message, repeated_names
 from bdt_core.spec import Table
 from bdt_core.table.column_types import TEXTS, FileTypes
 from bdt_core.table.reading_notes import ReadingNotes
-from bdt_core.table.text_columns import MISSING, NAMES_TOO, TextColumn, typed_values
+from bdt_core.table.text_columns import MISSING, NAMES_TOO, TextColumn, point_of, typed_values
 from bdt_core.table.text_encoding import as_text, encoding_of
 
 if TYPE_CHECKING:
@@ -209,8 +209,7 @@ class TextTable:
             rows += batch.num_rows
             for column, its in zip(batch.columns, seen.values(), strict=True):
                 its.see(column)
-        certain = {its.point for its in seen.values()} - {None}
-        point = self._settings.decimal or (certain.pop() if len(certain) == 1 else None)
+        point = point_of(seen.values(), self._settings.decimal)
         self._understood = {name: its.understood(point) for name, its in seen.items()}
         types = {name: one.type for name, one in self._understood.items()}
         return FileTypes(self.name, rows, types, self._notes)

@@ -94,8 +94,10 @@ def test_what_can_be_read_in_two_ways_is_asked_for(tmp_path: Path, name: str) ->
     path = written(tmp_path, separator, x=texts)
     with pytest.raises(DataError, match='Column "x" holds numbers like 1,234 or 1.234.*"source.decimal"'):
         audit(None, spec(Source(path=path)))
-    read = {mark: read_table(Source(path=path, decimal=mark))["x"] for mark in (".", ",")}
-    thousands = "." if separator == "," else ","
+    read = {
+        mark: read_table(Source.model_validate({"path": path, "decimal": mark}))["x"] for mark in ("point", "comma")
+    }
+    thousands = "point" if separator == "," else "comma"
     np.testing.assert_allclose(read.pop(thousands), WHOLE)
     np.testing.assert_allclose(read.popitem()[1], WHOLE / 1000)
     unused = spec(Source(path=path), features={"exclude": ["x"]})

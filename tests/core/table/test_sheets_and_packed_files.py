@@ -24,7 +24,12 @@ RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships
 PACKAGE = "http://schemas.openxmlformats.org/package/2006"
 OPEN = "urn:oasis:names:tc:opendocument:xmlns"
 
-ROWS = [["age", "sex", "income", "at"], [31, "f", "1.234,50", 0.5], [44, "m", "2.000,00", 1], [None, "NA", "3,25", 2.5]]
+ROWS: list[list[object]] = [
+    ["age", "sex", "income", "at"],
+    [31, "f", "1.234,50", 0.5],
+    [44, "m", "2.000,00", 1],
+    [None, "NA", "3,25", 2.5],
+]
 
 
 def workbook(**sheets: list[list[object]]) -> bytes:

@@ -195,7 +195,7 @@ def damaged(document: dict[str, Any], rng: random.Random, known: list[tuple[Any,
     place: Any = changed
     for key in above:
         place = place[key]
-    value = rng.choice([None, "x", -1, [], {}, "Infinity", True, "(gone)"])
+    value: Any = rng.choice([None, "x", -1, [], {}, "Infinity", True, "(gone)"])
     if value == "(gone)":
         del place[last]
     else:
