@@ -9,9 +9,17 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+from bdt_core.harmless import harmless
+
 
 class BDTError(ValueError):
-    """Something the user can mend; command lines print its text and no traceback."""
+    """Something the user can mend; command lines print its text and no traceback.
+
+    The names in it may come from data, and it may be printed anywhere: it is made harmless here, once.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(harmless(message))
 
 
 class SpecError(BDTError):

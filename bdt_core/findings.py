@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bdt_core.clustering.clusters import Clusters
+    from bdt_core.fairness.characteristics import Characteristics
     from bdt_core.fairness.declared_groups import GroupCounts, GroupMetrics, GroupScores
+    from bdt_core.fairness.pooled_groups import PooledGroups
     from bdt_core.local_bias.results import LocalBias
     from bdt_core.mitigation import Mitigation
     from bdt_core.ranking import Finding, Findings
@@ -31,6 +33,10 @@ class AuditFindings:
     differences : FeatureDifferences
     group_counts, group_metrics, group_scores : optional
         Of declared groups; None when none were declared.
+    pooled_groups : PooledGroups, optional
+        Intersections of declared columns, estimated with help of each other.
+    characteristics : Characteristics, optional
+        What each column by which people are selected finds, and whom it burdens.
     worst_groups : WorstGroups, optional
         The people who fare worst; None, like the following, when they were not asked for.
     slices : Slices, optional
@@ -50,6 +56,8 @@ class AuditFindings:
     group_counts: GroupCounts | None = None
     group_metrics: GroupMetrics | None = None
     group_scores: GroupScores | None = None
+    pooled_groups: PooledGroups | None = None
+    characteristics: Characteristics | None = None
     worst_groups: WorstGroups | None = None
     slices: Slices | None = None
     local_bias: LocalBias | None = None

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from bdt_core.clustering.clusters import Clusters
+    from bdt_core.fairness.characteristics import Characteristics
     from bdt_core.fairness.declared_groups import GroupCounts, GroupMetrics, GroupScores
+    from bdt_core.fairness.pooled_groups import PooledGroups
     from bdt_core.findings import AuditFindings
     from bdt_core.local_bias.results import LocalBias
     from bdt_core.mitigation import Mitigation
@@ -61,7 +63,7 @@ class Stage:
     section : str
         The key of the specification that its launchpad form shows.
     asked_by : str, optional
-        What of the specification asks for it, a section or ``facets``; None: always there.
+        What of the specification asks for it, a section, ``facets`` or another property; None: always there.
     """
 
     result: str
@@ -192,6 +194,30 @@ STAGES: tuple[Stage, ...] = (
         asked_by="facets",
         description="One number per grouping, 0 when all groups have the same rates: with its interval, and the score "
         "that chance alone would give.",
+    ),
+    Stage(
+        result="pooled_groups",
+        method="pool_groups",
+        arguments=("table", "spec"),
+        title="estimate small groups",
+        asset="pooled_groups",
+        kind="bdt_core.fairness.pooled_groups:PooledGroups",
+        section="groups",
+        asked_by="pooled_groupings",
+        description="Every intersection of the declared columns, however small: estimated with help of the other "
+        "groups. No limit looks at these.",
+    ),
+    Stage(
+        result="characteristics",
+        method="judge_characteristics",
+        arguments=("table", "spec"),
+        title="judge profiling characteristics",
+        asset="profiling_characteristics",
+        kind="bdt_core.fairness.characteristics:Characteristics",
+        section="characteristics",
+        asked_by="asks_characteristics",
+        description="Columns by which people are selected: whether each finds what it should, and whom it burdens. No "
+        "limit looks at these.",
     ),
     Stage(
         result="slices",
@@ -401,6 +427,18 @@ class Stages:
         from bdt_core.fairness.declared_groups import score_groups
 
         return score_groups(counts, settings)
+
+    def pool_groups(self, table: Rows, spec: AuditSpec) -> PooledGroups:
+        """Estimate every intersection of declared columns, with help of the others."""
+        from bdt_core.fairness.pooled_groups import pool_groups
+
+        return pool_groups(table, spec)
+
+    def judge_characteristics(self, table: Rows, spec: AuditSpec) -> Characteristics:
+        """Hold every profiling characteristic against the true label, the prediction and the protected columns."""
+        from bdt_core.fairness.characteristics import judge_characteristics
+
+        return judge_characteristics(table, spec)
 
     def find_slices(self, train: Rows, test: Rows, settings: SliceSearch) -> Slices:
         """Search intersections in which people fare worse."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-import unicodedata
 from collections.abc import Sequence
 from typing import Any, Literal
+
+from bdt_core.harmless import without_controls
 
 Unit = Literal["rate", "value"]
 Number = float | str | None
@@ -231,13 +232,7 @@ def printable(x: Any) -> Any:
         return [printable(one) for one in x]
     if not isinstance(x, str) or (x.isascii() and x.isprintable() and "  " not in x):
         return x
-    return "".join("\ufffd" if _turns_or_controls(one) else one for one in _SPACES.sub(" ", x))
-
-
-def _turns_or_controls(character: str) -> bool:
-    return unicodedata.category(character) in ("Cc", "Cs") or unicodedata.bidirectional(character) in (
-        "LRO", "RLO", "LRE", "RLE", "PDF", "LRI", "RLI", "FSI", "PDI",
-    )  # fmt: skip
+    return without_controls(_SPACES.sub(" ", x))
 
 
 def listing(several: Sequence[str]) -> str:

@@ -13,8 +13,16 @@ if TYPE_CHECKING:
     from bdt_pipeline.automation.alert_sensor import build_gate_alert_sensor
     from bdt_pipeline.checks.foreign import build_bias_gate_checks
     from bdt_pipeline.components.bias_audit import BiasAudit, bias_audit_definitions
+    from bdt_pipeline.components.neighbours import load_audits
 
-__all__ = ["BiasAudit", "Stages", "bias_audit_definitions", "build_bias_gate_checks", "build_gate_alert_sensor"]
+__all__ = [
+    "BiasAudit",
+    "Stages",
+    "bias_audit_definitions",
+    "build_bias_gate_checks",
+    "build_gate_alert_sensor",
+    "load_audits",
+]
 
 
 def __getattr__(name: str) -> Any:
@@ -30,6 +38,10 @@ def __getattr__(name: str) -> Any:
         from bdt_pipeline.automation.alert_sensor import build_gate_alert_sensor
 
         return build_gate_alert_sensor
+    if name == "load_audits":
+        from bdt_pipeline.components.neighbours import load_audits
+
+        return load_audits
     if name in __all__:
         from bdt_pipeline.components import bias_audit
 

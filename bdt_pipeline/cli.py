@@ -4,22 +4,39 @@ from __future__ import annotations
 
 import functools
 import json
-import sys
+import traceback
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any, Literal, ParamSpec, TypeVar
 
 import typer
+from typer.core import TyperGroup
 
-from bdt_core.errors import BDTError
+from bdt_core.errors import BDTError, OutputError
+from bdt_pipeline.commands.printing import put, screens
 
 COULD_NOT_RUN = 2
 INTERRUPTED = 130
 P = ParamSpec("P")
 R = TypeVar("R")
 
+
+class _OnScreens(TyperGroup):
+    """All commands; whatever they and others print passes a screen, and so do messages about options."""
+
+    def main(self, *args: Any, **more: Any) -> Any:
+        """Run the command that the arguments name."""
+        try:
+            with screens():
+                return super().main(*args, **more)
+        except OutputError as error:  # the last of it is written at the end
+            put(f"Error: {error}", error=True)
+            raise SystemExit(COULD_NOT_RUN) from None
+
+
 app = typer.Typer(
+    cls=_OnScreens,
     help="""Find the groups that an algorithm treats worse, prove it on held-out data, and gate deployments.
 
 \b
@@ -57,12 +74,12 @@ def _reported(command: Callable[P, R]) -> Callable[P, R]:
         except (typer.Exit, typer.Abort):
             raise
         except KeyboardInterrupt:
-            print("Stopped.", file=sys.stderr)
+            put("Stopped.", error=True)
             raise typer.Exit(INTERRUPTED) from None
         except Exception as error:
             if kwargs.get("verbose"):
-                raise
-            print(_message(error), file=sys.stderr)
+                put(traceback.format_exc(), error=True)
+            put(_message(error), error=True)
             raise typer.Exit(COULD_NOT_RUN) from None
 
     return wrapped
@@ -77,7 +94,7 @@ def _message(error: Exception) -> str:
 
 def _version(wanted: bool) -> None:
     if wanted:
-        print(f"bdt {metadata.version('bdt-pipeline')}")
+        put(f"bdt {metadata.version('bdt-pipeline')}")
         raise typer.Exit
 
 
@@ -127,7 +144,7 @@ def init(
     """
     from bdt_pipeline.commands.init_spec import write_spec
 
-    print(write_spec(data, out))
+    put(write_spec(data, out))
 
 
 @app.command()
@@ -214,7 +231,7 @@ def gate(
     from bdt_pipeline.commands.run_gate import Request, run_gate
 
     code, told = run_gate(Request(spec, data, partition, baseline, form, out, report))
-    print(told)
+    put(told, commands=form == "github" and out is None)
     raise typer.Exit(code)
 
 
@@ -246,7 +263,7 @@ def plan(
         rows, base_rate=base_rate, difference=difference, test_size=test_size, alpha=alpha, power=power,
         clusters=clusters, limit=limit, design_effect=design_effect,
     )  # fmt: skip
-    print(plan_in_words(found))
+    put(plan_in_words(found))
 
 
 @app.command()
@@ -369,7 +386,7 @@ def score(
     }  # fmt: skip
     given, names, rows = show_score.rates_of(rates, groups)
     result = show_score.score_of(given, names, rows, (weight_parity, weight_odds, weight_calibration))
-    print(show_score.score_as_json(result) if as_json else show_score.score_in_words(result, given))
+    put(show_score.score_as_json(result) if as_json else show_score.score_in_words(result, given))
 
 
 @app.command()
@@ -409,7 +426,7 @@ def schema() -> None:
     """
     from bdt_core.spec import json_schema
 
-    print(json.dumps(json_schema(), indent=2, ensure_ascii=False))
+    put(json.dumps(json_schema(), indent=2, ensure_ascii=False))
 
 
 def _names(text: str | None) -> list[str] | None:

@@ -4,11 +4,13 @@ from pathlib import Path
 
 import dagster as dg
 
+from bdt_pipeline.components.neighbours import load_audits
+
 
 @dg.definitions
 def defs() -> dg.Definitions:
     """All audits; a run stays in one process, for a process per asset takes longer than the audit."""
     return dg.Definitions.merge(
-        dg.load_from_defs_folder(path_within_project=Path(__file__).parent),
+        load_audits(Path(__file__).parent),
         dg.Definitions(executor=dg.in_process_executor),
     )

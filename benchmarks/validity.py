@@ -1,12 +1,13 @@
 """The record of the audit's validity: false alarms, power and the winner's curse, written to docs/validity.md.
 
-``python -m benchmarks validity`` takes half an hour to an hour; ``--quick`` a few minutes.
+``python -m benchmarks validity`` takes an hour or two; ``--quick`` a few minutes. ``--only=persons`` runs one section
+(alarms, persons, power or chosen) and writes it anew, leaving the others as they are; ``--runs=100`` does with so many.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ from scipy import stats
 
 from bdt_core.clustering import HBAC
 from bdt_core.inference import compare_samples
-from benchmarks import selected, simulated
+from benchmarks import searched, selected, simulated
 
 DOCS = Path(__file__).parent.parent / "docs"
 ALPHA = 0.05
@@ -26,11 +27,14 @@ GAPS = (0.05, 0.10, 0.15, 0.20, 0.30)
 ROWS = 5000
 
 
-FALSE_ALARMS = """\
+HEAD = """\
 # Validity, by simulation
 
-Made by `python -m benchmarks validity`. The tests run the same studies at a smaller size.
+Made by `python -m benchmarks validity`, each section with the number of runs that it names. The tests run the same
+studies at a smaller size.
+"""
 
+FALSE_ALARMS = """\
 ## False alarms
 
 Whole audits of tables in which nobody is worse off, {runs} runs a row, at 5 %.
@@ -48,7 +52,8 @@ More than {bound} alarms of {runs} would be unbelievable (p < .001) at a true ra
 POWER = """\
 ## Power
 
-{rows:,} rows, ten mixed features, base rate 20 %. A planted group of the given size has a rate higher by the gap.
+{runs} runs a row: {rows:,} rows, ten mixed features, base rate 20 %. A planted group of the given size has a
+rate higher by the gap.
 
 - *Ours*: the primary test of a whole audit rejects, in the harmful direction.
 - *Oracle*: the same test by somebody who knows the group.
@@ -88,17 +93,38 @@ class Alarms:
     gate: int
 
 
-def run(quick: bool = False) -> None:
-    """Run the studies and write the page and its figure."""
-    runs = 10 if quick else 300
-    alarms = list(false_alarms(runs))
-    persons = [PERSONS.format(runs=runs), *alarms_of_persons(runs)]
-    power = power_table(5 if quick else 50)
-    (DOCS / "images").mkdir(parents=True, exist_ok=True)
-    draw_power(power, DOCS / "images" / "power.svg")
-    told = page(alarms, persons, power) + selected.page(5 if quick else 200)
-    (DOCS / "validity.md").write_text(told, encoding="utf-8")
+SECTIONS: dict[str, tuple[str, int, Callable[[int], str]]]
+"""By name: the heading in the page, how many runs, and what makes the text of so many."""
+
+
+def run(quick: bool = False, only: str | None = None, runs: str | None = None) -> None:
+    """Run the studies and write the page and its figure.
+
+    Parameters
+    ----------
+    quick : bool
+        A few runs of each.
+    only : str, optional
+        One section, the others being kept.
+    runs : str, optional
+        How many, where not as many as a section has by default.
+    """
+    if only is not None and only not in SECTIONS:
+        raise SystemExit(f"Unknown section {only}. There are: {', '.join(SECTIONS)}")
+    kept = _sections((DOCS / "validity.md").read_text(encoding="utf-8"))
+    for name, (heading, usual, made) in SECTIONS.items():
+        if only in (None, name):
+            kept[heading] = made(int(runs) if runs else max(usual // 30, 5) if quick else usual).strip()
+            print(f"Done: {heading}", flush=True)
+    told = [HEAD.strip(), *(kept[heading] for heading, _, _ in SECTIONS.values() if heading in kept)]
+    (DOCS / "validity.md").write_text("\n\n".join(told) + "\n", encoding="utf-8")
     print(f"Written: {DOCS / 'validity.md'}")
+
+
+def _sections(text: str) -> dict[str, str]:
+    """The sections of the page by their headings."""
+    parts = [f"## {part}".strip() for part in text.split("\n## ")[1:]]
+    return {part.splitlines()[0].removeprefix("## "): part for part in parts}
 
 
 def false_alarms(runs: int) -> Iterator[Alarms]:
@@ -213,24 +239,36 @@ def _original_threshold(runs: int) -> float:
     return float(np.quantile(p_values, ALPHA, method="lower"))
 
 
-def page(alarms: list[Alarms], persons: list[str], power: pd.DataFrame) -> str:
-    """The page in Markdown."""
-    runs = alarms[0].runs
+def alarms_section(runs: int) -> str:
+    """The section on tables in which nobody is worse off."""
+    alarms = list(false_alarms(runs))
     bound = int(stats.binom.ppf(0.999, runs, ALPHA))
     lines = [FALSE_ALARMS.format(runs=runs, bound=bound)]
     for one in alarms:
         shares = [f"{100 * hits / one.runs:.1f} %" for hits in (one.tested, one.primary, one.anyone, one.gate)]
         lines.append(f"| {one.outcome} | {one.kind} | {one.rows:,} | {one.min_size:.0%} | " + " | ".join(shares) + " |")
     worst = max(one.primary for one in alarms), max(one.anyone for one in alarms), max(one.gate for one in alarms)
-    lines.append(f"\nLargest counts of {runs}: primary {worst[0]}, any {worst[1]}, gate {worst[2]}.\n")
-    lines += [*persons, ""]
-    lines.append(POWER.format(rows=ROWS))
+    lines.append(f"\nLargest counts of {runs}: primary {worst[0]}, any {worst[1]}, gate {worst[2]}.")
+    return "\n".join(lines)
+
+
+def persons_section(runs: int) -> str:
+    """The section on persons with several rows."""
+    return "\n".join([PERSONS.format(runs=runs), *alarms_of_persons(runs)])
+
+
+def power_section(runs: int) -> str:
+    """The section on planted groups, and its figure."""
+    power = power_table(runs)
+    (DOCS / "images").mkdir(parents=True, exist_ok=True)
+    draw_power(power, DOCS / "images" / "power.svg")
+    lines = [POWER.format(rows=ROWS, runs=runs)]
     lines += [
         f"| {row.size_:.0%} | {row.gap:.0%} | {row.ours:.0%} | {row.oracle:.0%} | {row.original:.0%} "
         f"| {row.train:.1%} | {row.test:.1%} |"
         for row in power.set_axis(["size_", "gap", "ours", "oracle", "original", "train", "test"], axis=1).itertuples()
     ]
-    return "\n".join([*lines, ""])
+    return "\n".join(lines)
 
 
 def draw_power(power: pd.DataFrame, file: Path) -> None:
@@ -247,3 +285,12 @@ def draw_power(power: pd.DataFrame, file: Path) -> None:
     figure.axes[0].set_ylabel("chance of proving it")
     figure.axes[0].legend()
     figure.savefig(file, metadata={"Date": None})
+
+
+SECTIONS = {
+    "alarms": ("False alarms", 300, alarms_section),
+    "persons": ("Persons with several rows", 300, persons_section),
+    "power": ("Power", 50, power_section),
+    "chosen": ("What was chosen", 200, selected.page),
+    "searched": ("The search for the worst group", 300, searched.page),
+}

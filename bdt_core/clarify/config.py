@@ -318,6 +318,8 @@ def _json(path: Path) -> dict[str, Any]:
         raise SourceError(f"{path} cannot be read: {problem.strerror}.") from None
     except ValueError as problem:
         raise SourceError(f"{path} is no valid JSON: {problem}.") from None
+    except RecursionError:
+        raise SourceError(f"{path} is nested too deeply for a configuration.") from None
     if not isinstance(data, dict):
         raise SourceError(f'{path} must hold a JSON object, such as {{"label": ..., "facet": [...], "methods": ...}}.')
     return data

@@ -129,14 +129,14 @@ def clarify_html(page: ClarifyPage) -> str:
 
 def clarify_markdown(page: ClarifyPage) -> str:
     """Draw the page as Markdown, every name escaped."""
-    from bdt_core.report.markdown import _bullets, _escaped, _section
+    from bdt_core.report.markdown import _bullets, _section, escaped
 
     lines = [
-        f"# Bias metrics: {_escaped(page.name)}",
-        _escaped(page.subtitle),
+        f"# Bias metrics: {escaped(page.name)}",
+        escaped(page.subtitle),
         _bullets(page.summary.items),
-        f"*{_escaped(page.caution)}*",
-        *(f"> **Note:** {_escaped(one)}" for one in page.remarks),
+        f"*{escaped(page.caution)}*",
+        *(f"> **Note:** {escaped(one)}" for one in page.remarks),
         *(_section(one) for one in page.sections),
         "In Clarify's form: [analysis.json](analysis.json). Every number with its interval: [metrics.csv](metrics.csv)",
     ]

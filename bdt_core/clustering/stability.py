@@ -16,7 +16,7 @@ from bdt_core.shards.pool import threads
 MOST_ROWS = 100_000
 SEEDS = 5
 STABLE = 0.85
-INTERPRETABLE = 0.6
+FOUND_AGAIN = 0.75
 
 Word = Literal["stable", "moderately stable", "do not interpret"]
 UNSTABLE: Word = "do not interpret"
@@ -26,9 +26,9 @@ UNSTABLE: Word = "do not interpret"
 class ClusterStability:
     """How well one cluster is found again.
 
-    ``jaccard`` is the mean, over the bootstrap refits, of the Jaccard similarity with the most similar cluster of
-    the refit: 1 when it is found exactly. At least .85 is stable, below .6 it should not be interpreted
-    (Hennig 2007).
+    ``jaccard`` is the mean, over the bootstrap refits, of the Jaccard similarity with the most similar node of the
+    refit's tree: 1 when it is found exactly, whether the refit divided it further or not. At least .85 is stable;
+    below .75 the cluster is not found again, and is no group to be interpreted (Hennig 2007).
     """
 
     label: int
@@ -115,24 +115,28 @@ def measure_stability(
     labels = (model.labels_ if labels is None else labels)[judged]
     judged_table = table.take(judged)
 
-    def refit(number: int) -> NDArray[np.int64]:
-        """Contingency of the clusters with those of one refit, whose draw is its own whatever runs beside it."""
+    def refit(number: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Contingency of the clusters with those of one refit, whose draw is its own whatever runs beside it.
+
+        And how similar each is to the nearest node of the refit's tree.
+        """
         is_bootstrap = number < bootstraps
         rng = np.random.default_rng([random_state, 1, number])
         drawn = rng.integers(0, table.rows, rows) if is_bootstrap else judged
         seed = random_state + (0 if is_bootstrap else number + 1)
         again = clone(model).set_params(min_cluster_size=share, random_state=seed)
         again.fit_encoded(table.take(drawn), y[drawn], model.encoder_, model.method_)
-        return _contingency(labels, again.tree_.route(judged_table), model.n_clusters_, again.n_clusters_)
+        shared = _contingency(labels, again.tree_.route(judged_table), model.n_clusters_, again.n_clusters_)
+        return shared, best_jaccard(shared, again.tree_.leaves_of_nodes)
 
-    shared = []
+    refitted = []
     with threads() as in_threads:
         for one in in_threads(refit, range(bootstraps + seeds)):
-            shared.append(one)
+            refitted.append(one)
             if progress is not None:
-                progress(len(shared), bootstraps + seeds)
-    jaccards = [best_jaccard(one) for one in shared[:bootstraps]]
-    rands = [adjusted_rand(one) for one in shared]
+                progress(len(refitted), bootstraps + seeds)
+    jaccards = [jaccard for _, jaccard in refitted[:bootstraps]]
+    rands = [adjusted_rand(shared) for shared, _ in refitted]
     means = np.mean(jaccards, axis=0) if jaccards else np.full(model.n_clusters_, np.nan)
     return Stability(
         bootstraps=bootstraps,
@@ -150,13 +154,26 @@ def in_a_word(jaccard: float) -> Word:
     """What a mean Jaccard similarity says (Hennig 2007)."""
     if jaccard >= STABLE:
         return "stable"
-    return "moderately stable" if jaccard >= INTERPRETABLE else "do not interpret"
+    return "moderately stable" if jaccard >= FOUND_AGAIN else "do not interpret"
 
 
-def best_jaccard(shared: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Jaccard similarity of each cluster (row of a contingency table) with its most similar one (column)."""
-    union = shared.sum(axis=1, keepdims=True) + shared.sum(axis=0, keepdims=True) - shared
-    best: NDArray[np.float64] = (shared / np.maximum(union, 1)).max(axis=1)
+def best_jaccard(shared: NDArray[np.int64], nodes: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Jaccard similarity of each cluster with the most similar node of another tree.
+
+    Parameters
+    ----------
+    shared : int64 ndarray of shape (clusters, leaves)
+        Rows that are in both.
+    nodes : int64 ndarray of shape (leaves, nodes)
+        1 where a leaf is under a node.
+
+    Returns
+    -------
+    float64 ndarray of shape (clusters,)
+    """
+    both = shared @ nodes
+    union = shared.sum(axis=1, keepdims=True) + both.sum(axis=0, keepdims=True) - both
+    best: NDArray[np.float64] = (both / np.maximum(union, 1)).max(axis=1)
     return best
 
 

@@ -134,6 +134,17 @@ class ClusterTree:
         """Number of clusters."""
         return sum(node.label is not None for node in self.nodes)
 
+    @property
+    def leaves_of_nodes(self) -> npt.NDArray[np.int64]:
+        """Which leaves each node but the root has under it: 1 or 0, shape (leaves, nodes). A root alone has itself."""
+        under = np.zeros((self.n_leaves, len(self.nodes)), dtype=np.int64)
+        for node in self.nodes:
+            above: int | None = node.id
+            while node.label is not None and above is not None:
+                under[node.label, above] = 1
+                above = self.nodes[above].parent
+        return under[:, 1:] if len(self.nodes) > 1 else under
+
     def path(self, label: int) -> list[str]:
         """What separates a cluster from the rest, one step per split from the root down.
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,9 @@ from bdt_core.fairness.confusion import Positive, favourable
 from bdt_core.fairness.counting import code_groups
 from bdt_core.fairness.counts import OUTSIDE, CountTable
 from bdt_core.fairness.measured import Measured, measured
-from bdt_core.inference.auc import area_under_curve_of_counts
+from bdt_core.inference.auc import AreaSpread, area_under_curve_of_counts
+from bdt_core.inference.persons import Persons, PersonSums, area_spread, placement_steps
+from bdt_core.table.audit_table import KEY
 from bdt_core.table.source_blocks import SourceBlocks
 
 STEPS = 65_535
@@ -34,11 +37,14 @@ class ScoreCounts:
         Those that occur, rising; numbers of steps where they are rounded.
     negative, positive : ndarray of int64, shape (scores,)
         Rows with each score.
+    by_persons : AreaSpread or None
+        Where persons have several rows: how sure they make the area.
     """
 
     scores: NDArray[Any]
     negative: NDArray[np.int64]
     positive: NDArray[np.int64]
+    by_persons: AreaSpread | None = None
 
 
 @dataclass(frozen=True)
@@ -58,6 +64,7 @@ def count_scores(
     rounded: bool,
     positive: Positive = 1,
     thresholds: Mapping[str, Threshold] | None = None,
+    persons: Persons | None = None,
 ) -> list[ScoreCounts]:
     """Count the scores of each group.
 
@@ -74,6 +81,8 @@ def count_scores(
         Favourable labels.
     thresholds : mapping of column to Threshold, optional
         As given to `count_rows`.
+    persons : Persons, optional
+        Who is in the source, whose blocks then have `KEY`.
 
     Returns
     -------
@@ -88,8 +97,14 @@ def count_scores(
             spans = source.map_source_blocks(partial(_span, score=table.score))
             span = min(0.0, *(low for low, _ in spans)), max(1.0, *(high for _, high in spans))
     head = replace(table, **table.each_sum(lambda array: array[:0]))  # the counts are of no use to the blocks
-    blocks = source.map_source_blocks(partial(_count_block, asked=_Asked(head, positive, thresholds or {}, span)))
-    return [_added(several) for several in zip(*blocks, strict=True)]
+    asked = _Asked(head, positive, thresholds or {}, span)
+    blocks = source.map_source_blocks(partial(_count_block, asked=asked))
+    counts = [_added(several) for several in zip(*blocks, strict=True)]
+    if persons is None:
+        return counts
+    placed = source.map_source_blocks(partial(_place_block, asked=asked, counts=counts, persons=persons))
+    spreads = reduce(add, placed).spreads(len(counts), persons.size)
+    return [replace(one, by_persons=spread) for one, spread in zip(counts, spreads, strict=True)]
 
 
 def auc_by_group(counts: Sequence[ScoreCounts], alpha: float) -> Measured:
@@ -106,7 +121,9 @@ def auc_by_group(counts: Sequence[ScoreCounts], alpha: float) -> Measured:
     Measured
         One entry per group, in [0, 1]; .5 tells nothing.
     """
-    found = [area_under_curve_of_counts(one.positive, one.negative, alpha=alpha) for one in counts]
+    found = [
+        area_under_curve_of_counts(one.positive, one.negative, alpha=alpha, by_persons=one.by_persons) for one in counts
+    ]
     reasons = []
     for one in found:
         missing = "positive" if not one.n_a else "negative" if not one.n_b else None
@@ -126,6 +143,72 @@ def _span(frame: pd.DataFrame, score: str) -> tuple[float, float]:
 
 def _count_block(frame: pd.DataFrame, asked: _Asked) -> list[ScoreCounts]:
     """Scores of a block, group by group."""
+    scores, good, groups = _scored(frame, asked)
+    return [_tallied(scores[rows], ~good[rows], good[rows]) for rows in groups]
+
+
+@dataclass(frozen=True, eq=False)
+class _Placed:
+    """How the rows of persons lie among those with the other label, in each group; blocks of rows add up.
+
+    Attributes
+    ----------
+    places : ndarray of int64
+        (person * groups + group) * 2, and 1 for rows with a positive label; rising.
+    rows, steps : ndarray of int64
+        Rows, and the sum of the shares of rows with the other label below them, in steps.
+    """
+
+    places: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    steps: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, places: NDArray[np.int64], rows: NDArray[np.int64], steps: NDArray[np.int64]) -> _Placed:
+        """Sums of what lies in the same place."""
+        found, where = np.unique(places, return_inverse=True)
+        sums = np.zeros((2, found.size), dtype=np.int64)
+        np.add.at(sums[0], where, rows)
+        np.add.at(sums[1], where, steps)
+        return cls(found, sums[0], sums[1])
+
+    def __add__(self, other: _Placed) -> _Placed:
+        mine, theirs = ((one.places, one.rows, one.steps) for one in (self, other))
+        return _Placed.of(*(np.concatenate(pair) for pair in zip(mine, theirs, strict=True)))
+
+    def spreads(self, groups: int, persons: int) -> list[AreaSpread | None]:
+        """Of the area of each group; None where a label has no rows."""
+        found: list[AreaSpread | None] = []
+        for group in range(groups):
+            sums = []
+            for side in (1, 0):
+                at = self.places % (2 * groups) == 2 * group + side
+                rows, steps = np.zeros((2, persons), dtype=np.int64)
+                person = self.places[at] // (2 * groups)
+                rows[person], steps[person] = self.rows[at], self.steps[at]
+                sums.append(PersonSums(rows, steps))
+            found.append(area_spread(*sums) if all(one.rows.any() for one in sums) else None)
+        return found
+
+
+def _place_block(frame: pd.DataFrame, asked: _Asked, counts: Sequence[ScoreCounts], persons: Persons) -> _Placed:
+    """How the rows of a block lie among all rows of their group."""
+    scores, good, groups = _scored(frame, asked)
+    numbers_of_rows = persons.numbers(frame[KEY].to_numpy())
+    places, steps = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+    for group, (rows, of_group) in enumerate(zip(groups, counts, strict=True)):
+        if not (of_group.positive.any() and of_group.negative.any()):
+            continue
+        at = np.searchsorted(of_group.scores, scores[rows])
+        below = [placement_steps(one)[at] for one in (of_group.negative, of_group.positive)]
+        places.append((numbers_of_rows[rows] * len(groups) + group) * 2 + good[rows])
+        steps.append(np.where(good[rows], *below).astype(np.int64))
+    together = np.concatenate(places)
+    return _Placed.of(together, np.ones_like(together), np.concatenate(steps))
+
+
+def _scored(frame: pd.DataFrame, asked: _Asked) -> tuple[NDArray[Any], NDArray[np.bool_], list[NDArray[np.intp]]]:
+    """Scores and favourable labels of a block, and the rows of each group with both."""
     table, cuts = asked.table, asked.thresholds
     assert table.score is not None
     assert table.label is not None
@@ -146,9 +229,8 @@ def _count_block(frame: pd.DataFrame, asked: _Asked) -> list[ScoreCounts]:
     for group in table.groups:
         at = index.get(group)
         rows = order[:0] if at is None else order[ends[at - 1] if at else 0 : ends[at]]
-        rows = rows[known[rows]]
-        found.append(_tallied(scores[rows], ~good[rows], good[rows]))
-    return found
+        found.append(rows[known[rows]])
+    return scores, good, found
 
 
 def _tallied(scores: NDArray[Any], negative: NDArray[Any], positive: NDArray[Any]) -> ScoreCounts:

@@ -25,13 +25,13 @@ from bdt_core.fairness.from_counts import EVERYBODY_ELSE, LARGEST, metrics_from_
 from bdt_core.fairness.from_rows import MeasuredRows
 from bdt_core.fairness.metric_results import BiasMetrics, DeclaredTest, Metric, declared_tests, group_name
 from bdt_core.fairness.person_moments import PersonMoments
-from bdt_core.fairness.persons import PersonCells, count_persons_of
+from bdt_core.fairness.persons import KeyedBlocks, PersonCells, count_persons_of, persons_in
 from bdt_core.fairness.score_parts import BiasScore
 from bdt_core.inference.persons import Persons
 from bdt_core.metrics import CRITERIA
 from bdt_core.result import Result
 from bdt_core.spec import AuditSpec, Significance, parse_spec
-from bdt_core.table.persons import person_hashes
+from bdt_core.table.audit_table import KEY
 from bdt_core.table.source_blocks import SourceBlocks, in_blocks, in_one_frame
 from bdt_core.table.summaries import Drawn
 
@@ -304,16 +304,20 @@ def _rows_to_measure(
     """
     if source is None or not tables:
         return None
-    blocks, features = in_blocks(source), tuple(spec.groups.similar_by)
+    blocks, features, persons = in_blocks(source), tuple(spec.groups.similar_by), None
+    if spec.split.key is not None:
+        blocks = KeyedBlocks(blocks, spec)
+        persons = reduce(add, blocks.map_source_blocks(persons_in))
     large = max(one.rows for one in tables) > spec.large_rows
     if not features or tables[0].prediction is None:
-        return MeasuredRows(blocks, large)
+        return MeasuredRows(blocks, large, persons=persons)
     if not large:
-        return MeasuredRows(blocks, large, in_one_frame(source), features)
+        return MeasuredRows(blocks, large, in_one_frame(blocks), features, persons=persons)
     named = [(*one.facets, one.label, one.prediction, *features) for one in tables]
     names = [name for several in named for name in several if name is not None]
+    names += [] if persons is None else [KEY]
     similar, rows = draw_rows(blocks, names, min(FLIP_ROWS, spec.large_rows))
-    return MeasuredRows(blocks, large, similar, features, Drawn(len(similar), rows))
+    return MeasuredRows(blocks, large, similar, features, Drawn(len(similar), rows), persons)
 
 
 def _facet_metrics(
@@ -406,7 +410,8 @@ def _count_persons(
     """What persons have in the groups of each table, and some of their hashes; None where each row is a person."""
     if spec.split.key is None:
         return None, ()
-    persons = reduce(add, source.map_source_blocks(partial(_persons_in_block, spec=spec)))
+    source = KeyedBlocks(source, spec)
+    persons = reduce(add, source.map_source_blocks(persons_in))
     known = [one.known() for one in tables]
     blocks = source.map_source_blocks(partial(_count_persons_in_block, spec=spec, persons=persons, tables=known))
     together = [reduce(add, of_table) for of_table in zip(*blocks, strict=True)]
@@ -414,15 +419,11 @@ def _count_persons(
     return moments, tuple((persons.hashes[:PERSONS_KEPT] >> np.uint64(32)).tolist())
 
 
-def _persons_in_block(frame: pd.DataFrame, spec: AuditSpec) -> Persons:
-    return Persons.of(person_hashes(frame, spec))
-
-
 def _count_persons_in_block(
     frame: pd.DataFrame, spec: AuditSpec, persons: Persons, tables: Sequence[CountTable]
 ) -> list[PersonCells]:
-    hashes, wanted, cuts = person_hashes(frame, spec), favourable_values(spec), _thresholds(spec)
-    return [count_persons_of(frame, hashes, persons, one, wanted, cuts) for one in tables]
+    numbers, wanted, cuts = persons.numbers(frame[KEY].to_numpy()), favourable_values(spec), _thresholds(spec)
+    return [count_persons_of(frame, numbers, one, wanted, cuts) for one in tables]
 
 
 def _merged(tables: Sequence[CountTable]) -> CountTable:

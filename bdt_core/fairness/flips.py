@@ -15,6 +15,7 @@ from scipy import special
 from bdt_core.errors import DataError, SpecError
 from bdt_core.fairness.coding import column
 from bdt_core.fairness.neighbours import mean_of_nearest
+from bdt_core.inference.persons import person_sums, shrink_of_mean
 from bdt_core.result import Result
 
 Sign = Literal["paper", "smclarify"]
@@ -66,6 +67,7 @@ def flip_test(
     distance: Distance = "standardised",
     alpha: float = 0.05,
     workers: int = 1,
+    persons: NDArray[np.int64] | None = None,
 ) -> FlipTest:
     """Compare each row of d with its k nearest rows of a.
 
@@ -88,6 +90,8 @@ def flip_test(
         The interval has confidence 1 - alpha.
     workers : int, default 1
         Threads; the result does not depend on them.
+    persons : ndarray of int64, shape (n,), optional
+        The number of each row's person, where one may have several rows: the interval then counts persons of d.
 
     Returns
     -------
@@ -138,10 +142,14 @@ def flip_test(
     points = _as_points(features, distance)
     share = mean_of_nearest(points[in_d], points[~in_d], predicted[~in_d], k, workers)
     of_d = predicted[in_d]
-    to_positive = int(np.count_nonzero(~of_d & (share > 0.5 + _TIE)))
-    to_negative = int(np.count_nonzero(of_d & (share < 0.5 - _TIE)))
+    flips = (~of_d & (share > 0.5 + _TIE)).astype(np.int64) - (of_d & (share < 0.5 - _TIE))
+    to_positive, to_negative = int(np.count_nonzero(flips > 0)), int(np.count_nonzero(flips < 0))
     estimate = (to_positive - to_negative) / n_d
-    low, high = _interval(to_positive, to_negative, n_d, alpha)
+    shrink = 1.0
+    if persons is not None:
+        sums = person_sums(flips.astype(np.float64), persons[in_d], int(persons.max()) + 1)
+        shrink = shrink_of_mean(sums, to_positive + to_negative, alpha)
+    low, high = _interval(to_positive / shrink, to_negative / shrink, n_d / shrink, alpha)
     if sign == "smclarify":
         estimate, low, high = -estimate, -high, -low
     return FlipTest(estimate, low, high, None, n_d, n_a, to_positive, to_negative, sign)
@@ -192,7 +200,7 @@ def _category(series: pd.Series[Any]) -> list[Floats]:
     return [(codes == code) / math.sqrt(2.0) for code in range(len(levels))]
 
 
-def _interval(plus: int, minus: int, n: int, alpha: float) -> tuple[float, float]:
+def _interval(plus: float, minus: float, n: float, alpha: float) -> tuple[float, float]:
     """Wald's interval for a difference of paired proportions, with half a row added to each kind."""
     z = float(special.ndtri(1.0 - 0.5 * alpha))
     plus_rate, minus_rate = (plus + 0.5) / (n + 2.0), (minus + 0.5) / (n + 2.0)

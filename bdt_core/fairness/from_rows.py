@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from bdt_core.errors import DataError, SpecError
 from bdt_core.fairness.area_under_curve import ScoreCounts, auc_by_group, count_scores
@@ -20,6 +21,8 @@ from bdt_core.fairness.flips import Distance, Sign, flip_test, usable_features
 from bdt_core.fairness.from_counts import LARGEST, metrics_from_counts
 from bdt_core.fairness.measured import Measured, measured, nothing
 from bdt_core.fairness.metric_results import BiasMetrics
+from bdt_core.inference.persons import Persons
+from bdt_core.table.audit_table import KEY
 from bdt_core.table.source_blocks import SourceBlocks, in_blocks
 
 if TYPE_CHECKING:
@@ -158,6 +161,8 @@ class MeasuredRows:
         Columns that make rows similar.
     drawn : Drawn or None
         How many rows were drawn.
+    persons : Persons or None
+        Who is in the source, whose blocks then have `KEY`, where persons may have several rows.
     """
 
     source: SourceBlocks
@@ -165,6 +170,7 @@ class MeasuredRows:
     similar: pd.DataFrame | None = None
     features: tuple[str, ...] = ()
     drawn: Drawn | None = None
+    persons: Persons | None = None
     _scores: dict[tuple[str, ...], list[ScoreCounts]] = field(default_factory=dict)
 
     def measured(
@@ -199,13 +205,26 @@ class MeasuredRows:
         if table.score is not None and table.label is not None:
             if table.facets not in self._scores:  # they are asked for at several alphas
                 self._scores[table.facets] = count_scores(
-                    self.source, known, rounded=self.rounded, positive=positive, thresholds=cuts
+                    self.source,
+                    known,
+                    rounded=self.rounded,
+                    positive=positive,
+                    thresholds=cuts,
+                    persons=self.persons,
                 )
             found["auc"] = auc_by_group(self._scores[table.facets], alpha)
         if self.similar is not None and table.prediction is not None:
             of_prediction = positive if positive_prediction is None else positive_prediction
             found["FT"] = _flip_tests(
-                self.similar, known, facet_values, of_prediction, self.features, (flip_sign, flip_distance), alpha, cuts
+                self.similar,
+                known,
+                facet_values,
+                of_prediction,
+                self.features,
+                (flip_sign, flip_distance),
+                alpha,
+                cuts,
+                None if self.persons is None else self.persons.numbers(self.similar[KEY].to_numpy()),
             )
         return found
 
@@ -240,6 +259,7 @@ def _flip_tests(
     how: tuple[Sign, Distance],
     alpha: float,
     thresholds: Mapping[str, Threshold],
+    persons: NDArray[np.int64] | None,
 ) -> Measured:
     assert table.prediction is not None
     prediction = code_column(frame, table.prediction, thresholds.get(table.prediction))
@@ -254,12 +274,12 @@ def _flip_tests(
     contrasts = facet_contrasts(table, facet_values)
     members = np.eye(len(table.groups)) if contrasts.members is None else contrasts.members
     results = []
-    sign, distance = how
+    (sign, distance), whose = how, None if persons is None else persons[known]
     for chosen in members:
         d: set[Group] = {one for one, is_d in zip(table.groups, chosen, strict=True) if is_d}
         in_d = np.array([one in d for one in groups], dtype=bool)[codes]
         try:
-            results.append(flip_test(rows, in_d, predicted, sign=sign, distance=distance, alpha=alpha))
+            results.append(flip_test(rows, in_d, predicted, sign=sign, distance=distance, alpha=alpha, persons=whose))
         except DataError as error:  # features that cannot be compared leave the rest of the report alone
             return nothing(len(members), str(error), members @ table.counts.sum(axis=(1, 2, 3, 4)))
     parts = [[np.nan if x is None else x for x in (one.estimate, one.low, one.high)] for one in results]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -14,9 +16,35 @@ from bdt_core.fairness.confusion import Positive, favourable
 from bdt_core.fairness.counting import MAX_WEIGHT, code_groups
 from bdt_core.fairness.counts import FIXED_POINT, CountTable
 from bdt_core.fairness.person_moments import CELLS, PersonMoments
-from bdt_core.inference.persons import Hashes, Persons
+from bdt_core.inference.persons import Persons
+from bdt_core.spec import AuditSpec
+from bdt_core.table.audit_table import KEY
+from bdt_core.table.persons import person_hashes
+from bdt_core.table.source_blocks import SourceBlocks
 
 Numbers = NDArray[np.int64]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class KeyedBlocks:
+    """The source's blocks, in each of which column `KEY` has the hash of each row's person."""
+
+    source: SourceBlocks
+    spec: AuditSpec
+
+    def map_source_blocks(self, function: Callable[[pd.DataFrame], T]) -> list[T]:
+        """See `SourceBlocks`."""
+        return self.source.map_source_blocks(partial(_on_keyed, spec=self.spec, function=function))
+
+
+def _on_keyed(frame: pd.DataFrame, spec: AuditSpec, function: Callable[[pd.DataFrame], T]) -> T:
+    return function(frame.assign(**{KEY: person_hashes(frame, spec)}))
+
+
+def persons_in(frame: pd.DataFrame) -> Persons:
+    """Who is in a block that has `KEY`."""
+    return Persons.of(frame[KEY].to_numpy())
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +83,7 @@ class PersonCells:
 
 def count_persons_of(
     frame: pd.DataFrame,
-    hashes: Hashes,
-    persons: Persons,
+    numbers: Numbers,
     table: CountTable,
     wanted: tuple[Positive, Positive],
     cuts: Mapping[str, Threshold],
@@ -66,10 +93,8 @@ def count_persons_of(
     Parameters
     ----------
     frame : DataFrame
-    hashes : ndarray of uint64
-        Of each row's person.
-    persons : Persons
-        Of all blocks.
+    numbers : ndarray of int64
+        The number of each row's person.
     table : CountTable
         Of the known rows of all blocks: its groups are counted.
     wanted : tuple of Positive
@@ -91,7 +116,7 @@ def count_persons_of(
         outcomes.append(favourable(coded.levels, positive)[at_level].astype(np.int64))
     label, prediction = outcomes
     cell = np.where(prediction == 1, 1 - label, 3 - label)  # tp, fp, fn, tn
-    places = (persons.numbers(hashes) * len(table.groups) + place) * CELLS + cell
+    places = (numbers * len(table.groups) + place) * CELLS + cell
     return PersonCells(*np.unique(places[known], return_counts=True))
 
 

@@ -41,9 +41,9 @@ def notes(
     """
     left_out = table.rows - known.rows
     if left_out:
-        yield f"{left_out} of {table.rows} rows lack a facet, a label or a prediction and are in no metric."
+        yield f"{left_out:,} of {table.rows:,} rows lack a facet, a label or a prediction and are in no metric."
     if without := known.rows - known.known(in_strata=True).rows:
-        yield f'{without} of the other rows lack a value of "{table.stratum}": CDDL and CDDPL alone are without them.'
+        yield f'{without:,} of the other rows lack a value of "{table.stratum}": CDDL and CDDPL alone are without them.'
     yield from _strata_left_out(known, positive, positive if positive_prediction is None else positive_prediction)
     if table.label in table.facets or table.prediction in table.facets:
         yield "The facet is also the label or the prediction: metrics compare a column with itself."
@@ -62,10 +62,7 @@ def notes(
         counted = "rows" if cells.persons is None else "persons"
         yield f"{len(small)} {have} fewer than {min_rows} {counted} and count in no range: {names}."
     if cells.persons is not None:
-        yield (
-            "Intervals and minimum sizes count persons, who may have several rows; only those of AUC and of the flip "
-            "test (FT) count rows, and are too narrow."
-        )
+        yield "Intervals and minimum sizes count persons, who may have several rows."
         if shared := cells.persons.shared:
             yield (
                 f"{shared} of the persons have rows in several of these groups. What such groups have in common is not "

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import special
 
 from bdt_core.errors import DataError
 from bdt_core.inference._checks import finite_vector, fraction, whole_counts
@@ -43,6 +44,25 @@ class AUC:
     def to_dict(self) -> dict[str, Any]:
         """Return the fields for JSON."""
         return dataclasses.asdict(self)
+
+
+@dataclass(frozen=True)
+class AreaSpread:
+    """How far an area may be off by chance, as persons with several rows tell; see `bdt_core.inference.persons`.
+
+    Attributes
+    ----------
+    variance : float
+        Of the area.
+    df : float
+        Its degrees of freedom.
+    fewest : float
+        As many rows of different persons, at least, as the smaller group is worth.
+    """
+
+    variance: float
+    df: float
+    fewest: float
 
 
 def area_under_curve(scores_a: ArrayLike, scores_b: ArrayLike, *, alpha: float = 0.05) -> AUC:
@@ -97,7 +117,9 @@ def area_under_curve(scores_a: ArrayLike, scores_b: ArrayLike, *, alpha: float =
     return area_under_curve_of_counts(in_a.counts, in_b.counts, alpha=alpha)
 
 
-def area_under_curve_of_counts(counts_a: ArrayLike, counts_b: ArrayLike, *, alpha: float = 0.05) -> AUC:
+def area_under_curve_of_counts(
+    counts_a: ArrayLike, counts_b: ArrayLike, *, alpha: float = 0.05, by_persons: AreaSpread | None = None
+) -> AUC:
     """`area_under_curve` from how often each score occurs in the two groups.
 
     Parameters
@@ -106,6 +128,8 @@ def area_under_curve_of_counts(counts_a: ArrayLike, counts_b: ArrayLike, *, alph
         Rows of the groups with the lowest score, the next one, and so on.
     alpha : float, default 0.05
         The interval has confidence 1 - alpha.
+    by_persons : AreaSpread, optional
+        Where persons have several rows: the interval is then theirs, and never narrower than that of the rows.
 
     Returns
     -------
@@ -130,18 +154,30 @@ def area_under_curve_of_counts(counts_a: ArrayLike, counts_b: ArrayLike, *, alph
     n_a, n_b = int(a.sum()), int(b.sum())
     if not n_a or not n_b:
         return AUC(None, None, None, confidence, n_a, n_b)
-    placement_a = _placements(b)
-    placement_b = 1.0 - _placements(a)
+    placement_a = placements(b)
+    placement_b = 1.0 - placements(a)
     auc = float((a * placement_a).sum() / n_a)
     variance = math.nan
     if min(n_a, n_b) > 1:
         variance = _variance(placement_a, a) / n_a + _variance(placement_b, b) / n_b
     rows = _rows_worth(auc, variance, min(n_a, n_b))
+    if by_persons is not None:
+        of_persons = _rows_worth(auc, by_persons.variance, by_persons.fewest)
+        t, z = special.stdtrit(by_persons.df, 1.0 - 0.5 * alpha), special.ndtri(1.0 - 0.5 * alpha)
+        rows = min(rows, of_persons) / float(t / z) ** 2
     low, high = wilson_interval(auc * rows, rows, confidence)
     return AUC(auc, low, high, confidence, n_a, n_b)
 
 
-def _rows_worth(auc: float, variance: float, fewest: int) -> float:
+def placements(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Share of a group below each value, ties counted one half; NaN in a group without rows."""
+    up_to = np.cumsum(counts)
+    with np.errstate(invalid="ignore"):
+        found: NDArray[np.float64] = (up_to - 0.5 * counts) / up_to[-1:]
+    return found
+
+
+def _rows_worth(auc: float, variance: float, fewest: float) -> float:
     """How many independent rows the area is worth, by its variance and by the rows of the smaller group."""
     if not (variance > 0.0 and 0.0 < auc < 1.0):
         return fewest
@@ -151,18 +187,11 @@ def _rows_worth(auc: float, variance: float, fewest: int) -> float:
     return math.exp(weight * math.log(by_variance) + (1.0 - weight) * math.log(fewest))
 
 
-def _placements(counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Share of a group below each value, ties counted one half."""
-    up_to = np.cumsum(counts)
-    placements: NDArray[np.float64] = (up_to - 0.5 * counts) / up_to[-1]
-    return placements
-
-
-def _variance(placements: NDArray[np.float64], counts: NDArray[np.int64]) -> float:
+def _variance(placed: NDArray[np.float64], counts: NDArray[np.int64]) -> float:
     """Sample variance of values that occur so many times; exactly 0 when all rows have one."""
-    present = placements[counts > 0]
+    present = placed[counts > 0]
     if present[0] == present[-1]:
         return 0.0
     rows = counts.sum()
-    mean = (placements * counts).sum() / rows
-    return float((np.square(placements - mean) * counts).sum() / (rows - 1))
+    mean = (placed * counts).sum() / rows
+    return float((np.square(placed - mean) * counts).sum() / (rows - 1))

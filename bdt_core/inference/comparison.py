@@ -111,7 +111,7 @@ class Comparison:
     minimum_detectable_difference : float or None
         At 80 % power and two-sided alpha, in the variable's units; see `minimum_detectable_difference`.
     pooled_t, pooled_t_p_value, welch_t, welch_t_p_value : float or None
-        Student's and Welch's t statistics on the same rows, always reported beside. On a binary
+        Student's and Welch's t statistics on the same rows (or persons), always reported beside. On a binary
         variable with a small group they reject far too often: they are no basis for a verdict.
     persons : PersonsCompared or None
         Where persons have several rows: how many there are, by whom intervals and tests then count.

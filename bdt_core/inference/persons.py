@@ -21,13 +21,14 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from bdt_core.inference._checks import number_or_none
-from bdt_core.inference.auc import AUC
+from bdt_core.inference.auc import AUC, AreaSpread, area_under_curve_of_counts, placements
 from bdt_core.inference.categories import CategoricalComparison, compare_category_counts
 from bdt_core.inference.comparison import (
     DETECTION_POWER,
@@ -125,6 +126,13 @@ class PersonSums:
         return PersonSums(self.rows - other.rows, self.steps - other.steps)
 
     @property
+    def rows_worth(self) -> float:
+        """Rows of different persons that are worth as much if all rows of a person are alike (Kish 1965)."""
+        # Counts as floats: their squares may be above 2**63.
+        rows = self.rows.astype(np.float64)
+        return float(rows.sum() ** 2 / np.square(rows).sum()) if rows.any() else 0.0
+
+    @property
     def persons(self) -> int:
         """Who has any row; of more than are told apart, estimated from the empty pots (Whang et al. 1990)."""
         present = int(np.count_nonzero(self.rows))
@@ -213,6 +221,98 @@ def spread_of(a: PersonSums, b: PersonSums) -> Spread:
     return Spread(float(np.square(total).sum()), max(df, 1.0), a.persons, b.persons, alike / rows if rows else 1.0)
 
 
+def shrink_of_mean(sums: PersonSums, squares: float, alpha: float) -> float:
+    """What rows are divided by to be effective counts of the mean of a value over them, at level alpha.
+
+    Parameters
+    ----------
+    sums : PersonSums
+        Of the value, in steps: 1 for an event, or also -1 for its opposite.
+    squares : float
+        Sum of the squared steps of all rows.
+    alpha : float
+
+    Returns
+    -------
+    float
+        At least 1. Where all rows have the same value, a person's rows count as all alike.
+
+    Examples
+    --------
+    >>> once, five_times = (PersonSums(np.full(400, n), n * (np.arange(400) % 4 == 0)) for n in (1, 5))
+    >>> round(shrink_of_mean(once, 100, 0.05), 2), round(shrink_of_mean(five_times, 500, 0.05), 2)
+    (1.01, 5.04)
+    """
+    nobody = PersonSums(np.zeros_like(sums.rows), np.zeros_like(sums.steps))
+    spread, n = spread_of(sums, nobody), int(sums.rows.sum())
+    variance = squares / n - (int(sums.steps.sum()) / n) ** 2
+    effect = max(1.0, spread.variance * n / variance) if variance > 0.0 else spread.alike
+    return PersonsCompared(spread.persons_a, 0, effect, spread.df).shrink(alpha)
+
+
+def placement_steps(counts: Numbers) -> NDArray[np.float64]:
+    """Share of a group below each score, in steps; see `bdt_core.inference.auc.placements`."""
+    return np.rint(placements(counts) * _STEPS)
+
+
+def area_spread(above: PersonSums, below: PersonSums) -> AreaSpread:
+    """How far an area under the curve may be off by chance, as persons tell.
+
+    Parameters
+    ----------
+    above : PersonSums
+        Of the group that is to score higher: share of the other group below each row, in steps.
+    below : PersonSums
+        Of the other group: share of the first group below each row, in steps. A person may have rows in both.
+
+    Notes
+    -----
+    DeLong's variance with the rows of a person taken together, as the difference of the two means is twice the area
+    less 1, in which what each row adds is what it adds to the area (Obuchowski 1997).
+
+    References
+    ----------
+    Obuchowski, N. A. (1997). Nonparametric analysis of clustered ROC curve data. Biometrics 53, 567-578.
+    """
+    spread = spread_of(above, below)
+    return AreaSpread(spread.variance / _STEPS**2, spread.df, min(above.rows_worth, below.rows_worth))
+
+
+def area_by_persons(
+    scores_a: ArrayLike, persons_a: Numbers, scores_b: ArrayLike, persons_b: Numbers, *, alpha: float = 0.05
+) -> AUC:
+    """`area_under_curve` where persons have several rows.
+
+    Parameters
+    ----------
+    scores_a, scores_b : array-like of numbers, shapes (n_a,) and (n_b,)
+    persons_a, persons_b : ndarray of int64
+        The number of each row's person, from 0.
+    alpha : float, default 0.05
+
+    Returns
+    -------
+    AUC
+
+    Examples
+    --------
+    >>> scores, persons = np.repeat([[0.9, 0.8, 0.4], [0.6, 0.3, 0.2]], 5, axis=1), np.repeat(np.arange(3), 5)
+    >>> found = area_by_persons(scores[0], persons, scores[1], persons + 3)
+    >>> round(found.auc, 3), round(found.low, 2), round(found.high, 2)
+    (0.889, 0.27, 0.99)
+    """
+    a, b = (np.asarray(one, dtype=np.float64) for one in (scores_a, scores_b))
+    values, place = np.unique(np.concatenate([a, b]), return_inverse=True)
+    of_a, of_b = place[: a.size], place[a.size :]
+    counts_a, counts_b = (np.bincount(one, minlength=values.size).astype(np.int64) for one in (of_a, of_b))
+    size = int(max(persons_a.max(initial=-1), persons_b.max(initial=-1))) + 1
+    spread = None
+    if a.size and b.size:
+        above = person_sums(placement_steps(counts_b)[of_a], persons_a, size)
+        spread = area_spread(above, person_sums(placement_steps(counts_a)[of_b], persons_b, size))
+    return area_under_curve_of_counts(counts_a, counts_b, alpha=alpha, by_persons=spread)
+
+
 def rows_alike(everybody: PersonSums, variance: float) -> float:
     """The design effect of a mean over whole persons: squared sums of their distances from it, over those of the rows.
 
@@ -251,7 +351,8 @@ def compare_persons(
     Returns
     -------
     Comparison
-        With `persons`. Student's and Welch's t, which are reported beside, stay those of the rows.
+        With `persons`. Student's and Welch's t, which are reported beside, are divided by the root of the design
+        effect, with the degrees of freedom by persons.
 
     Examples
     --------
@@ -303,6 +404,7 @@ def _of_counts(comparison: Comparison, spread: Spread, alpha: float) -> Comparis
         p_value=mid_p_value(min(round(x), whole_n), whole_n, min(round(y), whole_m), whole_m),
         minimum_detectable_difference=float(detectable) * step,
         persons=persons,
+        **_classical(comparison, persons),
     )
 
 
@@ -343,6 +445,7 @@ def _of_means(comparison: Comparison, spread: Spread, length: float, alpha: floa
     reach = float(special.stdtrit(spread.df, 1.0 - 0.5 * alpha)) * error
     p_value = 2.0 * float(special.stdtr(spread.df, -abs(difference) / error)) if error > 0.0 else float(difference == 0)
     ratio = (error / of_rows) ** 2 if of_rows > 0.0 else 1.0
+    persons = PersonsCompared(spread.persons_a, spread.persons_b, ratio, spread.df)
     return dataclasses.replace(
         comparison,
         test=T_BY_PERSONS,
@@ -352,8 +455,21 @@ def _of_means(comparison: Comparison, spread: Spread, length: float, alpha: floa
         minimum_detectable_difference=number_or_none(
             float(detectable_mean_difference(error, spread.df, alpha, DETECTION_POWER))
         ),
-        persons=PersonsCompared(spread.persons_a, spread.persons_b, ratio, spread.df),
+        persons=persons,
+        **_classical(comparison, persons),
     )
+
+
+def _classical(comparison: Comparison, persons: PersonsCompared) -> dict[str, Any]:
+    """Student's and Welch's t of persons."""
+    assert persons.design_effect is not None
+    found: dict[str, Any] = {}
+    for name in ("pooled_t", "welch_t"):
+        of_rows = getattr(comparison, name)
+        if of_rows is not None:
+            found[name] = of_rows / math.sqrt(persons.design_effect)
+            found[f"{name}_p_value"] = number_or_none(2.0 * float(special.stdtr(persons.df, -abs(found[name]))))
+    return found
 
 
 def compare_categories_of_persons(

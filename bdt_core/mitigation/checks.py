@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from bdt_core.errors import DataError
-from bdt_core.fairness.coding import Coded, code_column, level_order
+from bdt_core.fairness.coding import Coded, code_column, column, level_order
 
 _NAMED = 20
 
@@ -86,3 +86,9 @@ def quoted(names: list[str]) -> str:
     """Names for a message; the first 20."""
     shown = ", ".join(f'"{name}"' for name in names[:_NAMED])
     return shown + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+
+
+def persons_of_rows(frame: pd.DataFrame, name: str) -> NDArray[np.int64]:
+    """The number of each row's person, in the order of what names them; rows without a name are one person."""
+    codes, _ = pd.factorize(column(frame, name), sort=True, use_na_sentinel=False)
+    return np.asarray(codes, dtype=np.int64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +15,8 @@ from bdt_core.fairness.coding import Coded, code_column, column, numbers
 from bdt_core.fairness.confusion import favourable
 from bdt_core.fairness.counting import code_groups
 from bdt_core.fairness.metric_results import group_name
+from bdt_core.inference.persons import person_sums, shrink_of_mean
+from bdt_core.mitigation.checks import persons_of_rows
 from bdt_core.mitigation.curves import gains, group_curves
 from bdt_core.mitigation.results import MitigationSettings
 
@@ -31,6 +34,8 @@ class Decisions:
         Present decisions, where a prediction column says them.
     missing : dict of str to int
         Rows left out, per column.
+    person : ndarray of int64 or None
+        The number of each row's person, where one may have several rows.
     """
 
     group: NDArray[Any]
@@ -38,6 +43,7 @@ class Decisions:
     label: NDArray[np.bool_]
     selected: NDArray[np.bool_] | None
     missing: dict[str, int]
+    person: NDArray[np.int64] | None = None
 
     def of(self, groups: list[str]) -> Decisions:
         """The rows of some groups."""
@@ -51,7 +57,27 @@ class Decisions:
             score=self.score[rows],
             label=self.label[rows],
             selected=None if self.selected is None else self.selected[rows],
+            person=None if self.person is None else self.person[rows],
         )
+
+    def sizes(self, rows: NDArray[np.bool_] | None = None) -> Counter[str]:
+        """How many each group has, of all rows or some: persons, or rows where these are persons."""
+        chosen = self if rows is None else self.at(rows)
+        if chosen.person is None:
+            return Counter(chosen.group.tolist())
+        return Counter(group for group, _ in set(zip(chosen.group.tolist(), chosen.person.tolist(), strict=True)))
+
+    @property
+    def unit(self) -> str:
+        """What minimum sizes count."""
+        return "rows" if self.person is None else "persons"
+
+    def shrink(self, values: NDArray[np.int64], alpha: float) -> float:
+        """What rows are divided by to be effective counts of the mean of a value of 0, 1 or -1."""
+        if self.person is None or not values.size:
+            return 1.0
+        sums = person_sums(values.astype(np.float64), self.person, int(self.person.max()) + 1)
+        return shrink_of_mean(sums, int(np.abs(values).sum()), alpha)
 
 
 def read_decisions(frame: pd.DataFrame, settings: MitigationSettings) -> Decisions:
@@ -93,6 +119,7 @@ def read_decisions(frame: pd.DataFrame, settings: MitigationSettings) -> Decisio
         is_positive[label.codes][kept],
         selected,
         {name: int((~one).sum()) for name, one in known.items() if not one.all()},
+        None if settings.person is None else persons_of_rows(frame, settings.person)[kept],
     )
     return _in_order(rows)
 

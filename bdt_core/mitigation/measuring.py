@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from bdt_core.fairness import BiasMetrics, Estimate, count_rows, metrics_from_counts
+from bdt_core.fairness.persons import count_persons_of
 from bdt_core.inference import rate_interval
 from bdt_core.mitigation.decisions import Decisions
 from bdt_core.mitigation.results import MitigationSettings
@@ -23,18 +24,29 @@ def group_metrics(rows: Decisions, selected: NDArray[np.bool_], settings: Mitiga
         {"group": rows.group, "label": rows.label.astype(np.int64), "prediction": selected.astype(np.int64)}
     )
     table = count_rows(frame, "group", label="label", prediction="prediction")
-    wanted = settings.favourable or "positive"
-    return metrics_from_counts(table, alpha=settings.alpha, min_rows=settings.min_rows, favourable_outcome=wanted)
+    persons = None
+    if rows.person is not None:
+        cells = count_persons_of(frame, rows.person, table, (1, 1), {})
+        persons = cells.moments(len(table.groups))
+    return metrics_from_counts(
+        table,
+        alpha=settings.alpha,
+        min_rows=settings.min_rows,
+        favourable_outcome=settings.favourable or "positive",
+        persons=persons,
+    )
 
 
 def accuracy(rows: Decisions, selected: NDArray[np.bool_], settings: MitigationSettings) -> Estimate:
     """Share of decisions that agree with the label, with Wilson's interval (Jeffreys' below 40 rows)."""
-    right, n = int((selected == rows.label).sum()), rows.label.size
-    low, high = rate_interval(right, n, 1.0 - settings.alpha)
+    is_right = selected == rows.label
+    right, n = int(is_right.sum()), rows.label.size
+    shrink = rows.shrink(is_right.astype(np.int64), settings.alpha)
+    low, high = rate_interval(right / shrink, n / shrink, 1.0 - settings.alpha)
     return Estimate(right / n, low, high, None, n, right)
 
 
-def paired_change(before: NDArray[np.bool_], after: NDArray[np.bool_], alpha: float) -> Estimate:
+def paired_change(before: NDArray[np.bool_], after: NDArray[np.bool_], alpha: float, shrink: float = 1.0) -> Estimate:
     """Difference of two shares of the same rows, after less before, with Tango's score interval.
 
     Parameters
@@ -43,6 +55,8 @@ def paired_change(before: NDArray[np.bool_], after: NDArray[np.bool_], alpha: fl
         n of 1 or more.
     alpha : float
         The interval has confidence 1 - alpha.
+    shrink : float, default 1
+        What rows are divided by to be effective counts, where persons have several.
 
     Returns
     -------
@@ -65,12 +79,12 @@ def paired_change(before: NDArray[np.bool_], after: NDArray[np.bool_], alpha: fl
     gained, lost = int((after & ~before).sum()), int((before & ~after).sum())
     z = float(special.ndtri(1.0 - 0.5 * alpha))
     estimate = (gained - lost) / n
-    low = _limit(gained, lost, n, z, estimate, -1.0)
-    high = _limit(gained, lost, n, z, estimate, 1.0)
+    counts = gained / shrink, lost / shrink, n / shrink
+    low, high = (_limit(*counts, z, estimate, outside) for outside in (-1.0, 1.0))
     return Estimate(estimate, low, high, None, n, gained + lost)
 
 
-def _limit(gained: int, lost: int, n: int, z: float, inside: float, outside: float) -> float:
+def _limit(gained: float, lost: float, n: float, z: float, inside: float, outside: float) -> float:
     """The difference between the estimate and an end of the range at which the score reaches the quantile."""
     for _ in range(_HALVINGS):
         middle = 0.5 * (inside + outside)
@@ -81,7 +95,7 @@ def _limit(gained: int, lost: int, n: int, z: float, inside: float, outside: flo
     return 0.5 * (inside + outside)
 
 
-def _score(gained: int, lost: int, n: int, difference: float) -> float:
+def _score(gained: float, lost: float, n: float, difference: float) -> float:
     """Tango's statistic of the hypothesis that the shares differ by this much."""
     # The share of lost rows under the hypothesis is the larger root of a x^2 + b x + c = 0.
     a, b = 2.0 * n, -gained - lost + (2.0 * n - gained + lost) * difference

@@ -15,7 +15,8 @@ from scipy import special
 from bdt_core.fairness.coding import Coded, code_column, column
 from bdt_core.inference import AUC, area_under_curve
 from bdt_core.inference._checks import fraction
-from bdt_core.mitigation.checks import in_order
+from bdt_core.inference.persons import area_by_persons, person_sums, shrink_of_mean
+from bdt_core.mitigation.checks import in_order, persons_of_rows
 from bdt_core.mitigation.reweighing import cell_counts, expected_counts
 from bdt_core.result import Result
 
@@ -80,7 +81,12 @@ class ProxyTable(Result):
 
 
 def proxy_table(
-    frame: pd.DataFrame, features: Sequence[str], protected: Sequence[str], *, alpha: float = 0.05
+    frame: pd.DataFrame,
+    features: Sequence[str],
+    protected: Sequence[str],
+    *,
+    alpha: float = 0.05,
+    person: str | None = None,
 ) -> ProxyTable:
     """Measure how well each feature tells each protected attribute.
 
@@ -91,6 +97,8 @@ def proxy_table(
         Columns. Numeric ones with more than two values are taken as numbers, all others as categories.
     alpha : float
         Intervals of AUC and rank correlation (Bonett & Wright) have confidence 1 - alpha, each alone.
+    person : str, optional
+        Column that names the person, where one may have several rows: intervals then count persons.
 
     Returns
     -------
@@ -125,17 +133,17 @@ def proxy_table(
     confidence = 1.0 - fraction(alpha, "alpha")
     columns = {name: column(frame, name) for name in dict.fromkeys([*features, *protected])}
     numeric = {name: _is_number(one) for name, one in columns.items()}
-    found = []
+    found, who = [], None if person is None else persons_of_rows(frame, person)
     for attribute in dict.fromkeys(protected):
         for feature in dict.fromkeys(features):
             if feature == attribute:
                 continue
             if numeric[feature] and numeric[attribute]:
-                found.append(_correlated(columns[feature], columns[attribute], alpha))
+                found.append(_correlated(columns[feature], columns[attribute], alpha, who))
             elif numeric[feature]:
-                found.append(_telling(columns[feature], columns[attribute], feature, attribute, alpha))
+                found.append(_telling(columns[feature], columns[attribute], feature, attribute, alpha, who))
             elif numeric[attribute]:
-                found.append(_telling(columns[attribute], columns[feature], feature, attribute, alpha))
+                found.append(_telling(columns[attribute], columns[feature], feature, attribute, alpha, who))
             else:
                 found.append(_associated(columns[feature], columns[attribute]))
     order = sorted(found, key=lambda one: (one.strength is None, -(one.strength or 0.0), one.protected, one.feature))
@@ -189,7 +197,14 @@ def _associated(feature: pd.Series[Any], protected: pd.Series[Any]) -> Proxy:
     return Proxy(*names, "Cramér's V, bias-corrected", None, v, None, None, v, rows)
 
 
-def _telling(numbers: pd.Series[Any], categories: pd.Series[Any], feature: str, protected: str, alpha: float) -> Proxy:
+def _telling(
+    numbers: pd.Series[Any],
+    categories: pd.Series[Any],
+    feature: str,
+    protected: str,
+    alpha: float,
+    who: NDArray[np.int64] | None,
+) -> Proxy:
     """How well a number tells the category that it tells best."""
     x = numbers.to_numpy(dtype=np.float64, na_value=np.nan)
     known = np.isfinite(x)
@@ -199,7 +214,8 @@ def _telling(numbers: pd.Series[Any], categories: pd.Series[Any], feature: str, 
     compared = np.flatnonzero((rows >= FEWEST_ROWS) & (codes.size - rows >= FEWEST_ROWS))
     if not compared.size:
         return _nothing(feature, protected, int(codes.size), f"no two sides with {FEWEST_ROWS} rows to compare")
-    areas = {level: area_under_curve(x[codes == level], x[codes != level], alpha=alpha) for level in compared.tolist()}
+    whose = None if who is None else who[known]
+    areas = {level: _area(x, codes == level, whose, alpha) for level in compared.tolist()}
     best = max(areas, key=lambda level: (_distance(areas[level]), _name(coded, level)))
     found = areas[best]
     assert found.auc is not None
@@ -207,6 +223,13 @@ def _telling(numbers: pd.Series[Any], categories: pd.Series[Any], feature: str, 
     return Proxy(
         feature, protected, "AUC", _name(coded, best), found.auc, found.low, found.high, strength, int(codes.size)
     )
+
+
+def _area(x: NDArray[Any], inside: NDArray[np.bool_], who: NDArray[np.int64] | None, alpha: float) -> AUC:
+    """How well a number tells some rows from all others."""
+    if who is None:
+        return area_under_curve(x[inside], x[~inside], alpha=alpha)
+    return area_by_persons(x[inside], who[inside], x[~inside], who[~inside], alpha=alpha)
 
 
 def _distance(area: AUC) -> tuple[float, float]:
@@ -217,10 +240,13 @@ def _distance(area: AUC) -> tuple[float, float]:
     return max(area.low - 0.5, 0.5 - area.high, 0.0), abs(area.auc - 0.5)
 
 
-def _correlated(feature: pd.Series[Any], protected: pd.Series[Any], alpha: float) -> Proxy:
+def _correlated(
+    feature: pd.Series[Any], protected: pd.Series[Any], alpha: float, who: NDArray[np.int64] | None
+) -> Proxy:
     names = (str(feature.name), str(protected.name))
     both = np.stack([one.to_numpy(dtype=np.float64, na_value=np.nan) for one in (feature, protected)])
-    pair = pd.DataFrame(both[:, np.isfinite(both).all(axis=0)].T, columns=["a", "b"])
+    known = np.isfinite(both).all(axis=0)
+    pair = pd.DataFrame(both[:, known].T, columns=["a", "b"])
     n = len(pair)
     if n < FEWEST_ROWS or min(pair.nunique()) < 2:
         reason = f"fewer than {FEWEST_ROWS} rows" if n < FEWEST_ROWS else "one of the columns has a single value"
@@ -229,9 +255,19 @@ def _correlated(feature: pd.Series[Any], protected: pd.Series[Any], alpha: float
     r = float(np.clip(np.corrcoef(ranks["a"], ranks["b"])[0, 1], -1.0, 1.0))
     low, high = r, r
     if abs(r) < 1.0:
-        reach = float(special.ndtri(1.0 - 0.5 * alpha)) * math.sqrt((1.0 + 0.5 * r * r) / (n - 3))
+        worth = n if who is None else n / _alike(ranks.to_numpy(), r, who[known], alpha)
+        reach = float(special.ndtri(1.0 - 0.5 * alpha)) * math.sqrt((1.0 + 0.5 * r * r) / max(worth - 3.0, 1.0))
         low, high = math.tanh(math.atanh(r) - reach), math.tanh(math.atanh(r) + reach)
     return Proxy(*names, "rank correlation", None, r, low, high, abs(r), n)
+
+
+def _alike(ranks: NDArray[np.float64], r: float, who: NDArray[np.int64], alpha: float) -> float:
+    """What rows are divided by to be effective counts of a rank correlation, by what each row adds to it."""
+    a, b = ((ranks - ranks.mean(axis=0)) / ranks.std(axis=0)).T
+    added = a * b - 0.5 * r * (np.square(a) + np.square(b))
+    steps = np.rint(added * 2.0**20)
+    sums = person_sums(steps, who, int(who.max()) + 1)
+    return shrink_of_mean(sums, float(np.square(steps).sum()), alpha)
 
 
 def _nothing(feature: str, protected: str, rows: int, reason: str) -> Proxy:

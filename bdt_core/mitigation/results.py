@@ -8,14 +8,18 @@ from typing import Literal
 from bdt_core.errors import SpecError
 from bdt_core.fairness.coding import Value
 from bdt_core.fairness.metric_results import Estimate
-from bdt_core.metrics import Favourable
+from bdt_core.metrics import CLARIFY, SCORES, Favourable
 from bdt_core.mitigation.curves import Constraint, NamedObjective, checked_settings
 from bdt_core.mitigation.proxies import ProxyTable
 from bdt_core.mitigation.reweighing import Reweighing
 from bdt_core.result import Result
 
 NOT_OF_DECISIONS = "it does not come from labels and decisions alone"
-"""Why a metric of scores is not measured again: other thresholds leave the scores as they are."""
+"""Why a metric of scores, of similar people or within strata is not measured again."""
+OF_MORE_THAN_DECISIONS = frozenset(SCORES) - {"f1_score"} | {
+    "FT", *(name for name, one in CLARIFY.items() if one.within_strata)
+}  # fmt: skip
+"""Metrics that need a score, features or a stratum beside label and decision."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,8 @@ class MitigationSettings:
         Groups with fewer train rows keep their decisions; of groups with fewer test rows no rate is shown.
     random_state : int
         Seed of drawn lots.
+    person : str or None
+        Column that names the person, where one may have several rows: intervals and minimum sizes then count persons.
 
     Examples
     --------
@@ -77,6 +83,7 @@ class MitigationSettings:
     alpha: float = 0.05
     min_rows: int = 30
     random_state: int = 0
+    person: str | None = None
 
     def __post_init__(self) -> None:
         checked_settings(self.constraint, self.tolerance, self.objective, self.randomized)

@@ -15,8 +15,9 @@ from bdt_core.fairness.coding import Value
 from bdt_core.fairness.comparisons import FEWEST_IN_DENOMINATOR
 from bdt_core.fairness.confusion import Positive
 from bdt_core.fairness.declared_groups import favourable_values
-from bdt_core.fairness.metric_results import group_name
+from bdt_core.fairness.metric_results import Estimate, group_name
 from bdt_core.inference import area_under_curve
+from bdt_core.inference.persons import area_by_persons
 from bdt_core.metrics import shown_rates
 from bdt_core.mitigation.checks import quoted
 from bdt_core.mitigation.curves import RATES_OF
@@ -26,6 +27,7 @@ from bdt_core.mitigation.measuring import accuracy, group_metrics, paired_change
 from bdt_core.mitigation.proxies import proxy_table
 from bdt_core.mitigation.results import (
     NOT_OF_DECISIONS,
+    OF_MORE_THAN_DECISIONS,
     FrontierRow,
     GroupChange,
     LeftOutGroup,
@@ -37,6 +39,7 @@ from bdt_core.mitigation.results import (
 from bdt_core.mitigation.reweighing import reweigh
 from bdt_core.spec import GATE_METRICS, AuditSpec, MetricLimit
 from bdt_core.spec import Mitigation as MitigationSection
+from bdt_core.table.audit_table import KEY
 from bdt_core.table.rows import Rows
 from bdt_core.table.summaries import rows_at_hand
 
@@ -57,6 +60,8 @@ def mitigate_audited(train: Rows, test: Rows, section: MitigationSection) -> Mit
     """
     settings = settings_of(train.spec, section, train.names("feature"))
     train_rows, test_rows = (rows_at_hand(one).frame for one in (train, test))
+    if settings.person is not None:
+        train_rows, test_rows = (one.assign(**{settings.person: one[KEY]}) for one in (train_rows, test_rows))
     usable = tuple(name for name in settings.protected if name in train_rows) or section.facets
     return mitigate(train_rows, test_rows, replace(settings, protected=usable))
 
@@ -85,6 +90,7 @@ def settings_of(spec: AuditSpec, section: MitigationSection, features: list[str]
         alpha=spec.significance.alpha,
         min_rows=spec.significance.min_rows,
         random_state=spec.split.random_state,
+        person=spec.split.key,
     )
 
 
@@ -138,9 +144,10 @@ def mitigate(train: pd.DataFrame, test: pd.DataFrame, settings: MitigationSettin
         notes = _notes(model, fit_part, measured, settings)
     proxies = None
     if settings.features:
-        columns = list(dict.fromkeys([*settings.features, *(settings.protected or settings.group)]))
+        protected, person = settings.protected or settings.group, settings.person
+        columns = list(dict.fromkeys([*settings.features, *protected, *([person] if person else [])]))
         everybody = pd.concat([train[columns], test[columns]], ignore_index=True)
-        proxies = proxy_table(everybody, settings.features, settings.protected or settings.group, alpha=settings.alpha)
+        proxies = proxy_table(everybody, settings.features, protected, alpha=settings.alpha, person=person)
     return Mitigation(
         settings=settings,
         status="measured" if measured else "not_possible",
@@ -161,15 +168,15 @@ def _taking_part(
     train: Decisions, test: Decisions, settings: MitigationSettings
 ) -> tuple[list[str], tuple[LeftOutGroup, ...]]:
     """Groups with enough rows to choose a threshold on, and the others."""
-    rows, tested = Counter(train.group.tolist()), Counter(test.group.tolist())
-    positives = Counter(train.group[train.label].tolist())
+    rows, tested, unit = Counter(train.group.tolist()), Counter(test.group.tolist()), train.unit
+    sizes, positives, negatives = train.sizes(), train.sizes(train.label), train.sizes(~train.label)
     kept, left_out = [], []
     for name in sorted(rows.keys() | tested.keys()):
-        have = {"rows": (rows[name], settings.min_rows)}
+        have = {unit: (sizes[name], settings.min_rows)}
         if settings.constraint != "demographic_parity":
-            have["rows with a positive label"] = (positives[name], FEWEST_IN_DENOMINATOR)
+            have[f"{unit} with a positive label"] = (positives[name], FEWEST_IN_DENOMINATOR)
         if settings.constraint == "equalized_odds":
-            have["rows with a negative label"] = (rows[name] - positives[name], FEWEST_IN_DENOMINATOR)
+            have[f"{unit} with a negative label"] = (negatives[name], FEWEST_IN_DENOMINATOR)
         lacks = next((f"{n} train {what}; {least} are needed" for what, (n, least) in have.items() if n < least), None)
         if lacks is None and not tested[name]:
             lacks = "no test rows"
@@ -215,10 +222,16 @@ def _measured(
         ),
         gap=next(one for one in changes if one.metric == settings.metric),
         accuracy=MetricChange("accuracy", None, accuracy(test, before, settings), accuracy(test, after, settings)),
-        accuracy_change=paired_change(before == test.label, after == test.label, settings.alpha),
+        accuracy_change=_accuracy_change(test, before == test.label, after == test.label, settings.alpha),
         metrics=changes,
         frontier=_frontier(model, test, settings),
     )
+
+
+def _accuracy_change(test: Decisions, before: NDArray[np.bool_], after: NDArray[np.bool_], alpha: float) -> Estimate:
+    """Of which decisions are right."""
+    shrink = test.shrink(after.astype(np.int64) - before.astype(np.int64), alpha)
+    return paired_change(before, after, alpha, shrink)
 
 
 def _present(test: Decisions, one_threshold: float | None) -> NDArray[np.bool_]:
@@ -230,8 +243,8 @@ def _present(test: Decisions, one_threshold: float | None) -> NDArray[np.bool_]:
 
 def _changes(was: BiasMetrics, now: BiasMetrics, settings: MitigationSettings) -> tuple[MetricChange, ...]:
     """Ranges, and the metrics that were asked for, as far as labels and decisions tell them."""
-    there = {one.name for one in was.metrics}
-    elsewhere = {one for one in GATE_METRICS.values() if one not in there}  # of scores, or the composite one
+    there = {one.name for one in was.metrics} - OF_MORE_THAN_DECISIONS
+    elsewhere = {one for one in GATE_METRICS.values() if one not in there}
     asked = [was[name].name for name in settings.metrics if name not in elsewhere]  # refuses unknown ones
     return tuple(
         MetricChange(before.name, group_name(group) or None, before[group], after[group])
@@ -254,7 +267,7 @@ def _group_change(
 ) -> GroupChange:
     inside = test.group == name
     test_rows = int(inside.sum())
-    is_shown = test_rows >= settings.min_rows
+    is_shown = test.sizes(inside)[name] >= settings.min_rows
     was, now = metrics
     rates = tuple(MetricChange(rate, name, was[rate][name], now[rate][name]) for rate in shown_rates())
     mixture = model.mixtures_[name]
@@ -287,7 +300,11 @@ def _frontier(model: GroupThresholds, test: Decisions, settings: MitigationSetti
 
 def _notes(model: GroupThresholds, train: Decisions, found: Thresholds, settings: MitigationSettings) -> list[str]:
     notes = [f"The rule needs the {settings.facet} of every person at the time of decision.", *model.notes_]
-    area = area_under_curve(train.score[train.label], train.score[~train.label], alpha=settings.alpha)
+    high, low = train.score[train.label], train.score[~train.label]
+    if train.person is None:
+        area = area_under_curve(high, low, alpha=settings.alpha)
+    else:
+        area = area_by_persons(high, train.person[train.label], low, train.person[~train.label], alpha=settings.alpha)
     if area.high is not None and area.high < 0.5:
         notes.append(
             f"{settings.score} is lower for rows with a positive label (AUC {area.auc:.2f}): turn its sign, or name "

@@ -14,6 +14,7 @@ from scipy.special import ndtri
 
 from bdt_core import words
 from bdt_core.clustering.clusters import Clusters
+from bdt_core.clustering.stability import FOUND_AGAIN
 from bdt_core.fairness.coding import Level, code_column
 from bdt_core.inference import Comparison, adjust_p_values, compare_samples, interval_at_once
 from bdt_core.inference.persons import PersonSums, Steps, compare_persons, person_sums
@@ -32,8 +33,6 @@ from bdt_core.table.persons import numbers_of, persons_of
 
 _METRIC_NAMES = {"accuracy": "accuracy", "tpr": "true positive rate", "fpr": "false positive rate", "auc": "area"}
 _MOST_LEVELS = 100
-_UNSTABLE = 0.6
-"""Mean Jaccard similarity of refits below which a cluster is not the same people again (Hennig 2007)."""
 
 
 @dataclass(frozen=True)
@@ -75,22 +74,27 @@ def from_worst_groups(found: WorstGroups, measured: str) -> Iterator[Candidate]:
 
 
 def from_clusters(clusters: Clusters, significance: ClusterSignificance, measured: str) -> Iterator[Candidate]:
-    """Clusters that are worse off on the test rows, and that refits find again."""
-    spec = significance.spec
-    tested = len(significance.clusters)
-    for one in significance.clusters:
-        comparison, both = one.comparison, one.simultaneous
-        if not one.worse or one.p_adjusted is None or both is None or comparison.difference is None:
+    """Clusters that are worse off on rows that their search never saw, and that refits find again.
+
+    The most deviating one is tested on the test rows of all splits; corrected for how many clusters there are.
+    """
+    spec, deciding = significance.spec, significance.deciding
+    if deciding is None:
+        return
+    compared = [deciding, *(one.comparison for one in significance.clusters[1:])]
+    p_values = adjust_p_values([one.p_value for one in compared], "holm")
+    for one, comparison, p_value in zip(significance.clusters, compared, p_values, strict=True):
+        both, label = interval_at_once(comparison, len(compared)), one.found.label
+        if both is None or comparison.difference is None or np.isnan(p_value):
             continue
-        label = one.found.label
-        if clusters.stability is not None and clusters.stability.clusters[label].jaccard < _UNSTABLE:
+        if clusters.stability is not None and clusters.stability.clusters[label].jaccard < FOUND_AGAIN:
             continue
         finding = _finding(
             str(one.found.rule), "clusters", measured, _means(comparison), (comparison.difference, *both),
-            one.p_adjusted, better=spec.bias_variable.better,
+            float(p_value), better=spec.bias_variable.better,
             places=partial(_in_cluster, clusters=clusters, label=label),
         )  # fmt: skip
-        yield Candidate(finding, _quantile(spec.significance.alpha / tested), on_test_rows=True)
+        yield Candidate(finding, _quantile(spec.significance.alpha / len(compared)), on_test_rows=True)
 
 
 def from_slices(found: Slices, measured: str) -> Iterator[Candidate]:

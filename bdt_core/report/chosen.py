@@ -9,12 +9,14 @@ from typing import Any
 from bdt_core import metrics, words
 from bdt_core.report import (
     apart,
+    characteristics,
     clusters,
     figures,
     findings,
     groups,
     local_bias,
     mitigation,
+    pooled_groups,
     slices,
     tree,
     wording,
@@ -33,7 +35,8 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
 }
 _SPEC_ORDER = (
     "name", "source", "bias_variable", "features", "protected", "missing", "split", "clustering",
-    "significance", "groups", "legitimate", "worst_groups", "slices", "local_bias", "mitigation", "gate", "require",
+    "significance", "groups", "legitimate", "characteristics", "worst_groups", "slices", "local_bias", "mitigation",
+    "gate", "require",
 )  # fmt: skip
 
 
@@ -69,11 +72,13 @@ GLOBALS: Mapping[str, Any] = {
     "words": words,
     "figures_of_depth": figures.figures_of_depth,
     "of_apart": apart,
+    "of_characteristics": characteristics,
     "of_clusters": clusters,
     "of_findings": findings,
     "of_groups": groups,
     "of_local_bias": local_bias,
     "of_mitigation": mitigation,
+    "of_pooled_groups": pooled_groups,
     "of_slices": slices,
     "of_worst_groups": worst_groups,
     "metrics": metrics,

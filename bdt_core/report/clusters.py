@@ -102,13 +102,10 @@ def in_own_direction(document: Document, limit: Any) -> tuple[words.Number, word
 
 
 def main_p(document: Document) -> str:
-    """The p-value of the main test; with repeated splits also that of all of them, which decides."""
+    """The p-value of the main test."""
     found = document.primary_test
-    p = words.p_value(found.comparison.p_value if found.comparison else None)
-    if found.repeated_splits is None:
-        return p
-    several = found.repeated_splits
-    return f"{p} on this split, {words.p_value(several.p_combined)} over {len(several.p_values)} splits"
+    p = words.p_value(found.deciding.p_value if found.deciding else None)
+    return p if found.repeated_splits is None else f"{p} over {len(found.repeated_splits.p_values)} splits"
 
 
 def draw(document: Document) -> Sheet:

@@ -8,7 +8,7 @@ from typing import Any
 from bdt_core import words
 from bdt_core.report.blocks import Bullets, Cell, Paragraph, Table
 from bdt_core.report.gate_result import GateResult, shortened
-from bdt_core.report.markdown import _block, _escaped
+from bdt_core.report.markdown import _block, escaped
 from bdt_core.report.printed import printed
 from bdt_core.report.prose import section
 from bdt_core.verdict.baseline import CHANGE_WORDS
@@ -61,15 +61,15 @@ def render_comment(document: dict[str, Any], result: GateResult) -> str:
     baseline = result["baseline"]
     parts = [
         comment_marker(result["name"]),
-        f"## {word}: bias gate {_escaped(result['name'])}",
-        f"**{_escaped(shortened(result['sentence']))}**",
+        f"## {word}: bias gate {escaped(result['name'])}",
+        f"**{escaped(shortened(result['sentence']))}**",
         f"{_CODES[result['exit_code']]} Exit code {result['exit_code']}."
-        + (f" Against the baseline: {_escaped(shortened(baseline['sentence']))}" if baseline else ""),
+        + (f" Against the baseline: {escaped(shortened(baseline['sentence']))}" if baseline else ""),
         _limits(document, result),
         "### Who fares worse",
-        _escaped(shortened(result["headline"])),
+        escaped(shortened(result["headline"])),
         _changes(result),
-        *(f"> **Warning:** {_escaped(shortened(one))}" for one in result["warnings"]),
+        *(f"> **Warning:** {escaped(shortened(one))}" for one in result["warnings"]),
     ]
     return "\n\n".join(one for one in parts if one) + "\n"
 

@@ -18,7 +18,9 @@ from pydantic_core import core_schema
 
 from bdt_core.clustering.stability import Word
 from bdt_core.errors import SpecError
+from bdt_core.fairness.characteristics import Characteristics
 from bdt_core.fairness.coding import Value
+from bdt_core.fairness.pooled_groups import PooledGroups
 from bdt_core.fairness.score_parts import BiasScore
 from bdt_core.inference import Comparison
 from bdt_core.local_bias.results import LocalBias
@@ -62,6 +64,7 @@ class Data(Part):
     rows_audited: int
     rows_left_out: tuple[LeftOut, ...]
     columns: tuple[Column, ...]
+    notes: tuple[str, ...] = ()
 
 
 class BiasVariable(Part):
@@ -200,6 +203,11 @@ class PrimaryTest(Part):
     repeated_splits: RepeatedSplits | None
     permuted_procedure: PermutedProcedure | None
     shrinkage: Shrinkage | None
+
+    @property
+    def deciding(self) -> Comparison | None:
+        """What it comes to: the splits together, where there are several."""
+        return self.comparison if self.repeated_splits is None else self.repeated_splits.together
 
 
 class Level(Part):
@@ -430,6 +438,8 @@ class Document(Part):
     differences: Differences
     proxies: tuple[Proxy, ...]
     groups: Groups | None
+    pooled_groups: PooledGroups | None = None
+    characteristics: Characteristics | None = None
     findings: Findings | None = None
     worst_groups: WorstGroups | None = None
     slices: Slices | None = None
@@ -443,6 +453,8 @@ class Document(Part):
         left_out: dict[str, Any] = {name: set(members) for name, members in _STAGES_OWN.items()}
         if self.drawn is None:
             left_out["drawn"] = True
+        if not self.data.notes:
+            left_out["data"] = {"notes"}
         data: dict[str, Any] = json.loads(self.model_dump_json(exclude=left_out))
         return data if self.split.test_persons is not None else _without_persons(data)
 
@@ -464,7 +476,7 @@ _STAGES_OWN = {"slices": ("cut_on", "permuted_on"), "local_bias": ("model_state"
 """What stages hand to one another and no reader needs: rows drawn stand in a part of their own."""
 
 
-_OF_PERSONS = ("persons", "train_persons", "test_persons")
+_OF_PERSONS = ("person", "persons", "train_persons", "test_persons")
 
 
 def _without_persons(part: Any) -> Any:

@@ -53,7 +53,7 @@ def finding_sentence(one: Finding, found: Findings, unit: words.Unit, short: str
     """
     unit = unit_of(one, unit)
     name, others = (short, "everybody else") if one.found_by != "local_bias" else (one.measured, "the other group")
-    before = "" if not one.groups_before else " and in the group before" + "s" * (one.groups_before > 1)
+    before = "" if not one.groups_before else f" and in the group{'s' * (one.groups_before > 1)} found before"
     if before and one.remaining is None:
         others = f"people alike{before.removeprefix(' and')}"
     told = (

@@ -25,7 +25,7 @@ from bdt_core.report.wording import of_persons, who_is_in
 from bdt_core.significance.clusters import ClusterSignificance, ComparedCluster
 from bdt_core.significance.features import ColumnDifference, FeatureDifferences
 from bdt_core.slices.results import Slices
-from bdt_core.spec import AnyLimit, AuditSpec, printed_specification
+from bdt_core.spec import AnyLimit, AuditSpec, reported_specification
 from bdt_core.table.bias_variable import wording
 from bdt_core.table.rows import Rows
 from bdt_core.table.split import is_by_hash
@@ -67,7 +67,7 @@ def build_document(
         schema_version=1,
         name=spec.name,
         software=_software(),
-        spec=printed_specification(spec),
+        spec=reported_specification(spec),
         data=_data(test),
         bias_variable=_bias_variable(clusters, significance),
         split=_split(test, clusters, significance, spec),
@@ -86,6 +86,8 @@ def build_document(
         differences=_differences(significance, differences),
         proxies=tuple(proxy for one in differences.columns if one.role == "protected" for proxy in _proxies(one)),
         groups=None if metrics is None else _groups(metrics, scores),
+        pooled_groups=findings.pooled_groups,
+        characteristics=findings.characteristics,
         findings=findings.ranked,
         worst_groups=findings.worst_groups,
         slices=None if findings.slices is None else _listed(findings.slices),
@@ -105,12 +107,13 @@ def _software() -> dict[str, str]:
 
 def _data(test: Rows) -> parts.Data:
     return parts.Data(
-        source=test.spec.source.described,
+        source=test.spec.source.in_reports,
         fingerprint=test.fingerprint,
         rows=test.rows,
         rows_audited=test.rows - sum(one.rows for one in test.left_out),
         rows_left_out=test.left_out,
         columns=test.columns,
+        notes=test.notes,
     )
 
 
@@ -197,12 +200,13 @@ def _nodes(tree: ClusterTree) -> tuple[parts.Node, ...]:
 
 
 def _primary(significance: ClusterSignificance) -> parts.PrimaryTest:
-    primary = significance.primary
+    primary, repeats = significance.primary, significance.repeats
+    several = "" if repeats is None else f"; that of each of {len(repeats.p_values)} splits, taken together, decides"
     return parts.PrimaryTest(
-        what="cluster 0, the most deviating on the train rows, against everybody else, on the test rows",
+        what=f"cluster 0, the most deviating on the train rows, against everybody else, on the test rows{several}",
         comparison=primary.comparison if primary else None,
         reason=primary.comparison.reason if primary else NO_CLUSTERS,
-        repeated_splits=significance.repeats,
+        repeated_splits=repeats,
         permuted_procedure=significance.procedure,
         shrinkage=_shrinkage(primary, significance) if primary else None,
     )
@@ -325,29 +329,30 @@ def _cluster_in_words(
     unit = significance.unit
     told = wording(significance.spec.bias_variable)
     stability = clusters.stability.clusters[0].word if clusters.stability else None
-    unstable = " (unstable: other draws of the rows give another cluster)" if stability == UNSTABLE else ""
+    unstable = " (unstable: other draws of the rows give other people)" if stability == UNSTABLE else ""
     who = f"Cluster 0{unstable}: {_who(primary)}."
     comparison = primary.comparison
     rows = f"{primary.test_rows:,} test rows{of_persons(comparison, 'a')}"
     if comparison.status != "tested":
         return f"{who} Its {rows} are not testable: {comparison.reason}", ()
-    size = words.difference(
-        comparison.difference, comparison.low, comparison.high, confidence=comparison.confidence, unit=unit
-    )
     told_cluster = (
         f"{who} On its {rows} {told.short} is {words.value(comparison.mean_a, unit)} against "
-        f"{words.value(comparison.mean_b, unit)} for everybody else, difference {size}, "
-        f"{words.p_value(comparison.p_value)}{_over_splits(significance)}."
+        f"{words.value(comparison.mean_b, unit)} for everybody else{_how_much(significance)}."
     )
     return told_cluster, tuple(_what_differs(differences))
 
 
-def _over_splits(significance: ClusterSignificance) -> str:
-    """The p-value that decides where the split was repeated."""
-    repeats = significance.repeats
+def _how_much(significance: ClusterSignificance) -> str:
+    """What the main test comes to; the splits together, where there are several."""
+    found, repeats = significance.deciding, significance.repeats
+    assert found is not None
+    size = words.difference(
+        found.difference, found.low, found.high, confidence=found.confidence, unit=significance.unit
+    )
+    told = f"difference {size}, {words.p_value(found.p_value)}"
     if repeats is None:
-        return ""
-    return f" on this split; {words.p_value(repeats.p_combined)} over {len(repeats.p_values)} splits"
+        return f", {told}"
+    return f". Found anew on each of {len(repeats.p_values)} splits, on {repeats.rows_in_words} in all: {told}"
 
 
 def _what_differs(differences: FeatureDifferences) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from bdt_core.harmless import without_controls
 from bdt_core.report.blocks import (
     Block,
     Bullets,
@@ -21,12 +22,13 @@ from bdt_core.report.page import build_page
 from bdt_core.report.printed import AnyDocument
 
 _SECTIONS = (
-    "findings", "worst_groups", "clusters", "gate", "differences", "proxies", "groups", "slices", "local_bias",
-    "mitigation", "trust",
+    "findings", "worst_groups", "clusters", "gate", "differences", "proxies", "groups", "pooled_groups",
+    "characteristics", "slices", "local_bias", "mitigation", "trust",
 )  # fmt: skip
 _MOST_ROWS = 10
 # An underscore inside a word is one to Markdown too.
-_SPECIAL = re.compile(r"([\\`*\[<>|$~]|(?<!\w)_|_(?!\w)|&(?=\w|#)|^[-+=](?=\W)|(?<=^\d)[.)]|^#)")
+_SPECIAL = re.compile(r"([\\`*\[<>|$~]|(?<!\w)_|_(?!\w)|&(?=\w|#))")
+_SPECIAL_AT_A_START = re.compile(r"(^[-+=](?=\W)|(?<=^\d)[.)]|^#)")
 # What would call a person, link an issue or become a link of its own.
 _LINKS = re.compile(r"(?<=[@#])(?=\w)|(?<=:)(?=//)|(?<=www)(?=\.)", re.IGNORECASE)
 
@@ -47,20 +49,20 @@ def render_markdown(document: AnyDocument) -> str:
     """
     page = build_page(document)
     lines = [
-        f"# {_escaped(page.verdict_word)}: bias audit {_escaped(page.name)}",
-        _escaped(page.subtitle),
-        f"**{_escaped(page.verdict_sentence)}**",
-        _escaped(page.verdict_meaning),
-        *(f"> **Warning:** {_escaped(one)}" for one in page.warnings),
+        f"# {escaped(page.verdict_word)}: bias audit {escaped(page.name)}",
+        escaped(page.subtitle),
+        f"**{escaped(page.verdict_sentence)}**",
+        escaped(page.verdict_meaning),
+        *(f"> **Warning:** {escaped(one)}" for one in page.warnings),
         "## Who fares worse",
-        _escaped(page.headline),
+        escaped(page.headline),
         _bullets(page.findings),
         "## The most deviating cluster",
-        _escaped(page.cluster),
+        escaped(page.cluster),
         _bullets(page.how_sure),
         "What sets it apart:" if page.apart else "",
         _bullets(page.apart),
-        f"*{_escaped(page.caution)}*",
+        f"*{escaped(page.caution)}*",
         *(_section(one) for one in page.sections if one.name in _SECTIONS),
         "The whole report, with figures, method and data: [report.html](report.html), [report.pdf](report.pdf), "
         "[report.json](report.json)",
@@ -70,15 +72,15 @@ def render_markdown(document: AnyDocument) -> str:
 
 def _section(section: Section) -> str:
     drawn = [_block(one) for one in section.blocks]
-    return "\n\n".join([f"## {_escaped(section.title)}", *(one for one in drawn if one)])
+    return "\n\n".join([f"## {escaped(section.title)}", *(one for one in drawn if one)])
 
 
 def _block(block: Block) -> str:
     match block:
         case Paragraph():
-            return _escaped(block.text)
+            return escaped(block.text)
         case Subheading():
-            return f"### {_escaped(block.text)}"
+            return f"### {escaped(block.text)}"
         case Bullets():
             return _bullets(block.items)
         case Facts():
@@ -92,23 +94,28 @@ def _block(block: Block) -> str:
 
 
 def _bullets(items: tuple[str, ...]) -> str:
-    return "\n".join(f"- {_escaped(one)}" for one in items)
+    return "\n".join(f"- {escaped(one)}" for one in items)
 
 
 def _table(table: Table) -> str:
-    head = "| " + " | ".join(_escaped(one.label) for one in table.columns) + " |"
+    head = "| " + " | ".join(escaped(one.label) for one in table.columns) + " |"
     rule = "|" + "|".join("--:" if one.number else "---" for one in table.columns) + "|"
     rows = ["| " + " | ".join(_cell(one) for one in row) + " |" for row in table.rows[:_MOST_ROWS]]
     hidden = len(table.rows) - len(rows)
     more = [f"\n{hidden} more rows stand in the other forms."] if hidden > 0 else []
-    return "\n".join([f"**{_escaped(table.caption)}**\n", head, rule, *rows, *more])
+    return "\n".join([f"**{escaped(table.caption)}**\n", head, rule, *rows, *more])
 
 
 def _cell(cell: Cell) -> str:
     parts = [cell.text, f"({cell.note})" if cell.note else "", f"[{cell.tag}]" if cell.tag else ""]
-    return _escaped(" ".join(one for one in parts if one))
+    return escaped(" ".join(one for one in parts if one))
 
 
-def _escaped(words: str) -> str:
+def escaped(words: str) -> str:
     """Text that Markdown shows as it is, on one line; a name calls nobody and links nowhere."""
-    return _LINKS.sub("\u2060", _SPECIAL.sub(r"\\\1", " ".join(words.split())))
+    return _SPECIAL_AT_A_START.sub(r"\\\1", escaped_within_a_line(words))
+
+
+def escaped_within_a_line(words: str) -> str:
+    """The same for a text that begins no line, such as a cell."""
+    return _LINKS.sub("\u2060", _SPECIAL.sub(r"\\\1", " ".join(without_controls(words).split())))

@@ -22,8 +22,8 @@ CAUTION = (
 _STABILITY = {
     "stable": "Other draws of the rows give the same cluster: its outline is stable",
     "moderately stable": "Other draws of the rows give a similar cluster: take its outline as approximate",
-    "do not interpret": "Other draws of the rows give another cluster: its test on the test rows is no less valid, but "
-    "who exactly is in the cluster should not be interpreted",
+    "do not interpret": "Other draws of the rows give other people: this is no group that is found again. Its test on "
+    "the test rows is no less valid, but who exactly is in it should not be interpreted",
 }
 SECTIONS = (
     "findings",
@@ -33,6 +33,8 @@ SECTIONS = (
     "differences",
     "proxies",
     "groups",
+    "pooled_groups",
+    "characteristics",
     "slices",
     "local_bias",
     "mitigation",
@@ -102,12 +104,14 @@ def _in_sample(document: Document) -> list[str]:
 
 
 def _key_numbers(document: Document) -> tuple[KeyNumber, ...]:
-    comparison = document.primary_test.comparison
+    comparison, splits = document.primary_test.deciding, document.primary_test.repeated_splits
     if comparison is None or comparison.status != "tested":
         return ()
     variable, unit = document.bias_variable, document.bias_variable.unit
+    several = "" if splits is None else f", {len(splits.p_values)} splits together"
+    who = f"{variable.short} in cluster 0{several}"
     found = [
-        KeyNumber(f"{variable.short} in cluster 0", words.value(comparison.mean_a, unit), _events(comparison, "a")),
+        KeyNumber(who, words.value(comparison.mean_a, unit), _events(comparison, "a")),
         KeyNumber("everybody else", words.value(comparison.mean_b, unit), _events(comparison, "b")),
         KeyNumber(
             "difference" + (" in points" if unit == "rate" else ""),

@@ -57,6 +57,11 @@ def reported_slices(slices: Slices) -> list[Slice]:
     return [one for one in slices.slices if one.significant and one.parent is None]
 
 
+def any_reaches_nothing(several: Sequence[Slice]) -> bool:
+    """Whether the interval of any of them has no difference in it."""
+    return any(one.low is not None and one.high is not None and one.low <= 0.0 <= one.high for one in several)
+
+
 def drawn_slices(slices: Slices) -> list[Slice]:
     """Reported slices, or where there are none all that were tested; the worst first."""
     chosen = reported_slices(slices) or slices.slices

@@ -28,6 +28,17 @@ def drawn_groups(found: WorstGroups) -> tuple[WorstGroup, ...]:
     return found.groups
 
 
+def others(found: WorstGroups, place: int) -> tuple[str, float]:
+    """Whom a group is compared with, and their mean outcome: from the second on people alike in the groups before.
+
+    With legitimate factors everybody else's is told, and what remains among people alike stands beside it.
+    """
+    one = found.groups[place]
+    if not place or one.among_alike is not None:
+        return "everybody else", one.mean_outside
+    return f"people alike in the group{'s' * (place > 1)} found before", one.mean_inside - one.difference
+
+
 def draw(document: Document) -> Sheet:
     """Two bars per group: its mean outcome, and that of everybody else."""
     found = asked(document.worst_groups)
@@ -40,19 +51,24 @@ def draw(document: Document) -> Sheet:
     sheet = Sheet(title, 12 + _ROW * len(groups) + 34)
     top = sheet.top + 12
     bottom = top + _ROW * len(groups)
-    axis = scale([0.0, *(x for one in groups for x in (one.mean_inside, one.mean_outside))], _LEFT, _RIGHT)
+    compared = [others(found, place) for place in range(len(groups))]
+    ends = [one.mean_inside for one in groups] + [mean for _, mean in compared]
+    axis = scale([0.0, *ends], _LEFT, _RIGHT)
     draw_across(sheet, axis, top, bottom, 100.0 if unit == "rate" else 1.0)
     for number, one in enumerate(groups):
-        _group(sheet, one, axis, unit, "people" if found.key is None else "rows", top + _ROW * number)
+        counted = "people" if found.key is None else "rows"
+        _group(sheet, one, compared[number], axis, unit, counted, top + _ROW * number)
     name = document.bias_variable.short + (", %" if unit == "rate" else "")
     sheet.text((_LEFT + _RIGHT) / 2, bottom + 24, name, size=8, align="center")
     return sheet
 
 
-def _group(sheet: Sheet, one: WorstGroup, axis: Scale, unit: words.Unit, counted: str, y: float) -> None:
+def _group(
+    sheet: Sheet, one: WorstGroup, other: tuple[str, float], axis: Scale, unit: words.Unit, counted: str, y: float
+) -> None:
     sheet.text(_LEFT + 2, y + 8, sheet.fit(words.capital(one.words), _RIGHT - _LEFT, 8.5, True), size=8.5, bold=True)
     outside = round(one.rows / one.share) - one.rows
-    sides = ((one.mean_inside, HARM, "these", one.rows), (one.mean_outside, CALM, "everybody else", outside))
+    sides = ((one.mean_inside, HARM, "these", one.rows), (other[1], CALM, other[0], outside))
     for line, (mean, color, who, rows) in enumerate(sides):
         start, end = sorted((axis.place(0.0), axis.place(mean)))
         line_top = y + _NAME + _BAR * line

@@ -6,7 +6,6 @@ import errno
 import json
 import os
 import shutil
-import tempfile
 import uuid
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +15,7 @@ from typing import Any
 from bdt_core.errors import OutputError
 
 Document = dict[str, Any]
+_UNFINISHED = ".bdt-unfinished"
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -151,16 +151,21 @@ def _write_together(folder: Path, contents: Mapping[str, bytes]) -> None:
         raise
 
 
+def remove_unfinished(folder: Path) -> None:
+    """Remove files that a writing left behind when it was killed, before they had their names."""
+    for one in folder.glob(f".*{_UNFINISHED}"):
+        one.unlink(missing_ok=True)
+
+
 def _write(file: Path, content: bytes) -> None:
     """Write under another name and rename, so that no reader ever sees half a file."""
-    descriptor, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+    temporary = file.with_name(f".{file.name}.{uuid.uuid4().hex}{_UNFINISHED}")
     try:
-        with os.fdopen(descriptor, "wb") as stream:
+        with temporary.open("xb") as stream:  # who may read it is the user's umask to say
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())  # else a power cut could leave the name with nothing behind it
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(file)
+        temporary.replace(file)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise

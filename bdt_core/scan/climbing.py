@@ -27,18 +27,18 @@ class Climb:
     ----------
     rows : ScanRows
     language : Language
-    min_rows : int
-        Fewest rows of a group, and outside of it.
+    min_people : float
+        Fewest people of a group, and outside of it; see `ScanRows.people`.
     """
 
     rows: ScanRows
     language: Language
-    min_rows: int
+    min_people: float
 
     def drawn(self, most: int, random_state: int) -> Climb:
         """The same search on so many rows at most."""
         rows = self.rows.drawn(most, random_state)
-        return Climb(rows, self.language, max(2, round(self.min_rows * rows.rows / self.rows.rows)))
+        return Climb(rows, self.language, max(2, round(self.min_people * rows.rows / self.rows.rows)))
 
     def with_harm(self, harm: NDArray[np.float64]) -> Climb:
         """The same search for other outcomes."""
@@ -66,7 +66,7 @@ class Climb:
 
         state = np.empty(int(self.language.offsets[-1]), dtype=np.uint8)
         score = kernels.climb(
-            self.rows.cells, scores.harm, scores.expected, self.language.offsets, self.language.ordered, prices,
-            self.language.starts, objective, z, self.min_rows, MAX_CONDITIONS, state,
+            self.rows.cells, scores.harm, scores.expected, self.rows.people, self.language.offsets,
+            self.language.ordered, prices, self.language.starts, objective, z, self.min_people, MAX_CONDITIONS, state,
         )  # fmt: skip
         return Found(float(score), state)

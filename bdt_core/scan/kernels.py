@@ -29,13 +29,14 @@ def climb(
     cells: Array,
     harm: Array,
     expected: Array,
+    people: Array,
     offsets: Array,
     ordered: Array,
     prices: Array,
     starts: Array,
     objective: int,
     z: float,
-    min_rows: int,
+    min_people: float,
     max_conditions: int,
     best_state: Array,
 ) -> Any:
@@ -51,6 +52,8 @@ def climb(
         1 or 0 for a rate; else how much worse than expected.
     expected : float64 array of shape (n,)
         For a rate the chance of harm; for a mean its variance, for the bound of a mean the square of `harm`.
+    people : float64 array of shape (n,)
+        1, or of a person with several rows the share that each has.
     offsets : int64 array of shape (columns + 1,)
         First cell of each column. The last cell of an ordered column is "missing".
     ordered : bool array of shape (columns,)
@@ -61,8 +64,8 @@ def climb(
     objective : int
     z : float
         Standard errors that bounds reach.
-    min_rows : int
-        Fewest rows inside and outside.
+    min_people : float
+        Fewest people inside and outside.
     max_conditions : int
     best_state : uint8 array of shape (cells,)
         Written to.
@@ -73,10 +76,10 @@ def climb(
         The best score, minus infinity where no group has one.
     """
     columns = ordered.size
-    sums = np.zeros((offsets[columns], 3))
+    sums = np.zeros((offsets[columns], 4))
     state = np.ones(offsets[columns], np.uint8)
     singles, total = _single_conditions(
-        cells, harm, expected, offsets, ordered, prices, objective, z, min_rows, state, sums
+        cells, harm, expected, people, offsets, ordered, prices, objective, z, min_people, state, sums
     )
     best = -np.inf
     best_state[:] = 1
@@ -101,7 +104,7 @@ def climb(
                 visited[seen] = key
                 seen += 1
             constrained = _constrained(state, offsets)
-            _add_up(cells, harm, expected, state, constrained, sums)
+            _add_up(cells, harm, expected, people, state, constrained, sums)
             paid = 0.0
             for j in range(columns):
                 paid += price[j]
@@ -111,7 +114,7 @@ def climb(
                 if constrained.size >= max_conditions and not _is_constrained(state, first, last):
                     continue
                 reached, cost = _best_condition(
-                    sums[first:last], ordered[j], prices[j], total, objective, min_rows, paid - price[j], score,
+                    sums[first:last], ordered[j], prices[j], total, objective, min_people, paid - price[j], score,
                     condition[first:last],
                 )  # fmt: skip
                 if reached > score + _LEAST_GAIN:
@@ -139,23 +142,23 @@ def price(state: Array, offsets: Array, ordered: Array, prices: Array) -> Any:
 
 @inner  # type: ignore[untyped-decorator]
 def _single_conditions(
-    cells: Array, harm: Array, expected: Array, offsets: Array, ordered: Array, prices: Array, objective: int,
-    z: float, min_rows: int, everybody: Array, sums: Array,
+    cells: Array, harm: Array, expected: Array, people: Array, offsets: Array, ordered: Array, prices: Array,
+    objective: int, z: float, min_people: float, everybody: Array, sums: Array,
 ) -> Any:  # fmt: skip
     """The best condition of each column alone, the best columns first; and the sums over all rows."""
     columns = ordered.size
-    _add_up(cells, harm, expected, everybody, np.empty(0, np.int64), sums)
-    total = np.zeros(4)
-    total[3] = z
+    _add_up(cells, harm, expected, people, everybody, np.empty(0, np.int64), sums)
+    total = np.zeros(5)
+    total[4] = z
     for cell in range(offsets[0], offsets[1]):
-        for k in range(3):
+        for k in range(4):
             total[k] += sums[cell, k]
     alone = np.ones((columns, everybody.size), np.uint8)
     reached = np.empty(columns)
     for j in range(columns):
         first, last = offsets[j], offsets[j + 1]
         reached[j], _ = _best_condition(
-            sums[first:last], ordered[j], prices[j], total, objective, min_rows, 0.0, -np.inf, alone[j, first:last]
+            sums[first:last], ordered[j], prices[j], total, objective, min_people, 0.0, -np.inf, alone[j, first:last]
         )
     order = _descending(reached)
     best = np.empty((min(_SINGLES, columns), everybody.size), np.uint8)
@@ -168,8 +171,10 @@ def _single_conditions(
 
 
 @inner  # type: ignore[untyped-decorator]
-def _add_up(cells: Array, harm: Array, expected: Array, state: Array, constrained: Array, sums: Array) -> None:
-    """Rows, harm and expectation per cell, over the rows that meet the conditions of all other columns."""
+def _add_up(
+    cells: Array, harm: Array, expected: Array, people: Array, state: Array, constrained: Array, sums: Array
+) -> None:
+    """Rows, harm, expectation and people per cell, over the rows that meet the conditions of all other columns."""
     sums[:] = 0.0
     for i in range(harm.size):
         failed = -1
@@ -185,35 +190,38 @@ def _add_up(cells: Array, harm: Array, expected: Array, state: Array, constraine
                 sums[cells[i, j], 0] += 1.0
                 sums[cells[i, j], 1] += harm[i]
                 sums[cells[i, j], 2] += expected[i]
+                sums[cells[i, j], 3] += people[i]
         elif fails == 1:
             sums[cells[i, failed], 0] += 1.0
             sums[cells[i, failed], 1] += harm[i]
             sums[cells[i, failed], 2] += expected[i]
+            sums[cells[i, failed], 3] += people[i]
 
 
 @inner  # type: ignore[untyped-decorator]
 def _best_condition(
-    sums: Array, ordered: Any, prices: Array, total: Array, objective: int, min_rows: int, paid: float,
+    sums: Array, ordered: Any, prices: Array, total: Array, objective: int, min_people: float, paid: float,
     at_least: float, condition: Array,
 ) -> Any:  # fmt: skip
     """Score and price of a column's best condition, or of none; the condition is written only where it is better."""
-    rows = harm = expected = 0.0
+    rows = harm = expected = people = 0.0
     for k in range(len(sums)):
         rows += sums[k, 0]
         harm += sums[k, 1]
         expected += sums[k, 2]
-    best = _score(rows, harm, expected, total, objective, min_rows, at_least + paid) - paid
+        people += sums[k, 3]
+    best = _score(rows, harm, expected, people, total, objective, min_people, at_least + paid) - paid
     if best > at_least:
         condition[:] = 1
     at_least = max(at_least, best)
     if ordered:
-        return _best_interval(sums, prices, total, objective, min_rows, paid, at_least, best, condition)
-    return _best_set(sums, prices, total, objective, min_rows, paid, at_least, best, condition)
+        return _best_interval(sums, prices, total, objective, min_people, paid, at_least, best, condition)
+    return _best_set(sums, prices, total, objective, min_people, paid, at_least, best, condition)
 
 
 @inner  # type: ignore[untyped-decorator]
 def _best_interval(
-    sums: Array, prices: Array, total: Array, objective: int, min_rows: int, paid: float, at_least: float,
+    sums: Array, prices: Array, total: Array, objective: int, min_people: float, paid: float, at_least: float,
     best: float, condition: Array,
 ) -> Any:  # fmt: skip
     """All intervals, with "or missing" and without it, and "missing" alone."""
@@ -224,25 +232,30 @@ def _best_interval(
     with_missing = False
     for missing in range(1 + has_missing):
         for a in range(bins):
-            rows = harm = expected = 0.0
+            rows = harm = expected = people = 0.0
             if missing:
-                rows, harm, expected = sums[bins, 0], sums[bins, 1], sums[bins, 2]
+                rows, harm, expected, people = sums[bins, 0], sums[bins, 1], sums[bins, 2], sums[bins, 3]
             for b in range(a, bins):
                 rows += sums[b, 0]
                 harm += sums[b, 1]
                 expected += sums[b, 2]
+                people += sums[b, 3]
                 is_whole = a == 0 and b == bins - 1
                 if is_whole and (missing or not has_missing):
                     continue
                 cost = prices[_form(a, b, bins, missing)]
-                score = _score(rows, harm, expected, total, objective, min_rows, at_least + paid + cost) - paid - cost
+                score = (
+                    _score(rows, harm, expected, people, total, objective, min_people, at_least + paid + cost)
+                    - paid
+                    - cost
+                )
                 if score > at_least + _LEAST_GAIN:
                     best = at_least = score
                     price, low, high, with_missing = cost, a, b, missing == 1
     if has_missing:
-        rows, harm, expected = sums[bins, 0], sums[bins, 1], sums[bins, 2]
+        rows, harm, expected, people = sums[bins, 0], sums[bins, 1], sums[bins, 2], sums[bins, 3]
         cost = prices[_form(0, -1, bins, 1)]
-        score = _score(rows, harm, expected, total, objective, min_rows, at_least + paid + cost) - paid - cost
+        score = _score(rows, harm, expected, people, total, objective, min_people, at_least + paid + cost) - paid - cost
         if score > at_least + _LEAST_GAIN:
             best = score
             price, low, high, with_missing = cost, 0, -1, True
@@ -263,7 +276,7 @@ def _form(low: int, high: int, bins: int, missing: int) -> Any:
 
 @inner  # type: ignore[untyped-decorator]
 def _best_set(
-    sums: Array, prices: Array, total: Array, objective: int, min_rows: int, paid: float, at_least: float,
+    sums: Array, prices: Array, total: Array, objective: int, min_people: float, paid: float, at_least: float,
     best: float, condition: Array,
 ) -> Any:  # fmt: skip
     """The best of the sets that take values by their rate, the highest first, and by their excess.
@@ -283,15 +296,18 @@ def _best_set(
         by_rate[i] = excess[i] / (rows if objective >= RATE_BOUND else max(expected, 1e-300))
     for by_excess in range(2):
         order = _descending(excess if by_excess else by_rate)
-        rows = harm = expected = 0.0
+        rows = harm = expected = people = 0.0
         for m in range(1, present.size):
             of_cell = sums[present[order[m - 1]]]
             rows += of_cell[0]
             harm += of_cell[1]
             expected += of_cell[2]
+            people += of_cell[3]
             takes_absent = prices[m + absent] < prices[m]
             cost = prices[m + absent] if takes_absent else prices[m]
-            score = _score(rows, harm, expected, total, objective, min_rows, at_least + paid + cost) - paid - cost
+            score = (
+                _score(rows, harm, expected, people, total, objective, min_people, at_least + paid + cost) - paid - cost
+            )
             if score > at_least + _LEAST_GAIN:
                 best = at_least = score
                 price = cost
@@ -303,11 +319,12 @@ def _best_set(
 
 @inner  # type: ignore[untyped-decorator]
 def _score(
-    rows: float, harm: float, expected: float, total: Array, objective: int, min_rows: int, at_least: float
-) -> Any:
+    rows: float, harm: float, expected: float, people: float, total: Array, objective: int, min_people: float,
+    at_least: float,
+) -> Any:  # fmt: skip
     """How strongly some rows fare worse than the others; minus infinity where they do not, or not by `at_least`."""
     rest, harm_outside, expected_outside = total[0] - rows, total[1] - harm, total[2] - expected
-    if rows < min_rows or rest < min_rows:
+    if people < min_people or total[3] - people < min_people:
         return -np.inf
     if objective == RATE:
         return _rate_score(harm, rows, expected, harm_outside, rest, expected_outside, at_least)
@@ -316,8 +333,8 @@ def _score(
             return -np.inf
         return 0.5 * harm * harm * (1.0 / expected + 1.0 / expected_outside)
     if objective == RATE_BOUND:
-        return _rate_bound(harm, rows, expected, harm_outside, rest, total[3])
-    return _mean_bound(harm, rows, expected, harm_outside, rest, expected_outside, total[3])
+        return _rate_bound(harm, rows, expected, harm_outside, rest, total[4])
+    return _mean_bound(harm, rows, expected, harm_outside, rest, expected_outside, total[4])
 
 
 @inner  # type: ignore[untyped-decorator]

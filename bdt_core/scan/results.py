@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -103,7 +104,7 @@ class Certificate:
         With this confidence no group of at least `min_share` of the rows fares worse than everybody else by more, in
         the outcome's unit.
     min_share : float
-        What was asked for, or what the fewest rows of a group are of all, where that is more.
+        What was asked for, or what the fewest people of a group are of all, where that is more.
     confidence : float
     rows : int
     words : str
@@ -121,6 +122,15 @@ class Certificate:
     words: str
     confirmed_difference: float
     found_difference: float
+
+    def beside(self, groups: Sequence[WorstGroup], sign: int) -> Certificate:
+        """The same with the worst of some confirmed groups; `sign` is 1 where a higher outcome is worse, else -1."""
+        at_least = (one.low if sign > 0 else one.high for one in groups)
+        return replace(
+            self,
+            confirmed_difference=max([0.0, *(sign * one for one in at_least if one is not None)]),
+            found_difference=max([0.0, *(sign * one.difference for one in groups)]),
+        )
 
     def rows_to_settle(self, limit: float) -> int | None:
         """How many rows it will take, about, until a limit on the difference passes or fails.
@@ -206,18 +216,21 @@ class WorstGroups(Result):
         The best group of the last search, which chance explains; None where nothing was left to find.
     certificate : Certificate or None
         None where nothing could be searched.
+    limited : tuple of Certificate
+        For groups of larger shares that limits name, the smallest share first.
     searched : Searched
     outcome : str
     better : {"lower", "higher"}
     is_rate : bool
-        Whether the outcome has two values.
+        Whether the outcome is 0 or 1, so that its differences are points.
     rows : int
         Rows with a known outcome.
     left_out : int
         Rows without one.
     min_share : float
     min_rows : int
-        Fewest rows of a group, and outside of it.
+        Fewest rows of a group, and outside of it; with `key` fewest persons, each of whom counts by the share of their
+        rows that is in it.
     legitimate : tuple of str
         Columns that the outcome may depend on: people are compared with people alike in them.
     strata : int
@@ -260,6 +273,7 @@ class WorstGroups(Result):
     reason: str | None = None
     searched_on: Drawn | None = None
     permuted_on: Drawn | None = None
+    limited: tuple[Certificate, ...] = ()
 
     @property
     def worst(self) -> WorstGroup | None:
@@ -270,3 +284,17 @@ class WorstGroups(Result):
     def harm_sign(self) -> int:
         """1 where a higher outcome is worse, -1 where a lower one is."""
         return 1 if self.better == "lower" else -1
+
+    def beside(self, groups: Sequence[WorstGroup]) -> WorstGroups:
+        """The same with other confirmed groups."""
+        certificate = self.certificate and self.certificate.beside(groups, self.harm_sign)
+        limited = (
+            one.beside([group for group in groups if group.share >= one.min_share], self.harm_sign)
+            for one in self.limited
+        )
+        return replace(self, groups=tuple(groups), certificate=certificate, limited=tuple(limited))
+
+    def ruled_out(self, min_share: float | None) -> Certificate | None:
+        """What is ruled out for groups of at least some share: the certificate for the largest share up to it."""
+        fits = [one for one in self.limited if min_share is not None and one.min_share <= min_share]
+        return fits[-1] if fits else self.certificate

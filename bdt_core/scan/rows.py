@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,16 @@ class ScanRows:
     def rows(self) -> int:
         """How many."""
         return self.harm.size
+
+    @cached_property
+    def people(self) -> Floats:
+        """How much of a person each row is: 1, or one of as many as the person has.
+
+        So each person counts in a group by the share of their rows that is in it.
+        """
+        if self.persons is None:
+            return np.ones(self.rows)
+        return np.asarray(1.0 / np.bincount(self.persons)[self.persons])
 
     def in_order(self) -> ScanRows:
         """The same rows in an order that depends on their content alone."""

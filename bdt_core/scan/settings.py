@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from bdt_core.errors import SpecError
@@ -19,11 +20,17 @@ class Settings:
     random_state: int = 0
     share: float = 1.0
     """Of alpha: what a group has to reach where this search is one of several."""
+    limited_shares: tuple[float, ...] = ()
+    """Larger shares than `min_share`, for whose groups something is ruled out, too."""
 
     @property
     def level(self) -> float:
         """The largest p-value of a confirmed group."""
         return self.alpha * self.share
+
+    def fewest(self, min_share: float, people: int) -> int:
+        """Fewest people of a group that has at least this share of them."""
+        return max(self.min_rows, math.ceil(min_share * people - 1e-9))
 
     def __post_init__(self) -> None:
         for name, low in (("min_rows", 2), ("max_groups", 1), ("permutations", 19), ("random_state", 0)):

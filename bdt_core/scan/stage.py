@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 
 from bdt_core.scan.results import WorstGroup, WorstGroups
 from bdt_core.scan.settings import Settings
 from bdt_core.scan.stages import Question, scan
-from bdt_core.spec import AuditSpec, WorstGroupSearch
+from bdt_core.spec import AnyLimit, AuditSpec, WorstGroupLimit, WorstGroupSearch
 from bdt_core.table.audit_table import KEY
 from bdt_core.table.bias_variable import wording
 from bdt_core.table.factors import factors_of, rows_for_factors
@@ -52,9 +53,16 @@ def find_audited_worst_groups(table: Rows, spec: AuditSpec) -> WorstGroups:
         alpha=spec.significance.alpha,
         random_state=spec.split.random_state,
         share=spec.search_shares["worst_groups"],
+        limited_shares=_limited_shares(spec.gate, asked.min_share),
     )
     found = replace(scan(table, question, settings, sample_rows=spec.large_rows), key=spec.split.key)
     return _among_people_alike(found, table) if spec.legitimate and found.groups else found
+
+
+def _limited_shares(limits: Iterable[AnyLimit], searched: float) -> tuple[float, ...]:
+    """Shares that limits on the worst group name, as far as they are larger than what is searched."""
+    named = {one.min_share for one in limits if isinstance(one, WorstGroupLimit) and one.min_share is not None}
+    return tuple(sorted(one for one in named if one > searched))
 
 
 def _among_people_alike(found: WorstGroups, table: Rows) -> WorstGroups:
@@ -76,9 +84,4 @@ def _among_people_alike(found: WorstGroups, table: Rows) -> WorstGroups:
             )
         groups.append(one)
         factors = factors.with_factor(inside)
-    certificate = found.certificate and replace(
-        found.certificate,
-        confirmed_difference=max(0.0, *(sign * ((one.low if sign > 0 else one.high) or 0.0) for one in groups)),
-        found_difference=max(0.0, *(sign * one.difference for one in groups)),
-    )
-    return replace(found, groups=tuple(groups), certificate=certificate)
+    return found.beside(groups)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,7 +20,7 @@ from bdt_core.scan.language import MAX_CONDITIONS, Language, random_starts
 from bdt_core.scan.measuring import How, Measured, design_effect, measure, way_to_summarise
 from bdt_core.scan.null import p_value, scores_by_chance
 from bdt_core.scan.results import Better, Certificate, LeftOutColumn, Searched, WorstGroup, WorstGroups
-from bdt_core.scan.rows import Floats, ScanRows, coded_rows, dense, scored
+from bdt_core.scan.rows import Floats, Numbers, ScanRows, coded_rows, dense, scored
 from bdt_core.scan.settings import Settings
 from bdt_core.table.blocks import OUTCOME, Block, Blocks, known_rows
 from bdt_core.table.summaries import Drawn
@@ -89,26 +88,34 @@ def scan(table: Blocks, question: Question, settings: Settings, *, sample_rows: 
     columns, unusable = fit_columns(frame, [one for one in question.columns if one not in apart], len(frame) / rows)
     named = [LeftOutColumn(name, why) for name, why in apart.items() if name in question.columns]
     alike = fit_strata(frame, question.legitimate)
-    fewest = max(settings.min_rows, math.ceil(settings.min_share * len(frame) - 1e-9))
-    reason = _reason(columns, outcome, fewest)
-    groups, certificate = Groups(), None
+    persons = None if question.key is None else dense(pd.factorize(frame[question.key], sort=True)[0])
+    people = len(frame) if persons is None else int(persons.max()) + 1
+    fewest = settings.fewest(settings.min_share, people)
+    reason = _reason(columns, outcome, fewest, people, "rows" if persons is None else "persons")
+    groups = Groups()
+    certificates: list[Certificate] = []
     if reason is None:
         language = Language.of(columns, frame, settings.random_state)
-        scan_rows = _scan_rows(frame, outcome, language, alike, question)
+        scan_rows = _scan_rows(frame, outcome, language, alike, persons, question)
         climb = Climb(scan_rows, language, fewest)
         search = _Search(table, climb, alike, way_to_summarise(table), _step(outcome), question, settings)
         groups = search.groups()
-        certificate = search.certificate(groups.confirmed)
-    return WorstGroups(
+        certificates = [
+            one
+            for share in (settings.min_share, *settings.limited_shares)
+            if (one := search.certificate(share, people))
+        ]
+    found = WorstGroups(
         groups=groups.confirmed,
         unconfirmed=groups.unconfirmed,
-        certificate=certificate,
+        certificate=certificates[0] if certificates else None,
+        limited=tuple(certificates[1:]),
         searched=Searched(
             tuple(one.searched for one in columns), (*named, *unusable), MAX_CONDITIONS, random_starts(len(columns))
         ),
         outcome=question.outcome,
         better=question.better,
-        is_rate=_step(outcome) is not None,
+        is_rate=bool(np.isin(outcome, (0.0, 1.0)).all()),
         rows=rows,
         left_out=left_out,
         min_share=settings.min_share,
@@ -124,6 +131,7 @@ def scan(table: Blocks, question: Question, settings: Settings, *, sample_rows: 
         searched_on=_drawn(len(frame), rows),
         permuted_on=_drawn(min(PERMUTED_ROWS, len(frame)), rows),
     )
+    return found.beside(groups.confirmed)
 
 
 def _count(block: Block) -> NDArray[np.int64]:
@@ -132,14 +140,14 @@ def _count(block: Block) -> NDArray[np.int64]:
     return np.array([rows, len(block.frame) - rows])
 
 
-def _reason(columns: Sequence[ScannedColumn], outcome: Floats, fewest: int) -> str | None:
+def _reason(columns: Sequence[ScannedColumn], outcome: Floats, fewest: int, people: int, counted: str) -> str | None:
     """Why nothing can be searched."""
     if not columns:
         return "no column is left to search"
     if outcome.min() == outcome.max():
         return "every row has the same outcome"
-    if 2 * fewest > outcome.size:
-        return f"a group needs {fewest:,} rows, and as many outside of it; there are {outcome.size:,}"
+    if 2 * fewest > people:
+        return f"a group needs {fewest:,} {counted}, and as many outside of it; there are {people:,}"
     return None
 
 
@@ -149,10 +157,11 @@ def _step(outcome: Floats) -> float | None:
     return high - low if ((outcome == low) | (outcome == high)).all() else None
 
 
-def _scan_rows(frame: pd.DataFrame, outcome: Floats, language: Language, alike: Alike, question: Question) -> ScanRows:
+def _scan_rows(
+    frame: pd.DataFrame, outcome: Floats, language: Language, alike: Alike, persons: Numbers | None, question: Question
+) -> ScanRows:
     is_rate = _step(outcome) is not None
     harm = outcome * question.harm_sign
-    persons = None if question.key is None else dense(pd.factorize(frame[question.key], sort=True)[0])
     return ScanRows(
         cells=coded_rows(frame, language),
         harm=(harm == harm.max()).astype(np.float64) if is_rate else harm,
@@ -271,30 +280,25 @@ class _Search:
         near, far = of_group.difference - sign * reach * of_group.error, of_group.difference + sign * z * of_group.error
         return min(near, far), max(near, far)
 
-    def certificate(self, groups: Sequence[WorstGroup]) -> Certificate | None:
-        """The largest difference that is not ruled out, of any group of the language.
+    def certificate(self, min_share: float, people: int) -> Certificate | None:
+        """The largest difference that is not ruled out, of any group of the language with this share of the people.
 
         The worst of all groups is one of them, whichever: its own upper bound holds with the confidence stated, and
         the largest of all upper bounds is no lower. So there is nothing to correct for.
         """
         z = float(ndtri(1.0 - self.settings.alpha))
-        found = self.climb.best_bound(z)
+        climb = replace(self.climb, min_people=self.settings.fewest(min_share, people))
+        found = climb.best_bound(z)
         if not np.isfinite(found.score):
             return None
-        of_group, sign = self._measured(found, self.climb, self.alike), self.question.harm_sign
+        of_group, sign = self._measured(found, climb, self.alike), self.question.harm_sign
         bound = sign * of_group.difference + z * of_group.error
         return Certificate(
             largest_difference=max(bound, found.score * (self.step or 1.0), 0.0),
-            min_share=max(self.settings.min_share, self.settings.min_rows / self.climb.rows.rows),
+            min_share=max(min_share, self.settings.min_rows / people),
             confidence=1.0 - self.settings.alpha,
             rows=of_group.all_rows,
-            words=words.all_of([one.words for one in self.climb.language.conditions(found.state)]),
-            confirmed_difference=max([0.0, *(_at_least(one, sign) for one in groups)]),
-            found_difference=max([0.0, *(sign * one.difference for one in groups)]),
+            words=words.all_of([one.words for one in climb.language.conditions(found.state)]),
+            confirmed_difference=0.0,
+            found_difference=0.0,
         )
-
-
-def _at_least(group: WorstGroup, sign: float) -> float:
-    """How much worse a confirmed group fares at least."""
-    bound: Any = group.low if sign > 0 else group.high
-    return sign * float(bound)

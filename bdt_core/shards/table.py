@@ -78,6 +78,11 @@ class ShardedTable:
         return self.header.fingerprint
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """How the source was read."""
+        return self.header.notes
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """What a person should know."""
         return self.header.warnings

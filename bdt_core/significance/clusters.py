@@ -18,7 +18,7 @@ from bdt_core.significance.repeats import (
     PermutedProcedure,
     RepeatedSplits,
     SplitRows,
-    alpha_of_each,
+    number_of_splits,
     permute_procedure,
     repeat_splits,
 )
@@ -120,12 +120,18 @@ class ClusterSignificance(Result):
         return self.clusters[0] if len(self.clusters) > 1 else None
 
     @property
-    def main_significant(self) -> bool | None:
-        """Whether the primary test rejects; with repeated splits, whether they do together; None: not testable."""
-        if self.primary is None or self.primary.comparison.p_value is None:
+    def deciding(self) -> Comparison | None:
+        """What the primary test comes to: the splits together, where there are several; None when nothing was split."""
+        if self.primary is None:
             return None
-        p = self.repeats.p_combined if self.repeats else self.primary.comparison.p_value
-        return p <= self.spec.significance.alpha
+        return self.primary.comparison if self.repeats is None else self.repeats.together
+
+    @property
+    def main_significant(self) -> bool | None:
+        """Whether the primary test rejects; None: not testable."""
+        if self.deciding is None or self.deciding.p_value is None:
+            return None
+        return self.deciding.p_value <= self.spec.significance.alpha
 
 
 def compare_clusters(
@@ -143,11 +149,11 @@ def compare_clusters(
     ----------
     clusters : Clusters
     train : Rows
-        Needed only where the procedure is repeated: ``split.repeats`` above 1, or ``test: permutation``.
+        Needed where the procedure is repeated: on several splits, or with ``test: permutation``.
     test : Rows
     settings : Significance
     split, find : callable
-        The stages that made the parts and the clusters; ``split.repeats`` above 1 carries them out again.
+        The stages that made the parts and the clusters; several splits carry them out again.
 
     Returns
     -------
@@ -202,15 +208,15 @@ def compare_clusters(
                 corrected=interval_of(comparison, p_adjusted),
             )
         )
-    has_repeats = spec.split.repeats > 1
+    splits = number_of_splits(clusters, is_large=train.is_large) if tested else 1
     repeats = procedure = drawn = None
-    if has_repeats or (settings.test == "permutation" and tested > 0):
+    if splits > 1 or (settings.test == "permutation" and tested):
         train_rows, test_rows = rows_at_hand(train), rows_at_hand(test)
         drawn = Drawn.of_tables((train_rows, test_rows), (train, test))
-        if has_repeats:
-            primary = compared(alpha_of_each(settings))[0] if tested else None
-            repeats = repeat_splits(clusters, train_rows, test_rows, primary, settings, split=split, find=find)
-        procedure = permute_procedure(clusters, train_rows, test_rows, settings) if tested else None
+        if splits > 1:
+            own = comparisons[0]
+            repeats = repeat_splits(clusters, train_rows, test_rows, own, settings, splits, split=split, find=find)
+        procedure = permute_procedure(clusters, train_rows, test_rows, settings)
     compare = partial(rows.compare_cluster, alpha=settings.alpha, **options)
     (mean, sd), values = rows.mean_and_sd, rows.few_values
     return ClusterSignificance(

@@ -2,53 +2,63 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
 from bdt_core.clustering.clusters import Clusters, find_clusters
-from bdt_core.inference import Comparison, combine_repeated_splits, compare_samples
+from bdt_core.inference import Comparison, compare_samples
 from bdt_core.inference.persons import Steps, compare_persons, permuted_persons, person_sums
 from bdt_core.spec import Clustering, Significance, Split
 from bdt_core.table.audit_table import BIAS_VARIABLE, KEY, AuditTable
-from bdt_core.table.persons import numbers_of, persons_of
+from bdt_core.table.persons import count_persons, numbers_of, persons_of
 from bdt_core.table.split import split_rows
 from bdt_core.table.summaries import audited, ways
 
 SplitRows = Callable[[AuditTable, Split], tuple[AuditTable, AuditTable]]
 FindClusters = Callable[[AuditTable, Clustering], Clusters]
+InCluster = NDArray[np.bool_]
+
+MOST_SPLITS = 5
+LEAST_SEARCHED = 0.3
+"""Share of the rows that the last search has left, unless the specification says how many splits there are."""
 
 
 @dataclass(frozen=True)
 class RepeatedSplits:
-    """The primary test on several independent splits.
+    """The primary test on several splits, each of which divides the train rows of the one before.
 
     Attributes
     ----------
     p_values : tuple of float or None
-        Of the most deviating cluster against everybody else, first the audit's own split; None where it could not
-        be tested, which counts as 1.
+        Of the most deviating cluster of each split against everybody else, first the audit's own; None where it could
+        not be tested.
     differences : tuple of float or None
         In the bias variable's own units.
-    p_combined : float
-        Twice the median p-value (Meinshausen, Meier & Bühlmann 2009): one lucky split decides nothing.
-    difference : float or None
-        The median difference of the splits that could be tested.
-    low, high : float or None
-        Its interval: between them lie all differences that the combined test does not reject. They are the medians of
-        the splits' own limits with half of alpha each; None when too few splits could be tested.
+    test_rows : tuple of int
+        Of each split; none of them is in two.
+    together : Comparison
+        The test rows of all splits: those in the most deviating cluster of their split against all others.
+    persons : int or None
+        Who these rows belong to, where persons may have several.
     """
 
     p_values: tuple[float | None, ...]
     differences: tuple[float | None, ...]
-    p_combined: float
-    difference: float | None = None
-    low: float | None = None
-    high: float | None = None
+    test_rows: tuple[int, ...]
+    together: Comparison
+    persons: int | None = None
+
+    @property
+    def rows_in_words(self) -> str:
+        """The rows that are compared, and whose they are."""
+        whose = "" if self.persons is None else f" of {self.persons:,} persons"
+        return f"{self.together.n_a + self.together.n_b:,} rows{whose}"
 
 
 @dataclass(frozen=True)
@@ -70,57 +80,85 @@ class PermutedProcedure:
     p_value: float | None
 
 
+def number_of_splits(clusters: Clusters, *, is_large: bool) -> int:
+    """How many splits test the most deviating cluster.
+
+    Unless ``split.repeats`` says it: as many as leave `LEAST_SEARCHED` of the rows to the last search, and enough of
+    them that a quarter has ``significance.min_rows`` (persons, where these may have several rows), but at most
+    `MOST_SPLITS`. One for a large table, whose one test part is large too, and for the engine that repeats the original
+    tool.
+    """
+    spec = clusters.spec
+    if spec.split.repeats is not None:
+        return spec.split.repeats
+    if is_large or spec.clustering.engine == "reference":
+        return 1
+    kept = 1.0 - spec.split.test_size
+    train = clusters.train_rows if clusters.train_persons is None else clusters.train_persons
+    least = max(LEAST_SEARCHED, 4 * spec.significance.min_rows * kept / train)
+    return int(np.clip(math.floor(math.log(least) / math.log(kept)), 1, MOST_SPLITS))
+
+
 def repeat_splits(
     clusters: Clusters,
     train: AuditTable,
     test: AuditTable,
-    primary: Comparison | None,
+    own: Comparison,
     settings: Significance,
+    splits: int,
     *,
     split: SplitRows = split_rows,
     find: FindClusters = find_clusters,
 ) -> RepeatedSplits:
-    """Find and test clusters on ``split.repeats`` splits in all.
+    """Find and test clusters on several splits, and test those that deviate most together.
 
-    Of a large table, train and test are the rows drawn from both parts. ``split`` and ``find`` are the two stages that
-    are repeated. ``primary`` is the comparison of the audit's own split, with the interval that `alpha_of_each` asks
-    for.
+    Parameters
+    ----------
+    clusters, train, test
+        Of the audit's own split; of a large table, train and test are the rows drawn from both parts.
+    own : Comparison
+        The primary test on that split.
+    settings : Significance
+    splits : int
+        How many, the audit's own counted.
+    split, find : callable
+        The two stages that are repeated.
+
+    Returns
+    -------
+    RepeatedSplits
+
+    Notes
+    -----
+    Each split divides the train rows of the one before. So no row is tested twice, and the clusters that a test row is
+    tested with were found without it and without the test rows of the splits before. Taken from the last split to the
+    first, each test is made on rows that none of the searches and tests before it has seen: under the hypothesis that
+    nobody differs, the tests together have the error rate of one. Folds that change places do not have this: what
+    deviates by chance in one makes the search choose it for all others.
     """
     spec = clusters.spec
-    table = train.joined(test)
-    each = settings.model_copy(update={"alpha": alpha_of_each(settings)})
-    compared = [primary]
-    for repeat in range(1, spec.split.repeats):
+    share = min(clusters.min_cluster_rows / clusters.train_rows, 0.999)
+    search = spec.clustering.model_copy(update={"stability": 0, "min_cluster_size": share})
+    sides: list[tuple[InCluster, AuditTable]] = [(clusters.predict(test) == 0, test)]
+    compared: list[Comparison | None] = [own]
+    test_rows = [test.audited_rows]
+    for repeat in range(1, splits):
         seed = int(np.random.SeedSequence([spec.split.random_state, repeat]).generate_state(1)[0])
-        train, test = split(table, spec.split.model_copy(update={"random_state": seed}))
-        found = find(train, spec.clustering.model_copy(update={"stability": 0}))
-        compared.append(compare_first(found.predict(test), test, each) if len(found.train) > 1 else None)
-    p_values = tuple(one.p_value if one else None for one in compared)
-    differences = tuple(one.difference if one else None for one in compared)
-    known = [one for one in differences if one is not None]
+        train, test = split(train, spec.split.model_copy(update={"random_state": seed}))
+        found = find(train, search)
+        test_rows.append(test.audited_rows)
+        compared.append(None)
+        if len(found.train) > 1:
+            side = found.predict(test) == 0, test
+            sides.append(side)
+            compared[-1] = compare_first([side], settings)
     return RepeatedSplits(
-        p_values,
-        differences,
-        combine_repeated_splits(p_values),
-        difference=float(np.median(known)) if known else None,
-        low=_middle([one.low if one else None for one in compared], -np.inf, "lower"),
-        high=_middle([one.high if one else None for one in compared], np.inf, "higher"),
+        p_values=tuple(one.p_value if one else None for one in compared),
+        differences=tuple(one.difference if one else None for one in compared),
+        test_rows=tuple(test_rows),
+        together=compare_first(sides, settings),
+        persons=None if spec.split.key is None else sum(count_persons(part) or 0 for _, part in sides),
     )
-
-
-def alpha_of_each(settings: Significance) -> float:
-    """Alpha of the intervals of the single splits, whose medians are an interval of 1 - alpha.
-
-    Twice the median p-value exceeds alpha for a difference when at least half of the splits do not reject it at half
-    of alpha, that is, when it lies in at least half of their intervals.
-    """
-    return settings.alpha / 2.0
-
-
-def _middle(limits: Sequence[float | None], absent: float, of_two: Literal["lower", "higher"]) -> float | None:
-    """The median of the splits' limits, of two the wider one; a split that could not be tested rules nothing out."""
-    middle = np.quantile([absent if one is None else one for one in limits], 0.5, method=of_two)
-    return float(middle) if np.isfinite(middle) else None
 
 
 def permute_procedure(
@@ -157,17 +195,22 @@ def permute_procedure(
     return PermutedProcedure(settings.permutations, observed, as_large / (settings.permutations + 1))
 
 
-def compare_first(labels: NDArray[np.int64], test: AuditTable, settings: Significance) -> Comparison:
-    """Cluster 0 against everybody else."""
-    y, inside = test.y, labels == 0
+def compare_first(sides: Sequence[tuple[InCluster, AuditTable]], settings: Significance) -> Comparison:
+    """The most deviating clusters of some test parts, taken together, against everybody else in these."""
+    inside, y = np.concatenate([one for one, _ in sides]), np.concatenate([part.y for _, part in sides])
+    spec = sides[0][1].spec
     comparison = compare_samples(
-        y[inside], y[~inside], test=settings.test, alpha=settings.alpha, min_rows=settings.min_rows
-    )
-    persons = persons_of(test)
-    if persons is None:
+        y[inside], y[~inside], test=settings.test, alpha=settings.alpha, min_rows=settings.min_rows,
+        random_state=spec.split.random_state,
+    )  # fmt: skip
+    if spec.split.key is None:
         return comparison
-    steps = Steps.of(ways(test, [BIAS_VARIABLE])[BIAS_VARIABLE])
-    values, who = steps.count(y), numbers_of(persons[0], test)
+    needed = [replace(part, frame=part.frame[[BIAS_VARIABLE, KEY]]) for _, part in sides]
+    rows = reduce(AuditTable.joined, needed)
+    persons = persons_of(rows)
+    assert persons is not None
+    steps = Steps.of(ways(rows, [BIAS_VARIABLE])[BIAS_VARIABLE])
+    values, who = steps.count(y), numbers_of(persons[0], rows)
     of_first, of_rest = (person_sums(values[side], who[side], persons[0].size) for side in (inside, ~inside))
     return compare_persons(comparison, of_first, of_rest, steps, min_rows=settings.min_rows)
 

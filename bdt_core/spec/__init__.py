@@ -14,6 +14,7 @@ from bdt_core.spec.audit_spec import (
     Significance,
     Split,
     printed_specification,
+    reported_specification,
 )
 from bdt_core.spec.depth import LocalBias, Mitigation, SliceSearch, WorstGroupSearch
 from bdt_core.spec.engine import DaskEngine, Engine
@@ -60,5 +61,6 @@ __all__ = [
     "load_spec",
     "parse_spec",
     "printed_specification",
+    "reported_specification",
     "resolve_paths",
 ]

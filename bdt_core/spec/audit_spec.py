@@ -7,6 +7,7 @@ launchpad, so there is one set of names and one set of defaults.
 from __future__ import annotations
 
 import re
+from itertools import combinations
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_serializer, field_validator, model_validator
@@ -18,7 +19,7 @@ from bdt_core.spec.engine import Engine
 from bdt_core.spec.gate import AnyLimit, Limit, LocalBiasLimit, MetricLimit, SliceLimit, WorstGroupLimit
 from bdt_core.spec.production import AlertSeverity, History, Inbox, PartitionBy
 from bdt_core.spec.section import Section, Value
-from bdt_core.spec.source import Source
+from bdt_core.spec.source import Source, name_in_reports
 
 Kind = Literal["numeric", "categorical"]
 Better = Literal["lower", "higher"]
@@ -111,10 +112,13 @@ class Split(Section):
         True, description="Keep the distribution of the bias variable equal in both parts; not with hash."
     )
     random_state: int = Field(42, ge=0, description="Seed of everything random in the audit.")
-    repeats: int = Field(
-        1,
-        ge=1,
-        description="Independent splits; above 1 their p-values are combined, so that no lucky split decides.",
+    repeats: Annotated[int, Field(ge=1)] | None = Field(
+        None,
+        description=(
+            "Splits that test the most deviating cluster together, so that no lucky one decides: each after the first "
+            "divides the train rows of the one before, and searches anew. Default: as many as leave 30 % of the rows "
+            "to the last search, five at most; 1 for more than large_rows rows and with engine: reference."
+        ),
     )
 
 
@@ -150,7 +154,7 @@ class Clustering(Section):
     )
     memory_limit: str | None = Field(
         None,
-        pattern=r"^[0-9]+(\.[0-9]+)?\s*[MGT]i?B$",
+        pattern=r"^[0-9]{1,9}(\.[0-9]{1,9})?\s*[MGT]i?B$",
         description='What the table may take, such as "4 GiB"; by default half of the memory that is free.',
     )
 
@@ -202,6 +206,14 @@ class Groups(Section):
     reference: Value | list[Value] = Field(
         "largest group", description='A group, "largest group" or "everybody else": what rates are compared with.'
     )
+    pooled_from: Annotated[int, Field(ge=5)] | None = Field(
+        10,
+        description=(
+            "Every intersection of up to three declared columns is estimated with help of the others, however small. "
+            "Of a group with fewer people than this, what its own people have is not looked at: nothing can be "
+            "computed back. null: no such estimates."
+        ),
+    )
 
 
 class AuditSpec(Section):
@@ -251,6 +263,15 @@ class AuditSpec(Section):
             "Factors that a decision may depend on, e.g. [priors_count, age]: what remains of a difference among "
             "people alike in them is said beside it, and worst_groups looks for people treated worse than people like "
             "them."
+        ),
+    )
+    characteristics: list[str] | None = Field(
+        None,
+        description=(
+            "Profiling characteristics: columns by which the algorithm selects people, e.g. [priors_count, debts]. Of "
+            "each is said whether it finds what it should (its relation to the label) and whom it burdens (how much "
+            "more often people of a protected group have it). Default: the features, where a label and a prediction "
+            "are declared and there are at most 30. []: none."
         ),
     )
     worst_groups: WorstGroupSearch | None = Field(
@@ -326,6 +347,22 @@ class AuditSpec(Section):
         return tuple(dict.fromkeys(several))
 
     @property
+    def pooled_groupings(self) -> tuple[tuple[str, ...], ...]:
+        """Declared columns, their pairs and their triples, and the declared intersections of more."""
+        if self.groups.pooled_from is None:
+            return ()
+        columns = dict.fromkeys([*self.protected, *(name for facets in self.facets for name in facets)])
+        several = [one for size in (1, 2, 3) for one in combinations(columns, size)]
+        return (*several, *(facets for facets in self.facets if len(facets) > 3))
+
+    @property
+    def asks_characteristics(self) -> bool:
+        """Whether profiling characteristics are looked at: those that are named, or the features."""
+        if self.characteristics is None:
+            return None not in self.group_columns()
+        return bool(self.characteristics)
+
+    @property
     def favourable_outcome(self) -> Favourable | None:
         """Which prediction and label people want: as declared, else as the bias variable says, if it does."""
         return self.favourable or favourable_by(self.bias_variable.derive, self.bias_variable.better)
@@ -381,7 +418,11 @@ class AuditSpec(Section):
     @property
     def carried(self) -> tuple[str, ...]:
         """Columns that are no features but that some stage reads row by row."""
-        names = [*self.legitimate, *((self.worst_groups.columns or ()) if self.worst_groups else ())]
+        names = [
+            *self.legitimate,
+            *(self.characteristics or ()),
+            *((self.worst_groups.columns or ()) if self.worst_groups else ()),
+        ]
         if self.local_bias is not None:
             local, embeddings = self.local_bias, self.local_bias.embeddings
             names += [local.group, *(embeddings if isinstance(embeddings, list) else ()), *(local.describe_by or ())]
@@ -389,7 +430,7 @@ class AuditSpec(Section):
             names += [self.groups.score] if local.metric == "auc" and self.groups.score else []
         if self.mitigation is not None:
             names += [*self.mitigation.facets, self.mitigation.score]
-        if self.local_bias is not None or self.mitigation is not None:
+        if self.local_bias is not None or self.mitigation is not None or self.asks_characteristics:
             names += [one for one in self.group_columns() if one is not None]
         return tuple(dict.fromkeys(names))
 
@@ -420,6 +461,15 @@ class AuditSpec(Section):
                     f'"{key}" needs a label and a prediction: set "groups.label" and "groups.prediction", or derive '
                     "the bias_variable from them"
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _characteristics_have_outcomes(self) -> AuditSpec:
+        if self.characteristics and self.group_columns() == (None, None):
+            raise ValueError(
+                '"characteristics" needs a label or a prediction: set "groups.label" or "groups.prediction", or derive '
+                "the bias_variable from them"
+            )
         return self
 
     @model_validator(mode="after")
@@ -507,3 +557,22 @@ def printed_specification(spec: AuditSpec) -> dict[str, Any]:
     for key in ("memory", "memory_limit"):
         plain["clustering"].pop(key)
     return plain
+
+
+def reported_specification(spec: AuditSpec) -> dict[str, Any]:
+    """The printed specification, with files named wherever on this machine they lie."""
+    plain = printed_specification(spec)
+    _name_places(plain["source"])
+    _name_places(plain["source"]["join"] or {})
+    _name_places(plain["inbox"] or {})
+    if isinstance((plain["local_bias"] or {}).get("embeddings"), str):
+        _name_places(plain["local_bias"])
+    return plain
+
+
+def _name_places(section: dict[str, Any]) -> None:
+    for key in ("path", "database", "folder", "embeddings"):
+        if section.get(key) is not None:
+            section[key] = name_in_reports(section[key])
+    if "arrays" in section:
+        section["arrays"] = {column: name_in_reports(path) for column, path in section["arrays"].items()}

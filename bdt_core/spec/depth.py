@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from bdt_core.spec.section import Section
+from bdt_core.spec.source import usable_address
 
 
 class WorstGroupSearch(Section):
@@ -70,6 +71,11 @@ class LocalBias(Section):
     max_gap: float | None = Field(
         None, gt=0, lt=1, description="Adds the limit {check: local_bias, max_gap: ...} to the gate, behind the others."
     )
+
+    @field_validator("embeddings")
+    @classmethod
+    def _usable(cls, embeddings: list[str] | str | None) -> list[str] | str | None:
+        return usable_address(embeddings) if isinstance(embeddings, str) else embeddings
 
 
 class Mitigation(Section):

@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field, field_validator, model_validator
 
 from bdt_core.spec.section import Section
-from bdt_core.spec.source import refuse_password
+from bdt_core.spec.source import usable_address
 
 AlertSeverity = Literal["low", "medium", "high", "critical"]
 
@@ -59,8 +59,8 @@ class Inbox(Section):
 
     @field_validator("folder")
     @classmethod
-    def _no_password(cls, folder: str) -> str | None:
-        return refuse_password(folder)
+    def _usable(cls, folder: str) -> str | None:
+        return usable_address(folder)
 
 
 class History(Section):

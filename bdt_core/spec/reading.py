@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import itertools
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,20 @@ from pydantic import BaseModel, ValidationError
 from bdt_core.errors import SpecError
 from bdt_core.spec.audit_spec import AuditSpec
 from bdt_core.spec.gate import KINDS_OF_LIMIT
-from bdt_core.spec.source import Table
+from bdt_core.spec.source import SQLITE_FILE, Table
 
 Location = tuple[int | str, ...]
+_DEEPEST = 50
+_MOST_PLACES = 100_000
+_LONGEST_NUMBER = 40
+_LARGEST = 2**63
+_KINDS_OF_VALUE = {
+    "timestamp": "date or time",
+    "int": "whole number that fits 64 bits",
+    "float": "number",
+    "bool": "true or false",
+    "binary": "binary value",
+}
 
 
 def parse_spec(data: Any, origin: str = "the specification", lines: Mapping[Location, int] | None = None) -> AuditSpec:
@@ -85,23 +95,63 @@ def _read(text: str) -> tuple[Any, dict[Location, int]]:
     yaml.YAMLError
         It is not YAML, or a key stands twice: the second would silently win.
     """
-    loader = yaml.SafeLoader(text)
+    loader = _Loader(text)
     try:
         node = loader.get_single_node()
-        lines = {} if node is None else dict(_places(node, (), set()))
+        lines: dict[Location, int] = {}
+        for place, line, one in () if node is None else _places(node, (), set()):
+            lines[place] = line
+            _refuse_value(loader, place, one)
+            if len(lines) > _MOST_PLACES:
+                problem = f"it holds more than {_MOST_PLACES:,} keys and entries, counting what aliases repeat"
+                raise yaml.MarkedYAMLError(problem=problem, problem_mark=one.start_mark)
         return (None if node is None else loader.construct_document(node)), lines
     finally:
         loader.dispose()
 
 
-def _places(node: yaml.Node, place: Location, above: set[int]) -> Iterator[tuple[Location, int]]:
-    """Where each key and each entry of a list stands; what an alias repeats is passed over."""
+class _Loader(yaml.SafeLoader):
+    """The safe loader, for specifications: these are a few levels deep."""
+
+    _depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        """A node and what is in it."""
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            problem = f"it is nested more than {_DEEPEST} levels deep"
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=self.get_mark())
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
+
+
+def _refuse_value(loader: yaml.SafeLoader, place: Location, node: yaml.Node) -> None:
+    """Say which key has a date that no calendar has, or a number that is none."""
+    kind = node.tag.rpartition(":")[2]
+    if not isinstance(node, yaml.ScalarNode) or kind not in _KINDS_OF_VALUE:
+        return
+    try:
+        if len(node.value) > _LONGEST_NUMBER:
+            raise ValueError
+        value = loader.construct_object(node)
+        if isinstance(value, int) and not -_LARGEST <= value < _LARGEST:
+            raise ValueError
+    except (ValueError, KeyError, OverflowError):
+        key, end = ".".join(map(str, place)), "..." * (len(node.value) > _LONGEST_NUMBER)
+        written = f'"{node.value[:_LONGEST_NUMBER]}{end}"'
+        problem = f"{key}: {written} is no {_KINDS_OF_VALUE[kind]}; text goes in quotation marks"
+        raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark) from None
+
+
+def _places(node: yaml.Node, place: Location, above: set[int]) -> Iterator[tuple[Location, int, yaml.Node]]:
+    """Each entry of a list and each value, with the line of its key; what a loop repeats is passed over."""
     if id(node) in above:
         return
     above = above | {id(node)}
     if isinstance(node, yaml.SequenceNode):
         for number, one in enumerate(node.value):
-            yield (*place, number), one.start_mark.line + 1
+            yield (*place, number), one.start_mark.line + 1, one
             yield from _places(one, (*place, number), above)
     elif isinstance(node, yaml.MappingNode):
         seen: dict[str, int] = {}
@@ -113,7 +163,8 @@ def _places(node: yaml.Node, place: Location, above: set[int]) -> Iterator[tuple
                 problem = f'the key "{name}" stands twice, first in line {seen[name]}; keep one of them'
                 raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
             seen[name] = line
-            yield (*place, name), line
+            yield (*place, name), line, key
+            yield (*place, name), line, value
             yield from _places(value, (*place, name), above)
 
 
@@ -149,13 +200,10 @@ def _table_beside(table: Table, folder: Path) -> dict[str, str]:
     found = {}
     if table.path is not None:
         found["path"] = _beside(table.path, folder)
-    sqlite = _SQLITE_FILE.fullmatch(table.database or "")
+    sqlite = SQLITE_FILE.fullmatch(table.database or "")
     if sqlite is not None:
         found["database"] = sqlite[1] + _beside(sqlite[2], folder) + sqlite[3]
     return found
-
-
-_SQLITE_FILE = re.compile(r"(sqlite(?:\+\w+)?:///)(?!:memory:|file:)([^/?][^?]*)(.*)")
 
 
 def _beside(path: str, folder: Path) -> str:

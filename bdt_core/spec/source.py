@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import re
+from pathlib import PurePath
+from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -11,6 +15,7 @@ from bdt_core.spec.section import Section
 _PASSWORD = re.compile(
     r"[^/]+://[^/@:]*:(?!\$\{\w+\}@)[^@]+@|[^/]+://.*[?&;](?i:password|passwd|pwd)=(?!\$\{\w+\}(&|$))"
 )
+_LONGEST_NAME, _LONGEST_PATH = 255, 4_000  # what most file systems allow
 _LONGEST_PART = 180  # bytes: what is made of a part is named after it, and most file systems allow 255
 
 
@@ -25,20 +30,58 @@ def holds_password(address: str) -> bool:
     return bool(_PASSWORD.match(address))
 
 
-def refuse_password(address: str | None) -> str | None:
-    """The address, if it holds no password.
+def usable_address(address: str | None) -> str | None:
+    """The address, if it holds no password, and a file can be called so.
 
     Raises
     ------
     ValueError
-        It does.
+        It does, or none can.
     """
-    if address is not None and holds_password(address):
+    if address is None:
+        return None
+    if holds_password(address):
         raise ValueError(
             "the URL holds a password, which would end up in reports and logs; put it into an environment variable "
             "and write ${NAME} in its place"
         )
+    if "://" not in address:
+        longest = max(len(part.encode(errors="replace")) for part in address.split("/"))
+        if longest > _LONGEST_NAME or len(address) > _LONGEST_PATH:
+            raise ValueError(
+                f"a path has at most {_LONGEST_PATH:,} characters and {_LONGEST_NAME} bytes between two slashes; found "
+                f"{len(address):,} and {longest:,}"
+            )
+        if address.startswith("~") and os.path.expanduser(address) == address:  # noqa: PTH111 - Path's would raise
+            raise ValueError(f"nobody is called {address[1:].partition('/')[0]} on this machine; write the whole path")
     return address
+
+
+def name_in_reports(path: str) -> str:
+    """What a report says of a path: the file's name, or the pattern, wherever on this machine it lies.
+
+    URLs and demonstration data stay as they are. The same table gives the same report from every folder; which table
+    it was, the fingerprint says.
+
+    Examples
+    --------
+    >>> [name_in_reports(one) for one in ("/data/loans.csv", "data/2026-*/x.csv", "s3://bucket/x.csv", "demo:adult")]
+    ['loans.csv', '2026-*/x.csv', 's3://bucket/x.csv', 'demo:adult']
+    >>> name_in_reports("sqlite:////data/loans.db")
+    'sqlite:///loans.db'
+    """
+    sqlite = SQLITE_FILE.fullmatch(path)
+    if sqlite is not None:
+        return f"{sqlite[1]}{name_in_reports(sqlite[2])}{sqlite[3]}"
+    if ":" in path.split("/")[0] or path.startswith("$"):
+        return path
+    parts = PurePath(path).parts
+    fixed = list(itertools.takewhile(lambda part: not set("*?[{") & set(part), parts))
+    return "/".join(parts[min(len(fixed), len(parts) - 1) :])
+
+
+SQLITE_FILE = re.compile(r"(sqlite(?:\+\w+)?:///)(?!:memory:|file:)([^/?][^?]*|/[^?]*)(.*)")
+"""A database in a file: what comes before it, the file, and what comes after."""
 
 
 def no_part(name: str) -> str | None:
@@ -77,6 +120,13 @@ class Table(Section):
         max_length=1,
     )
     encoding: str | None = Field(None, description="Encoding of a text file, such as utf-8; detected when left out.")
+    bad_rows: Literal["refuse", "leave_out"] = Field(
+        "refuse",
+        description=(
+            "Lines of a text file that have fewer or more values than the header: the file is refused, naming the "
+            "line, or they are left out, and page 1 of the report says how many."
+        ),
+    )
     sql: str | None = Field(None, description="A query whose rows are the table; instead of path.")
     database: str | None = Field(
         None,
@@ -91,10 +141,17 @@ class Table(Section):
         """The table's place, as messages and reports name it."""
         return self.path or f"the query on {self.database}"
 
+    @property
+    def in_reports(self) -> str:
+        """The table's place, as reports name it."""
+        return name_in_reports(self.path) if self.path else f"the query on {name_in_reports(self.database or '')}"
+
     @field_validator("path", "database")
     @classmethod
-    def _no_password(cls, address: str | None) -> str | None:
-        return refuse_password(address)
+    def _usable(cls, address: str | None) -> str | None:
+        if address is not None and address.startswith("sqlite"):
+            usable_address(address.partition(":///")[2])
+        return usable_address(address)
 
     @model_validator(mode="after")
     def _query_has_a_database(self) -> Table:
@@ -138,6 +195,12 @@ class Source(Table):
         return place if self.partition is None else place.replace("{partition}", self.partition)
 
     @property
+    def in_reports(self) -> str:
+        """The table's place, as reports name it."""
+        place = f"asset {self.asset}" if self.asset else super().in_reports
+        return place if self.partition is None else place.replace("{partition}", self.partition)
+
+    @property
     def names_a_part(self) -> bool:
         """Whether parts of the data can be read one by one."""
         return bool(self.asset or "{partition}" in (self.path or "") or ":partition" in (self.sql or ""))
@@ -152,9 +215,9 @@ class Source(Table):
 
     @field_validator("arrays")
     @classmethod
-    def _no_passwords(cls, arrays: dict[str, str]) -> dict[str, str]:
+    def _usable_ones(cls, arrays: dict[str, str]) -> dict[str, str]:
         for address in arrays.values():
-            refuse_password(address)
+            usable_address(address)
         return arrays
 
     @model_validator(mode="after")

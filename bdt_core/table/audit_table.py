@@ -74,6 +74,8 @@ class AuditTable:
         What a person should know.
     part : str
         ``all``, ``train`` or ``test``.
+    notes : tuple of str
+        How the source was read.
     """
 
     frame: pd.DataFrame = field(repr=False)
@@ -84,6 +86,7 @@ class AuditTable:
     fingerprint: str
     warnings: tuple[str, ...] = ()
     part: Literal["all", "train", "test"] = "all"
+    notes: tuple[str, ...] = ()
 
     @property
     def used(self) -> list[str]:
@@ -157,6 +160,7 @@ class AuditTable:
             "fingerprint": self.fingerprint,
             "warnings": list(self.warnings),
             "part": self.part,
+            "notes": list(self.notes),
         }
         table = pa.Table.from_pandas(self.frame, preserve_index=False)
         return table.replace_schema_metadata({**(table.schema.metadata or {}), b"bdt": json.dumps(facts).encode()})
@@ -174,6 +178,7 @@ class AuditTable:
             fingerprint=facts["fingerprint"],
             warnings=tuple(facts["warnings"]),
             part=facts["part"],
+            notes=tuple(facts["notes"]),
         )
 
     def joined(self, other: AuditTable) -> AuditTable:

@@ -17,6 +17,7 @@ from bdt_core.table.databases import QueryTable
 from bdt_core.table.files import FilesPart, FilesTable
 from bdt_core.table.frames import handed_over
 from bdt_core.table.joining import ArrayBeside, JoinedTable
+from bdt_core.table.reading_notes import NOTHING_TOLD, ReadingNotes
 from bdt_core.table.source_size import SourceSize, measure_source, schema_of
 from bdt_core.table.source_tables import arrays_beside, hiding_secrets, joined_table, main_table, refuse_unfit
 
@@ -49,7 +50,8 @@ def read_batches(
     Yields
     ------
     DataFrame
-        With ``attrs["bdt_joined"]``, where a table is joined: what the join has found for the rows of this batch.
+        With ``attrs["bdt_joined"]``, where a table is joined: what the join has found for the rows of this batch; and
+        with ``attrs["bdt_reading"]``, where reading has left out lines or understood a notation.
 
     Raises
     ------
@@ -118,6 +120,7 @@ def open_batches(
             _table=table,
             _arrays=[one for one in arrays if one.column in wanted or one.column in keys],
             _join=join,
+            _notes=table.notes if join is None else table.notes + join.notes,
         )
         if join is not None and join.depends_on_gaps and batches.lacks_matches():
             batches.dtypes.update({name: holding_missing(one) for name, one in join.columns.items() if name in wanted})
@@ -146,6 +149,7 @@ class Batches:
     _table: FilesTable | QueryTable | _FrameTable
     _arrays: list[ArrayBeside] = field(default_factory=list)
     _join: JoinedTable | None = None
+    _notes: ReadingNotes = NOTHING_TOLD
     _open: ExitStack = field(default_factory=ExitStack)
 
     def __iter__(self) -> Iterator[pd.DataFrame]:
@@ -153,10 +157,10 @@ class Batches:
         keys = self._join.keys if self._join is not None else []
         for frame in self._main({*names, *keys}):
             if self._join is None:
-                yield frame[names]
+                yield _with_attrs(frame[names], self._notes.beside(frame.attrs))
                 continue
             joined = self._join.added_to(frame)
-            found = joined.attrs
+            found = self._notes.beside(joined.attrs)
             yield _with_attrs(conformed(joined[names], self.dtypes), found)
 
     def __enter__(self) -> Self:

@@ -13,6 +13,8 @@ from bdt_core.errors import DataError
 from bdt_core.spec import BiasVariable
 from bdt_core.table.audit_table import LeftOut
 
+_LARGEST = 1e140
+"""Beyond it, sums of squares leave what a float holds; and below its inverse."""
 _NUMERIC_DERIVATIONS = ("absolute_error", "squared_error")
 
 
@@ -87,6 +89,14 @@ class OutcomeFacts:
         if self.known == 0:
             raise DataError(
                 f"The bias variable ({name}) is missing in all {self.rows:,} rows. There is nothing to audit."
+            )
+        largest = max(abs(self.low), abs(self.high))
+        if largest > _LARGEST:
+            raise DataError(f"The bias variable ({name}) has values beyond {_LARGEST:g}. Divide it by a constant.")
+        if 0 < largest < 1 / _LARGEST:
+            raise DataError(
+                f"The bias variable ({name}) has no value beyond {1 / _LARGEST:g}, too small to be squared. "
+                "Multiply it by a constant."
             )
         if self.low == self.high:
             raise DataError(

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from bdt_core.errors import SourceError
+from bdt_core.table.reading_notes import NOTHING_TOLD, ReadingNotes
 
 Dtype = Any
 """A type of pandas or NumPy."""
@@ -60,11 +61,13 @@ class FileTypes:
         The file, as messages name it.
     rows : int
     columns : dict of str to ColumnType
+    notes : ReadingNotes
     """
 
     name: str
     rows: int
     columns: dict[str, ColumnType]
+    notes: ReadingNotes = NOTHING_TOLD
 
 
 def types_of(frame: pd.DataFrame) -> dict[str, ColumnType]:

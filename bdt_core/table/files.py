@@ -11,6 +11,7 @@ from typing import BinaryIO, Protocol
 import pandas as pd
 
 from bdt_core.errors import SourceError
+from bdt_core.spec import Table
 from bdt_core.table.column_types import Dtype, FileTypes, agreed, conformed, stacked
 from bdt_core.table.json_lines import JsonLinesTable
 from bdt_core.table.locations import (
@@ -24,6 +25,7 @@ from bdt_core.table.locations import (
     reading,
 )
 from bdt_core.table.parquet_files import ParquetTable, parquet_tables
+from bdt_core.table.reading_notes import ReadingNotes
 from bdt_core.table.records import RecordsTable
 from bdt_core.table.text_encoding import UTF16_MARKS
 from bdt_core.table.text_files import TextTable
@@ -31,7 +33,7 @@ from bdt_core.table.text_files import TextTable
 __all__ = ["FilesTable", "is_remote", "located", "read_bytes", "read_files"]
 
 
-def read_files(path: str, *, separator: str | None = None, encoding: str | None = None) -> pd.DataFrame:
+def read_files(path: str) -> pd.DataFrame:
     """Read the file, the folder of Parquet files, or all files that fit a pattern.
 
     Parameters
@@ -39,8 +41,6 @@ def read_files(path: str, *, separator: str | None = None, encoding: str | None 
     path : str
         Local, or a URL such as ``s3://bucket/day=*/part.parquet``. Credentials come from the environment, as
         fsspec and the cloud's own tools take them.
-    separator, encoding : str, optional
-        Of text files; detected when left out.
 
     Returns
     -------
@@ -56,7 +56,7 @@ def read_files(path: str, *, separator: str | None = None, encoding: str | None 
     >>> len(read_files("demo:compas"))
     7214
     """
-    return together(FilesTable(path, separator, encoding))
+    return together(FilesTable(path))
 
 
 def together(table: FilesTable | RecordsTable) -> pd.DataFrame:
@@ -75,8 +75,8 @@ class FilesTable:
     Parameters
     ----------
     path : str
-    separator, encoding : str, optional
-        As in `read_files`.
+    settings : Table, optional
+        How its files are to be read; what is left out is detected.
 
     Raises
     ------
@@ -84,11 +84,12 @@ class FilesTable:
         As `read_files` does. What the footers of Parquet files tell is checked at once.
     """
 
-    def __init__(self, path: str, separator: str | None = None, encoding: str | None = None) -> None:
+    def __init__(self, path: str, settings: Table | None = None) -> None:
+        settings = settings or Table()
         self.files = files_at(path)
         stored = iter(parquet_tables([file for file in self.files if _is_parquet(file)]))
         self.tables: list[_Table] = [
-            next(stored) if _is_parquet(file) else _WrittenTable(file, separator, encoding) for file in self.files
+            next(stored) if _is_parquet(file) else _WrittenTable(file, settings) for file in self.files
         ]
         announced = [table.announced() for table in self.tables if isinstance(table, ParquetTable)]
         if announced:
@@ -102,6 +103,7 @@ class FilesTable:
         types = [table.settle(columns, keep) for table in self.tables]
         _refuse_without_rows(self.tables, types)
         self.rows = sum(one.rows for one in types)
+        self.notes = sum((one.notes for one in types), ReadingNotes())
         self.dtypes = agreed(types)
 
     def pieces(self, columns: Collection[str]) -> Iterator[pd.DataFrame]:
@@ -117,13 +119,13 @@ class FilesTable:
         None where there is no telling where a part begins without reading what stands before it: texts, and Parquet
         files whose rows are stored in groups of more than twice as many.
         """
-        parts: list[FilesPart] = [FilesPart(self.dtypes)]
+        parts: list[FilesPart] = [FilesPart(self.dtypes, self.notes)]
         for table in self.tables:
             if not isinstance(table, ParquetTable) or max(table.footer.groups, default=0) > 2 * rows:
                 return None
             for group, size in enumerate(table.footer.groups):
                 if parts[-1].rows + size > rows:
-                    parts.append(FilesPart(self.dtypes))
+                    parts.append(FilesPart(self.dtypes, self.notes))
                 parts[-1].add(table, group, size)
         return [one for one in parts if one.rows]
 
@@ -153,10 +155,13 @@ class FilesPart:
     ----------
     dtypes : dict of str to dtype of pandas
         Of the whole table.
+    notes : ReadingNotes
+        On the whole table.
     rows : int
     """
 
     dtypes: dict[str, Dtype]
+    notes: ReadingNotes
     rows: int = 0
     _groups: list[tuple[ParquetTable, list[int]]] = field(default_factory=list)
 
@@ -171,7 +176,9 @@ class FilesPart:
     def read(self) -> pd.DataFrame:
         """Its rows, with the types of the whole table."""
         pieces = (piece for table, groups in self._groups for piece in table.pieces(self.dtypes, groups))
-        return stacked([conformed(one, self.dtypes)[list(self.dtypes)] for one in pieces])
+        frame = stacked([conformed(one, self.dtypes)[list(self.dtypes)] for one in pieces])
+        frame.attrs = self.notes.beside({})
+        return frame
 
 
 class _Table(Protocol):
@@ -185,9 +192,9 @@ class _Table(Protocol):
 class _WrittenTable:
     """A text or JSON lines, which must not change from one pass to the next."""
 
-    def __init__(self, file: SourceFile, separator: str | None, encoding: str | None) -> None:
+    def __init__(self, file: SourceFile, settings: Table) -> None:
         self.file = file
-        self._hints = separator, encoding
+        self._settings = settings
         self._in_place = self._as_table(file.open)
 
     @cached_property
@@ -197,7 +204,7 @@ class _WrittenTable:
     def _as_table(self, open_bytes: Callable[[], BinaryIO]) -> TextTable | JsonLinesTable:
         if self.file.suffix in JSON_LINES:
             return JsonLinesTable(open_bytes, self.file.where)
-        return TextTable(open_bytes, self.file.where, *self._hints)
+        return TextTable(open_bytes, self.file.where, self._settings)
 
     def settle(self, columns: Collection[str] | None = None, keep: bool = False) -> FileTypes:
         with reading(self.file, "a table", self._version):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, BinaryIO
 
@@ -15,7 +16,10 @@ from bdt_core.errors import SourceError, did_you_mean
 from bdt_core.spec import Join
 from bdt_core.table.column_types import ColumnType, Dtype, common_dtype, holding_missing
 from bdt_core.table.locations import SourceFile, reading
+from bdt_core.table.reading_notes import NOTHING_TOLD, ReadingNotes
 
+_KINDS = "biufU"
+"""Flags, numbers and texts, as NumPy names them."""
 JOINED = "bdt_joined"
 """Key in ``DataFrame.attrs`` of what a join has found."""
 
@@ -46,7 +50,7 @@ class ArrayBeside:
     @property
     def dtype(self) -> Dtype:
         """As a column has it."""
-        return pd.Series(np.empty(0, self._dtype)).dtype
+        return pd.Series(np.empty(0, self._dtype.newbyteorder("="))).dtype
 
     @property
     def bytes(self) -> int:
@@ -75,7 +79,7 @@ class ArrayBeside:
                 raise SourceError(
                     f"{self.file.path} is not a .npy file of numbers or texts: it ends early. Write it again."
                 )
-        return np.frombuffer(raw, self._dtype).copy()
+        return np.frombuffer(raw, self._dtype).astype(self._dtype.newbyteorder("="))
 
     def _header(self, opened: BinaryIO) -> tuple[tuple[int, ...], np.dtype[Any]]:
         unfit = SourceError(f"{self.file.path} is not a .npy file of numbers or texts. Write it with numpy.save.")
@@ -83,9 +87,10 @@ class ArrayBeside:
             version = np.lib.format.read_magic(opened)
             read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
             shape, _, dtype = read(opened)
-        except (ValueError, EOFError):
+        except Exception:  # the header is read as Python, and may be damaged in any way
             raise unfit from None
-        if dtype.hasobject or dtype.names is not None:  # objects are pickles, and a pickle could run anything
+        # Objects are pickles, and a pickle could run anything.
+        if dtype.kind not in _KINDS or dtype.itemsize == 0 or not all(0 <= one < 1 << 62 for one in shape):
             raise unfit
         return shape, dtype
 
@@ -101,6 +106,8 @@ class JoinedTable:
         Columns of the table that it is joined to.
     name : str
         That table, as messages name it.
+    notes : ReadingNotes
+        On the other table.
 
     Raises
     ------
@@ -108,7 +115,15 @@ class JoinedTable:
         A key or column is not there, a key is of another type or stands twice, or a column is in both tables.
     """
 
-    def __init__(self, other: pd.DataFrame, join: Join, dtypes: Mapping[str, Dtype], name: str) -> None:
+    def __init__(
+        self,
+        other: pd.DataFrame,
+        join: Join,
+        dtypes: Mapping[str, Dtype],
+        name: str,
+        notes: ReadingNotes = NOTHING_TOLD,
+    ) -> None:
+        self.notes = replace(notes, left_out={})  # its lines are not rows of the table, but matches that lack
         self._described = join.described
         self.keys = [join.key] if isinstance(join.key, str) else join.key
         self._refuse_keys(other, dtypes, name)

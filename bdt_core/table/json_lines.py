@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from bdt_core.errors import SourceError
+from bdt_core.errors import SourceError, repeated_names
 from bdt_core.table.records import RecordsTable
+
+_MOST_DIGITS = 300
+_LONG_NUMBER = re.compile(rf"[0-9]{{{_MOST_DIGITS + 1}}}")
 
 
 class JsonLinesTable(RecordsTable):
@@ -59,17 +63,52 @@ class JsonLinesTable(RecordsTable):
                 except UnicodeDecodeError:
                     raise SourceError(f"{where}: not valid UTF-8, which JSON lines must be.") from None
                 if written.strip():
-                    yield _record(written, where)
+                    yield _as_record(_parsed(written, where), where)
 
 
-def _record(written: str, where: str) -> dict[str, Any]:
+def _parsed(written: str, where: str) -> Any:
+    """What is written in JSON, where no object has a key twice.
+
+    Raises
+    ------
+    SourceError
+        It is no JSON, is nested too deep, has a number of thousands of digits, repeats a key, or holds half a letter.
+    """
+
+    def refuse_repeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        record = dict(pairs)
+        if len(record) < len(pairs):
+            repeated = repeated_names(name for name, _ in pairs)[0]
+            raise SourceError(f'{where}: the key "{repeated}" stands there twice. Which value holds? Keep one.')
+        return record
+
+    if len(written) > _MOST_DIGITS and _LONG_NUMBER.search(written):
+        raise SourceError(f"{where}: a number has more than {_MOST_DIGITS} digits. Write it as a text.")
     try:
-        record = json.loads(written)
+        found = json.loads(written, object_pairs_hook=refuse_repeated)
     except json.JSONDecodeError as error:
         raise SourceError(f"{where}: not valid JSON ({error.msg}). Expected an object.") from None
-    if not isinstance(record, dict):
+    except RecursionError:
+        raise SourceError(f"{where}: lists or objects are nested too deep. Expected single values.") from None
+    if "\\ud" in written.lower():
+        try:
+            json.dumps(found, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise SourceError(f"{where}: holds half a letter (a lone surrogate). Write the text again.") from None
+    return found
+
+
+def _as_record(found: Any, where: str) -> dict[str, Any]:
+    """An object of single values.
+
+    Raises
+    ------
+    SourceError
+        It is something else.
+    """
+    if not isinstance(found, dict):
         raise SourceError(f'{where}: expected an object such as {{"age": 31}}.')
-    nested = [name for name, value in record.items() if isinstance(value, list | dict)]
+    nested = [name for name, value in found.items() if isinstance(value, list | dict)]
     if nested:
         raise SourceError(f'{where}: "{nested[0]}" is a list or an object. Expected a single value.')
-    return record
+    return found

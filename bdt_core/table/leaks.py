@@ -55,9 +55,10 @@ def _leaks_of(table: AuditTable) -> dict[str, str]:
             leaks[name] = f"{found} {_MENDED}"
     honest = [name for name in names if name not in leaks]
     for one, other in _pairs(audited, honest):
+        of_both = ", one of the outcome and one of the prediction" if spec.bias_variable.derive else ""
         told = (
             f'Columns "{one}" and "{other}" together determine the bias variable (almost) completely: they may be a '
-            f"leak, one of the outcome and one of the prediction. {_MENDED_BOTH}"
+            f"leak{of_both}. {_MENDED_BOTH}"
         )
         leaks |= {one: told, other: told}
     return leaks

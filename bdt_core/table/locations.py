@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ DEMO_FILES = {"compas": "compas.csv", "adult": "adult.parquet"}
 PARQUET = (".parquet", ".pq")
 JSON_LINES = (".jsonl", ".ndjson")
 _WILD = set("*?[")
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|b'[^']*'")
 
 
 @dataclass(frozen=True)
@@ -96,24 +98,26 @@ def reading(file: SourceFile, form: str, version: object = None) -> Iterator[Non
     _refuse_changed(file, version)
     try:
         yield
-    except Exception as error:
-        if not _is_of_a_file(error, file):
-            raise
+    except MemoryError:
+        raise
+    except Exception as error:  # the libraries behind a form or a URL fail in ways of their own
         _refuse_changed(file, version)
         if isinstance(error, SourceError):
             raise
         mend = "" if form == "a file" else f" It is cut off or no {form}: write it again, or leave it out."
         words = "cannot be read" if form == "a file" else f"cannot be read as {form}"
         kind = UnreachableError if _is_of_the_way(error, file) else SourceError
-        raise kind(f"{file.where} {words}: {reason(error)}.{mend}") from None
+        raise kind(f"{file.where} {words}: {_without_values(error)}.{mend}") from None
     _refuse_changed(file, version)
 
 
-def _is_of_a_file(error: Exception, file: SourceFile) -> bool:
-    """Whether it is the file's fault. The libraries behind a URL fail in ways of their own."""
-    if isinstance(error, MemoryError):
-        return False
-    return isinstance(error, OSError | ValueError) or file.is_remote or type(error).__module__.startswith("pyarrow")
+def _without_values(error: Exception) -> str:
+    """The reason, without what another library quotes, which may be a value of the table."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    if not isinstance(error, OSError | ValueError) and not type(error).__module__.startswith("pyarrow"):
+        return type(error).__name__
+    return _QUOTED.sub("...", reason(error))
 
 
 def _is_of_the_way(error: Exception, file: SourceFile) -> bool:

@@ -15,6 +15,7 @@ from bdt_core.errors import SourceError
 from bdt_core.table.column_types import ColumnType, Dtype, FileTypes, holding_missing, wider
 from bdt_core.table.locations import SourceFile, reading
 from bdt_core.table.parquet_footers import Footer, dtypes_of, holds, read_footer
+from bdt_core.table.reading_notes import ReadingNotes
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -109,7 +110,25 @@ class ParquetTable:
             for group in range(len(self.footer.groups)) if groups is None else groups:
                 for batch in opened.iter_batches(rows, [group], names):
                     # Names with dots bring others along, which are not selected.
-                    yield batch.select(names).replace_schema_metadata(self.footer.schema.metadata)
+                    yield self._checked(batch.select(names))
+
+    def _checked(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Rows with the types that pandas can take, whose texts are texts."""
+        import pyarrow as pa
+
+        fields = [self.footer.schema.field(name) for name in batch.schema.names]
+        texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_dictionary)
+        for one, field in zip(batch.columns, fields, strict=True):
+            if any(is_such(field.type) for is_such in texts):
+                try:
+                    one.validate(full=True)
+                except pa.ArrowInvalid:
+                    raise SourceError(
+                        f'{self.file.where}: column "{field.name}" holds texts that are not valid UTF-8. Write the '
+                        "file again from texts."
+                    ) from None
+        columns = [one.cast(field.type) for one, field in zip(batch.columns, fields, strict=True)]
+        return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields, self.footer.schema.metadata))
 
     @property
     def _dtypes(self) -> dict[str, Dtype]:
@@ -135,7 +154,8 @@ class ParquetTable:
             )
         for name, key in self.keys.items():
             columns[name] = ColumnType(key.dtype, "names of folders", rows > 0)
-        return FileTypes(self.file.where, rows, columns)
+        notes = ReadingNotes(told=tuple(f"{self.file.where}: {one}." for one in self.footer.told))
+        return FileTypes(self.file.where, rows, columns, notes)
 
 
 def parquet_tables(files: Sequence[SourceFile]) -> list[ParquetTable]:

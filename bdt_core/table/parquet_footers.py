@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+_UNNAMED = re.compile(r"__index_level_\d+__")
+
 
 @dataclass(frozen=True)
 class Footer:
@@ -26,7 +29,7 @@ class Footer:
     Attributes
     ----------
     schema : pyarrow.Schema
-        Without what pandas stored as an index.
+        As pandas can take it.
     rows : int
     groups : tuple of int
         Rows of each of the groups that they are stored in.
@@ -34,6 +37,8 @@ class Footer:
         Missing values of each column; None where the file does not say.
     version : object
         As `bdt_core.table.locations.SourceFile.version` gives it.
+    told : tuple of str
+        How the schema was understood.
     """
 
     schema: pa.Schema
@@ -41,6 +46,7 @@ class Footer:
     groups: tuple[int, ...]
     missing: dict[str, int | None]
     version: object
+    told: tuple[str, ...]
 
 
 def read_footer(file: SourceFile, open_file: Callable[[], pq.ParquetFile]) -> Footer:
@@ -59,10 +65,10 @@ def read_footer(file: SourceFile, open_file: Callable[[], pq.ParquetFile]) -> Fo
         repeated = repeated_names(schema.names)
         if repeated:
             raise SourceError(repeated_message(file.where, repeated))
-        kept = _without_index(schema)
+        kept, told = _understood(schema)
         missing = {name: _missing(metadata, leaf) for name, leaf in _leaves(schema).items() if name in kept.names}
         groups = tuple(metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
-        return Footer(kept, metadata.num_rows, groups, missing, version)
+        return Footer(kept, metadata.num_rows, groups, missing, version, told)
 
 
 @lru_cache(maxsize=64)
@@ -80,18 +86,51 @@ def dtypes_of(schema: bytes) -> dict[str, Dtype]:
     return dtypes
 
 
-def _without_index(schema: pa.Schema) -> pa.Schema:
-    """The columns, without those that pandas stored as an index: it has no part in an audit."""
+def _understood(schema: pa.Schema) -> tuple[pa.Schema, tuple[str, ...]]:
+    """The schema as pandas can take it, and what is to be said of it.
+
+    An index of pandas that has a name is a column as any other; one without a name only numbers the rows. What pandas
+    wrote beside the columns is passed over if it is broken, and so is a time zone that nobody knows. Days are points in
+    time, and exact decimals numbers.
+    """
+    import pyarrow as pa
+
+    told = list[str]()
     stored = (schema.metadata or {}).get(b"pandas")
-    if stored is None:
-        return schema
-    facts = json.loads(stored)
-    index = {one for one in facts.get("index_columns", []) if isinstance(one, str)}
-    facts |= {"index_columns": [], "column_indexes": []}
-    kept = schema
-    for name in index & set(schema.names):
-        kept = kept.remove(kept.get_field_index(name))
-    return kept.with_metadata(schema.metadata | {b"pandas": json.dumps(facts).encode()})
+    if stored is not None:
+        try:
+            facts = json.loads(stored)
+            index = [one for one in facts["index_columns"] if isinstance(one, str) and one in schema.names]
+            facts |= {"index_columns": [], "column_indexes": []}
+            schema = schema.with_metadata(schema.metadata | {b"pandas": json.dumps(facts).encode()})
+            schema.empty_table().to_pandas()
+        except Exception:  # whatever another program wrote there, the columns are what counts
+            schema, index = schema.remove_metadata(), []
+        for name in index:
+            if _UNNAMED.fullmatch(name):
+                schema = schema.remove(schema.get_field_index(name))
+                told.append("the index that pandas stored has no name, and is left out")
+            else:
+                told.append(f'the index "{name}" that pandas stored is a column')
+    for place, one in enumerate(schema):
+        if pa.types.is_timestamp(one.type) and one.type.tz is not None and not _is_known(one.type.tz):
+            schema = schema.set(place, one.with_type(pa.timestamp(one.type.unit, "UTC")))
+            told.append(f'the time zone of "{one.name}" is not known; its times are taken in UTC, as they are stored')
+        elif pa.types.is_date(one.type):
+            schema = schema.set(place, one.with_type(pa.timestamp("ms")))
+        elif pa.types.is_decimal(one.type):
+            schema = schema.set(place, one.with_type(pa.float64()))
+    return schema, tuple(told)
+
+
+def _is_known(zone: str) -> bool:
+    import pyarrow as pa
+
+    try:
+        pa.lib.string_to_tzinfo(zone)
+    except Exception:  # each library of zones has errors of its own
+        return False
+    return True
 
 
 def _leaves(schema: pa.Schema) -> dict[str, int | None]:
@@ -136,10 +175,8 @@ def holds(type_: pa.DataType) -> str:
     if types.is_timestamp(type_):
         return "points in time" if type_.tz is None else f"points in time ({type_.tz})"
     for is_such, words in (
-        (types.is_date, "dates"),
         (types.is_time, "times of day"),
         (types.is_duration, "durations"),
-        (types.is_decimal, "exact decimals"),
         (types.is_nested, "lists or objects"),
     ):
         if is_such(type_):

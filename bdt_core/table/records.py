@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from bdt_core.table.column_types import ColumnType, Dtype, FileTypes, types_of
+from bdt_core.table.reading_notes import NOTHING_TOLD
 
 Record = Any
 """A row: a tuple of values, or a dict of them by column."""
@@ -33,12 +34,14 @@ class RecordsTable(ABC):
     rows : int
     dtypes : dict of str to dtype of pandas
         Of all columns, once it is settled.
+    notes : ReadingNotes
     """
 
     name: str
     coerce_float: bool
     rows: int
     dtypes: dict[str, Dtype]
+    notes = NOTHING_TOLD
     _kept: list[list[Record]] | None = None
 
     def settle(self, columns: Collection[str] | None = None, keep: bool = False) -> FileTypes:  # noqa: ARG002
@@ -56,7 +59,7 @@ class RecordsTable(ABC):
                 seen[name].see([np.nan])  # what pandas puts where a record lacks a column
         types = {name: self._type(one) for name, one in seen.items()}
         self.dtypes = {name: one.dtype for name, one in types.items()}
-        return FileTypes(self.name, self.rows, types)
+        return FileTypes(self.name, self.rows, types, self.notes)
 
     def pieces(self, columns: Collection[str]) -> Iterator[pd.DataFrame]:
         """Its rows from first to last, once it is settled."""

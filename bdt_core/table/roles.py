@@ -152,6 +152,11 @@ def _as_categories(column: pd.Series) -> pd.Series:
             f'Column "{column.name}" holds lists or other containers, which are no categories. Unpack them into '
             'columns of their own, or add the column to "features.exclude".'
         ) from None
+    if any(isinstance(one, bytes) for one in values[:1]):
+        raise DataError(
+            f'Column "{column.name}" holds bytes, which are no categories. Write it as text, or add the column to '
+            '"features.exclude".'
+        )
     is_float = pd.api.types.is_float_dtype(values.dtype)
     # 1012.0, a whole number made float by a missing value, is 1012.
     texts = [str(int(one)) if float(one).is_integer() else str(one) for one in values] if is_float else (

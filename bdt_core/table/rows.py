@@ -23,7 +23,7 @@ class Rows(Protocol):
 
     Attributes
     ----------
-    columns, spec, rows, left_out, fingerprint, warnings, part
+    columns, spec, rows, left_out, fingerprint, warnings, part, notes
         As in `bdt_core.table.audit_table.AuditTable`.
     """
 
@@ -41,6 +41,8 @@ class Rows(Protocol):
     def warnings(self) -> tuple[str, ...]: ...
     @property
     def part(self) -> Literal["all", "train", "test"]: ...
+    @property
+    def notes(self) -> tuple[str, ...]: ...
 
     @property
     def is_large(self) -> bool:

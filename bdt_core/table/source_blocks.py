@@ -37,6 +37,8 @@ def in_one_frame(source: pd.DataFrame | SourceBlocks) -> pd.DataFrame:
     """The source, which must not be large, in one frame."""
     if isinstance(source, pd.DataFrame):
         return source
+    if isinstance(source, OneBlock):
+        return source.frame
     return pd.concat(source.map_source_blocks(_itself), ignore_index=True)
 
 

@@ -68,7 +68,7 @@ def _opened(table: Table, source: Source, key: str) -> Iterator[FilesTable | Que
     else:
         path = _filled(table.path or "", source, f"{key}.path", is_pattern=True)
         with hiding_secrets(table.path or ""):
-            yield FilesTable(path, table.separator, table.encoding)
+            yield FilesTable(path, table)
 
 
 def arrays_beside(source: Source) -> list[ArrayBeside]:
@@ -121,7 +121,7 @@ def joined_table(source: Source, join: Join, dtypes: Mapping[str, Dtype]) -> Joi
     """The table that is joined to a source with such columns; it is read as a whole."""
     with other_table(join, source) as table:
         other = together(table)
-    return JoinedTable(other, join, dtypes, source.described)
+    return JoinedTable(other, join, dtypes, source.described, table.notes)
 
 
 def _filled(path: str, source: Source, key: str, *, is_pattern: bool = False) -> str:

@@ -63,14 +63,14 @@ class Groupwise:
             for name, counts in other.levels.items():
                 levels[name] = levels[name] + counts if name in levels else counts
         return Groupwise(
-            numbers=tuple(_plus(one, more) for one, more in zip(self.numbers, other.numbers, strict=True)),
+            numbers=tuple(plus(one, more) for one, more in zip(self.numbers, other.numbers, strict=True)),
             missing=tuple(one + more for one, more in zip(self.missing, other.missing, strict=True)),
             levels=levels,
         )
 
     def group(self, chosen: Sequence[int]) -> Summary:
         """The numbers of several groups together; of none, a summary without rows."""
-        return reduce(_plus, [self.numbers[i] for i in chosen], self.numbers[0].without_rows())
+        return reduce(plus, [self.numbers[i] for i in chosen], self.numbers[0].without_rows())
 
 
 def ways(table: Rows, columns: Sequence[str]) -> dict[str, How]:
@@ -116,7 +116,7 @@ def level_counts(column: pd.Series, groups: Groups, n_groups: int) -> dict[str, 
 def summarise_bias_variable(table: Rows) -> Summary:
     """All values of the bias variable."""
     how = ways(table, [BIAS_VARIABLE])[BIAS_VARIABLE]
-    return reduce(_plus, table.map_blocks(partial(_bias_variable, how=how), [BIAS_VARIABLE]))
+    return reduce(plus, table.map_blocks(partial(_bias_variable, how=how), [BIAS_VARIABLE]))
 
 
 def mean_and_sd(summary: Summary) -> tuple[float, float]:
@@ -168,7 +168,8 @@ def _known(block: AuditTable, name: str) -> Floats:
     return values[~absent] if absent.any() else values
 
 
-def _plus(one: Summary, other: Summary) -> Summary:
+def plus(one: Summary, other: Summary) -> Summary:
+    """The summary of the rows of both, which are of one column."""
     if isinstance(one, ValueCounts) and isinstance(other, ValueCounts):
         return one + other
     if isinstance(one, Moments) and isinstance(other, Moments):

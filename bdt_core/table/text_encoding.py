@@ -14,6 +14,9 @@ from bdt_core.errors import SourceError
 _BLOCK = 1 << 20
 UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
+_NO_TABLES = ("idna", "punycode", "undefined")
+"""Encodings of single names, and one that refuses everything."""
+
 Opener = Callable[[], BinaryIO]
 
 
@@ -53,12 +56,11 @@ def encoding_of(open_bytes: Opener, name: str, given: str | None = None) -> str:
     if b"\0" in beginning and not is_marked:
         raise SourceError(f"{name} is not a text table (it holds zero bytes). Expected .csv, .tsv or .parquet.")
     encoding = given or ("utf-16" if is_marked else "utf-8")
-    try:
-        invalid = _first_invalid(open_bytes, encoding)
-    except LookupError:
+    if not _is_of_texts(encoding):
         raise SourceError(
-            f'"{encoding}" is not a known encoding. Expected utf-8, cp1252, ... in source.encoding.'
-        ) from None
+            f'{name}: "{encoding}" is not a known encoding of texts. Expected utf-8, cp1252, ... in source.encoding.'
+        )
+    invalid = _first_invalid(open_bytes, encoding)
     if invalid is not None and given is None and not is_marked:
         _refuse_mixed(open_bytes, name, invalid)
         from charset_normalizer import from_bytes
@@ -72,6 +74,16 @@ def encoding_of(open_bytes: Opener, name: str, given: str | None = None) -> str:
             'or name its encoding in "source.encoding".'
         )
     return encoding
+
+
+def _is_of_texts(encoding: str) -> bool:
+    """Whether there is such an encoding, and it makes texts of bytes: base64 does not."""
+    try:
+        codec = codecs.lookup(encoding)
+        codec.incrementaldecoder()
+    except (LookupError, ValueError, TypeError):
+        return False
+    return getattr(codec, "_is_text_encoding", True) and codec.name not in _NO_TABLES
 
 
 def _refuse_mixed(open_bytes: Opener, name: str, invalid: int) -> None:
@@ -99,13 +111,13 @@ def _first_invalid(open_bytes: Opener, encoding: str) -> int | None:
         kept = len(decoder.getstate()[0])
         try:
             decoder.decode(block)
-        except UnicodeDecodeError as error:
-            return before - kept + error.start
+        except UnicodeError as error:  # some say where
+            return before - kept + getattr(error, "start", 0)
         before += len(block)
     try:
         decoder.decode(b"", final=True)
-    except UnicodeDecodeError as error:
-        return before - len(decoder.getstate()[0]) + error.start
+    except UnicodeError as error:
+        return before - len(decoder.getstate()[0]) + getattr(error, "start", 0)
     return None
 
 

@@ -1,10 +1,11 @@
-"""Read separated text: separator, encoding and decimal comma are detected, and what is wrong is named by line."""
+"""Read separated text: separator, encoding and notation are detected, and what is wrong is named by line."""
 
 from __future__ import annotations
 
 import csv
 import io
 import itertools
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +14,9 @@ from typing import TYPE_CHECKING, BinaryIO
 import pandas as pd
 
 from bdt_core.errors import SourceError, repeated_message, repeated_names
+from bdt_core.spec import Table
 from bdt_core.table.column_types import FileTypes
+from bdt_core.table.reading_notes import ReadingNotes
 from bdt_core.table.text_columns import MISSING, TextColumn, decimal_point, typed_values
 from bdt_core.table.text_encoding import as_text, encoding_of
 
@@ -25,9 +28,14 @@ _BLOCK = 1 << 22
 """Bytes that are parsed at a time; no row is longer."""
 _ROWS_AT_ONCE = 20_000
 _END = "\0"  # stands in no text
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_BAD_ROWS = 'they have fewer or more values than the header ("source.bad_rows: leave_out")'
+_LEAVE_OUT = 'With "source.bad_rows: leave_out", such lines are left out and counted.'
+_SWALLOWED = 3
+"""Separators within a value of several lines, by which these look like rows; fewer may well stand in a sentence."""
 
 
-def read_text(raw: bytes, path: str, *, separator: str | None = None, encoding: str | None = None) -> pd.DataFrame:
+def read_text(raw: bytes, path: str) -> pd.DataFrame:
     """Read comma- (or semicolon-, tab-, bar-) separated text.
 
     Parameters
@@ -36,8 +44,6 @@ def read_text(raw: bytes, path: str, *, separator: str | None = None, encoding: 
         What the file holds.
     path : str
         Named in messages.
-    separator, encoding : str, optional
-        Detected when left out, and so is a decimal comma.
 
     Returns
     -------
@@ -53,7 +59,7 @@ def read_text(raw: bytes, path: str, *, separator: str | None = None, encoding: 
     >>> read_text(b"a;b\\n1;0,5\\n", "t.csv")["b"].tolist()
     [0.5]
     """
-    table = TextTable(lambda: io.BytesIO(raw), path, separator, encoding)
+    table = TextTable(lambda: io.BytesIO(raw), path)
     table.settle(keep=True)
     frames = list(table.pieces(table.form.names))
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=list(table.form.names))
@@ -82,6 +88,39 @@ class _OddRowError(Exception):
     """A row that Arrow would refuse, or understand in another way."""
 
 
+@dataclass
+class _Lines:
+    """What was seen of the lines of a text in one pass over it.
+
+    Attributes
+    ----------
+    left_out : int
+        Lines that are no rows of the table.
+    long_values, breaks : int
+        Values of several lines, and the breaks between these.
+    """
+
+    left_out: int = 0
+    long_values: int = 0
+    breaks: int = 0
+
+
+@dataclass(frozen=True)
+class _Marks:
+    """What a text holds, byte by byte.
+
+    Attributes
+    ----------
+    quotes : int
+        Quotation marks.
+    is_ended : bool
+        Whether its last line has an end.
+    """
+
+    quotes: int
+    is_ended: bool
+
+
 class TextTable:
     """A separated text, read in pieces.
 
@@ -91,29 +130,27 @@ class TextTable:
         Opens the file at its beginning, as often as needed.
     name : str
         The file, as messages name it.
-    separator, encoding : str, optional
-        Detected when left out, and so is a decimal comma.
+    settings : Table, optional
+        What it leaves out is detected.
     """
 
-    def __init__(
-        self, open_bytes: Callable[[], BinaryIO], name: str, separator: str | None = None, encoding: str | None = None
-    ) -> None:
+    def __init__(self, open_bytes: Callable[[], BinaryIO], name: str, settings: Table | None = None) -> None:
         self.name = name
         self._open_bytes = open_bytes
-        self._separator = separator
-        self._encoding = encoding
+        self._settings = settings or Table()
+        self._lines = _Lines()
         self._kept: list[pa.RecordBatch] | None = None
         self._is_odd = False
 
     @cached_property
     def form(self) -> _Form:
         """Encoding, separator and header, after a look at the whole text."""
-        encoding = encoding_of(self._open_bytes, self.name, self._encoding)
+        encoding = encoding_of(self._open_bytes, self.name, self._settings.encoding)
         with as_text(self._open_bytes, encoding) as text:
             if not any(block.strip() for block in iter(lambda: text.read(1 << 16), "")):
                 raise SourceError(f"{self.name} holds only blank lines. Expected a table with a header line.")
-        separator = self._separator or self._detect_separator(encoding)
-        line, header = next(self._rows(encoding, separator))
+        separator = self._settings.separator or self._detect_separator(encoding)
+        line, _, header = next(self._rows(encoding, separator))
         names = [one.strip() for one in header]
         repeated = repeated_names(names)
         if repeated:
@@ -166,12 +203,26 @@ class TextTable:
             for column, its in zip(batch.columns, seen.values(), strict=True):
                 its.see(column)
         self._types = {name: its.type for name, its in seen.items()}
-        return FileTypes(self.name, rows, self._types)
+        return FileTypes(self.name, rows, self._types, self._notes)
+
+    @property
+    def _notes(self) -> ReadingNotes:
+        """What is to be said of its lines, after a pass over it."""
+        lines, told = self._lines, list[str]()
+        if lines.long_values:
+            told.append(
+                f"{self.name}: {lines.long_values:,} values hold line breaks, so {lines.breaks:,} lines of the file "
+                "go on with the row before them."
+            )
+        if not self._marks.is_ended:
+            told.append(f"{self.name}: the last line has no end. If the file was cut off, its last value may be short.")
+        return ReadingNotes({_BAD_ROWS: lines.left_out} if lines.left_out else {}, tuple(told))
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         """Its rows as texts, of which some are missing."""
         if self._kept is not None:
             return iter(self._kept)
+        self._lines = _Lines()
         return self._by_hand() if self._is_odd else self._by_arrow()
 
     def _by_arrow(self) -> Iterator[pa.RecordBatch]:
@@ -212,8 +263,9 @@ class TextTable:
                         raise _OddRowError
                     if batch.num_rows:
                         last = batch.columns[-1][-1].as_py()
+                        self._look_at_breaks(batch)
                         yield self._without_spaces(batch)
-            if odd or self._quotes % 2 or "\n" in (last or ""):  # Arrow lets quotes pass that the end leaves open
+            if odd or self._marks.quotes % 2 or "\n" in (last or ""):  # Arrow lets quotes pass that the end leaves open
                 raise _OddRowError
         except pa.ArrowInvalid:  # a row is longer than a block
             raise _OddRowError from None
@@ -225,18 +277,35 @@ class TextTable:
 
         if not any(pc.any(pc.starts_with(one, " ")).as_py() for one in batch.columns):
             return batch
-        if self._quotes:
+        if self._marks.quotes:
             raise _OddRowError
         columns = [_with_gaps(pc.utf8_ltrim(one, " ")) for one in batch.columns]
         return pa.RecordBatch.from_arrays(columns, list(self.form.names))
 
+    def _look_at_breaks(self, batch: pa.RecordBatch) -> None:
+        """Count the values of several lines; where rows may have been swallowed, a closer look names the line."""
+        import pyarrow.compute as pc
+
+        if not self._marks.quotes:
+            return
+        for column in batch.columns:
+            has_break = pc.or_(pc.match_substring(column, "\n"), pc.match_substring(column, "\r"))
+            for value in column.filter(has_break).to_pylist():
+                if _swallows_rows(value, self.form):
+                    raise _OddRowError
+                self._lines.long_values += 1
+                self._lines.breaks += len(_LINE_END.findall(value))
+
     @cached_property
-    def _quotes(self) -> int:
+    def _marks(self) -> _Marks:
+        quotes, last = 0, b""
         with self._open_bytes() as raw:
-            return sum(block.count(b'"') for block in iter(lambda: raw.read(_BLOCK), b""))
+            for block in iter(lambda: raw.read(_BLOCK), b""):
+                quotes, last = quotes + block.count(b'"'), block[-2:]
+        return _Marks(quotes, last.rstrip(b"\0").endswith((b"\n", b"\r")))
 
     def _by_hand(self) -> Iterator[pa.RecordBatch]:
-        """Rows that are not as Arrow wants them: short ones are filled, spaces after a separator left out.
+        """Rows that are not as Arrow wants them: spaces after a separator are left out.
 
         The first row may have more values than the header, and so may those after it, if these are empty.
         """
@@ -246,31 +315,54 @@ class TextTable:
         rows = itertools.islice(self._rows(form.encoding, form.separator, [_END]), 1, None)
         longest = 0
         while part := list(itertools.islice(rows, _ROWS_AT_ONCE)):
-            if is_last := part[-1][1] == [_END]:
+            if is_last := part[-1][2] == [_END]:
                 part.pop()
-            elif part[-1][1][-1].endswith(_END):
+            elif part[-1][2][-1].endswith(_END):
                 raise SourceError(f"{self.name}: a quotation mark is opened and never closed. Close it or remove it.")
-            for line, row in part:
-                longest = longest or max(len(names), len(row))
-                if len(row) == len(names):
-                    continue
-                if len(row) > longest or not MISSING.issuperset(row[len(names) :]):
-                    raise SourceError(
-                        f"{self.name}, line {line}: {len(row)} columns where the header has {len(names)}. "
-                        "Put quotes around values that hold the separator."
-                    )
-                row[:] = [*row, *[""] * len(names)][: len(names)]
-            columns = list(zip(*(row for _, row in part), strict=True)) or [()] * len(names)
+            kept = list[list[str]]()
+            for first, last, row in part:
+                is_filled = MISSING.issuperset(row[len(names) :])
+                longest = longest or max(len(names), len(row) if is_filled else 0)
+                fault = self._fault(first, last, row, longest if is_filled else len(names))
+                if fault is None:
+                    kept.append(row[: len(names)])
+                elif self._settings.bad_rows == "leave_out":
+                    self._lines.left_out += last - first + 1
+                else:
+                    raise SourceError(f"{fault} {_LEAVE_OUT}")
+            columns = list(zip(*kept, strict=True)) or [()] * len(names)
             texts = [_with_gaps(pa.array(one, pa.string())) for one in columns]
             yield pa.RecordBatch.from_arrays(texts, list(names))
             if is_last:
                 return
 
+    def _fault(self, first: int, last: int, row: list[str], longest: int) -> str | None:
+        """What is wrong with a row that stands on these lines; None if it is as long as it should be."""
+        wanted, where = len(self.form.names), f"{self.name}, line {first}"
+        if wanted <= len(row) <= longest:
+            if last == first:
+                return None
+            long = [value for value in row if _LINE_END.search(value)]
+            if any(_swallows_rows(value, self.form) for value in long):
+                return (
+                    f"{where}: a quotation mark is closed on line {last} only, and what stands between looks like "
+                    "rows. Remove the stray mark, or close it on its own line."
+                )
+            self._lines.long_values += len(long)
+            self._lines.breaks += last - first
+            return None
+        told = f"{where}: {len(row)} column{'s' * (len(row) != 1)} where the header has {wanted}."
+        if len(row) > wanted:
+            return f"{told} Put quotes around values that hold the separator."
+        if last == first:
+            return f"{told} Write the row whole; if it is the last one, the file was cut off."
+        return f"{told} It goes on to line {last}: remove the quotation mark that is not closed on its own line."
+
     def _detect_separator(self, encoding: str) -> str:
         """The separator under which the first lines have the most columns, equally many on each line."""
 
         def columns(separator: str) -> int:
-            lines = [len(row) for _, row in itertools.islice(self._rows(encoding, separator), 20)]
+            lines = [len(row) for _, _, row in itertools.islice(self._rows(encoding, separator), 20)]
             return lines[0] if lines and min(lines) == max(lines) else min(1, len(lines))
 
         best = max(_SEPARATORS, key=columns)
@@ -280,8 +372,8 @@ class TextTable:
             header = text.readline()  # ragged rows: take the header's word, so that the error names the line
         return max(_SEPARATORS, key=header.count)
 
-    def _rows(self, encoding: str, separator: str, after: Iterable[str] = ()) -> Iterator[tuple[int, list[str]]]:
-        """Rows that are not blank, each with the number of the line that it begins on."""
+    def _rows(self, encoding: str, separator: str, after: Iterable[str] = ()) -> Iterator[tuple[int, int, list[str]]]:
+        """Rows that are not blank, each with the numbers of its first and its last line."""
         with as_text(self._open_bytes, encoding) as text:
             written = ""
 
@@ -295,12 +387,20 @@ class TextTable:
             try:
                 for row in reader:
                     if row and (row != [""] or '"' in written):
-                        yield number, row
+                        yield number, reader.line_num, row
                     number = reader.line_num + 1
             except csv.Error as error:
                 raise SourceError(
                     f"{self.name} cannot be read as a table: {error}. Is a quotation mark opened and never closed?"
                 ) from None
+
+
+def _swallows_rows(value: str, form: _Form) -> bool:
+    """Whether the lines of a value have as many separators as rows between two stray quotation marks would have."""
+    first, *between, last = (one.count(form.separator) for one in _LINE_END.split(value))
+    whole = len(form.names) - 1
+    is_like_rows = first + last == whole and all(one == whole for one in between)
+    return is_like_rows and whole * (len(between) + 1) >= _SWALLOWED
 
 
 def _with_gaps(texts: pa.Array) -> pa.Array:

@@ -29,6 +29,7 @@ from bdt_core.table.facts import ColumnFacts, facts_of
 from bdt_core.table.leaks import find_leaks
 from bdt_core.table.persons import person_hashes
 from bdt_core.table.ranks import Hashes, content_sums, occurrence_numbers, rank_rows
+from bdt_core.table.reading_notes import NOTHING_TOLD, ReadingNotes
 from bdt_core.table.repeated_rows import warn_of_repeats
 from bdt_core.table.roles import (
     assign_roles,
@@ -62,6 +63,8 @@ class TableFacts:
         What the join was.
     no_key : int
         Rows without a value in ``split.key``.
+    reading : ReadingNotes
+        What was done while the table was read.
     """
 
     columns: dict[str, ColumnFacts]
@@ -71,11 +74,18 @@ class TableFacts:
     without_match: int
     join: dict[str, Any]
     no_key: int
+    reading: ReadingNotes = NOTHING_TOLD
 
     @property
     def rows(self) -> int:
-        """Rows of the source."""
+        """Rows of the source that were read."""
         return self.outcome.rows
+
+    @property
+    def left_out(self) -> tuple[LeftOut, ...]:
+        """Rows of the source that are not audited: lines that were not read, and rows without a bias variable."""
+        lines = (LeftOut(reason, count) for reason, count in self.reading.left_out.items())
+        return (*lines, *self.outcome.left_out)
 
     def __add__(self, other: TableFacts) -> TableFacts:
         return TableFacts(
@@ -86,6 +96,7 @@ class TableFacts:
             self.without_match + other.without_match,
             self.join,
             self.no_key + other.no_key,
+            self.reading,
         )
 
 
@@ -156,11 +167,14 @@ def audited_table(frame: pd.DataFrame, facts: TableFacts, settled: Settled, lost
     DataError
         Nothing could be found or tested on so few rows.
     """
-    left_out = facts.outcome.left_out
+    left_out = facts.left_out
     if lost:
         left_out = (*left_out, LeftOut('a feature is missing ("missing: drop")', lost))
     refuse_too_few(facts.outcome.known - lost, left_out, spec)
-    return AuditTable(frame, settled.columns, spec, facts.rows, left_out, fingerprint="", warnings=settled.warnings)
+    rows = facts.rows + facts.reading.lines_left_out
+    return AuditTable(
+        frame, settled.columns, spec, rows, left_out, "", warnings=settled.warnings, notes=facts.reading.told
+    )
 
 
 def type_rows(frame: pd.DataFrame, spec: AuditSpec, first: int = 0) -> tuple[pd.DataFrame, dict[str, Role], TableFacts]:
@@ -212,7 +226,8 @@ def type_rows(frame: pd.DataFrame, spec: AuditSpec, first: int = 0) -> tuple[pd.
     without_match = int(join.get("without_match", 0))
     if spec.local_bias is not None and isinstance(spec.local_bias.embeddings, str):
         typed[ROW] = np.arange(first, first + len(frame), dtype=np.float64)  # embeddings are read by it
-    facts = TableFacts(columns, kinds, problems, outcome.facts, without_match, join, no_key)
+    reading = ReadingNotes.of(frame.attrs)
+    facts = TableFacts(columns, kinds, problems, outcome.facts, without_match, join, no_key, reading)
     return pd.DataFrame(typed, copy=False), roles, facts
 
 
@@ -248,10 +263,19 @@ def settle(facts: TableFacts, roles: dict[str, Role], spec: AuditSpec) -> Settle
             "No feature is left to tell people apart. "
             + (" ".join(warnings) or 'List some in "features.include", or exclude fewer.')
         )
-    settled = Settled(tuple(columns), (*warnings, *_late(facts)))
+    settled = Settled(tuple(columns), (*_lines_left_out(facts), *warnings, *_late(facts)))
     if spec.missing == "error":
         _refuse_missing(facts, settled.names("feature"))
     return settled
+
+
+def _lines_left_out(facts: TableFacts) -> list[str]:
+    """Lines of the source that are no rows of the table."""
+    everything = facts.rows + facts.reading.lines_left_out
+    return [
+        f"{count:,} of {everything:,} lines of the source are left out: {reason}."
+        for reason, count in facts.reading.left_out.items()
+    ]
 
 
 def _late(facts: TableFacts) -> list[str]:
@@ -281,8 +305,8 @@ def _refuse_missing_columns(frame: pd.DataFrame, names: tuple[str, ...]) -> None
     for name in names:
         if name not in frame.columns:
             raise DataError(
-                f'There is no column "{name}", which legitimate, worst_groups, local_bias or mitigation names. '
-                f"{did_you_mean(name, frame.columns)}"
+                f'There is no column "{name}", which legitimate, characteristics, worst_groups, local_bias or '
+                f"mitigation names. {did_you_mean(name, frame.columns)}"
             )
 
 

@@ -119,7 +119,7 @@ class BaselineComparison(Result):
     limits: tuple[LimitChange, ...]
 
 
-def compare_with_baseline(document: Document, baseline: Document) -> BaselineComparison:
+def compare_with_baseline(document: Document, baseline: Document, file: str | Path | None = None) -> BaselineComparison:
     """Compare each limit with an earlier report.
 
     Parameters
@@ -128,11 +128,18 @@ def compare_with_baseline(document: Document, baseline: Document) -> BaselineCom
         The report, as data.
     baseline : dict
         An earlier report, from `read_baseline`.
+    file : str or Path, optional
+        Where the earlier report is, for messages.
 
     Returns
     -------
     BaselineComparison
         It blocks only where a limit that blocks is significantly worse than the baseline, or cannot be compared.
+
+    Raises
+    ------
+    SourceError
+        The earlier report is damaged where a limit needs it.
 
     Examples
     --------
@@ -144,7 +151,7 @@ def compare_with_baseline(document: Document, baseline: Document) -> BaselineCom
     >>> [compare_with_baseline(report(now), report(0.20)).limits[0].change for now in (0.22, 0.30, 0.10)]
     ['not_worse', 'worse', 'better']
     """
-    changes = tuple(_limit_change(one, document, baseline) for one in document["gate"])
+    changes = tuple(_change_or_refusal(one, document, baseline, file) for one in document["gate"])
     pairs = list(zip(document["gate"], changes, strict=True))
     verdict = overall(
         ["pass" if change.accepted and one["verdict"] == "fail" else one["verdict"] for one, change in pairs],
@@ -155,6 +162,17 @@ def compare_with_baseline(document: Document, baseline: Document) -> BaselineCom
     if document["spec"]["require"] == "majority":
         blocks = verdict == "fail" or (verdict != "pass" and blocks)
     return BaselineComparison(verdict, blocks, _overall_sentence(changes, stopping), changes)
+
+
+def _change_or_refusal(limit: Document, document: Document, baseline: Document, file: str | Path | None) -> LimitChange:
+    try:
+        return _limit_change(limit, document, baseline)
+    except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError):
+        _limit_change(limit, document, document)  # what cannot be held against itself is no fault of the baseline
+        raise SourceError(
+            f"The baseline{'' if file is None else f' {file}'} is damaged: what the limit {limit['check']} is compared "
+            f"with is not what a report has there. {_AGAIN}"
+        ) from None
 
 
 def _limit_change(limit: Document, document: Document, baseline: Document) -> LimitChange:
@@ -519,7 +537,7 @@ def _json(file: Path) -> Any:
 
 def _check_same_measure(file: Path, found: Document, spec: AuditSpec) -> None:
     """Columns may be renamed, as for a new model; what is measured, and which way is worse, must stay."""
-    before = found["spec"].get("bias_variable", {})
+    before = _section(found["spec"], "bias_variable")
     for key in ("derive", "better"):
         now = getattr(spec.bias_variable, key)
         if before.get(key) != now:
@@ -527,16 +545,22 @@ def _check_same_measure(file: Path, found: Document, spec: AuditSpec) -> None:
                 f"The baseline {file} measures something else: its bias_variable.{key} is {_short(before.get(key))}, "
                 f"that of the specification {_short(now)}. {_AGAIN}"
             )
-    counted = (found.get("groups") or {}).get("favourable") or "positive"
+    counted = _section(found, "groups").get("favourable") or "positive"
     wanted = spec.favourable_outcome or "positive"
     if found.get("groups") and spec.facets and counted != wanted:
         raise SourceError(
             f"The baseline {file} measures something else: it counts {_short(counted)} outcomes as favourable, the "
             f"specification {wanted} ones. {_AGAIN}"
         )
-    alpha = found["spec"].get("significance", {}).get("alpha")
+    alpha = _section(found["spec"], "significance").get("alpha")
     if not isinstance(alpha, float) or not 0 < alpha < 1:
         raise SourceError(f"The baseline {file} is not a whole report: significance.alpha is missing. {_AGAIN}")
+
+
+def _section(part: Document, key: str) -> Document:
+    """A section of a file that may hold anything."""
+    found = part.get(key)
+    return found if isinstance(found, dict) else {}
 
 
 def _facet(limit: Document, document: Document) -> Document | None:

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bdt_core import words
-from bdt_core.inference import difference_found_beyond
+from bdt_core.inference import Comparison, difference_found_beyond
 from bdt_core.result import Result
 from bdt_core.significance.clusters import ClusterSignificance, ComparedCluster
-from bdt_core.significance.repeats import RepeatedSplits, alpha_of_each
 from bdt_core.spec import AlertSeverity, Limit
 from bdt_core.table.bias_variable import wording
 from bdt_core.verdict.judge import Evidence, Judgement, Tolerated, judge, why, would_have_been_found
@@ -65,9 +64,9 @@ def judge_clusters(limit: Limit, tested: ClusterSignificance) -> ClusterLimitRes
     Parameters
     ----------
     limit : Limit
-        ``worst_cluster`` judges cluster 0 by its own interval or, with ``split.repeats``, what is found first on each
-        split by the combined interval and p-value, so that no lucky split decides. ``any_cluster`` judges the cluster
-        with the largest lower bound, by intervals that hold for all clusters at once.
+        ``worst_cluster`` judges the most deviating cluster: that of each split, all splits together, where there are
+        several. ``any_cluster`` judges the cluster with the largest lower bound, by intervals that hold for all
+        clusters at once.
     tested : ClusterSignificance
 
     Returns
@@ -82,12 +81,12 @@ def judge_clusters(limit: Limit, tested: ClusterSignificance) -> ClusterLimitRes
     candidates = [tested.primary] if limit.check == "worst_cluster" else list(tested.clusters)
     known = [one for one in (_evidence(each, limit, tested) for each in candidates) if one is not None]
     if not known:
-        reason = tested.primary.comparison.reason or "too few test rows"
+        reason = _compared(tested.primary, limit, tested).reason or "too few test rows"
         return _result(limit, most, "not_testable", f"Not testable: {reason}", tested.primary, None, tested)
     tolerated = Tolerated(maximum=most)
     judged = judge(known, tolerated, nearest="bound")
     verdict, sentence = judged.verdict, _sentence(judged, limit, most, tested)
-    untested = [str(one.found.label) for one in candidates if one.comparison.status != "tested"]
+    untested = [str(one.found.label) for one in candidates if _compared(one, limit, tested).status != "tested"]
     if verdict == "pass" and untested:
         verdict = "inconclusive"
         sentence += f" Yet cluster {', '.join(untested)} had too few test rows to be tested."
@@ -96,14 +95,11 @@ def judge_clusters(limit: Limit, tested: ClusterSignificance) -> ClusterLimitRes
 
 def _evidence(one: ComparedCluster, limit: Limit, tested: ClusterSignificance) -> Evidence[ComparedCluster] | None:
     """Difference and interval with harm counted as positive."""
-    compared = one.comparison
+    compared = _compared(one, limit, tested)
     difference, low, high, p = compared.difference, compared.low, compared.high, compared.p_value
     if limit.check == "any_cluster":
         low, high = one.simultaneous or (low, high)
         p = one.p_adjusted
-    repeats = _repeats(limit, tested)
-    if repeats is not None:
-        difference, low, high, p = repeats.difference, repeats.low, repeats.high, repeats.p_combined
     if difference is None or low is None or high is None:
         return None
     rejects = p is not None and p <= tested.spec.significance.alpha
@@ -113,19 +109,15 @@ def _evidence(one: ComparedCluster, limit: Limit, tested: ClusterSignificance) -
 
 
 def _visible(one: ComparedCluster, limit: Limit, most: float, tested: ClusterSignificance) -> float | None:
-    """Of several clusters the power is that of an interval for all; of several splits that of an interval of each."""
-    if limit.check == "any_cluster":
-        comparisons = float(len(tested.clusters))
-    else:
-        alpha = tested.spec.significance.alpha
-        comparisons = 1.0 if tested.repeats is None else alpha / alpha_of_each(tested.spec.significance)
+    """Of several clusters the power is that of an interval for all."""
+    comparisons = float(len(tested.clusters)) if limit.check == "any_cluster" else 1.0
     harm_is_up = tested.spec.bias_variable.better == "lower"
-    return difference_found_beyond(one.comparison, most, comparisons, harm_is_up=harm_is_up)
+    return difference_found_beyond(_compared(one, limit, tested), most, comparisons, harm_is_up=harm_is_up)
 
 
-def _repeats(limit: Limit, tested: ClusterSignificance) -> RepeatedSplits | None:
-    """The splits that decide together; one by one where a limit is on each cluster of the audit's own split."""
-    return tested.repeats if limit.check == "worst_cluster" else None
+def _compared(one: ComparedCluster, limit: Limit, tested: ClusterSignificance) -> Comparison:
+    """All splits together; a cluster by itself where a limit is on each of those of the audit's own split."""
+    return tested.repeats.together if tested.repeats and limit.check == "worst_cluster" else one.comparison
 
 
 def _result(
@@ -137,8 +129,6 @@ def _result(
     judged: Judgement[ComparedCluster] | None,
     tested: ClusterSignificance,
 ) -> ClusterLimitResult:
-    repeats = _repeats(limit, tested) if judged else None
-    p_value = repeats.p_combined if repeats else cluster.comparison.p_value if cluster else None
     return ClusterLimitResult(
         kind="cluster",
         check=limit.check,
@@ -151,31 +141,27 @@ def _result(
         difference=judged.decides.value if judged else None,
         low=judged.decides.low if judged else None,
         high=judged.decides.high if judged else None,
-        p_value=p_value,
+        p_value=_compared(cluster, limit, tested).p_value if cluster else None,
         smallest_visible=_visible(cluster, limit, most, tested) if cluster else None,
         severity=judged.severity if judged else None,
     )
 
 
-def _among(tested: ClusterSignificance) -> str:
-    """Whose rows were compared, where persons may have several."""
-    return "" if tested.persons is None else f", among {tested.persons:,} persons with {tested.test_rows:,} rows"
-
-
 def _sentence(judged: Judgement[ComparedCluster], limit: Limit, most: float, tested: ClusterSignificance) -> str:
     one, unit, tolerated = judged.decides, tested.unit, Tolerated(maximum=most)
-    comparison, repeats = one.of.comparison, _repeats(limit, tested)
+    comparison = _compared(one.of, limit, tested)
     better = tested.spec.bias_variable.better
     direction, low, high = which_way(one.value, one.low, one.high, better=better, certain=one.rejects)
     interval = words.interval(low, high, confidence=comparison.confidence, unit=unit)
-    whose = (
-        f"cluster {one.of.found.label} is"
-        if repeats is None
-        else f"the most deviating cluster of each of {len(repeats.p_values)} splits is, in the median,"
-    )
+    whose, among = f"cluster {one.of.found.label} is", ""
+    if tested.persons is not None:
+        among = f", among {tested.persons:,} persons with {tested.test_rows:,} rows"
+    if tested.repeats is not None and limit.check == "worst_cluster":
+        whose = f"cluster 0, found anew on each of {len(tested.repeats.p_values)} splits, is"
+        among = f", on {tested.repeats.rows_in_words} that their searches never saw"
     told = (
         f"The {wording(tested.spec.bias_variable).name} of {whose} "
-        f"{words.size(one.value, unit)} {direction} than everybody else's {interval}{_among(tested)}; "
+        f"{words.size(one.value, unit)} {direction} than everybody else's {interval}{among}; "
         f"{tolerated.allowed(lambda x: words.size(x, unit))}, and {why(judged, tolerated)}."
     )
     visible = _visible(one.of, limit, most, tested)

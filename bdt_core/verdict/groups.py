@@ -315,8 +315,9 @@ def _told(limit: MetricLimit, spec: AuditSpec) -> str:
         notes.append("lowest over highest")
     if notes and spec.favourable_outcome is not None and depends_on_favourable(name):
         label, prediction = spec.group_columns()
-        of_label = name in CLARIFY and CLARIFY[name].stage == "pre_training"
-        notes.append(f"favourable: {spec.favourable_outcome} {label if of_label else prediction}")
+        column = label if name in CLARIFY and CLARIFY[name].stage == "pre_training" else prediction
+        if column is not None:
+            notes.append(f"favourable: {spec.favourable_outcome} {column}")
     return f"{spoken_name(limit.metric)} by {' & '.join(limit.facets)}" + (f" ({'; '.join(notes)})" if notes else "")
 
 

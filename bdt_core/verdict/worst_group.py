@@ -88,19 +88,20 @@ def judge_worst_group(limit: WorstGroupLimit, found: WorstGroups | None, default
         found does so by more. Otherwise inconclusive, with the number of rows that would tell.
     """
     most = default if limit.max_difference is None else limit.max_difference
-    if found is None or found.certificate is None:
+    ruled_out = found.ruled_out(limit.min_share) if found else None
+    if found is None or ruled_out is None:
         reason = NOT_SEARCHED if found is None else f"No group could be searched for: {found.reason}."
-        return _result(limit, most, "not_testable", reason, None, found)
+        return _result(limit, most, "not_testable", reason, None, None)
     tolerated = Tolerated(maximum=most)
-    judged = judge(_evidence(limit, found, found.certificate), tolerated, nearest="bound")
-    verdict, sentence = judged.verdict, _sentence(judged, most, found, found.certificate)
-    if verdict == "pass" and limit.min_share is not None and limit.min_share < found.certificate.min_share:
+    judged = judge(_evidence(limit, found, ruled_out), tolerated, nearest="bound")
+    verdict, sentence = judged.verdict, _sentence(judged, most, found, ruled_out)
+    if verdict == "pass" and limit.min_share is not None and limit.min_share < ruled_out.min_share:
         verdict = "inconclusive"
         sentence += (
             f" Yet groups from {words.percent(limit.min_share)} of the people are limited, and smaller ones were not "
             "searched: lower worst_groups.min_share, or bring more rows."
         )
-    return _result(limit, most, verdict, sentence, judged, found)
+    return _result(limit, most, verdict, sentence, judged, ruled_out)
 
 
 def worst_proven(found: WorstGroups, limit: float) -> WorstGroup | None:
@@ -158,10 +159,9 @@ def _result(
     verdict: Verdict,
     sentence: str,
     judged: Judgement[WorstGroup | None] | None,
-    found: WorstGroups | None,
+    ruled_out: Certificate | None,
 ) -> WorstGroupLimitResult:
     one = judged.decides if judged else None
-    ruled_out = found.certificate if found else None
     return WorstGroupLimitResult(
         kind="worst_group",
         check=limit.check,

@@ -14,6 +14,7 @@ from bdt_core.spec import AuditSpec, printed_specification
 from bdt_core.stages import Stage, Stages, stages_of
 from bdt_pipeline.assets.partitions import partitions_of
 from bdt_pipeline.resources.config import effective_spec
+from bdt_pipeline.resources.run_log import harmless_metadata, log
 from bdt_pipeline.resources.settings import keys_of_run
 
 _SETTINGS = "settings"
@@ -113,7 +114,7 @@ class AuditAssets:
     def made(self, value: Any, metadata: Mapping[str, Any], spec: AuditSpec, **more: Any) -> dg.MaterializeResult[Any]:
         """A value with its metadata, and the settings that it was made with."""
         settings = dg.MetadataValue.json(printed_specification(spec))
-        return dg.MaterializeResult(value=value, metadata={**metadata, _SETTINGS: settings}, **more)
+        return dg.MaterializeResult(value=value, metadata={**harmless_metadata(metadata), _SETTINGS: settings}, **more)
 
     def _refuse_settings_of_assets(self, run: dg.DagsterRun) -> None:
         run_config: dict[str, Any] = dict(run.run_config)
@@ -171,11 +172,15 @@ class AuditAssets:
             try:
                 target = put_aside(inbox, context.partition_key, reason)
             except (OSError, BDTError) as error:  # what is wrong with the file matters more
-                context.log.error(f"{context.partition_key} cannot be moved to {inbox.folder}/{QUARANTINE}: {error}")
+                log(
+                    context, f"{context.partition_key} cannot be moved to {inbox.folder}/{QUARANTINE}: {error}", "error"
+                )
                 return
             if target is not None:
-                context.log.warning(
-                    f"{context.partition_key} lies in {inbox.folder}/{QUARANTINE} now, with the reason beside it."
+                log(
+                    context,
+                    f"{context.partition_key} lies in {inbox.folder}/{QUARANTINE} now, with the reason beside it.",
+                    level="warning",
                 )
 
         return put_file_aside

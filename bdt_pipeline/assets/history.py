@@ -11,6 +11,7 @@ from bdt_pipeline.assets.common import AuditAssets
 from bdt_pipeline.assets.values import GroupCounts
 from bdt_pipeline.resources.config import clear_failures
 from bdt_pipeline.resources.history_store import HistoryStore
+from bdt_pipeline.resources.run_log import log
 from bdt_pipeline.resources.storage import storage_root
 
 _NO_PARTS = (
@@ -51,14 +52,14 @@ def bias_history(audit: AuditAssets) -> dg.AssetsDefinition:
             batches, unreadable = store.read()
             history = follow(batches, spec)
         for one in unreadable:
-            context.log.warning(f"{store.folder / one} holds no batch and is left out; audit its part again.")
+            log(context, f"{store.folder / one} holds no batch and is left out; audit its part again.", "warning")
         notes = [
             *history.notes,
             *(f"{one} holds no batch and is left out; audit its part again." for one in unreadable),
         ]
         if audit.partitions is None:
             notes.append(_NO_PARTS)
-        context.log.info(f"Batch {batch.id} {'recorded' if changed else 'was there already'}.")
+        log(context, f"Batch {batch.id} {'recorded' if changed else 'was there already'}.")
         return audit.made(history, views.history(history, batch.id, notes), spec)
 
     return asset

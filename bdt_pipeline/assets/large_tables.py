@@ -15,6 +15,7 @@ from upath import UPath
 from bdt_core.errors import OutputError, SpecError
 from bdt_core.spec import AuditSpec
 from bdt_pipeline.assets.common import AuditAssets
+from bdt_pipeline.resources.run_log import log
 from bdt_pipeline.resources.storage import STORAGE_VARIABLE, make_folder, name_of_its_own, storage_root
 
 _SAY_EVERY = 10.0
@@ -66,7 +67,7 @@ def validated_in_shards(audit: AuditAssets, context: dg.AssetExecutionContext, s
         nonlocal said
         if time.monotonic() - said >= _SAY_EVERY:
             said = time.monotonic()
-            context.log.info(f"{what}: {done:,} of {total:,} rows" if total else f"{what}: {done:,} rows")
+            log(context, f"{what}: {done:,} of {total:,} rows" if total else f"{what}: {done:,} rows")
 
     try:
         make_folder(folder)
@@ -80,7 +81,7 @@ def validated_in_shards(audit: AuditAssets, context: dg.AssetExecutionContext, s
             _remove(other)
     dashboard = getattr(table.engine, "dashboard", None)
     if dashboard is not None:
-        context.log.info(f"The Dask dashboard is at {dashboard}.")
+        log(context, f"The Dask dashboard is at {dashboard}.")
     return table
 
 
@@ -123,8 +124,9 @@ def _announce_disk(context: dg.AssetExecutionContext, spec: AuditSpec, folder: U
     if needed is None:
         return
     scratch = Path(tempfile.gettempdir())
-    context.log.info(
-        f"Temporary columns go to {folder}, encoded rows that find no memory to {scratch}: about {in_words(needed)}."
+    log(
+        context,
+        f"Temporary columns go to {folder}, encoded rows that find no memory to {scratch}: about {in_words(needed)}.",
     )
     columns = folder if isinstance(folder, Path) else scratch  # of an object store, copies
     wanted = {columns: 2 * needed // 3}

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import dagster as dg
 
@@ -12,6 +12,7 @@ from bdt_pipeline.assets import views, views_depth, views_groups
 from bdt_pipeline.assets.common import AuditAssets
 from bdt_pipeline.assets.large_tables import source_rows, work_metadata
 from bdt_pipeline.resources.config import clear_failures
+from bdt_pipeline.resources.run_log import log
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,8 @@ _SHOWN = {
     "group_counts": Shown(views_groups.counts, {"numpy", "json"}),
     "group_metrics": Shown(views_groups.metrics, {"scipy", "json"}),
     "bias_score": Shown(views_groups.scores, {"scipy", "json"}),
+    "pooled_groups": Shown(views_groups.pooled, {"scipy", "json"}),
+    "profiling_characteristics": Shown(views_groups.characteristics, {"scipy", "json"}),
     "bias_slices": Shown(views_depth.slices, {"numpy", "json"}),
     "local_bias": Shown(views_depth.local_bias, {"numpy", "json"}),
     "mitigation": Shown(views_depth.mitigation, {"numpy", "json"}),
@@ -96,5 +99,5 @@ def _with_source_of(inputs: Mapping[str, Any], spec: AuditSpec) -> AuditSpec:
 def _progress(context: dg.AssetExecutionContext, stage: Stage, found: Mapping[str, Any]) -> StepProgress:
     """Steps go to the log; those of a small table, which are over at once, only to its depths."""
     train = found.get("train")
-    say = context.log.info if train is not None and train.is_large else context.log.debug
-    return lambda done, total: say(f"{stage.title}: step {done} of {total}")
+    level: Literal["info", "debug"] = "info" if train is not None and train.is_large else "debug"
+    return lambda done, total: log(context, f"{stage.title}: step {done} of {total}", level)

@@ -13,6 +13,7 @@ from bdt_pipeline.assets.large_tables import is_large_source, large_source_metad
 from bdt_pipeline.assets.partitions import source_of_part
 from bdt_pipeline.assets.values import AuditTable, DataFrame
 from bdt_pipeline.resources.config import clear_failures
+from bdt_pipeline.resources.run_log import log
 
 _SOURCE = "bdt_source"
 _PARTS_MAY_BE_MISSING = {"allow_missing_partitions": True}
@@ -36,7 +37,7 @@ def raw_data(audit: AuditAssets) -> dg.AssetsDefinition:
             source = source_of_part(spec.source, context)
             large = None if inputs else audit.stages.leave_in_place(spec.model_copy(update={"source": source}))
             if large is not None:
-                context.log.info(f"{source.described} is left where it is: {large.reason}.")
+                log(context, f"{source.described} is left where it is: {large.reason}.")
                 return audit.made(large, large_source_metadata(large), spec)
             frame = audit.stages.take_table(inputs["upstream"]) if inputs else audit.stages.read_table(source)
         frame.attrs[_SOURCE] = source.model_dump(mode="json")

@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from bdt_core.clustering.clusters import Clusters
+    from bdt_core.fairness.characteristics import Characteristics
     from bdt_core.fairness.declared_groups import GroupCounts, GroupMetrics, GroupScores
+    from bdt_core.fairness.pooled_groups import PooledGroups
     from bdt_core.history import History
     from bdt_core.local_bias.results import LocalBias
     from bdt_core.mitigation import Mitigation
@@ -24,10 +26,11 @@ if TYPE_CHECKING:
 else:
     AuditTable = Clusters = ClusterSignificance = DataFrame = FeatureDifferences = Any
     LocalBias = Mitigation = Slices = WorstGroups = Findings = Any
-    GroupCounts = GroupMetrics = GroupScores = History = Any
+    Characteristics = GroupCounts = GroupMetrics = GroupScores = PooledGroups = History = Any
 
 __all__ = [
     "AuditTable",
+    "Characteristics",
     "ClusterSignificance",
     "Clusters",
     "DataFrame",
@@ -39,6 +42,7 @@ __all__ = [
     "History",
     "LocalBias",
     "Mitigation",
+    "PooledGroups",
     "Slices",
     "WorstGroups",
 ]

@@ -47,10 +47,13 @@ def table_of(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> dg.Markdow
     | a\\|b | 3 |
     """
 
-    def line(cells: Sequence[Any]) -> str:
-        return "| " + " | ".join(str(one).replace("|", "\\|").replace("\n", " ") for one in cells) + " |"
+    from bdt_core.report.markdown import escaped_within_a_line
 
-    return dg.MetadataValue.md("\n".join([line(header), line(["---"] * len(header)), *map(line, rows)]))
+    def line(cells: Sequence[Any]) -> str:
+        return "| " + " | ".join(escaped_within_a_line(str(one)) for one in cells) + " |"
+
+    rule = "| " + " | ".join(["---"] * len(header)) + " |"
+    return dg.MetadataValue.md("\n".join([line(header), rule, *map(line, rows)]))
 
 
 def figure(document: AnyDocument, name: str, title: str) -> dg.MarkdownMetadataValue:
@@ -165,8 +168,8 @@ def clusters(found: Clusters) -> Metadata:
 
 
 def significance(tested: ClusterSignificance) -> Metadata:
-    """Every cluster against everybody else, on the test rows."""
-    worst = tested.clusters[0].comparison
+    """Every cluster against everybody else, on the test rows; the main test comes first."""
+    worst = tested.deciding or tested.clusters[0].comparison
     rows = []
     for one in tested.clusters:
         comparison = one.comparison
@@ -336,7 +339,10 @@ def _schema(types: Mapping[str, str]) -> dg.TableSchema:
 
 
 def listed(lines: Sequence[str]) -> dg.MarkdownMetadataValue:
-    return dg.MetadataValue.md("\n".join(f"- {one}" for one in lines) or "none")
+    """A list in Markdown."""
+    from bdt_core.report.markdown import escaped
+
+    return dg.MetadataValue.md("\n".join(f"- {escaped(one)}" for one in lines) or "none")
 
 
 def _link(path: UPath) -> dg.MetadataValue[Any]:

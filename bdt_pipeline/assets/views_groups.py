@@ -10,7 +10,7 @@ from bdt_core import words
 from bdt_pipeline.assets.views import Metadata, listed, numbers, table_of
 
 if TYPE_CHECKING:
-    from bdt_pipeline.assets.values import GroupCounts, GroupMetrics, GroupScores
+    from bdt_pipeline.assets.values import Characteristics, GroupCounts, GroupMetrics, GroupScores, PooledGroups
 
 _SHOWN = 50
 
@@ -75,6 +75,53 @@ def scores(found: GroupScores) -> Metadata:
         "scores": table_of(["groups", "score", "low", "high", "by chance up to", "severity"], rows),
         **numbers(**{f"bias score by {' & '.join(one.facets)}": one.score.score for one in found.scores}),
     }
+
+
+def pooled(found: PooledGroups) -> Metadata:
+    """Estimates of groups with help of the others, the small ones first; the smallest stand in the report alone."""
+    counted = "rows" if found.key is None else "persons"
+    metadata: Metadata = numbers(
+        **{
+            "groups": sum(len(one.groups) for one in found.groupings),
+            f"groups with fewer than {found.min_rows} {counted}": sum(len(one.small) for one in found.groupings),
+        }
+    )
+    for one in found.groupings:
+        by = " & ".join(one.columns)
+        shown = sorted((x for x in one.groups if x.has_own_rows), key=lambda group: not group.has_few_rows)[:_SHOWN]
+        metadata[f"estimates by {by}"] = one.reason or table_of(
+            [by, counted, "estimate", "low", "high"],
+            [
+                [
+                    group.group,
+                    words.count(group.size),
+                    *map(words.number, (group.estimate, group.low, group.high)),
+                ]
+                for group in shown
+            ],
+        )
+    return metadata
+
+
+def characteristics(found: Characteristics) -> Metadata:
+    """What the strongest value of each characteristic finds, and whom it burdens."""
+    metadata: Metadata = numbers(characteristics=len(found.characteristics))
+    rows = []
+    for one in found.characteristics[:_SHOWN]:
+        level = one.strongest
+        burden = next((x for x in level.burdens if x.relation.significant and x.relation.difference > 0), None)
+        rows.append(
+            [
+                level.words,
+                words.count(level.rows),
+                *(words.signed(x.difference, "rate") if x else words.NOTHING for x in (level.found, level.selected)),
+                f"{burden.group}: {words.signed(burden.relation.difference, 'rate')}" if burden else words.NOTHING,
+            ]
+        )
+    metadata["characteristics by what they raise"] = found.reason or table_of(
+        ["who has it", "rows", "label more often, points", "selected more often, points", "burdens most"], rows
+    )
+    return metadata
 
 
 def _rates(one: Any, min_rows: int) -> dg.MarkdownMetadataValue:

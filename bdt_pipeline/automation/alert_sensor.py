@@ -25,7 +25,8 @@ from bdt_pipeline.checks.gate import GATE
 from bdt_pipeline.checks.history import DIFFERENCE, DRIFT
 from bdt_pipeline.checks.limits import held_by_gate
 from bdt_pipeline.resources.config import advice_of, reason_of
-from bdt_pipeline.resources.notifier import Tone, incidents_of, require_apprise, tell, without_secrets
+from bdt_pipeline.resources.notifier import Tone, cannot_tell, incidents_of, tell, without_secrets
+from bdt_pipeline.resources.run_log import log
 
 _AT_ONCE = 200
 _EVERY = 30
@@ -88,19 +89,15 @@ def build_alert_sensor(audit: AuditAssets) -> dg.SensorDefinition | None:
     It looks at every run that has ended since its last look, of whatever job, and tells what it says about the assets
     under the audit's name: checks that do not pass, steps that broke, and runs that died with a step of the audit
     unfinished. What broke in other assets of such a run is not told. Runs that ended before its first look are not
-    told either.
+    told either. Drift and differences over time are told with the gate of the same run, where that does not pass.
 
     Each problem is told once, again when it changes, and when it is over; one that came and went between two looks is
     told with its end. What could not be tested is no problem, and ends none; limits of a gate that does not pass are
     told with it. Files of an inbox and other dynamic parts are problems of their own. Parts by time share one: a gate
     that fails every day in the same way is told on the first day, and is over when the newest day that failed, or a
     later one, passes. A service that keeps incidents (PagerDuty) has one per problem, which is resolved when that is
-    over. What could not be sent is sent at the next look.
-
-    Raises
-    ------
-    SpecError
-        apprise is not installed.
+    over. What could not be sent is sent at the next look. Without apprise nobody is told: every look says so, and the
+    check ``alerts`` on the report does not pass.
     """
     partitions = audit.partitions
     watched = _Watched(audit.spec.name, None, held_by_gate(audit), lambda _: partitions)
@@ -124,12 +121,8 @@ def build_gate_alert_sensor(
     Returns
     -------
     SensorDefinition or None
-        Running from the start; None when the specification names nobody.
-
-    Raises
-    ------
-    SpecError
-        apprise is not installed.
+        Running from the start; None when the specification names nobody. Without apprise nobody is told, and every
+        look says so.
     """
     partitions = {one.asset_key: one.partitions_def for check in checks for one in check.check_specs}
     keys = frozenset(key for one in checks for key in one.check_keys)
@@ -139,7 +132,6 @@ def build_gate_alert_sensor(
 def _build_sensor(name: str, spec: AuditSpec, watched: _Watched) -> dg.SensorDefinition | None:
     if not spec.notify:
         return None
-    require_apprise()
 
     @dg.sensor(
         name=name,
@@ -147,7 +139,10 @@ def _build_sensor(name: str, spec: AuditSpec, watched: _Watched) -> dg.SensorDef
         default_status=dg.DefaultSensorStatus.RUNNING,
         description="Tells of failed checks and runs: once per problem, again when it changes.",
     )
-    def sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult:
+    def sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
+        problem = cannot_tell()
+        if problem is not None:
+            return dg.SkipReason(problem)
         state = json.loads(context.cursor) if context.cursor else {"seen": {}, "current": {}, "told": {}}
         before = {key: Problem.from_json(one) for key, one in state["current"].items()}
         ended, seen = _ended(context.instance, state["seen"])
@@ -162,7 +157,7 @@ def _build_sensor(name: str, spec: AuditSpec, watched: _Watched) -> dg.SensorDef
             left = _tell(address, spec.name, in_short([*unsent, *fresh]), everything_over=not told[kept])
             if left:
                 waiting[kept] = [asdict(one) for one in left]
-                context.log.error(f"Could not tell {without_secrets(address)}; the next look tries again.")
+                log(context, f"Could not tell {without_secrets(address)}; the next look tries again.", "error")
         cursor = {"seen": seen, "current": {key: asdict(one) for key, one in current.items() if not one.over}}
         return dg.SensorResult(cursor=json.dumps({**cursor, "told": told, "waiting": waiting}))
 
@@ -275,16 +270,22 @@ def _planned(watched: _Watched, events: Iterable[dg.DagsterEvent]) -> Iterator[t
 
 
 def _of_evaluations(watched: _Watched, run: dg.DagsterRun, events: Sequence[dg.DagsterEvent]) -> Iterator[Problem]:
-    """What the checks say; limits of a gate that does not pass are told with it."""
+    """What the checks say; limits of a gate that does not pass, drift and differences over time are told with it.
+
+    Without a gate that does not pass, drift is told with a difference over time.
+    """
     found: dict[dg.AssetCheckKey, Problem] = {}
     for event in events:
         check: Any = event.asset_check_evaluation_data
         if watched.has_check(check.asset_check_key) and not _could_not_be_tested(check):
             found[check.asset_check_key] = _of_evaluation(watched, run, check)
-    gate = next((key for key, one in found.items() if key.name == GATE and not one.over), None)
-    if gate is not None:
-        broken = [key for key, one in found.items() if key in watched.limits and not one.over]
-        found[gate] = told_by(found[gate], [found.pop(key) for key in broken])
+    failing = {key.name: key for key, one in found.items() if watched.checks is None and not one.over}
+    first = next((failing[name] for name in (GATE, *_OF_ALL_BATCHES) if name in failing), None)
+    if first is not None:
+        held = [key for key, one in found.items() if key in watched.limits and not one.over]
+        limits = [found.pop(key) for key in held if first.name == GATE]
+        others = [found.pop(failing[name]) for name in _OF_ALL_BATCHES if name in failing and failing[name] != first]
+        found[first] = told_by(found[first], limits, others)
     yield from found.values()
 
 

@@ -13,6 +13,7 @@ from bdt_core.spec import Inbox
 from bdt_pipeline.assets.common import AuditAssets
 from bdt_pipeline.assets.partitions import inbox_partitions
 from bdt_pipeline.resources.inbox import Arrived, cannot_be_a_part, look_into, put_aside
+from bdt_pipeline.resources.run_log import log
 
 MOST_AT_ONCE = 100
 
@@ -106,5 +107,5 @@ def _usable(arrived: list[Arrived], inbox: Inbox, context: dg.SensorEvaluationCo
             usable.append(one)
         else:
             put_aside(inbox, one.name, reason)
-            context.log.warning(f"{one.name!r} was put into quarantine: {reason}.")
+            log(context, f"{one.name!r} was put into quarantine: {reason}.", "warning")
     return usable

@@ -8,7 +8,7 @@ nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -38,6 +38,8 @@ class Problem:
     over : bool
     parts : tuple of str
         Parts of the data that it was found in, the newest last; empty where all data is one.
+    beside : tuple of str
+        Other checks of the same run that are told with it. Somebody is told again when there is one more.
     """
 
     key: str
@@ -48,11 +50,17 @@ class Problem:
     recommendation: str
     over: bool = False
     parts: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Problem:
         """The problem that was kept as its fields."""
-        return cls(**{**values, "parts": tuple(values.get("parts", ()))})
+        return cls(**{**values, **{name: tuple(values.get(name, ())) for name in ("parts", "beside")}})
+
+    @property
+    def news(self) -> str:
+        """State, and what is told beside it: the same for what has been told."""
+        return f"{'; '.join(self.beside)}; {self.state}" if self.beside else self.state
 
     @property
     def heading(self) -> str:
@@ -153,10 +161,36 @@ def of_failure(
     )
 
 
-def told_by(gate: Problem, limits: Iterable[Problem]) -> Problem:
-    """A gate that does not pass, with what its other limits say: nobody is told of them a second time."""
-    also = [one.sentence for one in limits if one.sentence != gate.sentence]
-    return replace(gate, sentence=_short(" ".join([gate.sentence, *also])))
+def told_by(first: Problem, limits: Sequence[Problem], others: Sequence[Problem] = ()) -> Problem:
+    """A check that does not pass, with what others of the same run say: nobody is told of them a second time.
+
+    Parameters
+    ----------
+    first : Problem
+    limits : sequence of Problem
+        What `first`, a gate, holds as well.
+    others : sequence of Problem
+        What it does not hold, but what has the same cause, as drift on a day on which the gate fails. What is the
+        severest decides the tone.
+
+    Examples
+    --------
+    >>> gate, drift = (Problem(name, name, how, f"warned, {how}", name, "r") for name, how in
+    ...                (("gate", "low"), ("drift", "high")))
+    >>> both = told_by(gate, [], [drift])
+    >>> both.key, both.severity, both.sentence, both.beside
+    ('gate', 'high', 'gate drift', ('drift',))
+    """
+    also = [one.sentence for one in (*limits, *others) if one.sentence != first.sentence]
+    severest = min([first, *others], key=lambda one: SEVEREST_FIRST.index(one.severity))
+    return replace(
+        first,
+        severity=severest.severity,
+        state=severest.state,
+        recommendation=severest.recommendation,
+        sentence=_short(" ".join([first.sentence, *also]), _LONGEST * (1 + bool(others))),
+        beside=tuple(sorted(one.key for one in others)),
+    )
 
 
 def follow(found: Iterable[Problem], known: Mapping[str, Problem]) -> tuple[list[Problem], dict[str, Problem]]:
@@ -190,8 +224,9 @@ def follow(found: Iterable[Problem], known: Mapping[str, Problem]) -> tuple[list
         before = now.get(one.key)
         if not one.over:
             parts = _together(before.parts if before else (), one.parts)
-            now[one.key] = replace(one, parts=parts[-_MOST_PARTS:])
-            happened.append(one)
+            told = replace(one, beside=_together(before.beside if before else (), one.beside))
+            now[one.key] = replace(told, parts=parts[-_MOST_PARTS:])
+            happened.append(told)
         elif before is not None and before.parts[-1:] <= one.parts[-1:]:
             del now[one.key]
             happened.append(_end(before, one))
@@ -234,11 +269,11 @@ def news(
             if after.pop(one.key, None) is not None:
                 fresh.append(one)
         elif SEVEREST_FIRST.index(one.severity) <= SEVEREST_FIRST.index(least):
-            if after.get(one.key) != one.state:
-                new.add((one.key, one.state))
-            if (one.key, one.state) in new:  # the same in further parts: they are named beside the first
+            if after.get(one.key) != one.news:
+                new.add((one.key, one.news))
+            if (one.key, one.news) in new:  # the same in further parts: they are named beside the first
                 fresh.append(one)
-            after[one.key] = one.state
+            after[one.key] = one.news
     return in_short(fresh), after
 
 
@@ -252,8 +287,8 @@ def in_short(several: Iterable[Problem]) -> list[Problem]:
         states: dict[str, Problem] = {}
         for one in same:
             if not one.over:
-                before = states.get(one.state, one)
-                states[one.state] = replace(one, parts=_together(before.parts, one.parts))
+                before = states.get(one.news, one)
+                states[one.news] = replace(one, parts=_together(before.parts, one.parts))
         short += [*states.values(), *(one for one in same[-1:] if one.over)]
     return sorted(short, key=lambda one: (one.over, SEVEREST_FIRST.index(one.severity), one.key))
 
@@ -304,6 +339,6 @@ def _what_to_do(error: bool, blocking: bool) -> str:
     return f"{stopped}Look at the report's groups and limits before the model is used further."
 
 
-def _short(text: str) -> str:
+def _short(text: str, longest: int = _LONGEST) -> str:
     flat = " ".join(text.split())
-    return flat if len(flat) <= _LONGEST else flat[: _LONGEST - 4] + " ..."
+    return flat if len(flat) <= longest else flat[: longest - 4] + " ..."

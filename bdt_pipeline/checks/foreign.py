@@ -10,6 +10,7 @@ import dagster as dg
 from bdt_core.spec import AuditSpec
 from bdt_pipeline.assets.views import gate_metadata
 from bdt_pipeline.resources.config import clear_failures
+from bdt_pipeline.resources.run_log import in_check
 
 
 def build_bias_gate_checks(
@@ -74,8 +75,7 @@ def build_bias_gate_checks(
         return dg.AssetCheckResult(
             passed=bool(verdict["verdict"] == "pass"),
             severity=dg.AssetCheckSeverity.ERROR if verdict["blocks"] else dg.AssetCheckSeverity.WARN,
-            description=verdict["sentence"],
-            metadata=gate_metadata(report),
+            **in_check(verdict["sentence"], gate_metadata(report)),
         )
 
     return [check]

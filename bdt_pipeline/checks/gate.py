@@ -9,6 +9,7 @@ import dagster as dg
 
 from bdt_pipeline.assets.common import AuditAssets
 from bdt_pipeline.assets.views import gate_metadata
+from bdt_pipeline.resources.run_log import in_check
 
 GATE = "bias_gate"
 
@@ -35,8 +36,7 @@ def bias_gate(audit: AuditAssets) -> dg.AssetChecksDefinition:
         return dg.AssetCheckResult(
             passed=bool(verdict["verdict"] == "pass"),
             severity=dg.AssetCheckSeverity.ERROR if verdict["blocks"] else dg.AssetCheckSeverity.WARN,
-            description=verdict["sentence"],
-            metadata=gate_metadata(bias_report),
+            **in_check(verdict["sentence"], gate_metadata(bias_report)),
         )
 
     return check

@@ -8,6 +8,7 @@ from bdt_pipeline.assets.common import AuditAssets
 from bdt_pipeline.assets.values import History
 from bdt_pipeline.assets.views_history import finding as finding_metadata
 from bdt_pipeline.resources.config import clear_failures
+from bdt_pipeline.resources.run_log import in_check
 
 DRIFT, VOLUME, DIFFERENCE = "no_drift", "enough_volume", "no_difference_over_time"
 _DESCRIPTIONS = {
@@ -55,8 +56,7 @@ def history_checks(audit: AuditAssets) -> dg.AssetChecksDefinition:
                 check_name=name,
                 passed=one.passed,
                 severity=dg.AssetCheckSeverity.ERROR if one.broken else dg.AssetCheckSeverity.WARN,
-                description=one.sentence,
-                metadata=finding_metadata(one),
+                **in_check(one.sentence, finding_metadata(one)),
             )
 
     return check

@@ -12,6 +12,7 @@ from bdt_core.spec import AnyLimit, AuditSpec, LocalBiasLimit, MetricLimit, Slic
 from bdt_pipeline.assets.common import AuditAssets
 from bdt_pipeline.assets.views import limit_metadata
 from bdt_pipeline.resources.config import clear_failures
+from bdt_pipeline.resources.run_log import in_check
 
 
 @dataclass(frozen=True)
@@ -102,8 +103,7 @@ def _checks(audit: AuditAssets, judged: _Judged) -> dg.AssetChecksDefinition:
                 check_name=name,
                 passed=found.verdict == "pass",
                 severity=dg.AssetCheckSeverity.ERROR if found.verdict == "fail" else dg.AssetCheckSeverity.WARN,
-                description=found.sentence,
-                metadata=limit_metadata(found),
+                **in_check(found.sentence, limit_metadata(found)),
             )
 
     return check

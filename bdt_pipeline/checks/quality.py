@@ -11,6 +11,7 @@ from bdt_pipeline.assets.large_tables import is_large_source
 from bdt_pipeline.assets.values import AuditTable, DataFrame
 from bdt_pipeline.assets.views import table_of
 from bdt_pipeline.resources.config import clear_failures
+from bdt_pipeline.resources.run_log import in_check
 
 
 @dataclass(frozen=True)
@@ -186,14 +187,16 @@ def _results(
             check_name=one.name,
             passed=not broken,
             severity=dg.AssetCheckSeverity.ERROR if one.blocking else dg.AssetCheckSeverity.WARN,
-            description=f"{listed}{more}." if broken else None,
-            metadata={
-                **({"recommendation": one.advice} if broken else {}),
-                "broken": len(broken),
-                "examined": len(found),
-                "rules": table_of(
-                    ["", "what", "found", "wanted"],
-                    [["✓" if kept else "✗", subject, what, wanted] for subject, what, wanted, kept in found],
-                ),
-            },
+            **in_check(
+                f"{listed}{more}." if broken else None,
+                {
+                    **({"recommendation": one.advice} if broken else {}),
+                    "broken": len(broken),
+                    "examined": len(found),
+                    "rules": table_of(
+                        ["", "what", "found", "wanted"],
+                        [["✓" if kept else "✗", subject, what, wanted] for subject, what, wanted, kept in found],
+                    ),
+                },
+            ),
         )

@@ -6,16 +6,19 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO, cast
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook, RenderResult
 from rich.markup import escape
 from rich.padding import Padding
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.segment import Segment
 
 from bdt_core import words
 from bdt_core.errors import OutputError
-from bdt_core.report.write import _write
+from bdt_core.harmless import harmless
+from bdt_core.report.write import _write, remove_unfinished
+from bdt_pipeline.commands.printing import Screen, put, screen
 
 REPORTS = Path("bdt-reports")
 _COLORS = {"pass": "green", "fail": "red", "inconclusive": "yellow", "not_testable": "yellow"}
@@ -48,12 +51,19 @@ def report_folder(wanted: Path | None, name: str) -> Iterator[Path]:
                 REPORTS.rmdir()
 
 
+def console(*, error: bool = False) -> Console:
+    """Where tables and colours are printed; every text in them is made harmless."""
+    made = Console(stderr=error, file=cast("TextIO", _Coloured(screen(error=error))), highlight=False)
+    made.push_render_hook(_Harmless())
+    return made
+
+
 @contextmanager
 def progress_bar(stages: int) -> Iterator[Progress]:
     """A bar on standard error that counts stages and goes away at the end; nothing where nobody watches."""
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(bar_width=24), TimeElapsedColumn())
-    console = Console(stderr=True)
-    progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    to = console(error=True)
+    progress = Progress(*columns, console=to, transient=True, disable=not to.is_terminal)
     progress.add_task("start", total=stages)
     with nullcontext() if progress.disable else progress:  # rich before 15 ends with an empty line in any case
         yield progress
@@ -61,50 +71,50 @@ def progress_bar(stages: int) -> Iterator[Progress]:
 
 def say(progress: Progress, stage: str, position: int) -> None:
     """Show that a stage has begun."""
-    progress.update(progress.task_ids[0], description=stage, completed=position)
+    progress.update(progress.task_ids[0], description=shown(stage), completed=position)
 
 
 def tell(sentence: str) -> None:
     """Say something on standard error that stays."""
-    Console(stderr=True, highlight=False).print(escape(sentence))
+    put(sentence, error=True)
 
 
 def show_result(document: dict[str, Any], files: Iterable[Path]) -> None:
     """The verdict, who fares worse, the most deviating cluster, what sets it apart, and where the report is."""
-    console = Console(highlight=False, soft_wrap=False)
+    to = console()
     verdict = document["verdict"]
-    show_verdict(console, verdict["verdict"], _without_verdict(verdict["sentence"]))
+    show_verdict(to, verdict["verdict"], _without_verdict(verdict["sentence"]))
     summary = document["summary"]
-    console.print("\n[bold]Who fares worse[/]")
+    to.print("\n[bold]Who fares worse[/]")
     for sentence in (summary["headline"], *summary["findings"][1:]):
-        console.print(Padding(shown(sentence), (0, 2)))
-    console.print("\n[bold]Most deviating cluster[/]")
-    console.print(Padding(shown(summary["cluster"]), (0, 2)))
+        to.print(Padding(shown(sentence), (0, 2)))
+    to.print("\n[bold]Most deviating cluster[/]")
+    to.print(Padding(shown(summary["cluster"]), (0, 2)))
     apart = summary["what_sets_apart"]
     if apart:
-        console.print("\n[bold]What sets it apart[/]")
+        to.print("\n[bold]What sets it apart[/]")
         for line in apart:
-            console.print(Padding(f"- {shown(line)}", (0, 2)))
-    show_notes(console, document["warnings"])
-    show_files(console, "Report", files)
+            to.print(Padding(f"- {shown(line)}", (0, 2)))
+    show_notes(to, document["warnings"])
+    show_files(to, "Report", files)
 
 
-def show_verdict(console: Console, verdict: str, sentence: str) -> None:
+def show_verdict(to: Console, verdict: str, sentence: str) -> None:
     """A verdict in its colour, and the reason."""
-    console.print(f"\n[bold {_COLORS[verdict]}]{verdict_word(verdict)}[/]  {shown(sentence)}")
+    to.print(f"\n[bold {_COLORS[verdict]}]{verdict_word(verdict)}[/]  {shown(sentence)}")
 
 
-def show_notes(console: Console, notes: Iterable[str]) -> None:
+def show_notes(to: Console, notes: Iterable[str]) -> None:
     """What a reader must know beside the result."""
     for note in notes:
-        console.print(f"\n[yellow]Note:[/] {shown(note)}")
+        to.print(f"\n[yellow]Note:[/] {shown(note)}")
 
 
-def show_files(console: Console, title: str, files: Iterable[Path]) -> None:
+def show_files(to: Console, title: str, files: Iterable[Path]) -> None:
     """Where the files are: a line each, never broken."""
-    console.print(f"\n[bold]{title}[/]")
+    to.print(f"\n[bold]{title}[/]")
     for path in files:
-        console.print(f"  {escape(str(path))}", soft_wrap=True)
+        to.print(f"  {escape(str(path))}", soft_wrap=True)
 
 
 def shown(text: str) -> str:
@@ -172,7 +182,42 @@ def _own(folder: Path) -> Path:
     if (folder / "report.json").exists():
         raise OutputError(f"{folder} holds a report already, and reports are never overwritten. Name another folder.")
     folder.mkdir(parents=True, exist_ok=True)
+    remove_unfinished(folder)
     probe = folder / ".bdt-write-test"
     probe.touch()
     probe.unlink()
     return folder
+
+
+class _Coloured:
+    """A screen for rich, whose colours and movements pass; its texts are made harmless by `_Harmless`."""
+
+    def __init__(self, to: Screen) -> None:
+        self._to = to
+
+    def write(self, text: str) -> int:
+        self._to.pass_on(text)
+        return len(text)
+
+    def isatty(self) -> bool:
+        return self._to.beneath.isatty()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._to, name)
+
+
+class _Harmless(RenderHook):
+    """Makes every text harmless after it is laid out, when no line is broken any more."""
+
+    def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
+        return [_HarmlessOnceDrawn(one) for one in renderables]
+
+
+class _HarmlessOnceDrawn:
+    def __init__(self, drawn: ConsoleRenderable) -> None:
+        self._drawn = drawn
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for one in console.render(self._drawn, options):
+            # A line may have been broken anywhere, so that a pair of colons stands at its start.
+            yield one if one.control else Segment(harmless(one.text).replace("::", ": :"), one.style)

@@ -6,14 +6,16 @@ import json
 import os
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
+from pydantic import ValidationError
 
-from bdt_core.errors import OutputError
+from bdt_core.errors import OutputError, SpecError
 from bdt_core.spec import Source
 from bdt_core.table.roles import looks_like_identifier
 from bdt_core.table.sources import read_table
@@ -40,6 +42,7 @@ _NO_FEATURES: dict[Look, str] = {
 _NO_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 _FEW = 20
 _SAMPLE = 200
+_LONGEST = 200
 
 
 @dataclass(frozen=True)
@@ -87,13 +90,11 @@ def write_spec(data: str, out: Path | None) -> str:
     OutputError
         When the file exists or cannot be written.
     """
-    frame = read_table(Source(path=data))
+    frame = read_table(_source(data))
     target = out or Path(f"{name_of(data)}.yaml")
     text = spec_text(frame, name_of(data), _beside(data, target))
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with target.open("x", encoding="utf-8") as file:
-            file.write(text)
+        _write_new(target, text)
     except FileExistsError:
         raise OutputError(f"{target} exists and is not overwritten. Name another file with --out.") from None
     except OSError as error:
@@ -101,6 +102,34 @@ def write_spec(data: str, out: Path | None) -> str:
     todo = text.count("TODO")
     first = f"look at the {todo} TODO in it, then run" if todo else "check it, then run"
     return f"Wrote {target}: {first}  bdt audit {target}"
+
+
+def _write_new(target: Path, text: str) -> None:
+    """Write a file where there is none, whole or not at all, with the folders that it lacks."""
+    lacks = [one for one in target.parents if not one.exists()]
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with target.open("x", encoding="utf-8") as file:
+            try:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            except BaseException:
+                target.unlink()
+                raise
+    except BaseException:
+        with suppress(OSError):  # a folder goes only if it is empty
+            for folder in lacks:
+                folder.rmdir()
+        raise
+
+
+def _source(data: str) -> Source:
+    try:
+        return Source(path=data)
+    except ValidationError as error:
+        reason = str(error.errors(include_url=False)[0]["msg"]).removeprefix("Value error, ")
+        raise SpecError(f"DATA cannot be {data[:_LONGEST]}: {reason}.") from None
 
 
 def spec_text(frame: pd.DataFrame, name: str, path: str) -> str:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 
@@ -21,7 +19,8 @@ from bdt_core.clarify.separate_files import beside
 from bdt_core.errors import OutputError, SourceError
 from bdt_core.fairness.flips import Distance, Sign
 from bdt_core.fairness.metric_results import BiasMetrics, Metric, group_name
-from bdt_pipeline.commands.console import report_folder, show_files, shown
+from bdt_pipeline.commands.console import console, report_folder, show_files, shown
+from bdt_pipeline.commands.printing import put
 
 _ON_SCREEN = 4
 _LINES_ON_SCREEN = 12
@@ -94,7 +93,7 @@ def _say_remarks(remarks: Sequence[str], said: Sequence[str]) -> tuple[str, ...]
     """Print what is new, at once: if an error follows, its cause may have been named."""
     for one in remarks:
         if one not in said:
-            print(f"Note: {words.printable(one)}", file=sys.stderr)
+            put(f"Note: {words.printable(one)}", error=True)
     return tuple(dict.fromkeys((*said, *remarks)))
 
 
@@ -138,21 +137,21 @@ def _refuse_filled(out: Path | None) -> None:
 
 
 def _show(analysis: ClarifyAnalysis, files: Sequence[Path]) -> None:
-    console = Console(highlight=False)
+    to = console()
     wanted = wanted_metrics(analysis)
     for found in analysis.metrics.values():
         groups = largest(found)[:_ON_SCREEN]
-        console.print(_metrics_table(found, wanted, groups, analysis.signs))
+        to.print(_metrics_table(found, wanted, groups, analysis.signs))
         for reason, names in _undefined(found, wanted, groups).items():
-            console.print(Padding(shown(f"{', '.join(names)}: {reason}"), (0, 0, 0, 2)))
-        console.print()
-    console.print("[bold]At a glance[/]")
+            to.print(Padding(shown(f"{', '.join(names)}: {reason}"), (0, 0, 0, 2)))
+        to.print()
+    to.print("[bold]At a glance[/]")
     lines = summary_lines(analysis)
     for line in lines[:_LINES_ON_SCREEN]:
-        console.print(Padding(f"- {shown(line)}", (0, 2)))
+        to.print(Padding(f"- {shown(line)}", (0, 2)))
     if len(lines) > _LINES_ON_SCREEN:
-        console.print(Padding(f"{len(lines) - _LINES_ON_SCREEN} more lines stand in the report.", (0, 2)))
-    show_files(console, "Files", files)
+        to.print(Padding(f"{len(lines) - _LINES_ON_SCREEN} more lines stand in the report.", (0, 2)))
+    show_files(to, "Files", files)
 
 
 def _metrics_table(found: BiasMetrics, wanted: Sequence[str], groups: Sequence[int], signs: Sign) -> Table:

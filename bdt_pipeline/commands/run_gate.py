@@ -66,14 +66,14 @@ def run_gate(asked: Request) -> tuple[int, str]:
 def _judged(asked: Request, spec: AuditSpec, baseline: dict[str, Any] | None, folder: Path | None) -> tuple[int, str]:
     found = audit(None, spec)
     document = found.document
-    comparison = None if baseline is None else compare_with_baseline(document, baseline)
+    comparison = None if baseline is None else compare_with_baseline(document, baseline, asked.baseline)
     code = exit_code(document["verdict"] if comparison is None else comparison.to_dict())
     result = build_gate_result(document, code, comparison)
     forms = _forms(asked, document, result)
     if folder is not None:
-        found.write(folder)
         for form, name in FILES.items():
             write_file(folder / name, _encoded(forms[form]))
+        found.write(folder)  # of all files report.json comes last: where it is, the others are
     if asked.format == "github":
         _tell_github(forms["markdown"], result)
     if asked.out is None:

@@ -6,15 +6,15 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from bdt_core.errors import SourceError, SpecError, did_you_mean
 from bdt_pipeline.assets.views_history import HEADER, RATIO_HEADER, ratio_row, ratios, row
-from bdt_pipeline.commands.console import show_notes, show_verdict, shown, write_file
+from bdt_pipeline.commands.console import console, show_notes, show_verdict, shown, write_file
+from bdt_pipeline.commands.printing import put
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from upath import UPath
 
     from bdt_core.history import History
@@ -51,7 +51,7 @@ def show_history(name: str, storage: str | None, out: Path | None) -> None:
     _print(name, history, unreadable)
     if out is not None:
         write_file(out, _drawn(history, out.suffix.lower()), called="The figure ")
-        print(f"Figure: {out}")
+        put(f"Figure: {out}")
 
 
 def history_of(name: str, root: UPath) -> tuple[History, list[str]]:
@@ -105,47 +105,47 @@ def _audits(root: UPath, folder: str) -> list[str]:
 def _print(name: str, history: History, unreadable: list[str]) -> None:
     from bdt_core.history import difference_finding, drift_finding, volume_finding
 
-    console = Console(highlight=False)
-    if not console.is_terminal and "COLUMNS" not in os.environ:
-        console.width = _WIDTH
+    to = console()
+    if not to.is_terminal and "COLUMNS" not in os.environ:
+        to.width = _WIDTH
     several = f"{len(history.batches):,} batch{'es' * (len(history.batches) != 1)}"
-    ends = f", {escape(history.batches[0].id)} to {escape(history.batches[-1].id)}" if history.batches else ""
-    console.print(f"\n[bold]{escape(name)}[/]: {several}{ends}\n", soft_wrap=True)
+    ends = f", {shown(history.batches[0].id)} to {shown(history.batches[-1].id)}" if history.batches else ""
+    to.print(f"\n[bold]{shown(name)}[/]: {several}{ends}\n", soft_wrap=True)
     for grouping in history.groupings:
         table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
         for head in (f"by {grouping.facet}", f"less {grouping.reference}", *HEADER):
             table.add_column(shown(head), overflow="fold")
         for one in grouping.streams:
             latest, so_far, trend, *rest = row(one, history)
-            if console.width < _NARROW:
+            if to.width < _NARROW:
                 trend = trend.split(" [")[0]
             cells = (one.metric.replace("_", " "), one.group, latest, so_far, trend, *rest)
             table.add_row(*map(shown, cells))
         if grouping.streams:
-            console.print(table, "")
-    _print_ratios(console, history)
+            to.print(table, "")
+    _print_ratios(to, history)
     if history.streams:
         level = 100 * (1 - history.spec.significance.alpha)
-        console.print(
+        to.print(
             "In points, ratios as they are. So far: within the batches, over all of them, with the "
             f"{level:.4g} % confidence sequence, which holds however often one looks. Trend: the last "
             f"{history.look_back} batches. Drift: the latest batch against them; moved means that chance alone may do "
             "it.",
         )
     for limit in history.limits:
-        show_verdict(console, limit.verdict, limit.sentence)
+        show_verdict(to, limit.verdict, limit.sentence)
     for finding in (difference_finding(history), drift_finding(history), volume_finding(history)):
         if not finding.passed:
-            console.print(f"\n[yellow]{finding.severity}[/]  {shown(finding.sentence)}")
-            console.print(f"  {shown(finding.recommendation)}")
+            to.print(f"\n[yellow]{finding.severity}[/]  {shown(finding.sentence)}")
+            to.print(f"  {shown(finding.recommendation)}")
     small = [f"{one.facet}: {group}" for one in history.groupings for group in one.too_small]
     notes = [*history.notes, *(f"{one} holds no batch and is left out." for one in unreadable)]
     if small:
         notes.append(f"Too few rows to be followed: {', '.join(small)}.")
-    show_notes(console, notes)
+    show_notes(to, notes)
 
 
-def _print_ratios(console: Console, history: History) -> None:
+def _print_ratios(to: Console, history: History) -> None:
     if not ratios(history):
         return
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
@@ -153,10 +153,10 @@ def _print_ratios(console: Console, history: History) -> None:
         table.add_column(shown(head), overflow="fold")
     for one in ratios(history):
         latest, so_far, trend, *rest = ratio_row(one)
-        if console.width < _NARROW:
+        if to.width < _NARROW:
             trend = trend.split(" [")[0]
         table.add_row(*map(shown, (one.check.replace("_", " "), one.group or "", latest, so_far, trend, *rest)))
-    console.print(table, "")
+    to.print(table, "")
 
 
 def _drawn(history: History, ending: str) -> bytes:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -9,6 +11,7 @@ from typing import Any, Self
 import dagster as dg
 from pydantic import BaseModel
 
+from bdt_core.errors import SpecError
 from bdt_core.spec import AuditSpec, parse_spec, resolve_paths
 from bdt_core.stages import Stages
 from bdt_pipeline.assets import AuditAssets, build_assets
@@ -114,8 +117,12 @@ class BiasAudit(dg.Component, AuditSpec, dg.Resolvable):
     @classmethod
     def resolve_from_model(cls, context: dg.ResolutionContext, model: BaseModel) -> Self:
         """The component with its templates filled in and its values checked."""
-        values = context.resolve_value(model.model_dump(exclude_unset=True))
-        spec = parse_spec({key: one for key, one in values.items() if key in AuditSpec.model_fields}, "The YAML file")
+        written = model.model_dump(exclude_unset=True)
+        tree = context.source_position_tree
+        file = "The YAML file" if tree is None else tree.position.filename
+        _refuse_unset_variables(written, file)
+        values = context.resolve_value(written)
+        spec = parse_spec({key: one for key, one in values.items() if key in AuditSpec.model_fields}, file)
         return cls.model_validate({**values, **spec.model_dump(exclude_unset=True)})
 
     def build_spec(self, context: dg.ComponentLoadContext) -> AuditSpec:
@@ -140,3 +147,27 @@ class BiasAudit(dg.Component, AuditSpec, dg.Resolvable):
         """Everything together."""
         audit = AuditAssets(self.build_spec(context), self.build_stages())
         return _definitions(audit, self.build_assets(audit), self.build_checks(audit))
+
+
+_VARIABLE = re.compile(r"\{\{\s*env\.(\w+)\s*\}\}")
+
+
+def _refuse_unset_variables(written: Any, file: str, place: tuple[str, ...] = ()) -> None:
+    """Say which key waits for a variable: Dagster would fill in "None".
+
+    Raises
+    ------
+    SpecError
+        A variable is not set.
+    """
+    if isinstance(written, dict | list):
+        inner = written.items() if isinstance(written, dict) else enumerate(written)
+        for key, one in inner:
+            _refuse_unset_variables(one, file, (*place, str(key)))
+    elif isinstance(written, str):
+        unset = [name for name in _VARIABLE.findall(written) if name not in os.environ]
+        if unset:
+            raise SpecError(
+                f"{file}: {'.'.join(place)}: the environment variable {unset[0]} is not set. Set it where Dagster "
+                f"runs, or give a default: {{{{ env('{unset[0]}', 'DEFAULT') }}}}."
+            )

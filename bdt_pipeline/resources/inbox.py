@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bdt_core.errors import SourceError
+from bdt_core.harmless import harmless
 from bdt_core.spec import Inbox
 from bdt_core.spec.source import no_part
 from bdt_core.table.environment import expanded
@@ -87,7 +88,7 @@ def put_aside(inbox: Inbox, name: str, reason: str) -> UPath | None:
         target = shelf / f"{now}-{_cut(name)}"
     # The reason is written first: a file in quarantine is never without one.
     with replacing(shelf / _reason_of(target.name)) as beside:
-        beside.write((reason + "\n").encode())
+        beside.write((harmless(reason) + "\n").encode())
     file.fs.mv(file.path, target.path)
     return target
 

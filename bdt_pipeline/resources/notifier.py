@@ -4,25 +4,22 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from bdt_core.errors import SpecError
 from bdt_core.table.environment import expanded
 
 Tone = Literal["failure", "warning", "success"]
 Incidents = Literal["none", "one", "each"]
 
 
-def require_apprise() -> None:
-    """Say how to install apprise where it is missing.
-
-    Raises
-    ------
-    SpecError
-        It is not installed.
-    """
+def cannot_tell() -> str | None:
+    """Why nobody can be told, and what to install; None where apprise is there."""
     import importlib.util
 
-    if importlib.util.find_spec("apprise") is None:
-        raise SpecError('"notify" needs the package apprise. Install it with: pip install "bdt-pipeline[notify]"')
+    if importlib.util.find_spec("apprise") is not None:
+        return None
+    return (
+        '"notify" needs the package apprise, and nobody is told of problems without it. Install it where Dagster runs, '
+        'with: pip install "bdt-pipeline[notify]"'
+    )
 
 
 def incidents_of(address: str) -> Incidents:

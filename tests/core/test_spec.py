@@ -2,6 +2,7 @@
 
 import functools
 import json
+import time
 from pathlib import Path
 
 import jsonschema
@@ -262,3 +263,70 @@ def test_what_an_anchor_repeats_does_not_stand_twice(tmp_path: Path):
         "gate: [&one {check: any_cluster, max_difference: 0.1}, {<<: *one, max_difference: 0.2}]\n"
     )
     assert [one.max_difference for one in load_spec(file).gate] == [0.1, 0.2]
+
+
+# --- files that nobody would write by hand ----------------------------------------------------------------------------
+
+BASE = "name: a\nsource: {path: t.csv}\nbias_variable: {column: error}\n"
+LAUGHS = "x: &a [1, 1, 1, 1, 1, 1, 1, 1, 1]\n" + "".join(
+    f"{'abcdefgh'[i + 1]}: &{'abcdefgh'[i + 1]} [{', '.join(['*' + 'abcdefgh'[i]] * 9)}]\n" for i in range(7)
+)
+STRANGE = {
+    "a date that no calendar has": (
+        BASE + "partition_by:\n  time: daily\n  start: 2026-02-31\n",
+        'line 6: partition_by.start: "2026-02-31" is no date or time',
+    ),
+    "a time that no clock has": (BASE + "pool: 2026-01-01 25:61:61\n", "line 4: pool: .* is no date or time"),
+    "an offset that no place has": (BASE + "pool: 2026-01-01 10:00:00 +99:99\n", "line 4: pool: .* is no date"),
+    "a date as key": (BASE + "groups: {2026-02-31: 1}\n", "groups.2026-02-31: .* is no date"),
+    "5,000 digits": (BASE + f"split: {{random_state: {'9' * 5000}}}\n", "split.random_state: .* is no whole number"),
+    "20,000 digits": (BASE + f"split: {{random_state: 0x{'f' * 20_000}}}\n", "split.random_state: .* no whole number"),
+    "base 60": (
+        BASE + f"split: {{random_state: {':'.join(['59'] * 3000)}}}\n",
+        "split.random_state: .* no whole number",
+    ),
+    "a number beyond 64 bits": (BASE + f"large_rows: {2**63}\n", "large_rows: .* is no whole number"),
+    "no float": (BASE + "significance: {alpha: !!float abc}\n", 'significance.alpha: "abc" is no number'),
+    "no integer": (BASE + "significance: {min_rows: !!int abc}\n", 'significance.min_rows: "abc" is no whole number'),
+    "no boolean": (BASE + "clustering: {scale: !!bool maybe}\n", 'clustering.scale: "maybe" is no true or false'),
+    "deep lists": (BASE + f"groups: {'[' * 100_000}{']' * 100_000}\n", "line 4: it is nested more than 50 levels"),
+    "deep mappings": (BASE + f"groups: {'{a: ' * 3000}1{'}' * 3000}\n", "line 4: it is nested more than 50 levels"),
+    "deep blocks": (BASE + "".join("  " * i + "a:\n" for i in range(2000)), "nested more than 50 levels"),
+    "a billion laughs": (BASE + LAUGHS, "more than 100,000 keys and entries"),
+    "a long path": (BASE.replace("t.csv", "x" * 5000), r"source.path \(line 2\): a path has at most 4,000 characters"),
+    "a long name": (BASE.replace("t.csv", f"d/{'x' * 300}*.csv"), r"source.path \(line 2\): .* 255 bytes"),
+    "a long array": (
+        BASE.replace("t.csv", f"t.csv, arrays: {{p: {'y' * 300}.npy}}"),
+        r"source.arrays \(line 2\): a path has at most",
+    ),
+    "a long database": (
+        BASE.replace("path: t.csv", f"sql: select 1, database: 'sqlite:///{'y' * 300}.db'"),
+        r"source.database \(line 2\): a path has at most",
+    ),
+    "a long inbox": (
+        BASE.replace("t.csv", "'{partition}.csv'") + f"inbox:\n  folder: {'y' * 300}\n",
+        r"inbox.folder \(line 5\): a path has at most",
+    ),
+    "long embeddings": (
+        BASE + f"local_bias: {{group: sex, embeddings: {'y' * 300}.npy}}\n",
+        r"local_bias.embeddings \(line 4\): a path has at most",
+    ),
+    "nobody's home": (BASE.replace("t.csv", "~nobody_is_called_so/t.csv"), r"source.path \(line 2\): nobody is called"),
+    "a limit of memory": (
+        BASE + f"clustering: {{memory_limit: {'9' * 400} GiB}}\n",
+        r"clustering.memory_limit \(line 4\)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STRANGE)
+def test_a_strange_file_is_refused_with_file_and_key(name: str, tmp_path: Path) -> None:
+    text, message = STRANGE[name]
+    path = tmp_path / "strange.yaml"
+    path.write_text(text)
+    begin = time.process_time()
+    with pytest.raises(SpecError, match=message) as caught:
+        load_spec(path)
+    assert time.process_time() - begin < 20  # the aliases took hours
+    assert "strange.yaml" in str(caught.value)
+    assert len(str(caught.value)) < 600

@@ -68,6 +68,7 @@ def loans_spec(path: Path | str, **changes: Any) -> AuditSpec:
             "protected": ["sex"],
             **changes,
             "clustering": {"stability": 0, **changes.get("clustering", {})},
+            "split": {"repeats": 1, **changes.get("split", {})},
         }
     )
 

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 
 from bdt_core.errors import SpecError
 from bdt_core.spec import AuditSpec
-from bdt_pipeline.automation.problems import SEVEREST_FIRST, Problem, follow, in_short, news, of_check
+from bdt_pipeline.automation.problems import SEVEREST_FIRST, Problem, follow, in_short, news, of_check, told_by
+from tests.pipeline.test_history import DERIVED, GATE, people
 from tests.pipeline.watched_audit import LENIENT, STRICT, Watched, WebHook
 
 Make = Callable[..., AuditSpec]
@@ -260,6 +261,65 @@ def test_a_malformed_file_s_advice_is_to_mend_the_file(
         advice = hook.received[-1]["message"].split("To do: ")[1]
         assert advice.startswith("Mend the file or table")
         assert "groups and limits" not in hook.received[-1]["message"]
+
+
+def of_day(name: str, day: str, *, passed: bool = False, severity: str = "medium") -> Problem:
+    told = f"{name} of {day}"
+    return of_check(
+        name, passed=passed, error=False, blocking=False, description=told, metadata={"severity": severity},
+        part=day, in_time=True,
+    )  # fmt: skip
+
+
+def test_a_day_on_which_more_comes_is_told_again_and_one_with_less_is_not() -> None:
+    """The gate fails for four days; drift is beside it on the first and third, a difference over time on the second."""
+    days = [("1", ["drift"]), ("2", ["difference"]), ("3", ["drift"]), ("4", [])]
+    known: dict[str, Problem] = {}
+    told: dict[str, str] = {}
+    sent = []
+    for day, names in days:
+        found = told_by(of_day("gate", day), [], [of_day(one, day, severity="high") for one in names])
+        happened, known = follow([found], known)
+        fresh, told = news(happened, told, "low")
+        sent.append([one.sentence for one in fresh])
+    assert sent == [["gate of 1 drift of 1"], ["gate of 2 difference of 2"], [], ["gate of 4"]]
+    assert list(known) == ["gate"]
+
+
+def test_a_milder_gate_does_not_hide_what_is_severe() -> None:
+    both = told_by(of_day("gate", "1", severity="low"), [], [of_day("drift", "1", severity="critical")])
+    assert news([both], {}, "critical")[0] == [both]
+    alone = told_by(of_day("gate", "1", severity="low"), [])
+    assert news([alone], {}, "critical")[0] == []
+
+
+def test_one_day_is_told_once(tmp_path: Path, make_spec: Make, instance: dg.DagsterInstance, hook: WebHook) -> None:
+    """Fair days are no news; then the gate fails, drifts, and all days together differ: one problem, and its end."""
+    folder = tmp_path / "days"
+    folder.mkdir()
+    spec = make_spec(
+        folder / "{partition}.csv",
+        bias_variable=DERIVED,
+        groups={"reference": "m"},
+        partition_by={"time": "daily", "start": "2026-01-01"},
+        gate=GATE,
+        slices=None,
+        notify=[hook.address],
+    )
+    watched = Watched(spec, instance)
+    for number, women_err in enumerate((0.2, 0.2, 0.6, 0.2)):
+        day = f"2026-01-0{number + 1}"
+        people(number, women_err).to_csv(folder / f"{day}.csv", index=False)
+        watched.audit(part=day)
+        watched.look()
+        told = [line for one in hook.received for line in one["message"].splitlines() if not line.startswith(" ")]
+        if number < 2:
+            assert told == []
+        elif number == 2:
+            assert [line.split(": ", 1)[1] for line in told if line] == [f"bias_report: bias_gate ({day})"]
+            assert "differences moved by more than" in hook.received[0]["message"]
+    assert len(hook.received) == 2
+    assert "OVER: bias_report: bias_gate" in hook.received[1]["message"]
 
 
 problems = st.lists(

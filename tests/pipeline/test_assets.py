@@ -24,6 +24,8 @@ ASSETS = (
     "feature_differences",
     "worst_groups",
     "findings",
+    "pooled_groups",
+    "profiling_characteristics",
     "bias_slices",
     "bias_report",
 )
@@ -122,7 +124,7 @@ def test_what_the_launchpad_changes_stands_in_the_report(
     result = run_audit(make_spec(loans_file), instance, changed)
     assert result.success
     spec = result.output_for_node("loans__bias_report")["spec"]
-    assert spec["source"]["path"] == str(other)
+    assert spec["source"]["path"] == other.name
     assert (spec["protected"], spec["missing"], spec["features"]["include"]) == ([], "drop", ["age", "region"])
     assert (spec["split"]["test_size"], spec["split"]["random_state"]) == (0.3, 5)
     assert spec["clustering"]["max_iter"] == 2

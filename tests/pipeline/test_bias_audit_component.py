@@ -80,8 +80,10 @@ CASES: dict[str, Any] = {
         "thresholds": {"age": 40.0},
         "similar_by": ["age"],
         "reference": "m",
+        "pooled_from": 20,
     },
     "legitimate": ["branch"],
+    "characteristics": ["age"],
     "worst_groups": {"columns": ["age", "sex"], "min_share": 0.05, "max_groups": 2, "permutations": 99},
     "slices": {
         "columns": ["age", "sex"],
@@ -132,7 +134,7 @@ CASES: dict[str, Any] = {
 _PARTS, _OUTCOMES = {"source": {"path": "{partition}.csv"}}, {"bias_variable": DERIVED}
 NEEDED: dict[str, dict[str, Any]] = {
     "partition_by": _PARTS, "inbox": _PARTS, "local_bias": _OUTCOMES, "mitigation": _OUTCOMES,
-    "automation": {"source": {"asset": "scored"}},
+    "automation": {"source": {"asset": "scored"}}, "characteristics": _OUTCOMES,
 }  # fmt: skip
 
 

@@ -144,4 +144,6 @@ def test_an_unexpected_error_is_one_line_with_a_way_to_the_traceback(
     last = result.stderr.strip().splitlines()[-1]
     assert last == "Unexpected error: ZeroDivisionError: a defect (--verbose shows where it came from)"
     verbose = CliRunner().invoke(app, [*arguments, "--verbose"])
-    assert isinstance(verbose.exception, ZeroDivisionError)
+    assert verbose.exit_code == 2
+    assert verbose.stderr.startswith("Traceback")
+    assert "in broken" in verbose.stderr

@@ -138,3 +138,117 @@ def test_a_main_test_and_its_section_say_the_same() -> None:
     assert told in " ".join(page.split())
     turned = page.replace("differs significantly", "does not differ significantly")
     assert contradictions(turned, found.document)
+
+
+PLUS_MINUS: dict[str, Any] = {
+    "features": {"include": ["oral", "written", "place"]},
+    "protected": ["race"],
+    "significance": {"min_rows": 10},
+    "split": {"test_size": 0.5},
+}
+
+
+def promoted(rows: int = 400) -> pd.DataFrame:
+    """As in the Ricci case: who is promoted is 1, all others -1; two numbers together tell nearly all of it."""
+    rng = np.random.default_rng(4)
+    oral, written = rng.integers(0, 5, rows), rng.integers(0, 5, rows)
+    race = np.where(rng.random(rows) < np.where(oral > 1, 0.3, 0.6), "b", "w")
+    place = rng.choice(list("uv"), rows)
+    hired = (oral > 1) & ((written > 0) | (place == "v"))
+    return pd.DataFrame(
+        {"oral": oral, "written": written, "place": place, "race": race, "promoted": np.where(hired, 1, -1)}
+    )
+
+
+@pytest.fixture(scope="module")
+def of_two_numbers() -> AuditResult:
+    """A bias variable of two values that is no rate, with declared groups of a label and without a prediction."""
+    gate = [
+        {"check": "worst_group", "max_difference": 0.1},
+        {"metric": "four_fifths_ratio", "facet": "race", "min": 0.8},
+    ]
+    spec = {
+        **PLUS_MINUS,
+        "bias_variable": {"column": "promoted", "better": "higher"},
+        "favourable": "positive",
+        "groups": {"facets": ["race"], "label": "promoted"},
+        "gate": gate,
+    }
+    return audit(promoted(), {"name": "one_report", "clustering": {**QUICK, "stability": 0}, **spec})
+
+
+def test_numbers_of_two_values_are_nowhere_points(of_two_numbers: AuditResult, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limit, its sentence, the search and the findings give one and the same number."""
+    document = of_two_numbers.document
+    limit = document["gate"][0]
+    told = f"worse than everybody else by {limit['difference']:.3g}"
+    assert limit["difference"] > 1.0
+    assert f"{told} as found" in limit["sentence"]
+    assert "at most 0.1 is allowed" in limit["sentence"]
+    for name, form in forms(of_two_numbers, monkeypatch).items():
+        assert told in " ".join(form.replace("\u00a0", " ").split()), name
+    search = render_markdown(document).split("## Search of all groups")[1].split("## Clusters")[0]
+    assert " points" not in search
+
+
+def test_what_is_not_there_is_not_spoken_of(of_two_numbers: AuditResult) -> None:
+    """No prediction: no selection rate, no errors, nothing that is positive in it; one test is one test."""
+    page = " ".join(render_html(of_two_numbers.document).split())
+    for word in ("positive None", "positive prediction", "selection rate", "Errors are worse", "one of the prediction"):
+        assert word not in page, word
+    assert "a positive label is good for a person" in page
+    assert "1 test of declared columns" in page
+    assert "(lowest over highest) is not testable" in of_two_numbers.document["gate"][1]["sentence"]
+
+
+def test_a_later_group_is_compared_with_the_same_people_everywhere() -> None:
+    """What a group is worse by is the difference of the two means that stand beside it, in each section."""
+    rng = np.random.default_rng(8)
+    n = 6000
+    frame = pd.DataFrame({name: rng.choice(list("abc"), n) for name in ("town", "work", "home")})
+    frame["sex"] = rng.choice(list("fm"), n)
+    both = (frame["town"] == "a") & (rng.random(n) < 0.9)
+    frame["work"] = np.where(both & (rng.random(n) < 0.6), "a", frame["work"])
+    risk = 0.1 + 0.3 * (frame["town"] == "a") + 0.15 * (frame["work"] == "a") + 0.1 * (frame["home"] == "b")
+    frame["y"] = (rng.random(n) < risk).astype(int)
+    spec = {"bias_variable": {"column": "y"}, "protected": ["sex"], "gate": [{"check": "worst_group"}]}
+    found = audit(frame, {"name": "one_report", "clustering": {**QUICK, "stability": 0}, **spec})
+    page = render_markdown(found.document)
+    later = [one for one in found.document["findings"]["findings"] if one["groups_before"]]
+    assert later
+    search = page.split("## Search of all groups")[1].split("## Clusters")[0]
+    for one in later:
+        told = f"{100 * one['mean_outside']:.1f} %"
+        line = next(line for line in search.splitlines() if line.startswith(f"| {one['who'].capitalize()} |"))
+        assert f"{told} (people alike in the group" in line
+        assert f"people alike in the group{'s' * (one['groups_before'] > 1)} found before {told}" in page
+    assert "befores" not in page
+
+
+def test_harm_whose_size_is_not_known_is_said_where_it_stands() -> None:
+    """An intersection is significantly worse, and its interval reaches to no difference."""
+    found = audit(people(0.09), {"name": "one_report", "clustering": {**QUICK, "stability": 0}, **COLUMN})
+    page = " ".join(render_markdown(found.document).split())
+    reaches = [
+        one for one in found.document["slices"]["slices"]
+        if one["significant"] and one["parent"] is None and one["low"] <= 0.0 <= one["high"]
+    ]  # fmt: skip
+    told = "says that harm is likely there, and its size not known"
+    assert reaches
+    assert told in page
+
+
+def test_a_flip_test_that_was_made_is_not_said_to_lack_features() -> None:
+    frame = people(0.3).assign(score=lambda x: 0.5 * x.said + 0.25)
+    spec = {
+        **ERRORS,
+        "features": {"include": ["x", "income"]},
+        "favourable": "positive",
+        "groups": {"facets": ["sex"], "score": "score", "similar_by": ["x"]},
+        "mitigation": {"group": "sex", "score": "score", "tolerance": 0.3},
+        "gate": [{"metric": "flip_test", "facet": "sex", "max": 0.0001}],
+    }
+    found = audit(frame, {"name": "one_report", "clustering": {**QUICK, "stability": 0}, **spec})
+    page = render_markdown(found.document)
+    assert "no features were named" not in page
+    assert "was not measured under other thresholds: it does not come from labels and decisions alone" in page

@@ -49,7 +49,7 @@ def test_the_difference_to_expect_comes_first_with_the_interval_that_allows_for_
     shown = views_depth.slices(found)
     first = rows_of(shown["slices"])[0]
     low, high = words.number(worst.low), words.number(worst.high)
-    assert first["difference to expect"] == f"{words.number(worst.shrunken_difference)} [{low}, {high}]"
+    assert first["difference to expect"] == rf"{words.number(worst.shrunken_difference)} \[{low}, {high}]"
     assert first["measured"] == words.number(worst.comparison.difference)
     assert (shown["difference"].value, shown["low"].value) == (worst.shrunken_difference, worst.low)
     assert worst.low < worst.comparison.low

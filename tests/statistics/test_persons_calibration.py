@@ -6,8 +6,18 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bdt_core.inference import compare_counts, compare_samples
-from bdt_core.inference.persons import Steps, compare_persons, person_sums
+from bdt_core.fairness.flips import _interval
+from bdt_core.inference import area_under_curve, compare_counts, compare_samples
+from bdt_core.inference.persons import (
+    Steps,
+    area_by_persons,
+    area_spread,
+    compare_persons,
+    person_sums,
+    placement_steps,
+    shrink_of_mean,
+)
+from bdt_core.mitigation.measuring import paired_change
 from benchmarks import simulated
 
 ALPHA = 0.05
@@ -101,3 +111,68 @@ def test_audits_of_persons_with_five_rows_accuse_nobody(full: bool) -> None:
     assert tested >= 0.8 * runs
     assert all(at_most(alarms[name], runs, rate) for name, rate in rates.items()), alarms
     assert of_rows >= 3
+
+
+@pytest.mark.parametrize("kind", ["even", "uneven"])
+@pytest.mark.parametrize("labels", ["of persons", "of rows"])
+def test_areas_cover_the_true_one_by_persons(kind: str, labels: str) -> None:
+    """A score with a part of each person's own; a person has rows with one label, or with both."""
+    runs, persons, missed, of_rows = 300, 60, 0, 0
+    for seed in range(runs):
+        rng = np.random.default_rng([33, len(kind), len(labels), seed])
+        who = rows_of(rng, persons, kind)
+        label = (rng.random(persons) < 0.5)[who] if labels == "of persons" else rng.random(who.size) < 0.5
+        score = label + rng.normal(0, 0.8, persons)[who] + rng.normal(0, 0.6, who.size)
+        true = stats.norm.cdf(1.0 / 2**0.5)
+        found = area_by_persons(score[label], who[label], score[~label], who[~label])
+        rows = area_under_curve(score[label], score[~label])
+        assert found.low is not None
+        assert found.high is not None
+        assert rows.low is not None
+        assert rows.high is not None
+        missed += not found.low <= true <= found.high
+        of_rows += not rows.low <= true <= rows.high
+    assert at_most(missed, runs, ALPHA), missed
+    assert labels == "of rows" or not at_most(of_rows, runs, ALPHA), of_rows  # which is why
+
+
+def test_the_variance_of_an_area_is_that_of_persons_drawn_anew() -> None:
+    """Obuchowski's variance against the bootstrap of whole persons, where a person may have rows with both labels."""
+    rng = np.random.default_rng(34)
+    who = rows_of(rng, 120, "uneven")
+    label = rng.random(who.size) < rng.beta(1, 1, 120)[who]
+    score = label + rng.normal(0, 1, 120)[who] + rng.normal(0, 0.5, who.size)
+    values, place = np.unique(score, return_inverse=True)
+    counts = [np.bincount(place[side], minlength=values.size) for side in (label, ~label)]
+    sums = [person_sums(placement_steps(one)[place[side]], who[side], 120)
+            for one, side in zip(counts[::-1], (label, ~label), strict=True)]  # fmt: skip
+    rows_of_person = [np.flatnonzero(who == one) for one in range(120)]
+    drawn = []
+    for _ in range(700):
+        rows = np.concatenate([rows_of_person[one] for one in rng.integers(0, 120, 120)])
+        a, b = score[rows][label[rows]], score[rows][~label[rows]]
+        drawn.append(stats.mannwhitneyu(a, b, method="asymptotic").statistic / (a.size * b.size))
+    assert area_spread(*sums).variance ** 0.5 == pytest.approx(np.std(drawn), rel=0.1)
+
+
+@pytest.mark.parametrize("kind", ["even", "uneven"])
+@pytest.mark.parametrize("alike", [True, False])
+def test_flips_and_changes_cover_the_true_share_by_persons(kind: str, alike: bool) -> None:
+    """Rows that change to better, to worse or not, as in the flip test, and in accuracy under other thresholds."""
+    runs, persons, missed = 300, 80, np.zeros(2, dtype=int)
+    for seed in range(runs):
+        rng = np.random.default_rng([35, len(kind), alike, seed])
+        who = rows_of(rng, persons, kind)
+        of_person = rng.choice([-1, 0, 1], persons, p=[0.1, 0.7, 0.2])
+        anew = rng.choice([-1, 0, 1], who.size, p=[0.1, 0.7, 0.2])
+        flips = of_person[who] if alike else np.where(rng.random(who.size) < 0.5, of_person[who], anew)
+        sums = person_sums(flips.astype(float), who, persons)
+        shrink = shrink_of_mean(sums, int(np.abs(flips).sum()), ALPHA)
+        better, worse = (flips > 0).sum() / shrink, (flips < 0).sum() / shrink
+        changed = paired_change(flips < 0, flips > 0, ALPHA, shrink)
+        of_flips = _interval(better, worse, flips.size / shrink, ALPHA)
+        for i, (low, high) in enumerate(((changed.low, changed.high), of_flips)):
+            assert low is not None
+            assert high is not None
+            missed[i] += not low <= 0.1 <= high
+    assert all(at_most(int(one), runs, ALPHA) for one in missed), missed

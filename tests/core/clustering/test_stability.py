@@ -19,7 +19,10 @@ def test_rand_and_jaccard_are_those_of_scikit_learn(seed):
     shared = contingency(a, b)
     assert adjusted_rand(shared) == pytest.approx(adjusted_rand_score(a, b))
     wanted = [max(jaccard_score(a == i, b == j) for j in range(3)) for i in range(4)]
-    assert best_jaccard(shared) == pytest.approx(wanted)
+    assert best_jaccard(shared, np.eye(3, dtype=int)) == pytest.approx(wanted)
+    nodes = np.array([[1, 0, 0, 1], [0, 1, 0, 1], [0, 0, 1, 0]])  # the first two leaves have a parent
+    wanted = [max(x, jaccard_score(a == i, b < 2)) for i, x in enumerate(wanted)]
+    assert best_jaccard(shared, nodes) == pytest.approx(wanted)
 
 
 def test_rand_of_equal_and_trivial_clusterings():
@@ -56,8 +59,33 @@ def test_the_same_seed_gives_the_same_numbers_and_progress_ends():
     assert one != measure_stability(model, X, y, bootstraps=4, random_state=6)
 
 
+def test_a_group_that_refits_divide_further_is_found_again():
+    """Within the third group nothing differs, so that each refit divides it elsewhere, or not at all."""
+    rng = np.random.default_rng(6)
+    group = np.repeat([0, 1, 2], 400)
+    X = np.array([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]])[group] + rng.normal(size=(1200, 2))
+    y = np.array([0.0, 1.0, 2.0])[group] + rng.normal(scale=0.3, size=1200)
+    model = HBAC(max_iter=2, min_cluster_size=0.1).fit(X, y)
+    refits = HBAC(max_iter=6, min_cluster_size=0.1).fit(X, y)
+    assert model.n_clusters_ == 3 < refits.n_clusters_
+    refits.tree_, refits.labels_, refits.n_clusters_ = model.tree_, model.labels_, 3  # its settings, the groups' tree
+    found = measure_stability(refits, X, y, bootstraps=20)
+    assert [one.word for one in found.clusters] == ["stable"] * 3
+    assert found.rand_bootstraps < 0.85
+
+
+def test_leaves_of_nodes_are_those_that_rows_come_to():
+    rng = np.random.default_rng(7)
+    X, y = rng.normal(size=(600, 3)), rng.normal(size=600)
+    tree = HBAC(max_iter=4, min_cluster_size=0.05).fit(X, y).tree_
+    rows = np.array([tree.leaf(label).rows for label in range(tree.n_leaves)])
+    assert (rows @ tree.leaves_of_nodes).tolist() == [node.rows for node in tree.nodes[1:]]
+    alone = HBAC(max_iter=1, min_cluster_size=0.9).fit(X, y).tree_
+    assert alone.leaves_of_nodes.tolist() == [[1]]
+
+
 def test_words_are_hennigs():
-    assert [in_a_word(x) for x in (0.59, 0.6, 0.84, 0.85)] == [
+    assert [in_a_word(x) for x in (0.74, 0.75, 0.84, 0.85)] == [
         "do not interpret", "moderately stable", "moderately stable", "stable"
     ]  # fmt: skip
 

@@ -10,6 +10,8 @@ import pandas as pd
 import pytest
 
 from bdt_core.audit import AuditResult
+from bdt_core.inference import compare_samples
+from bdt_core.inference.persons import Steps, compare_persons, person_sums
 from bdt_core.report import render_html
 from tests.core.joined.made_tables import QUICK, harmed, quick_audit
 
@@ -105,7 +107,9 @@ def test_repeated_splits_and_permuted_procedures_count_persons() -> None:
     frame = repeated(0.0, seed=8)
     more = {"significance": {"test": "permutation", "permutations": 39}}
     keyed = quick_audit(frame, **{**KEYED, "split": {**KEYED["split"], "repeats": 3}}, **more).document["primary_test"]
-    assert keyed["repeated_splits"]["p_combined"] > 0.05
+    together = keyed["repeated_splits"]["together"]
+    assert together["p_value"] > 0.05
+    assert together["persons"]["design_effect"] > 2  # clusters of x1, which is drawn anew in each row, cut persons up
     assert keyed["permuted_procedure"]["p_value"] > 0.05
 
 
@@ -199,3 +203,99 @@ def test_gaps_of_local_bias_count_persons() -> None:
     widths = [one["gate"][0]["high"] - one["gate"][0]["low"] for one in (of_persons, of_rows)]
     assert widths[0] / widths[1] == pytest.approx(EACH**0.5, rel=0.2)
     assert "by persons" in " ".join(of_persons["local_bias"]["notes"])
+
+
+def scored(persons: int = PERSONS) -> pd.DataFrame:
+    """One row of each person: a score that tells one sex's label worse, and a decision by it."""
+    rng = np.random.default_rng(12)
+    people = pd.DataFrame({"sex": rng.choice(["f", "m"], persons), "x0": rng.normal(size=persons)})
+    people["label"] = (rng.random(persons) < 0.5).astype(int)
+    told = np.where(people["sex"] == "f", 0.1, 0.3) * people["label"]
+    people["score"] = (0.3 + told + rng.normal(0, 0.25, persons)).clip(0, 1).round(4)
+    people["said"] = (people["score"] > 0.45).astype(int)
+    return people.assign(person=[f"p{i}" for i in range(persons)])
+
+
+SCORED: dict[str, Any] = {
+    "bias_variable": {"derive": "error", "label": "label", "prediction": "said"},
+    "favourable": "positive",
+    "features": {"include": ["x0"]},
+    "protected": ["sex"],
+    "split": {"key": "person", "test_size": 0.5},
+    "gate": [],
+}
+
+
+def spans(parts: Any) -> list[float]:
+    """Every low and high in some part of a document."""
+    if isinstance(parts, dict):
+        own = [parts[name] for name in ("low", "high") if isinstance(parts.get(name), float)]
+        return own + [one for part in parts.values() for one in spans(part)]
+    return [one for part in parts for one in spans(part)] if isinstance(parts, list) else []
+
+
+def test_areas_and_flips_of_groups_count_persons(tmp_path: Path) -> None:
+    """Five copies of each person make the intervals of one row each, in memory and in blocks alike."""
+    people = scored()
+    # As many neighbours of each row are one person: the five copies of the nearest.
+    frame = people.loc[people.index.repeat(EACH)].sample(frac=1.0, random_state=1)
+    asked = {**SCORED, "groups": {"facets": ["sex"], "score": "score", "similar_by": ["x0"]}, "large_rows": 3000}
+
+    def groups(table: pd.DataFrame, where: str, **more: Any) -> dict[str, Any]:
+        table.to_csv(tmp_path / "people.csv", index=False)
+        clustering = {**QUICK["clustering"], "memory": where}
+        found = quick_audit(tmp_path / "people.csv", **{**asked, "clustering": clustering, **more}).document
+        assert "count rows" not in " ".join(found["groups"]["facets"][0]["notes"])
+        return found["groups"]  # type: ignore[no-any-return]
+
+    once, five_times = groups(people, "in_memory"), groups(frame, "in_memory")
+    assert groups(frame, "out_of_core") == five_times
+    areas = [[one["rates"]["auc"] for one in x["facets"][0]["groups"]] for x in (once, five_times)]
+    for of_one, of_five in zip(*areas, strict=True):
+        assert [of_five[name] for name in ("estimate", "low", "high")] == pytest.approx(
+            [of_one[name] for name in ("estimate", "low", "high")], abs=1e-6
+        )
+    large = [groups(frame, where, large_rows=1000) for where in ("in_memory", "out_of_core")]
+    assert large[0] == large[1]
+    flips = [
+        next(one for one in x["facets"][0]["clarify"] if one["metric"] == "FT")
+        for x in (five_times, groups(frame, "in_memory", split={"method": "hash", "test_size": 0.5}))
+    ]
+    wide, narrow = (one["values"][0]["high"] - one["values"][0]["low"] for one in flips)
+    assert wide / narrow == pytest.approx(EACH**0.5, rel=0.05)
+
+
+def test_thresholds_per_group_count_persons() -> None:
+    """Five copies of each person, of whom the same half is held out, say what one row each says."""
+    people = scored(1200)
+    frame = people.loc[people.index.repeat(EACH)].reset_index(drop=True)
+    asked = {**SCORED, "mitigation": {"group": "sex", "score": "score", "tolerance": 0.05}}
+    once, five_times = (quick_audit(one, **asked) for one in (people, frame))
+    of_one, of_five = (one.document["mitigation"] for one in (once, five_times))
+    assert of_five["test_rows"] == EACH * of_one["test_rows"]
+    for part in ("thresholds", "proxies"):
+        assert len(spans(of_one[part])) > (60 if part == "thresholds" else 1)
+        assert spans(of_five[part]) == pytest.approx(spans(of_one[part]), abs=2e-3)
+    rows = quick_audit(frame, **{**asked, "split": {"method": "hash", "test_size": 0.5}}).document["mitigation"]
+    narrow, wide = (x["thresholds"]["accuracy_change"] for x in (rows, of_five))
+    assert (wide["high"] - wide["low"]) > 1.8 * (narrow["high"] - narrow["low"])
+    assert "count rows" not in render_html(five_times.document)
+    few = quick_audit(frame, **asked, significance={"min_rows": 320}).document["mitigation"]
+    assert "train persons; 320 are needed" in few["left_out"][0]["reason"]
+
+
+def test_the_original_tools_t_counts_persons() -> None:
+    rng = np.random.default_rng(9)
+    of_person, inside = rng.normal(size=60), np.arange(60) < 20
+    who = np.repeat(np.arange(60), EACH)
+    one = compare_samples(of_person[inside], of_person[~inside], min_rows=5)
+    sides = of_person[who][inside[who]], of_person[who][~inside[who]]
+    steps = Steps.of(np.unique(of_person))
+    sums = [
+        person_sums(steps.count(y), who[side], 60) for y, side in zip(sides, (inside[who], ~inside[who]), strict=True)
+    ]
+    five = compare_persons(compare_samples(*sides, min_rows=5), *sums, steps, min_rows=5)
+    assert five.welch_t == pytest.approx(one.welch_t, rel=1e-6)
+    assert five.welch_t_p_value == pytest.approx(one.welch_t_p_value, rel=0.1)
+    assert five.pooled_t == pytest.approx(one.pooled_t, rel=0.02)
+    assert five.pooled_t_p_value == pytest.approx(one.pooled_t_p_value, rel=0.1)

@@ -71,7 +71,7 @@ def test_protected_columns_are_a_list_of_their_own():
     page = render_markdown(report)
     first = page.index("Protected and other declared columns: how cluster 0 differs")
     assert first < page.index("Features: how cluster 0 differs")
-    assert "1 tests of declared columns" in page.replace("\n", " ")
+    assert "1 test of declared columns" in page.replace("\n", " ")
     assert "Protected and other declared columns" in render_html(report)
 
 

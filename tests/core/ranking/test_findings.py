@@ -11,6 +11,7 @@ import pytest
 
 from bdt_core.audit import AuditResult, audit
 from bdt_core.errors import DataError
+from bdt_core.inference import interval_at_once
 from bdt_core.ranking import Findings
 from bdt_core.ranking.candidates import from_clusters
 from bdt_core.spec import parse_spec
@@ -149,10 +150,25 @@ def test_an_unstable_cluster_is_no_finding():
     )
     assert {one.found_by for one in stable.findings} == {"clusters"}
     known = stable.clusters.stability
-    drawn_anew = tuple(replace(one, jaccard=0.59) for one in known.clusters)
+    drawn_anew = tuple(replace(one, jaccard=0.74) for one in known.clusters)
     shaky = replace(stable.clusters, stability=replace(known, clusters=drawn_anew))
     assert list(from_clusters(stable.clusters, stable.significance, "errors"))
     assert not list(from_clusters(shaky, stable.significance, "errors"))
+
+
+def test_the_most_deviating_cluster_is_a_finding_by_all_its_splits():
+    """Its p-value is corrected for how many clusters there are, and so is its interval."""
+    found = found_in(people(harm=0.0, seed=2), worst_groups=None, slices=None, protected=[])
+    significance = found.significance
+    together = replace(significance.repeats.together, p_value=1e-6)
+    tested = replace(significance, repeats=replace(significance.repeats, together=together))
+    first = next(from_clusters(found.clusters, tested, "errors"))
+    clusters = len(significance.clusters)
+    assert first.finding.p_value == pytest.approx(1e-6 * clusters)
+    assert (first.finding.low, first.finding.high) == interval_at_once(together, clusters)
+    assert first.finding.mean_inside == together.mean_a
+    own = from_clusters(found.clusters, replace(significance, repeats=None), "errors")
+    assert next(own).finding.mean_inside == significance.primary.comparison.mean_a != together.mean_a
 
 
 def by_age(n: int = 4000) -> pd.DataFrame:

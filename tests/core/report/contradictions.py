@@ -61,7 +61,7 @@ def _main_test(text: str, document: dict[str, Any]) -> Iterator[str]:
     if compared is None or compared["p_value"] is None:
         return
     splits = document["primary_test"]["repeated_splits"]
-    p = splits["p_combined"] if splits else compared["p_value"]
+    p = (splits["together"] if splits else compared)["p_value"]
     differs = p <= document["spec"]["significance"]["alpha"]
     row = re.search(r"\| \[?0\]? \|[^\n]*?(worse off|better off|no significant difference)", text)
     wrong = (

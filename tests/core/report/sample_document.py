@@ -364,7 +364,8 @@ def fail() -> Document:
             "repeated_splits": {
                 "p_values": [1.2e-5, 0.03, None],
                 "differences": [0.16, 0.09, None],
-                "p_combined": 0.06,
+                "test_rows": [400, 320, 256],
+                "together": first | {"difference": 0.11, "low": -0.01, "high": 0.23, "p_value": 0.06},
             },
             "permuted_procedure": {"permutations": 199, "statistic": 4.1, "p_value": 0.005},
             "shrinkage": {"train_gap": 0.21, "test_gap": 0.16},

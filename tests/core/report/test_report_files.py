@@ -2,6 +2,7 @@
 
 import copy
 import json
+import os
 
 import jsonschema
 import pytest
@@ -132,6 +133,16 @@ def test_nothing_is_left_when_writing_breaks_off(tmp_path, monkeypatch):
     with pytest.raises(OutputError, match="No space left on device"):
         write_reports(fail(), tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("umask", "mode"), [(0o077, 0o600), (0o022, 0o644), (0o027, 0o640)])
+def test_who_may_read_a_report_is_for_the_umask_to_say(tmp_path, umask, mode):
+    before = os.umask(umask)
+    try:
+        files = write_reports(fail(), tmp_path / "new")
+    finally:
+        os.umask(before)
+    assert {one.stat().st_mode & 0o777 for one in files.values()} == {mode}
 
 
 def test_halves_of_surrogate_pairs_do_not_stop_the_report(tmp_path):

@@ -187,6 +187,25 @@ def test_rows_of_one_person_count_as_one() -> None:
     assert design_effect(rows, np.array([True] * 4 + [False] * 2)) == pytest.approx(2.0)
 
 
+def test_a_group_has_so_many_persons_and_not_only_rows() -> None:
+    rng = np.random.default_rng(7)
+    persons = pd.DataFrame({"city": np.repeat(list("abcdefgh"), [8, 32, *[40] * 6]), "age": rng.integers(18, 80, 280)})
+    frame = persons.loc[np.repeat(np.arange(280), 6)].assign(who=np.repeat(np.arange(280), 6)).reset_index(drop=True)
+    frame["wrong"] = (rng.random(len(frame)) < np.where(frame["city"].isin(["a", "b"]), 0.95, 0.3)).astype(float)
+    few = find(frame, columns=["city", "age"], key="who", min_rows=8).worst
+    assert few.words == "city is a or b"
+    frame["wrong"] = (rng.random(len(frame)) < np.where(frame["city"] == "a", 0.95, 0.3)).astype(float)
+    assert find(frame, columns=["city", "age"], key="who", min_rows=8).worst.words == "city is a"
+    found = find(frame, columns=["city", "age"], key="who", min_rows=30)
+    named = found.worst or found.unconfirmed
+    assert frame["who"][named.members(frame)].nunique() >= 30
+    assert found.certificate.min_share == pytest.approx(30 / 280)
+    half = frame.assign(side=np.arange(len(frame)) % 2)  # whose every other row: half of everybody
+    shown = find(half.assign(wrong=half["side"] * 1.0), columns=["side"], key="who", min_rows=141)
+    assert (shown.worst, shown.unconfirmed, shown.certificate) == (None, None, None)
+    assert shown.reason == "a group needs 141 persons, and as many outside of it; there are 280"
+
+
 @pytest.mark.parametrize("kind", ["rate", "mean"])
 def test_blocks_give_what_one_table_gives(kind: str) -> None:
     frame = table()

@@ -15,12 +15,12 @@ from bdt_core.scan.language import FORMS, Language
 from bdt_core.scan.rows import ScanRows, coded_rows, scored
 
 
-def climb_of(frame: pd.DataFrame, harm: np.ndarray, *, strata: np.ndarray | None = None, min_rows: int = 20) -> Climb:
+def climb_of(frame: pd.DataFrame, harm: np.ndarray, *, strata: np.ndarray | None = None, min_people: int = 20) -> Climb:
     columns, _ = fit_columns(frame, list(frame.columns), 1.0)
     language = Language.of(columns, frame, 0)
     is_rate = set(np.unique(harm)) <= {0.0, 1.0}
     strata = np.zeros(len(frame), dtype=np.int64) if strata is None else strata
-    return Climb(ScanRows(coded_rows(frame, language), harm, strata, None, is_rate), language, min_rows)
+    return Climb(ScanRows(coded_rows(frame, language), harm, strata, None, is_rate), language, min_people)
 
 
 def every_condition(one, has_missing: bool):
@@ -39,7 +39,7 @@ def every_condition(one, has_missing: bool):
 def penalised_score(climb: Climb, state: np.ndarray) -> float:
     inside, scores = climb.rows.inside(state), scored(climb.rows)
     n, rest = inside.sum(), (~inside).sum()
-    if min(n, rest) < climb.min_rows:
+    if min(n, rest) < climb.min_people:
         return -np.inf
     harm, expected = (np.array([one[inside].sum(), one[~inside].sum()]) for one in (scores.harm, scores.expected))
     if climb.rows.is_rate:

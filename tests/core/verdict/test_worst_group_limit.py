@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from bdt_core import words
 from bdt_core.audit import AuditResult, audit
 from bdt_core.errors import DataError, SpecError
 from bdt_core.report import document_schema
@@ -106,13 +107,38 @@ def test_a_pass_says_nothing_of_groups_that_are_smaller_than_those_searched():
     assert "lower worst_groups.min_share" in smaller.sentence
 
 
+def test_each_limit_is_held_against_what_is_ruled_out_for_groups_of_its_share():
+    limits = [{"check": "worst_group", "max_difference": 0.06, "min_share": share} for share in (0.1, 0.2, 0.4)]
+    result = audit(people(0.0), BASE | {"gate": limits})
+    small, medium, large = result.document["gate"]
+    assert (small["min_share"], medium["min_share"], large["min_share"]) == (0.1, 0.2, 0.4)
+    assert small["high"] == audited(0.0, 0.15).document["gate"][0]["high"]
+    assert small["high"] > medium["high"] > 0.06 > large["high"]
+    assert (small["verdict"], medium["verdict"], large["verdict"]) == ("inconclusive", "inconclusive", "pass")
+    assert "no group of at least 40.0 % of the people" in large["sentence"].lower()
+    told = " ".join(render_markdown(result.document).split())
+    assert f"None with at least 40 % of them does so by more than {words.size(large['high'], 'rate')}." in told
+
+
+def test_what_was_found_beside_a_limit_is_of_groups_of_its_share():
+    limits = [{"check": "worst_group", "max_difference": 0.1, "min_share": share} for share in (0.1, 0.4)]
+    result = audit(people(0.3), BASE | {"gate": limits, "worst_groups": BASE["worst_groups"] | {"max_groups": 1}})
+    every, large = result.document["gate"]
+    assert (every["verdict"], every["group"]) == ("fail", "town is west")
+    assert (large["group"], large["difference"]) == (None, 0.0)
+    found = result.worst_groups
+    assert found is not None
+    assert found.ruled_out(0.4).confirmed_difference == 0.0 < found.ruled_out(0.1).confirmed_difference
+    assert found.ruled_out(0.3) == found.ruled_out(None) == found.certificate
+
+
 def test_a_column_that_is_no_feature_can_be_searched_and_a_missing_one_is_named():
     spec = BASE | {"features": {"include": ["age"]}}
     found = audit(people(0.3), spec | {"worst_groups": {"permutations": 79, "columns": ["town"]}}).worst_groups
     assert found is not None
     assert found.worst is not None
     assert found.worst.words == "town is west"
-    with pytest.raises(DataError, match='no column "tonw", which legitimate, worst_groups'):
+    with pytest.raises(DataError, match='no column "tonw", which legitimate, characteristics, worst_groups'):
         audit(people(0.3), spec | {"worst_groups": {"columns": ["tonw"]}})
 
 

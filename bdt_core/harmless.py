@@ -1,0 +1,41 @@
+"""What of a text may reach a terminal, a CI runner or a page: names from data do nothing but stand there."""
+
+from __future__ import annotations
+
+import re
+
+_TURNS_OR_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control characters but tabs and line ends, what turns the direction of writing, halves of surrogate pairs."""
+_OTHER_LINE_ENDS = re.compile("[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+_COMMANDS = re.compile(r"^(?:[^\S\n]|[\u200b\ufeff])*:(?=:)|##\w*(?=\[)", re.MULTILINE)
+"""What GitHub (``::error::``, ``##[error]``) and Azure (``##vso[...]``) take for a command to the runner."""
+
+
+def without_controls(text: str) -> str:
+    """The text with U+FFFD for every character that is not there to be read.
+
+    Examples
+    --------
+    >>> without_controls("a\\x1b[31mb\\u202ec")
+    'a\ufffd[31mb\ufffdc'
+    """
+    return _TURNS_OR_CONTROLS.sub("\ufffd", text)
+
+
+def harmless(text: str) -> str:
+    """The text as it may be printed: it moves no cursor, turns no writing and gives a CI runner no command.
+
+    Lines stay lines; every other way to end one becomes a space.
+
+    Parameters
+    ----------
+    text : str
+
+    Examples
+    --------
+    >>> harmless("a\\r\\n ::error::b ##[group]c")
+    'a \\n : :error::b ## [group]c'
+    """
+    if text.isascii() and text.isprintable() and ":" not in text and "#" not in text:
+        return text
+    return _COMMANDS.sub(r"\g<0> ", without_controls(_OTHER_LINE_ENDS.sub(" ", text)))

@@ -1,0 +1,55 @@
+"""What reading a table has done beyond taking it as it stands, so that a report can say it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
+
+READING = "bdt_reading"
+"""Key in ``DataFrame.attrs`` of the notes on a table."""
+
+
+@dataclass(frozen=True)
+class ReadingNotes:
+    """What was done while a table was read; the same for each block of it.
+
+    Attributes
+    ----------
+    left_out : dict of str to int
+        Lines of the source that are no rows of the table, by reason.
+    told : tuple of str
+        Sentences on how the table was understood.
+    questions : dict of str to str
+        Columns that can be read in two ways, and what is to be said so that they are read in the right one.
+    """
+
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    told: tuple[str, ...] = ()
+    questions: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def lines_left_out(self) -> int:
+        """Lines of the source that are no rows of the table."""
+        return sum(self.left_out.values())
+
+    def __add__(self, other: ReadingNotes) -> ReadingNotes:
+        """Of several files."""
+        left_out = dict(self.left_out)
+        for reason, count in other.left_out.items():
+            left_out[reason] = left_out.get(reason, 0) + count
+        told = tuple(dict.fromkeys((*self.told, *other.told)))
+        return ReadingNotes(left_out, told, {**other.questions, **self.questions})
+
+    def beside(self, attrs: Mapping[Any, Any]) -> dict[Any, Any]:
+        """The attributes of a frame, these notes among them if they say anything."""
+        return {**attrs, READING: asdict(self)} if self.left_out or self.told or self.questions else dict(attrs)
+
+    @classmethod
+    def of(cls, attrs: Mapping[Any, Any]) -> Self:
+        """Those of a frame, by its attributes."""
+        known: dict[str, Any] = attrs.get(READING) or {}
+        return cls(known.get("left_out", {}), tuple(known.get("told", ())), known.get("questions", {}))
+
+
+NOTHING_TOLD = ReadingNotes()
