@@ -30,6 +30,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from dagster._grpc.client import DagsterGrpcClient
 
 from benchmarks.measuring import machine, markdown_table, write_section
 
@@ -415,9 +416,8 @@ def _services(folder: Path, environment: dict[str, str]) -> Iterator[dict[str, _
 
     try:
         start("code server", "dagster", "api", "grpc", "-m", "theirs.definitions", "--socket", socket)
-        healthy = [str(_BIN / "dagster"), "api", "grpc-health-check", "--socket", socket]
-        until = time.monotonic() + _STUCK_AFTER
-        while subprocess.run(healthy, env=environment, cwd=folder, capture_output=True, check=False).returncode:
+        client, until = DagsterGrpcClient(socket=socket), time.monotonic() + _STUCK_AFTER
+        while client.health_check_query() != "SERVING":  # as `dagster api grpc-health-check` does
             if started["code server"].poll() is not None or time.monotonic() > until:
                 raise RuntimeError(_tail(folder, "code server"))
             time.sleep(0.5)

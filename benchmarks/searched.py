@@ -199,7 +199,7 @@ NULLS = {
 def null_table(kind: str, rng: Generator, n: int = 300) -> Null:
     """One of `NULLS`."""
     if kind.startswith("persons"):
-        size = rng.integers(1, 13, n // 6) if "twelve" in kind else np.full(n // 3, 10)
+        size = rng.integers(1, 13, n // 2) if "twelve" in kind else np.full(n // 3, 10)
         person = np.repeat(np.arange(size.size), size)
         frame = people(rng, size.size).iloc[person].reset_index(drop=True).assign(person=person)
         return Null(frame, events(rng, rng.beta(0.3, 0.7, size.size)[person]), {"key": "person"})

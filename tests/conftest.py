@@ -15,14 +15,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--full", action="store_true", help="Run the calibration studies at their full size.")
 
 
-LONG = {"test_faults", "test_run_queue", "test_daemon", "test_security", "test_audit_calibration", "test_bias_gate"}
-"""Files whose tests wait for processes of their own, or simulate for long."""
+LONG = (
+    "test_faults", "test_audit_calibration", "test_report_groups", "test_inference_calibration", "test_daemon",
+    "test_report_forms", "test_remote_results", "test_run_queue", "test_large_tables_in_dagster",
+    "test_bad_input_at_scale", "test_security", "test_history_calibration", "test_bias_gate", "test_dask_cluster",
+)  # fmt: skip
+"""Files that take longest; those that wait for processes of their own stand between those that calculate."""
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes longest is begun first, so that no process is left alone with it at the end."""
-    items.sort(key=lambda one: one.path.stem not in LONG)
+    begun = {name: place for place, name in enumerate(LONG)}
+    items.sort(key=lambda one: begun.get(one.path.stem, len(begun)))
 
 
 @pytest.fixture

@@ -298,6 +298,14 @@ class AuditSpec(Section):
     )
     freshness_hours: float | None = Field(None, gt=0, description="The report is overdue when it is older than this.")
     pool: str | None = Field(None, description="Dagster pool that limits how many audits search at the same time.")
+    keep: int | None = Field(
+        None,
+        ge=1,
+        description=(
+            "Parts whose rows stay as stored columns, where a table is larger than memory: the last that were audited, "
+            "e.g. 30. Reports, history and baselines need none of them; by default all stay."
+        ),
+    )
     history: History = Field(History(), description="What is watched over all batches.")
     notify: list[str] = Field(
         [],
@@ -551,9 +559,10 @@ class AuditSpec(Section):
 
 
 def printed_specification(spec: AuditSpec) -> dict[str, Any]:
-    """The specification without what says where and in how much memory to work."""
+    """The specification without what says where, in how much memory and on how much disk to work."""
     plain = spec.to_dict()
     plain.pop("engine")
+    plain.pop("keep")
     for key in ("memory", "memory_limit"):
         plain["clustering"].pop(key)
     return plain

@@ -109,8 +109,9 @@ class Table(Section):
     path: str | None = Field(
         None,
         description=(
-            "A .csv, .tsv, .jsonl or .parquet file, a folder of Parquet files, a pattern such as days/*.csv, a URL "
-            "such as s3://bucket/loans.parquet, or demo:compas, demo:adult. ${NAME} is an environment variable."
+            "A .csv, .tsv, .jsonl, .json, .xlsx, .ods or .parquet file, one of these but Parquet in a .gz or .zip, a "
+            "folder of Parquet files, a pattern such as days/*.csv, a URL such as s3://bucket/loans.parquet, or "
+            "demo:compas, demo:adult. ${NAME} is an environment variable."
         ),
     )
     separator: str | None = Field(
@@ -120,6 +121,23 @@ class Table(Section):
         max_length=1,
     )
     encoding: str | None = Field(None, description="Encoding of a text file, such as utf-8; detected when left out.")
+    decimal: Literal[".", ","] | None = Field(
+        None,
+        description=(
+            "What stands before the decimals in a text file, where 1,234 or 1.234 may be a thousand as well; detected "
+            "when left out, and asked for where that is not certain."
+        ),
+    )
+    missing_values: list[str] | None = Field(
+        None,
+        description=(
+            'Texts that stand for a missing value in a text file, such as ["", "?"]; by default nothing, NA, N/A, '
+            "NULL, None, nan and the like. Name them where NA or None is a name."
+        ),
+    )
+    sheet: str | None = Field(
+        None, description="Name of the sheet of a workbook (.xlsx, .ods); needed where it has several."
+    )
     bad_rows: Literal["refuse", "leave_out"] = Field(
         "refuse",
         description=(
@@ -185,6 +203,13 @@ class Source(Table):
     join: Join | None = Field(None, description="Another table whose columns are added by key.")
     partition: str | None = Field(
         None, description="The part that is read: stands for {partition} in paths, and for :partition in queries."
+    )
+    clean: bool = Field(
+        False,
+        description=(
+            "Merge levels that differ only in spaces, capitals or the way letters are composed, such as north and "
+            '"north ", into the most frequent spelling.'
+        ),
     )
     parameters: dict[str, str] = Field({}, description="Values for :name in queries, given to the database apart.")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from bdt_core.table.databases import QueryTable
 from bdt_core.table.files import FilesPart, FilesTable
 from bdt_core.table.frames import handed_over
 from bdt_core.table.joining import ArrayBeside, JoinedTable
+from bdt_core.table.levels import chosen_spellings, level_counts, respelled
 from bdt_core.table.reading_notes import NOTHING_TOLD, ReadingNotes
 from bdt_core.table.source_size import SourceSize, measure_source, schema_of
 from bdt_core.table.source_tables import arrays_beside, hiding_secrets, joined_table, main_table, refuse_unfit
@@ -124,6 +126,8 @@ def open_batches(
         )
         if join is not None and join.depends_on_gaps and batches.lacks_matches():
             batches.dtypes.update({name: holding_missing(one) for name, one in join.columns.items() if name in wanted})
+        if source.clean:
+            batches.clean()
         batches._open = stack.pop_all()
         return batches
 
@@ -150,9 +154,38 @@ class Batches:
     _arrays: list[ArrayBeside] = field(default_factory=list)
     _join: JoinedTable | None = None
     _notes: ReadingNotes = NOTHING_TOLD
+    _spellings: dict[str, dict[str, str]] = field(default_factory=dict)
     _open: ExitStack = field(default_factory=ExitStack)
 
+    def clean(self) -> None:
+        """From now on, give one spelling of each level that differs only in how it is written: a pass over all."""
+        counts: dict[str, Counter[str]] = {name: Counter() for name in self.dtypes}
+        for frame in self:
+            for name, counted in counts.items():
+                counted.update(level_counts(frame[name]))
+        chosen = {name: chosen_spellings(counted) for name, counted in counts.items()}
+        self._spellings = {name: one for name, one in chosen.items() if one}
+        for name, dtype in self.dtypes.items():
+            if name in self._spellings:
+                self.dtypes[name] = respelled(pd.Series([], dtype=dtype, name=name), self._spellings[name]).dtype
+        told = (
+            f'Column "{name}": {len(one):,} spelling{"s" * (len(one) > 1)} of levels merged into others '
+            '("source.clean").'
+            for name, one in self._spellings.items()
+        )
+        self._notes += ReadingNotes(told=tuple(told))
+
     def __iter__(self) -> Iterator[pd.DataFrame]:
+        for frame in self._joined():
+            changed = {name: respelled(frame[name], one) for name, one in self._spellings.items()}
+            yield _with_attrs(frame.assign(**changed), frame.attrs) if changed else frame
+
+    @property
+    def _unspelled(self) -> dict[str, Dtype]:
+        """Types before spellings are chosen."""
+        return {name: one for name, one in self.dtypes.items() if name not in self._spellings}
+
+    def _joined(self) -> Iterator[pd.DataFrame]:
         names = list(self.dtypes)
         keys = self._join.keys if self._join is not None else []
         for frame in self._main({*names, *keys}):
@@ -161,7 +194,7 @@ class Batches:
                 continue
             joined = self._join.added_to(frame)
             found = self._notes.beside(joined.attrs)
-            yield _with_attrs(conformed(joined[names], self.dtypes), found)
+            yield _with_attrs(conformed(joined[names], self._unspelled), found)
 
     def __enter__(self) -> Self:
         return self
@@ -175,7 +208,7 @@ class Batches:
 
     def parts(self) -> list[FilesPart] | None:
         """Parts of about ``batch_rows`` rows that can be read side by side; None where there are none."""
-        if self._arrays or self._join is not None or not isinstance(self._table, FilesTable):
+        if self._arrays or self._join is not None or self._spellings or not isinstance(self._table, FilesTable):
             return None
         return self._table.parts(self.batch_rows)
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from bdt_core.errors import DataError
 from bdt_core.spec import BiasVariable
 from bdt_core.table.audit_table import LeftOut
+from bdt_core.table.facts import holds_dates
 
 _LARGEST = 1e140
 """Beyond it, sums of squares leave what a float holds; and below its inverse."""
@@ -260,6 +261,8 @@ def _never_positive(
 
 def _numbers(frame: pd.DataFrame, name: str, key: str) -> NDArray[np.float64]:
     column = frame[name]
+    if holds_dates(column):
+        raise DataError(f'Column "{name}" ({key}) must be numeric, but holds dates. Name a column of numbers.')
     if pd.api.types.is_bool_dtype(column.dtype) or pd.api.types.is_numeric_dtype(column.dtype):
         values = column.to_numpy(dtype=np.float64, na_value=np.nan)
     else:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from bdt_core.table.notation import looks_like_date, looks_like_number
+
 MOST_DISTINCT = 65_536
 """More distinct values are not counted."""
 
@@ -26,6 +28,8 @@ class ColumnFacts:
         The smallest and the largest whole number; not finite when there is none.
     is_whole : bool
         Whether its type is that of whole numbers.
+    is_date : bool
+        Whether it holds points in time.
     """
 
     rows: int
@@ -34,6 +38,7 @@ class ColumnFacts:
     low: float = math.inf
     high: float = -math.inf
     is_whole: bool = True
+    is_date: bool = False
 
     @property
     def distinct(self) -> int | None:
@@ -49,6 +54,20 @@ class ColumnFacts:
         return int(np.isfinite(numbers).sum())
 
     @property
+    def distinct_figures(self) -> int:
+        """How many of the distinct values are texts of numbers with signs or thousands set apart."""
+        if not self.values:
+            return 0
+        texts = pd.Series([one for one in self.values if isinstance(one, str)], dtype=object)
+        unread = texts[pd.to_numeric(texts, errors="coerce").isna()]
+        return sum(map(looks_like_number, unread))
+
+    @property
+    def distinct_dates(self) -> int:
+        """How many of the distinct values are texts of dates; 0 if they were not counted."""
+        return sum(looks_like_date(one) for one in self.values or () if isinstance(one, str))
+
+    @property
     def is_constant(self) -> bool:
         """Whether all rows are alike."""
         return self.distinct == 0 or (self.distinct == 1 and self.missing == 0)
@@ -62,6 +81,7 @@ class ColumnFacts:
             min(self.low, other.low),
             max(self.high, other.high),
             self.is_whole and other.is_whole,
+            self.is_date or other.is_date,
         )
 
 
@@ -79,7 +99,14 @@ def facts_of(column: pd.Series) -> ColumnFacts:
     low, high = math.inf, -math.inf
     if is_whole and missing < len(column):
         low, high = float(column.min()), float(column.max())
-    return ColumnFacts(len(column), missing, _values(column), low, high, is_whole)
+    return ColumnFacts(len(column), missing, _values(column), low, high, is_whole, holds_dates(column))
+
+
+def holds_dates(column: pd.Series) -> bool:
+    """Whether a column holds points in time, or days."""
+    if column.dtype == object:
+        return pd.api.types.infer_dtype(column, skipna=True) in ("date", "datetime")
+    return pd.api.types.is_datetime64_any_dtype(column.dtype)
 
 
 def _values(column: pd.Series) -> frozenset[Hashable] | None:

@@ -13,9 +13,10 @@ import pandas as pd
 from bdt_core.errors import SourceError
 from bdt_core.spec import Table
 from bdt_core.table.column_types import Dtype, FileTypes, agreed, conformed, stacked
-from bdt_core.table.json_lines import JsonLinesTable
+from bdt_core.table.json_lines import JsonLinesTable, JsonListTable
 from bdt_core.table.locations import (
     JSON_LINES,
+    JSON_LIST,
     PARQUET,
     SourceFile,
     files_at,
@@ -27,6 +28,7 @@ from bdt_core.table.locations import (
 from bdt_core.table.parquet_files import ParquetTable, parquet_tables
 from bdt_core.table.reading_notes import ReadingNotes
 from bdt_core.table.records import RecordsTable
+from bdt_core.table.sheets import SHEETS, SheetTable
 from bdt_core.table.text_encoding import UTF16_MARKS
 from bdt_core.table.text_files import TextTable
 
@@ -87,6 +89,9 @@ class FilesTable:
     def __init__(self, path: str, settings: Table | None = None) -> None:
         settings = settings or Table()
         self.files = files_at(path)
+        for file in self.files:
+            if file.suffix in PARQUET and file.is_packed:
+                raise SourceError(f"{file.where}: Parquet is packed in itself. Unpack it, and name the .parquet file.")
         stored = iter(parquet_tables([file for file in self.files if _is_parquet(file)]))
         self.tables: list[_Table] = [
             next(stored) if _is_parquet(file) else _WrittenTable(file, settings) for file in self.files
@@ -102,6 +107,9 @@ class FilesTable:
         """
         types = [table.settle(columns, keep) for table in self.tables]
         _refuse_without_rows(self.tables, types)
+        for its in types if len(types) > 1 else ():
+            for question in its.notes.questions.values():
+                raise SourceError(f"{its.name}: {question}")
         self.rows = sum(one.rows for one in types)
         self.notes = sum((one.notes for one in types), ReadingNotes())
         self.dtypes = agreed(types)
@@ -140,10 +148,10 @@ class FilesTable:
 
     def estimated_rows(self) -> int:
         """How many rows there are: known for Parquet, judged by the length of the first lines for texts."""
-        lengths = [one.line_bytes for one in self.tables if isinstance(one, _WrittenTable)]
         return sum(
-            one.footer.rows if isinstance(one, ParquetTable) else round(file.size() / lengths[0])
-            for file, one in zip(self.files, self.tables, strict=True)
+            one.footer.rows if isinstance(one, ParquetTable) else one.estimated_rows
+            for one in self.tables
+            if isinstance(one, ParquetTable | _WrittenTable)
         )
 
 
@@ -201,7 +209,11 @@ class _WrittenTable:
     def _version(self) -> object:
         return self.file.version()
 
-    def _as_table(self, open_bytes: Callable[[], BinaryIO]) -> TextTable | JsonLinesTable:
+    def _as_table(self, open_bytes: Callable[[], BinaryIO]) -> TextTable | JsonLinesTable | SheetTable:
+        if self.file.suffix in SHEETS:
+            return SheetTable(open_bytes, self.file.where, self._settings)
+        if self.file.suffix == JSON_LIST:
+            return JsonListTable(open_bytes, self.file.where)
         if self.file.suffix in JSON_LINES:
             return JsonLinesTable(open_bytes, self.file.where)
         return TextTable(open_bytes, self.file.where, self._settings)
@@ -209,7 +221,8 @@ class _WrittenTable:
     def settle(self, columns: Collection[str] | None = None, keep: bool = False) -> FileTypes:
         with reading(self.file, "a table", self._version):
             if keep and self.file.is_remote:  # fetched once, though it is looked at more often
-                raw = self.file.path.read_bytes()
+                with self.file.open() as opened:
+                    raw = opened.read()
                 self._in_place = self._as_table(lambda: io.BytesIO(raw))
             return self._in_place.settle(columns, keep)
 
@@ -218,6 +231,9 @@ class _WrittenTable:
             yield from self._in_place.pieces(columns)
 
     def beginning(self, rows: int) -> pd.DataFrame:
+        if self._is_whole:
+            with reading(self.file, "a table", self._version):
+                return self._in_place.beginning(rows)
         first = self._first_lines
         try:
             return self._as_table(lambda: io.BytesIO(first)).beginning(rows)
@@ -226,7 +242,17 @@ class _WrittenTable:
                 return self._as_table(self.file.open).beginning(rows)
 
     @property
-    def line_bytes(self) -> float:
+    def _is_whole(self) -> bool:
+        """Whether its first lines say nothing, so that all of it must be read."""
+        return self.file.suffix in (*SHEETS, JSON_LIST)
+
+    @property
+    def estimated_rows(self) -> int:
+        """Judged by the length of the first lines."""
+        return self.settle().rows if self._is_whole else round(self.file.content_size() / self._line_bytes)
+
+    @property
+    def _line_bytes(self) -> float:
         """Mean length of the first lines."""
         return len(self._first_lines) / max(self._first_lines.count(b"\n"), 1)
 

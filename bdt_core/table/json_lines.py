@@ -1,4 +1,4 @@
-"""Read JSON lines, one object per line; what is wrong is named by line."""
+"""Read JSON lines, one object per line, or a JSON list of objects; what is wrong is named by line or number."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import itertools
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -66,6 +67,29 @@ class JsonLinesTable(RecordsTable):
                     yield _as_record(_parsed(written, where), where)
 
 
+class JsonListTable(JsonLinesTable):
+    """A file of one JSON list of objects, which is in memory as a whole."""
+
+    def _records(self) -> Iterator[dict[str, Any]]:
+        return iter(self._all)
+
+    @cached_property
+    def _all(self) -> list[dict[str, Any]]:
+        with self._open_bytes() as opened:
+            raw = opened.read()
+        try:
+            written = raw.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise SourceError(f"{self.name}: not valid UTF-8, which JSON must be.") from None
+        found = _parsed(written, self.name)
+        if not isinstance(found, list):
+            raise SourceError(
+                f'{self.name}: expected a list of objects such as [{{"age": 31}}]; a file with one object per line is '
+                "named .jsonl."
+            )
+        return [_as_record(one, f"{self.name}, object {number}") for number, one in enumerate(found, start=1)]
+
+
 def _parsed(written: str, where: str) -> Any:
     """What is written in JSON, where no object has a key twice.
 
@@ -87,7 +111,10 @@ def _parsed(written: str, where: str) -> Any:
     try:
         found = json.loads(written, object_pairs_hook=refuse_repeated)
     except json.JSONDecodeError as error:
-        raise SourceError(f"{where}: not valid JSON ({error.msg}). Expected an object.") from None
+        raise SourceError(
+            f"{where}: not valid JSON ({error.msg}). Expected an object in each line of a .jsonl file, or a list of "
+            "objects in a .json file."
+        ) from None
     except RecursionError:
         raise SourceError(f"{where}: lists or objects are nested too deep. Expected single values.") from None
     if "\\ud" in written.lower():

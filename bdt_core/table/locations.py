@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
 import re
+import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib import resources
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -20,6 +23,10 @@ if TYPE_CHECKING:
 DEMO_FILES = {"compas": "compas.csv", "adult": "adult.parquet"}
 PARQUET = (".parquet", ".pq")
 JSON_LINES = (".jsonl", ".ndjson")
+JSON_LIST = ".json"
+PACKED = (".gz", ".zip")
+_PACKED_TEXT = 5
+"""Times that packed texts are about shorter."""
 _WILD = set("*?[")
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|b'[^']*'")
 
@@ -52,8 +59,32 @@ class SourceFile:
 
     @property
     def suffix(self) -> str:
-        """The end of its name, in small letters: ``.csv``."""
-        return PurePosixPath(self.path.name).suffix.lower()
+        """The end of its name, in small letters: ``.csv``; of a packed file, that of what is in it."""
+        name = PurePosixPath(self.path.name)
+        if self._packing == ".zip":
+            name = PurePosixPath(self._member)
+        elif self._packing == ".gz":
+            name = PurePosixPath(name.stem)
+        return name.suffix.lower()
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether it is a .gz or .zip file."""
+        return self._packing is not None
+
+    @property
+    def _packing(self) -> str | None:
+        packing = PurePosixPath(self.path.name).suffix.lower()
+        return packing if packing in PACKED and not self.in_folder else None
+
+    @cached_property
+    def _member(self) -> str:
+        """The one file in a .zip."""
+        with reading(self, "a .zip file"), self.path.open("rb") as raw, zipfile.ZipFile(raw) as packed:  # type: ignore[arg-type,unused-ignore]
+            names = [one.filename for one in packed.infolist() if not one.is_dir() and "__MACOSX/" not in one.filename]
+        if len(names) != 1:
+            raise SourceError(f"{self.where} holds {len(names)} files. Expected one; unpack it, or pack one table.")
+        return names[0]
 
     @property
     def is_remote(self) -> bool:
@@ -65,10 +96,22 @@ class SourceFile:
         with reading(self, "a file"):
             return int(self.path.stat().st_size)
 
+    def content_size(self) -> int:
+        """Bytes of what is in it, about."""
+        if self._packing == ".zip":
+            with reading(self, "a .zip file"), self.path.open("rb") as raw, zipfile.ZipFile(raw) as packed:  # type: ignore[arg-type,unused-ignore]
+                return packed.getinfo(self._member).file_size
+        return self.size() * (_PACKED_TEXT if self._packing == ".gz" else 1)
+
     def open(self) -> BinaryIO:
-        """The file, open for reading."""
+        """The file, open for reading; what is packed is unpacked."""
+        member = self._member if self._packing == ".zip" else ""
         with reading(self, "a file"):
-            return self.path.open("rb")  # type: ignore[return-value,unused-ignore]
+            raw: Any = self.path.open("rb")
+            if member:
+                with zipfile.ZipFile(raw) as packed:
+                    return packed.open(member)  # type: ignore[return-value,unused-ignore]
+            return gzip.GzipFile(fileobj=raw) if self._packing == ".gz" else raw  # type: ignore[return-value,unused-ignore]
 
     def version(self) -> object:
         """Something that differs when the file is written again; None when it is gone."""
@@ -104,7 +147,11 @@ def reading(file: SourceFile, form: str, version: object = None) -> Iterator[Non
         _refuse_changed(file, version)
         if isinstance(error, SourceError):
             raise
-        mend = "" if form == "a file" else f" It is cut off or no {form}: write it again, or leave it out."
+        mend = (
+            ""
+            if form == "a file"
+            else f" It is cut off or no {form.removeprefix('a ')}: write it again, or leave it out."
+        )
         words = "cannot be read" if form == "a file" else f"cannot be read as {form}"
         kind = UnreachableError if _is_of_the_way(error, file) else SourceError
         raise kind(f"{file.where} {words}: {_without_values(error)}.{mend}") from None

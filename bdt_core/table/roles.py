@@ -10,11 +10,11 @@ import pandas as pd
 from bdt_core.errors import DataError, did_you_mean
 from bdt_core.spec import AuditSpec, Kind
 from bdt_core.table.audit_table import Role
-from bdt_core.table.facts import ColumnFacts
+from bdt_core.table.facts import ColumnFacts, holds_dates
 
 MAX_LEVELS = 65_000
 _FEW_LEVELS = 50
-_MANY_NUMBERS, _MOSTLY = 20, 0.9
+_MANY_NUMBERS, _MOSTLY, _FEW_DATES = 20, 0.9, 5
 
 
 def assign_roles(frame: pd.DataFrame, spec: AuditSpec) -> dict[str, Role]:
@@ -72,18 +72,15 @@ def kind_of(column: pd.Series, wanted: Kind | None) -> Kind:
     """Numbers or categories: what the specification says, else the column's type; never guessed from values."""
     if wanted is not None:
         return wanted
-    if pd.api.types.is_datetime64_any_dtype(column.dtype):
-        raise DataError(
-            f'Column "{column.name}" holds dates. Turn it into a number (such as an age in years) or add it to '
-            '"features.exclude".'
-        )
+    if holds_dates(column):
+        return "numeric"
     if pd.api.types.is_bool_dtype(column.dtype) or not pd.api.types.is_numeric_dtype(column.dtype):
         return "categorical"
     return "numeric"
 
 
 def settle_type(column: pd.Series, kind: Kind) -> pd.Series:
-    """The column as float64 or as categories of text; missing stays missing.
+    """The column as float64 or as categories of text; missing stays missing. Dates as numbers are years.
 
     Raises
     ------
@@ -115,9 +112,27 @@ def refuse_identifier(name: str, levels: int | None, rows: int) -> None:
         )
 
 
+def warn_of_dates_as_texts(name: str, facts: ColumnFacts) -> list[str]:
+    """What to say of a column of texts most of which are dates: it is left out, for each day would be a group."""
+    dates, distinct = facts.distinct_dates, facts.distinct or 0
+    if dates < _FEW_DATES or dates < _MOSTLY * distinct:
+        return []
+    return [
+        f'Column "{name}" holds dates as texts, not all in one notation that is certain, and is left out. Write them '
+        f'as 2026-01-31 in a text file, or as dates; or set "features.kinds.{name}" to categorical.'
+    ]
+
+
 def warn_of_texts_among_numbers(name: str, facts: ColumnFacts) -> list[str]:
     """What to say of a column of text that is one of numbers but for a few values, such as "unknown"."""
-    numbers, distinct = facts.distinct_numbers, facts.distinct or 0
+    distinct = facts.distinct or 0
+    figures = facts.distinct_figures
+    numbers = facts.distinct_numbers + figures
+    if figures and numbers == distinct >= _MANY_NUMBERS:
+        return [
+            f'Column "{name}" is taken for categories, since its numbers are not all in one notation. If it should be '
+            f'numbers, write them alike in the source; if not, set "features.kinds.{name}" to categorical.'
+        ]
     if numbers < _MANY_NUMBERS or not _MOSTLY <= numbers / distinct < 1:
         return []
     return [
@@ -127,7 +142,26 @@ def warn_of_texts_among_numbers(name: str, facts: ColumnFacts) -> list[str]:
     ]
 
 
+def as_years(column: pd.Series) -> pd.Series:
+    """Points in time as years with fractions, in UTC: the first of July is about half a year.
+
+    Examples
+    --------
+    >>> as_years(pd.Series(pd.to_datetime(["2026-01-01", "2024-07-01", None]))).round(2).tolist()
+    [2026.0, 2024.5, nan]
+    """
+    known = column.notna().to_numpy()
+    times = pd.to_datetime(column[known], utc=True).dt.tz_localize(None).to_numpy("datetime64[s]")
+    year = times.astype("datetime64[Y]")
+    start, end = year.astype("datetime64[s]"), (year + 1).astype("datetime64[s]")
+    years = np.full(len(column), np.nan)
+    years[known] = 1970 + year.astype(np.int64) + (times - start) / (end - start)
+    return pd.Series(years, index=column.index, name=column.name)
+
+
 def _as_numbers(column: pd.Series) -> pd.Series:
+    if holds_dates(column):
+        return as_years(column)
     numbers = pd.to_numeric(column, errors="coerce").astype(np.float64)
     bad = int((numbers.isna() & column.notna()).sum())
     if bad:

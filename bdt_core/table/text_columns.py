@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from bdt_core.table.column_types import FLAGS, NUMBERS, TEXTS, ColumnType
+from bdt_core.table.notation import Notation, NotationsSeen, are_ambiguous, as_dates, as_figures, whole_numbers_as_dates
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,79 +19,179 @@ MISSING = frozenset(
     | {"NULL", "NaN", "None", "n/a", "nan", "null"}
 )
 """What stands for a missing value."""
+NAMES_TOO = frozenset({"NA", "None"})
+"""Words of these that may as well be a name or an answer."""
 
 _FLAG = r"^(?i:true|false)$"
-_DECIMAL_COMMA = r"^(?:-?[0-9]+,[0-9]+|-?[0-9]+)$"
-_NUMBER = {
-    point: rf"^\s*(?:[+-]?(?:[0-9]+{re.escape(point)}?[0-9]*|{re.escape(point)}[0-9]+)(?:[eE][+-]?[0-9]+)?"
+_NUMBER = (
+    r"^\s*(?:[+-]?(?:[0-9]+[.]?[0-9]*|[.][0-9]+)(?:[eE][+-]?[0-9]+)?"
     r"|[+-]?(?i:inf|infinity))\s*$"
-    for point in ".,"
-}
+)
+_FEWEST_DATES = 5
+"""Of fewer whole numbers, all may look like dates by chance."""
+
+
+@dataclass(frozen=True)
+class Understood:
+    """How a column is read.
+
+    Attributes
+    ----------
+    type : ColumnType
+    notation : Notation or None
+        None where the values stand as Arrow reads them.
+    told : str or None
+        What is to be said of it.
+    question : str or None
+        What somebody must say first; until then it is a column of texts.
+    """
+
+    type: ColumnType
+    notation: Notation | None = None
+    told: str | None = None
+    question: str | None = None
 
 
 class TextColumn:
     """What was seen of one column, part by part.
 
-    Numbers are numbers as long as all values are; whole numbers that 64 bits do not hold are texts, as identifiers
-    are. The order of the rows plays no part.
+    Numbers are numbers as long as all values are; whole numbers that 64 bits do not hold, or with zeros before them,
+    are texts, as identifiers are. The order of the rows plays no part.
 
     Parameters
     ----------
-    point : {".", ","}
-        What stands before the decimals.
+    name : str
+    may_be_grouped : bool
+        Whether a point may set thousands apart, as in files whose values are not separated by commas.
     """
 
-    def __init__(self, point: str) -> None:
-        self._point = point
+    def __init__(self, name: str, may_be_grouped: bool) -> None:
+        self._name = name
+        self._may_be_grouped = may_be_grouped
         self._seen: set[str] = set()
+        self._notations = NotationsSeen()
+        self._dates: int | None = 0
+        """Whole numbers that are dates; None where one is not."""
 
     def see(self, values: pa.Array) -> None:
         """Take in the values of some rows, as texts."""
         if values.null_count:
             self._seen.add("missing")
-        if "texts" not in self._seen and values.null_count < len(values):
-            self._seen |= _sorts(values.drop_null(), self._point)
+        if "texts" in self._seen or values.null_count == len(values):
+            return
+        present = values.drop_null()
+        sorts = _sorts(present)
+        if "texts" in sorts:
+            self._notations.see(present)
+            sorts = {"written"} if self._notations.any_left else sorts
+        elif "flags" not in sorts:
+            self._notations.see_plain(present, "whole" in sorts, self._may_be_grouped)
+        is_dated = self._dates is not None and "whole" in sorts and whole_numbers_as_dates(present)
+        self._dates = (self._dates or 0) + len(present) if is_dated else None
+        self._seen |= sorts
 
     @property
-    def type(self) -> ColumnType:
-        """The type of the column when the whole text is read."""
+    def point(self) -> str | None:
+        """What stands before its decimals, if that is certain."""
+        points = frozenset() if self._is_text else self._notations.points
+        return next(iter(points)) if len(points) == 1 and self._notations.has_marks else None
+
+    def understood(self, point: str | None) -> Understood:
+        """How it is read when the whole text is known.
+
+        Parameters
+        ----------
+        point : {".", ","} or None
+            What stands before the decimals of other columns, or is said to.
+        """
+        if self._is_text:
+            return Understood(_TEXT)
+        if self._dates is not None and self._dates >= _FEWEST_DATES:
+            return self._read(Notation(date="YYYYMMDD"))
+        points, dates = self._notations.points, self._notations.dates
+        if "written" not in self._seen and not (len(points) == 2 and self._notations.has_marks):
+            return self._plain()
+        if len(points) == 2 and self._notations.has_marks and point is None:
+            return Understood(_TEXT, question=_WHICH_POINT.format(self._name))
+        if points:
+            mark = next(iter(points)) if len(points) == 1 else point or "."
+            return (
+                self._plain()
+                if "written" not in self._seen and mark == "."
+                else self._read(self._notations.numbers(mark))
+            )
+        if are_ambiguous(dates):
+            return Understood(_TEXT, question=_WHICH_DATE.format(self._name))
+        return self._read(Notation(date=min(dates))) if dates else Understood(_TEXT)
+
+    @property
+    def _is_text(self) -> bool:
+        """Whether its values are of several sorts, or of none that is known."""
         seen = self._seen
-        has_numbers = bool(seen & {"whole", "fraction", "long"})
-        if "texts" in seen or ("flags" in seen and has_numbers):
-            return _TEXT
+        are_numbers = bool(seen & {"whole", "fraction", "long", "written"})
+        return "texts" in seen or ("flags" in seen and are_numbers) or ("written" in seen and "long" in seen)
+
+    def _read(self, notation: Notation) -> Understood:
+        told = f'Column "{self._name}" holds {notation.described}.'
+        if notation.date is None:
+            return Understood(ColumnType(np.dtype(np.float64), NUMBERS), notation, told)
+        return Understood(ColumnType(np.dtype("datetime64[s]"), "points in time"), notation, told)
+
+    def _plain(self) -> Understood:
+        """Read as Arrow writes numbers and flags."""
+        seen = self._seen
+        if "padded" in seen:
+            return Understood(_TEXT, told=_PADDED.format(self._name))
         if "fraction" in seen:
-            return ColumnType(np.dtype(np.float64), NUMBERS)
+            return Understood(ColumnType(np.dtype(np.float64), NUMBERS))
         if "long" in seen or ("beyond" in seen and seen & {"missing", "negative"}):
-            return _TEXT
+            return Understood(_TEXT)
         if "whole" in seen:
             missing, beyond = "missing" in seen, "beyond" in seen
-            return ColumnType(np.dtype(np.float64 if missing else np.uint64 if beyond else np.int64), NUMBERS)
+            kind = np.float64 if missing else np.uint64 if beyond else np.int64
+            return Understood(ColumnType(np.dtype(kind), NUMBERS))
         if "flags" in seen:
-            return ColumnType(np.dtype(object if "missing" in seen else bool), FLAGS)
-        return ColumnType(np.dtype(np.float64), NUMBERS, filled=False)
+            return Understood(ColumnType(np.dtype(object if "missing" in seen else bool), FLAGS))
+        return Understood(ColumnType(np.dtype(np.float64), NUMBERS, filled=False))
 
 
 _TEXT = ColumnType(pd.Series(["x"]).dtype, TEXTS)
+_WHICH_POINT = (
+    'Column "{}" holds numbers like 1,234 or 1.234, which may be a thousand or a little more than one. Say what stands '
+    'before the decimals of the file: "source.decimal", a point or a comma.'
+)
+_WHICH_DATE = (
+    'Column "{}" holds dates like 3/4/2026, which may be in March or in April. Write them as 2026-04-03 in the source, '
+    'or add the column to "features.exclude".'
+)
+_PADDED = (
+    'Column "{0}" holds whole numbers with zeros before them, which are taken for names, as those of places are. If '
+    'they are numbers, set "features.kinds.{0}" to numeric.'
+)
 
 
-def typed_values(values: pa.Array, type_: ColumnType, point: str) -> pd.Series[Any]:
+def typed_values(values: pa.Array, how: Understood) -> pd.Series[Any]:
     """Texts as values of the type that their column has.
 
     Parameters
     ----------
     values : pyarrow.Array
         Texts.
-    type_ : ColumnType
-        As `TextColumn.type` gives it.
-    point : {".", ","}
+    how : Understood
+        As `TextColumn.understood` gives it.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if type_.holds == NUMBERS:
+    type_ = how.type
+    if how.notation is not None and how.notation.date is not None:
+        return as_dates(values, how.notation)
+    if how.notation is not None:
+        values = as_figures(values, how.notation).cast(pa.float64())
+    elif type_.holds == NUMBERS:
         wanted = pa.from_numpy_dtype(type_.dtype)
-        numbers = _cast(values, wanted) if point == "." else None
-        values = _as_arrow_writes_them(values, point).cast(wanted) if numbers is None else numbers
+        numbers = _cast(values, wanted)
+        values = _as_arrow_writes_them(values).cast(wanted) if numbers is None else numbers
     if type_.holds == FLAGS:
         values = pc.equal(pc.utf8_lower(values), "true")
     column: pd.Series[Any] = values.to_pandas()
@@ -100,37 +200,7 @@ def typed_values(values: pa.Array, type_: ColumnType, point: str) -> pd.Series[A
     return column.astype(type_.dtype)
 
 
-def decimal_point(batches: Iterable[pa.RecordBatch]) -> str:
-    """A comma if a column holds nothing but numbers, some with a decimal comma; else a point.
-
-    Parameters
-    ----------
-    batches : iterable of pyarrow.RecordBatch
-        Texts; parts of one table.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> parts = [pa.record_batch({"a": ["0,5", None]}), pa.record_batch({"a": ["1", "x"]})]
-    >>> decimal_point(parts), decimal_point(parts[:1])
-    ('.', ',')
-    """
-    commas, others = set[int](), set[int]()
-    for batch in batches:
-        for place, column in enumerate(batch.columns):
-            present = column.drop_null()
-            if place in others or not len(present):
-                continue
-            if not _all_match(present, _DECIMAL_COMMA):
-                others.add(place)
-            elif not _all_match(present, "^[^,]*$"):
-                commas.add(place)
-        if len(others) == batch.num_columns:
-            break
-    return "," if commas - others else "."
-
-
-def _sorts(present: pa.Array, point: str) -> set[str]:
+def _sorts(present: pa.Array) -> set[str]:
     """What sorts of values these are, of which none is missing."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -139,30 +209,45 @@ def _sorts(present: pa.Array, point: str) -> set[str]:
         return {"flags"}
     whole = _cast(present, pa.int64())
     if whole is None or any(pc.any(pc.match_substring(present, one)).as_py() for one in "xX"):  # 0x1F is a text
-        numbers = _as_arrow_writes_them(present, point)
+        numbers = _as_arrow_writes_them(present)
         if numbers is None:
             return {"texts"}
         whole = _cast(numbers, pa.int64())
     if whole is not None:
-        return {"whole", "negative"} if pc.min(whole).as_py() < 0 else {"whole"}
+        is_negative, is_padded = pc.min(whole).as_py() < 0, _are_some_padded(present, whole)
+        return {"whole"} | ({"negative"} if is_negative else set()) | ({"padded"} if is_padded else set())
     if not _all_match(numbers, "^[^.eEiI]*$"):
         return {"fraction"}
     return {"whole", "beyond"} if _cast(numbers, pa.uint64()) is not None else {"long"}
 
 
-def _as_arrow_writes_them(values: pa.Array, point: str) -> Any:
+def _are_some_padded(present: pa.Array, whole: pa.Array) -> bool:
+    """Whether a whole number has zeros before it: where texts have no more letters than their numbers, none has."""
+    import pyarrow.compute as pc
+
+    numbers = whole.to_numpy()
+    digits = len(numbers) + int((numbers < 0).sum())
+    largest = max(abs(int(numbers.min())), int(numbers.max()))
+    for power in range(1, len(str(largest))):
+        digits += int((numbers >= 10**power).sum()) + int((numbers <= -(10**power)).sum())
+    offsets = np.frombuffer(present.buffers()[1], np.int32)
+    if int(offsets[present.offset + len(present)]) - int(offsets[present.offset]) == digits:
+        return False
+    return bool(pc.any(pc.match_substring_regex(present, r"^\s*[+-]?0[0-9]")).as_py())
+
+
+def _as_arrow_writes_them(values: pa.Array) -> Any:
     """Numbers without a plus or spaces, with a decimal point; None if one of the texts is no number."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if point == ".":
-        numbers = _cast(values, pa.float64())
-        is_plain = numbers is not None and not pc.any(pc.is_nan(numbers)).as_py()  # "NAN" is a text
-        if is_plain and not pc.any(pc.starts_with(values, "+")).as_py():
-            return values
-    if not _all_match(values, _NUMBER[point]):
+    numbers = _cast(values, pa.float64())
+    is_plain = numbers is not None and not pc.any(pc.is_nan(numbers)).as_py()  # "NAN" is a text
+    if is_plain and not pc.any(pc.starts_with(values, "+")).as_py():
+        return values
+    if not _all_match(values, _NUMBER):
         return None
-    return pc.replace_substring(pc.utf8_ltrim(pc.utf8_trim_whitespace(values), "+"), point, ".")
+    return pc.utf8_ltrim(pc.utf8_trim_whitespace(values), "+")
 
 
 def _cast(values: pa.Array, type_: pa.DataType) -> Any:

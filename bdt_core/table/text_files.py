@@ -6,8 +6,9 @@ import csv
 import io
 import itertools
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -15,9 +16,9 @@ import pandas as pd
 
 from bdt_core.errors import SourceError, repeated_message, repeated_names
 from bdt_core.spec import Table
-from bdt_core.table.column_types import FileTypes
+from bdt_core.table.column_types import TEXTS, FileTypes
 from bdt_core.table.reading_notes import ReadingNotes
-from bdt_core.table.text_columns import MISSING, TextColumn, decimal_point, typed_values
+from bdt_core.table.text_columns import MISSING, NAMES_TOO, TextColumn, typed_values
 from bdt_core.table.text_encoding import as_text, encoding_of
 
 if TYPE_CHECKING:
@@ -98,11 +99,14 @@ class _Lines:
         Lines that are no rows of the table.
     long_values, breaks : int
         Values of several lines, and the breaks between these.
+    names : Counter of (str, str)
+        By column and word: how often a word that may be a name was taken for a missing value.
     """
 
     left_out: int = 0
     long_values: int = 0
     breaks: int = 0
+    names: Counter[tuple[str, str]] = field(default_factory=Counter)
 
 
 @dataclass(frozen=True)
@@ -115,10 +119,13 @@ class _Marks:
         Quotation marks.
     is_ended : bool
         Whether its last line has an end.
+    may_have_names : bool
+        Whether words of `NAMES_TOO` may stand in it.
     """
 
     quotes: int
     is_ended: bool
+    may_have_names: bool
 
 
 class TextTable:
@@ -175,7 +182,7 @@ class TextTable:
         """Its rows from first to last, once it is settled."""
         for batch in self._batches():
             typed = {
-                name: typed_values(column, self._types[name], self._point)
+                name: typed_values(column, self._understood[name])
                 for name, column in zip(self.form.names, batch.columns, strict=True)
                 if name in columns
             }
@@ -186,7 +193,8 @@ class TextTable:
         try:
             self._kept = list(itertools.islice(self._batches(), 1))
         except _OddRowError:
-            self._kept = list(itertools.islice(self._by_hand(), 1))
+            self._is_odd = True
+            self._kept = list(itertools.islice(self._batches(), 1))
         self._settled()
         first: pd.DataFrame = next(self.pieces(self.form.names), pd.DataFrame(columns=list(self.form.names)))[:rows]
         self._kept = None
@@ -195,15 +203,17 @@ class TextTable:
     def _settled(self, keep: bool = False) -> FileTypes:
         if keep:
             self._kept = list(self._batches())
-        self._point = decimal_point(self._batches()) if self.form.separator == ";" else "."
-        seen = {name: TextColumn(self._point) for name in self.form.names}
+        seen = {name: TextColumn(name, self.form.separator != ",") for name in self.form.names}
         rows = 0
         for batch in self._batches():
             rows += batch.num_rows
             for column, its in zip(batch.columns, seen.values(), strict=True):
                 its.see(column)
-        self._types = {name: its.type for name, its in seen.items()}
-        return FileTypes(self.name, rows, self._types, self._notes)
+        certain = {its.point for its in seen.values()} - {None}
+        point = self._settings.decimal or (certain.pop() if len(certain) == 1 else None)
+        self._understood = {name: its.understood(point) for name, its in seen.items()}
+        types = {name: one.type for name, one in self._understood.items()}
+        return FileTypes(self.name, rows, types, self._notes)
 
     @property
     def _notes(self) -> ReadingNotes:
@@ -216,14 +226,23 @@ class TextTable:
             )
         if not self._marks.is_ended:
             told.append(f"{self.name}: the last line has no end. If the file was cut off, its last value may be short.")
-        return ReadingNotes({_BAD_ROWS: lines.left_out} if lines.left_out else {}, tuple(told))
+        told += [one.told for one in self._understood.values() if one.told]
+        for (name, word), count in sorted(lines.names.items()):
+            if self._understood[name].type.holds == TEXTS:
+                told.append(
+                    f'Column "{name}": "{word}", which stands there {count:,} times, is taken for a missing value. If '
+                    'it is a name, list what is missing in "source.missing_values".'
+                )
+        questions = {name: one.question for name, one in self._understood.items() if one.question}
+        return ReadingNotes({_BAD_ROWS: lines.left_out} if lines.left_out else {}, tuple(told), questions)
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         """Its rows as texts, of which some are missing."""
         if self._kept is not None:
             return iter(self._kept)
         self._lines = _Lines()
-        return self._by_hand() if self._is_odd else self._by_arrow()
+        batches = self._by_hand() if self._is_odd else self._by_arrow()
+        return map(self._without_gaps_for_names, batches) if self._marks.may_have_names else batches
 
     def _by_arrow(self) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
@@ -252,7 +271,7 @@ class TextTable:
                     arrow_csv.ParseOptions(delimiter=form.separator, newlines_in_values=True, invalid_row_handler=skip),
                     arrow_csv.ConvertOptions(
                         column_types=dict.fromkeys(form.names, pa.string()),
-                        null_values=sorted(MISSING),
+                        null_values=sorted(self._missing - NAMES_TOO),
                         strings_can_be_null=True,
                     ),
                 ) as reader,
@@ -279,7 +298,7 @@ class TextTable:
             return batch
         if self._marks.quotes:
             raise _OddRowError
-        columns = [_with_gaps(pc.utf8_ltrim(one, " ")) for one in batch.columns]
+        columns = [_with_gaps(pc.utf8_ltrim(one, " "), self._missing - NAMES_TOO) for one in batch.columns]
         return pa.RecordBatch.from_arrays(columns, list(self.form.names))
 
     def _look_at_breaks(self, batch: pa.RecordBatch) -> None:
@@ -298,11 +317,34 @@ class TextTable:
 
     @cached_property
     def _marks(self) -> _Marks:
-        quotes, last = 0, b""
+        words = [one.encode() for one in sorted(NAMES_TOO & self._missing)]
+        quotes, last, any_name = 0, b"", bool(words) and "NA".encode(self.form.encoding) != b"NA"
         with self._open_bytes() as raw:
             for block in iter(lambda: raw.read(_BLOCK), b""):
-                quotes, last = quotes + block.count(b'"'), block[-2:]
-        return _Marks(quotes, last.rstrip(b"\0").endswith((b"\n", b"\r")))
+                if not any_name and any(one[:1] in block or one[:1] in last for one in words):  # one letter is quick
+                    any_name = any(one in block or one in last + block[:4] for one in words)
+                quotes, last = quotes + block.count(b'"'), block[-4:]
+        return _Marks(quotes, last.rstrip(b"\0").endswith((b"\n", b"\r")), any_name)
+
+    @property
+    def _missing(self) -> frozenset[str]:
+        """Words that stand for a missing value."""
+        given = self._settings.missing_values
+        return MISSING if given is None else frozenset({"", *given})
+
+    def _without_gaps_for_names(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Rows in which words that may be names are missing values, which are counted."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        words = NAMES_TOO & self._missing
+        columns = []
+        for name, column in zip(self.form.names, batch.columns, strict=True):
+            found = pc.filter(column, pc.is_in(column, pa.array(sorted(words))))
+            for one in pc.value_counts(found).to_pylist():
+                self._lines.names[name, one["values"]] += one["counts"]
+            columns.append(_with_gaps(column, words) if len(found) else column)
+        return pa.RecordBatch.from_arrays(columns, list(self.form.names))
 
     def _by_hand(self) -> Iterator[pa.RecordBatch]:
         """Rows that are not as Arrow wants them: spaces after a separator are left out.
@@ -315,9 +357,10 @@ class TextTable:
         rows = itertools.islice(self._rows(form.encoding, form.separator, [_END]), 1, None)
         longest = 0
         while part := list(itertools.islice(rows, _ROWS_AT_ONCE)):
-            if is_last := part[-1][2] == [_END]:
+            first, last, row = part[-1]
+            if is_last := row == [_END] and first == last:
                 part.pop()
-            elif part[-1][2][-1].endswith(_END):
+            elif row[-1].endswith(_END):
                 raise SourceError(f"{self.name}: a quotation mark is opened and never closed. Close it or remove it.")
             kept = list[list[str]]()
             for first, last, row in part:
@@ -331,7 +374,7 @@ class TextTable:
                 else:
                     raise SourceError(f"{fault} {_LEAVE_OUT}")
             columns = list(zip(*kept, strict=True)) or [()] * len(names)
-            texts = [_with_gaps(pa.array(one, pa.string())) for one in columns]
+            texts = [_with_gaps(pa.array(one, pa.string()), self._missing - NAMES_TOO) for one in columns]
             yield pa.RecordBatch.from_arrays(texts, list(names))
             if is_last:
                 return
@@ -403,9 +446,9 @@ def _swallows_rows(value: str, form: _Form) -> bool:
     return is_like_rows and whole * (len(between) + 1) >= _SWALLOWED
 
 
-def _with_gaps(texts: pa.Array) -> pa.Array:
+def _with_gaps(texts: pa.Array, words: Iterable[str]) -> pa.Array:
     """Texts without those that stand for missing values."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    return pc.if_else(pc.is_in(texts, pa.array(sorted(MISSING))), pa.scalar(None, pa.string()), texts)
+    return pc.if_else(pc.is_in(texts, pa.array(sorted(words))), pa.scalar(None, pa.string()), texts)

@@ -27,6 +27,7 @@ from bdt_core.table.audit_table import (
 from bdt_core.table.bias_variable import OutcomeFacts, bias_variable
 from bdt_core.table.facts import ColumnFacts, facts_of
 from bdt_core.table.leaks import find_leaks
+from bdt_core.table.levels import warn_of_spellings
 from bdt_core.table.persons import person_hashes
 from bdt_core.table.ranks import Hashes, content_sums, occurrence_numbers, rank_rows
 from bdt_core.table.reading_notes import NOTHING_TOLD, ReadingNotes
@@ -36,6 +37,7 @@ from bdt_core.table.roles import (
     kind_of,
     refuse_identifier,
     settle_type,
+    warn_of_dates_as_texts,
     warn_of_texts_among_numbers,
 )
 from bdt_core.table.rows import Rows
@@ -106,6 +108,7 @@ class Settled:
 
     columns: tuple[Column, ...]
     warnings: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
     def names(self, role: Role) -> list[str]:
         """Names of the columns that play a role."""
@@ -172,9 +175,7 @@ def audited_table(frame: pd.DataFrame, facts: TableFacts, settled: Settled, lost
         left_out = (*left_out, LeftOut('a feature is missing ("missing: drop")', lost))
     refuse_too_few(facts.outcome.known - lost, left_out, spec)
     rows = facts.rows + facts.reading.lines_left_out
-    return AuditTable(
-        frame, settled.columns, spec, rows, left_out, "", warnings=settled.warnings, notes=facts.reading.told
-    )
+    return AuditTable(frame, settled.columns, spec, rows, left_out, "", warnings=settled.warnings, notes=settled.notes)
 
 
 def type_rows(frame: pd.DataFrame, spec: AuditSpec, first: int = 0) -> tuple[pd.DataFrame, dict[str, Role], TableFacts]:
@@ -200,6 +201,10 @@ def type_rows(frame: pd.DataFrame, spec: AuditSpec, first: int = 0) -> tuple[pd.
     """
     _refuse_missing_columns(frame, spec.carried)
     roles = assign_roles(frame, spec)
+    questions = ReadingNotes.of(frame.attrs).questions
+    for name, role in roles.items():
+        if name in questions and role in ("bias_variable", "label", "prediction"):
+            raise DataError(questions[name])
     outcome = bias_variable(frame, spec.bias_variable)
     typed: dict[str, object] = {}
     kinds: dict[str, Kind] = {}
@@ -210,6 +215,8 @@ def type_rows(frame: pd.DataFrame, spec: AuditSpec, first: int = 0) -> tuple[pd.
             try:
                 kinds[name] = kind_of(column, spec.features.kinds.get(name))
                 typed[name] = settle_type(column, kinds[name])
+                if name in questions and spec.features.kinds.get(name) != "categorical":
+                    problems[name] = questions[name]
             except DataError as error:
                 problems[name] = str(error)
         if name not in typed and (role in ("label", "prediction") or name in spec.carried):
@@ -241,6 +248,7 @@ def settle(facts: TableFacts, roles: dict[str, Role], spec: AuditSpec) -> Settle
         )
     columns: list[Column] = []
     warnings: list[str] = []
+    notes = list(facts.reading.told)
     for name, role in roles.items():
         one = facts.columns[name]
         kind: Kind | None = None
@@ -253,17 +261,26 @@ def settle(facts: TableFacts, roles: dict[str, Role], spec: AuditSpec) -> Settle
                 raise DataError(facts.problems[name])
             else:
                 kind = facts.kinds[name]
+                dates = warn_of_dates_as_texts(name, one) if kind == "categorical" else []
+                if dates and name not in spec.features.kinds:
+                    warnings += dates
+                    columns.append(Column(name, "unused", None, one.missing, one.distinct))
+                    continue
+                if kind == "numeric" and one.is_date:
+                    notes.append(f'Column "{name}" is used as years, such as 2026.5 for the middle of 2026.')
                 if kind == "categorical":
                     refuse_identifier(name, one.distinct, one.rows)
                     if name not in spec.features.kinds:
                         warnings += warn_of_texts_among_numbers(name, one)
+        if role in ("label", "prediction") or kind == "categorical":
+            warnings += warn_of_spellings(name, one.values or ())
         columns.append(Column(name, role, kind, one.missing, one.distinct))
     if not any(one.role == "feature" for one in columns):
         raise DataError(
             "No feature is left to tell people apart. "
             + (" ".join(warnings) or 'List some in "features.include", or exclude fewer.')
         )
-    settled = Settled(tuple(columns), (*_lines_left_out(facts), *warnings, *_late(facts)))
+    settled = Settled(tuple(columns), (*_lines_left_out(facts), *warnings, *_late(facts)), tuple(notes))
     if spec.missing == "error":
         _refuse_missing(facts, settled.names("feature"))
     return settled

@@ -79,10 +79,25 @@ def validated_in_shards(audit: AuditAssets, context: dg.AssetExecutionContext, s
     for other in parent.iterdir():
         if other.name != folder.name and not _still_runs(context.instance, other.name):
             _remove(other)
+    if spec.keep is not None:
+        _remove_older(context.instance, parent, spec.keep)
     dashboard = getattr(table.engine, "dashboard", None)
     if dashboard is not None:
         log(context, f"The Dask dashboard is at {dashboard}.")
     return table
+
+
+def _remove_older(instance: dg.DagsterInstance, newest: UPath, keep: int) -> None:
+    """Remove the columns of all parts but the last that were audited; what a run still works on stays."""
+    audited = {}
+    for part in newest.parent.iterdir():
+        runs = [one.name for one in part.iterdir()]
+        if part.name != newest.name and not any(_still_runs(instance, one) for one in runs):
+            records = [instance.get_run_record_by_id(one) for one in runs]
+            audited[part] = max((one.create_timestamp.timestamp() for one in records if one is not None), default=0.0)
+    by_age = sorted(audited, key=lambda one: (audited[one], one.name), reverse=True)
+    for part in by_age[keep - 1 :]:
+        _remove(part)
 
 
 def large_source_metadata(large: Any) -> dict[str, Any]:

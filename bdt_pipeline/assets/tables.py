@@ -40,6 +40,10 @@ def raw_data(audit: AuditAssets) -> dg.AssetsDefinition:
                 log(context, f"{source.described} is left where it is: {large.reason}.")
                 return audit.made(large, large_source_metadata(large), spec)
             frame = audit.stages.take_table(inputs["upstream"]) if inputs else audit.stages.read_table(source)
+            if source.clean:  # whoever read it
+                from bdt_core.table.levels import cleaned
+
+                frame = cleaned(frame)
         frame.attrs[_SOURCE] = source.model_dump(mode="json")
         return audit.made(frame, views.raw_table(frame, source), spec)
 

@@ -17,8 +17,10 @@ from pydantic import ValidationError
 
 from bdt_core.errors import OutputError, SpecError
 from bdt_core.spec import Source
+from bdt_core.table.reading_notes import ReadingNotes
 from bdt_core.table.roles import looks_like_identifier
 from bdt_core.table.sources import read_table
+from bdt_core.words import printable
 from bdt_pipeline.commands.run_audit import name_of
 
 if TYPE_CHECKING:
@@ -143,6 +145,7 @@ def spec_text(frame: pd.DataFrame, name: str, path: str) -> str:
     ['  column: wrong_error  # TODO: is this to be measured?']
     """
     columns = [look_at(frame[column]) for column in frame.columns]
+    notes = ReadingNotes.of(frame.attrs)
     protected = [one for one in columns if one.called(_PROTECTED) and one.look in ("categorical", "two-valued", "code")]
     rest = [one for one in columns if one not in protected]
     bias = _bias_variable(rest, frame)
@@ -158,6 +161,8 @@ def spec_text(frame: pd.DataFrame, name: str, path: str) -> str:
         kept=[one for one in features if one.name not in excluded],
         excluded=excluded,
         protected=protected,
+        asked=[printable(one) for one in notes.questions.values()],
+        told=[printable(one) for one in notes.told],
     )
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import dagster as dg
+from dagster._core.instance.ref import InstanceRef
 
 from bdt_core.errors import BDTError
 from bdt_core.spec import AuditSpec, load_spec
@@ -22,6 +23,8 @@ from bdt_pipeline.commands.console import progress_bar, report_folder, say, show
 from bdt_pipeline.components.bias_audit import bias_audit_definitions
 from bdt_pipeline.resources.config import reason_of
 
+_SILENT = {"telemetry": {"enabled": False}}
+"""Whatever the instance says: the demonstration tells Dagster's makers nothing."""
 _TITLES = {
     "raw_data": READING,
     "raw_data_quality": "check the table (Great Expectations)",
@@ -88,12 +91,11 @@ def _execute(spec: AuditSpec, folder: Path, instance: dg.DagsterInstance, *, ver
 
 @contextmanager
 def _instance() -> Iterator[dg.DagsterInstance]:
-    if os.environ.get("DAGSTER_HOME"):
-        with dg.DagsterInstance.get() as instance:
+    home = os.environ.get("DAGSTER_HOME")
+    if home:
+        ref = InstanceRef.from_dir(str(Path(home).expanduser()), overrides=_SILENT)
+        with dg.DagsterInstance.from_ref(ref) as instance:
             yield instance
         return
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        dg.DagsterInstance.ephemeral(folder, settings={"telemetry": {"enabled": False}}) as instance,
-    ):
+    with tempfile.TemporaryDirectory() as folder, dg.DagsterInstance.ephemeral(folder, settings=_SILENT) as instance:
         yield instance

@@ -12,7 +12,18 @@ from bdt_pipeline.resources.config import config_schema
 
 _DESCRIPTION = "The settings of the audit, for every asset and check of the run; each is kept with what was made by it."
 _OF_THE_DEFINITIONS = frozenset(
-    {"name", "partition_by", "inbox", "schedule", "automation", "freshness_hours", "pool", "notify", "notify_from"}
+    {
+        "name",
+        "partition_by",
+        "inbox",
+        "schedule",
+        "automation",
+        "freshness_hours",
+        "pool",
+        "keep",
+        "notify",
+        "notify_from",
+    }
 )
 """Keys that say when and on which part of the data a run starts, and who is told: no run can change them."""
 

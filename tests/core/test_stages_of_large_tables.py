@@ -8,13 +8,11 @@ import re
 from html import unescape
 from typing import Any
 
-import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
 
 from bdt_core.findings import AuditFindings
-from bdt_core.report.document import document_schema
 from bdt_core.report.from_findings import build_document
 from bdt_core.report.html import render_html
 from bdt_core.report.wording import MOST_DISTINCT, more_than_counted
@@ -25,6 +23,7 @@ from bdt_core.stages import Stages, stages_of
 from bdt_core.table import facts
 from bdt_core.table.split import split_rows
 from bdt_core.table.validate import validate
+from tests.core.report.described import described
 
 N = 3_000
 SPEC: dict[str, Any] = {
@@ -109,7 +108,7 @@ def test_the_report_is_the_same_to_the_byte(in_memory, cuts, tmp_path):
 
 def test_the_report_says_what_was_worked_out_on_some_of_the_rows(in_memory):
     found, _ = in_memory
-    jsonschema.validate(found, document_schema())
+    described().validate(found)
     assert found["drawn"]["parts"].keys() == {"rules", "slice_edges", "flip_test"}
     printed = words(found)
     assert "The table has more than 1,000 rows." in printed
@@ -150,7 +149,7 @@ def test_a_number_of_values_that_is_not_known_is_printed_as_such(in_memory):
     assert more_than_counted(12_345) == "12,345"
     found = json.loads(json.dumps(in_memory[0]))
     found["data"]["columns"][0]["distinct"] = None
-    jsonschema.validate(found, document_schema())
+    described().validate(found)
     assert "more than 65,536" in words(found)
 
 

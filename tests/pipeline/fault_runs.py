@@ -10,7 +10,7 @@ import os
 import re
 import signal
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -50,6 +50,7 @@ event_log_storage:
 """
 DAYS = ("2026-01-01", "2026-01-02")
 HALF, WHOLE, NAMED = "half of it is written", "it is whole but has no name", "it has its name but is not recorded"
+Hits = Collection[tuple[str, str]]
 PATIENCE = 600.0
 """Seconds after which a run counts as stuck, on a machine as slow as can be."""
 RUN = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -99,7 +100,7 @@ class Place:
             }
         )
 
-    def run(self, day: str, *, failed: str | None = None, kill: Sequence[str] = ()) -> int:
+    def run(self, day: str, *, failed: str | None = None, kill: Hits = frozenset()) -> int:
         """Run a day's audit to its end; the exit code of its process, which is negative when that was killed.
 
         Parameters
@@ -107,12 +108,12 @@ class Place:
         day : str
         failed : str, optional
             A failed run that is taken up again where it broke off.
-        kill : sequence of str
-            Moments at which the process is killed; see `strike`.
+        kill : collection of pairs of str
+            Files, and moments of each, at which the process is killed; see `strike`.
         """
         return ended(self.start(day, failed=failed, kill=kill))
 
-    def start(self, day: str, *, failed: str | None = None, kill: Sequence[str] = ()) -> Any:
+    def start(self, day: str, *, failed: str | None = None, kill: Hits = frozenset()) -> Any:
         """Begin a day's audit in a process of its own."""
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(MODULES)
@@ -174,7 +175,7 @@ def job(data: str, home: str, values: str) -> dg.JobDefinition:
     return bias_audit_definitions(spec, storage=values).resolve_job_def("loans_audit")
 
 
-def audit(place: Place, day: str, failed: str | None, kill: Sequence[str]) -> None:
+def audit(place: Place, day: str, failed: str | None, kill: Hits) -> None:
     """What the process does: it exits with 0 when the audit succeeds, else with 1."""
     warnings.simplefilter("ignore")
     if kill:
@@ -192,8 +193,8 @@ def audit(place: Place, day: str, failed: str | None, kill: Sequence[str]) -> No
     os._exit(0 if success else 1)
 
 
-def strike(place: Place, moments: Sequence[str]) -> None:
-    """Kill this process at the next moment of the first file that was not struck at all moments in runs before."""
+def strike(place: Place, hits: Hits) -> None:
+    """Kill this process at the first of these moments of a file that no run before was killed at."""
     lines = place.hits.read_text().splitlines() if place.hits.exists() else []
     before = {tuple(json.loads(line)) for line in lines}
     opening, replacing = io.open, os.replace
@@ -208,7 +209,7 @@ def strike(place: Place, moments: Sequence[str]) -> None:
 
     def strike_at(path: Any, moment: str) -> None:
         hit = (name_of(path), moment)
-        if moment in moments and hit[0] is not None and hit not in before:
+        if hit in hits and hit not in before:
             with opening(place.hits, "a") as file:
                 file.write(json.dumps(hit) + "\n")
             os.kill(os.getpid(), signal.SIGKILL)

@@ -124,6 +124,7 @@ CASES: dict[str, Any] = {
     "automation": "eager",
     "freshness_hours": 26.0,
     "pool": "bias",
+    "keep": 30,
     "history": {"labels_after": "14d", "drift": 0.1, "look_back": 7, "min_rows": 50, "effect": 0.05},
     "notify": ["json://127.0.0.1/hook"],
     "notify_from": "high",

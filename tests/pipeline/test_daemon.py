@@ -19,7 +19,7 @@ CONFIG = Path(__file__).parents[2] / "dagster.postgres.yaml"
 
 def test_files_ticks_messages_and_batches_are_counted_once(full: bool) -> None:
     """The short form of ``python -m benchmarks production``."""
-    found = production.watch(*((60, 6) if full else (3, 1)))
+    found = production.watch(*((60, 6) if full else (2, 1)))
     assert found.problems() == []
 
 

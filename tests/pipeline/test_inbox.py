@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from pathlib import Path
 
 import dagster as dg
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from upath import UPath
 
@@ -129,17 +132,38 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("name", BAD)
+def invalid_texts() -> bytes:
+    """A Parquet file with a column of texts that are no UTF-8."""
+    raw = pa.array([b"x", b"\xff"] * 200)
+    texts = pa.Array.from_buffers(pa.string(), 400, raw.buffers())
+    file = io.BytesIO()
+    pq.write_table(pa.table({"region": texts, "error": [0, 1] * 200}), file)
+    return file.getvalue()
+
+
+UNREADABLE: dict[str, tuple[bytes, str]] = {
+    "half.jsonl": (b'{"age": 1, "region": "\\ud800", "error": 1}\n', "half a letter"),
+    "deep.jsonl": (b"[" * 100_000, "nested too deep"),
+    "twice.jsonl": (b'{"age": 1, "age": 2, "error": 1}\n', "stands there twice"),
+    "texts.parquet": (invalid_texts(), "not valid UTF-8"),
+    "damaged.xlsx": (b"PK\3\4damaged", "cannot be read as a table"),
+    "damaged.csv.gz": (b"\x1f\x8bdamaged", "cannot be read as a table"),
+}
+
+
+@pytest.mark.parametrize("name", [*BAD, *UNREADABLE])
 def test_a_bad_file_is_put_aside_with_its_reason(
-    name: str, folder: Path, spec: AuditSpec, instance: dg.DagsterInstance
+    name: str, folder: Path, make_spec: Make, instance: dg.DagsterInstance
 ) -> None:
-    content, reason = BAD[name]
-    (folder / name).write_text(content)
+    inbox = {"folder": str(folder), "pattern": "*.*", "settle": 0, "every": 1}
+    spec = make_spec(folder / "{partition}", inbox=inbox)
+    content, reason = (BAD[name][0].encode(), BAD[name][1]) if name in BAD else UNREADABLE[name]
+    (folder / name).write_bytes(content)
     watched = Watched(spec, instance)
     assert len(watched.look()) == 1
     assert not watched.audit(name).success
     aside = folder / "quarantine" / name
-    assert aside.read_text() == content
+    assert aside.read_bytes() == content
     assert reason in (folder / "quarantine" / f"{name}.reason.txt").read_text()
     assert not (folder / name).exists()
     assert watched.look() == []

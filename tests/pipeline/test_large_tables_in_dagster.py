@@ -294,6 +294,31 @@ def test_columns_of_a_run_that_still_works_stay(folder: Path, instance: dg.Dagst
     assert first.run_id != second.run_id
 
 
+def test_columns_of_the_last_parts_are_kept(tmp_path: Path, instance: dg.DagsterInstance) -> None:
+    """Those of other parts go, but of one that a run works on; what stands in the history and in reports stays."""
+    days = [f"2026-01-0{n}" for n in range(1, 5)]
+    for seed, day in enumerate(days):
+        people(seed).to_parquet(tmp_path / f"{day}.parquet", index=False)
+    by_day = {"partition_by": {"time": "daily", "start": days[0]}, "keep": 2, "gate": []}
+    spec = spec_of(tmp_path / "{partition}.parquet", clustering=OUT_OF_CORE, **by_day)
+    root = Path(instance.storage_directory())
+    run(spec, instance, partition_key=days[0])
+    kept = [one for one in (root / "loans").rglob("*") if {"history", "reports"} & set(one.parts) and one.is_file()]
+    before = {one: one.read_bytes() for one in kept}
+    assert any("history" in one.parts for one in before)
+    assert any(one.name == "report.json" for one in before)
+    for day in (days[1], days[2], days[1]):  # the first goes with the third; the second is audited again
+        run(spec, instance, partition_key=day, asset_selection=UP_TO_VALIDATED)
+    assert {one.parent.name[:10] for one in columns_of(root)} == {days[1], days[2]}
+    assert {one: one.read_bytes() for one in before} == before
+    (works,) = (one for one in columns_of(root) if one.parent.name.startswith(days[2]))
+    job = bias_audit_definitions(spec).resolve_job_def("loans_audit")
+    running = instance.create_run_for_job(job, status=dg.DagsterRunStatus.STARTED).run_id
+    (works.parent / running).mkdir()
+    run(spec, instance, partition_key=days[3], asset_selection=UP_TO_VALIDATED)
+    assert {one.parent.name[:10] for one in columns_of(root)} == {days[1], days[2], days[3]}
+
+
 def test_each_part_has_columns_of_its_own(tmp_path: Path, instance: dg.DagsterInstance) -> None:
     for seed, day in enumerate(DAYS):
         people(seed).to_parquet(tmp_path / f"{day}.parquet", index=False)

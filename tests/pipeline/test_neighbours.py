@@ -17,7 +17,7 @@ from bdt_pipeline import bias_audit_definitions, build_gate_alert_sensor, load_a
 
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 LEAST: dict[str, Any] = {"source": {"path": "loans.csv"}, "bias_variable": {"column": "error"}}
-BROKEN = {
+BROKEN: dict[str, tuple[Any, str]] = {
     "unset": (
         {**LEAST, "name": "unset", "source": {"path": "s3://{{ env.NO_SUCH_BUCKET }}/x.csv"}},
         r"unset/defs\.yaml: source\.path: the environment variable NO_SUCH_BUCKET is not set",

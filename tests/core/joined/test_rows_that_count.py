@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,12 +11,12 @@ import pytest
 from bdt_core.audit import AuditResult
 from bdt_core.fairness import bias_metrics
 from bdt_core.fairness.declared_groups import GroupMetrics, compare_groups, count_groups
-from bdt_core.report import document_schema
 from bdt_core.report.gate_result import build_gate_result
 from bdt_core.spec import AuditSpec, MetricLimit, parse_spec
 from bdt_core.table.source_blocks import SourceBlocks
 from bdt_core.verdict import judge_metric
 from tests.core.joined.made_tables import quick_audit
+from tests.core.report.described import described
 from tests.core.tables_in_blocks import SourceInBlocks
 
 N = 4_000
@@ -63,7 +62,7 @@ def test_a_stratum_with_gaps_takes_rows_out_of_nothing_else() -> None:
     assert [x for x in one["clarify"] if x["metric"] not in INSIDE_STRATA] == [
         x for x in other["clarify"] if x["metric"] not in INSIDE_STRATA
     ]
-    jsonschema.validate(found, document_schema())
+    described().validate(found)
     written = build_gate_result(found, 1)["limits"]
     assert [limit["rows_unseen"] for limit in written] == [0, gaps]
 

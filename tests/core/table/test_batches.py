@@ -107,8 +107,12 @@ def arrow_tables(draw: st.DrawFn) -> pa.Table:
 
 
 def by_arrow(path: str, whole: pd.DataFrame) -> pd.DataFrame:
-    """What Arrow reads, days as points in time, and an index with a name as a column."""
-    frame = pq.read_table(path).to_pandas(date_as_object=False)
+    """What Arrow reads: days as points in time, exact decimals as numbers, an index with a name as a column."""
+    table = pq.read_table(path)
+    for place, one in enumerate(table.schema):
+        if pa.types.is_decimal(one.type):
+            table = table.set_column(place, one.name, table.column(place).cast(pa.float64()))
+    frame = table.to_pandas(date_as_object=False)
     return frame.reset_index(drop=frame.index.name is None)[list(whole)]
 
 

@@ -88,7 +88,6 @@ BAD = {
     ),
     "both parts": ({}, {"features": {"include": ["sex", "age"]}}, "stands in both"),
     "identifier": ({"case": [f"c{i}" for i in range(N)]}, {}, "looks like an identifier"),
-    "dates": ({"born": pd.date_range("1950-01-01", periods=N)}, {}, "holds dates"),
     "text in a number": (
         {"x": ["1", "two"] * (N // 2)},
         {"features": {"kinds": {"x": "numeric"}}},

@@ -6,20 +6,19 @@ import json
 from functools import cache
 from typing import Any
 
-import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
 
 from bdt_core.audit import audit
 from bdt_core.errors import SpecError
-from bdt_core.report import document_schema
 from bdt_core.report.comment import render_comment
 from bdt_core.report.gate_result import build_gate_result
 from bdt_core.report.junit import render_junit
 from bdt_core.report.markdown import render_markdown
 from bdt_core.spec import AuditSpec, Limit, LocalBiasLimit, SliceLimit, parse_spec
 from bdt_core.verdict.baseline import compare_with_baseline
+from tests.core.report.described import described
 
 BASE: dict[str, Any] = {
     "name": "loans",
@@ -82,7 +81,7 @@ def test_a_limit_that_is_broken_fails_the_audit(failed: tuple[dict[str, Any], st
     assert (document["verdict"]["verdict"], document["verdict"]["blocks"]) == ("fail", True)
     assert document["verdict"]["sentence"] == limit["sentence"]
     assert "at most 5.0 points is allowed, and the whole interval is" in limit["sentence"]
-    jsonschema.validate(document, document_schema())
+    described().validate(document)
 
 
 def test_every_form_says_it(failed: tuple[dict[str, Any], str]) -> None:

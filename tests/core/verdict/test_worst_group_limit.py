@@ -6,7 +6,6 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,12 +13,12 @@ import pytest
 from bdt_core import words
 from bdt_core.audit import AuditResult, audit
 from bdt_core.errors import DataError, SpecError
-from bdt_core.report import document_schema
 from bdt_core.report.gate_result import build_gate_result
 from bdt_core.report.markdown import render_markdown
 from bdt_core.scan.results import WorstGroups
 from bdt_core.spec import WorstGroupLimit, parse_spec
 from bdt_core.verdict import WorstGroupLimitResult, judge_worst_group
+from tests.core.report.described import described
 
 BASE: dict[str, Any] = {
     "name": "loans",
@@ -60,7 +59,7 @@ def test_it_fails_passes_or_cannot_tell(harm, most, verdict):
     assert document["verdict"]["sentence"].startswith(limit["sentence"])
     assert limit["low"] <= limit["difference"] <= limit["high"]
     assert (limit["group"] == "town is west") == (harm > 0)
-    jsonschema.validate(document, document_schema())
+    described().validate(document)
     told = " ".join(render_markdown(document).split())
     assert "Any group of conditions" in told
     (in_ci,) = build_gate_result(document, 1)["limits"]
@@ -130,6 +129,7 @@ def test_what_was_found_beside_a_limit_is_of_groups_of_its_share():
     assert found is not None
     assert found.ruled_out(0.4).confirmed_difference == 0.0 < found.ruled_out(0.1).confirmed_difference
     assert found.ruled_out(0.3) == found.ruled_out(None) == found.certificate
+    assert WorstGroups.from_dict(found.to_dict()).limited == found.limited != ()
 
 
 def test_a_column_that_is_no_feature_can_be_searched_and_a_missing_one_is_named():

@@ -1,0 +1,177 @@
+"""Workbooks, JSON lists, and what is packed."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bdt_core.errors import SourceError
+from bdt_core.spec import Source
+from bdt_core.table.batches import measure_source
+from bdt_core.table.reading_notes import ReadingNotes
+from bdt_core.table.sources import read_table
+
+NAMESPACE = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+PACKAGE = "http://schemas.openxmlformats.org/package/2006"
+OPEN = "urn:oasis:names:tc:opendocument:xmlns"
+
+ROWS = [["age", "sex", "income", "at"], [31, "f", "1.234,50", 0.5], [44, "m", "2.000,00", 1], [None, "NA", "3,25", 2.5]]
+
+
+def workbook(**sheets: list[list[object]]) -> bytes:
+    """The least that an .xlsx file is."""
+
+    def cell(value: object) -> str:
+        if value is None:
+            return "<c/>"
+        return f"<c><v>{value}</v></c>" if isinstance(value, int | float) else (
+            f'<c t="inlineStr"><is><t>{value}</t></is></c>'
+        )  # fmt: skip
+
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as packed:
+        packed.writestr(
+            "[Content_Types].xml",
+            f'<Types xmlns="{PACKAGE}/content-types"><Default Extension="xml" ContentType="x"/></Types>',
+        )
+        packed.writestr(
+            "_rels/.rels",
+            f'<Relationships xmlns="{PACKAGE}/relationships"><Relationship Id="r1" Type="{RELATIONS}/officeDocument" '
+            'Target="xl/workbook.xml"/></Relationships>',
+        )
+        listed = "".join(f'<sheet name="{one}" sheetId="{i}" r:id="r{i}"/>' for i, one in enumerate(sheets, start=1))
+        packed.writestr(
+            "xl/workbook.xml", f'<workbook {NAMESPACE} xmlns:r="{RELATIONS}"><sheets>{listed}</sheets></workbook>'
+        )
+        linked = "".join(
+            f'<Relationship Id="r{i}" Type="{RELATIONS}/worksheet" Target="worksheets/sheet{i}.xml"/>'
+            for i in range(1, len(sheets) + 1)
+        )
+        packed.writestr(
+            "xl/_rels/workbook.xml.rels", f'<Relationships xmlns="{PACKAGE}/relationships">{linked}</Relationships>'
+        )
+        for i, rows in enumerate(sheets.values(), start=1):
+            data = "".join("<row>" + "".join(map(cell, row)) + "</row>" for row in rows)
+            packed.writestr(
+                f"xl/worksheets/sheet{i}.xml", f"<worksheet {NAMESPACE}><sheetData>{data}</sheetData></worksheet>"
+            )
+    return file.getvalue()
+
+
+def open_document(rows: list[list[object]]) -> bytes:
+    """The least that an .ods file is."""
+
+    def cell(value: object) -> str:
+        if isinstance(value, int | float):
+            return f'<table:table-cell office:value-type="float" office:value="{value}"/>'
+        if value is None:
+            return "<table:table-cell/>"
+        return f'<table:table-cell office:value-type="string"><text:p>{value}</text:p></table:table-cell>'
+
+    data = "".join("<table:table-row>" + "".join(map(cell, row)) + "</table:table-row>" for row in rows)
+    content = (
+        f'<office:document-content xmlns:office="{OPEN}:office:1.0" xmlns:table="{OPEN}:table:1.0" '
+        f'xmlns:text="{OPEN}:text:1.0"><office:body><office:spreadsheet><table:table table:name="people">{data}'
+        "</table:table></office:spreadsheet></office:body></office:document-content>"
+    )
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as packed:
+        packed.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
+        packed.writestr("META-INF/manifest.xml", f'<manifest:manifest xmlns:manifest="{OPEN}:manifest:1.0"/>')
+        packed.writestr("content.xml", content)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("name", ["t.xlsx", "t.ods"])
+def test_a_sheet_is_a_table(tmp_path: Path, name: str) -> None:
+    file = tmp_path / name
+    file.write_bytes(workbook(people=ROWS) if name.endswith("x") else open_document(ROWS))
+    frame = read_table(file)
+    expected = pd.DataFrame(
+        {"age": [31, 44, None], "sex": ["f", "m", None], "income": [1234.5, 2000, 3.25], "at": [0.5, 1, 2.5]}
+    )
+    pd.testing.assert_frame_equal(frame, expected, check_dtype=False)
+    assert any("written like 1.234,5" in one for one in ReadingNotes.of(frame.attrs).told)
+    assert measure_source(str(file)).estimated_bytes
+
+
+def test_a_sheet_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "t.xlsx"
+    file.write_bytes(workbook(notes=[["x", "y"], [1, 2]], people=ROWS))
+    with pytest.raises(SourceError, match='has 2 sheets. Name one in "source.sheet": notes, people'):
+        read_table(file)
+    assert len(read_table(Source(path=str(file), sheet="people"))) == 3
+    with pytest.raises(SourceError, match='no sheet "peple".*Did you mean "people"'):
+        read_table(Source(path=str(file), sheet="peple"))
+
+
+def test_a_damaged_workbook_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "t.xlsx"
+    file.write_bytes(workbook(people=ROWS)[:-40])
+    with pytest.raises(SourceError, match=r"t\.xlsx cannot be read as a table"):
+        read_table(file)
+    file.write_bytes(workbook(people=[["a", "a"], [1, 2]]))
+    with pytest.raises(SourceError, match="stand there more than once"):
+        read_table(file)
+
+
+def test_what_reads_workbooks_is_named_when_it_is_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "t.xlsx").write_bytes(workbook(people=ROWS))
+    monkeypatch.setitem(sys.modules, "python_calamine", None)
+    with pytest.raises(SourceError, match=r"pip install 'bdt-pipeline\[excel\]'"):
+        read_table(tmp_path / "t.xlsx")
+
+
+def test_a_json_list_is_a_table(tmp_path: Path) -> None:
+    file = tmp_path / "t.json"
+    file.write_text(json.dumps([{"a": 1, "b": "x"}, {"a": 2, "b": None}], indent=2))
+    assert read_table(file)["a"].tolist() == [1, 2]
+    for content, words in (
+        ('{"a": 1}', "expected a list of objects"),
+        ('{"a": 1}\n{"a": 2}', r"not valid JSON.*\.jsonl"),
+        ('[{"a": 1, "a": 2}]', 'the key "a" stands there twice'),
+        ('[{"a": 1, "b": 2}, 3]', "object 2: expected an object"),
+    ):
+        file.write_text(content)
+        with pytest.raises(SourceError, match=words):
+            read_table(file)
+
+
+TEXT = "a,b\n" + "".join(f"{row},x{row % 3}\n" for row in range(5_000))
+
+
+def zipped(**files: str) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name, content in files.items():
+            packed.writestr(name.replace("__", "."), content)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("name", ["t.csv.gz", "t.zip"])
+def test_one_packed_file_is_read_as_it_is(tmp_path: Path, name: str) -> None:
+    file = tmp_path / name
+    file.write_bytes(gzip.compress(TEXT.encode()) if name.endswith("gz") else zipped(t__csv=TEXT))
+    assert read_table(file)["a"].tolist() == list(np.arange(5_000))
+    assert measure_source(str(file)).estimated_bytes
+    file.write_bytes(file.read_bytes()[:-30])
+    with pytest.raises(SourceError, match=name):
+        read_table(file)
+
+
+def test_several_packed_files_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "t.zip").write_bytes(zipped(a__csv=TEXT, b__csv=TEXT))
+    with pytest.raises(SourceError, match=r"t\.zip holds 2 files"):
+        read_table(tmp_path / "t.zip")
+    (tmp_path / "t.parquet.gz").write_bytes(b"PAR1")
+    with pytest.raises(SourceError, match="Parquet is packed in itself"):
+        read_table(tmp_path / "t.parquet.gz")
