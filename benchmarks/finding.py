@@ -3,6 +3,8 @@
 ``python -m benchmarks finding`` takes one to two hours of a processor. ``--kept=FILE`` keeps every trial as a line of
 JSON and does not repeat what stands there, so that it can be done in pieces; ``--runs=12`` tables per shape and size (a
 quarter of them at 50,000 rows); ``--sizes=1000,5000``; ``--only=two,scan`` names shapes or methods, and writes no page.
+Trials of a method that has changed since must be taken out of the file.
+
 With OMP_NUM_THREADS=1 in the environment threads do not wait for each other where the processors are shared.
 
 The peers of `benchmarks.peers_finding` run in an environment of their own, whose Python BENCHMARK_FINDING_PYTHON names;
@@ -57,7 +59,8 @@ def hbac(task: Task) -> list[Bools]:
     train, test = split_rows(rows, spec.split)
     clusters = find_clusters(train, spec.clustering)
     tested = compare_clusters(clusters, train, test, spec.significance)
-    if not tested.main_significant or tested.primary is None or not tested.primary.worse:
+    together = tested.deciding
+    if not tested.main_significant or together is None or (together.difference or 0.0) <= 0.0:
         return []
     return [clusters.predict(rows) == 0]
 
@@ -258,7 +261,7 @@ the peer's favour, on other tables. Few tables make coarse shares: 2 of 4 may me
 |---|---|---|
 | our scan | `find_worst_groups` as it comes | permutations, all rows |
 | our slices | `find_slices` as it comes | held-out half, false discoveries 5 % |
-| our HBAC | the clusters of an audit as they come, the most deviating one | held-out fifth |
+| our HBAC | the clusters of an audit as they come, the most deviating one | held-out rows of several splits |
 | tree | scikit-learn's decision tree, four levels, leaves of 1 % and more; the worst leaf | held-out half |
 | boosting | scikit-learn's, cross-fitted on two halves; those at the highest risk | the other half, Bonferroni |
 | DivExplorer | 0.2.6; patterns of 1 % and more, numbers in fifths, largest t first | its t, Benjamini-Hochberg 5 % |
