@@ -115,9 +115,7 @@ class Stage:
         said: str | None = getattr(import_module(module), name)(*self._values(found, spec))
         return said
 
-    def _values(
-        self, found: Mapping[str, Any], spec: AuditSpec, progress: StepProgress | None = None
-    ) -> Iterator[Any]:
+    def _values(self, found: Mapping[str, Any], spec: AuditSpec, progress: StepProgress | None = None) -> Iterator[Any]:
         """What the method takes, in order."""
 
         def value(name: str) -> Any:

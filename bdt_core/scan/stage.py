@@ -66,10 +66,10 @@ def said_before(table: Rows, spec: AuditSpec) -> str | None:
     if starts == usual:
         return None
     return (
-        f"Worst-treated groups of {columns:,} columns: each search of {min(table.audited_rows, spec.large_rows):,} rows "
-        f"starts from every column and from {starts} pairs of random conditions, where a narrower table has {usual}. A "
-        "group whose conditions show nothing one by one may be missed. worst_groups.columns in the specification narrows "
-        "the search."
+        f"Worst-treated groups of {columns:,} columns: each search of {min(table.audited_rows, spec.large_rows):,} "
+        f"rows starts from every column and from {starts} pairs of random conditions, where a narrower table has "
+        f"{usual}. A group whose conditions show nothing one by one may be missed. worst_groups.columns in the "
+        "specification narrows the search."
     )
 
 

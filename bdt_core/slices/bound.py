@@ -1,7 +1,7 @@
 """A bound on the work of the search: of a wide table, which combinations of columns are counted.
 
 The number of combinations grows with the third power of the number of columns, and more where slices may have more
-conditions. A table within the bound is counted whole. Of a wider one, columns are combined one condition more at a time:
+conditions. A table within the bound is counted whole. Of a wider one, columns are combined one more at a time:
 
 - only where all parts of a combination have a slice with enough rows, without which it has none itself (Apriori);
 - if these are still too many, only those of the columns whose slices have the strongest evidence of harm so far, of
@@ -23,7 +23,6 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bdt_core.slices.contrasts import contrasts, places_of_parts
 from bdt_core.slices.counting import NO_ITEM, Combination, SliceCounts, all_combinations, in_order

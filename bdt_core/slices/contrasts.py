@@ -160,7 +160,8 @@ def repeats_a_part(items: NDArray[np.int32], rows: NDArray[Any]) -> NDArray[np.b
     rows : ndarray of shape (slices,)
     """
     places = places_of_parts(items)
-    return ((places != NO_ITEM) & (rows[places] == rows[:, None])).any(axis=1)
+    repeats: NDArray[np.bool_] = ((places != NO_ITEM) & (rows[places] == rows[:, None])).any(axis=1)
+    return repeats
 
 
 def adds_to(

@@ -153,10 +153,15 @@ def search(
 
 def _bounded(candidates: Candidates, columns: Sequence[SlicedColumn]) -> tuple[Bounded, ...] | None:
     """What was not searched whole, with the names of columns."""
-    return tuple(
-        Bounded(one.conditions, math.comb(len(columns), one.conditions), tuple(columns[i].name for i in one.columns))
-        for one in candidates.combined
-    ) or None
+    return (
+        tuple(
+            Bounded(
+                one.conditions, math.comb(len(columns), one.conditions), tuple(columns[i].name for i in one.columns)
+            )
+            for one in candidates.combined
+        )
+        or None
+    )
 
 
 def _drawn(rows: int, of: int) -> Drawn | None:
