@@ -100,6 +100,18 @@ def test_columns_are_chosen_by_harm_on_the_train_rows_alone(monkeypatch: pytest.
     assert one.test_value != two.test_value
 
 
+def test_columns_beside_a_strong_one_are_judged_by_what_they_add(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the strong column's condition any other's fares badly: that is no evidence for the other."""
+    monkeypatch.setattr(bound, "ORDINARY", 5)
+    monkeypatch.setattr(bound, "FEWEST_COMBINATIONS", 500)
+    frame = people()
+    frame["y"] = frame.y.where(np.random.default_rng(0).random(len(frame)) > 0.5 * (frame.x40 == "a"), 1)
+    result = found(frame, columns=[f"x{i}" for i in (*range(5, 33), 40, 55)])
+    assert result.bounded is not None
+    assert result.bounded[0].columns[0] == "x40"
+    assert set(result.bounded[0].columns[1:4]) == set(HARMED)
+
+
 def test_what_cannot_have_enough_people_is_neither_counted_nor_left_out(
     work: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
