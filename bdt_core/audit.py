@@ -83,7 +83,8 @@ def audit(
     progress : callable, optional
         Called with (stage, steps done, steps of the stage).
     notice : callable, optional
-        Called with a sentence, when the table is too large for memory and is worked on in temporary files.
+        Called with a sentence: where the rows go, when the table is too large for memory, and what a search of a wide
+        table is going to count and to leave out.
 
     Returns
     -------
@@ -117,20 +118,28 @@ def audit(
     announce(READING)
     frame = data if isinstance(data, pd.DataFrame) else None
     with stages.open_table(frame, settled, announce.rows, notice) as opened:
-        return _audit(opened, settled, stages, announce)
+        return _audit(opened, settled, stages, announce, notice or _unheard)
 
 
-def _audit(opened: Opened, spec: AuditSpec, stages: Stages, announce: _Announcer) -> AuditResult:
+def _audit(
+    opened: Opened, spec: AuditSpec, stages: Stages, announce: _Announcer, notice: Callable[[str], None]
+) -> AuditResult:
     """The stages after the table is there."""
     announce(SPLITTING)
     train, test = stages.split_rows(opened.table, spec.split)
     found: dict[str, Any] = {"table": opened.table, "source": opened.source, "train": train, "test": test}
     for stage in stages_of(spec):
         announce(stage.title)
+        if said := stage.said_before(stages, found, spec):
+            notice(said)
         found[stage.result] = stage.run(stages, found, spec, announce.steps(stage.title))
     announce(WRITING)
     findings = AuditFindings.of(found)
     return AuditResult(**vars(findings), document=stages.build_document(findings, spec))
+
+
+def _unheard(sentence: str) -> None:
+    """Nobody listens."""
 
 
 def _settled(spec: AuditSpec | dict[str, Any] | str | Path, data: pd.DataFrame | str | Path | None) -> AuditSpec:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +65,9 @@ class Stage:
         The key of the specification that its launchpad form shows.
     asked_by : str, optional
         What of the specification asks for it, a section, ``facets`` or another property; None: always there.
+    before : str, optional
+        A function, ``module:name``, that takes what the method takes and gives a sentence on what is going to be
+        searched and left out, or None.
     """
 
     result: str
@@ -75,6 +79,7 @@ class Stage:
     description: str
     section: str
     asked_by: str | None = None
+    before: str | None = None
 
     def is_asked(self, spec: AuditSpec) -> bool:
         """Whether the specification asks for it."""
@@ -100,6 +105,18 @@ class Stage:
         progress : callable, optional
             Called with (steps done, steps), by a stage that takes it.
         """
+        return getattr(stages, self.method)(*self._values(found, spec, progress))
+
+    def said_before(self, stages: Stages, found: Mapping[str, Any], spec: AuditSpec) -> str | None:
+        """A sentence for whoever waits, before our own method carries it out; None where there is nothing to say."""
+        if self.before is None or getattr(type(stages), self.method) is not getattr(Stages, self.method):
+            return None
+        module, _, name = self.before.partition(":")
+        said: str | None = getattr(import_module(module), name)(*self._values(found, spec))
+        return said
+
+    def _values(self, found: Mapping[str, Any], spec: AuditSpec, progress: StepProgress | None = None) -> Iterator[Any]:
+        """What the method takes, in order."""
 
         def value(name: str) -> Any:
             kind, _, section = name.partition(".")
@@ -109,7 +126,7 @@ class Stage:
                 return progress
             return found.get(name[:-1]) if name.endswith("?") else found[name]
 
-        return getattr(stages, self.method)(*map(value, self.arguments))
+        return map(value, self.arguments)
 
 
 StepProgress = Callable[[int, int], None]
@@ -156,6 +173,7 @@ STAGES: tuple[Stage, ...] = (
         kind="bdt_core.scan.results:WorstGroups",
         section="worst_groups",
         asked_by="worst_groups",
+        before="bdt_core.scan.stage:said_before",
         description="The people who fare worst: any group that a few conditions describe, searched for on all rows, "
         "with what is certain about it and what is ruled out for every other.",
     ),
@@ -228,6 +246,7 @@ STAGES: tuple[Stage, ...] = (
         kind="bdt_core.slices:Slices",
         section="slices",
         asked_by="slices",
+        before="bdt_core.slices.stage:said_before",
         description="Every intersection of a few conditions with enough people: found on the train rows, tested on "
         "the test rows, with the share of false discoveries under control.",
     ),

@@ -455,6 +455,8 @@ class Document(Part):
             left_out["drawn"] = True
         if not self.data.notes:
             left_out["data"] = {"notes"}
+        if self.slices is not None and self.slices.bounded is None:
+            left_out["slices"].add("bounded")
         data: dict[str, Any] = json.loads(self.model_dump_json(exclude=left_out))
         return data if self.split.test_persons is not None else _without_persons(data)
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import replace
 
+from bdt_core.scan.language import random_starts
 from bdt_core.scan.results import WorstGroup, WorstGroups
 from bdt_core.scan.settings import Settings
 from bdt_core.scan.stages import Question, scan
@@ -36,9 +37,8 @@ def find_audited_worst_groups(table: Rows, spec: AuditSpec) -> WorstGroups:
         A column that does not exist.
     """
     asked = spec.worst_groups or WorstGroupSearch()
-    columns = asked.columns or [*table.names("feature"), *table.names("protected")]
     question = Question(
-        tuple(dict.fromkeys(columns)),
+        _columns(table, asked),
         wording(spec.bias_variable).name,
         spec.bias_variable.better,
         tuple(spec.legitimate),
@@ -57,6 +57,24 @@ def find_audited_worst_groups(table: Rows, spec: AuditSpec) -> WorstGroups:
     )
     found = replace(scan(table, question, settings, sample_rows=spec.large_rows), key=spec.split.key)
     return _among_people_alike(found, table) if spec.legitimate and found.groups else found
+
+
+def said_before(table: Rows, spec: AuditSpec) -> str | None:
+    """What a search of a wide table is going to do, and what it may miss; None of any other table."""
+    columns = len(_columns(table, spec.worst_groups or WorstGroupSearch()))
+    starts, usual = random_starts(columns), random_starts(1)
+    if starts == usual:
+        return None
+    return (
+        f"Worst-treated groups of {columns:,} columns: each search of {min(table.audited_rows, spec.large_rows):,} "
+        f"rows starts from every column and from {starts} pairs of random conditions, where a narrower table has "
+        f"{usual}. A group whose conditions show nothing one by one may be missed. worst_groups.columns in the "
+        "specification narrows the search."
+    )
+
+
+def _columns(table: Rows, asked: WorstGroupSearch) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(asked.columns or [*table.names("feature"), *table.names("protected")]))
 
 
 def _limited_shares(limits: Iterable[AnyLimit], searched: float) -> tuple[float, ...]:

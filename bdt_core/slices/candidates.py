@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bdt_core.inference import mid_p_value
 from bdt_core.inference.means import welch_t
+from bdt_core.slices.bound import Combined, count_within_bound
 from bdt_core.slices.coding import Items
 from bdt_core.slices.contrasts import Contrasts, contrasts, moments, repeats_a_part
 from bdt_core.slices.counting import NO_ITEM
@@ -33,12 +34,15 @@ class Candidates:
     totals : ndarray of shape (slices, numbers)
     contrasts : Contrasts
         With everybody else, on the train rows.
+    combined : tuple of Combined
+        What was not searched whole.
     """
 
     items: list[Items]
     rows: NDArray[Any]
     totals: NDArray[Any]
     contrasts: Contrasts
+    combined: tuple[Combined, ...] = ()
 
     def strongest(self, most: int) -> NDArray[np.intp]:
         """Positions of those that look worse, the strongest evidence first."""
@@ -61,7 +65,7 @@ class Candidates:
 
 
 def find_candidates(train: Part, test_rows: int, min_train_rows: int, settings: Settings) -> Candidates:
-    """Find every conjunction with enough rows.
+    """Find every conjunction with enough rows, as far as the bound of the search reaches.
 
     A slice that has the rows of one of its parts is none of its own.
 
@@ -80,7 +84,7 @@ def find_candidates(train: Part, test_rows: int, min_train_rows: int, settings: 
     if not train.columns or train.is_constant:
         nothing = np.zeros((0, len(train.whole)))
         return Candidates([], nothing[:, 0], nothing, _contrasts(train, nothing))
-    counted = train.count(settings.max_conditions, min_train_rows)
+    counted, combined = count_within_bound(train, settings.max_conditions, min_train_rows)
     rows = train.outcome.rows(counted.totals)
     against_rest = _contrasts(train, counted.totals)
     # A slice will be as large on the test rows as its share of the train rows lets expect.
@@ -88,7 +92,7 @@ def find_candidates(train: Part, test_rows: int, min_train_rows: int, settings: 
     enough = np.minimum(against_rest.n, against_rest.n_rest) * share >= settings.min_rows * train.per_person
     enough &= ~repeats_a_part(counted.items, rows)
     items = [tuple(one for one in row if one != NO_ITEM) for row in counted.items[enough].tolist()]
-    return Candidates(items, rows[enough], counted.totals[enough], against_rest[enough])
+    return Candidates(items, rows[enough], counted.totals[enough], against_rest[enough], combined)
 
 
 def _contrasts(train: Part, totals: NDArray[Any]) -> Contrasts:

@@ -55,6 +55,7 @@ def contrasts(
     totals: NDArray[Any],
     whole: NDArray[Any],
     design_effect: float | Floats = 1.0,
+    around: NDArray[Any] | None = None,
 ) -> Contrasts:
     """Compare slices with their complements.
 
@@ -69,13 +70,15 @@ def contrasts(
         The same over all rows.
     design_effect : float or ndarray of shape (slices,)
         Where persons have several rows: how many times the variance of as many rows of different persons theirs is.
+    around : ndarray of shape (slices, numbers), optional
+        What each slice is compared with the rest of; by default all rows.
 
     Returns
     -------
     Contrasts
     """
     sums, n = outcome.sums_and_rows(totals)
-    all_sums, all_n = outcome.sums_and_rows(whole)
+    all_sums, all_n = outcome.sums_and_rows(whole if around is None else around)
     variance = outcome.variance(whole)
     with np.errstate(divide="ignore", invalid="ignore"):
         inside, rest = sums / n, (all_sums - sums) / (all_n - n)
@@ -121,25 +124,43 @@ def shrunken(slices: Contrasts, prior: Prior) -> Floats:
         return prior.mean + (slices.difference - prior.mean) * kept
 
 
+def places_of_parts(items: NDArray[np.int32]) -> NDArray[np.intp]:
+    """Where the slices with one condition less are.
+
+    Parameters
+    ----------
+    items : ndarray of int32, shape (slices, width)
+        Ascending, -1 where there is none; with every slice, the slices of its parts are there too.
+
+    Returns
+    -------
+    ndarray of shape (slices, width)
+        The position of the slice without the j-th condition; -1 where there is no such condition, or no other.
+    """
+    base = int(items.max(initial=0)) + 2
+    keys = slice_keys(items, base)
+    order = np.argsort(keys)
+    places = np.full(items.shape, NO_ITEM, dtype=np.intp)
+    for j in range(items.shape[1]):
+        part = np.full_like(items, NO_ITEM)
+        part[:, :-1] = np.delete(items, j, axis=1)
+        place = order[np.searchsorted(keys, slice_keys(part, base), sorter=order).clip(max=len(order) - 1)]
+        is_part = (items[:, j] != NO_ITEM) & (part[:, 0] != NO_ITEM)
+        places[is_part, j] = place[is_part]
+    return places
+
+
 def repeats_a_part(items: NDArray[np.int32], rows: NDArray[Any]) -> NDArray[np.bool_]:
     """Which slices have the same rows as they have with one condition less.
 
     Parameters
     ----------
     items : ndarray of int32, shape (slices, width)
-        Ascending, -1 where there is none; with every slice, the slices of its parts are there too.
+        As in `places_of_parts`.
     rows : ndarray of shape (slices,)
     """
-    width = items.shape[1]
-    base = int(items.max(initial=0)) + 2
-    keys = slice_keys(items, base)
-    order = np.argsort(keys)
-    repeats = np.zeros(len(items), dtype=bool)
-    for j in range(width):
-        part = np.full_like(items, NO_ITEM)
-        part[:, :-1] = np.delete(items, j, axis=1)
-        place = order[np.searchsorted(keys, slice_keys(part, base), sorter=order).clip(max=len(order) - 1)]
-        repeats |= (items[:, j] != NO_ITEM) & (part[:, 0] != NO_ITEM) & (rows[place] == rows)
+    places = places_of_parts(items)
+    repeats: NDArray[np.bool_] = ((places != NO_ITEM) & (rows[places] == rows[:, None])).any(axis=1)
     return repeats
 
 

@@ -110,9 +110,11 @@ def count_slices(
     ([[0, -1], [0, 2]], [[1, 1], [1, 0]])
     """
     most = min(max_conditions, len(levels))
-    packed = Packed(codes, tuple(levels), payload, most, numbers)
+    if chosen is None:
+        chosen = all_combinations(len(levels), most)
+    packed = Packed(codes, tuple(levels), payload, chosen, numbers)
     counter = _Counter(packed, max(min_rows, 1))
-    joints = packed.map_joints(counter.count, all_combinations(len(levels), most) if chosen is None else chosen)
+    joints = packed.map_joints(counter.count, chosen)
     return _together([one for of_joint in joints for one in of_joint], max_conditions, packed.numbers)
 
 
@@ -133,7 +135,7 @@ def count_chosen(
     ndarray of shape (slices, numbers)
         Slice after slice; counts in the smallest type that holds them.
     """
-    packed = Packed(codes, tuple(levels), payload, max((len(one.columns) for one in chosen), default=0), numbers)
+    packed = Packed(codes, tuple(levels), payload, [one.columns for one in chosen], numbers)
     levels_of = {one.columns: one.levels for one in chosen}
 
     def count(joint: Joint) -> dict[Combination, NDArray[Any]]:
@@ -197,14 +199,20 @@ class Packed:
     ----------
     codes, levels, payload, numbers
         As in `count_slices`; `numbers` is the length of the last axis of histograms.
-    max_conditions : int
-        No more than there are columns.
+    chosen : sequence of tuple of int
+        Combinations of columns that will be counted: no others are packed.
     """
 
     def __init__(
-        self, codes: Codes, levels: tuple[int, ...], payload: NDArray[Any], max_conditions: int, numbers: int | None
+        self,
+        codes: Codes,
+        levels: tuple[int, ...],
+        payload: NDArray[Any],
+        chosen: Sequence[Combination],
+        numbers: int | None,
     ) -> None:
-        self.codes, self.levels, self.payload, self.max_conditions = codes, levels, payload, max_conditions
+        self.codes, self.levels, self.payload = codes, levels, payload
+        self.max_conditions = max(map(len, chosen), default=0)
         self.rows = len(payload)
         self.counts_codes = payload.ndim == 1
         shown = int(payload.max(initial=0)) + 1 if self.counts_codes else 1 + payload.shape[1]
@@ -212,8 +220,10 @@ class Packed:
         highest = codes.max(axis=1, initial=0).tolist()
         self.sizes = tuple(max(one, most + 1) for one, most in zip(levels, highest, strict=True))
         self.most_cells = max(self.rows, FEWEST_CELLS)
-        limit = int((min(self.most_cells, MOST_CELLS) / self.numbers) ** (1.0 / max(max_conditions, 1)) + 1e-9)
-        self.members = pack(self.sizes, min(limit, 256))
+        limit = int((min(self.most_cells, MOST_CELLS) / self.numbers) ** (1.0 / max(self.max_conditions, 1)) + 1e-9)
+        used = sorted({column for one in chosen for column in one})
+        groups = pack([self.sizes[column] for column in used], min(limit, 256))
+        self.members = [tuple(used[i] for i in group) for group in groups]
         self.groups = self._group_codes()
 
     def map_joints(self, function: Callable[[Joint], T], chosen: Iterable[Combination]) -> list[T]:

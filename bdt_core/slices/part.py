@@ -24,7 +24,6 @@ from bdt_core.slices.counting import (
     Chosen,
     Combination,
     SliceCounts,
-    all_combinations,
     count_chosen,
     count_slices,
     in_order,
@@ -128,8 +127,8 @@ class Part:
         total, n = self.outcome.sums_and_rows(self.whole)
         return float(self.outcome.zero + self.outcome.step * total / n) if n else None
 
-    def count(self, max_conditions: int, min_rows: int) -> SliceCounts:
-        """Every slice with enough rows.
+    def count(self, combinations: Sequence[Combination], width: int, min_rows: int) -> SliceCounts:
+        """Every slice with enough rows, over some combinations of columns; `width` is how many conditions one may have.
 
         A block counts the slices that have at least half of the rows there that they need in all, for its size. What
         it does not count is below that, so that after one pass most slices are known to have enough rows or too few.
@@ -140,13 +139,12 @@ class Part:
         Savasere, A., Omiecinski, E., Navathe, S. (1995). An efficient algorithm for mining association rules in large
         databases. VLDB 21, 432-444.
         """
-        combinations = all_combinations(self.columns, min(max_conditions, self.columns))
         most = 2 * self.rows // min_rows + 1  # more slices over the same columns cannot have enough rows in a block
 
         def slices(columns: Combination) -> int:
             return min(math.prod(self.coding.levels[i] for i in columns), most)
 
-        count = partial(_count_frequent, coding=self.coding, min_rows=min_rows, rows=self.rows, width=max_conditions)
+        count = partial(_count_frequent, coding=self.coding, min_rows=min_rows, rows=self.rows, width=width)
         passes = [
             self._frequent(self._map(partial(count, combinations=of_pass)), min_rows)
             for of_pass in self._passes(combinations, slices)

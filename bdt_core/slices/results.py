@@ -110,6 +110,25 @@ class LatticeNode:
 
 
 @dataclass(frozen=True)
+class Bounded:
+    """Intersections of a number of conditions, of which a wide table has too many for all to be searched.
+
+    Attributes
+    ----------
+    conditions : int
+    combinations : int
+        Combinations of so many columns that there are.
+    columns : tuple of str
+        Only combinations of these were searched: those of the strongest evidence of harm on the train rows, in slices
+        of fewer conditions, the strongest first.
+    """
+
+    conditions: int
+    combinations: int
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Slices(Result):
     """All slices that were tested, the worst first.
 
@@ -164,6 +183,8 @@ class Slices(Result):
         Test rows that permutations were drawn from, where these are not all.
     test_persons : int or None
         Who is in the test rows, where persons may have several: tests, intervals and `min_rows` then count persons.
+    bounded : tuple of Bounded or None
+        Of a wide table: what was not searched whole.
     """
 
     metric: str
@@ -200,6 +221,7 @@ class Slices(Result):
     permuted_on: Drawn | None = None
     prior_mean: float = 0.0
     test_persons: int | None = None
+    bounded: tuple[Bounded, ...] | None = None
 
     @property
     def reported(self) -> tuple[Slice, ...]:

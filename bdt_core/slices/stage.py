@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+
+from bdt_core.slices.bound import is_bounded, most_combinations
 from bdt_core.slices.measure import MEAN, resolve
 from bdt_core.slices.results import Slices
 from bdt_core.slices.settings import Settings
@@ -34,7 +37,7 @@ def find_bias_slices(train: Rows, test: Rows, settings: SliceSearch) -> Slices:
     """
     spec = train.spec
     name = wording(spec.bias_variable).name
-    columns = settings.columns or [*train.names("feature"), *train.names("protected")]
+    columns = _columns(train, settings)
     outcome = name if name not in columns else BIAS_VARIABLE
     asked = Settings(
         max_conditions=settings.max_conditions,
@@ -50,9 +53,32 @@ def find_bias_slices(train: Rows, test: Rows, settings: SliceSearch) -> Slices:
     return search(
         train,
         test,
-        list(dict.fromkeys(columns)),
+        columns,
         measure,
         asked,
         sample_rows=spec.large_rows,
         persons=[one and one[0] for one in found],
     )
+
+
+def said_before(train: Rows, test: Rows, settings: SliceSearch) -> str | None:  # noqa: ARG001
+    """What a search of a wide table is going to count, and what it leaves out; None where it counts everything."""
+    columns = len(_columns(train, settings))
+    sizes = range(1, min(settings.max_conditions, columns) + 1)
+    bounded = [size for size in sizes if is_bounded(columns, size)]
+    if not bounded:
+        return None
+    counted = sum(min(math.comb(columns, size), most_combinations(size)) for size in sizes)
+    left_out = " and ".join(
+        f"of the {math.comb(columns, size):,} combinations of {size} columns {most_combinations(size):,} at most"
+        for size in bounded
+    )
+    return (
+        f"Intersections of {columns:,} columns: up to {counted:,} combinations of columns are counted on "
+        f"{train.audited_rows:,} train rows, {left_out}: where more of them may have enough rows, only those of the "
+        "columns that show most harm with fewer conditions. slices.columns in the specification narrows the search."
+    )
+
+
+def _columns(train: Rows, settings: SliceSearch) -> list[str]:
+    return list(dict.fromkeys(settings.columns or [*train.names("feature"), *train.names("protected")]))

@@ -16,12 +16,12 @@ from bdt_core.inference import Comparison, interval_of_selected
 from bdt_core.inference.persons import Persons
 from bdt_core.slices.candidates import Candidates, find_candidates
 from bdt_core.slices.coding import Coding
-from bdt_core.slices.columns import Condition, ExcludedColumn, fit_columns
+from bdt_core.slices.columns import Condition, ExcludedColumn, SlicedColumn, fit_columns
 from bdt_core.slices.contrasts import Prior, contrasts, prior, shrunken
 from bdt_core.slices.measure import MEAN, Measure
 from bdt_core.slices.outcome import outcomes_alike, seen_outcomes
 from bdt_core.slices.part import Part, parts_of
-from bdt_core.slices.results import LatticeNode, Slice, Slices
+from bdt_core.slices.results import Bounded, LatticeNode, Slice, Slices
 from bdt_core.slices.settings import Settings
 from bdt_core.slices.testing import Tested, fold, tested_in_sample, tested_on_other_rows
 from bdt_core.table.blocks import Blocks, known_rows
@@ -147,6 +147,20 @@ def search(
         cut_on=_drawn(len(sample), rows) if any(one.kind == "intervals" for one in columns) else None,
         permuted_on=_drawn(on_test.sample.values.size, on_test.rows) if on_test.has_sampled else None,
         test_persons=None if on_test.persons is None else on_test.persons.number,
+        bounded=_bounded(candidates, columns),
+    )
+
+
+def _bounded(candidates: Candidates, columns: Sequence[SlicedColumn]) -> tuple[Bounded, ...] | None:
+    """What was not searched whole, with the names of columns."""
+    return (
+        tuple(
+            Bounded(
+                one.conditions, math.comb(len(columns), one.conditions), tuple(columns[i].name for i in one.columns)
+            )
+            for one in candidates.combined
+        )
+        or None
     )
 
 

@@ -83,6 +83,8 @@ def result_asset(audit: AuditAssets, stage: Stage) -> dg.AssetsDefinition:
             found = {result: inputs[name] for result, name in taken.items()}
             if rows_of_source:
                 found["source"] = source_rows(inputs["raw_data"], inputs["validated_data"], of_part)
+            if said := stage.said_before(audit.stages, found, of_part):
+                log(context, said)
             result = stage.run(audit.stages, found, of_part, _progress(context, stage, found))
         work = work_metadata(found.get("train", found.get("table"))) if shown.is_long else {}
         return audit.made(result, shown.metadata(result) | work, spec)
