@@ -154,12 +154,14 @@ def size(x: Number, unit: Unit) -> str:
 
     Examples
     --------
-    >>> size(0.05, "rate"), size(-12.3, "value")
-    ('5.0 points', '12.3')
+    >>> size(0.05, "rate"), size(0.0004, "rate"), size(-12.3, "value")
+    ('5.0 points', 'under 0.1 points', '12.3')
     """
     if x is None or isinstance(x, str) or not math.isfinite(x):
         return number(x)
-    return f"{abs(x) * 100:.1f} points" if unit == "rate" else number(abs(x))
+    if unit != "rate":
+        return number(abs(x))
+    return "under 0.1 points" if 0.0 < abs(x) < 0.0005 else f"{abs(x) * 100:.1f} points"
 
 
 def signed(x: Number, unit: Unit) -> str:

@@ -23,6 +23,7 @@ _TREES, _RATE, _LEAVES = 60, 0.1, 8
 _FEWEST_ROWS, _LEAF_SHARE = 20, 0.01
 _CERTAIN = 0.95
 """Chance of belonging to the group from which on nobody like a person is left outside it."""
+_LEAST_OVERLAP = 0.05
 
 Vector = NDArray[np.float64]
 
@@ -72,6 +73,15 @@ class AlikeComparison(Result):
     rows: int
     rows_inside: int
 
+    @property
+    def has_people_alike(self) -> bool:
+        """Whether enough of the group have people alike outside it for what remains to be about the group."""
+        return self.overlap >= _LEAST_OVERLAP
+
+    def people_harmed(self, rows: int) -> float:
+        """How many more of some rows of the group were harmed than among people alike: of those who have such."""
+        return rows * self.overlap * self.remaining
+
 
 @dataclass(frozen=True)
 class Factors:
@@ -105,7 +115,7 @@ class Factors:
         return of_rows
 
     @cached_property
-    def _unexplained(self) -> Vector:
+    def unexplained(self) -> Vector:
         """The outcome less what the factors let expect: the same for every group."""
         return self.outcome - self._expected(self.outcome)
 
@@ -160,8 +170,8 @@ class Factors:
         raw_influence = centred * (self.outcome - about) / (group.size * share * (1.0 - share))
         left = group - chance
         among = float(left @ left)
-        remaining = float(left @ self._unexplained) / among
-        influence = left * (self._unexplained - remaining * left) / among
+        remaining = float(left @ self.unexplained) / among
+        influence = left * (self.unexplained - remaining * left) / among
         error = self._error(influence)
         far = float(ndtri(1.0 - alpha / 2.0))
         near = far if reach is None else reach

@@ -44,13 +44,14 @@ class Finding:
     p_value : float
         Corrected for everything that this search looked at, and for how many searches there were.
     people_harmed : float or None
-        How many more of them were harmed than would have been at the rate of the others; None for what is no rate.
+        How many more of them were harmed than would have been at the rate of the others, of those who have people alike
+        where there are legitimate factors; None for what is no rate.
     remaining : AlikeComparison or None
         What of the difference remains among people alike in the legitimate factors; None without any.
     groups_before : int
         How many groups the same search had found before: people are compared with people alike in those, too.
     also : tuple of str
-        Weaker findings that are mostly the same people.
+        Weaker findings that are mostly the same people, and not worse off than this one says.
     conditions : tuple of GroupCondition
         Of whom they are, where conditions say it.
     """
@@ -78,6 +79,18 @@ class Finding:
     def at_least(self) -> float:
         """How much worse they fare at least; among people alike, where there are legitimate factors."""
         return self.low if self.remaining is None else self.remaining.remaining_low
+
+    @property
+    def as_found(self) -> float:
+        """How much worse they were found to fare; among people alike, where there are legitimate factors."""
+        return self.difference if self.remaining is None else self.remaining.remaining
+
+    @property
+    def harm_at_least(self) -> float:
+        """How bad for how many at least: `at_least` times the people, of whom those count who have people alike."""
+        if self.remaining is None:
+            return self.at_least * self.rows
+        return self.at_least * self.rows * self.remaining.overlap if self.remaining.has_people_alike else 0.0
 
     def members(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
         """Which rows of a table belong to them.

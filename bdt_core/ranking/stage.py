@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from bdt_core.slices.results import Slices
 
 _SAME_PEOPLE = 0.5
+_SAME_HARM = 0.5
+"""Share of their harm that people suffer outside a group, too, from which on it is not that of the group."""
 _MOST_FINDINGS = 20
 Mask = NDArray[np.bool_]
 
@@ -86,14 +88,14 @@ def rank_findings(
     found = _Measured(rows, rows_for_factors(test), table.audited_rows, spec)
     alike = _without_copies([found.finding(one) for one in kept])
     ranked = sorted(
-        (pair for pair in alike if pair[0].at_least > 0),
-        key=lambda pair: pair[0].at_least * pair[0].rows,
+        (pair for pair in alike if pair[0].harm_at_least > 0),
+        key=lambda pair: pair[0].harm_at_least,
         reverse=True,
     )
     counted: Literal["people", "rows"] = "people" if spec.split.key is None else "rows"
     drawn = Drawn(rows.audited_rows, table.audited_rows) if rows.audited_rows < table.audited_rows else None
     return Findings(
-        tuple(_folded(ranked))[:_MOST_FINDINGS], dict(shares), alpha, tuple(spec.legitimate), counted, drawn
+        tuple(_folded(ranked, found.harm))[:_MOST_FINDINGS], dict(shares), alpha, tuple(spec.legitimate), counted, drawn
     )
 
 
@@ -106,6 +108,13 @@ class _Measured:
         parts = {False: rows, True: test}
         self._factors = {on_test: factors_of(part) for on_test, part in parts.items()} if spec.legitimate else {}
         self._frames = {on_test: part.audited for on_test, part in parts.items()}
+
+    @property
+    def harm(self) -> NDArray[np.float64]:
+        """What the rows suffer, higher being worse, beyond what legitimate factors let expect."""
+        if self._factors:
+            return self._factors[False].unexplained
+        return self._rows.y if self._spec.bias_variable.better == "lower" else -self._rows.y
 
     def finding(self, candidate: Candidate) -> tuple[Finding, Mask]:
         """A finding with its numbers of people and what remains of it, and which rows it is about."""
@@ -126,7 +135,7 @@ class _Measured:
                     low=remaining.low,
                     high=remaining.high,
                     remaining=remaining,
-                    people_harmed=finding.rows * remaining.remaining if self._is_rate else None,
+                    people_harmed=remaining.people_harmed(finding.rows) if self._is_rate else None,
                 )
         return finding, inside
 
@@ -137,16 +146,28 @@ def _without_copies(found: Sequence[tuple[Finding, Mask]]) -> list[tuple[Finding
     return [pair for pair in found if first[pair[1].tobytes()][0] is pair[0]]
 
 
-def _folded(ranked: Sequence[tuple[Finding, Mask]]) -> Iterator[Finding]:
-    """Each finding with the weaker ones that are mostly the same people."""
+def _folded(ranked: Sequence[tuple[Finding, Mask]], harm: NDArray[np.float64]) -> Iterator[Finding]:
+    """Each finding with the weaker ones that it tells of."""
     left = list(ranked)
     while left:
-        (first, inside), rest = left[0], left[1:]
-        same = [_share_of_smaller(inside, other) >= _SAME_PEOPLE for _, other in rest]
-        names = dict.fromkeys(one.who for (one, _), is_same in zip(rest, same, strict=True) if is_same)
-        yield replace(first, also=tuple(name for name in names if name != first.who))
-        left = [pair for pair, is_same in zip(rest, same, strict=True) if not is_same]
+        first, rest = left[0], left[1:]
+        told = [_tells_of(first, one, harm) for one in rest]
+        names = dict.fromkeys(one.who for (one, _), is_told in zip(rest, told, strict=True) if is_told)
+        yield replace(first[0], also=tuple(name for name in names if name != first[0].who))
+        left = [pair for pair, is_told in zip(rest, told, strict=True) if not is_told]
 
 
-def _share_of_smaller(one: Mask, other: Mask) -> float:
-    return float((one & other).sum() / max(min(one.sum(), other.sum()), 1))
+def _tells_of(first: tuple[Finding, Mask], other: tuple[Finding, Mask], harm: NDArray[np.float64]) -> bool:
+    """Whether a finding tells of another: of mostly the same people, whose harm is its own.
+
+    People who fare worse at least than the first was found to, or as badly where they are not among the first, fare
+    worse for another reason: that most of them are among the first may be chance, where the first are many.
+    """
+    (one, inside), (two, members) = first, other
+    if (inside & members).sum() < _SAME_PEOPLE * min(inside.sum(), members.sum()):
+        return False
+    if one.measured != two.measured:
+        return True
+    elsewhere, neither = members & ~inside, ~members & ~inside
+    beyond = float(harm[elsewhere].mean() - harm[neither].mean()) if elsewhere.any() and neither.any() else 0.0
+    return two.at_least <= one.as_found and beyond < _SAME_HARM * two.as_found

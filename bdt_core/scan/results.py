@@ -40,7 +40,7 @@ class WorstGroup:
         compared. As found, which is too large: the group was chosen for it.
     low, high : float or None
         Interval of the true difference of this group, which allows for its having been searched for. None where the
-        group was not confirmed.
+        group was not confirmed, or nobody like its people is left outside of it.
     p_value : float
         Chance that the same search finds a group with so large a score where nobody fares worse than others alike.
     score : float

@@ -68,7 +68,8 @@ def _limited_shares(limits: Iterable[AnyLimit], searched: float) -> tuple[float,
 def _among_people_alike(found: WorstGroups, table: Rows) -> WorstGroups:
     """The same groups, with differences that do not depend on the classes that factors were cut into for the search.
 
-    As in the search, a later group is compared with people alike in the groups before it, too.
+    As in the search, a later group is compared with people alike in the groups before it, too. Of a group outside of
+    which nobody like its people is left, no difference is claimed.
     """
     rows, sign = rows_for_factors(table), found.harm_sign
     factors, frame = factors_of(rows), rows.audited
@@ -77,11 +78,11 @@ def _among_people_alike(found: WorstGroups, table: Rows) -> WorstGroups:
         inside = one.members(frame)
         if one.reach is not None and 0 < inside.sum() < inside.size:
             alike = factors.compare(inside, alpha=found.alpha, reach=one.reach)
-            low, high = sorted((sign * alike.remaining_low, sign * alike.remaining_high))
-            harmed = None if one.people_harmed is None else one.rows * alike.remaining
-            one = replace(
-                one, difference=sign * alike.remaining, low=low, high=high, people_harmed=harmed, among_alike=alike
-            )
+            one = replace(one, low=None, high=None, people_harmed=None, among_alike=alike)
+            if alike.has_people_alike:
+                low, high = sorted((sign * alike.remaining_low, sign * alike.remaining_high))
+                harmed = alike.people_harmed(one.rows) if found.is_rate else None
+                one = replace(one, difference=sign * alike.remaining, low=low, high=high, people_harmed=harmed)
         groups.append(one)
         factors = factors.with_factor(inside)
     return found.beside(groups)

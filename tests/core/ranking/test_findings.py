@@ -72,12 +72,43 @@ def test_findings_are_ranked_by_how_many_are_harmed_at_least(result):
 
 
 def test_what_is_mostly_the_same_people_is_folded(result):
-    frame = people()
-    masks = [one.members(frame) for one in result.findings]
-    for i, one in enumerate(masks):
-        for other in masks[i + 1 :]:
-            assert (one & other).sum() < 0.5 * min(one.sum(), other.sum())
-    assert result.findings[0].also  # intersections and clusters found them too
+    frame, first = people(), result.findings[0]
+    assert first.also  # intersections and clusters found them too
+    inside = first.members(frame)
+    for one in result.findings[1:]:
+        other = one.members(frame)
+        assert (inside & other).sum() < 0.5 * min(inside.sum(), other.sum()) or one.at_least > first.difference
+
+
+def test_many_people_do_not_hide_others_who_happen_to_be_among_them():
+    frame, rng = people(6000, harm=0.0), np.random.default_rng(8)
+    many, few = rng.random(6000) < 0.7, rng.random(6000) < 0.06
+    frame["wrong"] = (rng.random(6000) < 0.1 + 0.1 * many + 0.4 * few).astype(int)
+    frame["customer"], frame["flag"] = np.where(many, "long", "new"), np.where(few, "yes", "no")
+    found = {one.who for one in found_in(frame, features={"include": ["customer", "flag", "town"]}).findings}
+    assert {"customer is long", "flag is yes"} <= found
+
+
+def test_those_who_fare_much_worse_than_all_of_a_group_are_told_beside_it():
+    frame, rng = people(6000, harm=0.0), np.random.default_rng(9)
+    many = rng.random(6000) < 0.4
+    few = many & (rng.random(6000) < 0.1)
+    frame["wrong"] = (rng.random(6000) < 0.1 + 0.12 * many + 0.6 * few).astype(int)
+    frame["customer"], frame["flag"] = np.where(many, "long", "new"), np.where(few, "yes", "no")
+    findings = found_in(frame, features={"include": ["customer", "flag", "town"]}).findings
+    assert {"customer is long", "flag is yes"} <= {one.who for one in findings}
+
+
+def test_of_people_who_have_nobody_like_them_nothing_is_claimed():
+    frame, rng = people(4000, harm=0.0), np.random.default_rng(10)
+    old = frame["age"] >= 60
+    frame["pension"] = np.where(old, "yes", "no")
+    frame["wrong"] = (rng.random(4000) < np.where(old, 0.5, 0.1)).astype(int)
+    settings = {"features": {"include": ["pension", "town"]}}
+    assert found_in(frame, **settings).findings[0].who == "pension is yes"
+    alike = found_in(frame, legitimate=["age"], gate=[{"check": "worst_group", "max_difference": 0.05}], **settings)
+    assert alike.findings == ()
+    assert alike.verdict != "fail"
 
 
 def test_each_search_has_its_share_of_the_errors():
@@ -198,4 +229,5 @@ def test_what_remains_among_people_alike_stands_beside_the_whole():
     assert first.remaining.difference == first.difference > first.remaining.remaining + 0.1
     assert 0.08 < first.remaining.remaining < 0.25
     assert first.at_least == first.remaining.remaining_low > 0
-    assert first.people_harmed == pytest.approx(first.rows * first.remaining.remaining)
+    assert first.remaining.overlap > 0.95
+    assert first.people_harmed == pytest.approx(first.rows * first.remaining.overlap * first.remaining.remaining)
