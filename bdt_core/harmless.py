@@ -22,6 +22,22 @@ def without_controls(text: str) -> str:
     return _TURNS_OR_CONTROLS.sub("\ufffd", text)
 
 
+def escaped_in_json(written: str) -> str:
+    """JSON in which such characters stand as escapes, so that reading it gives the same.
+
+    Parameters
+    ----------
+    written : str
+        JSON; its line ends are between its values.
+
+    Examples
+    --------
+    >>> escaped_in_json('["é \u202e"]')
+    '["é \\\\u202e"]'
+    """
+    return _TURNS_OR_CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", written)
+
+
 def harmless(text: str) -> str:
     """The text as it may be printed: it moves no cursor, turns no writing and gives a CI runner no command.
 

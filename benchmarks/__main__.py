@@ -10,6 +10,7 @@ NAMES = (
     "cost_model",
     "fairness",
     "finding",
+    "fuzz",
     "hbac",
     "large",
     "large_dask",

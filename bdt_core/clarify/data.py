@@ -9,7 +9,7 @@ import csv
 import io
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,7 +22,7 @@ from bdt_core.clarify.json_data import decoded, read_json, read_json_lines
 from bdt_core.errors import DataError, SourceError, SpecError, did_you_mean
 from bdt_core.fairness.coding import Threshold, Value, canonical, code_column, column, is_same
 from bdt_core.table.files import located, read_bytes, read_files
-from bdt_core.table.text_files import read_text
+from bdt_core.table.text_files import read_text, swallows_rows
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -111,8 +111,8 @@ def _form(path: Path | UPath, config: ClarifyConfig) -> str:
 def _read_csv(path: Path | UPath, config: ClarifyConfig) -> tuple[pd.DataFrame, ClarifyConfig]:
     raw = read_bytes(path)
     text = decoded(raw, path)
-    lines = csv.reader(io.StringIO(text))
-    first, second = ([one.strip() for one in next(lines, [])] for _ in range(2))
+    rows = (row for _, _, row in _rows(text, path))
+    first, second = ([one.strip() for one in next(rows, [])] for _ in range(2))
     has_header = _is_header(first, second, config)
     alone = len(first) == 1 and not set(first[0]) & set(";|\t")  # predictions may stand alone in a file
     if config.headers is None and has_header and not alone:
@@ -150,7 +150,36 @@ def _is_number(text: str) -> bool:
     return True
 
 
+def _rows(text: str, path: Path | UPath) -> Iterator[tuple[int, int, list[str]]]:
+    """Rows that are not blank, each with the numbers of its first and its last line."""
+    reader = csv.reader(io.StringIO(text, newline=""), skipinitialspace=True)
+    number = 1
+    try:
+        for row in reader:
+            if len(row) > 1 or "".join(row).strip():
+                yield number, reader.line_num, row
+            number = reader.line_num + 1
+    except csv.Error as error:
+        raise SourceError(f"{path}, line {number}: cannot be read as CSV: {error}.") from None
+
+
+def _refuse_ragged(text: str, columns: int, *, path: Path | UPath) -> None:
+    """Refuse rows that are too short, which would be filled up, too long, or swallowed by quotation marks."""
+    for first, last, row in _rows(text, path):
+        if len(row) != columns:
+            mend = "Put quotes around values that hold a comma." if len(row) > columns else "Write the row whole."
+            raise SourceError(
+                f"{path}, line {first}: {len(row)} column{'s' * (len(row) != 1)} where {columns} are expected. {mend}"
+            )
+        if last > first and any(swallows_rows(one, ",", columns) for one in row if "\n" in one or "\r" in one):
+            raise SourceError(
+                f"{path}, line {first}: a quotation mark is closed on line {last} only, and what stands between looks "
+                "like rows. Remove the stray mark, or close it on its own line."
+            )
+
+
 def _parsed(text: str, names: tuple[str, ...], *, skip: int, path: Path | UPath) -> pd.DataFrame:
+    _refuse_ragged(text, len(names), path=path)
     frame: pd.DataFrame
     try:
         with warnings.catch_warnings():

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bdt_core import words
-from bdt_core.errors import DataError
+from bdt_core.errors import BDTError, DataError
 from bdt_core.fairness.declared_groups import PERSONS_KEPT, GroupCounts
 from bdt_core.fairness.metric_results import group_name
 from bdt_core.spec.production import duration
@@ -74,15 +74,22 @@ class Batch:
         if not isinstance(data, dict) or data.get("schema") != SCHEMA:
             found = data.get("schema") if isinstance(data, dict) else type(data).__name__
             raise DataError(f"Expected a batch of schema {SCHEMA}; found {found!r}.")
-        counts = GroupCounts.from_dict(data["counts"])
+        try:
+            return cls._of(data)
+        except BDTError:
+            raise
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            raise DataError(f"The data is no batch: {type(error).__name__}.") from None
+
+    @classmethod
+    def _of(cls, data: dict[str, Any]) -> Batch:
+        if data["content"] != _content(data["counts"]["tables"]):
+            raise DataError("The counts of the batch are not those that were recorded: they were changed or damaged.")
         counted = data.get("counted")
-        return cls(
-            data["id"],
-            datetime.datetime.fromisoformat(data["time"]),
-            data["content"],
-            counts,
-            None if counted is None else datetime.datetime.fromisoformat(counted),
-        )
+        times = [datetime.datetime.fromisoformat(one) for one in (data["time"], counted) if one is not None]
+        if not all(one.tzinfo is not None for one in times) or not isinstance(data["id"], str):
+            raise DataError("A batch has a name, and times with a time zone.")
+        return cls(data["id"], times[0], data["content"], GroupCounts.from_dict(data["counts"]), *times[1:])
 
 
 def batch_of(
@@ -125,9 +132,14 @@ def batch_of(
         raise DataError("A batch needs a name, such as the key of its partition.")
     if time.tzinfo is None:
         raise DataError(f'The time of batch "{id}" has no time zone; batches are put in order by time.')
-    written = json.dumps([one.to_dict() for one in counts.tables], sort_keys=True, ensure_ascii=False)
-    content = f"sha256:{hashlib.sha256(written.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+    content = _content([one.to_dict() for one in counts.tables])
     return Batch(id, time.astimezone(datetime.UTC), content, counts, counted)
+
+
+def _content(tables: list[Any]) -> str:
+    """Hash of count tables, as they are stored."""
+    written = json.dumps(tables, sort_keys=True, ensure_ascii=False)
+    return f"sha256:{hashlib.sha256(written.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
 
 
 def doubtful(batches: Sequence[Batch], least: int) -> list[str]:

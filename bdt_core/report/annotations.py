@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from bdt_core.harmless import escaped_in_json
 from bdt_core.report.gate_result import GateResult, limit_text, limit_title
 
 _SEVERITIES = {"low": "minor", "medium": "major", "high": "critical", "critical": "blocker"}
@@ -74,7 +75,7 @@ def gitlab_code_quality(result: GateResult, places: Sequence[Place]) -> str:
                 "location": {"path": place.path, "lines": {"begin": place.line}},
             }
         )
-    return json.dumps(findings, indent=2, ensure_ascii=False)
+    return escaped_in_json(json.dumps(findings, indent=2, ensure_ascii=False))
 
 
 def _command(limit: dict[str, Any], place: Place, name: str) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bdt_core.errors import OutputError
+from bdt_core.harmless import escaped_in_json
 
 Document = dict[str, Any]
 _UNFINISHED = ".bdt-unfinished"
@@ -83,7 +84,8 @@ def canonical_json(document: Document) -> str:
       "b": 1
     }
     """
-    return json.dumps(document, sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    written = json.dumps(document, sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False)
+    return escaped_in_json(written) + "\n"
 
 
 def missing_files(folder: Any, contents: Mapping[str, bytes]) -> list[str]:

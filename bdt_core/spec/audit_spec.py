@@ -112,7 +112,7 @@ class Split(Section):
         True, description="Keep the distribution of the bias variable equal in both parts; not with hash."
     )
     random_state: int = Field(42, ge=0, description="Seed of everything random in the audit.")
-    repeats: Annotated[int, Field(ge=1)] | None = Field(
+    repeats: Annotated[int, Field(ge=1, le=100)] | None = Field(
         None,
         description=(
             "Splits that test the most deviating cluster together, so that no lucky one decides: each after the first "
@@ -128,7 +128,7 @@ class Clustering(Section):
     method: Literal["auto", "kmeans", "kmodes", "kprototypes"] = Field(
         "auto", description="kmeans for numbers, kmodes for categories, kprototypes for both; auto looks."
     )
-    max_iter: int = Field(10, ge=1, description="Number of splits tried.")
+    max_iter: int = Field(10, ge=1, le=10_000, description="Number of splits tried.")
     min_cluster_size: Annotated[float, Field(gt=0)] | None = Field(
         None,
         description=(
@@ -136,11 +136,11 @@ class Clustering(Section):
             "rows, and enough that the test part will hold significance.min_rows of the cluster."
         ),
     )
-    n_init: int = Field(10, ge=1, description="Starts per split; the best one counts.")
+    n_init: int = Field(10, ge=1, le=1_000, description="Starts per split; the best one counts.")
     margin: float = Field(0.0, ge=0, description="A split must worsen a child's gap by this many standard deviations.")
     scale: bool = Field(True, description="Standardise numeric columns, so that units do not matter.")
     stability: int = Field(
-        50, ge=0, description="Bootstrap refits that measure how stable the clusters are; 0 leaves it out."
+        50, ge=0, le=10_000, description="Bootstrap refits that measure how stable the clusters are; 0 leaves it out."
     )
     engine: Literal["bdt", "reference"] = Field(
         "bdt", description="reference runs scikit-learn and kmodes as the original tool did."
@@ -170,7 +170,9 @@ class Significance(Section):
             "permutation: the same, and the whole procedure is repeated on permuted bias variables as well."
         ),
     )
-    permutations: int = Field(199, ge=19, description="Repetitions of the whole procedure, with test: permutation.")
+    permutations: int = Field(
+        199, ge=19, le=100_000, description="Repetitions of the whole procedure, with test: permutation."
+    )
     correction: Literal["holm", "bonferroni", "bh", "none"] = Field(
         "holm", description="Correction over the scan of all clusters, and over the features."
     )
@@ -296,7 +298,9 @@ class AuditSpec(Section):
             "eager: audit whenever the upstream asset or a part of the data is new, and its blocking checks passed."
         ),
     )
-    freshness_hours: float | None = Field(None, gt=0, description="The report is overdue when it is older than this.")
+    freshness_hours: float | None = Field(
+        None, gt=0, le=100_000, description="The report is overdue when it is older than this."
+    )
     pool: str | None = Field(None, description="Dagster pool that limits how many audits search at the same time.")
     keep: int | None = Field(
         None,

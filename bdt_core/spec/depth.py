@@ -19,7 +19,7 @@ class WorstGroupSearch(Section):
     min_share: float = Field(0.01, gt=0, lt=0.5, description="Fewest people of a group, as a share of all.")
     max_groups: int = Field(5, ge=1, le=20, description="Most groups that are looked for, one after the other.")
     permutations: int = Field(
-        199, ge=39, description="Searches on permuted outcomes, which say what chance alone would find."
+        199, ge=39, le=100_000, description="Searches on permuted outcomes, which say what chance alone would find."
     )
 
 
@@ -61,7 +61,7 @@ class LocalBias(Section):
     metric: Literal["accuracy", "tpr", "fpr", "auc"] = Field(
         "accuracy", description="What is compared between groups; auc, of the label and groups.score."
     )
-    n_clusters: int = Field(10, ge=2, description="Clusters to start from; small ones are merged.")
+    n_clusters: int = Field(10, ge=2, le=10_000, description="Clusters to start from; small ones are merged.")
     weight: float = Field(
         0.003,
         ge=0,

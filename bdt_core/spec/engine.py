@@ -18,7 +18,9 @@ class DaskEngine(Section):
     address: str | None = Field(
         None, description="Of the scheduler, such as tcp://scheduler:8786 or ${DASK_ADDRESS}; instead of local_workers."
     )
-    local_workers: int | None = Field(None, ge=1, description="Processes on this machine; instead of address.")
+    local_workers: int | None = Field(
+        None, ge=1, le=1_000, description="Processes on this machine; instead of address."
+    )
     memory_limit: str = Field(
         "auto",
         pattern=r"^auto$|^[0-9]+(\.[0-9]+)?\s*[MGT]i?B$",

@@ -54,8 +54,10 @@ class Inbox(Section):
 
     folder: str = Field(description="Local folder, or a URL such as s3://bucket/inbox.")
     pattern: str = Field("*", description="Which files, e.g. *.csv.")
-    settle: float = Field(5.0, ge=0, description="Seconds that a file must stay unchanged to be taken for whole.")
-    every: int = Field(30, ge=1, description="Seconds between two looks.")
+    settle: float = Field(
+        5.0, ge=0, le=1_000_000, description="Seconds that a file must stay unchanged to be taken for whole."
+    )
+    every: int = Field(30, ge=1, le=1_000_000, description="Seconds between two looks.")
 
     @field_validator("folder")
     @classmethod

@@ -309,7 +309,7 @@ class TextTable:
         for column in batch.columns:
             has_break = pc.or_(pc.match_substring(column, "\n"), pc.match_substring(column, "\r"))
             for value in column.filter(has_break).to_pylist():
-                if _swallows_rows(value, self.form):
+                if swallows_rows(value, self.form.separator, len(self.form.names)):
                     raise _OddRowError
                 self._lines.long_values += 1
                 self._lines.breaks += len(_LINE_END.findall(value))
@@ -385,7 +385,7 @@ class TextTable:
             if last == first:
                 return None
             long = [value for value in row if _LINE_END.search(value)]
-            if any(_swallows_rows(value, self.form) for value in long):
+            if any(swallows_rows(value, self.form.separator, wanted) for value in long):
                 return (
                     f"{where}: a quotation mark is closed on line {last} only, and what stands between looks like "
                     "rows. Remove the stray mark, or close it on its own line."
@@ -437,10 +437,24 @@ class TextTable:
                 ) from None
 
 
-def _swallows_rows(value: str, form: _Form) -> bool:
-    """Whether the lines of a value have as many separators as rows between two stray quotation marks would have."""
-    first, *between, last = (one.count(form.separator) for one in _LINE_END.split(value))
-    whole = len(form.names) - 1
+def swallows_rows(value: str, separator: str, columns: int) -> bool:
+    """Whether the lines of a value have as many separators as rows between two stray quotation marks would have.
+
+    Parameters
+    ----------
+    value : str
+        Of several lines.
+    separator : str
+    columns : int
+        Of the table.
+
+    Examples
+    --------
+    >>> swallows_rows("a,1\\n2,b,3\\n4,c", ",", 3), swallows_rows("one,\\ntwo", ",", 3)
+    (True, False)
+    """
+    first, *between, last = (one.count(separator) for one in _LINE_END.split(value))
+    whole = columns - 1
     is_like_rows = first + last == whole and all(one == whole for one in between)
     return is_like_rows and whole * (len(between) + 1) >= _SWALLOWED
 

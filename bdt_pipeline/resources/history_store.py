@@ -6,7 +6,7 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from bdt_core.errors import BDTError, SourceError
+from bdt_core.errors import SourceError
 from bdt_pipeline.resources.storage import make_folder, name_of_its_own, replacing
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class HistoryStore:
             return Batch.from_dict(json.loads(path.read_text(encoding="utf-8")))
         except FileNotFoundError:
             return None
-        except (BDTError, KeyError, TypeError, ValueError, IndexError):
+        except (ValueError, RecursionError):  # also every BDTError
             return None
 
 
