@@ -211,7 +211,8 @@ class Quick(Stages):
 
 
 def test_before_a_wide_table_is_searched_it_is_said_what_is_counted_and_what_may_be_left_out() -> None:
-    frame, told = people(400), []
+    frame = people(400)
+    told: list[str] = []
 
     def run(columns: int, stages: Stages | None = None) -> list[str]:
         told.clear()
