@@ -68,8 +68,8 @@ def test_schema_refuses(path, wrong):
 def test_the_printed_specification_can_be_used_again():
     import yaml
 
-    from bdt_core.report.from_findings import printed_specification
     from bdt_core.report.page import build_page
+    from bdt_core.spec.audit_spec import printed_specification
 
     document = audit(None, COMPAS).document
     (repeat,) = (one for one in build_page(document).sections if one.name == "repeat")
