@@ -18,7 +18,7 @@ from bdt_core.inference.comparison import (
 )
 from bdt_core.inference.exact import mid_p_value
 from bdt_core.inference.means import mean_interval, welch_interval
-from bdt_core.inference.multiplicity import adjust_p_values, combine_repeated_splits
+from bdt_core.inference.multiplicity import adjust_p_values
 from bdt_core.inference.permutation import studentised_permutation_test
 from bdt_core.inference.power import minimum_detectable_difference, rate_difference_beyond, required_rows
 from bdt_core.inference.proportions import (
@@ -38,7 +38,6 @@ __all__ = [
     "adjust_p_values",
     "area_under_curve",
     "area_under_curve_of_counts",
-    "combine_repeated_splits",
     "compare_categories",
     "compare_category_counts",
     "compare_count_arrays",

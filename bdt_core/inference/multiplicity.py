@@ -71,47 +71,6 @@ def adjust_p_values(
     return adjusted
 
 
-def combine_repeated_splits(p_values: Iterable[float | None] | NDArray[Any]) -> float:
-    """Combine the p-values of one hypothesis over repeated random splits: twice their median, at most 1.
-
-    Valid for any dependence between the splits: if twice the median is at most alpha, at least half of the
-    p-values are at most alpha / 2, which has probability at most alpha by Markov's inequality.
-
-    Parameters
-    ----------
-    p_values : iterable of float or None, shape (splits,)
-        A split in which the test could not be made (None or NaN) counts as 1: it is no evidence.
-
-    Returns
-    -------
-    float
-        The combined p-value. A single split is returned as it is. NaN when no split could be tested.
-
-    Raises
-    ------
-    DataError
-        A p-value outside [0, 1].
-
-    References
-    ----------
-    Meinshausen, N., Meier, L., Bühlmann, P. (2009). p-Values for high-dimensional regression. JASA 104,
-    1671-1681, with gamma = 1/2.
-
-    Examples
-    --------
-    >>> combine_repeated_splits([0.01, 0.02, 0.9])
-    0.04
-    """
-    values = _p_array(p_values)
-    missing = np.isnan(values)
-    if missing.all():
-        return float("nan")
-    if values.size == 1:
-        return float(values[0])
-    values[missing] = 1.0
-    return float(min(1.0, 2.0 * np.median(values)))
-
-
 def _p_array(p_values: Iterable[float | None] | NDArray[Any]) -> NDArray[np.float64]:
     values = np.array([np.nan if p is None else p for p in p_values], dtype=np.float64)
     if ((values < 0.0) | (values > 1.0)).any():

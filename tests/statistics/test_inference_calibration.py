@@ -12,7 +12,6 @@ from scipy import stats
 
 from bdt_core.inference import (
     area_under_curve,
-    combine_repeated_splits,
     compare_category_counts,
     compare_counts,
     compare_samples,
@@ -251,13 +250,3 @@ def test_interval_of_the_area_covers_near_1_with_few_rows_whatever_the_scores(sh
     some = runs // 5
     missed = round((1 - share_of_areas_held(shape, n_a, n_b, area, some)) * some)
     assert at_most(missed, some, 0.07), missed / some
-
-
-def test_twice_the_median_of_repeated_splits_holds_its_level(runs):
-    # p-values of one hypothesis over splits share data: here with correlations of 0, .5 and .95.
-    rng = np.random.default_rng(105)
-    for correlation in (0.0, 0.5, 0.95):
-        shared, own = rng.normal(size=(4 * runs, 1)), rng.normal(size=(4 * runs, 11))
-        p = stats.norm.sf(np.sqrt(correlation) * shared + np.sqrt(1 - correlation) * own)
-        alarms = sum(combine_repeated_splits(row) <= 0.05 for row in p)
-        assert at_most(alarms, 4 * runs), alarms / (4 * runs)

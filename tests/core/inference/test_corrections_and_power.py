@@ -12,7 +12,6 @@ from statsmodels.stats.power import NormalIndPower, tt_ind_solve_power
 from bdt_core.errors import DataError, SpecError
 from bdt_core.inference import (
     adjust_p_values,
-    combine_repeated_splits,
     minimum_detectable_difference,
     required_rows,
 )
@@ -54,17 +53,6 @@ def test_empty_and_bad_families():
         adjust_p_values([0.5, 1.5])
     with pytest.raises(SpecError, match="Unknown correction"):
         adjust_p_values([0.5], "sidak")
-
-
-def test_repeated_splits():
-    assert combine_repeated_splits([0.01, 0.03, 0.2]) == pytest.approx(0.06)
-    assert combine_repeated_splits([0.01, 0.03]) == pytest.approx(0.04)
-    assert combine_repeated_splits([0.9, 0.8, 0.7]) == 1.0
-    assert combine_repeated_splits([0.03]) == 0.03
-    assert combine_repeated_splits([0.01, None, None]) == 1.0
-    assert combine_repeated_splits([0.01, 0.02, None]) == pytest.approx(0.04)
-    assert math.isnan(combine_repeated_splits([None, None]))
-    assert math.isnan(combine_repeated_splits([]))
 
 
 def test_detectable_rates_by_hand():
