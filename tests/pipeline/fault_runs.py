@@ -204,7 +204,9 @@ def strike(place: Place, hits: Hits) -> None:
         path = Path(f"/proc/self/fd/{path}").readlink() if isinstance(path, int) else Path(path)
         if not path.is_relative_to(place.values):
             return None
-        name, folder = (re.sub(r"^\.(.+?)\.[^.]+(\.tmp)?$", r"\1", one) for one in (path.name, path.parent.name))
+        name, folder = (
+            re.sub(r"^\.(.+?)\.[^.]+(\.tmp|\.bdt-unfinished)?$", r"\1", one) for one in (path.name, path.parent.name)
+        )
         return f"reports/{name}" if RUN.fullmatch(folder) else "reports" if RUN.fullmatch(name) else folder
 
     def strike_at(path: Any, moment: str) -> None:
@@ -222,7 +224,7 @@ def strike(place: Place, hits: Hits) -> None:
             return written
 
     def open_(file: Any, mode: str = "r", *args: Any, **more: Any) -> Any:
-        if mode == "wb" and name_of(file) is not None:
+        if mode in ("wb", "xb") and name_of(file) is not None:
             return io.BufferedWriter(Struck(file, mode))
         return opening(file, mode, *args, **more)
 

@@ -287,7 +287,7 @@ def test_the_part_that_is_read_stands_in_paths_and_queries(tmp_path):
         arrays={"p": f"{tmp_path}/p-{{partition}}.npy"},
         partition="2026-01-31",
     )
-    assert read_table(files)["day"].unique().tolist() == ["2026-01-31"]
+    assert read_table(files)["day"].unique().tolist() == [pd.Timestamp("2026-01-31")]
     assert files.described.endswith("people-2026-01-31.csv")
     query = source(
         sql="select * from people where day = :partition and age > :least",
