@@ -141,7 +141,7 @@ class TextColumn:
     def _plain(self) -> Understood:
         """Read as Arrow writes numbers and flags."""
         seen = self._seen
-        if "padded" in seen:
+        if "padded" in seen and not seen & {"fraction", "long"}:
             return Understood(_TEXT, told=_PADDED.format(self._name))
         if "fraction" in seen:
             return Understood(ColumnType(np.dtype(np.float64), NUMBERS))
@@ -233,7 +233,9 @@ def _sorts(present: pa.Array) -> set[str]:
         return {"whole"} | ({"negative"} if is_negative else set()) | ({"padded"} if is_padded else set())
     if not _all_match(numbers, "^[^.eEiI]*$"):
         return {"fraction"}
-    return {"whole", "beyond"} if _cast(numbers, pa.uint64()) is not None else {"long"}
+    if _cast(numbers, pa.uint64()) is None:
+        return {"long"}
+    return {"whole", "beyond"} | ({"padded"} if _match_padded(present) else set())
 
 
 def _are_some_padded(present: pa.Array, whole: pa.Array) -> bool:
@@ -248,6 +250,12 @@ def _are_some_padded(present: pa.Array, whole: pa.Array) -> bool:
     offsets = np.frombuffer(present.buffers()[1], np.int32)
     if int(offsets[present.offset + len(present)]) - int(offsets[present.offset]) == digits:
         return False
+    return _match_padded(present)
+
+
+def _match_padded(present: pa.Array) -> bool:
+    import pyarrow.compute as pc
+
     return bool(pc.any(pc.match_substring_regex(present, r"^\s*[+-]?0[0-9]")).as_py())
 
 
