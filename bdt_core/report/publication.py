@@ -564,7 +564,9 @@ def _limit(one: LimitResult, found: parts.Document, shown: Sequence[_Shown]) -> 
             who = f" The group that decides is {one.group}."
     else:
         unit = words.limit_unit(one.kind, found.bias_variable.unit, getattr(one, "metric", None))
-        subject, allowed = _LIMITS[one.check], f"at most {words.size(one.limit, unit)} is allowed"
+        limit = float(f"{one.limit:.3g}")  # by default a share of how much the outcome varies
+        hidden["limit"] = limit  # type: ignore[assignment]
+        subject, allowed = _LIMITS[one.check], f"at most {words.size(limit, unit)} is allowed"
     sentence = f"{subject}: {allowed}; {_FOUND[one.verdict]}.{who}"
     return replace(one, sentence=sentence, **hidden)  # type: ignore[arg-type]
 

@@ -110,6 +110,19 @@ def test_conditions_name_no_rare_level_and_no_value_of_one_person() -> None:
     )
 
 
+def test_findings_on_declared_groups_are_made_of_their_counts() -> None:
+    published = for_publication(_golden("compas"))
+    race = next(one for one in published["groups"]["facets"] if one["columns"] == ["race"])
+    rates = {one["group"]: one["rates"]["false_positive_rate"] for one in race["groups"]}
+    found, own = published["findings"]["findings"][0], rates.pop("African-American")
+    assert (found["who"], found["rows"], found["mean_inside"]) == (
+        "race is African-American", own["n"], own["estimate"],
+    )  # fmt: skip
+    assert found["mean_outside"] == round(
+        sum(one["events"] or 0 for one in rates.values()) / sum(one["n"] for one in rates.values()), 2
+    )
+
+
 def test_a_level_that_all_of_a_finding_have_is_no_rare_one() -> None:
     document = _golden("compas")
     document["findings"]["findings"][0]["conditions"][0] |= {"column": "town", "values": ["north"]}
