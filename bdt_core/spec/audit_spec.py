@@ -320,8 +320,8 @@ class AuditSpec(Section):
     notify_from: AlertSeverity = Field(
         "medium",
         description=(
-            "The least severity that is told. medium: whatever stops a run, and what is clearly off; low: also warnings "
-            "that stop nothing, as of a limit of which a batch is too small to say anything."
+            "The least severity that is told. medium: whatever stops a run, and what is clearly off; low: also "
+            "warnings that stop nothing, as of a limit of which a batch is too small to say anything."
         ),
     )
 
