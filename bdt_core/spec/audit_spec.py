@@ -317,7 +317,13 @@ class AuditSpec(Section):
             "Who is told of a problem: apprise addresses, secrets as ${NAME}: [mailtos://${SMTP}, slack://${SLACK}]."
         ),
     )
-    notify_from: AlertSeverity = Field("low", description="The least severity that is told.")
+    notify_from: AlertSeverity = Field(
+        "medium",
+        description=(
+            "The least severity that is told. medium: whatever stops a run, and what is clearly off; low: also "
+            "warnings that stop nothing, as of a limit of which a batch is too small to say anything."
+        ),
+    )
 
     large_rows: int = Field(
         1_000_000,

@@ -240,7 +240,6 @@ def _sorts(present: pa.Array) -> set[str]:
 
 def _are_some_padded(present: pa.Array, whole: pa.Array) -> bool:
     """Whether a whole number has zeros before it: where texts have no more letters than their numbers, none has."""
-    import pyarrow.compute as pc
 
     numbers = whole.to_numpy()
     digits = len(numbers) + int((numbers < 0).sum())
