@@ -18,7 +18,7 @@ from bdt_core.table.databases import QueryTable
 from bdt_core.table.files import FilesPart, FilesTable
 from bdt_core.table.frames import handed_over
 from bdt_core.table.joining import ArrayBeside, JoinedTable
-from bdt_core.table.levels import chosen_spellings, level_counts, respelled
+from bdt_core.table.levels import chosen_spellings, level_counts, merged_spellings, respelled
 from bdt_core.table.reading_notes import NOTHING_TOLD, ReadingNotes
 from bdt_core.table.source_size import SourceSize, measure_source, schema_of
 from bdt_core.table.source_tables import arrays_beside, hiding_secrets, joined_table, main_table, refuse_unfit
@@ -168,12 +168,7 @@ class Batches:
         for name, dtype in self.dtypes.items():
             if name in self._spellings:
                 self.dtypes[name] = respelled(pd.Series([], dtype=dtype, name=name), self._spellings[name]).dtype
-        told = (
-            f'Column "{name}": {len(one):,} spelling{"s" * (len(one) > 1)} of levels merged into others '
-            '("source.clean").'
-            for name, one in self._spellings.items()
-        )
-        self._notes += ReadingNotes(told=tuple(told))
+        self._notes += merged_spellings(self._spellings)
 
     def __iter__(self) -> Iterator[pd.DataFrame]:
         for frame in self._joined():

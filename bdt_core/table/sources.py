@@ -9,10 +9,12 @@ import pandas as pd
 
 from bdt_core.spec import Source
 from bdt_core.table.batches import open_batches
+from bdt_core.table.dated_texts import with_dates
 from bdt_core.table.frames import handed_over
 from bdt_core.table.joining import JOINED
+from bdt_core.table.levels import cleaned
 
-__all__ = ["JOINED", "as_frame", "read_table"]
+__all__ = ["JOINED", "as_frame", "as_source_reads_it", "read_table"]
 
 
 def read_table(source: Source | str | Path) -> pd.DataFrame:
@@ -73,3 +75,9 @@ def as_frame(table: Any) -> pd.DataFrame:
     (2, 2)
     """
     return read_table(table) if isinstance(table, str | Path) else handed_over(table)
+
+
+def as_source_reads_it(frame: pd.DataFrame, source: Source) -> pd.DataFrame:
+    """A table in memory, whoever has read it, as the source would be: texts of dates are dates; levels are cleaned."""
+    frame = with_dates(frame)
+    return cleaned(frame) if source.clean else frame
