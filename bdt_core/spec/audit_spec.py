@@ -6,6 +6,7 @@ launchpad, so there is one set of names and one set of defaults.
 
 from __future__ import annotations
 
+import math
 import re
 from itertools import combinations
 from typing import Annotated, Any, Literal
@@ -396,7 +397,7 @@ class AuditSpec(Section):
             "local_bias": self.local_bias is not None,
         }
         weights = {search: _WEIGHTS[search] for search, is_asked in asked.items() if is_asked}
-        return {search: weight / sum(weights.values()) for search, weight in weights.items()}
+        return {search: weight / math.fsum(weights.values()) for search, weight in weights.items()}
 
     def group_columns(self) -> tuple[str | None, str | None]:
         """Label and prediction of the group metrics.
