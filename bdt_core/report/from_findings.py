@@ -87,6 +87,7 @@ def build_document(
         proxies=tuple(proxy for one in differences.columns if one.role == "protected" for proxy in _proxies(one)),
         groups=None if metrics is None else _groups(metrics, scores),
         pooled_groups=findings.pooled_groups,
+        selection_rules=findings.selection_rules,
         characteristics=findings.characteristics,
         findings=findings.ranked,
         worst_groups=findings.worst_groups,

@@ -86,6 +86,7 @@ CASES: dict[str, Any] = {
         "similar_by": ["age"],
         "reference": "m",
         "pooled_from": 20,
+        "report": ["ll144", "four_fifths"],
     },
     "legitimate": ["branch"],
     "characteristics": ["age"],
@@ -140,7 +141,7 @@ CASES: dict[str, Any] = {
 _PARTS, _OUTCOMES = {"source": {"path": "{partition}.csv"}}, {"bias_variable": DERIVED}
 NEEDED: dict[str, dict[str, Any]] = {
     "partition_by": _PARTS, "inbox": _PARTS, "local_bias": _OUTCOMES, "mitigation": _OUTCOMES,
-    "automation": {"source": {"asset": "scored"}}, "characteristics": _OUTCOMES,
+    "automation": {"source": {"asset": "scored"}}, "characteristics": _OUTCOMES, "groups": {"favourable": "positive"},
 }  # fmt: skip
 
 
