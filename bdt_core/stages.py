@@ -518,7 +518,7 @@ class Stages:
         """Put what was found, and the verdict of the specification's gate, into one document."""
         from bdt_core.report.from_findings import build_document
 
-        return build_document(findings, spec.limits, spec.require)
+        return build_document(findings, spec)
 
     def write_reports(self, document: dict[str, Any], folder: Path) -> dict[str, Path]:
         """Write the report files into a new folder."""

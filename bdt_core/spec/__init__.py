@@ -1,7 +1,9 @@
 """The audit specification: one file says what is audited, how, and what fails it."""
 
 from bdt_core.metrics import GATE_METRICS
+from bdt_core.spec.about import About, Label
 from bdt_core.spec.audit_spec import (
+    SAID,
     AuditSpec,
     Better,
     BiasVariable,
@@ -28,6 +30,7 @@ from bdt_core.spec.gate import (
     SliceLimit,
     WorstGroupLimit,
 )
+from bdt_core.spec.language import LANGUAGES
 from bdt_core.spec.production import AlertSeverity, History, Inbox, PartitionBy
 from bdt_core.spec.reading import json_schema, load_spec, parse_spec, resolve_paths
 from bdt_core.spec.section import Value
@@ -35,6 +38,9 @@ from bdt_core.spec.source import Join, Source, Table
 
 __all__ = [
     "GATE_METRICS",
+    "LANGUAGES",
+    "SAID",
+    "About",
     "AlertSeverity",
     "AnyLimit",
     "AuditSpec",
@@ -52,6 +58,7 @@ __all__ = [
     "Inbox",
     "Join",
     "Kind",
+    "Label",
     "Limit",
     "LocalBias",
     "LocalBiasLimit",

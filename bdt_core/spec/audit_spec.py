@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import Field, field_serializer, field_validator, model_validator
 
 from bdt_core.metrics import Favourable
+from bdt_core.spec.about import About, Counts, Label
 from bdt_core.spec.depth import LocalBias, Mitigation, SliceSearch, WorstGroupSearch
 from bdt_core.spec.direction import favourable_by, problem_of_direction
 from bdt_core.spec.engine import Engine
@@ -25,6 +26,7 @@ from bdt_core.spec.gate import (
     SliceLimit,
     WorstGroupLimit,
 )
+from bdt_core.spec.language import LANGUAGES
 from bdt_core.spec.production import AlertSeverity, History, Inbox, PartitionBy
 from bdt_core.spec.section import Section, Value
 from bdt_core.spec.source import Source, name_in_reports
@@ -50,6 +52,8 @@ FoundBy = Literal["worst_groups", "groups", "clusters", "slices", "local_bias"]
 _WEIGHTS: dict[FoundBy, float] = {
     "worst_groups": 0.5, "groups": 0.2, "clusters": 0.1, "slices": 0.1, "local_bias": 0.1
 }  # fmt: skip
+SAID = ("title", "language", "labels", "units", "about", "reference")
+"""Keys that say how results are told, and not how they are made."""
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|\$\{\w+\}")
 _ALL_FROM_ENVIRONMENT = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)?(\$\{\w+\}|[/:@?&=])*")
 
@@ -308,6 +312,33 @@ class AuditSpec(Section):
         "all", description="How many of the limits must hold: all of them, or more than half."
     )
 
+    title: str | None = Field(
+        None, min_length=1, max_length=200, description="Title of the report, for people who do not know its name."
+    )
+    language: str = Field(
+        "en",
+        description=f"Language of the report's first page: {' or '.join(LANGUAGES)}.",
+        json_schema_extra={"enum": list(LANGUAGES)},
+    )
+    labels: dict[str, Label] = Field(
+        {},
+        description=(
+            "What people call columns and their levels: {race: {name: origin, levels: {AA: African-American}}}. The "
+            "first page says them; without, it writes names with spaces."
+        ),
+    )
+    units: dict[str, str] = Field(
+        {}, description="Units of numeric columns, as they stand behind a number: {age: years, income: euros}."
+    )
+    about: About = Field(About(), description="What a person knows of the system and its audit, and no table says.")
+    reference: dict[str, Counts] = Field(
+        {},
+        description=(
+            "The people that it is used on, counted by level of declared columns: {sex: {f: 5200, m: 4800}}. The "
+            "report says who is missing among the people who were audited."
+        ),
+    )
+
     partition_by: PartitionBy | None = Field(None, description="Audit the data part by part.")
     inbox: Inbox | None = Field(None, description="Audit every file that appears in a folder or bucket.")
     schedule: str | None = Field(None, description='When to audit, as cron: "0 6 * * *" is every day at six (UTC).')
@@ -354,6 +385,13 @@ class AuditSpec(Section):
         if not name.isascii() or not name.replace("_", "a").isalnum():
             raise ValueError("use letters, digits and _ only, as in credit_model_2")
         return name
+
+    @field_validator("language")
+    @classmethod
+    def _there_are_templates(cls, language: str) -> str:
+        if language not in LANGUAGES:
+            raise ValueError(f'there are no templates for "{language}"; there are for {", ".join(LANGUAGES)}')
+        return language
 
     @property
     def limits(self) -> tuple[AnyLimit, ...]:
@@ -510,6 +548,18 @@ class AuditSpec(Section):
         return self
 
     @model_validator(mode="after")
+    def _reference_is_of_declared_groups(self) -> AuditSpec:
+        for column, counts in self.reference.items():
+            if (column,) not in self.facets:
+                raise ValueError(
+                    f'"reference" counts people by "{column}", which is no declared group: add it to "protected" or '
+                    '"groups.facets", with a label or a prediction'
+                )
+            if not sum(counts.values()):
+                raise ValueError(f'"reference.{column}" counts nobody')
+        return self
+
+    @model_validator(mode="after")
     def _limits_have_sections(self) -> AuditSpec:
         if self.local_bias is None and any(isinstance(one, LocalBiasLimit) for one in self.gate):
             raise ValueError(
@@ -633,13 +683,14 @@ def reported_specification(spec: AuditSpec) -> dict[str, Any]:
     _name_places(plain["source"])
     _name_places(plain["source"]["join"] or {})
     _name_places(plain["inbox"] or {})
+    _name_places(plain["about"])
     if isinstance((plain["local_bias"] or {}).get("embeddings"), str):
         _name_places(plain["local_bias"])
     return plain
 
 
 def _name_places(section: dict[str, Any]) -> None:
-    for key in ("path", "database", "folder", "embeddings"):
+    for key in ("path", "database", "folder", "embeddings", "model_file"):
         if section.get(key) is not None:
             section[key] = name_in_reports(section[key])
     if "arrays" in section:
