@@ -247,6 +247,36 @@ def gate(
 
 @app.command()
 @_reported
+def dossier(
+    target: Annotated[
+        str, typer.Argument(metavar="SPEC|REPORT.json", help="A report.json, or a specification that is audited first.")
+    ],
+    form: Annotated[
+        str,
+        typer.Option(help="annex-iv, art-10, bias-profile, ll144, register, model-card, system-card or fria."),
+    ],
+    language: Annotated[str | None, typer.Option(help="en or nl. Default: that of the specification.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder for the files. Default: the next free bdt-reports/NAME-FORM-N.")
+    ] = None,
+    verbose: Verbose = False,  # noqa: ARG001 - _reported reads it
+) -> None:
+    """Fill in a form of a regulator or a register, as Markdown and PDF, and as data where machines read it.
+
+    Every answer has the place in report.json that it comes from, or says that it is not given, with who could fill it
+    in. What a person knows is written under "about" in the specification. Names articles, and is no legal advice.
+
+    \b
+    Example:  bdt dossier loans.yaml --form fria --language nl
+              bdt dossier bias-report/report.json --form system-card --out files
+    """
+    from bdt_pipeline.commands.run_dossier import run_dossier
+
+    run_dossier(target, form, language, out)
+
+
+@app.command()
+@_reported
 def plan(
     rows: Annotated[int, typer.Option(help="Rows that can be audited.")],
     base_rate: Annotated[float, typer.Option(help="Rate among everybody else, e.g. 0.2.")],

@@ -22,6 +22,7 @@ from bdt_core.fairness.characteristics import Characteristics
 from bdt_core.fairness.coding import Value
 from bdt_core.fairness.pooled_groups import PooledGroups
 from bdt_core.fairness.score_parts import BiasScore
+from bdt_core.fairness.selection_rules import SelectionRules
 from bdt_core.inference import Comparison
 from bdt_core.local_bias.results import LocalBias
 from bdt_core.metrics import Favourable
@@ -452,6 +453,7 @@ class Document(Part):
     proxies: tuple[Proxy, ...]
     groups: Groups | None
     pooled_groups: PooledGroups | None = None
+    selection_rules: SelectionRules | None = None
     characteristics: Characteristics | None = None
     findings: Findings | None = None
     worst_groups: WorstGroups | None = None
@@ -464,7 +466,7 @@ class Document(Part):
     def to_dict(self) -> dict[str, Any]:
         """As JSON-able data; infinities become the strings ``Infinity`` and ``-Infinity``."""
         left_out: dict[str, Any] = {name: set(members) for name, members in _STAGES_OWN.items()}
-        left_out |= {name: True for name in ("drawn", "publication") if getattr(self, name) is None}
+        left_out |= {name: True for name in ("drawn", "selection_rules", "publication") if getattr(self, name) is None}
         if not self.data.notes:
             left_out["data"] = {"notes"}
         if self.slices is not None and self.slices.bounded is None:

@@ -33,6 +33,7 @@ SECTIONS = (
     "differences",
     "proxies",
     "groups",
+    "selection_rules",
     "pooled_groups",
     "characteristics",
     "slices",

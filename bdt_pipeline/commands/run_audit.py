@@ -31,7 +31,7 @@ def run_audit(target: str, changes: dict[str, Any], out: Path | None, *, publica
     """
     spec = spec_of(target, changes)
     with report_folder(out, spec.name) as folder:
-        result = _watched(spec)
+        result = audit_watched(spec)
         files = result.write(folder, publication=publication)
     show_result(for_publication(result.document) if publication else result.document, files.values())
 
@@ -76,7 +76,8 @@ def name_of(target: str) -> str:
     return re.sub(r"[^A-Za-z0-9]+", "_", stem).strip("_") or "audit"
 
 
-def _watched(spec: AuditSpec) -> AuditResult:
+def audit_watched(spec: AuditSpec) -> AuditResult:
+    """Audit a specification, with a bar for who watches."""
     titles = titles_of(spec)
     with progress_bar(len(titles)) as progress:
 
