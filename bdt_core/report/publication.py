@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,7 @@ from bdt_core.report import document as parts
 from bdt_core.report.findings import NOBODY
 from bdt_core.scan.conditions import GroupCondition
 from bdt_core.scan.results import Certificate
-from bdt_core.verdict import LimitResult
+from bdt_core.verdict import FourFifthsLimitResult, LimitResult
 from bdt_core.verdict.groups import MetricLimitResult
 from bdt_core.verdict.judge import Tolerated
 
@@ -117,16 +117,19 @@ def _published(found: parts.Document) -> parts.Document:
             source="", fingerprint="", rows=rounded(found.data.rows), rows_audited=told.rows, rows_left_out=(),
             columns=(),
         ),
-        bias_variable=variable.model_copy(update={f"{part}_mean": mean for part, mean in means.items()}),
-        split=found.split.model_copy(
-            update={
-                "train_rows": train_rows,
-                "test_rows": rounded(found.split.test_rows),
-                "train_persons": None,
-                "test_persons": None,
-            }
+        bias_variable=parts.BiasVariable(
+            **_members(variable, "name", "short", "description", "kind", "better", "unit"),
+            train_mean=means["train"],
+            test_mean=means["test"],
         ),
-        verdict=found.verdict.model_copy(update={"sentence": _verdict_sentence(found, gate)}),
+        split=parts.Split(
+            **_members(found.split, "test_size", "method", "stratified", "random_state"),
+            train_rows=train_rows,
+            test_rows=rounded(found.split.test_rows),
+        ),
+        verdict=parts.Judgement(
+            **_members(found.verdict, "verdict", "blocks"), sentence=_verdict_sentence(found, gate)
+        ),
         summary=_summary(found, findings),
         gate=gate,
         search=found.search,
@@ -144,16 +147,22 @@ def _published(found: parts.Document) -> parts.Document:
         proxies=(),
         groups=None
         if found.groups is None
-        else found.groups.model_copy(
-            update={
-                "min_rows": minimum,
-                "notes": (),
-                "facets": tuple(one.facet for one in shown if one.facet.groups),
-            }
+        else parts.Groups(
+            **_members(
+                found.groups, "label", "prediction", "positive", "favourable", "score", "stratum", "confidence"
+            ),
+            min_rows=minimum,
+            notes=(),
+            facets=tuple(one.facet for one in shown if one.facet.groups),
         ),
         findings=findings,
         warnings=(_NOTE.format(base=BASE, minimum=minimum),),
     )  # fmt: skip
+
+
+def _members(part: parts.Part, *names: str) -> dict[str, Any]:
+    """Those members of a part that the form keeps; what may be added to it later stays out."""
+    return {name: getattr(part, name) for name in names}
 
 
 _NOTE = (
@@ -263,22 +272,22 @@ def _facet(facet: parts.Facet, finer: _Shown | None, confidence: float, minimum:
     asked = [name for name in RATES if any(name in (one.rates or ()) for one in groups)]
     told = [{name: _rate(RATES[name], one, confidence, minimum) for name in asked} for one in cells.T]
     overall = {name: _rate(RATES[name], cells.sum(axis=1), confidence, minimum).estimate for name in asked}
-    published = facet.model_copy(
-        update={
-            "rows": int(cells.sum()),
-            "missing": {},
-            "reference": facet.reference if facet.reference in [one.group for one in groups] else SMALL,
-            "overall": {name: rate for name, rate in overall.items() if rate is not None},
-            "notes": (),
-            "groups": tuple(
-                parts.Group(group=one.group, values=one.values, rows=int(of_group.sum()), rates=rates)
-                for one, of_group, rates in zip(groups, cells.T, told, strict=True)
-            ),
-            "against_reference": (),
-            "ranges": (),
-            "clarify": (),
-            "bias_score": None,
-        }
+    published = parts.Facet(
+        facet=facet.facet,
+        columns=facet.columns,
+        rows=int(cells.sum()),
+        missing={},
+        reference=facet.reference if facet.reference in [one.group for one in groups] else SMALL,
+        overall={name: rate for name, rate in overall.items() if rate is not None},
+        notes=(),
+        groups=tuple(
+            parts.Group(group=one.group, values=one.values, rows=int(of_group.sum()), rates=rates)
+            for one, of_group, rates in zip(groups, cells.T, told, strict=True)
+        ),
+        against_reference=(),
+        ranges=(),
+        clarify=(),
+        bias_score=None,
     )
     return _Shown(published, cells, exact)
 
@@ -360,7 +369,10 @@ class _Told:
     def findings(self, found: Findings) -> Findings:
         """The list without those of too few people, and without places that only the owner's file describes."""
         told = [one for each in found.findings if (one := self._finding(each)) is not None]
-        return replace(found, findings=tuple(told), drawn=None)
+        return Findings(
+            findings=tuple(told), searches=found.searches, alpha=found.alpha, legitimate=found.legitimate,
+            counted=found.counted,
+        )  # fmt: skip
 
     def _finding(self, one: Finding) -> Finding | None:
         rows, share_tested = rounded(one.rows), self.found.split.test_size if one.found_by in _TESTED_APART else 1.0
@@ -391,13 +403,12 @@ class _Told:
 
     def _remaining(self, one: AlikeComparison, difference: float, rows: int) -> AlikeComparison:
         remaining = self._coarse(one.remaining, rounded(rows))
-        return replace(
-            one, difference=difference, low=0.0, high=math.inf, explained=difference - remaining,
+        return AlikeComparison(
+            difference=difference, low=0.0, high=math.inf, explained=difference - remaining,
             explained_low=-math.inf, explained_high=math.inf, remaining=remaining, remaining_low=0.0,
-            remaining_high=math.inf,
-            p_value=next(most for most in _P_VALUES if one.p_value <= most), overlap=round(one.overlap, 1),
-            robustness=round(one.robustness, 1), robustness_low=0.0, rows=rounded(one.rows),
-            rows_inside=rounded(one.rows_inside),
+            remaining_high=math.inf, p_value=next(most for most in _P_VALUES if one.p_value <= most),
+            confidence=one.confidence, overlap=round(one.overlap, 1), robustness=round(one.robustness, 1),
+            robustness_low=0.0, rows=rounded(one.rows), rows_inside=rounded(one.rows_inside),
         )  # fmt: skip
 
     def _counted(self, one: Finding) -> tuple[int, float, float] | None:
@@ -535,40 +546,38 @@ _LIMITS = {
     "worst_slice": "Difference of any intersection",
     "local_bias": "Gap between two groups in one place of the data",
 }
-_NUMBERS = (
-    "value",
-    "difference",
-    "low",
-    "high",
-    "p_value",
-    "smallest_visible",
-    "rows_seen",
-    "rows_unseen",
-    "rows_to_settle",
-)
-_WHO = ("group", "cluster", "slice", "higher", "lower")
+_KEPT = {
+    "kind", "check", "metric", "facet", "facets", "minimum", "maximum", "rule", "min_share", "verdict", "blocks",
+    "inconclusive", "confidence", "severity", "groups_judged", "slices_tested", "clusters_tested",
+}  # fmt: skip
+"""What is told of a limit, of whichever kind; the group that decides, where its rates stand in the form."""
 
 
 def _limit(one: LimitResult, found: parts.Document, shown: Sequence[_Shown]) -> LimitResult:
     """A limit, its verdict and the group that decides, if that is told; the numbers on it are left out."""
-    hidden = {name: None for name in (*_NUMBERS, *_WHO) if hasattr(one, name)}
+    changed: dict[str, Any] = {
+        each.name: () if isinstance(getattr(one, each.name), tuple) else None
+        for each in fields(one)
+        if each.name not in _KEPT
+    }
     who = ""
+    if isinstance(one, MetricLimitResult | FourFifthsLimitResult):
+        named = {group.group for each in shown if each.facet.facet == one.facet for group in each.facet.groups}
+        reference = getattr(one, "reference", None)
+        if one.group in named and (reference is None or reference in named):
+            changed |= {name: getattr(one, name) for name in ("group", "reference") if hasattr(one, name)}
+            who = f" The group that decides is {one.group}."
     if isinstance(one, MetricLimitResult):
-        hidden["left_out"] = ()  # type: ignore[assignment]
         subject = words.capital(one.check.replace("_", " "))
         allowed = Tolerated(one.minimum, one.maximum).allowed()
-        if any(
-            one.group == each.group for facet in shown if facet.facet.facet == one.facet for each in facet.facet.groups
-        ):
-            del hidden["group"]
-            who = f" The group that decides is {one.group}."
+    elif isinstance(one, FourFifthsLimitResult):
+        subject = f"Selection rate over the highest one, by {words.listing(one.facets or (one.facet,))}"
+        allowed = Tolerated(one.minimum).allowed()
     else:
         unit = words.limit_unit(one.kind, found.bias_variable.unit, getattr(one, "metric", None))
-        limit = float(f"{one.limit:.3g}")  # by default a share of how much the outcome varies
-        hidden["limit"] = limit  # type: ignore[assignment]
-        subject, allowed = _LIMITS[one.check], f"at most {words.size(limit, unit)} is allowed"
-    sentence = f"{subject}: {allowed}; {_FOUND[one.verdict]}.{who}"
-    return replace(one, sentence=sentence, **hidden)  # type: ignore[arg-type]
+        changed["limit"] = float(f"{one.limit:.3g}")  # by default a share of how much the outcome varies
+        subject, allowed = _LIMITS[one.check], f"at most {words.size(changed['limit'], unit)} is allowed"
+    return replace(one, **changed | {"sentence": f"{subject}: {allowed}; {_FOUND[one.verdict]}.{who}"})
 
 
 def _verdict_sentence(found: parts.Document, gate: Sequence[LimitResult]) -> str:

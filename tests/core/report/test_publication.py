@@ -153,6 +153,22 @@ def test_limits_keep_their_verdict_and_lose_their_numbers() -> None:
     )
 
 
+def test_the_four_fifths_rule_names_whom_the_form_names() -> None:
+    document = _golden("compas")
+    rule = {
+        "kind": "four_fifths", "check": "four_fifths", "facet": "race", "facets": ["race"], "group": "Hispanic",
+        "reference": "Caucasian", "minimum": 0.8, "verdict": "fail", "blocks": True, "inconclusive": "warn",
+        "sentence": "17 of 93", "value": 0.61, "low": 0.5, "high": 0.7, "confidence": 0.95, "p_value": 0.012,
+        "severity": "high", "groups_judged": 4, "left_out": ["Native American"],
+    }  # fmt: skip
+    document["gate"] = [rule, {**rule, "group": "Native American"}]
+    named, hidden = for_publication(document)["gate"]
+    nothing = {"value": None, "low": None, "high": None, "p_value": None, "left_out": []}
+    told = "Selection rate over the highest one, by race: at least 0.8 is required; what was found lies beyond that."
+    assert named == {**rule, **nothing, "sentence": f"{told} The group that decides is Hispanic."}
+    assert hidden == {**rule, **nothing, "group": None, "reference": None, "sentence": told}
+
+
 def test_nothing_of_where_the_table_lies() -> None:
     published = for_publication(_golden("compas"))
     assert set(published["spec"]) == {
