@@ -402,10 +402,11 @@ class _Told:
         )  # fmt: skip
 
     def _remaining(self, one: AlikeComparison, difference: float, rows: int) -> AlikeComparison:
-        remaining = self._coarse(one.remaining, rounded(rows))
+        """What remains among people alike: how much, about, and whether anything does (a bound of 0) or that is open."""
+        remaining, proven = self._coarse(one.remaining, rounded(rows)), one.remaining_low > 0.0
         return AlikeComparison(
             difference=difference, low=0.0, high=math.inf, explained=difference - remaining,
-            explained_low=-math.inf, explained_high=math.inf, remaining=remaining, remaining_low=0.0,
+            explained_low=-math.inf, explained_high=math.inf, remaining=remaining, remaining_low=0.0 if proven else -math.inf,
             remaining_high=math.inf, p_value=next(most for most in _P_VALUES if one.p_value <= most),
             confidence=one.confidence, overlap=round(one.overlap, 1), robustness=round(one.robustness, 1),
             robustness_low=0.0, rows=rounded(one.rows), rows_inside=rounded(one.rows_inside),
@@ -517,8 +518,11 @@ def _sentence(one: Finding, found: Findings, variable: parts.BiasVariable) -> st
     )
     if one.remaining is None:
         return f"{told}."
-    size = _rough(one.remaining.remaining, variable.unit).replace(" %", " points")
-    return f"{told}. Among people alike in {words.listing(found.legitimate)} they fare about {size} worse."
+    alike = f"{told}. Among people alike in {words.listing(found.legitimate)}"
+    if one.remaining.remaining_low < 0.0:
+        return f"{alike} it is not proven that they fare worse."
+    size = _rough(max(one.remaining.remaining, 0.0), variable.unit).replace(" %", " points")
+    return f"{alike} they fare about {size} worse."
 
 
 def _ruled_out(one: Certificate, unit: words.Unit) -> str:

@@ -129,6 +129,18 @@ def test_a_level_that_all_of_a_finding_have_is_no_rare_one() -> None:
     assert for_publication(document)["findings"]["findings"][0]["who"] == "town is north"
 
 
+def test_what_remains_among_people_alike_is_told_where_it_is_proven() -> None:
+    document = _golden("compas")
+    first, second = document["findings"]["findings"]
+    second["remaining"]["remaining_low"] = -0.01
+    proven, open_ = for_publication(document)["summary"]["findings"]
+    assert proven.endswith("Among people alike in priors_count and age they fare about 12 points worse.")
+    assert open_.endswith("Among people alike in priors_count and age it is not proven that they fare worse.")
+    alike = for_publication(document)["findings"]["findings"][0]["remaining"]
+    assert (alike["remaining"], alike["remaining_low"], alike["rows"] % 10) == (0.12, 0.0, 0)
+    assert first["remaining"]["remaining_low"] > 0.0
+
+
 def test_findings_of_few_people_and_of_places_are_left_out() -> None:
     document = _golden("compas")
     first, second = document["findings"]["findings"]
