@@ -402,11 +402,11 @@ class _Told:
         )  # fmt: skip
 
     def _remaining(self, one: AlikeComparison, difference: float, rows: int) -> AlikeComparison:
-        """What remains among people alike: how much, about, and whether anything does (a bound of 0) or that is open."""
+        """What remains among people alike, about; the bound is 0 where anything is proven to, else there is none."""
         remaining, proven = self._coarse(one.remaining, rounded(rows)), one.remaining_low > 0.0
         return AlikeComparison(
-            difference=difference, low=0.0, high=math.inf, explained=difference - remaining,
-            explained_low=-math.inf, explained_high=math.inf, remaining=remaining, remaining_low=0.0 if proven else -math.inf,
+            difference=difference, low=0.0, high=math.inf, explained=difference - remaining, explained_low=-math.inf,
+            explained_high=math.inf, remaining=remaining, remaining_low=0.0 if proven else -math.inf,
             remaining_high=math.inf, p_value=next(most for most in _P_VALUES if one.p_value <= most),
             confidence=one.confidence, overlap=round(one.overlap, 1), robustness=round(one.robustness, 1),
             robustness_low=0.0, rows=rounded(one.rows), rows_inside=rounded(one.rows_inside),
