@@ -422,12 +422,13 @@ class Publication(Part):
     """How a form for publication was made of a report: every number in it is of counts rounded to multiples of `base`.
 
     Groups of fewer than `minimum` people are left out, of sums, too, and rates of fewer than
-    `rates_from`. What the form leaves out is null, empty or nought.
+    `rates_from`. What the form leaves out is null, empty or nought; of findings it is told how many.
     """
 
     base: int
     minimum: int
     rates_from: int
+    findings_left_out: int
 
 
 class Document(Part):

@@ -46,6 +46,7 @@ LEAST_OF_A_RATE = 5 * BASE
 """Rates of fewer people say more about the rounding than about them."""
 SMALL = "a small group"
 LEFT_OUT = "left out of the form for publication"
+_NO_SOURCE = "a table that this form does not name"
 _UNDESCRIBED = "people in one of the clusters, who are not described here"
 _P_VALUES = (0.001, 0.01, 0.05, 1.0)
 _SECTIONS_OF_SPEC = ("name", "require", "bias_variable", "legitimate", "favourable", "significance")
@@ -101,7 +102,8 @@ def _published(found: parts.Document) -> parts.Document:
     shown = _shown(found.groups, minimum)
     told = _Told(found, minimum, shown)
     gate = tuple(_limit(one, found, shown) for one in found.gate)
-    findings = None if found.findings is None else told.findings(found.findings)
+    findings = told.findings(found.findings) if found.findings else None
+    left_out = len(found.findings.findings) - len(findings.findings) if found.findings and findings else 0
     variable, train_rows = found.bias_variable, rounded(found.split.train_rows)
     means = {
         part: told.mean(getattr(variable, f"{part}_mean"), getattr(found.split, f"{part}_rows"))
@@ -112,9 +114,14 @@ def _published(found: parts.Document) -> parts.Document:
         name=found.name,
         software=found.software,
         spec=_spec(found.spec),
-        publication=parts.Publication(base=BASE, minimum=minimum, rates_from=max(minimum, LEAST_OF_A_RATE)),
+        publication=parts.Publication(
+            base=BASE,
+            minimum=minimum,
+            rates_from=max(minimum, LEAST_OF_A_RATE),
+            findings_left_out=left_out,
+        ),
         data=parts.Data(
-            source="", fingerprint="", rows=rounded(found.data.rows), rows_audited=told.rows, rows_left_out=(),
+            source=_NO_SOURCE, fingerprint="", rows=rounded(found.data.rows), rows_audited=told.rows, rows_left_out=(),
             columns=(),
         ),
         bias_variable=parts.BiasVariable(

@@ -76,7 +76,8 @@ def test_audit_for_publication(bdt: Callable[..., Result], spec_file: Callable[.
     document = json.loads((tmp_path / "for-others" / "report.json").read_text(encoding="utf-8"))
     assert document["publication"]["base"] == 10
     assert document["data"] | {"rows": 0, "rows_audited": 0} == {
-        "source": "", "fingerprint": "", "rows": 0, "rows_audited": 0, "rows_left_out": [], "columns": [],
+        "source": "a table that this form does not name", "fingerprint": "", "columns": [], "rows_left_out": [],
+        "rows": 0, "rows_audited": 0,
     }  # fmt: skip
     told = " ".join(result.output.split())
     assert "This form is for publication." in told

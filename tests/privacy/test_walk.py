@@ -26,7 +26,7 @@ MARKS = ("zzrare", "zzplace", "zzjob", "zzlabel", "zzperson", "zzfolder", "zzpeo
 EXTREMES = ("987654", "876543", "765432")
 NO_COUNTS = {
     # what the form itself, the specification and the method are: none is made of rows
-    "schema_version", "base", "minimum", "rates_from", "min_rows", "permutations", "random_state", "test_size",
+    "schema_version", "base", "minimum", "rates_from", "findings_left_out", "min_rows", "permutations", "random_state", "test_size",
     "confidence", "alpha", "min_share", "limit", "maximum", "searches", "groups_before", "positive", "robustness",
     "overlap", "min_cluster_rows", "thresholds",
     # how many groups, intersections or places a limit was held against
@@ -146,7 +146,9 @@ def test_the_form_is_made_by_the_schema_and_of_itself(walked: Any, published: di
     assert for_publication(published) == published
     jsonschema.validate(published, document_schema())
     assert "publication" not in walked[0].document
-    assert published["publication"] == {"base": 10, "minimum": 30, "rates_from": 50}
+    assert published["publication"] == {
+        "base": 10, "minimum": 30, "rates_from": 50, "findings_left_out": 0,
+    }  # fmt: skip
 
 
 def test_all_forms_are_drawn_from_what_is_in_the_published_json(walked: Any, published: dict[str, Any]) -> None:

@@ -147,6 +147,7 @@ def test_findings_of_few_people_and_of_places_are_left_out() -> None:
     first["found_by"], second["rows"] = "local_bias", 25
     published = for_publication(document)
     assert published["findings"]["findings"] == []
+    assert published["publication"]["findings_left_out"] == 2
     assert published["summary"]["headline"] == (
         "People were found to fare worse; who they are cannot be told in this form."
     )
@@ -187,8 +188,9 @@ def test_nothing_of_where_the_table_lies() -> None:
         "name", "require", "bias_variable", "legitimate", "favourable", "significance", "groups",
     }  # fmt: skip
     assert published["data"] == {
-        "source": "", "fingerprint": "", "rows": rounded(_golden("compas")["data"]["rows"]), "columns": [],
-        "rows_audited": rounded(_golden("compas")["data"]["rows_audited"]), "rows_left_out": [],
+        "source": "a table that this form does not name", "fingerprint": "", "columns": [], "rows_left_out": [],
+        "rows": rounded(_golden("compas")["data"]["rows"]),
+        "rows_audited": rounded(_golden("compas")["data"]["rows_audited"]),
     }  # fmt: skip
 
 
