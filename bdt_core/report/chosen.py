@@ -15,10 +15,12 @@ from bdt_core.report import (
     findings,
     groups,
     local_bias,
+    main_test,
     mitigation,
     pooled_groups,
     slices,
     tree,
+    verdict,
     wording,
     worst_groups,
 )
@@ -32,6 +34,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "level": wording.level,
     "first_few": lambda several, most: several[:most],
     "listed": wording.listed,
+    "sentence": wording.sentence,
     "whole": wording.whole,
 }
 _SPEC_ORDER = (
@@ -86,9 +89,11 @@ GLOBALS: Mapping[str, Any] = {
     "of_findings": findings,
     "of_groups": groups,
     "of_local_bias": local_bias,
+    "of_main_test": main_test,
     "of_mitigation": mitigation,
     "of_pooled_groups": pooled_groups,
     "of_slices": slices,
+    "of_verdict": verdict,
     "of_worst_groups": worst_groups,
     "metrics": metrics,
 }
