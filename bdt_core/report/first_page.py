@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from bdt_core.report.blocks import Facts, Section, Table
+from bdt_core.report.blocks import Facts, Folded, Section, Table
 from bdt_core.report.figure_axis import scale
 from bdt_core.report.findings import unit_of
 from bdt_core.report.prose import read_in
@@ -30,6 +30,7 @@ GROUPS_TOLD = 3
 _BASES = (100, 1_000, 10_000)
 _CHANCES = (1_000, 100, 20)
 _UNDER_HALF = 0.5
+_NOISE = 1e-9  # of floats: 0.29 x 100 is 29
 _WIDTH, _LEFT, _RIGHT = 480.0, 4.0, 310.0
 _NAME, _BAR = 18.0, 17.0
 _ROW = _NAME + 2 * _BAR + 10.0
@@ -278,6 +279,12 @@ def first_section(document: Printed) -> Section:
     return document.once("first_section", lambda one: _in_words(one, "first_page"))
 
 
+def short_parts(document: Printed) -> tuple[Folded, Folded, Folded]:
+    """Of the first page whether it may be used, who is worse off, and what to do: for forms that are short."""
+    parts = [one for one in first_section(document).blocks if isinstance(one, Folded)]
+    return parts[0], parts[1], parts[3]
+
+
 def picture_section(document: Printed) -> Section:
     """The words of its picture: a title, and a table of what is drawn."""
     return _in_words(document, "picture")
@@ -299,7 +306,7 @@ def draw(document: Printed) -> Sheet:
     """Two bars per group: what happens to its people, and to everybody else."""
     told, page = picture_section(document), first_page(document)
     table = next(one for one in told.blocks if isinstance(one, Table))
-    sheet = Sheet(told.title, 10 + _ROW * len(page.drawn), _WIDTH)
+    sheet = Sheet(told.title, _ROW * len(page.drawn), _WIDTH)
     axis = scale(
         [0.0, *(side.number / (side.of or 1) for one in page.drawn for side in (one.inside, one.outside))],
         _LEFT,
@@ -484,9 +491,9 @@ def _size(difference: float, unit: Unit, names: _Names, *, floor: bool = True) -
     size = abs(difference)
     if unit != "rate":
         return Amount(size, unit=names.unit)
-    told = (lambda n: math.floor(size * n + 1e-9)) if floor else (lambda n: round(size * n))
-    base = next((n for n in _BASES if told(n) >= 1), _BASES[-1])
-    return Amount(told(base), base)
+    whole: Callable[[float], int] = math.floor if floor else round
+    base = next((n for n in _BASES if whole(size * n + _NOISE) >= 1), _BASES[-1])
+    return Amount(whole(size * base + _NOISE), base)
 
 
 def _share(share: float) -> Amount:

@@ -49,8 +49,7 @@ def render_markdown(document: AnyDocument) -> str:
     """
     page = build_page(document)
     lines = [
-        f"# {escaped(page.first.title)}",
-        *(_part(one) for one in page.first.blocks),
+        render_first_page(document).rstrip(),
         f"*{escaped(page.words['annex_note'])}*",
         *(_section(one) for one in page.sections if one.name in _SECTIONS),
         f"{escaped(page.words['whole'])} [report.html](report.html), [report.pdf](report.pdf), "
@@ -59,16 +58,22 @@ def render_markdown(document: AnyDocument) -> str:
     return "\n\n".join(one for one in lines if one) + "\n"
 
 
+def render_first_page(document: AnyDocument) -> str:
+    """Draw the first page alone as Markdown."""
+    first = build_page(document).first
+    return "\n\n".join([f"# {escaped(first.title)}", *(_part(one) for one in first.blocks)]) + "\n"
+
+
 def _section(section: Section) -> str:
     drawn = [_block(one) for one in section.blocks]
     return "\n\n".join([f"## {escaped(section.title)}", *(one for one in drawn if one)])
 
 
-def _part(block: Block) -> str:
+def _part(block: Block, level: str = "##") -> str:
     """Of the first page: its parts are open."""
     if not isinstance(block, Folded):
         return _block(block)
-    return "\n\n".join([f"## {escaped(block.title)}", *(one for one in map(_block, block.blocks) if one)])
+    return "\n\n".join([f"{level} {escaped(block.title)}", *(one for one in map(_block, block.blocks) if one)])
 
 
 def _block(block: Block) -> str:
