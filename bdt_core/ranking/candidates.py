@@ -14,6 +14,7 @@ from scipy.special import ndtri
 
 from bdt_core import words
 from bdt_core.clustering.clusters import Clusters
+from bdt_core.clustering.rule import Rule
 from bdt_core.clustering.stability import FOUND_AGAIN
 from bdt_core.fairness.coding import Level, code_column
 from bdt_core.inference import Comparison, adjust_p_values, compare_samples, interval_at_once
@@ -92,7 +93,7 @@ def from_clusters(clusters: Clusters, significance: ClusterSignificance, measure
         finding = _finding(
             str(one.found.rule), "clusters", measured, _means(comparison), (comparison.difference, *both),
             float(p_value), better=spec.bias_variable.better,
-            places=partial(_in_cluster, clusters=clusters, label=label),
+            places=partial(_in_cluster, clusters=clusters, label=label), described=_of_rule(one.found.rule),
         )  # fmt: skip
         yield Candidate(finding, _quantile(spec.significance.alpha / len(compared)), on_test_rows=True)
 
@@ -178,7 +179,7 @@ def from_local_bias(found: LocalBias, spec: AuditSpec) -> Iterator[Candidate]:
             who=f"{settings.group} is {worse}, in place {one.label} of local bias",
             found_by="local_bias", rows=0, share=0.0, measured=_METRIC_NAMES[metric], mean_inside=inside,
             mean_outside=outside, difference=abs(gap.gap), low=low, high=high, p_value=gap.p_adjusted,
-            people_harmed=None,
+            people_harmed=None, described=(GroupCondition(settings.group, "values", values=(str(worse),)),),
             places=partial(_in_place, found=found, one=one, settings=settings, group=str(worse)),
         )  # fmt: skip
         yield Candidate(finding, _quantile(found.settings.alpha), on_test_rows=True)
@@ -187,6 +188,7 @@ def from_local_bias(found: LocalBias, spec: AuditSpec) -> Iterator[Candidate]:
 def _finding(
     who: str, found_by: FoundBy, measured: str, means: tuple[float, float], interval: tuple[float, float, float],
     p_value: float, *, better: str, conditions: tuple[GroupCondition, ...] = (), places: Members | None = None,
+    described: tuple[GroupCondition, ...] = (),
 ) -> Finding:  # fmt: skip
     difference, low, high = interval
     if better == "higher":
@@ -194,7 +196,7 @@ def _finding(
     return Finding(
         who=who, found_by=found_by, rows=0, share=0.0, measured=measured, mean_inside=means[0], mean_outside=means[1],
         difference=difference, low=low, high=high, p_value=p_value, people_harmed=None, conditions=conditions,
-        places=places,
+        places=places, described=described,
     )  # fmt: skip
 
 
@@ -212,6 +214,26 @@ def _condition(one: Condition) -> GroupCondition:
     if one.kind == "missing":
         return GroupCondition(one.column, "missing", missing=True)
     return GroupCondition(one.column, "values", values=(one.value,))
+
+
+def _of_rule(rule: Rule) -> tuple[GroupCondition, ...]:
+    """A cluster's rule; what a column must not be is one condition."""
+    found: dict[str | tuple[str, str | None], GroupCondition] = {}
+    for one in rule.conditions:
+        if one.is_range:
+            found[one.column, str(one)] = GroupCondition(
+                one.column, "interval", low=one.above, high=one.up_to, whole=one.whole
+            )
+        elif one.level is None:
+            found[one.column, None] = GroupCondition(one.column, "missing", missing=not one.negated)
+        elif one.negated:
+            before = found[one.column].values if one.column in found else ()
+            found[one.column] = GroupCondition(
+                one.column, "values", values=(*before, one.level), excluded=True, missing=True
+            )
+        else:
+            found[one.column, one.level] = GroupCondition(one.column, "values", values=(one.level,))
+    return tuple(found.values())
 
 
 def _groups(

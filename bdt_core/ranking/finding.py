@@ -54,6 +54,8 @@ class Finding:
         Weaker findings that are mostly the same people, and not worse off than this one says.
     conditions : tuple of GroupCondition
         Of whom they are, where conditions say it.
+    described : tuple of GroupCondition
+        Where conditions do not say it: what describes a cluster best, or the group that is behind in a place.
     """
 
     who: str
@@ -72,6 +74,7 @@ class Finding:
     groups_before: int = 0
     also: tuple[str, ...] = ()
     conditions: tuple[GroupCondition, ...] = ()
+    described: tuple[GroupCondition, ...] = ()
     places: Annotated[Members | None, Field(exclude=True)] = field(default=None, repr=False, compare=False)
     """Of a finding that is a cluster: who belongs to it. It is not kept with the data."""
 

@@ -101,33 +101,37 @@ class Section:
 
 
 @dataclass(frozen=True)
-class KeyNumber:
-    """A number that stands out on the first page."""
-
-    label: str
-    value: str
-    note: str = ""
-
-
-@dataclass(frozen=True)
 class Page:
-    """The whole report: what everybody reads, then sections."""
+    """The whole report: what everybody reads, in the readers' language, and the annex for experts.
+
+    Attributes
+    ----------
+    name : str
+    language : str
+        Of the first page.
+    verdict : str
+    day : str or None
+        Of the audit, as in 2026-01-31.
+    first : Section
+        The first page; its parts are folded blocks, the verdict before the others.
+    words : dict of str to str
+        Around the report, in the readers' language.
+    sections : tuple of Section
+        The annex.
+    """
 
     name: str
-    subtitle: str
+    language: str
     verdict: str
-    verdict_word: str
-    verdict_sentence: str
-    verdict_meaning: str
-    warnings: tuple[str, ...]
-    headline: str
-    findings: tuple[str, ...]
-    cluster: str
-    key_numbers: tuple[KeyNumber, ...]
-    how_sure: tuple[str, ...]
-    apart: tuple[str, ...]
-    caution: str
+    day: str | None
+    first: Section
+    words: dict[str, str]
     sections: tuple[Section, ...]
+
+    @property
+    def answer(self) -> str:
+        """Whether it may be used."""
+        return next(one.title for one in self.first.blocks if isinstance(one, Folded))
 
 
 def cells(*texts: str | Cell) -> tuple[Cell, ...]:

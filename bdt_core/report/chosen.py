@@ -15,11 +15,13 @@ from bdt_core.report import (
     findings,
     groups,
     local_bias,
+    main_test,
     mitigation,
     pooled_groups,
     selection_rules,
     slices,
     tree,
+    verdict,
     wording,
     worst_groups,
 )
@@ -33,6 +35,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "level": wording.level,
     "first_few": lambda several, most: several[:most],
     "listed": wording.listed,
+    "sentence": wording.sentence,
     "whole": wording.whole,
 }
 _SPEC_ORDER = (
@@ -87,10 +90,12 @@ GLOBALS: Mapping[str, Any] = {
     "of_findings": findings,
     "of_groups": groups,
     "of_local_bias": local_bias,
+    "of_main_test": main_test,
     "of_mitigation": mitigation,
     "of_pooled_groups": pooled_groups,
     "of_selection_rules": selection_rules,
     "of_slices": slices,
+    "of_verdict": verdict,
     "of_worst_groups": worst_groups,
     "metrics": metrics,
 }

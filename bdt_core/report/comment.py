@@ -6,9 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from bdt_core import words
-from bdt_core.report.blocks import Bullets, Cell, Paragraph, Table
+from bdt_core.report.blocks import Bullets, Cell, Facts, Paragraph, Table
+from bdt_core.report.first_page import short_parts
 from bdt_core.report.gate_result import GateResult, shortened
-from bdt_core.report.markdown import _block, escaped
+from bdt_core.report.markdown import _block, _part, escaped
 from bdt_core.report.printed import printed
 from bdt_core.report.prose import section
 from bdt_core.verdict.baseline import CHANGE_WORDS
@@ -66,12 +67,23 @@ def render_comment(document: dict[str, Any], result: GateResult) -> str:
         f"{_CODES[result['exit_code']]} Exit code {result['exit_code']}."
         + (f" Against the baseline: {escaped(shortened(baseline['sentence']))}" if baseline else ""),
         _limits(document, result),
-        "### Who fares worse",
-        escaped(shortened(result["headline"])),
+        _who_is_worse_off(document),
         _changes(result),
         *(f"> **Warning:** {escaped(shortened(one))}" for one in result["warnings"]),
     ]
     return "\n\n".join(one for one in parts if one) + "\n"
+
+
+def _who_is_worse_off(document: dict[str, Any]) -> str:
+    """That part of the first page, in the report's language."""
+    _, who, _ = short_parts(printed(document))
+    short = [
+        replace(one, pairs=tuple((shortened(name, _LONGEST_CELL), shortened(told)) for name, told in one.pairs))
+        if isinstance(one, Facts)
+        else one
+        for one in who.blocks
+    ]
+    return _part(replace(who, blocks=tuple(short)), "###")
 
 
 def _limits(document: dict[str, Any], result: GateResult) -> str:

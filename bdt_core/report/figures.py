@@ -16,7 +16,7 @@ from bdt_core.report.printed import AnyDocument, printed
 from bdt_core.report.slices import drawn_slices
 
 if TYPE_CHECKING:
-    from bdt_core.report.document import Document
+    from bdt_core.report.document import Document, Printed
     from bdt_core.report.sheet import Sheet
 
 PNG_DPI = 144
@@ -50,9 +50,11 @@ def figure_png(document: AnyDocument, name: str, dpi: int = PNG_DPI) -> bytes:
 def figure_names(document: AnyDocument) -> tuple[str, ...]:
     """The figures that a document has, in the order of the report."""
     document = printed(document)
+    from bdt_core.report.first_page import first_page  # which asks for templates, and these for figures
+
     always = _ALWAYS if document.publication is None else ()
     known = {*always, *figures_of_groups(document), *figures_of_depth(document)}
-    return tuple(name for name in FIGURES if name in known)
+    return tuple(name for name in FIGURES if name in known or (name == "first_page" and first_page(document).drawn))
 
 
 def figures_of_depth(document: Document) -> tuple[str, ...]:
@@ -78,6 +80,12 @@ def _drawn(document: AnyDocument, name: str, finish: Callable[[Sheet], _T]) -> _
     safe = printed(document)
     with settings(is_outlined(safe)):
         return finish(FIGURES[name](safe))
+
+
+def _first_page(document: Printed) -> Sheet:
+    from bdt_core.report.first_page import draw
+
+    return draw(document)
 
 
 def _clusters(document: Document) -> Sheet:
@@ -134,7 +142,8 @@ def _mitigation(document: Document) -> Sheet:
     return draw(document)
 
 
-FIGURES: dict[str, Callable[[Document], Sheet]] = {
+FIGURES: dict[str, Callable[[Printed], Sheet]] = {
+    "first_page": _first_page,
     "worst_groups": _worst_groups,
     "clusters": _clusters,
     "apart": _apart,

@@ -22,7 +22,7 @@ from bdt_core.report.page import build_page
 from bdt_core.report.printed import AnyDocument
 
 _SECTIONS = (
-    "findings", "worst_groups", "clusters", "gate", "differences", "proxies", "groups", "selection_rules",
+    "remarks", "findings", "worst_groups", "clusters", "gate", "differences", "proxies", "groups", "selection_rules",
     "pooled_groups", "characteristics", "slices", "local_bias", "mitigation", "trust", "publication",
 )  # fmt: skip
 _MOST_ROWS = 10
@@ -44,35 +44,36 @@ def render_markdown(document: AnyDocument) -> str:
     Returns
     -------
     str
-        Verdict, headline, and the tables of clusters, limits, differences, declared groups, intersections, local bias
+        The first page, and the tables of clusters, limits, differences, declared groups, intersections, local bias
         and mitigation, ten rows at most each. Names from the data are escaped.
     """
     page = build_page(document)
     lines = [
-        f"# {escaped(page.verdict_word)}: bias audit {escaped(page.name)}",
-        escaped(page.subtitle),
-        f"**{escaped(page.verdict_sentence)}**",
-        escaped(page.verdict_meaning),
-        *(f"> **Warning:** {escaped(one)}" for one in page.warnings),
-        "## Who fares worse",
-        escaped(page.headline),
-        _bullets(page.findings),
-        "## The most deviating cluster",
-        escaped(page.cluster),
-        _bullets(page.how_sure),
-        "What sets it apart:" if page.apart else "",
-        _bullets(page.apart),
-        f"*{escaped(page.caution)}*",
+        render_first_page(document).rstrip(),
+        f"*{escaped(page.words['annex_note'])}*",
         *(_section(one) for one in page.sections if one.name in _SECTIONS),
-        "The whole report, with figures, method and data: [report.html](report.html), [report.pdf](report.pdf), "
+        f"{escaped(page.words['whole'])} [report.html](report.html), [report.pdf](report.pdf), "
         "[report.json](report.json)",
     ]
     return "\n\n".join(one for one in lines if one) + "\n"
 
 
+def render_first_page(document: AnyDocument) -> str:
+    """Draw the first page alone as Markdown."""
+    first = build_page(document).first
+    return "\n\n".join([f"# {escaped(first.title)}", *(_part(one) for one in first.blocks)]) + "\n"
+
+
 def _section(section: Section) -> str:
     drawn = [_block(one) for one in section.blocks]
     return "\n\n".join([f"## {escaped(section.title)}", *(one for one in drawn if one)])
+
+
+def _part(block: Block, level: str = "##") -> str:
+    """Of the first page: its parts are open."""
+    if not isinstance(block, Folded):
+        return _block(block)
+    return "\n\n".join([f"{level} {escaped(block.title)}", *(one for one in map(_block, block.blocks) if one)])
 
 
 def _block(block: Block) -> str:
@@ -84,7 +85,7 @@ def _block(block: Block) -> str:
         case Bullets():
             return _bullets(block.items)
         case Facts():
-            return _bullets(tuple(f"{name}: {told}" for name, told in block.pairs))
+            return "\n".join(f"- **{escaped(name)}**: {escaped_within_a_line(told)}" for name, told in block.pairs)
         case Table():
             return _table(block)
         case Code():

@@ -44,8 +44,14 @@ def render_pdf(document: AnyDocument, figures: Mapping[str, str] | None = None) 
 
     document = printed(document)
     drawn = figures if figures is not None else {name: figure_svg(document, name) for name in figure_names(document)}
+    page = build_page(document)
     report = json.dumps(
-        {"page": _printed(plain(build_page(document))), "figures": dict(drawn), "fonts": _FONTS, "mono": _MONO},
+        {
+            "page": _printed({**plain(page), "answer": page.answer}),
+            "figures": dict(drawn),
+            "fonts": _FONTS,
+            "mono": _MONO,
+        },
         ensure_ascii=False,
     )
     template = resources.files("bdt_core.report").joinpath("templates", "report.typ").read_bytes()

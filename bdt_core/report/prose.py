@@ -1,4 +1,5 @@
-"""Sections from templates: the document is chosen from in Python, what readers are told stands in ``templates/en``.
+"""Sections from templates: the document is chosen from in Python, what readers are told stands in ``templates``, a
+folder for each language.
 
 A template is Jinja that writes Markdown, which is made into blocks once; every printed form draws those. Of Markdown it
 has:
@@ -61,8 +62,13 @@ _RULES = ("table", "list", "heading", "hr", "code", "escape", "emphasis", "backt
 
 
 def section(name: str, document: Document) -> Section | None:
-    """A section by the name of its template; None where the document has nothing for it."""
-    return read(name, environment().get_template(f"{name}.md.j2"), document=document)
+    """A section of the annex by the name of its template; None where the document has nothing for it."""
+    return read_in("en", name, document=document)
+
+
+def read_in(language: str, name: str, **variables: Any) -> Section | None:
+    """A section from a language's template of a name; None where it has no title."""
+    return read(name, environment(language).get_template(f"{name}.md.j2"), **variables)
 
 
 def read(section: str, template: Template, **variables: Any) -> Section | None:
@@ -73,12 +79,13 @@ def read(section: str, template: Template, **variables: Any) -> Section | None:
 
 
 @cache
-def environment() -> Environment:
-    """What templates are compiled in, once each."""
+def environment(language: str = "en") -> Environment:
+    """What the templates of a language are compiled in, once each."""
     from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
     from markupsafe import Markup
 
     from bdt_core.report import chosen
+    from bdt_core.report.language import filters
 
     @pass_context
     def place(context: Context, x: Any) -> Any:
@@ -89,7 +96,7 @@ def environment() -> Environment:
         return Markup(f"\ue000{len(context['values']) - 1}\ue001")
 
     made = Environment(
-        loader=PackageLoader("bdt_core.report", "templates/en"),
+        loader=PackageLoader("bdt_core.report", f"templates/{language}"),
         autoescape=True,  # so that macros hand over what they have written as it is
         finalize=place,
         undefined=StrictUndefined,
@@ -97,6 +104,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= chosen.FILTERS
+    made.filters |= filters(language)
     made.tests |= chosen.TESTS
     made.globals |= chosen.GLOBALS
     return made

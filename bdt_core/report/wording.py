@@ -27,6 +27,17 @@ def whole(phrase: str) -> str:
     return phrase.replace(" ", "\u00a0")
 
 
+def sentence(told: str) -> str:
+    """A text that somebody wrote, with a capital at its start and a full stop at its end.
+
+    Examples
+    --------
+    >>> sentence("who gets a loan"), sentence("Why?")
+    ('Who gets a loan.', 'Why?')
+    """
+    return words.capital(told) + ("" if told.endswith((".", "?", "!")) else ".")
+
+
 def finite(x: Any) -> TypeGuard[float]:
     """Whether something is a number, and no infinity."""
     return isinstance(x, int | float) and not isinstance(x, bool) and math.isfinite(x)

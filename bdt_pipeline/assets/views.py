@@ -249,14 +249,14 @@ def _means_and_shares(found: FeatureDifferences) -> list[list[str]]:
 
 
 def report(document: dict[str, Any], files: Mapping[str, UPath]) -> Metadata:
-    """The verdict, the figures and where the report files are."""
+    """The verdict, the first page, the figures and where the report files are."""
+    from bdt_core.report.markdown import render_first_page
     from bdt_core.report.printed import printed
 
     safe = printed(document)
     return {
         "verdict": document["verdict"]["verdict"],
-        "in a sentence": document["summary"]["headline"],
-        "sets it apart": listed(document["summary"]["what_sets_apart"]),
+        "first page": dg.MetadataValue.md(render_first_page(safe)),
         **{title: figure(safe, name, title) for name, title in _FIGURES.items()},
         **{f"report ({path.suffix.lstrip('.')})": _link(path) for path in files.values()},
         **gate_metadata(document),

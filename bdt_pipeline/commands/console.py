@@ -17,6 +17,7 @@ from rich.segment import Segment
 from bdt_core import words
 from bdt_core.errors import OutputError
 from bdt_core.harmless import harmless
+from bdt_core.report.blocks import Block, Bullets, Facts, Paragraph
 from bdt_core.report.selection_rules import rule_lines
 from bdt_core.report.write import _write, remove_unfinished
 from bdt_pipeline.commands.printing import Screen, put, screen
@@ -81,21 +82,18 @@ def tell(sentence: str) -> None:
 
 
 def show_result(document: dict[str, Any], files: Iterable[Path]) -> None:
-    """The verdict, who fares worse, the most deviating cluster, what sets it apart, and where the report is."""
+    """The verdict, the first page in short, and where the report is."""
+    from bdt_core.report.first_page import short_parts
+    from bdt_core.report.printed import printed
+
     to = console()
     verdict = document["verdict"]
     show_verdict(to, verdict["verdict"], _without_verdict(verdict["sentence"]))
-    summary = document["summary"]
-    to.print("\n[bold]Who fares worse[/]")
-    for sentence in (summary["headline"], *summary["findings"][1:]):
-        to.print(Padding(shown(sentence), (0, 2)))
-    to.print("\n[bold]Most deviating cluster[/]")
-    to.print(Padding(shown(summary["cluster"]), (0, 2)))
-    apart = summary["what_sets_apart"]
-    if apart:
-        to.print("\n[bold]What sets it apart[/]")
-        for line in apart:
-            to.print(Padding(f"- {shown(line)}", (0, 2)))
+    for part in short_parts(printed(document)):
+        to.print(f"\n[bold]{shown(part.title)}[/]")
+        for block in part.blocks:
+            for line in _lines(block):
+                to.print(Padding(line, (0, 2)))
     rules = list(rule_lines(document))
     if rules:
         to.print("\n[bold]Rules of selection[/]")
@@ -103,6 +101,17 @@ def show_result(document: dict[str, Any], files: Iterable[Path]) -> None:
             to.print(Padding(f"- {shown(line)}", (0, 2)))
     show_notes(to, document["warnings"])
     show_files(to, "Report", files)
+
+
+def _lines(block: Block) -> Iterator[str]:
+    """A block of the first page, as rich prints it; what is drawn stands in the other forms."""
+    match block:
+        case Paragraph():
+            yield shown(block.text)
+        case Bullets():
+            yield from (f"- {shown(one)}" for one in block.items)
+        case Facts():
+            yield from (f"[bold]{shown(name)}[/]: {shown(told)}" for name, told in block.pairs)
 
 
 def show_verdict(to: Console, verdict: str, sentence: str) -> None:

@@ -84,7 +84,7 @@ def test_one_audit_gives_the_report_and_every_form(
 
     comment = (folder / "gate.md").read_text()
     assert comment.startswith("<!-- bdt-gate:loans -->\n")
-    assert "### Who fares worse" in comment
+    assert "### Who is worse off?" in comment
     assert comment.count("\n| ") == 3  # head and one row per limit
     assert (tmp_path / "GITHUB_STEP_SUMMARY").read_text() == "from a step before\n" + comment
 

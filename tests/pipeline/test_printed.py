@@ -268,7 +268,7 @@ def test_a_terminal_that_is_not_utf_8_gets_what_it_can_show(loans: pd.DataFrame,
         done = subprocess.run(run, cwd=tmp_path, capture_output=True, env=env)
         assert done.returncode == 0, done.stderr
         text = (done.stdout + done.stderr).decode(encoding)
-        assert "Who fares worse" in text
+        assert "Who is worse off?" in text
         assert ("érreur" if encoding == "latin-1" else "erreur") in text
 
 

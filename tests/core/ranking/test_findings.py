@@ -159,9 +159,11 @@ def test_it_comes_back_from_data_but_for_who_is_in_a_cluster(result):
 
 
 @pytest.mark.parametrize("form", ["md", "html", "terminal"])
-def test_the_headline_is_the_first_finding_in_every_form(result, form, capsys):
+def test_the_first_finding_is_told_first_in_every_form(result, form, capsys):
+    from bdt_core.report.first_page import first_page
     from bdt_core.report.html import render_html
     from bdt_core.report.markdown import render_markdown
+    from bdt_core.report.printed import printed
     from bdt_pipeline.commands.console import show_result
 
     if form == "terminal":
@@ -169,8 +171,10 @@ def test_the_headline_is_the_first_finding_in_every_form(result, form, capsys):
         told = capsys.readouterr().out
     else:
         told = render_markdown(result.document) if form == "md" else render_html(result.document)
-    told = " ".join(told.split()).lower()
-    assert told.index(result.findings[0].who.lower()) < told.index("most deviating cluster")
+    told = " ".join(told.replace("**", "").split()).lower()
+    first = first_page(printed(result.document)).groups[0]
+    assert f"{first.people:,} people, {first.share.number} of 100" in told
+    assert told.index(first.conditions[0].column) < told.index("what to do now?")
 
 
 def test_an_unstable_cluster_is_no_finding():

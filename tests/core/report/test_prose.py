@@ -93,7 +93,8 @@ def test_a_template_that_says_nothing_is_no_section():
 
 def test_every_template_is_a_section():
     folder = resources.files("bdt_core.report").joinpath("templates", "en")
-    assert {one.name for one in folder.iterdir()} == {f"{name}.md.j2" for name in SECTIONS}
+    on_page_1 = ("first_page", "picture", "words", "forms")
+    assert {one.name for one in folder.iterdir()} == {f"{name}.md.j2" for name in (*SECTIONS, *on_page_1)}
 
 
 def test_a_specification_cannot_take_the_place_of_a_value():

@@ -303,17 +303,16 @@ def test_nothing_tested_is_told_with_its_reason():
 
 def test_in_sample_is_said_loudly_in_every_form():
     document = in_sample()
-    assert f"Intersections: {IN_SAMPLE}" in build_page(document).warnings
+    assert f"Intersections: {IN_SAMPLE}" in blocks(document, Bullets, "remarks")[0].items
+    assert "The annex begins with 2 remarks on the data." in render_markdown(document)
     assert section(document, "slices").blocks[0].text == f"Warning: {IN_SAMPLE}"
     assert words_of(html_of("in_sample")).count(IN_SAMPLE) == 2
-    assert "> **Warning:** Intersections: The slices were searched for and tested on the same rows" in render_markdown(
-        document
-    )
+    assert "- Intersections: The slices were searched for and tested on the same rows" in render_markdown(document)
     assert "In-sample: too large, and too sure." in " ".join(svg_texts(document, "slices"))
     for one in (*blocks(document, Table, "slices")[:2], *blocks(document, Figure, "slices")):
         assert "on the very rows that were searched" in one.caption
         assert "test rows" not in one.caption
-    assert IN_SAMPLE not in " ".join(build_page(deep()).warnings)
+    assert section(deep(), "remarks") is None
 
 
 def test_values_of_a_number_have_no_percentages_and_harm_points_left():

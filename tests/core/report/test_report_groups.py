@@ -17,6 +17,7 @@ from bdt_core.report.figures import figure_names
 from bdt_core.report.groups import map_rate
 from bdt_core.report.page import build_page
 from bdt_core.report.printed import printed
+from bdt_core.report.verdict import verdict_meaning
 from tests.core.report.drawn import figures_of, html_of, pdf_words
 from tests.core.report.sample_document import HOSTILE, fail, hostile, many
 from tests.core.report.sample_groups import BOTH, MIN_ROWS, RACE, SEX, facet, groups_part, metric_limit
@@ -346,14 +347,15 @@ def test_limits_on_metrics_are_not_drawn_among_the_clusters():
 
 def test_the_meaning_of_a_verdict_fits_the_rule():
     document = fail()
-    assert build_page(document).verdict_meaning == words.VERDICT_MEANINGS["fail"]
+    assert verdict_meaning(printed(document)) == words.VERDICT_MEANINGS["fail"]
+    assert blocks(document, Paragraph, "gate")[1].text == words.VERDICT_MEANINGS["fail"]
     by_value = metric_limit(rule="point", sentence="The value is beyond it.")
     document |= {"gate": [by_value], "verdict": {**document["verdict"], "sentence": by_value["sentence"]}}
-    assert build_page(document).verdict_meaning == words.POINT_MEANINGS["fail"]
+    assert verdict_meaning(printed(document)) == words.POINT_MEANINGS["fail"]
     assert "chance alone can" in words.POINT_MEANINGS["fail"]
     document["spec"]["require"] = "majority"
-    assert build_page(document).verdict_meaning == words.MAJORITY_MEANINGS["fail"]
-    assert blocks(document, Paragraph, "gate")[0].text == "Of these limits more than half must hold."
+    assert verdict_meaning(printed(document)) == words.MAJORITY_MEANINGS["fail"]
+    assert blocks(document, Paragraph, "gate")[2].text == "Of these limits more than half must hold."
 
 
 def test_hostile_names_are_names_in_every_form():

@@ -10,7 +10,9 @@ from bdt_core import words
 from bdt_core.audit import audit
 from bdt_core.clustering.clusters import find_clusters
 from bdt_core.inference import compare_samples
+from bdt_core.report.main_test import key_numbers
 from bdt_core.report.page import build_page
+from bdt_core.report.printed import printed
 from bdt_core.significance.clusters import ClusterSignificance, compare_clusters
 from bdt_core.significance.repeats import RepeatedSplits
 from bdt_core.spec import Limit, parse_spec
@@ -167,8 +169,9 @@ def test_gate_and_report_follow_the_splits_together():
     )
     assert document["clusters"] == once["clusters"]
     page = build_page(document)
-    assert page.key_numbers[0].label.endswith("in cluster 0, 5 splits together")
-    assert page.key_numbers[4].value == words.p_number(found["p_value"])
+    numbers = key_numbers(printed(document))
+    assert numbers[0][0].endswith("in cluster 0, 5 splits together")
+    assert numbers[4][1].startswith(f"{words.p_number(found['p_value'])} (")
     trust = next(one for one in page.sections if one.title == "How far to trust this")
     assert "5 in all, this report's own first" in str(trust)
 

@@ -1,0 +1,520 @@
+"""What the first page says, as data: what was audited, who fares worse, what is not known, and who signs.
+
+No sentence stands here: those are in the templates of each language, and so are the words for conditions.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from bdt_core.report.blocks import Facts, Folded, Section, Table
+from bdt_core.report.figure_axis import scale
+from bdt_core.report.findings import unit_of
+from bdt_core.report.prose import read_in
+from bdt_core.report.sheet import CALM, HARM, Sheet
+from bdt_core.report.verdict import remarks
+
+if TYPE_CHECKING:
+    from bdt_core.inference.alike import AlikeComparison
+    from bdt_core.ranking import Finding
+    from bdt_core.report.document import Document, Printed
+    from bdt_core.scan.conditions import GroupCondition
+    from bdt_core.spec import FoundBy
+    from bdt_core.words import Unit
+
+GROUPS_TOLD = 3
+_BASES = (100, 1_000, 10_000)
+_CHANCES = (1_000, 100, 20)
+_UNDER_HALF = 0.5
+_NOISE = 1e-9  # of floats: 0.29 x 100 is 29
+_WIDTH, _LEFT, _RIGHT = 480.0, 4.0, 310.0
+_NAME, _BAR = 18.0, 17.0
+_ROW = _NAME + 2 * _BAR + 10.0
+_MOST_LEVELS = 4
+_LOCAL_METRICS = {
+    "accuracy": "accuracy", "true positive rate": "true_positives", "false positive rate": "false_positive_rate",
+    "area": "area",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Amount:
+    """A mean as people say it: so many of 100 (or 1,000, or 10,000), or a number with its unit.
+
+    Attributes
+    ----------
+    number : float
+    of : int or None
+        None: it is a number.
+    unit : str or None
+    """
+
+    number: float
+    of: int | None = None
+    unit: str | None = None
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What holds for the people of a group, in the readers' names; bounds are within the interval unless `beyond`.
+
+    Attributes
+    ----------
+    column : str
+    kind : {"interval", "values", "missing"}
+    low, high : float or None
+    beyond : bool
+        Whether numbers are above `low`, and not `low` itself.
+    unit : str or None
+    values : tuple of str
+        The first few.
+    more : int
+        How many further values there are.
+    excluded : bool
+        Whether it is all values but these.
+    missing : bool
+        Whether people of whom it is not known are in it, too.
+    """
+
+    column: str
+    kind: Literal["interval", "values", "missing"]
+    low: float | None
+    high: float | None
+    beyond: bool
+    unit: str | None
+    values: tuple[str, ...]
+    more: int
+    excluded: bool
+    missing: bool
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What is counted of people.
+
+    Attributes
+    ----------
+    kind : str
+        How the bias variable is derived, "column" where it is one, or the metric of a local gap.
+    is_rate : bool
+    result : str
+        What the system says of people (or the column).
+    outcome : str or None
+        What really happened.
+    """
+
+    kind: str
+    is_rate: bool
+    result: str
+    outcome: str | None
+
+
+@dataclass(frozen=True)
+class Alike:
+    """What remains among people alike in the factors.
+
+    Attributes
+    ----------
+    remaining : Amount
+        How much worse they fare.
+    least : Amount or None
+        How much worse at least; None where it is not proven that they fare worse.
+    explains : {"nothing", "a part"}
+        What the factors say of the difference among all people.
+    """
+
+    remaining: Amount
+    least: Amount | None
+    explains: Literal["nothing", "a part"]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Some people who are confirmed to fare worse.
+
+    Attributes
+    ----------
+    conditions : tuple of Condition
+    found_by : str
+        Of clusters the conditions describe them nearly; of local bias they are within one place of the data.
+    measure : Measure
+    people : int
+    share : Amount
+    inside, outside : Amount
+        Of them, and of everybody else.
+    fares_worse : bool
+        Whether that shows: it may show among people alike only.
+    more : bool
+        Whether more of what is counted is worse.
+    least : Amount or None
+        How much worse at least, where any such bound is above 0.
+    chance : int
+        Chance alone finds as much in less than one of so many audits of people who are all treated alike.
+    alike : Alike or None
+        None without factors, and where there are hardly any people alike.
+    alone : bool
+        Whether there are hardly any people alike in the factors to compare them with.
+    groups_before : int
+        How many groups above this one people are compared within, too.
+    """
+
+    conditions: tuple[Condition, ...]
+    found_by: FoundBy
+    measure: Measure
+    people: int
+    share: Amount
+    inside: Amount
+    outside: Amount
+    fares_worse: bool
+    more: bool
+    least: Amount | None
+    chance: int
+    alike: Alike | None
+    alone: bool
+    groups_before: int
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What is ruled out: groups of at least this share that fare worse by more than this."""
+
+    share: Amount
+    largest: Amount
+
+
+@dataclass(frozen=True)
+class Underrepresented:
+    """A group of which there are less than half as many among those audited as where it is used, of 100 people."""
+
+    name: str
+    audited: Amount
+    used_on: Amount
+
+
+@dataclass(frozen=True)
+class FirstPage:
+    """What stands on the first page.
+
+    Attributes
+    ----------
+    title, name : str
+    about : mapping
+        As in the specification.
+    tested_on, next_review : date or None
+    source : str
+    counted : {"people", "rows"}
+    people, people_of : int
+        Audited, and in the table.
+    measure : Measure
+    verdict : str
+    blocks : bool
+        Whether the limits stop a deployment.
+    limits, broken : int
+    allowed : Amount or None
+        The largest difference that a limit allows any group; None without such a limit.
+    groups : tuple of Group
+    more_groups : int
+        Further findings, which the annex lists.
+    factors : tuple of str
+        Legitimate ones.
+    bound : Bound or None
+    too_small : tuple of str
+        Declared groups with too few people to be judged.
+    unused : tuple of str
+        Columns that were not looked at.
+    declared : tuple of str
+        Columns whose groups were compared.
+    referred : bool
+        Whether it is known whom the system is used on.
+    underrepresented : tuple of Underrepresented
+    warnings : int
+    mitigated : bool
+        Whether the annex says what other thresholds would change.
+    """
+
+    title: str
+    name: str
+    about: dict[str, Any]
+    tested_on: datetime.date | None
+    next_review: datetime.date | None
+    source: str
+    counted: Literal["people", "rows"]
+    people: int
+    people_of: int
+    measure: Measure
+    verdict: str
+    blocks: bool
+    limits: int
+    broken: int
+    allowed: Amount | None
+    groups: tuple[Group, ...]
+    more_groups: int
+    factors: tuple[str, ...]
+    bound: Bound | None
+    too_small: tuple[str, ...]
+    unused: tuple[str, ...]
+    declared: tuple[str, ...]
+    referred: bool
+    underrepresented: tuple[Underrepresented, ...]
+    warnings: int
+    mitigated: bool
+
+    @property
+    def drawn(self) -> tuple[Group, ...]:
+        """Groups for the picture: those whose difference can be seen, in what all of them are measured by."""
+        return tuple(one for one in self.groups if one.fares_worse and one.measure == self.measure)
+
+
+def first_page(document: Printed) -> FirstPage:
+    """What the first page of a document says."""
+    return document.once("first_page", _first_page)
+
+
+def first_section(document: Printed) -> Section:
+    """The first page in the document's language."""
+    return document.once("first_section", lambda one: _in_words(one, "first_page"))
+
+
+def short_parts(document: Printed) -> tuple[Folded, Folded, Folded]:
+    """Of the first page whether it may be used, who is worse off, and what to do: for forms that are short."""
+    parts = [one for one in first_section(document).blocks if isinstance(one, Folded)]
+    return parts[0], parts[1], parts[3]
+
+
+def picture_section(document: Printed) -> Section:
+    """The words of its picture: a title, and a table of what is drawn."""
+    return _in_words(document, "picture")
+
+
+def words_of_forms(document: Printed) -> dict[str, str]:
+    """What stands around the report, by name."""
+    (found,) = _in_words(document, "forms").blocks
+    assert isinstance(found, Facts)
+    return dict(found.pairs)
+
+
+def language_of(document: Document) -> str:
+    """The language of the first page; English in reports that do not say."""
+    return str(document.spec.get("language", "en"))
+
+
+def draw(document: Printed) -> Sheet:
+    """Two bars per group: what happens to its people, and to everybody else."""
+    told, page = picture_section(document), first_page(document)
+    table = next(one for one in told.blocks if isinstance(one, Table))
+    sheet = Sheet(told.title, _ROW * len(page.drawn), _WIDTH)
+    axis = scale(
+        [0.0, *(side.number / (side.of or 1) for one in page.drawn for side in (one.inside, one.outside))],
+        _LEFT,
+        _RIGHT,
+    )
+    for number, (one, (who, *sides)) in enumerate(zip(page.drawn, table.rows, strict=True)):
+        y = sheet.top + 6 + _ROW * number
+        sheet.text(_LEFT, y + 8, sheet.fit(who.text, sheet.width - 2 * _LEFT, 10, True), size=10, bold=True)
+        bars = zip((one.inside, one.outside), sides, (HARM, CALM), strict=True)
+        for line, (amount, cell, color) in enumerate(bars):
+            start, end = sorted((axis.place(0.0), axis.place(amount.number / (amount.of or 1))))
+            top = y + _NAME + _BAR * line
+            sheet.box(start, top, max(end - start, 0.5), _BAR - 4, fill=color, edge=color, round_by=0)
+            sheet.text(end + 6, top + (_BAR - 4) / 2, cell.text, size=9.5)
+    return sheet
+
+
+def _in_words(document: Printed, template: str) -> Section:
+    found = read_in(language_of(document), template, page=first_page(document))
+    assert found is not None  # it always has a title
+    return found
+
+
+def _first_page(document: Document) -> FirstPage:
+    from bdt_core.spec import About  # which reads YAML
+
+    names = _Names(document.spec)
+    about: dict[str, Any] = {**dict.fromkeys(About.model_fields), **(document.spec.get("about") or {})}
+    unit, ranked = document.bias_variable.unit, document.findings
+    findings = ranked.findings if ranked else ()
+    limits = [one.limit for one in document.gate if one.kind == "worst_group"]
+    scan = document.worst_groups
+    ruled_out = scan.certificate if scan else None
+    facets = document.groups.facets if document.groups else ()
+    return FirstPage(
+        title=document.spec.get("title") or names.plain(document.name).capitalize(),
+        name=document.name,
+        about=about,
+        tested_on=_day(about.get("tested_on")),
+        next_review=_day(about.get("next_review")),
+        source=about.get("data_source") or document.data.source,
+        counted=ranked.counted if ranked else "people",
+        people=document.data.rows_audited,
+        people_of=document.data.rows,
+        measure=names.measure(unit == "rate"),
+        verdict=document.verdict.verdict,
+        blocks=document.verdict.blocks,
+        limits=len(document.gate),
+        broken=sum(one.verdict == "fail" for one in document.gate),
+        allowed=_size(min(limits), unit, names, floor=False) if limits else None,
+        groups=tuple(_group(one, unit, document, names) for one in findings[:GROUPS_TOLD]),
+        more_groups=len(findings[GROUPS_TOLD:]),
+        factors=tuple(map(names.column, document.spec.get("legitimate") or ())),
+        bound=None
+        if ruled_out is None
+        else Bound(_share(ruled_out.min_share), _size(ruled_out.largest_difference, unit, names, floor=False)),
+        too_small=tuple(
+            dict.fromkeys(
+                names.levels(facet.columns, group.values)
+                for facet in facets
+                for group in facet.groups
+                if group.rates is None
+            )
+        ),
+        unused=tuple(names.column(one.name) for one in document.data.columns if one.role == "unused"),
+        declared=tuple(dict.fromkeys(names.column(one) for facet in facets for one in facet.columns)),
+        referred=bool(document.spec.get("reference")),
+        underrepresented=tuple(_underrepresented(document, names)),
+        warnings=len(remarks(document)),
+        mitigated=document.mitigation is not None,
+    )
+
+
+class _Names:
+    """What readers call columns, levels and what is measured."""
+
+    def __init__(self, spec: dict[str, Any]) -> None:
+        self.labels: dict[str, Any] = spec.get("labels") or {}
+        self.units: dict[str, str] = spec.get("units") or {}
+        self.spec = spec
+
+    @staticmethod
+    def plain(name: str) -> str:
+        """A name as it is, with spaces where there are none."""
+        return " ".join(name.replace("_", " ").split()) or name
+
+    def column(self, name: str) -> str:
+        return (self.labels.get(name) or {}).get("name") or self.plain(name)
+
+    def level(self, column: str, level: Any) -> str:
+        """A level; numbers without the point that no reader needs."""
+        told = f"{level:.12g}" if isinstance(level, float) else str(level)
+        known: dict[str, str] = (self.labels.get(column) or {}).get("levels") or {}
+        return known.get(told) or known.get(str(level)) or told
+
+    def levels(self, columns: tuple[str, ...], values: tuple[Any, ...]) -> str:
+        return ", ".join(self.level(column, one) for column, one in zip(columns, values, strict=True))
+
+    def measure(self, is_rate: bool) -> Measure:
+        bias = self.spec["bias_variable"]
+        result = bias["column"] or bias["prediction"]
+        positive = bias["positive"] if isinstance(bias["positive"], list) else [bias["positive"]]
+        known = (self.labels.get(result) or {}).get("levels") or {}
+        named = [known[str(one)] for one in positive if str(one) in known]
+        return Measure(
+            kind=bias["derive"] or "column",
+            is_rate=is_rate,
+            result=named[0] if named else self.column(result),
+            outcome=self.column(bias["label"]) if bias["label"] else None,
+        )
+
+    @property
+    def unit(self) -> str | None:
+        """Of the bias variable: that of its column, or of the prediction that it is made of."""
+        bias = self.spec["bias_variable"]
+        return self.units.get(bias["column"] or bias["prediction"]) if bias["derive"] != "squared_error" else None
+
+    def condition(self, one: GroupCondition) -> Condition:
+        low, high = one.low, one.high
+        if one.whole:
+            low, high = None if low is None else math.floor(low) + 1.0, None if high is None else math.floor(high) * 1.0
+        return Condition(
+            column=self.column(one.column),
+            kind=one.kind,
+            low=low,
+            high=high,
+            beyond=not one.whole,
+            unit=self.units.get(one.column),
+            values=tuple(self.level(one.column, value) for value in one.values[:_MOST_LEVELS]),
+            more=len(one.values[_MOST_LEVELS:]),
+            excluded=one.excluded,
+            missing=one.missing,
+        )
+
+
+def _group(one: Finding, unit: Unit, document: Document, names: _Names) -> Group:
+    own = unit_of(one, unit)
+    measure = names.measure(unit == "rate")
+    if one.found_by == "local_bias":
+        measure = Measure(_LOCAL_METRICS[one.measured], one.measured != "area", measure.result, measure.outcome)
+        more = measure.kind == "false_positive_rate" and one.mean_inside > one.mean_outside
+    else:
+        more = document.bias_variable.better == "lower"
+    inside, outside = _amounts(one.mean_inside, one.mean_outside, own, names)
+    return Group(
+        conditions=tuple(map(names.condition, one.conditions or one.described)),
+        found_by=one.found_by,
+        measure=measure,
+        people=one.rows,
+        share=_share(one.share),
+        inside=inside,
+        outside=outside,
+        fares_worse=one.difference > 0.0 and inside.number != outside.number,
+        more=more,
+        least=_size(one.low, own, names) if one.low > 0.0 else None,
+        chance=next((n for n in _CHANCES if one.p_value < 1 / n), math.floor(1 / max(one.p_value, 0.05))),
+        alike=_alike(one.remaining, own, names) if one.remaining and one.remaining.has_people_alike else None,
+        alone=one.remaining is not None and not one.remaining.has_people_alike,
+        groups_before=one.groups_before,
+    )
+
+
+def _alike(one: AlikeComparison, unit: Unit, names: _Names) -> Alike:
+    """Of a comparison that counts harm as positive."""
+    return Alike(
+        remaining=_size(max(one.remaining, 0.0), unit, names, floor=False),
+        least=_size(one.remaining_low, unit, names) if one.remaining_low > 0.0 else None,
+        explains="a part" if one.explained_low > 0.0 else "nothing",
+    )
+
+
+def _amounts(inside: float, outside: float, unit: Unit, names: _Names) -> tuple[Amount, Amount]:
+    """Two means, of the smallest number of people of whom they are not the same number."""
+    if unit != "rate":
+        return Amount(inside, unit=names.unit), Amount(outside, unit=names.unit)
+    base = next((n for n in _BASES if round(inside * n) != round(outside * n)), _BASES[-1])
+    return Amount(round(inside * base), base), Amount(round(outside * base), base)
+
+
+def _size(difference: float, unit: Unit, names: _Names, *, floor: bool = True) -> Amount:
+    """A difference, of the smallest number of people of whom it is one at least; a bound is never rounded up."""
+    size = abs(difference)
+    if unit != "rate":
+        return Amount(size, unit=names.unit)
+    whole: Callable[[float], int] = math.floor if floor else round
+    base = next((n for n in _BASES if whole(size * n + _NOISE) >= 1), _BASES[-1])
+    return Amount(whole(size * base + _NOISE), base)
+
+
+def _share(share: float) -> Amount:
+    base = next((n for n in _BASES if round(share * n) >= 1), _BASES[-1])
+    return Amount(round(share * base), base)
+
+
+def _day(day: str | None) -> datetime.date | None:
+    return None if day is None else datetime.date.fromisoformat(day)
+
+
+def _underrepresented(document: Document, names: _Names) -> Iterator[Underrepresented]:
+    """Groups with less than half the share among those audited that they have among the people it is used on."""
+    facets = {one.columns: one for one in document.groups.facets} if document.groups else {}
+    for column, counts in (document.spec.get("reference") or {}).items():
+        audited = {str(one.values[0]): one.rows for one in facets[(column,)].groups}
+        every, all_audited = sum(counts.values()), max(sum(audited.values()), 1)
+        for level, n in counts.items():
+            share, expected = audited.get(level, 0) / all_audited, n / every
+            if share < _UNDER_HALF * expected:
+                base = next((b for b in _BASES if round(expected * b) >= 1), _BASES[-1])
+                yield Underrepresented(
+                    names.level(column, level), Amount(round(share * base), base), Amount(round(expected * base), base)
+                )

@@ -1,0 +1,64 @@
+"""Numbers, dates, lists and plurals as a language writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import datetime
+
+_DIGITS = 3
+_OF_LANGUAGE = {"en": "en_GB"}  # 31 January 2026; a, b and c
+
+
+def filters(language: str) -> Mapping[str, Callable[..., Any]]:
+    """Filters for templates in a language.
+
+    Examples
+    --------
+    >>> import datetime
+    >>> nl = filters("nl")
+    >>> nl["told"](7214), nl["told"](0.4567), nl["day"](datetime.date(2026, 1, 31)), nl["all_of"](["a", "b", "c"])
+    ('7.214', '0,457', '31 januari 2026', 'a, b en c')
+    >>> filters("en")["form"](1), nl["form"](2)
+    ('one', 'other')
+    """
+    locale = _OF_LANGUAGE.get(language, language)
+    return {
+        "told": partial(number, locale=locale),
+        "day": partial(day, locale=locale),
+        "form": partial(plural_form, locale=locale),
+        "all_of": partial(listing, style="standard", locale=locale),
+        "any_of": partial(listing, style="or", locale=locale),
+    }
+
+
+def number(x: float, *, locale: str) -> str:
+    """A number: whole ones whole, others with three significant digits."""
+    from babel.numbers import format_decimal
+
+    rounded = x if float(x).is_integer() else float(f"{x:.{_DIGITS}g}")
+    return format_decimal(rounded, locale=locale, decimal_quantization=False)
+
+
+def day(date: datetime.date, *, locale: str) -> str:
+    """A day in full."""
+    from babel.dates import format_date
+
+    return format_date(date, "long", locale=locale)
+
+
+def plural_form(n: float, *, locale: str) -> str:
+    """The form of a noun that goes with a number: "one", "other", and what else a language has."""
+    from babel import Locale
+
+    return Locale.parse(locale).plural_form(n)
+
+
+def listing(several: Sequence[str], *, style: str, locale: str) -> str:
+    """A list within a sentence."""
+    from babel.lists import format_list
+
+    return format_list(list(several), style=style, locale=locale)  # type: ignore[arg-type]

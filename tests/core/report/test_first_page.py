@@ -1,0 +1,342 @@
+"""The first page: ten answers in each language, in words that everybody reads, and nothing that is not so."""
+
+from __future__ import annotations
+
+import copy
+import io
+import json
+import re
+from dataclasses import replace
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pypdf
+import pytest
+from jinja2 import Environment, nodes
+
+from bdt_core.report import render_html, render_markdown, render_pdf
+from bdt_core.report.blocks import Folded, plain
+from bdt_core.report.document import Printed
+from bdt_core.report.first_page import Amount, Condition, FirstPage, first_page, first_section
+from bdt_core.report.printed import printed
+from bdt_core.report.prose import read_in
+from bdt_core.spec import LANGUAGES
+from tests.core.report.contradictions import plain as words_of
+
+GOLDENS = Path(__file__).parents[2] / "goldens"
+TOLD: dict[str, dict[str, Any]] = {
+    "en": {
+        "title": "Risk of reoffending",
+        "labels": {
+            "race": {"name": "origin", "levels": {"Caucasian": "white"}},
+            "high_risk": {"name": "high risk"},
+            "two_year_recid": {"name": "reoffended within two years"},
+            "priors_count": {"name": "earlier offences"},
+        },
+    },
+    "nl": {
+        "title": "Kans op herhaling",
+        "labels": {
+            "race": {"name": "afkomst", "levels": {"Caucasian": "wit", "Native American": "inheems"}},
+            "sex": {"name": "geslacht", "levels": {"Female": "vrouw", "Male": "man"}},
+            "age": {"name": "leeftijd"},
+            "high_risk": {"name": "hoog risico"},
+            "two_year_recid": {"name": "binnen twee jaar opnieuw in de fout"},
+            "priors_count": {"name": "eerdere misdrijven"},
+            "age_cat": {"name": "leeftijdsklasse"},
+            "decile_score": {"name": "punten"},
+            "score_text": {"name": "klasse"},
+            "is_recid": {"name": "herhaling"},
+        },
+    },
+}
+# Of each question its answer on the page, in the order of the issue that asks for them.
+ANSWERS = {
+    "en": {
+        "who is worse off": "Origin is African-American",
+        "by how much": "45 of 100 such people wrongly got the result “high risk”, elsewhere 22 of 100",
+        "how many people": "This is about 1,795 people, 45 of 100",
+        "how sure": "This is sure: chance alone finds as much in fewer than 1 of 100 audits",
+        "compared with whom": "Each group is compared with everybody else who was audited",
+        "is it explained": "Among people alike in earlier offences and age, it is 12 more of 100, and at least 8 "
+        "of 100. So these facts explain a part of it, and not all.",
+        "what was not looked at": "What was not looked at: age cat, decile score, score text and is recid",
+        "may it be deployed": "May it be used? No, not as it is",
+        "what to do": "Do not use it to decide about people until this is mended",
+        "who signs": "Signed by",
+        "when": "31 January 2026",
+        "on whom": "3,963 people of 7,214",
+    },
+    "nl": {
+        "who is worse off": "Afkomst is African-American",
+        "by how much": "45 van de 100 mensen in deze groep kregen ten onrechte de uitkomst ‘hoog risico’, bij anderen "
+        "22 van de 100",
+        "how many people": "Dit gaat over 1.795 mensen, 45 van de 100",
+        "how sure": "Dit is zeker: alleen door toeval komt zoiets voor in minder dan 1 van de 100 onderzoeken",
+        "compared with whom": "Elke groep is vergeleken met alle anderen die zijn onderzocht",
+        "is it explained": "Bij mensen die gelijk zijn in eerdere misdrijven en leeftijd, gaat het om 12 van de 100 "
+        "meer, en minstens 8 van de 100. Deze feiten verklaren dus een deel, en niet alles.",
+        "what was not looked at": "Waar niet naar is gekeken: leeftijdsklasse, punten, klasse en herhaling",
+        "may it be deployed": "Mag het worden gebruikt? Nee, niet zoals het nu is",
+        "what to do": "Gebruik het niet om over mensen te beslissen, tot dit is hersteld",
+        "who signs": "Getekend door",
+        "when": "31 januari 2026",
+        "on whom": "3.963 mensen van de 7.214",
+    },
+}
+NO_STATISTICS = re.compile(
+    r"(?i)\bp ?[<=]|p-value|\bFPR\b|\bpoints?\b|interval|confidence|significan|cluster|bias variable|percent|%|_"
+)
+ENGLISH = frozenset(
+    """
+    the a an and or to for from with without this that these those people person group groups who whom more less fewer
+    worse better off not no nobody everybody else elsewhere such wrongly got result given at least about among alike
+    explain explains audit audited audits limit limits broken largest difference differences missing above up others
+    similar mostly only looked too small annex sure chance alone signed may be used it they their them when what which
+    how many can cannot say do does if every each average row rows remark remarks
+    """.split()  # noqa: SIM905 - many
+)
+
+
+def compas(language: str) -> dict[str, Any]:
+    """The demonstration's report with words for readers."""
+    document: dict[str, Any] = json.loads((GOLDENS / "compas.json").read_text())
+    document["spec"] |= TOLD[language] | {
+        "language": language,
+        "about": {"tested_on": "2026-01-31", "tester": "A. Jansen", "signed_by": "B. de Vries"},
+    }
+    return document
+
+
+@cache
+def told(language: str, name: str = "") -> str:
+    """The words of a first page: of the demonstration, or of a frozen report."""
+    return text_of(printed(compas(language) if not name else in_dutch(name, language)))
+
+
+def in_dutch(name: str, language: str = "nl") -> dict[str, Any]:
+    document: dict[str, Any] = json.loads((GOLDENS / f"{name}.json").read_text())
+    document["spec"] |= {"language": language}
+    return document
+
+
+def text_of(document: Printed) -> str:
+    def said(x: Any) -> list[str]:
+        if isinstance(x, dict):
+            return [one for key, part in x.items() if key not in ("kind", "name") for one in said(part)]
+        return [one for part in x for one in said(part)] if isinstance(x, list) else [str(x)]
+
+    return " \n".join(one for one in said(plain(first_section(document))) if one)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_ten_answers_are_on_the_first_page(language: str) -> None:
+    missing = {question: said for question, said in ANSWERS[language].items() if said not in told(language)}
+    assert not missing
+    assert "B. de Vries" in told(language)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_form_has_the_answers_on_its_first_page(language: str) -> None:
+    document = compas(language)
+    pages = pypdf.PdfReader(io.BytesIO(render_pdf(document))).pages
+    first = re.sub(r"\s+", "", pages[0].extract_text().replace("\u200b", ""))
+    html = words_of(render_html(document).split("<nav")[0])
+    markdown = words_of(render_markdown(document))
+    for said in ANSWERS[language].values():
+        assert re.sub(r"\s+", "", said) in first
+        assert said in html
+        assert said in markdown
+
+
+def test_the_two_languages_name_the_same_questions() -> None:
+    assert {one: set(ANSWERS[one]) for one in ANSWERS} == {one: set(ANSWERS["en"]) for one in LANGUAGES}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_no_column_and_no_statistic_is_named(language: str) -> None:
+    found = NO_STATISTICS.search(told(language))
+    assert found is None, found
+
+
+REPORTS = sorted(one.stem for one in GOLDENS.glob("*.json") if not one.stem.endswith(".gate"))
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_no_english_words_stand_in_dutch(name: str) -> None:
+    page, document = told("nl", name), in_dutch(name)
+    facets = document["groups"]["facets"] if document["groups"] else []
+    names = [document["name"], document["data"]["source"], *(one["name"] for one in document["data"]["columns"])]
+    names += [group["group"] for facet in facets for group in facet["groups"]]
+    names += re.findall(r'"values": \[([^\]]*)\]', json.dumps(document["findings"] or {}))
+    of_the_table = {word for one in names for word in re.findall("[a-z]+", one.lower())}
+    assert not {word for word in re.findall("[a-z]+", page.lower()) if word in ENGLISH} - of_the_table
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_every_frozen_report_has_a_first_page_that_answers(name: str) -> None:
+    document = printed(in_dutch(name, "en"))
+    page, section = first_page(document), first_section(document)
+    titles = [one.title for one in section.blocks if isinstance(one, Folded)]
+    assert titles[0].startswith("May it be used? ")
+    assert titles[1:] == ["Who is worse off?", "What can this audit not say?", "What to do now?", "Who signs?"]
+    yes = page.verdict == "pass" and page.limits > 0
+    assert titles[0].startswith("May it be used? Yes") == yes
+    assert titles[0].startswith("May it be used? No, ") == (page.verdict == "fail" and page.blocks and page.limits > 0)
+    assert len(page.groups) + page.more_groups == len(document.findings.findings if document.findings else ())
+
+
+def _words_and_sentences(page: str) -> tuple[list[str], int]:
+    words = re.findall(r"[^\W\d_]+", page)
+    return words, max(len(re.findall(r"[.!?:;](?=\s|$)|\n", page)), 1)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_first_page_reads_easily(language: str) -> None:
+    """LIX (Björnsson 1968) of 40 or less is a newspaper at its easiest; B1 is at most that."""
+    words, sentences = _words_and_sentences(told(language))
+    lix = len(words) / sentences + 100 * sum(len(one) > 6 for one in words) / len(words)
+    assert lix <= 40, lix
+
+
+def test_dutch_reads_easily_by_the_dutch_index() -> None:
+    """Flesch-Douma (1960): from 60 on it is standard, which is B1."""
+    words, sentences = _words_and_sentences(told("nl"))
+    syllables = sum(max(len(re.findall(r"[aeiouyáéíóúëïöü]+", one.lower())), 1) for one in words)
+    assert 206.84 - 0.93 * len(words) / sentences - 77 * syllables / len(words) >= 60
+
+
+def _attributes(path: Any) -> dict[str, int]:
+    """What a template asks for, and its macros."""
+    tree = Environment().parse(path.read_text(encoding="utf-8"))
+    found = [f".{one.attr}" for one in tree.find_all(nodes.Getattr)] + [one.name for one in tree.find_all(nodes.Macro)]
+    found += [f"# {one}" for one in re.findall(r"(?m)^#+ ", path.read_text(encoding="utf-8"))]
+    return dict.fromkeys(found, 1)
+
+
+@pytest.mark.parametrize("language", [one for one in LANGUAGES if one != "en"])
+@pytest.mark.parametrize("name", ["first_page", "picture", "words", "forms"])
+def test_languages_have_the_same_keys(language: str, name: str) -> None:
+    folder = resources.files("bdt_core.report").joinpath("templates")
+    english, other = (folder.joinpath(one, f"{name}.md.j2") for one in ("en", language))
+    assert _attributes(english).keys() == _attributes(other).keys()
+    keys = [re.findall(r"(?m)^- \*\*(\w+)\*\*", one.read_text(encoding="utf-8")) for one in (english, other)]
+    assert name != "forms" or keys[0] == keys[1] != []
+
+
+AGE = Condition("age", "interval", 25.0, 45.0, False, "years", (), 0, excluded=False, missing=False)
+CITY = replace(AGE, column="city", kind="values", unit=None, values=("A", "B"), low=None, high=None)
+
+
+@pytest.mark.parametrize(
+    ("condition", "en", "nl"),
+    [
+        (AGE, "Age from 25 to 45 years", "Age van 25 tot en met 45 years"),
+        (replace(AGE, low=None), "Age up to 45 years", "Age tot en met 45 years"),
+        (replace(AGE, high=None), "Age 25 years or more", "Age 25 years of meer"),
+        (replace(AGE, high=25.0), "Age is 25 years", "Age is 25 years"),
+        (replace(AGE, high=None, beyond=True, low=1234.5), "Age above 1,230 years", "Age boven 1.230 years"),
+        (replace(AGE, beyond=True, low=0.25), "Age from above 0.25 to 45 years",
+         "Age boven 0,25 tot en met 45 years"),
+        (replace(AGE, missing=True), "Age from 25 to 45 years or missing",
+         "Age van 25 tot en met 45 years of niet bekend"),
+        (CITY, "City is A or B", "City is A of B"),
+        (replace(CITY, excluded=True, missing=True), "City is something other than A or B",
+         "City is iets anders dan A of B"),
+        (replace(CITY, missing=True), "City is A or B or missing", "City is A of B of niet bekend"),
+        (replace(CITY, more=3), "City is A, B or 3 more", "City is A, B of nog 3"),
+        (replace(CITY, kind="missing", missing=True), "City is missing", "City is niet bekend"),
+        (replace(CITY, kind="missing"), "City is not missing", "City is wel bekend"),
+    ],
+)  # fmt: skip
+def test_conditions_are_in_the_readers_words(condition: Condition, en: str, nl: str) -> None:
+    page = first_page(printed(compas("en")))
+    for language, expected in (("en", en), ("nl", nl)):
+        (group,) = page.groups[:1]
+        changed = replace(page, groups=(replace(group, conditions=(condition,)),))
+        assert f"{expected} \n" in _drawn(language, changed)
+
+
+def _drawn(language: str, page: FirstPage) -> str:
+    section = read_in(language, "first_page", page=page)
+    return str(plain(section)).replace("', '", " \n").replace("['", " \n").replace("[", " ")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_what_is_not_proven_is_not_said(language: str) -> None:
+    page = first_page(printed(compas(language)))
+    (group,) = page.groups[:1]
+    assert group.alike is not None
+    unproven = {"en": "it is not proven that they are worse off", "nl": "is niet bewezen dat zij slechter af zijn"}
+    alone = {"en": "There are hardly any others who are alike", "nl": "Er zijn bijna geen anderen die gelijk zijn"}
+    explained = {"en": "facts explain", "nl": "feiten verklaren"}
+    sentences = (unproven[language], alone[language], explained[language])
+    for changed, expected in (
+        (group, (False, False, True)),
+        (replace(group, alike=replace(group.alike, least=None)), (True, False, False)),
+        (replace(group, alike=None, alone=True), (False, True, False)),
+    ):
+        drawn = _drawn(language, replace(page, groups=(changed,)))
+        assert tuple(one in drawn for one in sentences) == expected
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_one_is_written_as_one(language: str) -> None:
+    page = first_page(printed(compas(language)))
+    changed = replace(page, groups=(replace(page.groups[0], people=1),), warnings=1, more_groups=1, limits=1, broken=1)
+    drawn = _drawn(language, changed)
+    ones = {
+        "en": ("about 1 person,", "1 remark on", "1 more group.", "1 of 1 limit is broken"),
+        "nl": ("over 1 mens,", "1 opmerking over", "staat nog 1 groep.", "1 van de 1 grens is overschreden"),
+    }
+    assert [one for one in ones[language] if one not in drawn] == []
+
+
+def test_fewer_are_worse_where_people_want_more() -> None:
+    document = in_dutch("higher_is_better", "en")
+    page = first_page(printed(document))
+    assert page.groups
+    assert not any(one.more for one in page.groups)
+    group = replace(page.groups[0], alike=None, least=Amount(5, 100))
+    assert "at least 5 fewer of 100" in _drawn("en", replace(page, groups=(group,)))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_limit_on_something_else_is_not_said_to_be_of_any_group(language: str) -> None:
+    document = compas(language)
+    document["gate"] = [one for one in document["gate"] if one["kind"] != "worst_group"]
+    any_group = {"en": "The limit for any group", "nl": "De grens voor elke groep"}[language]
+    other = {"en": "do not judge each group below by itself", "nl": "niet elke groep hieronder apart"}[language]
+    assert any_group in told(language)
+    assert other not in told(language)
+    assert any_group not in text_of(printed(document))
+    assert other in text_of(printed(document))
+
+
+def test_whom_it_is_used_on_is_held_against_who_was_audited() -> None:
+    document = compas("en")
+    assert "their numbers were not given" in told("en")
+    document["spec"]["reference"] = {"race": {"African-American": 50, "Asian": 20, "Caucasian": 30}}
+    page = first_page(printed(document))
+    (missing,) = page.underrepresented
+    assert (missing.name, missing.used_on, missing.audited) == ("Asian", Amount(20, 100), Amount(0, 100))
+    drawn = text_of(printed(document))
+    assert "How Asian fare: they are 20 of 100 people it is used on, and 0 of 100 in this audit." in drawn
+    assert "their numbers were not given" not in drawn
+
+
+def test_a_page_with_a_date_is_the_same_each_time() -> None:
+    document = compas("nl")
+    assert render_pdf(document) == render_pdf(copy.deepcopy(document))
+    metadata = pypdf.PdfReader(io.BytesIO(render_pdf(document))).metadata
+    assert metadata is not None
+    assert metadata["/CreationDate"].startswith("D:20260131")
+
+
+def test_html_says_which_part_is_in_which_language() -> None:
+    drawn = render_html(compas("nl"))
+    assert '<html lang="nl">' in drawn
+    assert '<div lang="en">' in drawn
+    assert "Die is er voorlopig alleen in het Engels." in drawn.split("<nav")[0]
