@@ -48,6 +48,8 @@ SMALL = "a small group"
 LEFT_OUT = "left out of the form for publication"
 _NO_SOURCE = "a table that this form does not name"
 _UNDESCRIBED = "people in one of the clusters, who are not described here"
+_ABOVE_NOUGHT = 1e-9
+"""A bound that says that there is something, and not how much."""
 _P_VALUES = (0.001, 0.01, 0.05, 1.0)
 _SECTIONS_OF_SPEC = ("name", "require", "bias_variable", "legitimate", "favourable", "significance")
 _TESTED_APART = ("clusters", "slices")
@@ -412,8 +414,9 @@ class _Told:
         """What remains among people alike, about; the bound is 0 where anything is proven to, else there is none."""
         remaining, proven = self._coarse(one.remaining, rounded(rows)), one.remaining_low > 0.0
         return AlikeComparison(
-            difference=difference, low=0.0, high=math.inf, explained=difference - remaining, explained_low=-math.inf,
-            explained_high=math.inf, remaining=remaining, remaining_low=0.0 if proven else -math.inf,
+            difference=difference, low=0.0, high=math.inf, explained=difference - remaining,
+            explained_low=_ABOVE_NOUGHT if one.explained_low > 0.0 else -math.inf, explained_high=math.inf,
+            remaining=remaining, remaining_low=0.0 if proven else -math.inf,
             remaining_high=math.inf, p_value=next(most for most in _P_VALUES if one.p_value <= most),
             confidence=one.confidence, overlap=round(one.overlap, 1), robustness=round(one.robustness, 1),
             robustness_low=0.0, rows=rounded(one.rows), rows_inside=rounded(one.rows_inside),

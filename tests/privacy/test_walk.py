@@ -26,7 +26,8 @@ MARKS = ("zzrare", "zzplace", "zzjob", "zzlabel", "zzperson", "zzfolder", "zzpeo
 EXTREMES = ("987654", "876543", "765432")
 NO_COUNTS = {
     # what the form itself, the specification and the method are: none is made of rows
-    "schema_version", "base", "minimum", "rates_from", "findings_left_out", "min_rows", "permutations", "random_state", "test_size",
+    "schema_version", "base", "minimum", "rates_from", "findings_left_out", "min_rows", "permutations",
+    "random_state", "test_size",
     "confidence", "alpha", "min_share", "limit", "maximum", "searches", "groups_before", "positive", "robustness",
     "overlap", "min_cluster_rows", "thresholds",
     # how many groups, intersections or places a limit was held against
@@ -34,7 +35,7 @@ NO_COUNTS = {
     # the only cluster and node: everybody
     "cluster", "id", "label",
     # rounded above two digits, or the next of three numbers
-    "p_value", "low", "high",
+    "p_value", "low", "high", "explained_low",
 }  # fmt: skip
 RATES = {
     "estimate", "share", "mean_inside", "mean_outside", "difference", "remaining", "explained", "train_mean",
