@@ -122,13 +122,16 @@ class Alike:
     remaining : Amount
         How much worse they fare.
     least : Amount or None
-        How much worse at least; None where it is not proven that they fare worse.
+        How much worse at least; None where it is not proven that they fare worse, or not told how much.
+    proven : bool
+        Whether it is proven that they fare worse.
     explains : {"nothing", "a part"}
         What the factors say of the difference among all people.
     """
 
     remaining: Amount
     least: Amount | None
+    proven: bool
     explains: Literal["nothing", "a part"]
 
 
@@ -229,7 +232,9 @@ class FirstPage:
     declared : tuple of str
         Columns whose groups were compared.
     referred : bool
-        Whether it is known whom the system is used on.
+        Whether it is known whom the system is used on; a form for publication does not say.
+    untold : int
+        Findings that a form for publication leaves out.
     underrepresented : tuple of Underrepresented
     warnings : int
     mitigated : bool
@@ -259,6 +264,7 @@ class FirstPage:
     unused: tuple[str, ...]
     declared: tuple[str, ...]
     referred: bool
+    untold: int
     underrepresented: tuple[Underrepresented, ...]
     warnings: int
     mitigated: bool
@@ -373,7 +379,8 @@ def _first_page(document: Document) -> FirstPage:
         ),
         unused=tuple(names.column(one.name) for one in document.data.columns if one.role == "unused"),
         declared=tuple(dict.fromkeys(names.column(one) for facet in facets for one in facet.columns)),
-        referred=bool(document.spec.get("reference")),
+        referred=bool(document.spec.get("reference")) or document.publication is not None,
+        untold=document.publication.findings_left_out if document.publication else 0,
         underrepresented=tuple(_underrepresented(document, names)),
         warnings=len(remarks(document)),
         mitigated=document.mitigation is not None,
@@ -474,6 +481,7 @@ def _alike(one: AlikeComparison, unit: Unit, names: _Names) -> Alike:
     return Alike(
         remaining=_size(max(one.remaining, 0.0), unit, names, floor=False),
         least=_size(one.remaining_low, unit, names) if one.remaining_low > 0.0 else None,
+        proven=one.remaining_low >= 0.0,
         explains="a part" if one.explained_low > 0.0 else "nothing",
     )
 

@@ -51,7 +51,18 @@ _UNDESCRIBED = "people in one of the clusters, who are not described here"
 _ABOVE_NOUGHT = 1e-9
 """A bound that says that there is something, and not how much."""
 _P_VALUES = (0.001, 0.01, 0.05, 1.0)
-_SECTIONS_OF_SPEC = ("name", "require", "bias_variable", "legitimate", "favourable", "significance")
+_SECTIONS_OF_SPEC = (
+    "name",
+    "require",
+    "bias_variable",
+    "legitimate",
+    "favourable",
+    "significance",
+    "title",
+    "language",
+    "about",
+    "units",
+)
 _TESTED_APART = ("clusters", "slices")
 _DERIVED: Mapping[str, Callable[[Confusion], tuple[Any, Any]]] = {
     "error": lambda c: (c.fp + c.fn, c.n),
@@ -115,7 +126,7 @@ def _published(found: parts.Document) -> parts.Document:
         schema_version=1,
         name=found.name,
         software=found.software,
-        spec=_spec(found.spec),
+        spec=_spec(found.spec, told.levels),
         publication=parts.Publication(
             base=BASE,
             minimum=minimum,
@@ -180,10 +191,22 @@ _NOTE = (
 )
 
 
-def _spec(spec: Mapping[str, Any]) -> dict[str, Any]:
+def _spec(spec: Mapping[str, Any], levels: Mapping[str, set[str]]) -> dict[str, Any]:
     """What of the specification the form speaks of: no paths, addresses, or levels that may be rare."""
     groups = {key: spec["groups"][key] for key in ("label", "prediction", "positive", "score", "thresholds")}
-    return {**{key: spec[key] for key in _SECTIONS_OF_SPEC}, "groups": groups}
+    measured = [spec["bias_variable"][key] for key in ("column", "label", "prediction")]
+    labels = {
+        column: {
+            **one,
+            "levels": {
+                level: told
+                for level, told in one["levels"].items()
+                if column in measured or level in levels.get(column, ())
+            },
+        }
+        for column, one in (spec.get("labels") or {}).items()
+    }
+    return {**{key: spec[key] for key in _SECTIONS_OF_SPEC if key in spec}, "labels": labels, "groups": groups}
 
 
 def _everybody(rows: int, mean: float, found: parts.Document) -> parts.Cluster:

@@ -186,12 +186,24 @@ def test_nothing_of_where_the_table_lies() -> None:
     published = for_publication(_golden("compas"))
     assert set(published["spec"]) == {
         "name", "require", "bias_variable", "legitimate", "favourable", "significance", "groups",
+        "labels",
     }  # fmt: skip
     assert published["data"] == {
         "source": "a table that this form does not name", "fingerprint": "", "columns": [], "rows_left_out": [],
         "rows": rounded(_golden("compas")["data"]["rows"]),
         "rows_audited": rounded(_golden("compas")["data"]["rows_audited"]),
     }  # fmt: skip
+
+
+def test_labels_of_rare_levels_are_left_out() -> None:
+    document = _golden("compas")
+    document["spec"]["labels"] = {
+        "race": {"name": "origin", "levels": {"Caucasian": "white", "Native American": "indigenous"}},
+        "high_risk": {"name": None, "levels": {"1": "high risk"}},
+    }
+    labels = for_publication(document)["spec"]["labels"]
+    assert labels["race"] == {"name": "origin", "levels": {"Caucasian": "white"}}
+    assert labels["high_risk"]["levels"] == {"1": "high risk"}
 
 
 def test_it_is_no_baseline(tmp_path: Path) -> None:
