@@ -52,7 +52,8 @@ def figure_names(document: AnyDocument) -> tuple[str, ...]:
     document = printed(document)
     from bdt_core.report.first_page import first_page  # which asks for templates, and these for figures
 
-    known = {*_ALWAYS, *figures_of_groups(document), *figures_of_depth(document)}
+    always = _ALWAYS if document.publication is None else ()
+    known = {*always, *figures_of_groups(document), *figures_of_depth(document)}
     return tuple(name for name in FIGURES if name in known or (name == "first_page" and first_page(document).drawn))
 
 

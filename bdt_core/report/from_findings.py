@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -85,6 +86,7 @@ def build_document(findings: AuditFindings, spec: AuditSpec) -> dict[str, Any]:
         proxies=tuple(proxy for one in differences.columns if one.role == "protected" for proxy in _proxies(one)),
         groups=None if metrics is None else _groups(metrics, scores),
         pooled_groups=findings.pooled_groups,
+        selection_rules=findings.selection_rules,
         characteristics=findings.characteristics,
         findings=findings.ranked,
         worst_groups=findings.worst_groups,
@@ -467,8 +469,8 @@ def _overall(one: FacetMetrics) -> dict[str, float]:
     """Rates over all rows whose group, label and prediction are known."""
     found = {}
     for metric in one.metrics.metrics:
-        if metric.name in RATES and metric.kind == "rate" and (n := sum(metric.n)):
-            found[metric.name] = sum(metric.events) / n
+        if metric.name in RATES and metric.kind == "rate" and (n := math.fsum(metric.n)):
+            found[metric.name] = math.fsum(metric.events) / n
     return found
 
 

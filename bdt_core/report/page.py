@@ -21,6 +21,7 @@ SECTIONS = (
     "differences",
     "proxies",
     "groups",
+    "selection_rules",
     "pooled_groups",
     "characteristics",
     "slices",
@@ -33,6 +34,8 @@ SECTIONS = (
     "method",
     "repeat",
 )
+PUBLISHED = ("remarks", "findings", "gate", "groups", "publication")
+"""Sections of the form for publication."""
 
 
 def build_page(document: AnyDocument) -> Page:
@@ -61,5 +64,9 @@ def page_of(document: Printed) -> Page:
         day=None if told.tested_on is None else told.tested_on.isoformat(),
         first=first_section(document),
         words=words_of_forms(document),
-        sections=tuple(one for name in SECTIONS if (one := section(name, document)) is not None),
+        sections=tuple(
+            one
+            for name in (SECTIONS if document.publication is None else PUBLISHED)
+            if (one := section(name, document)) is not None
+        ),
     )

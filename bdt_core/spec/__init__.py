@@ -13,6 +13,7 @@ from bdt_core.spec.audit_spec import (
     FoundBy,
     Groups,
     Kind,
+    SelectionRule,
     Significance,
     Split,
     printed_specification,
@@ -20,7 +21,15 @@ from bdt_core.spec.audit_spec import (
 )
 from bdt_core.spec.depth import LocalBias, Mitigation, SliceSearch, WorstGroupSearch
 from bdt_core.spec.engine import DaskEngine, Engine
-from bdt_core.spec.gate import AnyLimit, Limit, LocalBiasLimit, MetricLimit, SliceLimit, WorstGroupLimit
+from bdt_core.spec.gate import (
+    AnyLimit,
+    FourFifthsLimit,
+    Limit,
+    LocalBiasLimit,
+    MetricLimit,
+    SliceLimit,
+    WorstGroupLimit,
+)
 from bdt_core.spec.language import LANGUAGES
 from bdt_core.spec.production import AlertSeverity, History, Inbox, PartitionBy
 from bdt_core.spec.reading import json_schema, load_spec, parse_spec, resolve_paths
@@ -43,6 +52,7 @@ __all__ = [
     "Engine",
     "Features",
     "FoundBy",
+    "FourFifthsLimit",
     "Groups",
     "History",
     "Inbox",
@@ -55,6 +65,7 @@ __all__ = [
     "MetricLimit",
     "Mitigation",
     "PartitionBy",
+    "SelectionRule",
     "Significance",
     "SliceLimit",
     "SliceSearch",

@@ -6,9 +6,10 @@ launchpad, so there is one set of names and one set of defaults.
 
 from __future__ import annotations
 
+import math
 import re
 from itertools import combinations
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, field_serializer, field_validator, model_validator
 
@@ -17,7 +18,15 @@ from bdt_core.spec.about import About, Counts, Label
 from bdt_core.spec.depth import LocalBias, Mitigation, SliceSearch, WorstGroupSearch
 from bdt_core.spec.direction import favourable_by, problem_of_direction
 from bdt_core.spec.engine import Engine
-from bdt_core.spec.gate import AnyLimit, Limit, LocalBiasLimit, MetricLimit, SliceLimit, WorstGroupLimit
+from bdt_core.spec.gate import (
+    AnyLimit,
+    FourFifthsLimit,
+    Limit,
+    LocalBiasLimit,
+    MetricLimit,
+    SliceLimit,
+    WorstGroupLimit,
+)
 from bdt_core.spec.language import LANGUAGES
 from bdt_core.spec.production import AlertSeverity, History, Inbox, PartitionBy
 from bdt_core.spec.section import Section, Value
@@ -37,6 +46,8 @@ Derivation = Literal[
 ]
 
 
+SelectionRule = Literal["ll144", "four_fifths"]
+"""Rules of selecting people, whose tables a report can have."""
 FoundBy = Literal["worst_groups", "groups", "clusters", "slices", "local_bias"]
 """What finds people who fare worse."""
 _WEIGHTS: dict[FoundBy, float] = {
@@ -220,6 +231,15 @@ class Groups(Section):
             "computed back. null: no such estimates."
         ),
     )
+    report: list[SelectionRule] = Field(
+        [],
+        description=(
+            "Tables that rules of selection ask for, e.g. [ll144, four_fifths]. ll144: New York City's Local Law 144, "
+            "selection rates (with groups.score also scoring rates) and impact ratios of the declared columns and of "
+            "their pairs, for every category, however small. four_fifths: the rule of the Uniform Guidelines, by "
+            'declared grouping. Both need "favourable".'
+        ),
+    )
 
 
 class AuditSpec(Section):
@@ -348,7 +368,13 @@ class AuditSpec(Section):
             "Who is told of a problem: apprise addresses, secrets as ${NAME}: [mailtos://${SMTP}, slack://${SLACK}]."
         ),
     )
-    notify_from: AlertSeverity = Field("low", description="The least severity that is told.")
+    notify_from: AlertSeverity = Field(
+        "medium",
+        description=(
+            "The least severity that is told. medium: whatever stops a run, and what is clearly off; low: also "
+            "warnings that stop nothing, as of a limit of which a batch is too small to say anything."
+        ),
+    )
 
     large_rows: int = Field(
         1_000_000,
@@ -393,8 +419,14 @@ class AuditSpec(Section):
             return ()
         declared = self.protected if self.groups.facets is None else self.groups.facets
         several = [(one,) if isinstance(one, str) else tuple(one) for one in declared]
-        several += [limit.facets for limit in self.gate if isinstance(limit, MetricLimit)]
-        return tuple(dict.fromkeys(several))
+        several += [limit.facets for limit in self.gate if isinstance(limit, MetricLimit | FourFifthsLimit)]
+        return tuple(dict.fromkeys(one for one in several if one))
+
+    @property
+    def selection_rules(self) -> tuple[SelectionRule, ...]:
+        """Rules of selection that are applied: those to be reported, and what the gate limits."""
+        limited = ["four_fifths"] if any(isinstance(one, FourFifthsLimit) for one in self.gate) else []
+        return tuple(rule for rule in get_args(SelectionRule) if rule in (*self.groups.report, *limited))
 
     @property
     def pooled_groupings(self) -> tuple[tuple[str, ...], ...]:
@@ -428,7 +460,7 @@ class AuditSpec(Section):
             "local_bias": self.local_bias is not None,
         }
         weights = {search: _WEIGHTS[search] for search, is_asked in asked.items() if is_asked}
-        return {search: weight / sum(weights.values()) for search, weight in weights.items()}
+        return {search: weight / math.fsum(weights.values()) for search, weight in weights.items()}
 
     def group_columns(self) -> tuple[str | None, str | None]:
         """Label and prediction of the group metrics.
@@ -559,14 +591,44 @@ class AuditSpec(Section):
 
     @model_validator(mode="after")
     def _limits_look_the_right_way(self) -> AuditSpec:
-        bias = self.bias_variable
-        unsaid = bias.derive == "positive_prediction" and "better" not in bias.model_fields_set
-        favourable = self.favourable if unsaid else self.favourable_outcome
+        favourable = self._favourable_said()
         for limit in self.gate:
             problem = problem_of_direction(limit, favourable) if isinstance(limit, MetricLimit) else None
             if problem is not None:
                 raise ValueError(problem)
         return self
+
+    @model_validator(mode="after")
+    def _rules_have_decisions(self) -> AuditSpec:
+        for rule in self.selection_rules:
+            key = "groups.report" if rule in self.groups.report else "gate"
+            if self.group_columns()[1] is None and (rule == "four_fifths" or self.groups.score is None):
+                score = "" if rule == "four_fifths" else ', or "groups.score" beside "groups.label"'
+                raise ValueError(
+                    f'"{rule}" in {key} needs to know who is selected: set "groups.prediction" (or derive the '
+                    f"bias_variable from a prediction){score}"
+                )
+            if not self.facets:
+                raise ValueError(
+                    f'"{rule}" in {key} needs groups: name their columns in "protected" or "groups.facets"'
+                )
+            if self._favourable_said() is None:
+                raise ValueError(
+                    f'"{rule}" in {key} depends on the prediction that people want: write "favourable: positive" (as '
+                    'for granted, hired) or "favourable: negative" (as for refused, flagged)'
+                )
+        if self.split.key is not None and any(isinstance(one, FourFifthsLimit) for one in self.gate):
+            raise ValueError(
+                'the check "four_fifths" counts rows, and "split.key" says that persons have several: limit '
+                "{metric: four_fifths_ratio, facet: COLUMN, min: 0.8} instead, which counts persons"
+            )
+        return self
+
+    def _favourable_said(self) -> Favourable | None:
+        """Which prediction people want, where somebody has said it and no default."""
+        bias = self.bias_variable
+        unsaid = bias.derive == "positive_prediction" and "better" not in bias.model_fields_set
+        return self.favourable if unsaid else self.favourable_outcome
 
     @field_validator("notify")
     @classmethod

@@ -43,6 +43,7 @@ CASES: dict[str, Any] = {
         "sheet": "people",
         "bad_rows": "leave_out",
         "clean": True,
+        "ages": {"born": "2026-01-31"},
         "arrays": {"prediction": "p.npy"},
         "partition": "2026-01-31",
         "parameters": {"region": "north"},
@@ -86,6 +87,7 @@ CASES: dict[str, Any] = {
         "similar_by": ["age"],
         "reference": "m",
         "pooled_from": 20,
+        "report": ["ll144", "four_fifths"],
     },
     "legitimate": ["branch"],
     "characteristics": ["age"],
@@ -156,7 +158,7 @@ CASES: dict[str, Any] = {
 _PARTS, _OUTCOMES = {"source": {"path": "{partition}.csv"}}, {"bias_variable": DERIVED}
 NEEDED: dict[str, dict[str, Any]] = {
     "partition_by": _PARTS, "inbox": _PARTS, "local_bias": _OUTCOMES, "mitigation": _OUTCOMES,
-    "automation": {"source": {"asset": "scored"}}, "characteristics": _OUTCOMES,
+    "automation": {"source": {"asset": "scored"}}, "characteristics": _OUTCOMES, "groups": {"favourable": "positive"},
     "reference": {**_OUTCOMES, "protected": ["sex"]},
 }  # fmt: skip
 
