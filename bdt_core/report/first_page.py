@@ -121,17 +121,17 @@ class Alike:
     ----------
     remaining : Amount
         How much worse they fare.
-    least : Amount or None
-        How much worse at least; None where it is not proven that they fare worse, or not told how much.
     proven : bool
-        Whether it is proven that they fare worse.
+        Whether they fare worse at all.
+    least : Amount or None
+        How much worse at least; None where it is not proven, and in a form for publication.
     explains : {"nothing", "a part"}
         What the factors say of the difference among all people.
     """
 
     remaining: Amount
-    least: Amount | None
     proven: bool
+    least: Amount | None
     explains: Literal["nothing", "a part"]
 
 
@@ -470,18 +470,20 @@ def _group(one: Finding, unit: Unit, document: Document, names: _Names) -> Group
         more=more,
         least=_size(one.low, own, names) if one.low > 0.0 else None,
         chance=next((n for n in _CHANCES if one.p_value < 1 / n), math.floor(1 / max(one.p_value, 0.05))),
-        alike=_alike(one.remaining, own, names) if one.remaining and one.remaining.has_people_alike else None,
+        alike=_alike(one.remaining, own, names, document.publication is not None)
+        if one.remaining and one.remaining.has_people_alike
+        else None,
         alone=one.remaining is not None and not one.remaining.has_people_alike,
         groups_before=one.groups_before,
     )
 
 
-def _alike(one: AlikeComparison, unit: Unit, names: _Names) -> Alike:
-    """Of a comparison that counts harm as positive."""
+def _alike(one: AlikeComparison, unit: Unit, names: _Names, published: bool) -> Alike:
+    """Of a comparison that counts harm as positive; what is published has a bound of 0 where it is proven."""
     return Alike(
         remaining=_size(max(one.remaining, 0.0), unit, names, floor=False),
+        proven=one.remaining_low > 0.0 or (published and one.remaining_low == 0.0),
         least=_size(one.remaining_low, unit, names) if one.remaining_low > 0.0 else None,
-        proven=one.remaining_low >= 0.0,
         explains="a part" if one.explained_low > 0.0 else "nothing",
     )
 
@@ -490,7 +492,7 @@ def _amounts(inside: float, outside: float, unit: Unit, names: _Names) -> tuple[
     """Two means, of the smallest number of people of whom they are not the same number."""
     if unit != "rate":
         return Amount(inside, unit=names.unit), Amount(outside, unit=names.unit)
-    base = next((n for n in _BASES if round(inside * n) != round(outside * n)), _BASES[-1])
+    base = next((n for n in _BASES if round(inside * n) != round(outside * n)), _BASES[0])
     return Amount(round(inside * base), base), Amount(round(outside * base), base)
 
 

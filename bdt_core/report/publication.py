@@ -52,17 +52,9 @@ _ABOVE_NOUGHT = 1e-9
 """A bound that says that there is something, and not how much."""
 _P_VALUES = (0.001, 0.01, 0.05, 1.0)
 _SECTIONS_OF_SPEC = (
-    "name",
-    "require",
-    "bias_variable",
-    "legitimate",
-    "favourable",
-    "significance",
-    "title",
-    "language",
-    "about",
-    "units",
-)
+    "name", "require", "bias_variable", "legitimate", "favourable", "significance", "title", "language", "units",
+)  # fmt: skip
+_ABOUT_LEFT_OUT = ("model_file", "hazards")  # a file, and groups that may be small
 _TESTED_APART = ("clusters", "slices")
 _DERIVED: Mapping[str, Callable[[Confusion], tuple[Any, Any]]] = {
     "error": lambda c: (c.fp + c.fn, c.n),
@@ -192,21 +184,28 @@ _NOTE = (
 
 
 def _spec(spec: Mapping[str, Any], levels: Mapping[str, set[str]]) -> dict[str, Any]:
-    """What of the specification the form speaks of: no paths, addresses, or levels that may be rare."""
+    """What of the specification the form speaks of: no paths, addresses, or levels that may be rare.
+
+    What readers are told of the system and its audit stays.
+    """
     groups = {key: spec["groups"][key] for key in ("label", "prediction", "positive", "score", "thresholds")}
+    said: dict[str, Any] = {key: spec[key] for key in _SECTIONS_OF_SPEC if key in spec}
     measured = [spec["bias_variable"][key] for key in ("column", "label", "prediction")]
-    labels = {
-        column: {
-            **one,
-            "levels": {
-                level: told
-                for level, told in one["levels"].items()
-                if column in measured or level in levels.get(column, ())
-            },
+    if "labels" in spec:
+        said["labels"] = {
+            column: {
+                "name": one.get("name"),
+                "levels": {
+                    level: told
+                    for level, told in (one.get("levels") or {}).items()
+                    if column in measured or level in levels.get(column, ())
+                },
+            }
+            for column, one in spec["labels"].items()
         }
-        for column, one in (spec.get("labels") or {}).items()
-    }
-    return {**{key: spec[key] for key in _SECTIONS_OF_SPEC if key in spec}, "labels": labels, "groups": groups}
+    if "about" in spec:
+        said["about"] = {key: one for key, one in (spec["about"] or {}).items() if key not in _ABOUT_LEFT_OUT}
+    return {**said, "groups": groups}
 
 
 def _everybody(rows: int, mean: float, found: parts.Document) -> parts.Cluster:

@@ -16,7 +16,7 @@ import pypdf
 import pytest
 from jinja2 import Environment, nodes
 
-from bdt_core.report import render_html, render_markdown, render_pdf
+from bdt_core.report import for_publication, render_html, render_markdown, render_pdf
 from bdt_core.report.blocks import Folded, plain
 from bdt_core.report.document import Printed
 from bdt_core.report.first_page import Amount, Condition, FirstPage, first_page, first_section
@@ -275,7 +275,7 @@ def test_what_is_not_proven_is_not_said(language: str) -> None:
     sentences = (unproven[language], alone[language], explained[language])
     for changed, expected in (
         (group, (False, False, True)),
-        (replace(group, alike=replace(group.alike, least=None)), (True, False, False)),
+        (replace(group, alike=replace(group.alike, proven=False, least=None)), (True, False, False)),
         (replace(group, alike=None, alone=True), (False, True, False)),
     ):
         drawn = _drawn(language, replace(page, groups=(changed,)))
@@ -292,6 +292,33 @@ def test_one_is_written_as_one(language: str) -> None:
         "nl": ("over 1 mens,", "1 opmerking over", "staat nog 1 groep.", "1 van de 1 grens is overschreden"),
     }
     assert [one for one in ones[language] if one not in drawn] == []
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_what_is_published_is_confirmed_though_it_has_no_bounds(language: str) -> None:
+    page = text_of(printed(for_publication(compas(language))))
+    remaining = {
+        "en": "it is 12 more of 100. So these facts explain a part",
+        "nl": "gaat het om 12 van de 100 meer. Deze feiten verklaren dus een deel",
+    }
+    denied = {
+        "en": ("not proven that they", "at least"),
+        "nl": ("niet bewezen", "minstens"),
+    }
+    assert remaining[language] in " ".join(page.split())
+    assert [one for one in denied[language] if one in page] == []
+    assert "1795" not in page.replace(",", "").replace(".", "")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_people_whom_no_conditions_describe(language: str) -> None:
+    page = first_page(printed(compas(language)))
+    group = replace(page.groups[0], found_by="clusters", conditions=())
+    expected = {
+        "en": "Similar people whom no few words describe",
+        "nl": "Mensen die op elkaar lijken en niet in een paar woorden te beschrijven zijn",
+    }
+    assert expected[language] in _drawn(language, replace(page, groups=(group,)))
 
 
 def test_fewer_are_worse_where_people_want_more() -> None:

@@ -183,11 +183,19 @@ def test_the_four_fifths_rule_names_whom_the_form_names() -> None:
 
 
 def test_nothing_of_where_the_table_lies() -> None:
-    published = for_publication(_golden("compas"))
+    document = _golden("compas")
+    document["spec"] |= {
+        "title": "Risk", "language": "nl", "units": {}, "reference": {"race": {"Native American": 7}},
+        "labels": {"race": {"name": "origin", "levels": {"Native American": "of the first nations"}}},
+        "about": {"owner": "the city", "model_file": "model.bin", "hazards": {"Native American": "jail"}},
+    }  # fmt: skip
+    published = for_publication(document)
     assert set(published["spec"]) == {
         "name", "require", "bias_variable", "legitimate", "favourable", "significance", "groups",
-        "labels",
+        "title", "language", "units", "labels", "about",
     }  # fmt: skip
+    assert published["spec"]["labels"] == {"race": {"name": "origin", "levels": {}}}
+    assert published["spec"]["about"] == {"owner": "the city"}
     assert published["data"] == {
         "source": "a table that this form does not name", "fingerprint": "", "columns": [], "rows_left_out": [],
         "rows": rounded(_golden("compas")["data"]["rows"]),
