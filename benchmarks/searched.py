@@ -56,8 +56,8 @@ exceeds the difference of the worst group, on average; beside it the upper bound
 
 ### What remains among people alike
 
-2,000 rows, two factors or one; {remaining_runs} tables a row. How many 95 % intervals hold the true difference among people
-alike in the factors; beside it those of somebody who knows what the factors let expect.
+2,000 rows, two factors or one; {remaining_runs} tables a row. How many 95 % intervals hold the true difference among
+people alike in the factors; beside it those of somebody who knows what the factors let expect.
 
 | outcome and factors | true difference | held | held, by one who knows |
 |---|---|---|---|
