@@ -163,6 +163,14 @@ def audit(
     protected: Annotated[str | None, typer.Option(help="Columns kept out of the search, e.g. race,sex.")] = None,
     features: Annotated[str | None, typer.Option(help="Only these columns, e.g. age,income.")] = None,
     exclude: Annotated[str | None, typer.Option(help="Not these columns, e.g. id,date.")] = None,
+    readers: Annotated[
+        Literal["owner", "publication"],
+        typer.Option(
+            "--for",
+            help="Who reads the report. owner: everything, a working file. publication: anybody; small groups, single "
+            "people's values and exact counts are not in it.",
+        ),
+    ] = "owner",
     out: Out = None,
     verbose: Verbose = False,  # noqa: ARG001 - _reported reads it
 ) -> None:
@@ -172,13 +180,15 @@ def audit(
     Example:  bdt audit loans.yaml
               bdt audit loans.csv --bias-variable error --protected sex,race
               bdt audit loans.csv --label repaid --prediction granted --derive false_negative_rate
+              bdt audit loans.yaml --for publication --out loans-for-others
     """
     from bdt_pipeline.commands.run_audit import run_audit
 
     bias = {"column": bias_variable, "better": better, "label": label, "prediction": prediction, "derive": derive}
     columns = {"include": _names(features), "exclude": _names(exclude)}
     changes = {"bias_variable": _given(bias), "features": _given(columns), "protected": _names(protected)}
-    run_audit(target, {key: value for key, value in changes.items() if value}, out)
+    asked = {key: value for key, value in changes.items() if value}
+    run_audit(target, asked, out, publication=readers == "publication")
 
 
 @app.command()

@@ -418,6 +418,18 @@ class DrawnParts(Part):
     parts: dict[str, Drawn]
 
 
+class Publication(Part):
+    """How a form for publication was made of a report: every number in it is of counts rounded to multiples of `base`.
+
+    Groups of fewer than `minimum` people are left out, of sums, too, and rates of fewer than
+    `rates_from`. What the form leaves out is null, empty or nought.
+    """
+
+    base: int
+    minimum: int
+    rates_from: int
+
+
 class Document(Part):
     """Version 1. Readers pass over members that they do not know."""
 
@@ -425,6 +437,7 @@ class Document(Part):
     name: str
     software: dict[str, str]
     spec: dict[str, Any]
+    publication: Publication | None = None
     data: Data
     bias_variable: BiasVariable
     split: Split
@@ -453,9 +466,7 @@ class Document(Part):
     def to_dict(self) -> dict[str, Any]:
         """As JSON-able data; infinities become the strings ``Infinity`` and ``-Infinity``."""
         left_out: dict[str, Any] = {name: set(members) for name, members in _STAGES_OWN.items()}
-        for part in ("drawn", "selection_rules"):
-            if getattr(self, part) is None:
-                left_out[part] = True
+        left_out |= {name: True for name in ("drawn", "selection_rules", "publication") if getattr(self, name) is None}
         if not self.data.notes:
             left_out["data"] = {"notes"}
         if self.slices is not None and self.slices.bounded is None:

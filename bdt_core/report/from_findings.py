@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -468,8 +469,8 @@ def _overall(one: FacetMetrics) -> dict[str, float]:
     """Rates over all rows whose group, label and prediction are known."""
     found = {}
     for metric in one.metrics.metrics:
-        if metric.name in RATES and metric.kind == "rate" and (n := sum(metric.n)):
-            found[metric.name] = sum(metric.events) / n
+        if metric.name in RATES and metric.kind == "rate" and (n := math.fsum(metric.n)):
+            found[metric.name] = math.fsum(metric.events) / n
     return found
 
 

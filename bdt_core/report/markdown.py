@@ -23,7 +23,7 @@ from bdt_core.report.printed import AnyDocument
 
 _SECTIONS = (
     "findings", "worst_groups", "clusters", "gate", "differences", "proxies", "groups", "selection_rules",
-    "pooled_groups", "characteristics", "slices", "local_bias", "mitigation", "trust",
+    "pooled_groups", "characteristics", "slices", "local_bias", "mitigation", "trust", "publication",
 )  # fmt: skip
 _MOST_ROWS = 10
 # An underscore inside a word is one to Markdown too.

@@ -6,6 +6,7 @@ launchpad, so there is one set of names and one set of defaults.
 
 from __future__ import annotations
 
+import math
 import re
 from itertools import combinations
 from typing import Annotated, Any, Literal, get_args
@@ -367,7 +368,13 @@ class AuditSpec(Section):
             "Who is told of a problem: apprise addresses, secrets as ${NAME}: [mailtos://${SMTP}, slack://${SLACK}]."
         ),
     )
-    notify_from: AlertSeverity = Field("low", description="The least severity that is told.")
+    notify_from: AlertSeverity = Field(
+        "medium",
+        description=(
+            "The least severity that is told. medium: whatever stops a run, and what is clearly off; low: also "
+            "warnings that stop nothing, as of a limit of which a batch is too small to say anything."
+        ),
+    )
 
     large_rows: int = Field(
         1_000_000,
@@ -453,7 +460,7 @@ class AuditSpec(Section):
             "local_bias": self.local_bias is not None,
         }
         weights = {search: _WEIGHTS[search] for search, is_asked in asked.items() if is_asked}
-        return {search: weight / sum(weights.values()) for search, weight in weights.items()}
+        return {search: weight / math.fsum(weights.values()) for search, weight in weights.items()}
 
     def group_columns(self) -> tuple[str | None, str | None]:
         """Label and prediction of the group metrics.

@@ -469,6 +469,11 @@ def read_baseline(path: str | Path, spec: AuditSpec) -> Document:
     unfit = [key for key, kind in _NEEDED.items() if not isinstance(found.get(key), kind)]
     if unfit:
         raise SourceError(f"The baseline {file} is not a whole report: {', '.join(unfit)} is missing. {_AGAIN}")
+    if found.get("publication") is not None:
+        raise SourceError(
+            f"The baseline {file} is a form for publication, whose numbers are rounded. Name the report.json that the "
+            "audit wrote without --for publication."
+        )
     if found["name"] != spec.name:
         raise SourceError(
             f'The baseline {file} is of the audit "{_short(found["name"])}", not of "{spec.name}". '

@@ -38,7 +38,7 @@ _CODE = r"zip|postal|postcode|(^|_)code$|region|district|branch"
 _DATE = r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./]\d{2,4}"
 _NO_FEATURES: dict[Look, str] = {
     "identifier": "looks like an identifier",
-    "date": "holds dates; make a number of it, such as years, to use it",
+    "date": "holds dates: years if it is included, or ages (source.ages)",
     "constant": "has one value only",
 }
 _NO_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})

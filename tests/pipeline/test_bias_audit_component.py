@@ -43,6 +43,7 @@ CASES: dict[str, Any] = {
         "sheet": "people",
         "bad_rows": "leave_out",
         "clean": True,
+        "ages": {"born": "2026-01-31"},
         "arrays": {"prediction": "p.npy"},
         "partition": "2026-01-31",
         "parameters": {"region": "north"},
