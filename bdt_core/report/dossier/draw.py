@@ -46,7 +46,7 @@ def _cell(cell: Cell) -> str:
 
 
 def dossier_pdf(dossier: Dossier) -> bytes:
-    """A filled-in form as PDF/UA-1, set by typst; the same form gives the same bytes, unless a name needs other fonts."""
+    """A filled-in form as PDF/UA-1, set by typst; the same form gives the same bytes, if no name needs other fonts."""
     import typst
 
     from bdt_core.report.sheet import has_outlines

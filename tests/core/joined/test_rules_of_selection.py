@@ -11,6 +11,7 @@ import pytest
 
 from bdt_core.audit import AuditResult
 from bdt_core.errors import SpecError
+from bdt_core.report import for_publication
 from bdt_core.report.document import document_schema
 from bdt_core.report.markdown import render_markdown
 from bdt_core.report.selection_rules import rule_lines
@@ -102,6 +103,18 @@ def test_the_report_and_the_terminal_say_it(both: AuditResult) -> None:
     assert lines[0].startswith(f"Local Law 144, selection rate by sex: lowest impact ratio {ratio}, f (")
     assert lines[-2].startswith("Four-fifths rule by sex: below 4/5 of m: f ")
     assert "selection_rules" in document_schema()["properties"]
+
+
+def test_the_form_for_publication_has_no_table_of_a_rule(both: AuditResult) -> None:
+    published = for_publication(both.document)
+    assert "selection_rules" not in published
+    (limit,) = published["gate"]
+    assert (limit["verdict"], limit["value"], limit["reference"], limit["left_out"]) == ("fail", None, None, [])
+    assert limit["sentence"] == (
+        "Four-fifths rule by sex and race: at least 0.8 is required; what was found lies beyond that. The group that "
+        "decides is f."
+    )
+    assert "rare" not in render_markdown(published)
 
 
 def test_a_rule_that_is_not_asked_for_is_not_there() -> None:
