@@ -270,10 +270,10 @@ def _compare_numbers(
     result = compare_samples(a, b, test="auto" if two_values else "welch", alpha=alpha, min_rows=min_rows)
     if who is not None:
         steps = Steps.of(np.unique(values[known]))
-        sums = [
-            person_sums(steps.count(values[one]), who[one], who.max() + 1) for one in (known & inside, known & ~inside)
-        ]
-        result = compare_persons(result, *sums, steps, min_rows=min_rows)
+        x, size = steps.count(values), int(who.max()) + 1
+        in_a, in_b = known & inside, known & ~inside
+        sums = person_sums(x[in_a], who[in_a], size), person_sums(x[in_b], who[in_b], size)
+        result = compare_persons(result, sums[0], sums[1], steps, min_rows=min_rows)
     if result.effect_size is None or result.p_value is None or result.mean_a is None or result.mean_b is None:
         return None
     return FeatureDifference(
@@ -291,13 +291,10 @@ def _compare_levels(
     b = np.bincount(codes[~inside], minlength=len(levels))
     result = compare_category_counts(a, b, alpha=alpha, min_rows=min_rows)
     if who is not None:
-        sides = [inside, ~inside]
+        size = int(who.max()) + 1
+        has = [(codes == level).astype(np.float64) for level in range(len(levels))]
         sums = [
-            (
-                person_sums((codes[sides[0]] == level).astype(np.float64), who[sides[0]], who.max() + 1),
-                person_sums((codes[sides[1]] == level).astype(np.float64), who[sides[1]], who.max() + 1),
-            )
-            for level in range(len(levels))
+            (person_sums(one[inside], who[inside], size), person_sums(one[~inside], who[~inside], size)) for one in has
         ]
         result = compare_categories_of_persons(result, a, b, sums, min_rows=min_rows)
     enough = a + b >= MIN_LEVEL_ROWS
