@@ -13,7 +13,9 @@ from bdt_core.audit import AuditResult
 from bdt_core.errors import SpecError
 from bdt_core.report import for_publication
 from bdt_core.report.document import document_schema
+from bdt_core.report.groups import map_rate
 from bdt_core.report.markdown import render_markdown
+from bdt_core.report.printed import printed
 from bdt_core.report.selection_rules import rule_lines
 from bdt_core.spec import parse_spec
 from bdt_core.verdict.baseline import compare_with_baseline
@@ -223,6 +225,14 @@ def test_the_impact_ratio_is_a_limit_of_its_own() -> None:
     assert one["sentence"].startswith(
         "Impact ratio by sex (lowest over highest; favourable: positive hired) is 0.527 ["
     )
+
+
+def test_the_map_shows_what_an_impact_ratio_is_about() -> None:
+    limit = {"metric": "impact_ratio", "facet": ["sex", "race"], "min": 0.8}
+    document = printed(ruled(applicants(), gate=[limit]).document)
+    assert document.groups is not None
+    facet = next(one for one in document.groups.facets if one.facet == "sex & race")
+    assert map_rate(document, facet) == "selection_rate"
 
 
 def test_a_baseline_forgives_what_was_as_bad_before() -> None:
