@@ -94,6 +94,8 @@ class Place:
                 "features": {"include": ["age", "region", "income"]},
                 "protected": ["sex"],
                 "clustering": {"stability": 0},
+                "worst_groups": {"permutations": 39},
+                "split": {"repeats": 1},
                 "local_bias": {"group": "sex", "n_clusters": 3},
                 "mitigation": {"group": "sex", "score": "score", "constraint": "demographic_parity"},
                 "gate": [{"metric": "demographic_parity_difference", "facet": "sex", "max": 0.9}],
