@@ -42,17 +42,24 @@ class AuditResult(AuditFindings):
         """The report as JSON-able data."""
         return self.document
 
-    def write(self, folder: str | Path) -> dict[str, Path]:
+    def write(self, folder: str | Path, *, publication: bool = False) -> dict[str, Path]:
         """Write report.json, report.html, report.pdf and report.md.
+
+        Parameters
+        ----------
+        folder : str or Path
+        publication : bool
+            Write the form for others (`bdt_core.report.for_publication`), not the owner's working file.
 
         Raises
         ------
         OutputError
             When the folder cannot be written or holds a report already.
         """
+        from bdt_core.report.publication import for_publication
         from bdt_core.report.write import write_reports
 
-        return write_reports(self.document, folder)
+        return write_reports(for_publication(self.document) if publication else self.document, folder)
 
     def _repr_html_(self) -> str:
         from bdt_core.report.html import render_notebook

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from bdt_core.fairness.characteristics import Characteristics
     from bdt_core.fairness.declared_groups import GroupCounts, GroupMetrics, GroupScores
     from bdt_core.fairness.pooled_groups import PooledGroups
+    from bdt_core.fairness.selection_rules import SelectionRules
     from bdt_core.local_bias.results import LocalBias
     from bdt_core.mitigation import Mitigation
     from bdt_core.ranking import Finding, Findings
@@ -35,6 +36,8 @@ class AuditFindings:
         Of declared groups; None when none were declared.
     pooled_groups : PooledGroups, optional
         Intersections of declared columns, estimated with help of each other.
+    selection_rules : SelectionRules, optional
+        Tables of Local Law 144 and of the four-fifths rule.
     characteristics : Characteristics, optional
         What each column by which people are selected finds, and whom it burdens.
     worst_groups : WorstGroups, optional
@@ -57,6 +60,7 @@ class AuditFindings:
     group_metrics: GroupMetrics | None = None
     group_scores: GroupScores | None = None
     pooled_groups: PooledGroups | None = None
+    selection_rules: SelectionRules | None = None
     characteristics: Characteristics | None = None
     worst_groups: WorstGroups | None = None
     slices: Slices | None = None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-_TURNS_OR_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Control characters but tabs and line ends, what turns the direction of writing, halves of surrogate pairs."""
+_TURNS_OR_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
+"""Control characters but tabs and line ends, what turns the direction of writing, halves of letters, no letters."""
 _OTHER_LINE_ENDS = re.compile("[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _COMMANDS = re.compile(r"^(?:[^\S\n]|[\u200b\ufeff])*:(?=:)|##\w*(?=\[)", re.MULTILINE)
 """What GitHub (``::error::``, ``##[error]``) and Azure (``##vso[...]``) take for a command to the runner."""

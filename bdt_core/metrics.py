@@ -168,6 +168,8 @@ class Criterion:
     of_favourable : bool
         Whether outcomes that people want are compared, be they positive or negative. Then it is a ratio only: the
         difference is that of the other outcome, and so is the test.
+    also : tuple of str
+        Other names that the ratio has in specifications.
     """
 
     name: str
@@ -177,6 +179,7 @@ class Criterion:
     change: Change = _itself
     over_mean_score: bool = False
     of_favourable: bool = False
+    also: tuple[str, ...] = ()
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -430,6 +433,7 @@ METRICS: dict[str, RateMetric | ScoreMetric | Criterion | ClarifyMetric] = {
             asks="equal shares of favourable predictions, lowest over highest",
             of=(_SELECTION_RATE,),
             of_favourable=True,
+            also=("impact_ratio",),  # as Local Law 144 calls it; the smallest of all groups
         ),
         Criterion(
             name="equal_opportunity",
@@ -726,6 +730,7 @@ def _choices() -> dict[str, str]:
     ranges = [kind for name in in_order_of_results() for kind in CRITERIA[name].kinds]
     return {
         **{name: name for name in ranges},
+        **{name: f"{metric.name}_ratio" for metric in CRITERIA.values() for name in metric.also},
         **{f"{name}_{kind}": f"{name}_{kind}" for name in RATES for kind in ("difference", "ratio")},
         **{name: name for name in GROUP_METRICS},
         **{metric.long_name: metric.name for metric in CLARIFY.values()},

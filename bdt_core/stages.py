@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from bdt_core.fairness.characteristics import Characteristics
     from bdt_core.fairness.declared_groups import GroupCounts, GroupMetrics, GroupScores
     from bdt_core.fairness.pooled_groups import PooledGroups
+    from bdt_core.fairness.selection_rules import SelectionRules
     from bdt_core.findings import AuditFindings
     from bdt_core.local_bias.results import LocalBias
     from bdt_core.mitigation import Mitigation
@@ -212,6 +213,18 @@ STAGES: tuple[Stage, ...] = (
         asked_by="facets",
         description="One number per grouping, 0 when all groups have the same rates: with its interval, and the score "
         "that chance alone would give.",
+    ),
+    Stage(
+        result="selection_rules",
+        method="apply_selection_rules",
+        arguments=("group_counts", "source", "spec"),
+        title="apply rules of selection",
+        asset="selection_rules",
+        kind="bdt_core.fairness.selection_rules:SelectionRules",
+        section="groups",
+        asked_by="selection_rules",
+        description="Tables that rules of selection ask for: selection and scoring rates with impact ratios (Local Law "
+        "144), and the four-fifths rule in whole numbers.",
     ),
     Stage(
         result="pooled_groups",
@@ -447,6 +460,14 @@ class Stages:
 
         return score_groups(counts, settings)
 
+    def apply_selection_rules(
+        self, counts: GroupCounts, source: pd.DataFrame | ShardedTable, spec: AuditSpec
+    ) -> SelectionRules:
+        """Make the tables of Local Law 144 and of the four-fifths rule."""
+        from bdt_core.fairness.selection_rules import apply_selection_rules
+
+        return apply_selection_rules(counts, source, spec)
+
     def pool_groups(self, table: Rows, spec: AuditSpec) -> PooledGroups:
         """Estimate every intersection of declared columns, with help of the others."""
         from bdt_core.fairness.pooled_groups import pool_groups
@@ -497,7 +518,7 @@ class Stages:
         """Put what was found, and the verdict of the specification's gate, into one document."""
         from bdt_core.report.from_findings import build_document
 
-        return build_document(findings, spec.limits, spec.require)
+        return build_document(findings, spec)
 
     def write_reports(self, document: dict[str, Any], folder: Path) -> dict[str, Path]:
         """Write the report files into a new folder."""

@@ -137,13 +137,15 @@ def value(x: Number, unit: Unit) -> str:
 
 
 def limit_unit(kind: str, unit: Unit, metric: str | None = None) -> Unit:
-    """The unit of a limit on a difference: gaps of local bias are rates or areas, all others as the bias variable.
+    """The unit of a limit: gaps of local bias are rates or areas, ratios numbers, all others as the bias variable.
 
     Examples
     --------
     >>> limit_unit("local_bias", "value"), limit_unit("local_bias", "rate", "auc"), limit_unit("cluster", "value")
     ('rate', 'value', 'value')
     """
+    if kind == "four_fifths":
+        return "value"
     if kind != "local_bias":
         return unit
     return "value" if metric == "auc" else "rate"

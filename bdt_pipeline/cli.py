@@ -163,6 +163,14 @@ def audit(
     protected: Annotated[str | None, typer.Option(help="Columns kept out of the search, e.g. race,sex.")] = None,
     features: Annotated[str | None, typer.Option(help="Only these columns, e.g. age,income.")] = None,
     exclude: Annotated[str | None, typer.Option(help="Not these columns, e.g. id,date.")] = None,
+    readers: Annotated[
+        Literal["owner", "publication"],
+        typer.Option(
+            "--for",
+            help="Who reads the report. owner: everything, a working file. publication: anybody; small groups, single "
+            "people's values and exact counts are not in it.",
+        ),
+    ] = "owner",
     out: Out = None,
     verbose: Verbose = False,  # noqa: ARG001 - _reported reads it
 ) -> None:
@@ -172,13 +180,15 @@ def audit(
     Example:  bdt audit loans.yaml
               bdt audit loans.csv --bias-variable error --protected sex,race
               bdt audit loans.csv --label repaid --prediction granted --derive false_negative_rate
+              bdt audit loans.yaml --for publication --out loans-for-others
     """
     from bdt_pipeline.commands.run_audit import run_audit
 
     bias = {"column": bias_variable, "better": better, "label": label, "prediction": prediction, "derive": derive}
     columns = {"include": _names(features), "exclude": _names(exclude)}
     changes = {"bias_variable": _given(bias), "features": _given(columns), "protected": _names(protected)}
-    run_audit(target, {key: value for key, value in changes.items() if value}, out)
+    asked = {key: value for key, value in changes.items() if value}
+    run_audit(target, asked, out, publication=readers == "publication")
 
 
 @app.command()
@@ -233,6 +243,36 @@ def gate(
     code, told = run_gate(Request(spec, data, partition, baseline, form, out, report))
     put(told, commands=form == "github" and out is None)
     raise typer.Exit(code)
+
+
+@app.command()
+@_reported
+def dossier(
+    target: Annotated[
+        str, typer.Argument(metavar="SPEC|REPORT.json", help="A report.json, or a specification that is audited first.")
+    ],
+    form: Annotated[
+        str,
+        typer.Option(help="annex-iv, art-10, bias-profile, ll144, register, model-card, system-card or fria."),
+    ],
+    language: Annotated[str | None, typer.Option(help="en or nl. Default: that of the specification.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder for the files. Default: the next free bdt-reports/NAME-FORM-N.")
+    ] = None,
+    verbose: Verbose = False,  # noqa: ARG001 - _reported reads it
+) -> None:
+    """Fill in a form of a regulator or a register, as Markdown and PDF, and as data where machines read it.
+
+    Every answer has the place in report.json that it comes from, or says that it is not given, with who could fill it
+    in. What a person knows is written under "about" in the specification. Names articles, and is no legal advice.
+
+    \b
+    Example:  bdt dossier loans.yaml --form fria --language nl
+              bdt dossier bias-report/report.json --form system-card --out files
+    """
+    from bdt_pipeline.commands.run_dossier import run_dossier
+
+    run_dossier(target, form, language, out)
 
 
 @app.command()

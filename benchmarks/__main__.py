@@ -17,6 +17,7 @@ NAMES = (
     "logan",
     "mitigation",
     "over_time",
+    "privacy",
     "production",
     "slices",
     "validity",

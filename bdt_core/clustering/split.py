@@ -77,8 +77,8 @@ class Layout:
             own = math.sqrt(share * (1.0 - share)) if is_flag else column.std
             if own > 0.0:
                 spreads.append(1.0 if encoder.scale else own)
-        gamma = 0.5 * sum(spreads) / len(spreads) if spreads else 1.0
-        variance = sum(one * one for one in spreads) / len(spreads) if spreads else 1.0
+        gamma = 0.5 * math.fsum(spreads) / len(spreads) if spreads else 1.0
+        variance = math.fsum(one * one for one in spreads) / len(spreads) if spreads else 1.0
         return cls(len(encoder.fields), encoder.levels, gamma, variance)
 
     @cached_property

@@ -232,7 +232,7 @@ class ClusterTree:
             if ours != theirs:
                 levels = _level(here.prototype[name]), _level(there.prototype[name])
                 apart.append((self.gamma, f"{name} is mostly {levels[0]} rather than {levels[1]}"))
-        total = sum(share for share, _ in apart)
+        total = math.fsum(share for share, _ in apart)
         ranked = sorted(apart, key=lambda one: -one[0])[:NAMED_FEATURES]
         return "; ".join(words for share, words in ranked if share > 0.0 and share >= NAMED_SHARE * total)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import fields, replace
 
@@ -129,7 +130,7 @@ def bias_score(
     parts = tuple(part_of(name, rates[name], names, limits[name]) for name in PARTS if name in rates)
     result = composed(parts, used, rates["selection_rate"], names, [*notes, *worse_than_chance(rates, names)])
     low, high = (
-        sum(factor * (getattr(part, end) or 0.0) for factor, part in zip(factors(used), parts, strict=False))
+        math.fsum(factor * (getattr(part, end) or 0.0) for factor, part in zip(factors(used), parts, strict=False))
         for end in ("low", "high")
     )
     noise = noise_of(cells, moments, used, random_state)

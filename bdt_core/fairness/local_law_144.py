@@ -140,14 +140,41 @@ def impact_ratios(
         outcome, thresholds = score, {score: wanted}
     table = count_rows(frame, columns, prediction=outcome, thresholds=thresholds)
     sets = [(name,) for name in columns] + ([tuple(columns)] if len(columns) > 1 else [])
-    return tuple(_table(table.by(*names), wanted, exclude_below, median, score is not None, alpha) for names in sets)
+    chosen = favourable(table.predictions, wanted)
+    return tuple(
+        impact_table(table.by(*names), chosen, exclude_below=exclude_below, median=median, alpha=alpha)
+        for names in sets
+    )
 
 
-def _table(
-    table: CountTable, positive: Positive, exclude_below: float | None, median: float | None, scored: bool, alpha: float
+def impact_table(
+    table: CountTable,
+    selected: NDArray[np.bool_],
+    *,
+    exclude_below: float | None = None,
+    median: float | None = None,
+    alpha: float = 0.05,
 ) -> ImpactTable:
+    """The impact ratios of counted categories.
+
+    Parameters
+    ----------
+    table : CountTable
+        Applicants by category and prediction.
+    selected : ndarray of bool, shape (predictions,)
+        Which of the table's predictions count as selected, or as a score on the good side of the median.
+    exclude_below : float, optional
+        Share of the applicants below which a category is left out of the ratios.
+    median : float, optional
+        The score that divides the predictions; None where people are selected.
+    alpha : float
+
+    Returns
+    -------
+    ImpactTable
+    """
     known = table.known()
-    chosen = favourable(known.predictions, positive)
+    chosen = selected[[one is not None for one in table.predictions]]
     counts = known.counts.sum(axis=(1, 2, 4))
     n, events = counts.sum(axis=1), counts[:, chosen].sum(axis=1)
     with_outcome = np.array([one is not None for one in table.predictions], dtype=bool)
@@ -158,7 +185,7 @@ def _table(
     compare = partial(compare_at_once, groups=int(((n > 0) & ~excluded).sum()), chosen=True, alpha=alpha)
     return ImpactTable(
         columns=table.facets,
-        rate_kind="scoring rate" if scored else "selection rate",
+        rate_kind="selection rate" if median is None else "scoring rate",
         categories=tuple(
             _category(group, int(n[i]), int(events[i]), total, bool(excluded[i]), None if top is None else
                       (int(n[top]), int(events[top])), i == top, compare)

@@ -119,7 +119,7 @@ def check_weights(weights: Sequence[float]) -> tuple[float, float, float]:
         raise SpecError("Give three weights, for demographic parity, equalized odds and calibration.")
     if min(values) < 0.0:
         raise SpecError("Weights must be 0 or more.")
-    if abs(sum(values) - 1.0) > WEIGHT_TOLERANCE + 1e-12:
+    if abs(math.fsum(values) - 1.0) > WEIGHT_TOLERANCE + 1e-12:
         raise SpecError(f"Weights must add up to 1; these add up to {sum(values):.3f}.")
     return values[0], values[1], values[2]
 
@@ -166,7 +166,7 @@ def composed(
 
     Its disparate impact ratio is the lowest selection rate over the highest: how groups are called does not enter.
     """
-    score = sum(factor * part.value for factor, part in zip(factors(weights), parts, strict=False))
+    score = math.fsum(factor * part.value for factor, part in zip(factors(weights), parts, strict=False))
     ratio, adverse_impact = impact_of(selection.min(), selection.max())
     return BiasScore(
         score=score,

@@ -498,7 +498,8 @@ def compare_categories_of_persons(
     -------
     CategoricalComparison
         Its test is that of effective counts: rows divided by the mean design effect of the levels, each weighted by
-        the share of rows with another level. The effect size stays that of the rows.
+        the share of rows with another level. Pearson's chi-squared, which is reported beside, is divided by it. The
+        effect size stays that of the rows.
 
     References
     ----------
@@ -532,8 +533,17 @@ def compare_categories_of_persons(
         comparison,
         test=f"{tested.test} of effective counts",
         p_value=tested.p_value,
+        **_classical_chi_squared(comparison, mean),
         smallest_expected=tested.smallest_expected,
     )
+
+
+def _classical_chi_squared(comparison: CategoricalComparison, design_effect: float) -> dict[str, Any]:
+    """Pearson's test of persons."""
+    if comparison.statistic is None or comparison.dof is None:
+        return {}
+    statistic = comparison.statistic / design_effect
+    return {"statistic": statistic, "chi_squared_p_value": float(special.chdtrc(comparison.dof, statistic))}
 
 
 def permuted_persons(values: NDArray[np.float64], hashes: Hashes, rng: np.random.Generator) -> NDArray[np.float64]:

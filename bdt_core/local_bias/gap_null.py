@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -76,10 +76,14 @@ def summarise_gaps(
 
 
 def summary_of(side: Side, labels: Integers, k: int, smallest: int, settings: LocalBiasSettings) -> GapSummary:
-    """The summary of one part's rows in k clusters; for "auc" groups are permuted among rows with the same label."""
+    """The summary of one part's rows in k clusters, beside its permutation null.
+
+    Groups change hands within clusters, for "auc" among rows with the same label; where persons may have several rows,
+    those of a person in a cluster stay of one group.
+    """
     table = side.metrics(labels, k)
     rows = table.rows.sum(axis=1)
-    if settings.metric != "auc":
+    if side.rows.persons is None and settings.metric != "auc":
         return summarise_gaps(
             table.counts[:, :, 1],
             table.counted,
@@ -92,6 +96,14 @@ def summary_of(side: Side, labels: Integers, k: int, smallest: int, settings: Lo
     observed = gaps(table.value, table.counted, smallest)
     drawn = np.full((settings.permutations, len(rows)), np.nan)
     rng = np.random.default_rng([settings.random_state, 1])
+    if side.rows.persons is not None:
+        pools = exchangeable(labels, side.rows.outcome, side.group, side.rows.persons)
+        for draw in range(settings.permutations):
+            permuted = metric_by_group(
+                labels, k, permuted_groups(side.group, pools, rng), len(side.groups), side.rows.outcome
+            )
+            drawn[draw] = gaps(permuted.value, permuted.counted, smallest)
+        return _summary(observed, rows, settings.threshold, np.where(np.isnan(observed), np.nan, drawn))
     for j in np.flatnonzero(~np.isnan(observed)):
         inside = labels == j
         outcome, group = side.rows.outcome[inside], side.group[inside]
@@ -122,13 +134,12 @@ def whole_search_null(sides: Sides, train_X: NDArray[Any], model: LOGAN, found: 
     settings, train, outcome = sides.settings, sides.train, sides.train.rows.outcome
     search = Search.prepare(np.asarray(train_X), train.group.astype(np.int32), len(sides.groups), outcome, model)
     starts, _ = search.kmeans(settings.random_state, "k-means++")
-    pools = _exchangeable(model.kmeans_.labels[search.order], outcome[search.order])
+    persons = None if train.rows.persons is None else train.rows.persons[search.order]
+    pools = exchangeable(model.kmeans_.labels[search.order], outcome[search.order], search.rows.group, persons)
     rng = np.random.default_rng([settings.random_state, 2])
     figures = []
     for _ in range(settings.refits):
-        group = search.rows.group.copy()
-        for pool in pools:
-            group[pool] = rng.permutation(group[pool])
+        group = permuted_groups(search.rows.group, pools, rng)
         best = min(search.with_gaps(starts, group), key=lambda one: one.objective)
         permuted = np.empty_like(group)
         permuted[search.order] = group
@@ -174,14 +185,71 @@ def null_of(summary: GapSummary, drawn: tuple[Floats, Floats, Floats, Floats]) -
     )
 
 
-def _exchangeable(labels: Integers, outcome: Outcome) -> list[NDArray[np.intp]]:
-    """Rows whose groups may be exchanged: of one cluster, and alike in what the metric conditions on."""
+@dataclass(frozen=True)
+class Pool:
+    """Rows whose groups may be exchanged.
+
+    Attributes
+    ----------
+    rows : intp ndarray of shape (n,)
+    unit : intp ndarray of shape (n,) or None
+        Which rows keep together, those of a person that are of one group; None where each row stands alone.
+    first : intp ndarray of shape (units,) or None
+        A row of each unit, among `rows`.
+    """
+
+    rows: NDArray[np.intp]
+    unit: NDArray[np.intp] | None = None
+    first: NDArray[np.intp] | None = None
+
+
+def permuted_groups(group: NDArray[Any], pools: list[Pool], rng: np.random.Generator) -> NDArray[Any]:
+    """Groups that changed hands within each pool, between persons where rows have some.
+
+    Examples
+    --------
+    >>> group, persons = np.array([0, 0, 0, 1, 1]), np.array([7, 7, 7, 5, 5], dtype=np.uint64)
+    >>> pools = exchangeable(np.zeros(5, np.int64), Outcome("accuracy", np.ones(5, np.int64)), group, persons)
+    >>> permuted_groups(group, pools, np.random.default_rng(3)).tolist()
+    [1, 1, 1, 0, 0]
+    """
+    permuted = group.copy()
+    for pool in pools:
+        inside = group[pool.rows]
+        if pool.unit is None or pool.first is None:
+            permuted[pool.rows] = rng.permutation(inside)
+        else:
+            permuted[pool.rows] = rng.permutation(inside[pool.first])[pool.unit]
+    return permuted
+
+
+def exchangeable(
+    labels: Integers, outcome: Outcome, group: NDArray[Any], persons: NDArray[np.uint64] | None
+) -> list[Pool]:
+    """Rows whose groups may be exchanged: of one cluster, and alike in what the metric conditions on.
+
+    Parameters
+    ----------
+    labels : integer ndarray of shape (n,)
+        Clusters.
+    outcome : Outcome
+    group : integer ndarray of shape (n,)
+    persons : uint64 ndarray of shape (n,) or None
+        Whom rows belong to.
+    """
     stratum = 3 * labels
     if outcome.metric == "auc":
         stratum = stratum + outcome.value
     elif outcome.metric in ("tpr", "fpr"):
         stratum = stratum + (outcome.value >= 0)
-    return [np.flatnonzero(stratum == one) for one in np.unique(stratum)]
+    pools = [Pool(np.flatnonzero(stratum == one)) for one in np.unique(stratum)]
+    return pools if persons is None else [_by_persons(pool.rows, group, persons) for pool in pools]
+
+
+def _by_persons(rows: NDArray[np.intp], group: NDArray[Any], persons: NDArray[np.uint64]) -> Pool:
+    who, number = np.unique(persons[rows], return_inverse=True)
+    _, first, unit = np.unique(number + len(who) * group[rows].astype(np.int64), return_index=True, return_inverse=True)
+    return Pool(rows, unit, first)
 
 
 def _permuted_areas(

@@ -30,7 +30,8 @@ class LocalRows:
     correct, y_true, y_pred, y_score : arrays of shape (n,), optional
         As `LOGAN.fit` takes them; rows without a value are left out, and counted.
     persons : uint64 array of shape (n,), optional
-        Whom rows belong to, where persons may have several: gaps are then tested by persons.
+        Hash of whom rows belong to, where persons may have several: gaps are then tested by persons, groups change
+        hands between persons where chance is asked, and columns are compared by persons.
     texts : sequence of str, optional
         What the rows say: clusters are then described by their words.
     features : DataFrame of shape (n, q), optional
@@ -170,8 +171,6 @@ def read_sides(train: LocalRows, test: LocalRows, settings: LocalBiasSettings) -
         Arrays of different lengths, a part without rows, or train rows of one group only.
     """
     train_rows, test_rows = _read(train, settings, "train"), _read(test, settings, "test")
-    if test.persons is not None:
-        test_rows = replace(test_rows, persons=np.asarray(test.persons)[test_rows.positions])
     groups, train_codes = group_codes(train_rows.group, train_rows.rows)
     position = {name: code for code, name in enumerate(groups)}
     test_codes = np.array([position.get(level_name(one), -1) for one in test_rows.group], dtype=np.int64)
@@ -215,7 +214,8 @@ def _read(part: LocalRows, settings: LocalBiasSettings, name: str) -> UsedRows:
     texts = None if part.texts is None else [part.texts[i] for i in positions.tolist()]
     outcome = outcome_of(settings.metric, len(positions), **outcomes)
     described = None if features is None else features[kept]
-    used = UsedRows(name, X[kept], group, outcomes, outcome, texts, described, positions, left_out)
+    persons = None if part.persons is None else np.asarray(part.persons)[kept]
+    used = UsedRows(name, X[kept], group, outcomes, outcome, texts, described, positions, left_out, persons)
     used.check_not_empty()
     return used
 

@@ -149,6 +149,7 @@ def find_audited_local_bias(train: Rows, test: Rows, wanted: Wanted) -> LocalBia
     on_train, on_test = rows_at_hand(train), rows_at_hand(test)
     train_rows, test_rows = (_rows(one, wanted, embeddings) for one in (on_train, on_test))
     if train.spec.split.key is not None:
+        train_rows = replace(train_rows, persons=on_train.frame[KEY].to_numpy())
         test_rows = replace(test_rows, persons=on_test.frame[KEY].to_numpy())
     if not (train_rows.y_true == 1.0).any():
         raise DataError(
@@ -258,7 +259,7 @@ def _described(
         found = top_words(train.texts, train_labels, exclude=names)
         words = [*found, *words[len(found) :]]
     if test.features is not None:
-        features = feature_differences(test.features, test_labels, k, alpha=sides.settings.alpha)
+        features = feature_differences(test.features, test_labels, k, alpha=sides.settings.alpha, persons=test.persons)
     if not isinstance(train.X, pd.DataFrame):
         nearest = [tuple(int(train.positions[i]) for i in rows) for rows in nearest_rows(train_X, train_labels)]
     return tuple(
@@ -281,8 +282,8 @@ def _notes(model: LOGAN, logan: LocalClustering, sides: Sides) -> tuple[str, ...
         )
     if sides.test.rows.persons is not None:
         notes.append(
-            "The gaps on test rows are tested by persons, who may have several rows; what chance alone would give, and "
-            "the columns that describe a cluster, count rows."
+            "The gaps on test rows, what chance alone would give, and the columns that describe a cluster are tested "
+            "by persons, who may have several rows."
         )
     if not logan.train.clusters:
         notes.append(

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bdt_core.errors import DataError, SpecError
 from bdt_core.inference import adjust_p_values, compare_category_counts, compare_samples
+from bdt_core.inference.persons import Steps, compare_categories_of_persons, compare_persons, person_sums
 
 MIN_WORD_ROWS = 5
 """A word in fewer rows is not shown: it could tell who wrote them."""
@@ -202,6 +203,7 @@ def feature_differences(
     alpha: float = 0.05,
     min_rows: int = 30,
     n_features: int = 10,
+    persons: NDArray[np.uint64] | None = None,
 ) -> tuple[tuple[FeatureDifference, ...], ...]:
     """Columns that differ most between each cluster and all other rows.
 
@@ -219,6 +221,8 @@ def feature_differences(
         A cluster with fewer rows, on either side, is left out.
     n_features : int
         At most so many columns per cluster.
+    persons : uint64 ndarray of shape (n,), optional
+        Hash of whom rows belong to, where persons may have several: tests and ``min_rows`` then count persons.
 
     Returns
     -------
@@ -233,8 +237,13 @@ def feature_differences(
     >>> first.column, first.inside, first.outside
     ('age', 20.5, 60.5)
     """
+    who = None if persons is None else np.unique(persons, return_inverse=True)[1]
     found = [
-        [one for name in frame.columns if (one := _compare(frame[name], labels == label, alpha, min_rows)) is not None]
+        [
+            one
+            for name in frame.columns
+            if (one := _compare(frame[name], labels == label, alpha, min_rows, who)) is not None
+        ]
         for label in range(clusters)
     ]
     adjusted = iter(adjust_p_values([one.p_value for columns in found for one in columns], "bh"))
@@ -245,20 +254,26 @@ def feature_differences(
 
 
 def _compare(
-    column: pd.Series[Any], inside: NDArray[np.bool_], alpha: float, min_rows: int
+    column: pd.Series[Any], inside: NDArray[np.bool_], alpha: float, min_rows: int, who: NDArray[np.intp] | None
 ) -> FeatureDifference | None:
     numeric = pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype)
-    return (_compare_numbers if numeric else _compare_levels)(column, inside, alpha, min_rows)
+    return (_compare_numbers if numeric else _compare_levels)(column, inside, alpha, min_rows, who)
 
 
 def _compare_numbers(
-    column: pd.Series[Any], inside: NDArray[np.bool_], alpha: float, min_rows: int
+    column: pd.Series[Any], inside: NDArray[np.bool_], alpha: float, min_rows: int, who: NDArray[np.intp] | None
 ) -> FeatureDifference | None:
     values = column.to_numpy(dtype=np.float64, na_value=np.nan)
     known = np.isfinite(values)
     a, b = values[known & inside], values[known & ~inside]
     two_values = len(np.unique(values[known])) <= 2
     result = compare_samples(a, b, test="auto" if two_values else "welch", alpha=alpha, min_rows=min_rows)
+    if who is not None:
+        steps = Steps.of(np.unique(values[known]))
+        x, size = steps.count(values), int(who.max()) + 1
+        in_a, in_b = known & inside, known & ~inside
+        sums = person_sums(x[in_a], who[in_a], size), person_sums(x[in_b], who[in_b], size)
+        result = compare_persons(result, sums[0], sums[1], steps, min_rows=min_rows)
     if result.effect_size is None or result.p_value is None or result.mean_a is None or result.mean_b is None:
         return None
     return FeatureDifference(
@@ -268,13 +283,20 @@ def _compare_numbers(
 
 
 def _compare_levels(
-    column: pd.Series[Any], inside: NDArray[np.bool_], alpha: float, min_rows: int
+    column: pd.Series[Any], inside: NDArray[np.bool_], alpha: float, min_rows: int, who: NDArray[np.intp] | None
 ) -> FeatureDifference | None:
     texts = column.astype("object").where(column.notna(), "(missing)").to_numpy(dtype=str)
     levels, codes = np.unique(texts, return_inverse=True)
     a = np.bincount(codes[inside], minlength=len(levels))
     b = np.bincount(codes[~inside], minlength=len(levels))
     result = compare_category_counts(a, b, alpha=alpha, min_rows=min_rows)
+    if who is not None:
+        size = int(who.max()) + 1
+        has = [(codes == level).astype(np.float64) for level in range(len(levels))]
+        sums = [
+            (person_sums(one[inside], who[inside], size), person_sums(one[~inside], who[~inside], size)) for one in has
+        ]
+        result = compare_categories_of_persons(result, a, b, sums, min_rows=min_rows)
     enough = a + b >= MIN_LEVEL_ROWS
     if result.effect_size is None or result.p_value is None or not enough.any():
         return None

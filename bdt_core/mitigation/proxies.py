@@ -145,7 +145,7 @@ def proxy_table(
             elif numeric[attribute]:
                 found.append(_telling(columns[attribute], columns[feature], feature, attribute, alpha, who))
             else:
-                found.append(_associated(columns[feature], columns[attribute]))
+                found.append(_associated(columns[feature], columns[attribute], who))
     order = sorted(found, key=lambda one: (one.strength is None, -(one.strength or 0.0), one.protected, one.feature))
     return ProxyTable(confidence, tuple(order))
 
@@ -179,13 +179,13 @@ def bias_corrected_cramers_v(counts: NDArray[Any]) -> float:
     return min(1.0, math.sqrt(phi2 / fewest)) if fewest > 0.0 else 0.0
 
 
-def _associated(feature: pd.Series[Any], protected: pd.Series[Any]) -> Proxy:
+def _associated(feature: pd.Series[Any], protected: pd.Series[Any], who: NDArray[np.int64] | None) -> Proxy:
     names = (str(feature.name), str(protected.name))
     one, other = _codes(feature), _codes(protected)
     rows = one.codes.size
     sizes = (len(one.levels), len(other.levels))
-    if rows < FEWEST_ROWS:
-        return _nothing(*names, rows, f"fewer than {FEWEST_ROWS} rows")
+    if _worth(rows, who) < FEWEST_ROWS:
+        return _nothing(*names, rows, _few(who))
     if max(sizes) > rows / 2:
         return _nothing(*names, rows, "nearly every row has a value of its own")
     if sizes[0] * sizes[1] > _MOST_CELLS:
@@ -210,12 +210,19 @@ def _telling(
     known = np.isfinite(x)
     coded = _codes(categories)
     x, codes = x[known], coded.codes[known]
-    rows = np.bincount(codes, minlength=len(coded.levels))
-    compared = np.flatnonzero((rows >= FEWEST_ROWS) & (codes.size - rows >= FEWEST_ROWS))
-    if not compared.size:
-        return _nothing(feature, protected, int(codes.size), f"no two sides with {FEWEST_ROWS} rows to compare")
     whose = None if who is None else who[known]
-    areas = {level: _area(x, codes == level, whose, alpha) for level in compared.tolist()}
+    compared = [
+        level
+        for level in range(len(coded.levels))
+        if min(
+            _worth(int(one.sum()), None if whose is None else whose[one]) for one in (codes == level, codes != level)
+        )
+        >= FEWEST_ROWS
+    ]
+    if not compared:
+        few = f"no two sides with {FEWEST_ROWS} {'rows' if who is None else 'persons'} to compare"
+        return _nothing(feature, protected, int(codes.size), few)
+    areas = {level: _area(x, codes == level, whose, alpha) for level in compared}
     best = max(areas, key=lambda level: (_distance(areas[level]), _name(coded, level)))
     found = areas[best]
     assert found.auc is not None
@@ -230,6 +237,15 @@ def _area(x: NDArray[Any], inside: NDArray[np.bool_], who: NDArray[np.int64] | N
     if who is None:
         return area_under_curve(x[inside], x[~inside], alpha=alpha)
     return area_by_persons(x[inside], who[inside], x[~inside], who[~inside], alpha=alpha)
+
+
+def _worth(rows: int, who: NDArray[np.int64] | None) -> int:
+    """How many rows, or persons where they may have several."""
+    return rows if who is None else len(np.unique(who))
+
+
+def _few(who: NDArray[np.int64] | None) -> str:
+    return f"fewer than {FEWEST_ROWS} {'rows' if who is None else 'persons'}"
 
 
 def _distance(area: AUC) -> tuple[float, float]:
@@ -248,8 +264,9 @@ def _correlated(
     known = np.isfinite(both).all(axis=0)
     pair = pd.DataFrame(both[:, known].T, columns=["a", "b"])
     n = len(pair)
-    if n < FEWEST_ROWS or min(pair.nunique()) < 2:
-        reason = f"fewer than {FEWEST_ROWS} rows" if n < FEWEST_ROWS else "one of the columns has a single value"
+    is_few = _worth(n, None if who is None else who[known]) < FEWEST_ROWS
+    if is_few or min(pair.nunique()) < 2:
+        reason = _few(who) if is_few else "one of the columns has a single value"
         return _nothing(*names, n, reason)
     ranks = pair.rank()
     r = float(np.clip(np.corrcoef(ranks["a"], ranks["b"])[0, 1], -1.0, 1.0))

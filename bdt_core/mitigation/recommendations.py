@@ -23,6 +23,7 @@ _FOUND = {
     "cluster": "cluster",
     "slice": "intersection",
     "local_bias": "the clusters of local bias",
+    "four_fifths": "the four-fifths rule, whose ratio a limit on four_fifths_ratio measures",
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
@@ -172,7 +173,7 @@ class TwoRates:
         def push(box: _Box) -> None:
             points = self._best_points(box, limit)
             if points is not None:
-                bound = sum(float(gain[i]) for gain, i in zip(self._gains, points, strict=True))
+                bound = math.fsum(float(gain[i]) for gain, i in zip(self._gains, points, strict=True))
                 heapq.heappush(heap, (-bound, next(tie), box, points))
 
         push(_Box((0, 0), (self._corners[0].size - 1, self._corners[1].size - 1)))

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from bdt_core.report.html import render_html, render_notebook
     from bdt_core.report.markdown import render_markdown
     from bdt_core.report.pdf import render_pdf
+    from bdt_core.report.publication import for_publication
     from bdt_core.report.write import canonical_json, write_reports
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "document_schema",
     "figure_png",
     "figure_svg",
+    "for_publication",
     "render_html",
     "render_markdown",
     "render_notebook",
@@ -33,6 +35,7 @@ _HOMES = {
     "document_schema": "document",
     "figure_png": "figures",
     "figure_svg": "figures",
+    "for_publication": "publication",
     "render_html": "html",
     "render_markdown": "markdown",
     "render_notebook": "html",

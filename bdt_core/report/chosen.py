@@ -17,11 +17,13 @@ from bdt_core.report import (
     local_bias,
     mitigation,
     pooled_groups,
+    selection_rules,
     slices,
     tree,
     wording,
     worst_groups,
 )
+from bdt_core.spec import SAID
 
 FILTERS: Mapping[str, Callable[..., Any]] = {
     **{
@@ -36,16 +38,17 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
 _SPEC_ORDER = (
     "name", "source", "bias_variable", "features", "protected", "missing", "split", "clustering",
     "significance", "groups", "legitimate", "characteristics", "worst_groups", "slices", "local_bias", "mitigation",
-    "gate", "require",
+    "gate", "require", *SAID,
 )  # fmt: skip
 
 
 def specification(spec: Mapping[str, Any]) -> str:
-    """The specification as YAML, in its usual order; what is null has its default and is left out."""
+    """The specification as YAML, in its usual order; what is null has its default, and what nobody said is left out."""
     import yaml
 
     known = sorted(spec, key=lambda key: (_SPEC_ORDER.index(key) if key in _SPEC_ORDER else len(_SPEC_ORDER), key))
-    ordered = {key: _without_nulls(spec[key]) for key in known}
+    ordered = {key: _said(spec[key]) if key in SAID else _without_nulls(spec[key]) for key in known}
+    ordered = {key: one for key, one in ordered.items() if key not in SAID or one}
     dumped: str = yaml.safe_dump(ordered, sort_keys=False, allow_unicode=True, width=100)
     return dumped.rstrip()
 
@@ -56,6 +59,13 @@ def _without_nulls(x: Any) -> Any:
     if isinstance(x, list):
         return [_without_nulls(one) for one in x]
     return x
+
+
+def _said(x: Any) -> Any:
+    """Words for readers, without the keys for which there are none."""
+    if not isinstance(x, dict):
+        return x
+    return {key: one for key in sorted(x) if (one := _said(x[key])) not in (None, [], {})}
 
 
 TESTS: Mapping[str, Callable[..., bool]] = {"ratio": lambda metric: metric.endswith("_ratio")}
@@ -79,6 +89,7 @@ GLOBALS: Mapping[str, Any] = {
     "of_local_bias": local_bias,
     "of_mitigation": mitigation,
     "of_pooled_groups": pooled_groups,
+    "of_selection_rules": selection_rules,
     "of_slices": slices,
     "of_worst_groups": worst_groups,
     "metrics": metrics,

@@ -22,6 +22,7 @@ from bdt_core.fairness.characteristics import Characteristics
 from bdt_core.fairness.coding import Value
 from bdt_core.fairness.pooled_groups import PooledGroups
 from bdt_core.fairness.score_parts import BiasScore
+from bdt_core.fairness.selection_rules import SelectionRules
 from bdt_core.inference import Comparison
 from bdt_core.local_bias.results import LocalBias
 from bdt_core.metrics import Favourable
@@ -417,6 +418,18 @@ class DrawnParts(Part):
     parts: dict[str, Drawn]
 
 
+class Publication(Part):
+    """How a form for publication was made of a report: every number in it is of counts rounded to multiples of `base`.
+
+    Groups of fewer than `minimum` people are left out, of sums, too, and rates of fewer than
+    `rates_from`. What the form leaves out is null, empty or nought.
+    """
+
+    base: int
+    minimum: int
+    rates_from: int
+
+
 class Document(Part):
     """Version 1. Readers pass over members that they do not know."""
 
@@ -424,6 +437,7 @@ class Document(Part):
     name: str
     software: dict[str, str]
     spec: dict[str, Any]
+    publication: Publication | None = None
     data: Data
     bias_variable: BiasVariable
     split: Split
@@ -439,6 +453,7 @@ class Document(Part):
     proxies: tuple[Proxy, ...]
     groups: Groups | None
     pooled_groups: PooledGroups | None = None
+    selection_rules: SelectionRules | None = None
     characteristics: Characteristics | None = None
     findings: Findings | None = None
     worst_groups: WorstGroups | None = None
@@ -451,8 +466,7 @@ class Document(Part):
     def to_dict(self) -> dict[str, Any]:
         """As JSON-able data; infinities become the strings ``Infinity`` and ``-Infinity``."""
         left_out: dict[str, Any] = {name: set(members) for name, members in _STAGES_OWN.items()}
-        if self.drawn is None:
-            left_out["drawn"] = True
+        left_out |= {name: True for name in ("drawn", "selection_rules", "publication") if getattr(self, name) is None}
         if not self.data.notes:
             left_out["data"] = {"notes"}
         if self.slices is not None and self.slices.bounded is None:

@@ -50,7 +50,8 @@ def figure_png(document: AnyDocument, name: str, dpi: int = PNG_DPI) -> bytes:
 def figure_names(document: AnyDocument) -> tuple[str, ...]:
     """The figures that a document has, in the order of the report."""
     document = printed(document)
-    known = {*_ALWAYS, *figures_of_groups(document), *figures_of_depth(document)}
+    always = _ALWAYS if document.publication is None else ()
+    known = {*always, *figures_of_groups(document), *figures_of_depth(document)}
     return tuple(name for name in FIGURES if name in known)
 
 

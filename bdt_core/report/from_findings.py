@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from importlib import metadata
 from typing import Any, Literal
@@ -25,7 +26,7 @@ from bdt_core.report.wording import of_persons, who_is_in
 from bdt_core.significance.clusters import ClusterSignificance, ComparedCluster
 from bdt_core.significance.features import ColumnDifference, FeatureDifferences
 from bdt_core.slices.results import Slices
-from bdt_core.spec import AnyLimit, AuditSpec, reported_specification
+from bdt_core.spec import SAID, AuditSpec, reported_specification
 from bdt_core.table.bias_variable import wording
 from bdt_core.table.rows import Rows
 from bdt_core.table.split import is_by_hash
@@ -38,17 +39,14 @@ _PACKAGES = ("numpy", "pandas", "scipy", "scikit-learn", "numba", "kmodes")
 _SET_APART = 5
 
 
-def build_document(
-    findings: AuditFindings, gate: Sequence[AnyLimit], require: Literal["all", "majority"] = "all"
-) -> dict[str, Any]:
+def build_document(findings: AuditFindings, spec: AuditSpec) -> dict[str, Any]:
     """Put what the stages found, and the gate's verdict, into one JSON-able document.
 
     Parameters
     ----------
     findings : AuditFindings
-    gate : sequence of limits
-        `AuditSpec.limits`: those of the gate, and those that the sections on intersections and local bias set.
-    require : {"all", "majority"}
+    spec : AuditSpec
+        Says by which limits results are judged, and how they are told; how they were made, the results say themselves.
 
     Returns
     -------
@@ -59,10 +57,11 @@ def build_document(
     test, clusters = findings.test, findings.clusters
     significance, differences = findings.significance, findings.differences
     metrics, scores, mitigation = findings.group_metrics, findings.group_scores, findings.mitigation
-    spec = significance.spec.model_copy(update={"gate": list(gate), "require": require})
+    said = {key: getattr(spec, key) for key in ("require", *SAID)}
+    judged = judge_gate(spec.limits, spec.require, findings)
+    spec = significance.spec.model_copy(update={"gate": list(spec.limits), **said})
     if metrics is not None:
         spec = spec.model_copy(update={"groups": metrics.spec.groups})
-    judged = judge_gate(gate, require, findings)
     return parts.Document(
         schema_version=1,
         name=spec.name,
@@ -87,6 +86,7 @@ def build_document(
         proxies=tuple(proxy for one in differences.columns if one.role == "protected" for proxy in _proxies(one)),
         groups=None if metrics is None else _groups(metrics, scores),
         pooled_groups=findings.pooled_groups,
+        selection_rules=findings.selection_rules,
         characteristics=findings.characteristics,
         findings=findings.ranked,
         worst_groups=findings.worst_groups,
@@ -469,8 +469,8 @@ def _overall(one: FacetMetrics) -> dict[str, float]:
     """Rates over all rows whose group, label and prediction are known."""
     found = {}
     for metric in one.metrics.metrics:
-        if metric.name in RATES and metric.kind == "rate" and (n := sum(metric.n)):
-            found[metric.name] = sum(metric.events) / n
+        if metric.name in RATES and metric.kind == "rate" and (n := math.fsum(metric.n)):
+            found[metric.name] = math.fsum(metric.events) / n
     return found
 
 

@@ -22,8 +22,8 @@ from bdt_core.report.page import build_page
 from bdt_core.report.printed import AnyDocument
 
 _SECTIONS = (
-    "findings", "worst_groups", "clusters", "gate", "differences", "proxies", "groups", "pooled_groups",
-    "characteristics", "slices", "local_bias", "mitigation", "trust",
+    "findings", "worst_groups", "clusters", "gate", "differences", "proxies", "groups", "selection_rules",
+    "pooled_groups", "characteristics", "slices", "local_bias", "mitigation", "trust", "publication",
 )  # fmt: skip
 _MOST_ROWS = 10
 # An underscore inside a word is one to Markdown too.

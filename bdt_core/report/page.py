@@ -33,6 +33,7 @@ SECTIONS = (
     "differences",
     "proxies",
     "groups",
+    "selection_rules",
     "pooled_groups",
     "characteristics",
     "slices",
@@ -45,6 +46,8 @@ SECTIONS = (
     "method",
     "repeat",
 )
+PUBLISHED = ("findings", "gate", "groups", "publication")
+"""Sections of the form for publication."""
 
 
 def build_page(document: AnyDocument) -> Page:
@@ -82,7 +85,11 @@ def page_of(document: Document) -> Page:
         how_sure=tuple(_how_sure(document)),
         apart=tuple(document.summary.what_sets_apart),
         caution=CAUTION,
-        sections=tuple(one for name in SECTIONS if (one := section(name, document)) is not None),
+        sections=tuple(
+            one
+            for name in (SECTIONS if document.publication is None else PUBLISHED)
+            if (one := section(name, document)) is not None
+        ),
     )
 
 

@@ -7,6 +7,7 @@ from the user's matplotlib configuration.
 from __future__ import annotations
 
 import io
+import math
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -102,7 +103,7 @@ class Sheet:
 
     def measure(self, words: str, size: float, bold: bool = False) -> float:
         """Width of a text in points."""
-        return size * sum(_advance(one, bold) for one in words)
+        return size * math.fsum(_advance(one, bold) for one in words)
 
     def fit(self, words: str, width: float, size: float, bold: bool = False) -> str:
         """The text, its middle taken out until it fits."""

@@ -67,7 +67,7 @@ def write_reports(document: Document, folder: str | Path) -> dict[str, Path]:
     }
     contents = {files[form].name: content for form, content in forms.items()}
     try:
-        _write_together(folder, contents)
+        write_together(folder, contents)
     except OSError as error:
         raise OutputError(f"The report {not_written(folder, error)}") from None
     return files
@@ -133,8 +133,22 @@ def not_written(place: object, error: OSError, *, free: str = "space") -> str:
     return f"cannot be written to {place}: {error.strerror or error}. {remedy}"
 
 
-def _write_together(folder: Path, contents: Mapping[str, bytes]) -> None:
-    """Write all files or none: a new folder is filled under another name."""
+def write_together(folder: Path, contents: Mapping[str, bytes]) -> None:
+    """Write all files or none: a new folder is filled under another name.
+
+    Parameters
+    ----------
+    folder : Path
+    contents : mapping of str to bytes
+        By name of the file.
+
+    Raises
+    ------
+    OutputError
+        A file is there with other content.
+    OSError
+        The folder cannot be written.
+    """
     new = not folder.exists()
     place = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}.tmp") if new else folder
     written: list[Path] = []

@@ -15,9 +15,8 @@ from bdt_core.shards.memory import MemoryPlan, in_words, plan_memory, refuse_ful
 from bdt_core.shards.scratch import scratch_folder
 from bdt_core.spec import AuditSpec, Source, Split
 from bdt_core.table.audit_table import AuditTable
-from bdt_core.table.levels import cleaned
 from bdt_core.table.rows import Rows
-from bdt_core.table.sources import read_table
+from bdt_core.table.sources import as_source_reads_it, read_table
 from bdt_core.table.split import split_rows
 from bdt_core.table.validate import validate
 
@@ -79,9 +78,7 @@ def open_table(
     """
     plan = None if frame is not None or read is not None else memory_plan(spec)
     if plan is None or not plan.out_of_core:
-        whole = (read or read_table)(spec.source) if frame is None else frame
-        if spec.source.clean:  # whoever read it
-            whole = cleaned(whole)
+        whole = as_source_reads_it((read or read_table)(spec.source) if frame is None else frame, spec.source)
         if progress is not None:
             progress("validate it", 0, len(whole))
         yield Opened(check(whole, spec), whole)

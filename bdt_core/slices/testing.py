@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -105,7 +106,7 @@ def rank_weights(family: PValues) -> PValues:
     """
     tested = [i for i, p in enumerate(family) if p is not None]
     weights: PValues = [None] * len(family)
-    scale = len(tested) / sum(1.0 / rank for rank in range(1, len(tested) + 1)) if tested else 0.0
+    scale = len(tested) / math.fsum(1.0 / rank for rank in range(1, len(tested) + 1)) if tested else 0.0
     for rank, i in enumerate(tested, start=1):
         weights[i] = scale / rank
     return weights

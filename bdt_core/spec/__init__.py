@@ -1,7 +1,9 @@
 """The audit specification: one file says what is audited, how, and what fails it."""
 
 from bdt_core.metrics import GATE_METRICS
+from bdt_core.spec.about import About, Label
 from bdt_core.spec.audit_spec import (
+    SAID,
     AuditSpec,
     Better,
     BiasVariable,
@@ -11,6 +13,7 @@ from bdt_core.spec.audit_spec import (
     FoundBy,
     Groups,
     Kind,
+    SelectionRule,
     Significance,
     Split,
     printed_specification,
@@ -18,7 +21,16 @@ from bdt_core.spec.audit_spec import (
 )
 from bdt_core.spec.depth import LocalBias, Mitigation, SliceSearch, WorstGroupSearch
 from bdt_core.spec.engine import DaskEngine, Engine
-from bdt_core.spec.gate import AnyLimit, Limit, LocalBiasLimit, MetricLimit, SliceLimit, WorstGroupLimit
+from bdt_core.spec.gate import (
+    AnyLimit,
+    FourFifthsLimit,
+    Limit,
+    LocalBiasLimit,
+    MetricLimit,
+    SliceLimit,
+    WorstGroupLimit,
+)
+from bdt_core.spec.language import LANGUAGES
 from bdt_core.spec.production import AlertSeverity, History, Inbox, PartitionBy
 from bdt_core.spec.reading import json_schema, load_spec, parse_spec, resolve_paths
 from bdt_core.spec.section import Value
@@ -26,6 +38,9 @@ from bdt_core.spec.source import Join, Source, Table
 
 __all__ = [
     "GATE_METRICS",
+    "LANGUAGES",
+    "SAID",
+    "About",
     "AlertSeverity",
     "AnyLimit",
     "AuditSpec",
@@ -37,17 +52,20 @@ __all__ = [
     "Engine",
     "Features",
     "FoundBy",
+    "FourFifthsLimit",
     "Groups",
     "History",
     "Inbox",
     "Join",
     "Kind",
+    "Label",
     "Limit",
     "LocalBias",
     "LocalBiasLimit",
     "MetricLimit",
     "Mitigation",
     "PartitionBy",
+    "SelectionRule",
     "Significance",
     "SliceLimit",
     "SliceSearch",

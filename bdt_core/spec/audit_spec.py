@@ -6,17 +6,28 @@ launchpad, so there is one set of names and one set of defaults.
 
 from __future__ import annotations
 
+import math
 import re
 from itertools import combinations
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, field_serializer, field_validator, model_validator
 
 from bdt_core.metrics import Favourable
+from bdt_core.spec.about import About, Counts, Label
 from bdt_core.spec.depth import LocalBias, Mitigation, SliceSearch, WorstGroupSearch
 from bdt_core.spec.direction import favourable_by, problem_of_direction
 from bdt_core.spec.engine import Engine
-from bdt_core.spec.gate import AnyLimit, Limit, LocalBiasLimit, MetricLimit, SliceLimit, WorstGroupLimit
+from bdt_core.spec.gate import (
+    AnyLimit,
+    FourFifthsLimit,
+    Limit,
+    LocalBiasLimit,
+    MetricLimit,
+    SliceLimit,
+    WorstGroupLimit,
+)
+from bdt_core.spec.language import LANGUAGES
 from bdt_core.spec.production import AlertSeverity, History, Inbox, PartitionBy
 from bdt_core.spec.section import Section, Value
 from bdt_core.spec.source import Source, name_in_reports
@@ -35,11 +46,15 @@ Derivation = Literal[
 ]
 
 
+SelectionRule = Literal["ll144", "four_fifths"]
+"""Rules of selecting people, whose tables a report can have."""
 FoundBy = Literal["worst_groups", "groups", "clusters", "slices", "local_bias"]
 """What finds people who fare worse."""
 _WEIGHTS: dict[FoundBy, float] = {
     "worst_groups": 0.5, "groups": 0.2, "clusters": 0.1, "slices": 0.1, "local_bias": 0.1
 }  # fmt: skip
+SAID = ("title", "language", "labels", "units", "about", "reference")
+"""Keys that say how results are told, and not how they are made."""
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|\$\{\w+\}")
 _ALL_FROM_ENVIRONMENT = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)?(\$\{\w+\}|[/:@?&=])*")
 
@@ -216,6 +231,15 @@ class Groups(Section):
             "computed back. null: no such estimates."
         ),
     )
+    report: list[SelectionRule] = Field(
+        [],
+        description=(
+            "Tables that rules of selection ask for, e.g. [ll144, four_fifths]. ll144: New York City's Local Law 144, "
+            "selection rates (with groups.score also scoring rates) and impact ratios of the declared columns and of "
+            "their pairs, for every category, however small. four_fifths: the rule of the Uniform Guidelines, by "
+            'declared grouping. Both need "favourable".'
+        ),
+    )
 
 
 class AuditSpec(Section):
@@ -289,6 +313,33 @@ class AuditSpec(Section):
         "all", description="How many of the limits must hold: all of them, or more than half."
     )
 
+    title: str | None = Field(
+        None, min_length=1, max_length=200, description="Title of the report, for people who do not know its name."
+    )
+    language: str = Field(
+        "en",
+        description=f"Language of the report's first page: {' or '.join(LANGUAGES)}.",
+        json_schema_extra={"enum": list(LANGUAGES)},
+    )
+    labels: dict[str, Label] = Field(
+        {},
+        description=(
+            "What people call columns and their levels: {race: {name: origin, levels: {AA: African-American}}}. The "
+            "first page says them; without, it writes names with spaces."
+        ),
+    )
+    units: dict[str, str] = Field(
+        {}, description="Units of numeric columns, as they stand behind a number: {age: years, income: euros}."
+    )
+    about: About = Field(About(), description="What a person knows of the system and its audit, and no table says.")
+    reference: dict[str, Counts] = Field(
+        {},
+        description=(
+            "The people that it is used on, counted by level of declared columns: {sex: {f: 5200, m: 4800}}. The "
+            "report says who is missing among the people who were audited."
+        ),
+    )
+
     partition_by: PartitionBy | None = Field(None, description="Audit the data part by part.")
     inbox: Inbox | None = Field(None, description="Audit every file that appears in a folder or bucket.")
     schedule: str | None = Field(None, description='When to audit, as cron: "0 6 * * *" is every day at six (UTC).')
@@ -317,7 +368,13 @@ class AuditSpec(Section):
             "Who is told of a problem: apprise addresses, secrets as ${NAME}: [mailtos://${SMTP}, slack://${SLACK}]."
         ),
     )
-    notify_from: AlertSeverity = Field("low", description="The least severity that is told.")
+    notify_from: AlertSeverity = Field(
+        "medium",
+        description=(
+            "The least severity that is told. medium: whatever stops a run, and what is clearly off; low: also "
+            "warnings that stop nothing, as of a limit of which a batch is too small to say anything."
+        ),
+    )
 
     large_rows: int = Field(
         1_000_000,
@@ -335,6 +392,13 @@ class AuditSpec(Section):
         if not name.isascii() or not name.replace("_", "a").isalnum():
             raise ValueError("use letters, digits and _ only, as in credit_model_2")
         return name
+
+    @field_validator("language")
+    @classmethod
+    def _there_are_templates(cls, language: str) -> str:
+        if language not in LANGUAGES:
+            raise ValueError(f'there are no templates for "{language}"; there are for {", ".join(LANGUAGES)}')
+        return language
 
     @property
     def limits(self) -> tuple[AnyLimit, ...]:
@@ -355,8 +419,14 @@ class AuditSpec(Section):
             return ()
         declared = self.protected if self.groups.facets is None else self.groups.facets
         several = [(one,) if isinstance(one, str) else tuple(one) for one in declared]
-        several += [limit.facets for limit in self.gate if isinstance(limit, MetricLimit)]
-        return tuple(dict.fromkeys(several))
+        several += [limit.facets for limit in self.gate if isinstance(limit, MetricLimit | FourFifthsLimit)]
+        return tuple(dict.fromkeys(one for one in several if one))
+
+    @property
+    def selection_rules(self) -> tuple[SelectionRule, ...]:
+        """Rules of selection that are applied: those to be reported, and what the gate limits."""
+        limited = ["four_fifths"] if any(isinstance(one, FourFifthsLimit) for one in self.gate) else []
+        return tuple(rule for rule in get_args(SelectionRule) if rule in (*self.groups.report, *limited))
 
     @property
     def pooled_groupings(self) -> tuple[tuple[str, ...], ...]:
@@ -390,7 +460,7 @@ class AuditSpec(Section):
             "local_bias": self.local_bias is not None,
         }
         weights = {search: _WEIGHTS[search] for search, is_asked in asked.items() if is_asked}
-        return {search: weight / sum(weights.values()) for search, weight in weights.items()}
+        return {search: weight / math.fsum(weights.values()) for search, weight in weights.items()}
 
     def group_columns(self) -> tuple[str | None, str | None]:
         """Label and prediction of the group metrics.
@@ -485,6 +555,18 @@ class AuditSpec(Section):
         return self
 
     @model_validator(mode="after")
+    def _reference_is_of_declared_groups(self) -> AuditSpec:
+        for column, counts in self.reference.items():
+            if (column,) not in self.facets:
+                raise ValueError(
+                    f'"reference" counts people by "{column}", which is no declared group: add it to "protected" or '
+                    '"groups.facets", with a label or a prediction'
+                )
+            if not sum(counts.values()):
+                raise ValueError(f'"reference.{column}" counts nobody')
+        return self
+
+    @model_validator(mode="after")
     def _limits_have_sections(self) -> AuditSpec:
         if self.local_bias is None and any(isinstance(one, LocalBiasLimit) for one in self.gate):
             raise ValueError(
@@ -509,14 +591,44 @@ class AuditSpec(Section):
 
     @model_validator(mode="after")
     def _limits_look_the_right_way(self) -> AuditSpec:
-        bias = self.bias_variable
-        unsaid = bias.derive == "positive_prediction" and "better" not in bias.model_fields_set
-        favourable = self.favourable if unsaid else self.favourable_outcome
+        favourable = self._favourable_said()
         for limit in self.gate:
             problem = problem_of_direction(limit, favourable) if isinstance(limit, MetricLimit) else None
             if problem is not None:
                 raise ValueError(problem)
         return self
+
+    @model_validator(mode="after")
+    def _rules_have_decisions(self) -> AuditSpec:
+        for rule in self.selection_rules:
+            key = "groups.report" if rule in self.groups.report else "gate"
+            if self.group_columns()[1] is None and (rule == "four_fifths" or self.groups.score is None):
+                score = "" if rule == "four_fifths" else ', or "groups.score" beside "groups.label"'
+                raise ValueError(
+                    f'"{rule}" in {key} needs to know who is selected: set "groups.prediction" (or derive the '
+                    f"bias_variable from a prediction){score}"
+                )
+            if not self.facets:
+                raise ValueError(
+                    f'"{rule}" in {key} needs groups: name their columns in "protected" or "groups.facets"'
+                )
+            if self._favourable_said() is None:
+                raise ValueError(
+                    f'"{rule}" in {key} depends on the prediction that people want: write "favourable: positive" (as '
+                    'for granted, hired) or "favourable: negative" (as for refused, flagged)'
+                )
+        if self.split.key is not None and any(isinstance(one, FourFifthsLimit) for one in self.gate):
+            raise ValueError(
+                'the check "four_fifths" counts rows, and "split.key" says that persons have several: limit '
+                "{metric: four_fifths_ratio, facet: COLUMN, min: 0.8} instead, which counts persons"
+            )
+        return self
+
+    def _favourable_said(self) -> Favourable | None:
+        """Which prediction people want, where somebody has said it and no default."""
+        bias = self.bias_variable
+        unsaid = bias.derive == "positive_prediction" and "better" not in bias.model_fields_set
+        return self.favourable if unsaid else self.favourable_outcome
 
     @field_validator("notify")
     @classmethod
@@ -578,13 +690,14 @@ def reported_specification(spec: AuditSpec) -> dict[str, Any]:
     _name_places(plain["source"])
     _name_places(plain["source"]["join"] or {})
     _name_places(plain["inbox"] or {})
+    _name_places(plain["about"])
     if isinstance((plain["local_bias"] or {}).get("embeddings"), str):
         _name_places(plain["local_bias"])
     return plain
 
 
 def _name_places(section: dict[str, Any]) -> None:
-    for key in ("path", "database", "folder", "embeddings"):
+    for key in ("path", "database", "folder", "embeddings", "model_file"):
         if section.get(key) is not None:
             section[key] = name_in_reports(section[key])
     if "arrays" in section:

@@ -13,7 +13,7 @@ from bdt_core.spec.section import Section
 Inconclusive = Literal["warn", "block"]
 
 
-CHECKS = ("worst_group", "worst_cluster", "any_cluster", "worst_slice", "local_bias")
+CHECKS = ("worst_group", "worst_cluster", "any_cluster", "worst_slice", "local_bias", "four_fifths")
 """What a limit that is not on a metric can be on."""
 
 
@@ -53,7 +53,8 @@ class MetricLimit(Section):
         description=(
             "demographic_parity_difference, equalized_odds_ratio and the like: range over the groups. "
             "disparate_impact or DI and Clarify's others: each group against all others, by what is favourable. "
-            "four_fifths_ratio: lowest over highest share of favourable predictions. false_positive_rate, accuracy and "
+            "four_fifths_ratio or impact_ratio: lowest over highest share of favourable predictions. "
+            "false_positive_rate, accuracy and "
             "the like: each group. false_positive_rate_difference: each group against groups.reference. bias_score."
         ),
         json_schema_extra=lambda schema: schema.update(enum=list(GATE_METRICS)),  # as they are when it is asked for
@@ -160,21 +161,56 @@ class LocalBiasLimit(Section):
     )
 
 
+class FourFifthsLimit(Section):
+    """The four-fifths rule (29 CFR 1607.4 D): is any group selected less than 4/5 as often as the most selected one?"""
+
+    check: Literal["four_fifths"] = Field(
+        "four_fifths",
+        description=(
+            "four_fifths: fails where a group is selected less than 4/5 as often as the one with the highest rate, in "
+            "whole numbers, and the difference is significant. Passes where the whole interval is from 4/5 on."
+        ),
+    )
+    facet: str | list[str] | None = Field(
+        None, description="Column with the groups, or several for intersections; by default every declared grouping."
+    )
+    inconclusive: Inconclusive = Field(
+        "warn", description="What happens when the data cannot tell: a warning, or the gate stays shut."
+    )
+
+    @property
+    def facets(self) -> tuple[str, ...]:
+        """Columns with the groups; none where all groupings are meant."""
+        return () if self.facet is None else (self.facet,) if isinstance(self.facet, str) else tuple(self.facet)
+
+    @model_validator(mode="after")
+    def _columns_differ(self) -> FourFifthsLimit:
+        if self.facet is not None and (not self.facets or len(set(self.facets)) < len(self.facets)):
+            raise ValueError('"facet" must name one column, or a list of different ones')
+        return self
+
+
 KINDS_OF_LIMIT: dict[str, type[Section]] = {
     "cluster": Limit,
     "metric": MetricLimit,
     "worst_group": WorstGroupLimit,
     "slice": SliceLimit,
     "local_bias": LocalBiasLimit,
+    "four_fifths": FourFifthsLimit,
 }
-_KIND_OF_CHECK = {"worst_group": "worst_group", "worst_slice": "slice", "local_bias": "local_bias"}
+_KIND_OF_CHECK = {
+    "worst_group": "worst_group",
+    "worst_slice": "slice",
+    "local_bias": "local_bias",
+    "four_fifths": "four_fifths",
+}
 
 
 def _kind(limit: Any) -> str:
     if isinstance(limit, Section):
         return next((name for name, kind in KINDS_OF_LIMIT.items() if isinstance(limit, kind)), "cluster")
     keys = limit if isinstance(limit, dict) else {}
-    if "metric" in keys or "facet" in keys:
+    if "metric" in keys or ("facet" in keys and keys.get("check") != "four_fifths"):
         return "metric"
     if "check" not in keys and "max_gap" in keys:
         return "local_bias"
@@ -186,6 +222,7 @@ AnyLimit = Annotated[
     | Annotated[MetricLimit, Tag("metric")]
     | Annotated[WorstGroupLimit, Tag("worst_group")]
     | Annotated[SliceLimit, Tag("slice")]
-    | Annotated[LocalBiasLimit, Tag("local_bias")],
+    | Annotated[LocalBiasLimit, Tag("local_bias")]
+    | Annotated[FourFifthsLimit, Tag("four_fifths")],
     Discriminator(_kind),
 ]

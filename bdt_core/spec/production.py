@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from bdt_core.spec.section import Section
+from bdt_core.spec.section import Day, Section
 from bdt_core.spec.source import usable_address
 
 AlertSeverity = Literal["low", "medium", "high", "critical"]
@@ -20,25 +20,10 @@ class PartitionBy(Section):
         None,
         description="A part per hour, day, week or month; {partition} in source.path is its start, e.g. 2026-01-31.",
     )
-    start: str | None = Field(None, description="First day (with time), e.g. 2026-01-01.")
+    start: Day | None = Field(None, description="First day (with time), e.g. 2026-01-01.")
     dynamic: str | None = Field(
         None, description="Parts that are added while running, under this name, e.g. model_version; instead of time."
     )
-
-    @field_validator("start", mode="before")
-    @classmethod
-    def _yaml_reads_days(cls, start: object) -> object:
-        return start.isoformat() if type(start) is datetime.date else start
-
-    @field_validator("start")
-    @classmethod
-    def _start_is_a_day(cls, start: str | None) -> str | None:
-        if start is not None:
-            try:
-                datetime.date.fromisoformat(start)
-            except ValueError:
-                raise ValueError(f'"{start}" is not a day such as 2026-01-31') from None
-        return start
 
     @model_validator(mode="after")
     def _one_kind(self) -> PartitionBy:

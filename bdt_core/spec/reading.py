@@ -186,6 +186,9 @@ def resolve_paths(spec: AuditSpec, folder: Path) -> AuditSpec:
     if source.join is not None:
         changed["join"] = source.join.model_copy(update=_table_beside(source.join, folder))
     found: dict[str, Any] = {"source": source.model_copy(update=changed)}
+    if spec.about.model_file is not None:
+        place = _beside(spec.about.model_file, folder)
+        found["about"] = spec.about.model_copy(update={"model_file": place})
     if spec.inbox is not None:
         place = _beside(f"{spec.inbox.folder}/*", folder).removesuffix("/*")
         found["inbox"] = spec.inbox.model_copy(update={"folder": place})
@@ -258,8 +261,8 @@ def _known_keys(location: tuple[Any, ...]) -> list[str]:
     for i, part in enumerate(location):
         if _is_kind_of_limit(location, i):
             model = KINDS_OF_LIMIT[part]
-        if isinstance(part, int) or _is_kind_of_limit(location, i):
-            continue
+        if isinstance(part, int) or _is_kind_of_limit(location, i) or part not in model.model_fields:
+            continue  # a place in a list, a kind of limit, or a name that the user gives
         annotation = model.model_fields[part].annotation
         for candidate in (annotation, *getattr(annotation, "__args__", ())):
             if isinstance(candidate, type) and issubclass(candidate, BaseModel):

@@ -1,10 +1,27 @@
 """What all parts of a specification share."""
 
-from typing import Any, get_args
+import datetime
+from typing import Annotated, Any, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationInfo, field_validator
 
 Value = bool | int | float | str
+
+
+def _yaml_reads_days(x: object) -> object:
+    return x.isoformat() if type(x) is datetime.date else x
+
+
+def _is_a_day(day: str) -> str:
+    try:
+        datetime.date.fromisoformat(day)
+    except ValueError:
+        raise ValueError(f'"{day}" is not a day such as 2026-01-31') from None
+    return day
+
+
+Day = Annotated[str, BeforeValidator(_yaml_reads_days), AfterValidator(_is_a_day)]
+"""A day such as 2026-01-31, as text."""
 
 
 class Section(BaseModel):

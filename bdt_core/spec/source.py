@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import itertools
 import os
 import re
 from pathlib import PurePath
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -211,6 +212,13 @@ class Source(Table):
             '"north ", into the most frequent spelling.'
         ),
     )
+    ages: dict[str, str] = Field(
+        {},
+        description=(
+            "Ages in whole years in place of dates of birth, by column: on a day, {born: 2026-01-31}, or on that in "
+            "another column, {born: decided}. Dates that are not named are numbers of years, such as 2026.08."
+        ),
+    )
     parameters: dict[str, str] = Field({}, description="Values for :name in queries, given to the database apart.")
 
     @property
@@ -237,6 +245,25 @@ class Source(Table):
         if reason is not None:
             raise ValueError(reason)
         return partition
+
+    @field_validator("ages", mode="before")
+    @classmethod
+    def _days_are_texts(cls, ages: Any) -> Any:
+        """A day without quotation marks is a date in YAML."""
+        if not isinstance(ages, dict):
+            return ages
+        return {name: str(one) if type(one) is dt.date else one for name, one in ages.items()}
+
+    @field_validator("ages")
+    @classmethod
+    def _of_another_column(cls, ages: dict[str, str]) -> dict[str, str]:
+        for name, reference in ages.items():
+            if reference in ages:
+                raise ValueError(
+                    f'"{reference}" cannot say on which day "{name}" is an age and be one itself; name a day such as '
+                    "2026-01-31, or a column of dates"
+                )
+        return ages
 
     @field_validator("arrays")
     @classmethod

@@ -9,16 +9,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
 import pandas as pd
 
 from bdt_core.errors import SourceError, did_you_mean
 from bdt_core.spec import Source
+from bdt_core.table.ages import columns_needed, refuse_unknown, told_of, with_ages
 from bdt_core.table.column_types import Dtype, conformed, holding_missing, stacked
 from bdt_core.table.databases import QueryTable
 from bdt_core.table.files import FilesPart, FilesTable
 from bdt_core.table.frames import handed_over
 from bdt_core.table.joining import ArrayBeside, JoinedTable
-from bdt_core.table.levels import chosen_spellings, level_counts, respelled
+from bdt_core.table.levels import chosen_spellings, level_counts, merged_spellings, respelled
 from bdt_core.table.reading_notes import NOTHING_TOLD, ReadingNotes
 from bdt_core.table.source_size import SourceSize, measure_source, schema_of
 from bdt_core.table.source_tables import arrays_beside, hiding_secrets, joined_table, main_table, refuse_unfit
@@ -100,7 +102,8 @@ def open_batches(
         table = stack.enter_context(main_table(source))
         key = [] if source.join is None else source.join.key
         keys = [key] if isinstance(key, str) else key
-        table.settle(None if columns is None else {*columns, *keys}, keep)
+        beside = columns_needed(source.ages, () if columns is None else columns)
+        table.settle(None if columns is None else {*columns, *beside, *keys}, keep)
         arrays = arrays_beside(source)
         for path in source.arrays.values():
             stack.enter_context(hiding_secrets(path))
@@ -111,21 +114,27 @@ def open_batches(
         join = None if source.join is None else joined_table(source, source.join, dtypes)
         all_dtypes = dtypes | (join.columns if join is not None else {})
         refuse_unfit(source, table.rows, len(all_dtypes))
+        refuse_unknown(source.ages, all_dtypes, source.described)
         wanted = _selected(list(all_dtypes), columns, source.described)
-        if join is not None and not any(name in join.columns for name in wanted):
+        given = {name: one for name, one in all_dtypes.items() if name in {*wanted, *beside}}
+        if join is not None and not any(name in join.columns for name in given):
             join = None
+        ages = {name: one for name, one in source.ages.items() if name in wanted}
         batches = Batches(
             rows=table.rows,
-            dtypes={name: all_dtypes[name] for name in wanted},
+            dtypes={},
             batch_rows=batch_rows,
             _name=source.described,
             _table=table,
-            _arrays=[one for one in arrays if one.column in wanted or one.column in keys],
+            _given=given,
+            _arrays=[one for one in arrays if one.column in given or one.column in keys],
             _join=join,
-            _notes=table.notes if join is None else table.notes + join.notes,
+            _ages=ages,
+            _notes=(table.notes if join is None else table.notes + join.notes) + told_of(ages),
         )
         if join is not None and join.depends_on_gaps and batches.lacks_matches():
-            batches.dtypes.update({name: holding_missing(one) for name, one in join.columns.items() if name in wanted})
+            given.update({name: holding_missing(one) for name, one in join.columns.items() if name in given})
+        batches.dtypes.update({name: np.dtype(np.float64) if name in ages else given[name] for name in wanted})
         if source.clean:
             batches.clean()
         batches._open = stack.pop_all()
@@ -151,8 +160,10 @@ class Batches:
     batch_rows: int
     _name: str
     _table: FilesTable | QueryTable | _FrameTable
+    _given: dict[str, Dtype]
     _arrays: list[ArrayBeside] = field(default_factory=list)
     _join: JoinedTable | None = None
+    _ages: dict[str, str] = field(default_factory=dict)
     _notes: ReadingNotes = NOTHING_TOLD
     _spellings: dict[str, dict[str, str]] = field(default_factory=dict)
     _open: ExitStack = field(default_factory=ExitStack)
@@ -168,25 +179,16 @@ class Batches:
         for name, dtype in self.dtypes.items():
             if name in self._spellings:
                 self.dtypes[name] = respelled(pd.Series([], dtype=dtype, name=name), self._spellings[name]).dtype
-        told = (
-            f'Column "{name}": {len(one):,} spelling{"s" * (len(one) > 1)} of levels merged into others '
-            '("source.clean").'
-            for name, one in self._spellings.items()
-        )
-        self._notes += ReadingNotes(told=tuple(told))
+        self._notes += merged_spellings(self._spellings)
 
     def __iter__(self) -> Iterator[pd.DataFrame]:
-        for frame in self._joined():
+        for joined in self._joined():
+            frame = _with_attrs(with_ages(joined, self._ages)[list(self.dtypes)], joined.attrs)
             changed = {name: respelled(frame[name], one) for name, one in self._spellings.items()}
             yield _with_attrs(frame.assign(**changed), frame.attrs) if changed else frame
 
-    @property
-    def _unspelled(self) -> dict[str, Dtype]:
-        """Types before spellings are chosen."""
-        return {name: one for name, one in self.dtypes.items() if name not in self._spellings}
-
     def _joined(self) -> Iterator[pd.DataFrame]:
-        names = list(self.dtypes)
+        names = list(self._given)
         keys = self._join.keys if self._join is not None else []
         for frame in self._main({*names, *keys}):
             if self._join is None:
@@ -194,7 +196,7 @@ class Batches:
                 continue
             joined = self._join.added_to(frame)
             found = self._notes.beside(joined.attrs)
-            yield _with_attrs(conformed(joined[names], self._unspelled), found)
+            yield _with_attrs(conformed(joined[names], self._given), found)
 
     def __enter__(self) -> Self:
         return self
@@ -208,7 +210,13 @@ class Batches:
 
     def parts(self) -> list[FilesPart] | None:
         """Parts of about ``batch_rows`` rows that can be read side by side; None where there are none."""
-        if self._arrays or self._join is not None or self._spellings or not isinstance(self._table, FilesTable):
+        if (
+            self._arrays
+            or self._join is not None
+            or self._spellings
+            or self._ages
+            or not isinstance(self._table, FilesTable)
+        ):
             return None
         return self._table.parts(self.batch_rows)
 
@@ -248,7 +256,7 @@ class _FrameTable:
 def _of_frame(frame: pd.DataFrame, columns: Collection[str] | None) -> Batches:
     names = _selected(list(frame.columns), columns, "The table")
     dtypes = {name: frame[name].dtype for name in names}
-    return Batches(len(frame), dtypes, max(len(frame), 1), "The table", _FrameTable(frame))
+    return Batches(len(frame), dtypes, max(len(frame), 1), "The table", _FrameTable(frame), dtypes)
 
 
 def _closing(batches: Batches) -> Iterator[pd.DataFrame]:

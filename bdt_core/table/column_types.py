@@ -17,7 +17,7 @@ from bdt_core.table.reading_notes import NOTHING_TOLD, ReadingNotes
 Dtype = Any
 """A type of pandas or NumPy."""
 
-NUMBERS, FLAGS, TEXTS = "numbers", "true or false", "texts"
+NUMBERS, FLAGS, TEXTS, POINTS_IN_TIME = "numbers", "true or false", "texts", "points in time"
 _WORDS = {
     "boolean": FLAGS,
     "integer": NUMBERS,
@@ -25,7 +25,7 @@ _WORDS = {
     "mixed-integer-float": NUMBERS,
     "decimal": "exact decimals",
     "date": "dates",
-    "datetime": "points in time",
+    "datetime": POINTS_IN_TIME,
     "time": "times of day",
     "timedelta": "durations",
     "bytes": "bytes",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -15,7 +15,8 @@ from urllib.parse import parse_qsl, unquote
 import pandas as pd
 
 from bdt_core.errors import SourceError, repeated_message, repeated_names
-from bdt_core.table.column_types import ColumnType
+from bdt_core.table.column_types import ColumnType, FileTypes
+from bdt_core.table.dated_texts import DatedTexts
 from bdt_core.table.environment import expanded
 from bdt_core.table.records import RecordsTable, ValuesSeen
 
@@ -48,9 +49,9 @@ class QueryTable(RecordsTable):
 
     Examples
     --------
-    >>> with QueryTable("select :day as day, 1 as b", "sqlite://", {"day": "2026-01-31"}) as query:
-    ...     query.settle().rows, next(query.pieces(["day"]))["day"].item()
-    (1, '2026-01-31')
+    >>> with QueryTable("select :place as place, 1 as b", "sqlite://", {"place": "north"}) as query:
+    ...     query.settle().rows, next(query.pieces(["place"]))["place"].item()
+    (1, 'north')
     """
 
     coerce_float = True
@@ -60,7 +61,9 @@ class QueryTable(RecordsTable):
         import sqlalchemy as sa
 
         self._query = sa.text(_marked(sql, parameters or {}))
-        self._given = {name: one for name, one in (parameters or {}).items() if name in self._query.compile().params}
+        self._parameters = {
+            name: one for name, one in (parameters or {}).items() if name in self._query.compile().params
+        }
         self._address = expanded(database, "source.database")
         self._engine = _engine(self._address)
 
@@ -69,6 +72,17 @@ class QueryTable(RecordsTable):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def settle(self, columns: Collection[str] | None = None, keep: bool = False) -> FileTypes:
+        """See `RecordsTable.settle`; texts that are dates are read as such."""
+        types = super().settle(columns, keep)
+        self._dated = DatedTexts(self.dates(types.columns))
+        self.dtypes, self.notes = self._dated.types(self.dtypes), self._dated.notes
+        return types
+
+    def pieces(self, columns: Collection[str]) -> Iterator[pd.DataFrame]:
+        """See `RecordsTable.pieces`."""
+        return map(self._dated.read, super().pieces(columns))
 
     def close(self) -> None:
         """Leave the database."""
@@ -80,7 +94,7 @@ class QueryTable(RecordsTable):
         """Its rows, so many at a time; at least one part, which may be empty."""
         with self._failing():
             result = self._connection.execution_options(stream_results=True, max_row_buffer=rows).execute(
-                self._query, self._given
+                self._query, self._parameters
             )
             self._names = list(map(str, result.keys()))
         repeated = repeated_names(self._names)

@@ -12,7 +12,8 @@ import pandas as pd
 
 from bdt_core.errors import SourceError
 from bdt_core.spec import Table
-from bdt_core.table.column_types import Dtype, FileTypes, agreed, conformed, stacked
+from bdt_core.table.column_types import TEXTS, Dtype, FileTypes, agreed, conformed, stacked
+from bdt_core.table.dated_texts import DatedTexts, may_be_dates
 from bdt_core.table.json_lines import JsonLinesTable, JsonListTable
 from bdt_core.table.locations import (
     JSON_LINES,
@@ -25,6 +26,7 @@ from bdt_core.table.locations import (
     read_bytes,
     reading,
 )
+from bdt_core.table.notation import DatesSeen
 from bdt_core.table.parquet_files import ParquetTable, parquet_tables
 from bdt_core.table.reading_notes import ReadingNotes
 from bdt_core.table.records import RecordsTable
@@ -111,15 +113,18 @@ class FilesTable:
             for question in its.notes.questions.values():
                 raise SourceError(f"{its.name}: {question}")
         self.rows = sum(one.rows for one in types)
-        self.notes = sum((one.notes for one in types), ReadingNotes())
-        self.dtypes = agreed(types)
+        self._given = agreed(types)
+        looked_at = [one.dates for one, its in zip(self.tables, types, strict=True) if its.rows]
+        self._dated = DatedTexts(may_be_dates(_texts(types, columns), looked_at))
+        self.dtypes = self._dated.types(self._given)
+        self.notes = sum((one.notes for one in types), ReadingNotes()) + self._dated.notes
 
     def pieces(self, columns: Collection[str]) -> Iterator[pd.DataFrame]:
         """The rows of `columns` from first to last, once it is settled."""
-        dtypes = {name: one for name, one in self.dtypes.items() if name in columns}
+        dtypes = {name: one for name, one in self._given.items() if name in columns}
         for table in self.tables:
             for piece in table.pieces(dtypes):
-                yield conformed(piece, dtypes)[list(dtypes)]
+                yield self._dated.read(conformed(piece, dtypes)[list(dtypes)])
 
     def parts(self, rows: int) -> list[FilesPart] | None:
         """The table in parts of about so many rows, each of which can be read by itself, once it is settled.
@@ -127,13 +132,13 @@ class FilesTable:
         None where there is no telling where a part begins without reading what stands before it: texts, and Parquet
         files whose rows are stored in groups of more than twice as many.
         """
-        parts: list[FilesPart] = [FilesPart(self.dtypes, self.notes)]
+        parts: list[FilesPart] = [FilesPart(self._given, self._dated, self.notes)]
         for table in self.tables:
             if not isinstance(table, ParquetTable) or max(table.footer.groups, default=0) > 2 * rows:
                 return None
             for group, size in enumerate(table.footer.groups):
                 if parts[-1].rows + size > rows:
-                    parts.append(FilesPart(self.dtypes, self.notes))
+                    parts.append(FilesPart(self._given, self._dated, self.notes))
                 parts[-1].add(table, group, size)
         return [one for one in parts if one.rows]
 
@@ -162,13 +167,16 @@ class FilesPart:
     Attributes
     ----------
     dtypes : dict of str to dtype of pandas
-        Of the whole table.
+        Of the whole table, before dates are read from texts.
+    dated : DatedTexts
+        What of it are dates.
     notes : ReadingNotes
         On the whole table.
     rows : int
     """
 
     dtypes: dict[str, Dtype]
+    dated: DatedTexts
     notes: ReadingNotes
     rows: int = 0
     _groups: list[tuple[ParquetTable, list[int]]] = field(default_factory=list)
@@ -184,7 +192,7 @@ class FilesPart:
     def read(self) -> pd.DataFrame:
         """Its rows, with the types of the whole table."""
         pieces = (piece for table, groups in self._groups for piece in table.pieces(self.dtypes, groups))
-        frame = stacked([conformed(one, self.dtypes)[list(self.dtypes)] for one in pieces])
+        frame = self.dated.read(stacked([conformed(one, self.dtypes)[list(self.dtypes)] for one in pieces]))
         frame.attrs = self.notes.beside({})
         return frame
 
@@ -194,6 +202,7 @@ class _Table(Protocol):
 
     def beginning(self, rows: int) -> pd.DataFrame: ...
     def settle(self, columns: Collection[str] | None = None, keep: bool = False) -> FileTypes: ...
+    def dates(self, names: Collection[str]) -> dict[str, DatesSeen]: ...
     def pieces(self, columns: Collection[str]) -> Iterator[pd.DataFrame]: ...
 
 
@@ -225,6 +234,9 @@ class _WrittenTable:
                     raw = opened.read()
                 self._in_place = self._as_table(lambda: io.BytesIO(raw))
             return self._in_place.settle(columns, keep)
+
+    def dates(self, names: Collection[str]) -> dict[str, DatesSeen]:
+        return self._in_place.dates(names) if isinstance(self._in_place, RecordsTable) else {}  # theirs are read
 
     def pieces(self, columns: Collection[str]) -> Iterator[pd.DataFrame]:
         with reading(self.file, "a table", self._version):
@@ -268,6 +280,16 @@ class _WrittenTable:
 
 def _is_parquet(file: SourceFile) -> bool:
     return file.suffix in PARQUET or file.in_folder
+
+
+def _texts(types: Sequence[FileTypes], columns: Collection[str] | None) -> list[str]:
+    """Columns that are looked at, and hold texts wherever they hold anything."""
+    return [
+        name
+        for name in types[0].columns
+        if (columns is None or name in columns)
+        and {its.columns[name].holds for its in types if its.columns[name].filled} == {TEXTS}
+    ]
 
 
 def _refuse_without_rows(tables: Sequence[_Table], types: Sequence[FileTypes]) -> None:

@@ -186,9 +186,7 @@ class JoinedTable:
                 if key not in names:
                     raise SourceError(f'source.join.key: {table} has no column "{key}". {did_you_mean(key, names)}')
         for key in self.keys:
-            kinds = [
-                "a number" if pd.api.types.is_numeric_dtype(one[key]) else "text" for one in (dtypes, other.dtypes)
-            ]
+            kinds = [_kind(one[key]) for one in (dtypes, other.dtypes)]
             if kinds[0] != kinds[1]:
                 raise SourceError(
                     f'source.join.key: "{key}" is {kinds[0]} in {name} and {kinds[1]} in {self._described}. '
@@ -212,3 +210,9 @@ class JoinedTable:
                 raise SourceError(
                     f'source.join: "{column}" stands in both tables. List in source.join.columns what is to be added.'
                 )
+
+
+def _kind(dtype: Dtype) -> str:
+    if pd.api.types.is_datetime64_any_dtype(dtype):
+        return "a date"
+    return "a number" if pd.api.types.is_numeric_dtype(dtype) else "text"

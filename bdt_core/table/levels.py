@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import pandas as pd
 
+from bdt_core.table.reading_notes import ReadingNotes
+
 _MOST_LEVELS = 5_000
 """Of more, nobody would read what is alike."""
 _SHOWN = 3
@@ -86,8 +88,22 @@ def respelled(column: pd.Series, chosen: Mapping[str, str]) -> pd.Series:
 
 def cleaned(frame: pd.DataFrame) -> pd.DataFrame:
     """A table in memory with one spelling of each level."""
-    chosen = {name: chosen_spellings(level_counts(frame[name])) for name in frame.columns}
-    return frame.assign(**{str(name): respelled(frame[name], one) for name, one in chosen.items() if one})
+    counted = {str(name): chosen_spellings(level_counts(frame[name])) for name in frame.columns}
+    chosen = {name: one for name, one in counted.items() if one}
+    merged = frame.assign(**{name: respelled(frame[name], one) for name, one in chosen.items()})
+    merged.attrs = (ReadingNotes.of(frame.attrs) + merged_spellings(chosen)).beside(frame.attrs)
+    return merged
+
+
+def merged_spellings(chosen: Mapping[str, Mapping[str, str]]) -> ReadingNotes:
+    """What is to be said of spellings of each column that became others."""
+    return ReadingNotes(
+        told=tuple(
+            f'Column "{name}": {len(one):,} spelling{"s" * (len(one) > 1)} of levels merged into others '
+            '("source.clean").'
+            for name, one in chosen.items()
+        )
+    )
 
 
 def _quoted(level: str) -> str:

@@ -91,6 +91,32 @@ class Notation:
         return f"numbers, written like {self.before}{figure}{self.after}"
 
 
+@dataclass(frozen=True)
+class DatesSeen:
+    """Whether some texts are dates; of parts of a column, this adds up to that of the whole.
+
+    Attributes
+    ----------
+    orders : frozenset of str
+        In which all of them are dates.
+    texts : int
+        How many they are.
+    """
+
+    orders: frozenset[str] = frozenset(_DATES)
+    texts: int = 0
+
+    def __add__(self, other: DatesSeen) -> DatesSeen:
+        return DatesSeen(self.orders & other.orders, self.texts + other.texts)
+
+    def seeing(self, present: pa.Array) -> DatesSeen:
+        """With more texts, of which none is missing."""
+        if not len(present):
+            return self
+        fitting = frozenset(one for one in self.orders if _as_dates(present, one) is not None)
+        return DatesSeen(fitting, self.texts + len(present))
+
+
 class NotationsSeen:
     """The notations that fit all values of a column so far, part by part; the order of the rows plays no part."""
 

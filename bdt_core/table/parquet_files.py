@@ -13,7 +13,9 @@ import pandas as pd
 
 from bdt_core.errors import SourceError
 from bdt_core.table.column_types import ColumnType, Dtype, FileTypes, holding_missing, wider
+from bdt_core.table.dated_texts import FIRST_ROWS, seen_in
 from bdt_core.table.locations import SourceFile, reading
+from bdt_core.table.notation import DatesSeen
 from bdt_core.table.parquet_footers import Footer, dtypes_of, holds, read_footer
 from bdt_core.table.reading_notes import ReadingNotes
 
@@ -78,6 +80,16 @@ class ParquetTable:
             its = batch.select(sorted(coded)).to_pandas().dtypes
             levels = {name: wider(levels[name], one) if name in levels else one for name, one in its.items()}
         return self._types(dtypes | levels, self.footer.missing | counted)
+
+    def dates(self, names: Collection[str]) -> dict[str, DatesSeen]:
+        """Columns of texts that are dates; of most, the first rows say that they are not."""
+        stored = [name for name in self.footer.schema.names if name in names]
+        first = next(self._batches(FIRST_ROWS, stored), None) if stored else None
+        may_be = [name for name in stored if first is None or seen_in(_texts(first, name)).orders]
+        seen = dict.fromkeys(may_be, DatesSeen())
+        for batch in self._batches(_ROWS_AT_ONCE, may_be) if may_be else ():
+            seen = {name: seen_in(_texts(batch, name), one) for name, one in seen.items()}
+        return seen
 
     def pieces(self, columns: Collection[str], groups: Sequence[int] | None = None) -> Iterator[pd.DataFrame]:
         """Its rows from first to last, with the categories that are stored with them.
@@ -156,6 +168,13 @@ class ParquetTable:
             columns[name] = ColumnType(key.dtype, "names of folders", rows > 0)
         notes = ReadingNotes(told=tuple(f"{self.file.where}: {one}." for one in self.footer.told))
         return FileTypes(self.file.where, rows, columns, notes)
+
+
+def _texts(batch: pa.RecordBatch, name: str) -> pa.Array:
+    """A column of texts, or of categories that are texts."""
+    import pyarrow as pa
+
+    return batch.column(name).cast(pa.string())
 
 
 def parquet_tables(files: Sequence[SourceFile]) -> list[ParquetTable]:

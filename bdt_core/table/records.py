@@ -11,7 +11,9 @@ import numpy as np
 import pandas as pd
 
 from bdt_core.table.column_types import ColumnType, Dtype, FileTypes, types_of
-from bdt_core.table.reading_notes import NOTHING_TOLD
+from bdt_core.table.dated_texts import NO_DATES, seen_in_values
+from bdt_core.table.notation import DatesSeen
+from bdt_core.table.reading_notes import NOTHING_TOLD, ReadingNotes
 
 Record = Any
 """A row: a tuple of values, or a dict of them by column."""
@@ -41,7 +43,7 @@ class RecordsTable(ABC):
     coerce_float: bool
     rows: int
     dtypes: dict[str, Dtype]
-    notes = NOTHING_TOLD
+    notes: ReadingNotes = NOTHING_TOLD
     _kept: list[list[Record]] | None = None
 
     def settle(self, columns: Collection[str] | None = None, keep: bool = False) -> FileTypes:  # noqa: ARG002
@@ -58,14 +60,19 @@ class RecordsTable(ABC):
             if count < self.rows:
                 seen[name].see([np.nan])  # what pandas puts where a record lacks a column
         types = {name: self._type(one) for name, one in seen.items()}
-        self.dtypes = {name: one.dtype for name, one in types.items()}
+        self._dates = {name: one.dates for name, one in seen.items() if one.dates.orders}
+        self.dtypes = self._given = {name: one.dtype for name, one in types.items()}
         return FileTypes(self.name, self.rows, types, self.notes)
 
     def pieces(self, columns: Collection[str]) -> Iterator[pd.DataFrame]:
         """Its rows from first to last, once it is settled."""
         for part in filter(None, self._all_parts()):
-            frame = typed_frame(part, self.dtypes, self._value, self.coerce_float)
-            yield frame[[name for name in self.dtypes if name in columns]]
+            frame = typed_frame(part, self._given, self._value, self.coerce_float)
+            yield frame[[name for name in self._given if name in columns]]
+
+    def dates(self, names: Collection[str]) -> dict[str, DatesSeen]:
+        """Columns of texts that are dates, once it is settled."""
+        return {name: one for name, one in self._dates.items() if name in names}
 
     def beginning(self, rows: int) -> pd.DataFrame:
         """Its first rows, understood by themselves."""
@@ -102,6 +109,7 @@ class ValuesSeen:
 
     def __init__(self) -> None:
         self._examples: dict[Hashable, Any] = {}
+        self._dates = DatesSeen()
 
     def see(self, values: Sequence[Any]) -> None:
         """Take in the values of some rows."""
@@ -118,6 +126,12 @@ class ValuesSeen:
                 self._examples |= {("time in", one.tzinfo): one for one in times}
             else:
                 self._examples.setdefault(kind, its[0])
+                self._dates = seen_in_values(its, self._dates) if kind is str else self._dates
+
+    @property
+    def dates(self) -> DatesSeen:
+        """Whether all its values are texts of dates."""
+        return self._dates if set(self._examples) <= {str, type(None), "nan"} else NO_DATES
 
     def type(self, coerce_float: bool) -> ColumnType:
         """The type of the whole column, whose exact decimals are floats if wanted."""

@@ -37,6 +37,8 @@ def assign_roles(frame: pd.DataFrame, spec: AuditSpec) -> dict[str, Role]:
         "features.exclude": spec.features.exclude,
         "features.kinds": list(spec.features.kinds),
         "split.key": [spec.split.key] if spec.split.key else [],
+        "labels": list(spec.labels),
+        "units": list(spec.units),
     }
     for key, names in named.items():
         _refuse_unknown(names, frame.columns, key)

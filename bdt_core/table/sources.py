@@ -8,11 +8,15 @@ from typing import Any
 import pandas as pd
 
 from bdt_core.spec import Source
+from bdt_core.table.ages import refuse_unknown, told_of, with_ages
 from bdt_core.table.batches import open_batches
+from bdt_core.table.dated_texts import with_dates
 from bdt_core.table.frames import handed_over
 from bdt_core.table.joining import JOINED
+from bdt_core.table.levels import cleaned
+from bdt_core.table.reading_notes import ReadingNotes
 
-__all__ = ["JOINED", "as_frame", "read_table"]
+__all__ = ["JOINED", "as_frame", "as_source_reads_it", "read_table"]
 
 
 def read_table(source: Source | str | Path) -> pd.DataFrame:
@@ -73,3 +77,24 @@ def as_frame(table: Any) -> pd.DataFrame:
     (2, 2)
     """
     return read_table(table) if isinstance(table, str | Path) else handed_over(table)
+
+
+def as_source_reads_it(frame: pd.DataFrame, source: Source) -> pd.DataFrame:
+    """A table in memory, whoever has read it, as the source would be.
+
+    Texts of dates are dates, dates of birth ages and levels cleaned, if the source says so.
+
+    Raises
+    ------
+    SourceError
+        `source.ages` does not fit the table.
+    """
+    frame = with_dates(frame)
+    known = ReadingNotes.of(frame.attrs)
+    ages = {name: one for name, one in source.ages.items() if told_of({name: one}).told[0] not in known.told}
+    refuse_unknown(ages, list(map(str, frame.columns)), source.described)
+    if ages:
+        attrs = (known + told_of(ages)).beside(frame.attrs)
+        frame = with_ages(frame, ages)
+        frame.attrs = attrs
+    return cleaned(frame) if source.clean else frame

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from bdt_core.table.column_types import FLAGS, NUMBERS, TEXTS, ColumnType
-from bdt_core.table.notation import Notation, NotationsSeen, are_ambiguous, as_dates, as_figures, whole_numbers_as_dates
+from bdt_core.table.column_types import FLAGS, NUMBERS, POINTS_IN_TIME, TEXTS, ColumnType
+from bdt_core.table.notation import (
+    DatesSeen,
+    Notation,
+    NotationsSeen,
+    are_ambiguous,
+    as_dates,
+    as_figures,
+    whole_numbers_as_dates,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -108,7 +116,7 @@ class TextColumn:
         if self._is_text:
             return Understood(_TEXT)
         if self._dates is not None and self._dates >= _FEWEST_DATES:
-            return self._read(Notation(date="YYYYMMDD"))
+            return _in_notation(self._name, Notation(date="YYYYMMDD"))
         points, dates = self._notations.points, self._notations.dates
         if "written" not in self._seen and not (len(points) == 2 and self._notations.has_marks):
             return self._plain()
@@ -119,11 +127,9 @@ class TextColumn:
             return (
                 self._plain()
                 if "written" not in self._seen and mark == "."
-                else self._read(self._notations.numbers(mark))
+                else _in_notation(self._name, self._notations.numbers(mark))
             )
-        if are_ambiguous(dates):
-            return Understood(_TEXT, question=_WHICH_DATE.format(self._name))
-        return self._read(Notation(date=min(dates))) if dates else Understood(_TEXT)
+        return _as_dates_in(self._name, dates)
 
     @property
     def _is_text(self) -> bool:
@@ -131,12 +137,6 @@ class TextColumn:
         seen = self._seen
         are_numbers = bool(seen & {"whole", "fraction", "long", "written"})
         return "texts" in seen or ("flags" in seen and are_numbers) or ("written" in seen and "long" in seen)
-
-    def _read(self, notation: Notation) -> Understood:
-        told = f'Column "{self._name}" holds {notation.described}.'
-        if notation.date is None:
-            return Understood(ColumnType(np.dtype(np.float64), NUMBERS), notation, told)
-        return Understood(ColumnType(np.dtype("datetime64[s]"), "points in time"), notation, told)
 
     def _plain(self) -> Understood:
         """Read as Arrow writes numbers and flags."""
@@ -169,6 +169,35 @@ _PADDED = (
     'Column "{0}" holds whole numbers with zeros before them, which are taken for names, as those of places are. If '
     'they are numbers, set "features.kinds.{0}" to numeric.'
 )
+
+
+def understood_dates(name: str, seen: DatesSeen) -> Understood:
+    """How texts of a table whose types are given, as in Parquet, are read: as they are, unless all are dates.
+
+    Parameters
+    ----------
+    name : str
+        Of the column.
+    seen : DatesSeen
+        Of all its texts.
+    """
+    if seen.texts < _FEWEST_DATES:
+        seen = replace(seen, orders=seen.orders - {"YYYYMMDD"})
+    return _as_dates_in(name, seen.orders if seen.texts else frozenset())
+
+
+def _as_dates_in(name: str, orders: frozenset[str]) -> Understood:
+    """Dates, if there is an order in which all are; asked for if there are two."""
+    if are_ambiguous(orders):
+        return Understood(_TEXT, question=_WHICH_DATE.format(name))
+    return _in_notation(name, Notation(date=min(orders))) if orders else Understood(_TEXT)
+
+
+def _in_notation(name: str, notation: Notation) -> Understood:
+    told = f'Column "{name}" holds {notation.described}.'
+    if notation.date is None:
+        return Understood(ColumnType(np.dtype(np.float64), NUMBERS), notation, told)
+    return Understood(ColumnType(np.dtype("datetime64[s]"), POINTS_IN_TIME), notation, told)
 
 
 def point_of(columns: Iterable[TextColumn], decimal: str | None) -> str | None:
@@ -215,6 +244,14 @@ def typed_values(values: pa.Array, how: Understood) -> pd.Series[Any]:
     return column.astype(type_.dtype)
 
 
+def with_gaps(texts: pa.Array, words: Iterable[str]) -> pa.Array:
+    """Texts without those that stand for missing values."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return pc.if_else(pc.is_in(texts, pa.array(sorted(words))), pa.scalar(None, pa.string()), texts)
+
+
 def _sorts(present: pa.Array) -> set[str]:
     """What sorts of values these are, of which none is missing."""
     import pyarrow as pa
@@ -240,7 +277,6 @@ def _sorts(present: pa.Array) -> set[str]:
 
 def _are_some_padded(present: pa.Array, whole: pa.Array) -> bool:
     """Whether a whole number has zeros before it: where texts have no more letters than their numbers, none has."""
-    import pyarrow.compute as pc
 
     numbers = whole.to_numpy()
     digits = len(numbers) + int((numbers < 0).sum())

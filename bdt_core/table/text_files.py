@@ -18,7 +18,7 @@ from bdt_core.errors import SourceError, repeated_message, repeated_names
 from bdt_core.spec import Table
 from bdt_core.table.column_types import TEXTS, FileTypes
 from bdt_core.table.reading_notes import ReadingNotes
-from bdt_core.table.text_columns import MISSING, NAMES_TOO, TextColumn, point_of, typed_values
+from bdt_core.table.text_columns import MISSING, NAMES_TOO, TextColumn, point_of, typed_values, with_gaps
 from bdt_core.table.text_encoding import as_text, encoding_of
 
 if TYPE_CHECKING:
@@ -297,7 +297,7 @@ class TextTable:
             return batch
         if self._marks.quotes:
             raise _OddRowError
-        columns = [_with_gaps(pc.utf8_ltrim(one, " "), self._missing - NAMES_TOO) for one in batch.columns]
+        columns = [with_gaps(pc.utf8_ltrim(one, " "), self._missing - NAMES_TOO) for one in batch.columns]
         return pa.RecordBatch.from_arrays(columns, list(self.form.names))
 
     def _look_at_breaks(self, batch: pa.RecordBatch) -> None:
@@ -342,7 +342,7 @@ class TextTable:
             found = pc.filter(column, pc.is_in(column, pa.array(sorted(words))))
             for one in pc.value_counts(found).to_pylist():
                 self._lines.names[name, one["values"]] += one["counts"]
-            columns.append(_with_gaps(column, words) if len(found) else column)
+            columns.append(with_gaps(column, words) if len(found) else column)
         return pa.RecordBatch.from_arrays(columns, list(self.form.names))
 
     def _by_hand(self) -> Iterator[pa.RecordBatch]:
@@ -373,7 +373,7 @@ class TextTable:
                 else:
                     raise SourceError(f"{fault} {_LEAVE_OUT}")
             columns = list(zip(*kept, strict=True)) or [()] * len(names)
-            texts = [_with_gaps(pa.array(one, pa.string()), self._missing - NAMES_TOO) for one in columns]
+            texts = [with_gaps(pa.array(one, pa.string()), self._missing - NAMES_TOO) for one in columns]
             yield pa.RecordBatch.from_arrays(texts, list(names))
             if is_last:
                 return
@@ -457,11 +457,3 @@ def swallows_rows(value: str, separator: str, columns: int) -> bool:
     whole = columns - 1
     is_like_rows = first + last == whole and all(one == whole for one in between)
     return is_like_rows and whole * (len(between) + 1) >= _SWALLOWED
-
-
-def _with_gaps(texts: pa.Array, words: Iterable[str]) -> pa.Array:
-    """Texts without those that stand for missing values."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    return pc.if_else(pc.is_in(texts, pa.array(sorted(words))), pa.scalar(None, pa.string()), texts)

@@ -267,7 +267,10 @@ def settle(facts: TableFacts, roles: dict[str, Role], spec: AuditSpec) -> Settle
                     columns.append(Column(name, "unused", None, one.missing, one.distinct))
                     continue
                 if kind == "numeric" and one.is_date:
-                    notes.append(f'Column "{name}" is used as years, such as 2026.5 for the middle of 2026.')
+                    notes.append(
+                        f'Column "{name}" is used as years, such as 2026.5 for the middle of 2026. If people are born '
+                        'then, "source.ages" makes ages of it.'
+                    )
                 if kind == "categorical":
                     refuse_identifier(name, one.distinct, one.rows)
                     if name not in spec.features.kinds:

@@ -1,6 +1,7 @@
 """Pass, fail, inconclusive or not testable: one function gives the verdict to everybody who asks."""
 
 from bdt_core.verdict.clusters import NO_CLUSTERS, ClusterLimitResult, judge_clusters
+from bdt_core.verdict.four_fifths import FourFifthsLimitResult, judge_four_fifths
 from bdt_core.verdict.gate import Findings, GateResult, LimitResult, judge_gate, judge_limit, overall
 from bdt_core.verdict.groups import MetricLimitResult, check_name, judge_metric
 from bdt_core.verdict.local_bias import LocalBiasLimitResult, judge_local_bias
@@ -13,6 +14,7 @@ __all__ = [
     "SEVEREST_FIRST",
     "ClusterLimitResult",
     "Findings",
+    "FourFifthsLimitResult",
     "GateResult",
     "LimitResult",
     "LocalBiasLimitResult",
@@ -22,6 +24,7 @@ __all__ = [
     "WorstGroupLimitResult",
     "check_name",
     "judge_clusters",
+    "judge_four_fifths",
     "judge_gate",
     "judge_limit",
     "judge_local_bias",

@@ -24,6 +24,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -58,6 +59,7 @@ _WORST = {
     "worst_group": ("Harm of the worst group", "The worst groups of two reports may be different people."),
     "slice": ("Harm of the worst intersection", "The worst intersections of two reports may be different people."),
     "local_bias": ("Largest gap within a cluster", "The clusters of two reports are different groups of people."),
+    "four_fifths": ("Lowest impact ratio", "The groups of the two reports may be different ones."),
 }
 """What is compared of limits on what was found, and why with care."""
 
@@ -181,7 +183,7 @@ def _limit_change(limit: Document, document: Document, baseline: Document) -> Li
         of_ratio = is_ratio(GATE_METRICS[limit["metric"]])
         sentence = _metric_sentence(limit, found, groups, document)
     else:
-        found, groups, of_ratio = _worst_change(limit, document, baseline), 1, False
+        found, groups, of_ratio = _worst_change(limit, document, baseline), 1, limit["kind"] == "four_fifths"
         sentence = _worst_sentence(limit, found, document)
     difference, low, high = found.difference or (None, None, None)
     return LimitChange(
@@ -201,14 +203,22 @@ def _limit_change(limit: Document, document: Document, baseline: Document) -> Li
 
 
 def _worst_change(limit: Document, document: Document, baseline: Document) -> Compared:
-    now = measured(limit["difference"], limit["low"], limit["high"])
-    same = [one for one in baseline["gate"] if (one["kind"], one["check"]) == (limit["kind"], limit["check"])]
-    before = measured(same[0]["difference"], same[0]["low"], same[0]["high"]) if same else None
+    of_ratio = limit["kind"] == "four_fifths"
+    size = "value" if of_ratio else "difference"
+    now = measured(limit[size], limit["low"], limit["high"])
+    same = [one for one in baseline["gate"] if _is_the_same(one, limit)]
+    before = measured(same[0][size], same[0]["low"], same[0]["high"]) if same else None
     if now is None:
         return _nothing("it could not be tested now")
     if before is None:
         return _nothing("it could not be tested there" if same else "no such limit there", now=now)
-    return compared(None, now, before, above=True, is_ratio=False, stretches=_stretches(document, baseline, 1))
+    stretches = _stretches(document, baseline, 1)
+    return compared(None, now, before, above=not of_ratio, is_ratio=of_ratio, stretches=stretches)
+
+
+def _is_the_same(one: Document, limit: Document) -> bool:
+    """Whether a limit of the baseline is on what a limit is on now."""
+    return all(one.get(key) == limit.get(key) for key in ("kind", "check", "facets"))
 
 
 def _metric_change(limit: Document, document: Document, baseline: Document) -> tuple[Compared, int]:
@@ -260,16 +270,18 @@ def _larger_is_worse(value: float, limit: Document) -> bool:
 def _worst_sentence(limit: Document, found: Compared, document: Document) -> str:
     unit = words.limit_unit(limit["kind"], document["bias_variable"]["unit"], limit.get("metric"))
     points = " points" if unit == "rate" else ""
+    of_ratio = limit["kind"] == "four_fifths"
+    write = words.number if of_ratio else partial(words.signed, unit=unit)
     what, people = _WORST[limit["kind"]]
     told = f"{what} ({limit['check']})"
     if found.before is None:
         return f"{told}: cannot be compared with the baseline, {found.why}."
-    told += f": {CHANGE_WORDS[found.change]}, {words.signed(found.now, unit)}{points} now against "
-    told += f"{words.signed(found.before, unit)}{points}"
+    told += f": {CHANGE_WORDS[found.change]}, {write(found.now)}{points} now against {write(found.before)}{points}"
     if found.difference is None:
         return f"{told}; {found.why}. {people}"
-    change, low, high = (words.signed(one, unit) for one in found.difference)
-    return f"{told}, change {change}{points} [{_level(document)} {low} to {high}]. {people}"
+    change, low, high = (write(one) for one in found.difference)
+    size = f"{change} times the baseline's" if of_ratio else f"change {change}{points}"
+    return f"{told}, {size} [{_level(document)} {low} to {high}]. {people}"
 
 
 def _metric_sentence(limit: Document, found: Compared, groups: int, document: Document) -> str:
@@ -457,6 +469,11 @@ def read_baseline(path: str | Path, spec: AuditSpec) -> Document:
     unfit = [key for key, kind in _NEEDED.items() if not isinstance(found.get(key), kind)]
     if unfit:
         raise SourceError(f"The baseline {file} is not a whole report: {', '.join(unfit)} is missing. {_AGAIN}")
+    if found.get("publication") is not None:
+        raise SourceError(
+            f"The baseline {file} is a form for publication, whose numbers are rounded. Name the report.json that the "
+            "audit wrote without --for publication."
+        )
     if found["name"] != spec.name:
         raise SourceError(
             f'The baseline {file} is of the audit "{_short(found["name"])}", not of "{spec.name}". '

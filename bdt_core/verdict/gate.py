@@ -10,8 +10,9 @@ from bdt_core import words
 from bdt_core.fairness.declared_groups import GroupMetrics, GroupScores
 from bdt_core.result import Result
 from bdt_core.significance.clusters import ClusterSignificance
-from bdt_core.spec import AnyLimit, LocalBiasLimit, MetricLimit, SliceLimit, WorstGroupLimit
+from bdt_core.spec import AnyLimit, FourFifthsLimit, LocalBiasLimit, MetricLimit, SliceLimit, WorstGroupLimit
 from bdt_core.verdict.clusters import ClusterLimitResult, default_limit, judge_clusters
+from bdt_core.verdict.four_fifths import FourFifthsLimitResult, judge_four_fifths
 from bdt_core.verdict.groups import MetricLimitResult, judge_metric
 from bdt_core.verdict.local_bias import LocalBiasLimitResult, judge_local_bias
 from bdt_core.verdict.slices import SliceLimitResult, judge_slices, worst_confirmed
@@ -19,11 +20,19 @@ from bdt_core.verdict.words import SEVEREST_FIRST, Verdict, stops
 from bdt_core.verdict.worst_group import WorstGroupLimitResult, judge_worst_group, worst_proven
 
 if TYPE_CHECKING:
+    from bdt_core.fairness.selection_rules import SelectionRules
     from bdt_core.local_bias.results import LocalBias
     from bdt_core.scan.results import WorstGroups
     from bdt_core.slices.results import Slices
 
-LimitResult = ClusterLimitResult | MetricLimitResult | WorstGroupLimitResult | SliceLimitResult | LocalBiasLimitResult
+LimitResult = (
+    ClusterLimitResult
+    | MetricLimitResult
+    | WorstGroupLimitResult
+    | SliceLimitResult
+    | LocalBiasLimitResult
+    | FourFifthsLimitResult
+)
 
 
 class Findings(Protocol):
@@ -35,6 +44,8 @@ class Findings(Protocol):
     def group_metrics(self) -> GroupMetrics | None: ...
     @property
     def group_scores(self) -> GroupScores | None: ...
+    @property
+    def selection_rules(self) -> SelectionRules | None: ...
     @property
     def worst_groups(self) -> WorstGroups | None: ...
     @property
@@ -109,6 +120,8 @@ def judge_limit(limit: AnyLimit, found: Findings) -> LimitResult:
             return judge_slices(limit, found.slices, default_limit(tested.two_valued, tested.test_sd))
         case LocalBiasLimit():
             return judge_local_bias(limit, found.local_bias)
+        case FourFifthsLimit():
+            return judge_four_fifths(limit, found.selection_rules)
         case _:
             return _beside_other_searches(judge_clusters(limit, tested), found)
 
@@ -139,6 +152,8 @@ def _subject(result: LimitResult) -> str:
             return f"the {result.slices_tested} intersections that were tested"
         case LocalBiasLimitResult():
             return "gaps between groups within clusters"
+        case FourFifthsLimitResult():
+            return f"the four-fifths rule by {words.listing(result.facets)}"
         case ClusterLimitResult(check="any_cluster"):
             return "the clusters that were found"
         case _:

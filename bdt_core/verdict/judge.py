@@ -17,7 +17,7 @@ from bdt_core import words
 from bdt_core.spec import AlertSeverity
 from bdt_core.verdict.words import Verdict, severity_of
 
-Rule = Literal["interval", "point"]
+Rule = Literal["interval", "point", "significant"]
 Of = TypeVar("Of")
 POWER = 0.8
 _LEAST_FIRST: tuple[Verdict, ...] = ("pass", "inconclusive", "fail")
@@ -32,8 +32,9 @@ class Tolerated:
     ----------
     minimum, maximum : float or None
         Both ends belong to it; None: no end on this side.
-    rule : {"interval", "point"}
-        point: the value alone decides.
+    rule : {"interval", "point", "significant"}
+        point: the value alone decides. significant: a value beyond the limit fails where the test finds any difference
+        at all, as the four-fifths rule has it.
     """
 
     minimum: float | None = None
@@ -63,6 +64,8 @@ class Tolerated:
         """
         if self.rule == "point":
             return "fail" if self.beyond(value) > 0 else "pass"
+        if self.rule == "significant" and self.beyond(value) > 0:
+            return "fail" if rejects else "inconclusive"
         if low is None or high is None:
             return "inconclusive"
         if self.is_beyond(low, high):
@@ -206,6 +209,8 @@ def why(
     'the whole interval is beyond it'
     """
     one, verdict = judged.decides, judged.verdict
+    if tolerated.rule == "significant" and tolerated.beyond(one.value) > 0:
+        return f"the value is beyond it, {'with a' if verdict == 'fail' else 'without a'} significant difference"
     if tolerated.rule == "point":
         return f"the value is {'beyond' if verdict == 'fail' else 'within'} it {_BY_THE_VALUE}"
     if verdict != "inconclusive":

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import dagster as dg
 
 from bdt_core.errors import BDTError, SpecError
-from bdt_core.spec import AuditSpec, printed_specification
+from bdt_core.spec import SAID, AuditSpec, printed_specification
 from bdt_core.stages import Stage, Stages, stages_of
 from bdt_pipeline.assets.partitions import partitions_of
 from bdt_pipeline.resources.config import effective_spec
@@ -19,8 +19,8 @@ from bdt_pipeline.resources.settings import keys_of_run
 
 _SETTINGS = "settings"
 """Metadata of each value: the settings that it was made with."""
-_JUDGES = frozenset({"gate", "require", "history"})
-"""Keys that say what is thought of results, and not how they are made: a report can be judged anew by other limits."""
+_JUDGES = frozenset({"gate", "require", "history", *SAID})
+"""Keys that say what is thought of results, and not how they are made: a report can be judged, or worded, anew."""
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,7 @@ _SHOWN = {
     "group_metrics": Shown(views_groups.metrics, {"scipy", "json"}),
     "bias_score": Shown(views_groups.scores, {"scipy", "json"}),
     "pooled_groups": Shown(views_groups.pooled, {"scipy", "json"}),
+    "selection_rules": Shown(views_groups.selection_rules, {"scipy", "json"}),
     "profiling_characteristics": Shown(views_groups.characteristics, {"scipy", "json"}),
     "bias_slices": Shown(views_depth.slices, {"numpy", "json"}),
     "local_bias": Shown(views_depth.local_bias, {"numpy", "json"}),

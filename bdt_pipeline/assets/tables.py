@@ -32,6 +32,8 @@ def raw_data(audit: AuditAssets) -> dg.AssetsDefinition:
         stored_as="table",
     )
     def asset(context: dg.AssetExecutionContext, **inputs: Any) -> dg.MaterializeResult[Any]:
+        from bdt_core.table.sources import as_source_reads_it
+
         with clear_failures(audit.quarantine(context)):
             spec = audit.spec_of_run(context)
             source = source_of_part(spec.source, context)
@@ -40,10 +42,7 @@ def raw_data(audit: AuditAssets) -> dg.AssetsDefinition:
                 log(context, f"{source.described} is left where it is: {large.reason}.")
                 return audit.made(large, large_source_metadata(large), spec)
             frame = audit.stages.take_table(inputs["upstream"]) if inputs else audit.stages.read_table(source)
-            if source.clean:  # whoever read it
-                from bdt_core.table.levels import cleaned
-
-                frame = cleaned(frame)
+            frame = as_source_reads_it(frame, source)
         frame.attrs[_SOURCE] = source.model_dump(mode="json")
         return audit.made(frame, views.raw_table(frame, source), spec)
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from bdt_core.fairness.characteristics import Characteristics
     from bdt_core.fairness.declared_groups import GroupCounts, GroupMetrics, GroupScores
     from bdt_core.fairness.pooled_groups import PooledGroups
+    from bdt_core.fairness.selection_rules import SelectionRules
     from bdt_core.history import History
     from bdt_core.local_bias.results import LocalBias
     from bdt_core.mitigation import Mitigation
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 else:
     AuditTable = Clusters = ClusterSignificance = DataFrame = FeatureDifferences = Any
     LocalBias = Mitigation = Slices = WorstGroups = Findings = Any
-    Characteristics = GroupCounts = GroupMetrics = GroupScores = PooledGroups = History = Any
+    Characteristics = GroupCounts = GroupMetrics = GroupScores = PooledGroups = SelectionRules = History = Any
 
 __all__ = [
     "AuditTable",
@@ -43,6 +44,7 @@ __all__ = [
     "LocalBias",
     "Mitigation",
     "PooledGroups",
+    "SelectionRules",
     "Slices",
     "WorstGroups",
 ]

@@ -264,7 +264,17 @@ def report(document: dict[str, Any], files: Mapping[str, UPath]) -> Metadata:
     }
 
 
-_JUDGED = ("group", "slice", "cluster", "higher", "lower", "groups_judged", "slices_tested", "clusters_tested")
+_JUDGED = (
+    "group",
+    "reference",
+    "slice",
+    "cluster",
+    "higher",
+    "lower",
+    "groups_judged",
+    "slices_tested",
+    "clusters_tested",
+)
 _PLOTTED = ("limit", "minimum", "maximum", "difference", "value", "low", "high", "p_value")
 
 
@@ -316,9 +326,9 @@ def _severity(document: dict[str, Any]) -> Metadata:
 
 
 def _limit_row(one: dict[str, Any], unit: words.Unit) -> list[str]:
-    if one["kind"] == "metric":
+    if one["kind"] in ("metric", "four_fifths"):
         allowed = [f"{word} {words.number(one[key])}" for word, key in (("≥", "minimum"), ("≤", "maximum"))
-                   if one[key] is not None]  # fmt: skip
+                   if one.get(key) is not None]  # fmt: skip
         shown = [" and ".join(allowed), *(words.number(_number(one[name])) for name in ("value", "low", "high"))]
     else:
         unit = words.limit_unit(one["kind"], unit, one.get("metric"))

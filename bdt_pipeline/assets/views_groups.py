@@ -10,7 +10,14 @@ from bdt_core import words
 from bdt_pipeline.assets.views import Metadata, listed, numbers, table_of
 
 if TYPE_CHECKING:
-    from bdt_pipeline.assets.values import Characteristics, GroupCounts, GroupMetrics, GroupScores, PooledGroups
+    from bdt_pipeline.assets.values import (
+        Characteristics,
+        GroupCounts,
+        GroupMetrics,
+        GroupScores,
+        PooledGroups,
+        SelectionRules,
+    )
 
 _SHOWN = 50
 
@@ -100,6 +107,55 @@ def pooled(found: PooledGroups) -> Metadata:
                 for group in shown
             ],
         )
+    return metadata
+
+
+def selection_rules(found: SelectionRules) -> Metadata:
+    """The tables of each rule, and the lowest ratio of each as a number that plots over time."""
+    from bdt_core.fairness.metric_results import group_name
+
+    metadata: Metadata = {}
+    for table in found.ll144:
+        by = " & ".join(table.columns)
+        metadata[f"Local Law 144, {table.rate_kind} by {by}"] = table_of(
+            [by, "people", "selected", table.rate_kind, "impact ratio"],
+            [
+                [
+                    group_name(one.category),
+                    words.count(one.n),
+                    words.count(one.selected),
+                    words.percent(one.rate),
+                    "left out" if one.excluded else words.number(one.impact_ratio),
+                ]
+                for one in table.categories[:_SHOWN]
+            ],
+        )
+        ratios = [one.impact_ratio for one in table.categories if one.impact_ratio is not None]
+        metadata |= numbers(
+            **{
+                f"lowest impact ratio ({table.rate_kind} by {by})": min(ratios, default=None),
+                f"unknown ({table.rate_kind} by {by})": table.unknown,
+            }
+        )
+    for rule in found.four_fifths:
+        by = " & ".join(rule.columns)
+        metadata[f"four-fifths rule by {by}"] = table_of(
+            [by, "people", "selected", "rate", "over the highest", "p", "below 4/5"],
+            [
+                [
+                    one.group,
+                    words.count(one.applicants),
+                    words.count(one.selected),
+                    words.percent(one.rate),
+                    words.number(one.ratio),
+                    words.p_number(one.p_value),
+                    "small group" if one.small_share else "yes" if one.below_four_fifths else "no",
+                ]
+                for one in rule.rule.groups[:_SHOWN]
+            ],
+        )
+        ratios = [one.ratio for one in rule.rule.groups if one.ratio is not None and not one.small_share]
+        metadata |= numbers(**{f"lowest ratio by {by} (four-fifths rule)": min(ratios, default=None)})
     return metadata
 
 

@@ -100,7 +100,8 @@ def of_check(
         The result, whether its severity is ERROR, and whether it stops what is downstream.
     description : str, optional
     metadata : mapping
-        A "severity" and a "recommendation" in it are taken over.
+        A "severity" and a "recommendation" in it are taken over; an error is never less than medium, however little
+        is missing to its limit, because it stops something or says that something is wrong for certain.
     part : str, optional
         The part of the data.
     in_time : bool
@@ -109,6 +110,8 @@ def of_check(
     told = str(metadata.get("severity", ""))
     default: AlertSeverity = ("critical" if blocking else "high") if error else "low"
     severity = next((one for one in SEVEREST_FIRST if one == told), default)
+    if error and severity == "low":
+        severity = "medium"
     return Problem(
         key=_key(name, part, in_time),
         title=name,

@@ -8,7 +8,7 @@ from typing import Any
 import dagster as dg
 
 from bdt_core import words
-from bdt_core.spec import AnyLimit, AuditSpec, LocalBiasLimit, MetricLimit, SliceLimit, WorstGroupLimit
+from bdt_core.spec import AnyLimit, AuditSpec, FourFifthsLimit, LocalBiasLimit, MetricLimit, SliceLimit, WorstGroupLimit
 from bdt_pipeline.assets.common import AuditAssets
 from bdt_pipeline.assets.views import limit_metadata
 from bdt_pipeline.resources.config import clear_failures
@@ -32,7 +32,7 @@ class _Judged:
 
     asset: str
     takes: tuple[str, ...]
-    kind: type[MetricLimit | WorstGroupLimit | SliceLimit | LocalBiasLimit]
+    kind: type[MetricLimit | WorstGroupLimit | SliceLimit | LocalBiasLimit | FourFifthsLimit]
     default: AnyLimit | None
 
     def limits(self, spec: AuditSpec) -> dict[str, AnyLimit]:
@@ -43,6 +43,7 @@ class _Judged:
 
 _SEVERAL = (
     _Judged("group_metrics", ("group_metrics", "bias_score"), MetricLimit, None),
+    _Judged("selection_rules", ("selection_rules",), FourFifthsLimit, None),
     _Judged("worst_groups", ("worst_groups", "test_data"), WorstGroupLimit, None),
     _Judged("bias_slices", ("bias_slices", "test_data"), SliceLimit, SliceLimit()),
     _Judged("local_bias", ("local_bias",), LocalBiasLimit, LocalBiasLimit()),
@@ -111,7 +112,7 @@ def _checks(audit: AuditAssets, judged: _Judged) -> dg.AssetChecksDefinition:
 
 def _verdict(limit: AnyLimit, values: Mapping[str, Any]) -> Any:
     """What the limit says of the asset's value."""
-    from bdt_core.verdict import judge_local_bias, judge_metric, judge_slices, judge_worst_group
+    from bdt_core.verdict import judge_four_fifths, judge_local_bias, judge_metric, judge_slices, judge_worst_group
     from bdt_core.verdict.slices import default_limit_of
 
     match limit:
@@ -121,12 +122,19 @@ def _verdict(limit: AnyLimit, values: Mapping[str, Any]) -> Any:
             return judge_slices(limit, values["bias_slices"], default_limit_of(values["test_data"]))
         case LocalBiasLimit():
             return judge_local_bias(limit, values["local_bias"])
+        case FourFifthsLimit():
+            return judge_four_fifths(limit, values["selection_rules"])
         case MetricLimit():
             return judge_metric(limit, values["group_metrics"], values["bias_score"])
     raise AssertionError(limit)  # clusters are judged by the gate alone
 
 
-_NAMES = {"worst_group": "worst_group", "worst_slice": "worst_slice", "local_bias": "local_gaps"}
+_NAMES = {
+    "worst_group": "worst_group",
+    "worst_slice": "worst_slice",
+    "local_bias": "local_gaps",
+    "four_fifths": "four_fifths",
+}
 
 
 def check_names(limits: Iterable[AnyLimit]) -> dict[str, AnyLimit]:
@@ -139,7 +147,9 @@ def check_names(limits: Iterable[AnyLimit]) -> dict[str, AnyLimit]:
     """
     named: dict[str, AnyLimit] = {}
     for one in limits:
-        base = f"{one.metric}_by_{'_and_'.join(one.facets)}" if isinstance(one, MetricLimit) else _NAMES[one.check]
+        base = one.metric if isinstance(one, MetricLimit) else _NAMES[one.check]
+        if isinstance(one, MetricLimit | FourFifthsLimit) and one.facets:
+            base += f"_by_{'_and_'.join(one.facets)}"
         base = re.sub(r"\W+", "_", base, flags=re.ASCII).strip("_")
         name = next(x for x in (base, *(f"{base}_{i}" for i in range(2, 1000))) if x not in named)
         named[name] = one
@@ -162,6 +172,9 @@ def _description(limit: AnyLimit, spec: AuditSpec) -> str:
             metric = spec.local_bias.metric if spec.local_bias else None
             most = words.size(limit.max_gap, words.limit_unit("local_bias", "rate", metric))
             return f"Is no gap between two groups within a cluster larger than {most} on the test rows? {_STOPS}"
+        case FourFifthsLimit():
+            by = f" by {' & '.join(limit.facets)}" if limit.facets else ""
+            return f"Is no group{by} selected less than 4/5 as often as the one with the highest rate? {_STOPS}"
         case WorstGroupLimit():
             most = "what is tolerated" if limit.max_difference is None else f"{limit.max_difference:g}"
             return f"Is a difference of more than {most} ruled out for every group that conditions describe? {_STOPS}"

@@ -17,6 +17,7 @@ from rich.segment import Segment
 from bdt_core import words
 from bdt_core.errors import OutputError
 from bdt_core.harmless import harmless
+from bdt_core.report.selection_rules import rule_lines
 from bdt_core.report.write import _write, remove_unfinished
 from bdt_pipeline.commands.printing import Screen, put, screen
 
@@ -94,6 +95,11 @@ def show_result(document: dict[str, Any], files: Iterable[Path]) -> None:
     if apart:
         to.print("\n[bold]What sets it apart[/]")
         for line in apart:
+            to.print(Padding(f"- {shown(line)}", (0, 2)))
+    rules = list(rule_lines(document))
+    if rules:
+        to.print("\n[bold]Rules of selection[/]")
+        for line in rules:
             to.print(Padding(f"- {shown(line)}", (0, 2)))
     show_notes(to, document["warnings"])
     show_files(to, "Report", files)

@@ -16,7 +16,7 @@ import pandas as pd
 from pydantic import ValidationError
 
 from bdt_core.errors import OutputError, SpecError
-from bdt_core.spec import Source
+from bdt_core.spec import LANGUAGES, Source
 from bdt_core.table.reading_notes import ReadingNotes
 from bdt_core.table.roles import looks_like_identifier
 from bdt_core.table.sources import read_table
@@ -38,7 +38,7 @@ _CODE = r"zip|postal|postcode|(^|_)code$|region|district|branch"
 _DATE = r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./]\d{2,4}"
 _NO_FEATURES: dict[Look, str] = {
     "identifier": "looks like an identifier",
-    "date": "holds dates; make a number of it, such as years, to use it",
+    "date": "holds dates: years if it is included, or ages (source.ages)",
     "constant": "has one value only",
 }
 _NO_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
@@ -161,6 +161,9 @@ def spec_text(frame: pd.DataFrame, name: str, path: str) -> str:
         kept=[one for one in features if one.name not in excluded],
         excluded=excluded,
         protected=protected,
+        protected_levels={one.name: _levels(frame[one.name]) for one in protected},
+        numbers=[one.name for one in features if one.look == "numeric"],
+        languages=LANGUAGES,
         asked=[printable(one) for one in notes.questions.values()],
         told=[printable(one) for one in notes.told],
     )
@@ -174,6 +177,8 @@ def _template() -> Template:
         loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
     )
     environment.filters["quoted"] = _quoted
+    environment.filters["level_line"] = lambda level: f"{json.dumps(level, ensure_ascii=False)}: WORDS"
+    environment.filters["count_line"] = lambda level: f"{json.dumps(level, ensure_ascii=False)}: 0"
     environment.filters["json"] = partial(json.dumps, ensure_ascii=False)
     return environment.get_template("spec.yaml.jinja")
 
@@ -235,6 +240,11 @@ def _excluded(columns: Sequence[Seen]) -> dict[str, str]:
     excluded = {one.name: _NO_FEATURES[one.look] for one in columns if one.look in _NO_FEATURES}
     outcomes = [one for one in columns if one.called(f"{_LABEL}|{_PREDICTION}|{_SCORE}")]
     return excluded | {one.name: "looks like an outcome or a score, not like a trait" for one in outcomes}
+
+
+def _levels(column: pd.Series) -> list[str]:
+    """The most frequent levels, as texts."""
+    return [printable(str(level)) for level in column.value_counts().index[:_FEW]]
 
 
 def _first(columns: Sequence[Seen], pattern: str) -> Seen | None:

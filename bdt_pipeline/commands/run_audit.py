@@ -8,6 +8,7 @@ from typing import Any
 
 from bdt_core.audit import AuditResult, audit
 from bdt_core.errors import SpecError
+from bdt_core.report import for_publication
 from bdt_core.spec import AuditSpec, load_spec, parse_spec
 from bdt_core.stages import READING, titles_of
 from bdt_pipeline.commands.console import progress_bar, report_folder, say, show_result, tell
@@ -15,7 +16,7 @@ from bdt_pipeline.commands.console import progress_bar, report_folder, say, show
 _SPEC_FILES = {".yaml", ".yml"}
 
 
-def run_audit(target: str, changes: dict[str, Any], out: Path | None) -> None:
+def run_audit(target: str, changes: dict[str, Any], out: Path | None, *, publication: bool = False) -> None:
     """Audit a specification or a table and write the report.
 
     Parameters
@@ -25,12 +26,14 @@ def run_audit(target: str, changes: dict[str, Any], out: Path | None) -> None:
     changes : dict
         Sections of the specification from the command line.
     out : Path, optional
+    publication : bool
+        Whether the form for others is written and shown, in which nobody can be recognised.
     """
     spec = spec_of(target, changes)
     with report_folder(out, spec.name) as folder:
-        result = _watched(spec)
-        files = result.write(folder)
-    show_result(result.document, files.values())
+        result = audit_watched(spec)
+        files = result.write(folder, publication=publication)
+    show_result(for_publication(result.document) if publication else result.document, files.values())
 
 
 def spec_of(target: str, changes: dict[str, Any]) -> AuditSpec:
@@ -73,7 +76,8 @@ def name_of(target: str) -> str:
     return re.sub(r"[^A-Za-z0-9]+", "_", stem).strip("_") or "audit"
 
 
-def _watched(spec: AuditSpec) -> AuditResult:
+def audit_watched(spec: AuditSpec) -> AuditResult:
+    """Audit a specification, with a bar for who watches."""
     titles = titles_of(spec)
     with progress_bar(len(titles)) as progress:
 

@@ -52,7 +52,7 @@ def test_checks_that_stop_nothing_and_broken_runs_are_told(
 ) -> None:
     file = tmp_path / "loans.csv"
     pd.concat([loans, loans]).to_csv(file, index=False)  # every row twice: a warning
-    spec = make_spec(file, gate=[], notify=[hook.address])
+    spec = make_spec(file, gate=[], notify=[hook.address], notify_from="low")
     watched = Watched(spec, instance)
     watched.audit()
     watched.look()
@@ -91,7 +91,9 @@ def test_each_file_of_an_inbox_is_a_problem_of_its_own(
 ) -> None:
     inbox = tmp_path / "inbox"
     inbox.mkdir()
-    spec = make_spec(inbox / "{partition}", inbox={"folder": str(inbox), "settle": 0}, notify=[hook.address])
+    spec = make_spec(
+        inbox / "{partition}", inbox={"folder": str(inbox), "settle": 0}, notify=[hook.address], notify_from="low"
+    )
     watched = Watched(spec, instance)
     for name in ("a.csv", "b.csv"):
         (inbox / name).write_text("a,b\n1,2,3\n")
@@ -196,7 +198,7 @@ def test_each_problem_has_an_incident_of_its_own_unless_the_address_names_one(
     """Two problems, of which one is over before the other."""
     file = tmp_path / "loans.csv"
     pd.concat([loans, loans]).to_csv(file, index=False)  # every row twice: a warning
-    spec = make_spec(file, gate=STRICT, slices=None, notify=[PAGER, f"{PAGER}?dedup=everything"])
+    spec = make_spec(file, gate=STRICT, slices=None, notify=[PAGER, f"{PAGER}?dedup=everything"], notify_from="low")
     watched = Watched(spec, instance)
 
     def events() -> tuple[list[str], list[str]]:
@@ -228,7 +230,7 @@ def test_nothing_to_test_is_no_news_and_a_limit_is_told_with_its_gate(
     rng = np.random.default_rng(3)
     fair = loans.assign(sex=rng.permutation(loans["sex"]), error=rng.permutation(loans["error"]))
     fair.to_csv(file, index=False)
-    watched = Watched(make_spec(file, gate=gate, groups=groups, notify=[hook.address]), instance)
+    watched = Watched(make_spec(file, gate=gate, groups=groups, notify=[hook.address], notify_from="low"), instance)
     watched.audit()
     watched.look()
     (slices,) = [one for one in instance.all_asset_keys() if one.path[-1] == "bias_slices"]
@@ -252,7 +254,7 @@ def test_a_malformed_file_s_advice_is_to_mend_the_file(
     loans: pd.DataFrame, tmp_path: Path, make_spec: Make, instance: dg.DagsterInstance, hook: WebHook
 ) -> None:
     file = tmp_path / "loans.csv"
-    spec = make_spec(file, gate=STRICT, notify=[hook.address])
+    spec = make_spec(file, gate=STRICT, notify=[hook.address], notify_from="low")
     watched = Watched(spec, instance)
     for text in ("a,b\n1,2,3\n", loans.drop(columns="error").to_csv(index=False)):
         file.write_text(text)
@@ -293,6 +295,31 @@ def test_a_milder_gate_does_not_hide_what_is_severe() -> None:
     assert news([alone], {}, "critical")[0] == []
 
 
+def test_by_default_what_stops_a_run_is_told_and_a_warning_is_not(
+    loans: pd.DataFrame, tmp_path: Path, make_spec: Make, instance: dg.DagsterInstance, hook: WebHook
+) -> None:
+    file = tmp_path / "loans.csv"
+    pd.concat([loans, loans]).to_csv(file, index=False)  # every row twice: a warning
+    watched = Watched(make_spec(file, gate=STRICT, slices=None, notify=[hook.address]), instance)
+    watched.audit(LENIENT)
+    watched.look()
+    assert hook.received == []
+    watched.audit()
+    watched.look()
+    assert "bias_report: bias_gate" in hook.received[0]["message"]
+    assert "LOW" not in hook.received[0]["message"]
+
+
+@pytest.mark.parametrize(("told", "severity"), [("low", "medium"), ("high", "high"), ("", "critical")])
+def test_what_stops_a_run_is_of_medium_severity_at_least(told, severity):
+    """A limit of .05 that .052 breaks is a small difference, and stops the deployment all the same."""
+    found = of_check(
+        "gate", passed=False, error=True, blocking=True, description="", metadata={"severity": told}, part=None
+    )
+    assert found.severity == severity
+    assert news([found], {}, AuditSpec.model_fields["notify_from"].default)[0] == [found]
+
+
 def test_one_day_is_told_once(tmp_path: Path, make_spec: Make, instance: dg.DagsterInstance, hook: WebHook) -> None:
     """Fair days are no news; then the gate fails, drifts, and all days together differ: one problem, and its end."""
     folder = tmp_path / "days"
@@ -305,6 +332,7 @@ def test_one_day_is_told_once(tmp_path: Path, make_spec: Make, instance: dg.Dags
         gate=GATE,
         slices=None,
         notify=[hook.address],
+        notify_from="low",
     )
     watched = Watched(spec, instance)
     for number, women_err in enumerate((0.2, 0.2, 0.6, 0.2)):

@@ -13,7 +13,7 @@ from dagster.components.core.package_entry import discover_package_objects
 from dagster.components.testing.utils import create_defs_folder_sandbox
 
 import bdt_pipeline
-from bdt_core.spec import AuditSpec
+from bdt_core.spec import About, AuditSpec
 from bdt_pipeline import BiasAudit, Stages
 
 ASSETS = {
@@ -43,6 +43,7 @@ CASES: dict[str, Any] = {
         "sheet": "people",
         "bad_rows": "leave_out",
         "clean": True,
+        "ages": {"born": "2026-01-31"},
         "arrays": {"prediction": "p.npy"},
         "partition": "2026-01-31",
         "parameters": {"region": "north"},
@@ -86,6 +87,7 @@ CASES: dict[str, Any] = {
         "similar_by": ["age"],
         "reference": "m",
         "pooled_from": 20,
+        "report": ["ll144", "four_fifths"],
     },
     "legitimate": ["branch"],
     "characteristics": ["age"],
@@ -133,6 +135,22 @@ CASES: dict[str, Any] = {
     "history": {"labels_after": "14d", "drift": 0.1, "look_back": 7, "min_rows": 50, "effect": 0.05},
     "notify": ["json://127.0.0.1/hook"],
     "notify_from": "high",
+    "title": "Who gets a loan",
+    "language": "nl",
+    "labels": {"race": {"name": "origin", "levels": {"b": "Black people"}}},
+    "units": {"age": "years"},
+    "about": {
+        **{name: name for name in About.model_fields},
+        **dict.fromkeys(("distribution_date", "tested_on", "limits_set_on", "next_review"), "2026-01-31"),
+        "status": "in_use",
+        "in_use_since": "2026-01",
+        "in_use_until": "2027-12",
+        "publication": "other_algorithm",
+        "hazards": {"b": "no loan"},
+        "measures": ["another threshold"],
+        "impact_assessments": ["DPIA"],
+    },
+    "reference": {"sex": {"f": 52, "m": 48}},
 }
 
 
@@ -140,7 +158,8 @@ CASES: dict[str, Any] = {
 _PARTS, _OUTCOMES = {"source": {"path": "{partition}.csv"}}, {"bias_variable": DERIVED}
 NEEDED: dict[str, dict[str, Any]] = {
     "partition_by": _PARTS, "inbox": _PARTS, "local_bias": _OUTCOMES, "mitigation": _OUTCOMES,
-    "automation": {"source": {"asset": "scored"}}, "characteristics": _OUTCOMES,
+    "automation": {"source": {"asset": "scored"}}, "characteristics": _OUTCOMES, "groups": {"favourable": "positive"},
+    "reference": {**_OUTCOMES, "protected": ["sex"]},
 }  # fmt: skip
 
 

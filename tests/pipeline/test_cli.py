@@ -71,6 +71,20 @@ def test_audit_of_a_specification(bdt: Callable[..., Result], spec_file: Callabl
     assert all(name in result.stdout for name in REPORTS)
 
 
+def test_audit_for_publication(bdt: Callable[..., Result], spec_file: Callable[..., Path], tmp_path: Path) -> None:
+    result = bdt("audit", str(spec_file()), "--for", "publication", "--out", str(tmp_path / "for-others"))
+    assert result.exit_code == 0, result.output
+    document = json.loads((tmp_path / "for-others" / "report.json").read_text(encoding="utf-8"))
+    assert document["publication"]["base"] == 10
+    assert document["data"] | {"rows": 0, "rows_audited": 0} == {
+        "source": "", "fingerprint": "", "rows": 0, "rows_audited": 0, "rows_left_out": [], "columns": [],
+    }  # fmt: skip
+    told = " ".join(result.output.split())
+    assert "This form is for publication." in told
+    assert document["summary"]["headline"] in told
+    assert "Clusters are not part of the form for publication." in told
+
+
 def test_audit_of_a_table(bdt: Callable[..., Result], loans_file: Path, tmp_path: Path) -> None:
     options = ["--bias-variable", "error", "--protected", "sex, region", "--better", "higher", "--exclude", "person_id"]
     result = bdt("audit", loans_file, *options, "--out", tmp_path / "here")

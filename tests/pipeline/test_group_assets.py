@@ -55,6 +55,41 @@ def checks_of(result: dg.ExecuteInProcessResult) -> dict[str, dg.AssetCheckEvalu
     return {one.check_name: one for one in result.get_asset_check_evaluations()}
 
 
+def test_rules_of_selection_stand_on_the_screen_and_in_dagster(
+    spec: AuditSpec, instance: dg.DagsterInstance, run_audit: Any, tmp_path: Path
+) -> None:
+    gate = [{"check": "four_fifths"}, {"check": "four_fifths", "facet": "sex"}]
+    groups = {"facets": ["sex", "region"], "report": ["ll144", "four_fifths"]}
+    ruled = AuditSpec.model_validate(spec.to_dict() | {"gate": gate, "groups": groups})
+    file = tmp_path / "loans.yaml"
+    file.write_text(yaml.safe_dump(ruled.to_dict()))
+    folder = tmp_path / "out"
+    printed = CliRunner().invoke(app, ["audit", str(file), "--out", str(folder)], env={"COLUMNS": "200"})
+    assert printed.exit_code == 0
+    assert "- Local Law 144, selection rate by sex & region: lowest impact ratio " in printed.output
+    report = json.loads((folder / "report.json").read_text())
+    limits = report["gate"]
+
+    result = run_audit(ruled, instance)
+    assert result.output_for_node("loans__bias_report")["gate"] == limits
+    assert result.output_for_node("loans__selection_rules").to_dict() == report["selection_rules"]
+    checks = checks_of(result)
+    for name, limit in zip(("four_fifths", "four_fifths_by_sex"), limits, strict=True):
+        found = checks[name].metadata
+        assert checks[name].description == limit["sentence"]
+        assert (found["verdict"].value, found["value"].value) == (limit["verdict"], limit["value"])
+        assert (found["group"].value, found["reference"].value) == (limit["group"], limit["reference"])
+    event = instance.get_latest_materialization_event(dg.AssetKey(["loans", "selection_rules"]))
+    assert event is not None
+    assert event.asset_materialization is not None
+    metadata = event.asset_materialization.metadata
+    table = next(one for one in report["selection_rules"]["ll144"] if one["columns"] == ["sex"])
+    ratios = [one["impact_ratio"] for one in table["categories"]]
+    assert metadata["lowest impact ratio (selection rate by sex)"].value == min(ratios)
+    assert "| sex | people | selected | rate |" in str(metadata["four-fifths rule by sex"].value)
+    assert f"| {table['categories'][0]['n']} |" in str(metadata["Local Law 144, selection rate by sex"].value)
+
+
 def test_python_command_line_check_and_report_give_one_verdict(audited: Audited, tmp_path: Path) -> None:
     spec, result, _ = audited
     plain = audit(None, spec)

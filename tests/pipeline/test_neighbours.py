@@ -72,6 +72,29 @@ def test_a_broken_audit_leaves_its_neighbours_alone(name: str, project: Path) ->
     assert not result.success
 
 
+def test_files_and_folders_of_folders_beside_a_broken_audit(project: Path) -> None:
+    """What `dg scaffold defs` writes: Python files in ``defs``, and folders in folders."""
+    function = "    return dg.Definitions(assets=[lazy])\n"
+    files = {
+        "plain.py": "import dagster as dg\n@dg.asset\ndef plain(): ...\n",
+        "lazy.py": f"import dagster as dg\n@dg.asset\ndef lazy(): ...\n@dg.definitions\ndef defs():\n{function}",
+        "wrong.py": "import no_such_package_at_all",
+        "team/whole/defs.yaml": audit_file({**LEAST, "name": "deep"}),
+        "team/typo/defs.yaml": audit_file({**LEAST, "name": "typo", "clusterin": {}}),
+        "data/loans.csv": "age,error\n",
+        "team/more.py": "import dagster as dg\n@dg.asset\ndef more(): ...\n",
+    }
+    for name, text in files.items():
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text(text)
+    specs = {one.key.to_user_string(): one for one in load_audits(project).resolve_all_asset_specs()}
+    whole = {"plain", "lazy", "more", "before/bias_report", "zebra/bias_report", "deep/bias_report"}
+    assert {*whole, "wrong/not_loaded", "team/typo/not_loaded"} <= specs.keys()
+    assert sum("not_loaded" in one for one in specs) == 2
+    assert "no_such_package_at_all" in str(specs["wrong/not_loaded"].description)
+    assert "clusterin" in str(specs["team/typo/not_loaded"].description)
+
+
 def test_whole_audits_are_loaded_as_dagster_does(project: Path) -> None:
     ours, theirs = load_audits(project), dg.load_from_defs_folder(path_within_project=project)
     keys = [{one.key for one in defs.resolve_all_asset_specs()} for defs in (ours, theirs)]

@@ -16,14 +16,60 @@ ROOT = Path(__file__).parents[2]
 WATCH = """
 import os, sys
 
+def is_here(event, arguments):
+    place = arguments[0 if event.startswith("socket.get") else 1]
+    if isinstance(place, (str, bytes)) and not event.startswith("socket.get"):  # a socket that is a file
+        return True
+    host = place[0] if isinstance(place, tuple) else place
+    return host in (None, "", "localhost", "127.0.0.1", "::1", "0.0.0.0", "::")
+
 def watch(event, arguments):
     if event in ("socket.connect", "socket.sendto", "socket.getaddrinfo", "socket.gethostbyname"):
-        told = [str(one) for one in arguments]
-        if not (event == "socket.connect" and isinstance(arguments[1], (str, bytes))):  # a socket that is a file
+        if not is_here(event, arguments):
+            told = [str(one) for one in arguments]
             with open(os.environ["TRIED"], "a") as file:
                 file.write(f"{sys.argv[:2]} {event} {told}" + chr(10))
 
 sys.addaudithook(watch)
+"""
+DEV = """
+import fcntl, json, os, signal, socket, struct, subprocess, sys, time, urllib.request
+
+fcntl.ioctl(socket.socket(), 0x8914, struct.pack("16sh14x", b"lo", 0x41))  # so that its processes hear each other
+here = "http://127.0.0.1:3999/graphql"
+query = "{workspaceOrError {... on Workspace {locationEntries {loadStatus locationOrLoadError {__typename}}}}}"
+command = [sys.executable, "-m", "dagster", "dev", "-m", "bdt_pipeline.definitions", "-h", "127.0.0.1", "-p", "3999"]
+dev = subprocess.Popen(command, start_new_session=True)
+
+def is_loaded():
+    try:
+        body = json.dumps({"query": query}).encode()
+        asked = urllib.request.Request(here, body, {"Content-Type": "application/json"})
+        answer = urllib.request.urlopen(asked, timeout=30).read().decode()
+    except OSError:
+        return False
+    return "RepositoryLocation" in answer and "LOADED" in answer
+
+try:
+    until = time.monotonic() + 240
+    while not is_loaded():
+        assert dev.poll() is None and time.monotonic() < until
+        time.sleep(0.5)
+    time.sleep(float(sys.argv[1]))
+    assert dev.poll() is None
+    (names, values), without = [
+        line.split() for line in open("/proc/net/snmp") if line.startswith("Ip:")
+    ], [line.split() for line in open("/proc/net/snmp6") if line.startswith("Ip6OutNoRoutes")]
+    print("nowhere to go:", dict(zip(names, values))["OutNoRoutes"], without[0][1])
+finally:
+    os.killpg(dev.pid, signal.SIGINT)
+    try:
+        dev.wait(60)
+    finally:
+        try:
+            os.killpg(dev.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
 """
 
 
@@ -77,4 +123,23 @@ def test_all_works_without_a_network_and_nobody_is_called(
     written = {str(one.relative_to(tmp_path)) for one in (tmp_path / "home").rglob("*")}
     assert any(one.endswith(".db") for one in written)
     assert not [one for one in written if "telemetry" in one or "logs" in Path(one).parts]
+    assert not list((tmp_path / "user").rglob("*telemetry*"))
+
+
+OWN_HOME = "telemetry:\n  enabled: false\n"  # as docs/security.md says for an instance of one's own
+
+
+@pytest.mark.parametrize("settings", ["ours", "of one's own"])
+def test_dagster_dev_calls_nobody(settings: str, environment: dict[str, str], tmp_path: Path, full: bool) -> None:
+    """The webserver, the daemon and the code server: with ``--full`` for a minute."""
+    text = (ROOT / "dagster.yaml").read_text() if settings == "ours" else OWN_HOME
+    (tmp_path / "home" / "dagster.yaml").write_text(text)
+    (tmp_path / "dev.py").write_text(DEV)
+    done = subprocess.run(
+        without_network(f"exec {sys.executable} dev.py {60 if full else 2}"),
+        cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    assert "nowhere to go: 0 0" in done.stdout  # of no process, whatever it is written in
+    assert not (tmp_path / "tried").exists(), (tmp_path / "tried").read_text()
     assert not list((tmp_path / "user").rglob("*telemetry*"))

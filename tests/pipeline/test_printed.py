@@ -71,7 +71,7 @@ def test_there_is_no_other_way_out() -> None:
     assert len(list(ways_out(ast.parse(sample)))) == 4  # else the search could not fail
 
 
-@given(st.text(alphabet=st.sampled_from("a:#[ \t\n\r\u2028\ufeff\x1b\u202e\x00\x85"), max_size=12))
+@given(st.text(alphabet=st.sampled_from("a:#[ \t\n\r\u2028\ufeff\x1b\u202e\x00\x85\ufffe"), max_size=12))
 def test_what_is_harmless_gives_no_command(text: str) -> None:
     told = harmless(text)
     assert_harmless(told)
@@ -80,7 +80,8 @@ def test_what_is_harmless_gives_no_command(text: str) -> None:
 
 def assert_harmless(printed: str) -> None:
     """No character that controls, no line that a runner takes for a command."""
-    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", printed), repr(printed)
+    controls = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+    assert not re.search(controls, printed), repr(printed)
     for line in re.split("[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]", printed):
         assert not line.strip().strip("\u200b\ufeff").lstrip().startswith("::"), repr(line)
         assert not re.search(r"##\w*\[", line), repr(line)

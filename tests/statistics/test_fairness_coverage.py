@@ -21,6 +21,9 @@ from bdt_core.fairness import (
 from bdt_core.fairness.conditional_disparity import conditional_disparity
 from bdt_core.fairness.counts import CountTable
 from bdt_core.fairness.omnibus import equal_rates_p_value
+from bdt_core.fairness.selection_rules import FourFifthsTable, SelectionRules
+from bdt_core.spec import FourFifthsLimit
+from bdt_core.verdict import judge_four_fifths
 
 RUNS = 300
 FULL_RUNS = 4_000
@@ -313,6 +316,38 @@ def test_four_fifths_finds_nobody_different_from_the_best_where_all_are_alike(si
         covered += all(one.low <= 1.0 <= one.high for one in compared)
     assert stats.binom.sf(false - 1, runs, 0.055) > 0.001, false / runs  # mid-p may exceed its level by a little
     assert at_least(covered, runs, 0.95, slack=0.01), covered / runs
+
+
+def four_fifths_verdict(rng, groupings):
+    """What the check says of groupings of groups of 400, each selected at its rate."""
+    tables = []
+    for number, rates in enumerate(groupings):
+        applied = {f"g{i}": 400 for i in range(len(rates))}
+        hired = {name: int(rng.binomial(400, rate)) for name, rate in zip(applied, rates, strict=True)}
+        tables.append(FourFifthsTable((f"column {number}",), 0, (), four_fifths(hired, applied)))
+    rules = SelectionRules("hired", (1,), 0, None, 0, "positive", 0.95, 0.02, 30, None, (), tuple(tables))
+    return judge_four_fifths(FourFifthsLimit(), rules).verdict
+
+
+@pytest.mark.parametrize(
+    ("groupings", "wrong"),
+    [
+        ([[0.1] * 2, [0.1] * 5, [0.1] * 5], "fail"),  # rates so low that half of all tables have a group below 4/5
+        ([[0.3] * 4, [0.5, 0.5, 0.38]], "pass"),  # one group is at .76 of the highest
+    ],
+    ids=["nobody differs", "one is below"],
+)
+def test_the_four_fifths_check_errs_in_no_more_than_its_level(groupings, wrong, full):
+    runs = 4_000 if full else 100
+    rng = np.random.default_rng(14)
+    false = sum(four_fifths_verdict(rng, groupings) == wrong for _ in range(runs))
+    assert stats.binom.sf(false - 1, runs, 0.055) > 0.001, false / runs
+
+
+def test_the_four_fifths_check_finds_who_is_selected_half_as_often(full):
+    rng = np.random.default_rng(15)
+    found = [four_fifths_verdict(rng, [[0.3] * 4, [0.3, 0.3, 0.15]]) for _ in range(400 if full else 50)]
+    assert found.count("fail") >= 0.95 * len(found)
 
 
 def test_impact_ratios_find_nobody_different_from_the_best_where_all_are_alike(full):

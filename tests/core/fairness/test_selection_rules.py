@@ -9,9 +9,11 @@ from scipy import stats
 
 from bdt_core.errors import DataError, SpecError
 from bdt_core.fairness import FourFifths, ImpactTable, four_fifths, impact_ratios
+from bdt_core.fairness.medians import median_of
 from bdt_core.fairness.simultaneous import best_of_groups_p_value
 from bdt_core.fairness.uniform_guidelines import below_four_fifths
 from bdt_core.inference import koopman_interval, mid_p_value
+from bdt_core.table.source_blocks import in_blocks
 
 
 def impact(result, group):
@@ -156,6 +158,65 @@ def test_scoring_rate_counts_those_above_the_median(applicants):
         above.groupby(applicants.race).mean().to_dict()
     )
     assert by_race.rate_kind == "scoring rate"
+
+
+SEX = {"Male": (1390, 667, "1.00"), "Female": (1181, 555, ".979")}
+RACE = {
+    "Hispanic": (408, 204, ".97"), "White": (797, 412, "1.00"), "Black": (390, 170, ".84"),
+    "Pacific": (119, 52, ".85"), "Asian": (616, 302, ".95"), "Native": (41, 18, ".85"), "Two": (213, 96, ".87"),
+}  # fmt: skip
+BOTH = {
+    "Hispanic Male": (205, 90, ".841"), "Hispanic Female": (190, 82, ".827"),
+    "White Male": (412, 215, "1.000"), "Black Male": (226, 95, ".806"), "Pacific Male": (87, 37, ".815"),
+    "Asian Male": (321, 167, ".997"), "Native Male": (24, 11, ".878"), "Two Male": (115, 52, ".866"),
+    "White Female": (385, 197, ".981"), "Black Female": (164, 75, ".876"), "Pacific Female": (32, 15, ".898"),
+    "Asian Female": (295, 135, ".877"), "Native Female": (17, 7, ".789"), "Two Female": (98, 44, ".860"),
+}  # fmt: skip
+SCORED_RACE = {
+    "Hispanic": (28, 18, "1.00"), "White": (40, 15, ".58"), "Black": (32, 16, ".78"), "Pacific": (8, 5, ".97"),
+    "Asian": (24, 10, ".65"), "Native": (16, 10, ".97"), "Two": (20, 10, ".78"),
+}  # fmt: skip
+SCORED_BOTH = {
+    "Hispanic Male": (16, 12, "1.00"), "Hispanic Female": (12, 6, ".67"), "White Male": (20, 7, ".47"),
+    "Black Male": (20, 10, ".67"), "Pacific Male": (4, 3, "1.00"), "Asian Male": (12, 7, ".78"),
+    "Native Male": (8, 5, ".83"), "Two Male": (12, 6, ".67"), "White Female": (20, 8, ".53"),
+    "Black Female": (12, 6, ".67"), "Pacific Female": (4, 2, ".67"), "Asian Female": (12, 3, ".33"),
+    "Native Female": (8, 5, ".83"), "Two Female": (8, 4, ".67"),
+}  # fmt: skip
+"""The example tables of the rule, 6 RCNY 5-301: applicants, selected (or above the median), the ratio as printed."""
+
+
+@pytest.mark.parametrize("published", [SEX, RACE, BOTH, SCORED_RACE, SCORED_BOTH])
+def test_the_example_tables_of_the_rule(published):
+    frame = pd.DataFrame(
+        [(name, int(i < selected)) for name, (n, selected, _) in published.items() for i in range(n)],
+        columns=["category", "selected"],
+    )
+    (table,) = impact_ratios(frame, ["category"], selected="selected")
+    found = {one.category[0]: one for one in table.categories}
+    assert {name: (one.n, one.selected) for name, one in found.items()} == {
+        name: (n, selected) for name, (n, selected, _) in published.items()
+    }
+    for name, (_, _, ratio) in published.items():
+        assert f"{found[name].impact_ratio:.{len(ratio.partition('.')[2])}f}".removeprefix("0") == ratio
+    small = impact_ratios(frame, ["category"], selected="selected", exclude_below=0.02)[0]
+    assert {one.category[0] for one in small.categories if one.excluded} == {
+        name for name, (n, _, _) in published.items() if n < 0.02 * len(frame)
+    }
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5, 1000, 1001])
+def test_the_median_of_blocks_is_that_of_numpy(rows):
+    rng = np.random.default_rng(rows)
+    values = rng.choice([0.0, -0.0, 1e-300, -7.5, 3e200, 0.1, -1e-5], rows) * rng.integers(-3, 4, rows)
+    frame = pd.DataFrame({"score": np.append(values, [np.nan, np.inf])})
+
+    class InBlocks:
+        def map_source_blocks(self, function):
+            return [function(frame.iloc[i : i + 7]) for i in range(0, len(frame), 7)]
+
+    assert median_of(InBlocks(), "score") == np.median(values)
+    assert median_of(in_blocks(frame.iloc[rows:]), "score") is None
 
 
 def test_nobody_selected_and_what_must_be_named(applicants):

@@ -5,7 +5,12 @@ That threads change nothing is in tests/core/test_audit.py.
 
 from __future__ import annotations
 
+import builtins
+import functools
 import json
+import math
+import operator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +20,7 @@ import pytest
 import yaml
 
 from bdt_core.audit import audit
+from bdt_core.report.html import render_html
 from bdt_core.report.write import canonical_json
 from bdt_core.spec import load_spec, parse_spec
 from bdt_core.spec.source import name_in_reports
@@ -126,3 +132,29 @@ def test_neither_the_order_of_rows_nor_the_kind_of_file_changes_anything(table: 
     assert texts[0] == texts[1]
     assert texts[0] == texts[2]
     assert texts[0] == texts[3]
+
+
+def in_order(values: Iterable[Any], start: Any = 0) -> Any:
+    """`sum` until Python 3.11."""
+    return functools.reduce(operator.add, values, start)
+
+
+def compensated(values: Iterable[Any], start: Any = 0) -> Any:
+    """`sum` since Python 3.12: of floats, what rounding loses is kept apart."""
+    several = list(values)
+    kinds = {type(one) for one in (start, *several)}
+    return math.fsum((start, *several)) if float in kinds and kinds <= {int, float} else in_order(several, start)
+
+
+def test_no_version_of_python_changes_anything(table: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Floats are added by `math.fsum`, which is exact on all of them."""
+    assert in_order([0.1] * 10) != compensated([0.1] * 10) == 1.0
+    changes = {"local_bias": {"group": "sex"}, "favourable": "positive", "groups": {"facets": [["sex", "region"]]}}
+    spec = parse_spec(spec_of("loans.csv", **changes))
+    texts = set()
+    for one in (in_order, compensated):
+        monkeypatch.setattr(builtins, "sum", one)
+        found = audit(table, spec)
+        texts.add(canonical_json(found.document) + render_html(found.document))
+    monkeypatch.undo()
+    assert len(texts) == 1

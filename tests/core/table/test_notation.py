@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -242,3 +244,101 @@ def test_a_table_in_memory_is_cleaned_too(tmp_path: Path) -> None:
     source = Source(path=str(tmp_path / "t.csv"), clean=True)
     columns = audit(frame, spec(source)).document["data"]["columns"]
     assert [one["distinct"] for one in columns if one["name"] == "place"] == [3]
+
+
+def _as_category(frame: pd.DataFrame, folder: Path) -> Source:
+    frame.astype({"born": "category"}).to_parquet(folder / "t.parquet", row_group_size=50)
+    return Source(path=str(folder / "t.parquet"))
+
+
+def _as_parquet(frame: pd.DataFrame, folder: Path) -> Source:
+    frame.iloc[:90].to_parquet(folder / "1.parquet", row_group_size=50)
+    frame.iloc[90:].to_parquet(folder / "2.parquet", row_group_size=50)
+    return Source(path=f"{folder}/*.parquet")
+
+
+def _as_lines(frame: pd.DataFrame, folder: Path) -> Source:
+    frame.iloc[:90].to_json(folder / "1.jsonl", orient="records", lines=True)
+    frame.iloc[90:].to_json(folder / "2.jsonl", orient="records", lines=True)
+    return Source(path=f"{folder}/*.jsonl")
+
+
+def _as_list(frame: pd.DataFrame, folder: Path) -> Source:
+    frame.to_json(folder / "t.json", orient="records")
+    return Source(path=str(folder / "t.json"))
+
+
+def _as_query(frame: pd.DataFrame, folder: Path) -> Source:
+    with closing(sqlite3.connect(folder / "t.db")) as database:
+        frame.to_sql("t", database, index=False)
+    return Source(sql="select * from t order by row", database=f"sqlite:///{folder}/t.db")
+
+
+TYPED = {
+    "Parquet": _as_parquet,
+    "categories": _as_category,
+    "JSON lines": _as_lines,
+    "a JSON list": _as_list,
+    "a query": _as_query,
+}
+
+
+def with_texts(born: Any) -> pd.DataFrame:
+    """Days as texts, of which one is missing in each of the ways that there are."""
+    frame = people().assign(born=pd.Series(list(born), dtype=object), place=SPELLINGS, row=range(ROWS))
+    frame.loc[3, "born"], frame.loc[4, "born"] = None, "NA"
+    return frame
+
+
+@pytest.mark.parametrize("form", ["%Y-%m-%d", "%d/%m/%Y", "%Y%m%d"])
+@pytest.mark.parametrize("kind", TYPED)
+def test_texts_of_dates_are_dates_where_types_are_given(tmp_path: Path, kind: str, form: str) -> None:
+    """All of them, though days of the first part alone may be months, and whole or in blocks."""
+    days = DAYS.where(DAYS.index >= 90, pd.Timestamp("1980-02-01"))
+    source = TYPED[kind](with_texts(days.dt.strftime(form)), tmp_path)
+    whole = read_table(source)
+    known = whole["born"].notna()
+    assert (~known).sum() == 2
+    assert whole["born"][known].tolist() == days[known].tolist()
+    assert whole["place"].tolist() == SPELLINGS.tolist()
+    assert [one for one in ReadingNotes.of(whole.attrs).told if one.startswith('Column "born" holds dates')]
+    with open_batches(source, batch_rows=60) as batches:
+        pd.testing.assert_frame_equal(pd.concat(list(batches), ignore_index=True), whole)
+    asked = spec(source, features={"include": ["age", "born"]})
+    in_memory = validate(whole, asked)
+    with open_batches(source, batch_rows=60) as batches:
+        sharded = ingest(batches, asked, tmp_path, engine_of_process(asked), rows=batches.rows)
+    assert (sharded.notes, sharded.fingerprint) == (in_memory.notes, in_memory.fingerprint)
+
+
+@pytest.mark.parametrize("kind", TYPED)
+def test_texts_that_are_not_all_dates_stay_texts(tmp_path: Path, kind: str) -> None:
+    texts = DAYS.dt.strftime("%Y-%m-%d")
+    texts.iloc[-1] = "unknown"
+    source = TYPED[kind](with_texts(texts), tmp_path)
+    assert read_table(source)["born"].tolist()[5:] == texts.tolist()[5:]
+    ambiguous = with_texts(np.random.default_rng(5).choice(["1/2/1980", "3/4/1981"], ROWS))
+    (tmp_path / "other").mkdir()
+    source = TYPED[kind](ambiguous, tmp_path / "other")
+    with pytest.raises(DataError, match='Column "born" holds dates like'):
+        audit(None, spec(source))
+
+
+def test_texts_of_dates_in_a_table_that_is_handed_over(tmp_path: Path) -> None:
+    frame = with_texts(DAYS.dt.strftime("%d-%m-%Y"))
+    source = Source(path=str(tmp_path / "not_read.csv"))
+    found = audit(frame, spec(source, features={"exclude": ["row"]})).document
+    assert 'Column "born" holds dates (day, month, year).' in found["data"]["notes"]
+    assert [one["kind"] for one in found["data"]["columns"] if one["name"] == "born"] == ["numeric"]
+
+
+def test_a_key_of_a_join_may_be_dates_and_texts_of_dates(tmp_path: Path) -> None:
+    days = pd.Series(pd.date_range("2020-01-01", periods=ROWS)).sample(frac=1, random_state=1).reset_index(drop=True)
+    people().assign(day=days.dt.strftime("%d.%m.%Y")).to_csv(tmp_path / "t.csv", index=False)
+    pd.DataFrame({"day": days.dt.strftime("%Y-%m-%d"), "more": range(ROWS)}).to_parquet(tmp_path / "more.parquet")
+    join = {"path": str(tmp_path / "more.parquet"), "key": "day"}
+    source = Source.model_validate({"path": str(tmp_path / "t.csv"), "join": join})
+    assert read_table(source)["more"].tolist() == list(range(ROWS))
+    days.astype(str).replace("2020-01-01", "?").to_frame("day").assign(more=1).to_parquet(tmp_path / "more.parquet")
+    with pytest.raises(SourceError, match='"day" is a date in .* and text in'):
+        read_table(source)

@@ -1,0 +1,68 @@
+"""A filled-in form as Markdown and as PDF."""
+
+from __future__ import annotations
+
+import json
+from importlib import resources
+from typing import Any
+
+from bdt_core.report.blocks import Block, Bullets, Cell, Paragraph, Table, plain
+from bdt_core.report.dossier.build import Dossier
+from bdt_core.report.markdown import escaped, escaped_within_a_line
+from bdt_core.report.pdf import _FONTS, _font_folder, _printed
+
+
+def dossier_markdown(dossier: Dossier) -> str:
+    """A filled-in form as Markdown; what people wrote, and names from the data, are escaped."""
+    lines = [f"# {escaped(dossier.title)}", escaped(dossier.subtitle)]
+    for section in dossier.sections:
+        lines += [f"## {escaped(section.title)}"] if section.title else []
+        lines += [_drawn(one) for one in section.blocks]
+    return "\n\n".join(lines) + "\n"
+
+
+def _drawn(block: Block) -> str:
+    match block:
+        case Paragraph():
+            return escaped(block.text)
+        case Bullets():
+            return "\n".join(f"- {escaped(one)}" for one in block.items)
+        case Table():
+            return _table(block)
+    raise AssertionError(block)  # forms are made of these
+
+
+def _table(table: Table) -> str:
+    lines = [f"**{escaped(table.caption)}**\n"] if table.caption else []
+    lines.append("| " + " | ".join(escaped_within_a_line(one.label) for one in table.columns) + " |")
+    lines.append("|" + "|".join("--:" if one.number else "---" for one in table.columns) + "|")
+    lines += ["| " + " | ".join(_cell(one) for one in row) + " |" for row in table.rows]
+    return "\n".join(lines)
+
+
+def _cell(cell: Cell) -> str:
+    told = escaped_within_a_line(cell.text)
+    return told + (f"<br>*{escaped_within_a_line(cell.note)}*" if cell.note else "")
+
+
+def dossier_pdf(dossier: Dossier) -> bytes:
+    """A filled-in form as PDF/UA-1, set by typst; the same form gives the same bytes."""
+    import typst
+
+    page = {
+        "title": dossier.title,
+        "subtitle": dossier.subtitle,
+        "language": dossier.language,
+        "of": dossier.words["of"],
+        "sections": [_printed(plain(one)) for one in dossier.sections],
+        "fonts": _FONTS,
+    }
+    template = resources.files("bdt_core.report").joinpath("templates", "dossier.typ").read_bytes()
+    compile_form: Any = typst.compile  # its stub wants one type for the form and the fonts' folders
+    pdf: bytes = compile_form(
+        template,
+        font_paths=[_font_folder()],
+        sys_inputs={"form": json.dumps(page, ensure_ascii=False)},
+        pdf_standards="ua-1",
+    )
+    return pdf

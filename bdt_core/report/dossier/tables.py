@@ -1,0 +1,300 @@
+"""Tables of the forms, made of parts of the report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from bdt_core import words
+from bdt_core.report.blocks import Cell, Table, cells, columns
+from bdt_core.report.dossier.writing import Writer
+from bdt_core.table.summaries import MISSING
+
+Document = Mapping[str, Any]
+_MOST = 60
+
+
+def tables_of(name: str, found: Any, document: Document, write: Writer) -> list[Table]:
+    """The tables of a name that a part of the report makes; none where there is nothing in it.
+
+    Parameters
+    ----------
+    name : str
+    found : object
+        What stands where the field's pointer shows.
+    document : mapping
+        The whole report.
+    write : Writer
+    """
+    return [one for one in _TABLES[name](found, document, write) if one.rows]
+
+
+def _table(
+    write: Writer, caption: str, heads: Sequence[str], rows: Sequence[Sequence[str]], first: str = "", **fill: str
+) -> Table:
+    """A table; heads of numbers begin with #. The first column may be called by a name of the data."""
+    labels = [
+        f"{'#' * one.startswith('#')}{first if first and i == 0 else write.words['heads'][one.removeprefix('#')]}"
+        for i, one in enumerate(heads)
+    ]
+    told = write.words["captions"][caption].format(**fill)
+    if len(rows) > _MOST:
+        told += f". {write.words['rows_more'].format(n=write.count(len(rows) - _MOST))}"
+    return Table(told, columns(*labels), tuple(cells(*map(Cell, row)) for row in rows[:_MOST]))
+
+
+def _missing(found: Sequence[Document], _: Document, write: Writer) -> Iterator[Table]:
+    rows = [[one["name"], write.count(one["missing"])] for one in found if one["missing"]]
+    yield _table(write, "missing", ["column", "#missing"], rows)
+
+
+def _unknown(found: Sequence[Document], _: Document, write: Writer) -> Iterator[Table]:
+    missing = {name: n for facet in found for name, n in facet["missing"].items() if name in facet["columns"]}
+    yield _table(write, "unknown", ["column", "#missing"], [[name, write.count(n)] for name, n in missing.items()])
+
+
+def _sizes(found: Sequence[Document], _: Document, write: Writer) -> Iterator[Table]:
+    for facet in found:
+        rows = [[one["group"], write.count(one["rows"])] for one in facet["groups"]]
+        yield _table(write, "sizes", ["group", "#rows"], rows, by=facet["facet"])
+
+
+def _represented(found: Mapping[str, Mapping[str, int]], document: Document, write: Writer) -> Iterator[Table]:
+    """Shares of those audited beside shares of those it is used on."""
+    facets = {one["facet"]: one for one in (document["groups"] or {}).get("facets", ())}
+    for column, counts in found.items():
+        audited = {one["group"]: one["rows"] for one in facets[column]["groups"]} if column in facets else {}
+        all_audited, all_used_on = sum(audited.values()), sum(counts.values())
+        rows = []
+        for level in [*counts, *(one for one in audited if one not in counts)]:
+            here = audited.get(level, 0) / all_audited if all_audited else 0.0
+            there = counts.get(level, 0) / all_used_on
+            difference = f"{words.signed(here - there, 'rate')} {write.words['points']}"
+            rows.append([level, write.percent(here), write.percent(there), _decimal(difference, write)])
+        heads = ["group", "#share", "#share_used_on", "#difference"]
+        yield _table(write, "represented", heads, rows, by=column)
+
+
+def _decimal(told: str, write: Writer) -> str:
+    """A number with one decimal, as the language writes it."""
+    return told.replace(".", write.number(0.5)[1])
+
+
+def _limits(found: Sequence[Document], _: Document, write: Writer) -> Iterator[Table]:
+    rows = [[write.check(one["check"]), *_allowed_and_found(one, write), write.word(one["verdict"])] for one in found]
+    yield _table(write, "limits", ["limit", "#allowed", "#found", "verdict"], rows)
+
+
+def _allowed_and_found(one: Document, write: Writer) -> tuple[str, str]:
+    """What a limit tolerates, and what was found, with its interval."""
+    if one["kind"] in ("metric", "four_fifths"):
+        ends = [f"{sign} {write.number(one[key])}" for sign, key in (("≥", "minimum"), ("≤", "maximum"))
+                if one.get(key) is not None]  # fmt: skip
+        value, low, high = (write.number(one[name]) for name in ("value", "low", "high"))
+        return "; ".join(ends), write.span(value, low, high)
+    value, low, high = (write.size(one[name]) for name in ("difference", "low", "high"))
+    return f"≤ {write.size(one['limit'])}", write.span(value, low, high)
+
+
+def _software(found: Mapping[str, str], _: Document, write: Writer) -> Iterator[Table]:
+    yield _table(
+        write, "software", ["package", "version"], [[name, one or words.NOTHING] for name, one in found.items()]
+    )
+
+
+def _rates(found: Sequence[Document], _: Document, write: Writer) -> Iterator[Table]:
+    for facet in found:
+        known = [one for one in write.words["rates"] if any(one in (x["rates"] or {}) for x in facet["groups"])]
+        if not known:
+            continue
+        heads = columns(write.words["heads"]["group"], f"#{write.words['heads']['rows']}",
+                        *(f"#{write.words['rates'][one]}" for one in known))  # fmt: skip
+        rows = tuple(
+            cells(one["group"], write.count(one["rows"]), *(_rate(one["rates"], name, write) for name in known))
+            for one in facet["groups"][:_MOST]
+        )
+        yield Table(write.words["captions"]["rates"].format(by=facet["facet"]), heads, rows)
+
+
+def _rate(rates: Mapping[str, Document] | None, name: str, write: Writer) -> str:
+    found = (rates or {}).get(name)
+    if found is None or found["estimate"] is None:
+        return words.NOTHING
+    return write.span(*(write.percent(found[end]).removesuffix(" %") for end in ("estimate", "low", "high"))) + " %"
+
+
+def _findings(found: Sequence[Document], _: Document, write: Writer) -> Iterator[Table]:
+    rows = [
+        [
+            write.who(one),
+            write.count(one["rows"]),
+            _level(one["mean_inside"], write),
+            _level(one["mean_outside"], write),
+            write.span(*(write.size(one[end]) for end in ("difference", "low", "high"))),
+            write.p(one["p_value"]),
+        ]
+        for one in found
+    ]
+    yield _table(write, "findings", ["group", "#people", "#share_inside", "#share_outside", "#difference", "#p"], rows)
+
+
+def _level(x: Any, write: Writer) -> str:
+    return write.percent(x) if write.unit == "rate" else write.number(x)
+
+
+def _remaining(found: Sequence[Document], _: Document, write: Writer) -> Iterator[Table]:
+    rows = [
+        [
+            write.who(one),
+            write.size(one["difference"]),
+            write.span(*(write.size(one["remaining"][f"remaining{end}"]) for end in ("", "_low", "_high"))),
+        ]
+        for one in found
+        if one["remaining"] is not None
+    ]
+    yield _table(write, "remaining", ["group", "#difference", "#found"], rows)
+
+
+def _ll144(found: Sequence[Document], _: Document, write: Writer) -> Iterator[Table]:
+    for table in found:
+        by = " & ".join(table["columns"])
+        rows = [
+            [
+                " & ".join(map(str, one["category"])),
+                write.count(one["n"]),
+                write.count(one["selected"]),
+                write.percent(one["rate"]),
+                str(write.words["left_out"]) if one["excluded"] else write.number(one["impact_ratio"]),
+            ]
+            for one in table["categories"]
+        ]
+        kind, unknown = write.word(table["rate_kind"]), write.count(table["unknown"])
+        heads = ["group", "#people", "#selected", "#rate", "#ratio"]
+        yield _table(write, "ll144", heads, rows, first=by, by=by, kind=kind, unknown=unknown)
+
+
+def _four_fifths(found: Sequence[Document], _: Document, write: Writer) -> Iterator[Table]:
+    for table in found:
+        by = " & ".join(table["columns"])
+        rows = [
+            [
+                one["group"],
+                write.count(one["applicants"]),
+                write.count(one["selected"]),
+                write.percent(one["rate"]),
+                write.span(*(write.number(one[end]) for end in ("ratio", "low", "high"))),
+                write.p(one["p_value"]),
+                write.yes(None if one["small_share"] else one["below_four_fifths"]),
+            ]
+            for one in table["rule"]["groups"]
+        ]
+        heads = ["group", "#people", "#selected", "#rate", "#ratio", "#p", "below"]
+        yield _table(write, "four_fifths", heads, rows, first=by, by=by, unknown=write.count(table["unknown"]))
+
+
+def _proxies(found: Sequence[Document], _: Document, write: Writer) -> Iterator[Table]:
+    rows = [
+        [
+            one["column"],
+            _level_of_column(one["level"], write),
+            write.span(*(write.number(one[end]) for end in ("auc", "auc_low", "auc_high"))),
+            write.p(one["p_adjusted"]),
+            write.yes(one["significant"]),
+        ]
+        for one in found
+    ]
+    yield _table(write, "proxies", ["column", "level", "#auc", "#p", "significant"], rows)
+
+
+def _level_of_column(level: str | None, write: Writer) -> str:
+    """A level's name; nothing of a number, which has none."""
+    return words.NOTHING if level is None else str(write.words["missing_value"]) if level == MISSING else level
+
+
+def _characteristics(found: Sequence[Document], _: Document, write: Writer) -> Iterator[Table]:
+    """Of each characteristic the value that most raises selection, which is the first."""
+    rows = []
+    for one in found:
+        level = one["levels"][0]
+        finds = level["found"]
+        burdens = [x for x in level["burdens"] if x["relation"]["significant"] and x["relation"]["difference"] > 0]
+        rows.append(
+            [
+                one["column"],
+                write.yes(None if finds is None else finds["significant"] and finds["difference"] > 0),
+                write.count(len(burdens)),
+            ]
+        )
+    yield _table(write, "characteristics", ["column", "finds", "#burdens"], rows)
+
+
+def _mitigation(found: Document, _: Document, write: Writer) -> Iterator[Table]:
+    rows = [
+        [one["metric"] if one["group"] is None else f"{one['metric']}: {one['group']}",
+         *(write.number(one[when]["estimate"]) for when in ("before", "after"))]
+        for one in (found["gap"], found["accuracy"])
+    ]  # fmt: skip
+    yield _table(write, "mitigation", ["metric", "#before", "#after"], rows)
+
+
+def _gaps(found: Sequence[Document], _: Document, write: Writer) -> Iterator[Table]:
+    """Limits that cannot be decided, with what would have shown and how many rows would tell."""
+    rows = []
+    for one in found:
+        if one["verdict"] in ("pass", "fail"):
+            continue
+        visible, settle = one.get("smallest_visible"), one.get("rows_to_settle")
+        shown = write.number(visible) if one["kind"] in ("metric", "four_fifths") else write.size(visible)
+        rows.append([write.check(one["check"]), shown, words.NOTHING if settle is None else write.count(settle)])
+    yield _table(write, "gaps", ["limit", "#visible", "#rows_to_settle"], rows)
+
+
+def _profile(found: Sequence[Document], document: Document, write: Writer) -> Iterator[Table]:
+    """A line per declared group and metric of the gate, and per finding."""
+    about = document["spec"].get("about") or {}
+    not_given = str(write.words["not_given"])
+    mitigation = "; ".join(about.get("measures") or ()) or not_given
+    trigger = about.get("review_trigger") or not_given
+
+    def hazard(group: str) -> str:
+        return str((about.get("hazards") or {}).get(group) or not_given)
+
+    rows = []
+    for one in found:
+        if one["kind"] in ("metric", "four_fifths"):
+            group = one["group"] if one["group"] is not None else one["facet"]
+            allowed, result = _allowed_and_found(one, write)
+            told = f"{result} ({write.word(one['verdict'])})"
+            rows.append([group, hazard(group), write.check(one["check"]), allowed, told, mitigation, trigger])
+    for one in (document["findings"] or {}).get("findings", ()):
+        result = write.span(*(write.size(one[end]) for end in ("difference", "low", "high")))
+        who = write.who(one)
+        rows.append([who, hazard(who), _outcome(document, write), words.NOTHING, result, mitigation, trigger])
+    heads = ["group", "hazard", "measure", "limit", "found", "mitigation", "trigger"]
+    yield _table(write, "profile", heads, rows)
+
+
+def _outcome(document: Document, write: Writer) -> str:
+    """What is measured: what is made of label and prediction, or a column."""
+    bias = document["spec"]["bias_variable"]
+    return write.word(bias["derive"]) if bias["derive"] else str(bias["column"])
+
+
+_TABLES: Mapping[str, Callable[[Any, Document, Writer], Iterator[Table]]] = {
+    "missing": _missing,
+    "unknown": _unknown,
+    "sizes": _sizes,
+    "represented": _represented,
+    "limits": _limits,
+    "software": _software,
+    "rates": _rates,
+    "findings": _findings,
+    "remaining": _remaining,
+    "ll144": _ll144,
+    "four_fifths": _four_fifths,
+    "proxies": _proxies,
+    "characteristics": _characteristics,
+    "mitigation": _mitigation,
+    "gaps": _gaps,
+    "profile": _profile,
+}

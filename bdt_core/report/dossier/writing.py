@@ -1,0 +1,148 @@
+"""Answers as a language writes them: numbers, days, names, and words for what has a fixed set of values."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bdt_core import words
+from bdt_core.report.dossier.catalogue import words_of
+from bdt_core.report.write import canonical_json
+
+_LOCALES = {"en": "en_GB"}  # 31 January 2026
+_LONGEST_LIST = 20
+
+
+class Writer:
+    """Writes values of the report in a language; what is a name in the data stays as it is.
+
+    Parameters
+    ----------
+    language : str
+    unit : {"rate", "value"}
+        Of the bias variable.
+    """
+
+    def __init__(self, language: str, unit: words.Unit) -> None:
+        self.words = words_of(language)
+        self.unit = unit
+        self._locale = _LOCALES.get(language, language)
+
+    def text(self, x: Any) -> str:
+        """What a person wrote."""
+        return str(x)
+
+    def name(self, x: Any) -> str:
+        """A name in the data or the method."""
+        return str(x)
+
+    def names(self, several: Sequence[Any]) -> str:
+        """Names, each once."""
+        found = list(dict.fromkeys(map(str, several)))
+        return "; ".join(found[:_LONGEST_LIST]) + ("; ..." if len(found) > _LONGEST_LIST else "")
+
+    def pairs(self, several: Mapping[str, Any]) -> str:
+        """Names, and what stands for each."""
+        return "; ".join(f"{name}: {one}" for name, one in several.items())
+
+    def word(self, x: Any) -> str:
+        """One of a fixed set of values."""
+        found: str = self.words["words"][str(x)]
+        return found
+
+    def count(self, x: float) -> str:
+        """A whole number."""
+        return self._decimal(x, "#,##0")
+
+    def total(self, several: Sequence[float]) -> str:
+        """The sum of several whole numbers."""
+        return self.count(sum(several))
+
+    def number_of(self, several: Sequence[Any]) -> str:
+        """How many there are."""
+        return self.count(len(several))
+
+    def number(self, x: Any) -> str:
+        """A number with three digits."""
+        if not isinstance(x, int | float):
+            return {"Infinity": "∞", "-Infinity": "−∞"}.get(str(x), words.NOTHING)
+        if x and not 1e-4 <= abs(x) < 1e7:
+            return f"{x:.2e}"
+        return self._decimal(float(f"{x:.3g}"), "#,##0.######")
+
+    def percent(self, x: Any) -> str:
+        """A share."""
+        return f"{self._decimal(100 * x, '#,##0.0')} %" if isinstance(x, int | float) else words.NOTHING
+
+    def size(self, x: Any) -> str:
+        """A difference in the bias variable's unit."""
+        if self.unit != "rate" or not isinstance(x, int | float):
+            return self.number(x)
+        return f"{self._decimal(100 * x, '#,##0.0')} {self.words['points']}"
+
+    def p(self, x: Any) -> str:
+        """A p-value."""
+        if not isinstance(x, int | float):
+            return words.NOTHING
+        return f"< {self._decimal(0.001, '0.000')}" if x < 0.001 else self._decimal(x, "0.000")
+
+    def day(self, x: str) -> str:
+        """A day in full."""
+        from babel.dates import format_date
+
+        return format_date(datetime.date.fromisoformat(x), "long", locale=self._locale)
+
+    def hash(self, x: Any) -> str:
+        """What a part of the report can be recognised by."""
+        return f"sha256:{hashlib.sha256(canonical_json(x).encode()).hexdigest()}"
+
+    def checks(self, several: Sequence[str]) -> str:
+        """What limits are on."""
+        return self.names([self.check(one) for one in several])
+
+    def check(self, name: str) -> str:
+        """What a limit is on: a search, or a metric by its own name."""
+        known: Mapping[str, str] = self.words["checks"]
+        metric, _, by = name.partition(" by ")
+        return known.get(name, f"{metric}, {by}" if by else name)
+
+    def span(self, value: str, low: str, high: str) -> str:
+        """A value with its interval."""
+        return f"{value} [{low} – {high}]" if words.NOTHING not in (low, high) else value
+
+    def who(self, finding: Mapping[str, Any]) -> str:
+        """The people of a finding, in signs that need no language."""
+        told = [self._condition(one) for one in finding["conditions"]]
+        return ", ".join(told) or str(self.words["cluster"])
+
+    def yes(self, x: Any) -> str:
+        """Yes, no, or nothing where that is not known."""
+        return words.NOTHING if x is None else str(self.words["yes_word" if x else "no_word"])
+
+    def article(self, name: str) -> str:
+        """Who asks for something, as the language calls it."""
+        for one, other in self.words["articles"].items():
+            name = name.replace(one, other)
+        return name
+
+    def _condition(self, one: Mapping[str, Any]) -> str:
+        missing = str(self.words["missing_value"])
+        if one["kind"] == "missing":
+            return f"{one['column']} {'=' if one['missing'] else '≠'} {missing}"
+        parts = []
+        if one["kind"] == "values":
+            sign = "≠" if one["excluded"] else "="
+            parts.append(f"{one['column']} {sign} {' / '.join(map(str, one['values']))}")
+        else:
+            low, high = one["low"], one["high"]
+            low_told = "" if low is None else f"{self.number(low)} < "
+            parts.append(f"{low_told}{one['column']}{'' if high is None else f' ≤ {self.number(high)}'}")
+        return " / ".join([*parts, *([missing] if one["missing"] else [])])
+
+    def _decimal(self, x: float, pattern: str) -> str:
+        from babel.numbers import format_decimal
+
+        told = format_decimal(x, format=pattern, locale=self._locale)
+        return told.replace("-", words.MINUS if any(one in told for one in "123456789") else "")

@@ -1,0 +1,577 @@
+"""The form of a report for others: nobody can be recognised, and no small count be worked out.
+
+The report of an audit is its owner's working file. What it hides of a small group is "all less the others", which
+whoever has the file can compute. The form for publication is another document, made of the first one by one rule:
+
+    Every number in it is computed from counts that were rounded to tens beforehand, each by itself.
+
+So whatever is added up, subtracted or compared with another edition of the form, a count can be anything that is
+rounded to the same ten: no two of them together tell more than each alone, but that both are of the same people. What
+cannot be made of such counts (p-values, intervals after a search, thresholds, trees, single rows) is left out. Groups
+with fewer people than the minimum are in no sum of the form, so that no difference between a sum and its parts is
+theirs, and neither are their names.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from bdt_core import words
+from bdt_core.fairness.coding import Value
+from bdt_core.fairness.confusion import Confusion
+from bdt_core.inference import Comparison
+from bdt_core.inference.alike import AlikeComparison
+from bdt_core.inference.proportions import wilson_interval
+from bdt_core.metrics import RATES, RateMetric
+from bdt_core.ranking import Finding, Findings
+from bdt_core.report import document as parts
+from bdt_core.report.findings import NOBODY
+from bdt_core.scan.conditions import GroupCondition
+from bdt_core.scan.results import Certificate
+from bdt_core.verdict import LimitResult
+from bdt_core.verdict.groups import MetricLimitResult
+from bdt_core.verdict.judge import Tolerated
+
+Counts = NDArray[np.float64]
+BASE = 10
+"""Counts are rounded to multiples of this."""
+LEAST_OF_A_RATE = 5 * BASE
+"""Rates of fewer people say more about the rounding than about them."""
+SMALL = "a small group"
+LEFT_OUT = "left out of the form for publication"
+_UNDESCRIBED = "people in one of the clusters, who are not described here"
+_P_VALUES = (0.001, 0.01, 0.05, 1.0)
+_SECTIONS_OF_SPEC = ("name", "require", "bias_variable", "legitimate", "favourable", "significance")
+_TESTED_APART = ("clusters", "slices")
+_DERIVED: Mapping[str, Callable[[Confusion], tuple[Any, Any]]] = {
+    "error": lambda c: (c.fp + c.fn, c.n),
+    "false_positive": lambda c: (c.fp, c.n),
+    "false_negative": lambda c: (c.fn, c.n),
+    "false_positive_rate": lambda c: (c.fp, c.negatives),
+    "false_negative_rate": lambda c: (c.fn, c.positives),
+    "positive_prediction": lambda c: (c.predicted_positives, c.n),
+}  # fmt: skip
+"""Events and rows of bias variables that counts of a declared group give."""
+
+
+def rounded(n: float) -> int:
+    """A count to the nearest multiple of `BASE`; halves upwards.
+
+    Examples
+    --------
+    >>> [rounded(n) for n in (0, 4, 5, 14, 1796)]
+    [0, 0, 10, 10, 1800]
+    """
+    return BASE * math.floor(n / BASE + 0.5)
+
+
+def for_publication(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The form of a report that can be given to others.
+
+    Parameters
+    ----------
+    document : mapping
+        The report as data; fresh or read back from report.json.
+
+    Returns
+    -------
+    dict
+        A document of the same schema, with a member ``publication`` that says how it was made. A form for publication
+        is returned as it is.
+
+    Examples
+    --------
+    >>> from bdt_core.report import for_publication, write_reports
+    >>> published = for_publication(audit(table, spec).document)  # doctest: +SKIP
+    >>> write_reports(published, "for-others")  # doctest: +SKIP
+    """
+    found = parts.Document.model_validate(document)
+    return (found if found.publication is not None else _published(found)).to_dict()
+
+
+def _published(found: parts.Document) -> parts.Document:
+    minimum = max(found.spec["significance"]["min_rows"], BASE)
+    shown = _shown(found.groups, minimum)
+    told = _Told(found, minimum, shown)
+    gate = tuple(_limit(one, found, shown) for one in found.gate)
+    findings = None if found.findings is None else told.findings(found.findings)
+    variable, train_rows = found.bias_variable, rounded(found.split.train_rows)
+    means = {
+        part: told.mean(getattr(variable, f"{part}_mean"), getattr(found.split, f"{part}_rows"))
+        for part in ("train", "test")
+    }
+    return parts.Document(
+        schema_version=1,
+        name=found.name,
+        software=found.software,
+        spec=_spec(found.spec),
+        publication=parts.Publication(base=BASE, minimum=minimum, rates_from=max(minimum, LEAST_OF_A_RATE)),
+        data=parts.Data(
+            source="", fingerprint="", rows=rounded(found.data.rows), rows_audited=told.rows, rows_left_out=(),
+            columns=(),
+        ),
+        bias_variable=variable.model_copy(update={f"{part}_mean": mean for part, mean in means.items()}),
+        split=found.split.model_copy(
+            update={
+                "train_rows": train_rows,
+                "test_rows": rounded(found.split.test_rows),
+                "train_persons": None,
+                "test_persons": None,
+            }
+        ),
+        verdict=found.verdict.model_copy(update={"sentence": _verdict_sentence(found, gate)}),
+        summary=_summary(found, findings),
+        gate=gate,
+        search=found.search,
+        stability=None,
+        clusters=(_everybody(train_rows, means["train"], found),),
+        tree=parts.Tree(nodes=(_root(train_rows, means["train"], told.spread),)),
+        primary_test=parts.PrimaryTest(
+            what=LEFT_OUT, comparison=None, reason=LEFT_OUT, repeated_splits=None, permuted_procedure=None,
+            shrinkage=None,
+        ),
+        differences=parts.Differences(
+            cluster=0, rows_cluster=0, rows_rest=rounded(found.split.test_rows),
+            correction=found.differences.correction, tests=0, bias_difference_significant=None, features=(),
+        ),
+        proxies=(),
+        groups=None
+        if found.groups is None
+        else found.groups.model_copy(
+            update={
+                "min_rows": minimum,
+                "notes": (),
+                "facets": tuple(one.facet for one in shown if one.facet.groups),
+            }
+        ),
+        findings=findings,
+        warnings=(_NOTE.format(base=BASE, minimum=minimum),),
+    )  # fmt: skip
+
+
+_NOTE = (
+    "This form is for publication. Every count is rounded to a multiple of {base}, every rate is worked out from "
+    "counts so rounded, and groups of fewer than {minimum} people are left out, of sums, too."
+)
+
+
+def _spec(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """What of the specification the form speaks of: no paths, addresses, or levels that may be rare."""
+    groups = {key: spec["groups"][key] for key in ("label", "prediction", "positive", "score", "thresholds")}
+    return {**{key: spec[key] for key in _SECTIONS_OF_SPEC}, "groups": groups}
+
+
+def _everybody(rows: int, mean: float, found: parts.Document) -> parts.Cluster:
+    """Instead of the clusters, which are left out: one of everybody."""
+    nothing: dict[str, Any] = dict.fromkeys(
+        (
+            "test", "events_a", "events_b", "mean_a", "mean_b", "difference", "low", "high", "ratio", "ratio_low",
+            "ratio_high", "effect_size", "effect_name", "p_value", "minimum_detectable_difference", "pooled_t",
+            "pooled_t_p_value", "welch_t", "welch_t_p_value",
+        )
+    )  # fmt: skip
+    compared = Comparison(
+        status="not_testable", reason=LEFT_OUT, kind=found.bias_variable.kind, n_a=0, n_b=0,
+        confidence=found.clusters[0].comparison.confidence, **nothing,
+    )  # fmt: skip
+    return parts.Cluster(
+        cluster=0, train_rows=rows, train_mean=mean, train_gap=0.0, test_rows=rounded(found.split.test_rows),
+        test_mean=None, description=LEFT_OUT, rule=parts.ClusterRule(text=LEFT_OUT, precision=None, recall=None),
+        stability=None, path=(), profile={}, comparison=compared, p_adjusted=None, significant=None, worse=None,
+    )  # fmt: skip
+
+
+def _root(rows: int, mean: float, spread: float) -> parts.Node:
+    return parts.Node(
+        id=0, parent=None, children=(), label=0, rows=rows, mean=mean, std=spread, gap=None, step=None
+    )  # fmt: skip
+
+
+# -- declared groups ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """A grouping as it is published, and the counts that it is made of.
+
+    Attributes
+    ----------
+    facet : Facet
+    cells : ndarray of float, shape (4, groups)
+        True and false positives, false and true negatives of each group, rounded. Of groups with a label or a
+        prediction alone two are nought, as in `bdt_core.fairness.confusion.Confusion`.
+    exact : ndarray of float, shape (4, groups)
+        Of the same people.
+    """
+
+    facet: parts.Facet
+    cells: Counts
+    exact: Counts
+
+    def within(self, columns: Sequence[str], values: Sequence[Value]) -> NDArray[np.bool_]:
+        """Which groups have these values."""
+        places = [self.facet.columns.index(one) for one in columns]
+        return np.array(
+            [[one.values[place] for place in places] == list(values) for one in self.facet.groups], dtype=bool
+        )
+
+
+def _shown(found: parts.Groups | None, minimum: int) -> tuple[_Shown, ...]:
+    """Groupings without their small groups, in the order of the report.
+
+    Counts of a group are those of its parts, where a finer grouping stands there, and of all who are in none of these
+    if they are enough. Were they rounded apart, parts and whole would bound one another.
+    """
+    if found is None:
+        return ()
+    shown: dict[int, _Shown] = {}
+    for place in sorted(range(len(found.facets)), key=lambda i: -len(found.facets[i].columns)):
+        facet = found.facets[place]
+        finer = [one for one in shown.values() if set(facet.columns) < set(one.facet.columns)]
+        parts_of = min(finer, key=lambda one: len(one.facet.columns), default=None)
+        shown[place] = _facet(facet, parts_of, found.confidence, minimum)
+    return tuple(shown[place] for place in range(len(found.facets)))
+
+
+def _facet(facet: parts.Facet, finer: _Shown | None, confidence: float, minimum: int) -> _Shown:
+    large = [
+        one
+        for one in facet.groups
+        if one.rates is not None and min(one.rows, one.persons or one.rows) >= minimum
+    ]  # fmt: skip
+    exact = np.array([_cells(one.rates or {}) for one in large]).reshape(-1, 4).T
+    cells = np.empty_like(exact)
+    for i, one in enumerate(large):
+        of_parts = np.zeros((2, 4))
+        if finer is not None:
+            inside = finer.within(facet.columns, one.values)
+            of_parts = np.array([finer.cells[:, inside].sum(axis=1), finer.exact[:, inside].sum(axis=1)])
+        rest = exact[:, i] - of_parts[1]
+        if rest.sum() < minimum:
+            rest = np.zeros(4)
+        exact[:, i] = of_parts[1] + rest
+        cells[:, i] = of_parts[0] + [rounded(x) for x in rest]
+    kept = np.flatnonzero(cells.sum(axis=0) >= minimum)
+    cells, exact, groups = cells[:, kept], exact[:, kept], [large[i] for i in kept]
+    asked = [name for name in RATES if any(name in (one.rates or ()) for one in groups)]
+    told = [{name: _rate(RATES[name], one, confidence, minimum) for name in asked} for one in cells.T]
+    overall = {name: _rate(RATES[name], cells.sum(axis=1), confidence, minimum).estimate for name in asked}
+    published = facet.model_copy(
+        update={
+            "rows": int(cells.sum()),
+            "missing": {},
+            "reference": facet.reference if facet.reference in [one.group for one in groups] else SMALL,
+            "overall": {name: rate for name, rate in overall.items() if rate is not None},
+            "notes": (),
+            "groups": tuple(
+                parts.Group(group=one.group, values=one.values, rows=int(of_group.sum()), rates=rates)
+                for one, of_group, rates in zip(groups, cells.T, told, strict=True)
+            ),
+            "against_reference": (),
+            "ranges": (),
+            "clarify": (),
+            "bias_score": None,
+        }
+    )
+    return _Shown(published, cells, exact)
+
+
+def _cells(rates: Mapping[str, parts.Rate]) -> tuple[float, float, float, float]:
+    true, false = rates.get("true_positive_rate"), rates.get("false_positive_rate")
+    selected, positive = rates.get("selection_rate"), rates.get("prevalence")
+    if true is not None and false is not None:
+        tp, fp = true.events or 0.0, false.events or 0.0
+        return tp, fp, true.n - tp, false.n - fp
+    if selected is not None:
+        return 0.0, selected.events or 0.0, 0.0, selected.n - (selected.events or 0.0)
+    if positive is not None:
+        return 0.0, 0.0, positive.events or 0.0, positive.n - (positive.events or 0.0)
+    return 0.0, 0.0, 0.0, 0.0
+
+
+def _rate(metric: RateMetric, cells: Counts, confidence: float, minimum: int) -> parts.Rate:
+    """A rate of rounded counts in whole percents; its interval allows for the rounding, too."""
+    events, n = _of(metric, cells)
+    least = max(minimum, LEAST_OF_A_RATE)
+    if n < least:
+        return parts.Rate(
+            estimate=None, low=None, high=None, n=n, events=None,
+            undefined_reason=f"of fewer than {least} people",
+        )  # fmt: skip
+    rate = events / n
+    low, high = wilson_interval(events, n, confidence)
+    # A count rounded to a multiple of b has an error of variance b^2 / 12; a rate is of several such counts.
+    of_events, of_all = _of(metric, np.ones(4))
+    variance = (of_events * (1.0 - rate) ** 2 + (of_all - of_events) * rate**2) * BASE**2 / 12.0 / n**2
+    reach = float(ndtri(0.5 + confidence / 2.0)) ** 2 * variance
+    low, high = rate - math.sqrt((rate - low) ** 2 + reach), rate + math.sqrt((high - rate) ** 2 + reach)
+    return parts.Rate(
+        estimate=_whole(rate), low=max(0.0, _down(low)), high=min(1.0, -_down(-high)), n=n, events=events,
+        undefined_reason=None,
+    )  # fmt: skip
+
+
+def _of(metric: RateMetric, cells: Counts) -> tuple[float, float]:
+    """Events of a rate, and people among whom it is."""
+    counted = Confusion(*cells[:, None])
+    return float(metric.events(counted)[0]), float(metric.among(counted)[0])
+
+
+def _whole(rate: float) -> float:
+    return round(rate, 2)
+
+
+def _down(rate: float) -> float:
+    return math.floor(rate * 100.0 + 1e-9) / 100.0
+
+
+# -- findings ----------------------------------------------------------------------------------------------------------
+
+
+class _Told:
+    """What is told of people who fare worse."""
+
+    def __init__(self, found: parts.Document, minimum: int, groups: Sequence[_Shown]) -> None:
+        self.found, self.minimum, self.groups = found, minimum, groups
+        self.rows = rounded(found.data.rows_audited)
+        self.is_rate = found.bias_variable.unit == "rate"
+        self.spread = 0.0 if self.is_rate else _two_digits(found.tree.nodes[0].std)
+        self.levels = _large_levels(found, minimum)
+
+    def mean(self, mean: float, rows: float) -> float:
+        """A mean as rounded counts have it; other numbers as coarse as `BASE` people two deviations apart make it."""
+        n = max(rounded(rows), BASE)
+        if self.is_rate:
+            return _whole(min(rounded(mean * rows) / n, 1.0))
+        return self._coarse(mean, n)
+
+    def _coarse(self, x: float, n: float) -> float:
+        """A number as coarse as `BASE` people make it, harmed or two standard deviations apart."""
+        step = _step(2.0 * BASE * (1.0 if self.is_rate else self.spread) / n)
+        return round(round(x / step) * step, 12) if step else x
+
+    def findings(self, found: Findings) -> Findings:
+        """The list without those of too few people, and without places that only the owner's file describes."""
+        told = [one for each in found.findings if (one := self._finding(each)) is not None]
+        return replace(found, findings=tuple(told), drawn=None)
+
+    def _finding(self, one: Finding) -> Finding | None:
+        rows, share_tested = rounded(one.rows), self.found.split.test_size if one.found_by in _TESTED_APART else 1.0
+        if one.found_by == "local_bias" or one.rows * share_tested < self.minimum or rows < self.minimum:
+            return None
+        others = max(self.found.data.rows_audited - one.rows, 0)
+        inside, outside = (
+            self.mean(one.mean_inside, one.rows * share_tested),
+            self.mean(one.mean_outside, others * share_tested),
+        )
+        counted = self._counted(one)
+        if counted is not None:
+            rows, inside, outside = counted
+        sign = 1.0 if self.found.bias_variable.better == "lower" else -1.0
+        difference = sign * (inside - outside)
+        if one.remaining is None:
+            difference = max(difference, 0.0)  # it is confirmed; the rounding may hide it
+        conditions = tuple(self._condition(each, one.rows) for each in one.conditions)
+        return Finding(
+            who=words.all_of([each.words for each in conditions]) if conditions else _UNDESCRIBED,
+            found_by=one.found_by, rows=rows, share=_whole(min(rows / max(self.rows, 1), 1.0)), measured=one.measured,
+            mean_inside=inside, mean_outside=outside, difference=difference, low=0.0, high=math.inf,
+            p_value=next(most for most in _P_VALUES if one.p_value <= most),
+            people_harmed=rounded(difference * rows) if self.is_rate and one.remaining is None else None,
+            remaining=None if one.remaining is None else self._remaining(one.remaining, difference, one.rows),
+            groups_before=one.groups_before, conditions=conditions,
+        )  # fmt: skip
+
+    def _remaining(self, one: AlikeComparison, difference: float, rows: int) -> AlikeComparison:
+        remaining = self._coarse(one.remaining, rounded(rows))
+        return replace(
+            one, difference=difference, low=0.0, high=math.inf, explained=difference - remaining,
+            explained_low=-math.inf, explained_high=math.inf, remaining=remaining, remaining_low=0.0,
+            remaining_high=math.inf,
+            p_value=next(most for most in _P_VALUES if one.p_value <= most), overlap=round(one.overlap, 1),
+            robustness=round(one.robustness, 1), robustness_low=0.0, rows=rounded(one.rows),
+            rows_inside=rounded(one.rows_inside),
+        )  # fmt: skip
+
+    def _counted(self, one: Finding) -> tuple[int, float, float] | None:
+        """Rows and means of people who are declared groups: from the counts that stand there, so that two tell no more.
+
+        None where they are others, or counts of groups do not give the bias variable.
+        """
+        derived = self.found.spec["bias_variable"]["derive"]
+        if derived not in _DERIVED or any(each.kind != "values" for each in one.conditions):
+            return None
+        columns = [each.column for each in one.conditions]
+        shown = next((each for each in self.groups if columns and set(columns) <= set(each.facet.columns)), None)
+        if shown is None:
+            return None
+        facet = shown.facet
+        inside = np.array(
+            [
+                all(
+                    (group.values[facet.columns.index(each.column)] in each.values) != each.excluded
+                    for each in one.conditions
+                )
+                for group in facet.groups
+            ],
+            dtype=bool,
+        )
+        events, rows = _DERIVED[derived](Confusion(*shown.cells))
+        if min(rows[inside].sum(), rows[~inside].sum()) < self.minimum:
+            return None
+        means = (_whole(float(events[these].sum() / rows[these].sum())) for these in (inside, ~inside))
+        return int(rows[inside].sum()), *means  # type: ignore[return-value]
+
+    def _condition(self, one: GroupCondition, rows: int) -> GroupCondition:
+        """A condition without rare levels, and with ends that are no single person's."""
+        if one.kind == "interval":
+            return replace(one, low=_end(one.low, whole=one.whole), high=_end(one.high, whole=False))
+        if len(one.values) == 1 and not one.excluded and not one.missing and rows >= self.minimum:
+            return one  # all of them have it
+        large = [value for value in one.values if str(value) in self.levels.get(one.column, ())]
+        return replace(one, values=(*large, *((SMALL,) if len(large) < len(one.values) else ())))
+
+
+def _large_levels(found: parts.Document, minimum: int) -> dict[str, set[str]]:
+    """By column the levels that the report shows at least so many people to have."""
+    levels: dict[str, set[str]] = {}
+    for facet in found.groups.facets if found.groups else ():
+        for group in facet.groups:
+            if min(group.rows, group.persons or group.rows) >= minimum:
+                for column, value in zip(facet.columns, group.values, strict=True):
+                    levels.setdefault(column, set()).add(str(value))
+    for feature in found.differences.features:
+        for level in feature.levels if feature.kind == "categorical" else ():
+            if level.rows >= minimum:
+                levels.setdefault(feature.column, set()).add(level.level)
+    return levels
+
+
+def _end(x: float | None, *, whole: bool) -> float | None:
+    """An end of an interval to two digits, of whole numbers below ten thousand to tens at the coarsest.
+
+    Of whole numbers the words name the one after `low`, so that is what is rounded.
+    """
+    if x is None:
+        return None
+    named = x + 1.0 if whole else x
+    step = 10.0 ** (math.floor(math.log10(abs(named))) - 1) if named else 1.0
+    if float(named).is_integer():
+        step = max(step if abs(named) >= 10_000 else min(step, 10.0), 1.0)
+    return round(round(named / step) * step, 12) - (1.0 if whole else 0.0)
+
+
+def _two_digits(x: float) -> float:
+    return float(f"{x:.2g}")
+
+
+def _step(x: float) -> float:
+    """The next of 1, 2, 5, 10, ... times a power of ten."""
+    if x <= 0.0 or not math.isfinite(x):
+        return 0.0
+    power = 10.0 ** math.floor(math.log10(x))
+    return next(one * power for one in (1.0, 2.0, 5.0, 10.0) if one * power >= x)
+
+
+# -- sentences ---------------------------------------------------------------------------------------------------------
+
+
+def _summary(found: parts.Document, told: Findings | None) -> parts.Summary:
+    variable = found.bias_variable
+    sentences = tuple(_sentence(one, told, variable) for one in told.findings) if told is not None else ()
+    ruled_out = found.worst_groups.certificate if found.worst_groups else None
+    if sentences:
+        headline = sentences[0]
+    elif found.findings is not None and found.findings.findings:
+        headline = "People were found to fare worse; who they are cannot be told in this form."
+    else:
+        headline = NOBODY if ruled_out is None else f"{NOBODY} {_ruled_out(ruled_out, variable.unit)}"
+    return parts.Summary(
+        headline=headline, findings=sentences, cluster="Clusters are not part of the form for publication.",
+        what_sets_apart=(),
+    )  # fmt: skip
+
+
+def _sentence(one: Finding, found: Findings, variable: parts.BiasVariable) -> str:
+    told = (
+        f"{words.capital(one.who)} (about {words.count(one.rows)} {found.counted}, {_rough(one.share, 'rate')}): "
+        f"{variable.short} {_rough(one.mean_inside, variable.unit)}, others {_rough(one.mean_outside, variable.unit)}"
+    )
+    if one.remaining is None:
+        return f"{told}."
+    size = _rough(one.remaining.remaining, variable.unit).replace(" %", " points")
+    return f"{told}. Among people alike in {words.listing(found.legitimate)} they fare about {size} worse."
+
+
+def _ruled_out(one: Certificate, unit: words.Unit) -> str:
+    most = -_down(-one.largest_difference) if unit == "rate" else _two_digits(one.largest_difference * 1.05)
+    return (
+        f"Ruled out, with {one.confidence * 100:.4g} % confidence, is a group of at least {one.min_share:.0%} of the "
+        f"people that fares worse than others by more than {words.size(most, unit)}."
+    ).replace("% of", " % of")
+
+
+def _rough(x: float, unit: words.Unit) -> str:
+    return f"{x * 100:.0f} %" if unit == "rate" else words.number(x)
+
+
+_FOUND = {
+    "pass": "what was found lies within that",
+    "fail": "what was found lies beyond that",
+    "inconclusive": "these rows cannot tell whether that holds",
+    "not_testable": "there are too few rows to tell",
+}
+_LIMITS = {
+    "worst_group": "Difference of any group that conditions describe",
+    "worst_cluster": "Difference of the most deviating cluster",
+    "any_cluster": "Difference of any cluster",
+    "worst_slice": "Difference of any intersection",
+    "local_bias": "Gap between two groups in one place of the data",
+}
+_NUMBERS = (
+    "value",
+    "difference",
+    "low",
+    "high",
+    "p_value",
+    "smallest_visible",
+    "rows_seen",
+    "rows_unseen",
+    "rows_to_settle",
+)
+_WHO = ("group", "cluster", "slice", "higher", "lower")
+
+
+def _limit(one: LimitResult, found: parts.Document, shown: Sequence[_Shown]) -> LimitResult:
+    """A limit, its verdict and the group that decides, if that is told; the numbers on it are left out."""
+    hidden = {name: None for name in (*_NUMBERS, *_WHO) if hasattr(one, name)}
+    who = ""
+    if isinstance(one, MetricLimitResult):
+        hidden["left_out"] = ()  # type: ignore[assignment]
+        subject = words.capital(one.check.replace("_", " "))
+        allowed = Tolerated(one.minimum, one.maximum).allowed()
+        if any(
+            one.group == each.group for facet in shown if facet.facet.facet == one.facet for each in facet.facet.groups
+        ):
+            del hidden["group"]
+            who = f" The group that decides is {one.group}."
+    else:
+        unit = words.limit_unit(one.kind, found.bias_variable.unit, getattr(one, "metric", None))
+        limit = float(f"{one.limit:.3g}")  # by default a share of how much the outcome varies
+        hidden["limit"] = limit  # type: ignore[assignment]
+        subject, allowed = _LIMITS[one.check], f"at most {words.size(limit, unit)} is allowed"
+    sentence = f"{subject}: {allowed}; {_FOUND[one.verdict]}.{who}"
+    return replace(one, sentence=sentence, **hidden)  # type: ignore[arg-type]
+
+
+def _verdict_sentence(found: parts.Document, gate: Sequence[LimitResult]) -> str:
+    if found.spec["require"] == "majority" and gate:
+        return found.verdict.sentence  # says how many limits hold
+    return next((one.sentence for one in gate if one.verdict == found.verdict.verdict), found.verdict.sentence)

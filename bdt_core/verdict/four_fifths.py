@@ -1,0 +1,203 @@
+"""A limit by the four-fifths rule: the selection rate of each group against 4/5 of the highest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from bdt_core import words
+from bdt_core.errors import SpecError, did_you_mean
+from bdt_core.result import Result
+from bdt_core.spec import AlertSeverity, FourFifthsLimit
+from bdt_core.verdict.judge import Evidence, Judgement, Tolerated, judge, why
+from bdt_core.verdict.words import Verdict, stops
+
+if TYPE_CHECKING:
+    from bdt_core.fairness.selection_rules import FourFifthsTable, SelectionRules
+    from bdt_core.fairness.uniform_guidelines import GroupImpact
+
+NOT_APPLIED = "the four-fifths rule was not applied"
+_TOLERATED = Tolerated(minimum=0.8, rule="significant")
+
+
+@dataclass(frozen=True)
+class FourFifthsLimitResult(Result):
+    """What the four-fifths rule says of all groups.
+
+    Attributes
+    ----------
+    kind, check : "four_fifths"
+    facet : str
+        The grouping that decides; all of them where nothing can be tested.
+    facets : tuple of str
+        The groupings that were judged.
+    group, reference : str or None
+        The group that decides, and the one with the highest selection rate.
+    minimum : float
+        4/5.
+    verdict : str
+    blocks : bool
+    inconclusive : {"warn", "block"}
+    sentence : str
+    value, low, high : float or None
+        Selection rate of the group over that of the reference, with limits that hold for all groups of the grouping.
+    confidence : float or None
+    p_value : float or None
+        Of equal rates, corrected for all groups of all groupings that were judged.
+    severity : {"low", "medium", "high", "critical"} or None
+    groups_judged : int
+    left_out : tuple of str
+        Groups that are a small share of the people, or have too few rows.
+    """
+
+    kind: Literal["four_fifths"]
+    check: Literal["four_fifths"]
+    facet: str
+    facets: tuple[str, ...]
+    group: str | None
+    reference: str | None
+    minimum: float
+    verdict: Verdict
+    blocks: bool
+    inconclusive: Literal["warn", "block"]
+    sentence: str
+    value: float | None
+    low: float | None
+    high: float | None
+    confidence: float | None
+    p_value: float | None
+    severity: AlertSeverity | None
+    groups_judged: int
+    left_out: tuple[str, ...]
+
+
+def judge_four_fifths(limit: FourFifthsLimit, found: SelectionRules | None) -> FourFifthsLimitResult:
+    """Hold every declared group against the four-fifths rule.
+
+    Parameters
+    ----------
+    limit : FourFifthsLimit
+    found : SelectionRules or None
+        None where the rule was not applied.
+
+    Returns
+    -------
+    FourFifthsLimitResult
+        fail: a group is selected less than 4/5 as often as the one with the highest rate, in whole numbers, and the
+        difference is significant. pass: the whole interval of every group is from 4/5 on. Otherwise inconclusive; not
+        testable where there are no two groups to compare.
+
+    Raises
+    ------
+    SpecError
+        A grouping that was not counted.
+
+    Notes
+    -----
+    Each p-value is multiplied by the number of groupings (Bonferroni), for any of them can fail the limit; within a
+    grouping it is corrected for choosing the highest rate already.
+    """
+    tables = _tables(limit, found)
+    known = [
+        Evidence((table, group), group.ratio, group.low, group.high, rejects=_p_value(group, tables) <= _alpha(found))
+        for table in tables
+        for group in table.rule.groups
+        if group.ratio is not None and not group.small_share and group.group != table.rule.reference
+    ]
+    left_out = tuple(
+        name
+        for table in tables
+        for name in (*(one.group for one in table.rule.groups if one.small_share), *table.too_few)
+    )
+    if not known:
+        by = words.listing([" & ".join(one.columns) for one in tables]) if tables else "any declared column"
+        reason = "there are no two groups with enough people, of whom somebody is selected" if tables else NOT_APPLIED
+        sentence = f"The four-fifths rule by {by} is not testable: {reason}."
+        return _result(limit, by, tables, None, found, sentence, left_out)
+    judged = judge(known, _TOLERATED)
+    table, group = judged.decides.of
+    by = " & ".join(table.columns)
+    sentence = _sentence(judged, table, found)
+    if left_out:
+        sentence += (
+            f" Not judged, for too few people: {', '.join(left_out[:10])}{', ...' if len(left_out) > 10 else ''}."
+        )
+    return _result(limit, by, tables, judged, found, sentence, left_out, _p_value(group, tables))
+
+
+def _tables(limit: FourFifthsLimit, found: SelectionRules | None) -> list[FourFifthsTable]:
+    tables = list(found.four_fifths) if found is not None else []
+    if not limit.facets or found is None:
+        return tables
+    wanted = [one for one in tables if set(one.columns) == set(limit.facets)]
+    if not wanted:
+        name = " & ".join(limit.facets)
+        known = [" & ".join(one.columns) for one in tables]
+        raise SpecError(
+            f'The gate limits four_fifths by "{name}", which makes no groups. {did_you_mean(name, known)} A column of '
+            "numbers is cut in two with groups.thresholds."
+        )
+    return wanted
+
+
+def _alpha(found: SelectionRules | None) -> float:
+    return 0.0 if found is None else 1.0 - found.confidence
+
+
+def _p_value(group: GroupImpact, tables: list[FourFifthsTable]) -> float:
+    return 1.0 if group.p_value is None else min(group.p_value * len(tables), 1.0)
+
+
+def _sentence(
+    judged: Judgement[tuple[FourFifthsTable, GroupImpact]], table: FourFifthsTable, found: SelectionRules | None
+) -> str:
+    one = judged.decides
+    _, group = one.of
+    selected = f"{words.count(group.selected)} of {words.count(group.applicants)}"
+    top = next(x for x in table.rule.groups if x.group == table.rule.reference)
+    interval = ""
+    if one.low is not None and one.high is not None and found is not None:
+        interval = f" [{100 * found.confidence:.4g} % CI {words.number(one.low)} to {words.number(one.high)}]"
+    told = (
+        f"Four-fifths rule by {' & '.join(table.columns)}: {group.group} is selected {words.number(one.value)} times "
+        f"as often as {top.group}{interval} ({selected} against {words.count(top.selected)} of "
+        f"{words.count(top.applicants)}); {_TOLERATED.allowed()}, and {why(judged, _TOLERATED)}."
+    )
+    if group.changes_with_one_person:
+        told += " One other outcome would turn it."
+    return told
+
+
+def _result(
+    limit: FourFifthsLimit,
+    facet: str,
+    tables: list[FourFifthsTable],
+    judged: Judgement[tuple[FourFifthsTable, GroupImpact]] | None,
+    found: SelectionRules | None,
+    sentence: str,
+    left_out: tuple[str, ...],
+    p_value: float | None = None,
+) -> FourFifthsLimitResult:
+    one = judged.decides if judged else None
+    verdict: Verdict = judged.verdict if judged else "not_testable"
+    return FourFifthsLimitResult(
+        kind="four_fifths",
+        check=limit.check,
+        facet=facet,
+        facets=tuple(" & ".join(table.columns) for table in tables),
+        group=one.of[1].group if one else None,
+        reference=one.of[0].rule.reference if one else None,
+        minimum=0.8,
+        verdict=verdict,
+        blocks=stops(verdict, limit.inconclusive),
+        inconclusive=limit.inconclusive,
+        sentence=sentence,
+        value=one.value if one else None,
+        low=one.low if one else None,
+        high=one.high if one else None,
+        confidence=None if found is None else found.confidence,
+        p_value=p_value,
+        severity=judged.severity if judged else None,
+        groups_judged=sum(not x.small_share for table in tables for x in table.rule.groups) if judged else 0,
+        left_out=left_out,
+    )

@@ -1,0 +1,106 @@
+"""``bdt dossier``: a form of a regulator or a register, filled in from an audit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from bdt_core.errors import OutputError, SourceError, SpecError, did_you_mean
+from bdt_core.report.dossier import FORMS, Dossier, build_dossier, card, dossier_markdown, dossier_pdf
+from bdt_core.report.write import canonical_json, not_written, write_together
+from bdt_core.result import SCHEMA_VERSION
+from bdt_core.spec import LANGUAGES
+from bdt_pipeline.commands.console import console, report_folder, show_files
+from bdt_pipeline.commands.run_audit import audit_watched, spec_of
+
+
+def run_dossier(target: str, form: str, language: str | None, out: Path | None) -> None:
+    """Fill in a form and write it.
+
+    Parameters
+    ----------
+    target : str
+        A report.json, or a specification (.yaml) that is audited first.
+    form : str
+    language : str, optional
+    out : Path, optional
+        Folder for the files.
+
+    Raises
+    ------
+    SpecError
+        There is no such form or language.
+    SourceError
+        The file is no report.
+    OutputError
+        The folder cannot be written, or holds another form of that name.
+    """
+    _check(form, language)
+    document = read_report(Path(target)) if target.endswith(".json") else audit_watched(spec_of(target, {})).document
+    dossier = build_dossier(document, form, language)
+    contents = files_of(document, dossier)
+    if out is None:
+        with report_folder(None, f"{document['name']}-{form}") as folder:
+            _write(folder, contents)
+    else:
+        folder = out
+        _write(folder, contents)
+    states = [one.state for one in dossier.fields.values()]
+    to = console()
+    to.print(dossier.words["given"].format(given=states.count("given"), all=len(states), partly=states.count("partly")))
+    show_files(to, dossier.title, [folder / name for name in contents])
+
+
+def files_of(document: dict[str, Any], dossier: Dossier) -> dict[str, bytes]:
+    """The form's files by name: Markdown, PDF, and data where machines read it."""
+    import yaml
+
+    files = {f"{dossier.form}.md": dossier_markdown(dossier).encode(), f"{dossier.form}.pdf": dossier_pdf(dossier)}
+    data = card(document, dossier)
+    if data is not None:
+        files[f"{dossier.form}.json"] = canonical_json(data).encode()
+        files[f"{dossier.form}.yaml"] = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100).encode()
+    return files
+
+
+def read_report(path: Path) -> dict[str, Any]:
+    """Read a report.json.
+
+    Raises
+    ------
+    SourceError
+        It is missing, no JSON, or no report of this version.
+    """
+    mend = "Name a report.json that bdt audit wrote, or a specification."
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SourceError(f"{path} cannot be read: {error.strerror or error}. {mend}") from None
+    except (ValueError, RecursionError):
+        raise SourceError(f"{path} is not valid JSON. {mend}") from None
+    if not isinstance(found, dict) or found.get("schema_version") != SCHEMA_VERSION:
+        raise SourceError(f"{path} is no report of version {SCHEMA_VERSION}. {mend}")
+    from pydantic import ValidationError
+
+    from bdt_core.report.printed import printed
+
+    try:
+        printed(found)
+    except (ValidationError, LookupError, TypeError, AttributeError):
+        raise SourceError(f"{path} is damaged: it is not what a report is. {mend}") from None
+    return found
+
+
+def _check(form: str, language: str | None) -> None:
+    if form not in FORMS:
+        raise SpecError(f'There is no form "{form}". {did_you_mean(form, FORMS)}')
+    if language is not None and language not in LANGUAGES:
+        raise SpecError(f'There are no forms in "{language}"; there are in {", ".join(LANGUAGES)}.')
+
+
+def _write(folder: Path, contents: dict[str, bytes]) -> None:
+    try:
+        write_together(folder, contents)
+    except OSError as error:
+        raise OutputError(f"The form {not_written(folder, error)}") from None

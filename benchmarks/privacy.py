@@ -1,0 +1,31 @@
+"""Reports under attack: of how many counts of few people an attacker with integer programming is sure.
+
+``python -m benchmarks privacy [--tables=200] [--pairs=50] [--owners=20] [--counts=1000]`` attacks every count of
+people, labels and predictions that is under the minimum (so many of a report at most), in forms for publication and in
+owners' reports of some of the same tables.
+"""
+
+from __future__ import annotations
+
+from benchmarks.measuring import markdown_table
+
+
+def run(tables: str = "200", pairs: str = "50", owners: str = "20", counts: str = "1000") -> None:
+    """Attack, count, print."""
+    from tests.privacy.attacker import Attacked
+    from tests.privacy.editions import of_one_table, of_two_editions, recovered
+
+    rows = []
+    for what, make, number, first in (
+        ("one table", of_one_table, int(tables), 0),
+        ("two editions", of_two_editions, int(pairs), 1000),
+    ):
+        for form, seeds in (("owner's", min(int(owners), number)), ("publication", number)):
+            found: list[Attacked] = []
+            for seed in range(first, first + seeds):
+                found += make(seed, published=form == "publication", most=int(counts))
+            widths = sorted(one.width for one in found)
+            numbers = (seeds, len(found), len(recovered(found)), widths[0], widths[len(widths) // 2])
+            rows.append([what, form, *(f"{x:,.0f}" for x in numbers)])
+    heads = ["attacked", "form", "number", "counts under 30", "recovered", "least width", "median width"]
+    print(markdown_table(heads, rows))

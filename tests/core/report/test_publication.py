@@ -1,0 +1,173 @@
+"""The form for publication: what it is made of, and that it is made of nothing else."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bdt_core.errors import SourceError
+from bdt_core.metrics import RATES
+from bdt_core.report import for_publication
+from bdt_core.report.publication import rounded
+from bdt_core.spec import parse_spec
+from bdt_core.verdict.baseline import read_baseline
+
+GOLDENS = Path(__file__).parents[2] / "goldens"
+AUDITS = ("compas", "everything", "higher_is_better", "large", "limits", "persons_and_repeats", "too_few")
+
+
+def _golden(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((GOLDENS / f"{name}.json").read_text(encoding="utf-8"))
+    return found
+
+
+@pytest.mark.parametrize("name", AUDITS)
+def test_published_rates_agree_with_the_owners(name: str) -> None:
+    """An exact rate is off by more than the interval of the published one in few of many groups."""
+    owners, published = _golden(name), for_publication(_golden(name))
+    exact = {
+        (facet["facet"], one["group"]): one
+        for facet in (owners["groups"] or {"facets": ()})["facets"]
+        for one in facet["groups"]
+    }
+    for facet in (published["groups"] or {"facets": ()})["facets"]:
+        for one in facet["groups"]:
+            true = exact[facet["facet"], one["group"]]
+            assert abs(one["rows"] - true["rows"]) <= 4 * 5 * len(facet["groups"]) + 30
+            assert set(one["rates"]) == set(true["rates"]) & set(RATES)
+            for rate, told in one["rates"].items():
+                assert (told["estimate"] is None) == (told["n"] < 50)
+                if told["estimate"] is not None:
+                    assert told["low"] <= true["rates"][rate]["estimate"] <= told["high"]
+
+
+def test_counts_of_a_group_are_those_of_its_parts() -> None:
+    document = _golden("compas")
+    race, sex = document["groups"]["facets"]
+    both = _crossed(race, sex)
+    document["groups"]["facets"] = [race, sex, both]
+    published = {one["facet"]: one for one in for_publication(document)["groups"]["facets"]}
+    crossed = published["both"]["groups"]
+    assert len(crossed) == 8
+    for one in published[race["facet"]]["groups"]:
+        parts = [x for x in crossed if x["values"][0] == one["values"][0]]
+        if not parts:
+            continue  # a race of too few people to be crossed
+        for rate in ("selection_rate", "true_positive_rate"):
+            assert one["rates"][rate]["n"] == sum(x["rates"][rate]["n"] for x in parts)
+
+
+def _crossed(race: dict[str, Any], sex: dict[str, Any]) -> dict[str, Any]:
+    """Groups of both columns, seven tenths of a race's people of one sex and three tenths of the other."""
+    groups = []
+    for one in race["groups"]:
+        if one["rates"] is None or one["rows"] < 300:
+            continue
+        counts = [
+            one["rates"][name][key]
+            for name, key in (
+                ("true_positive_rate", "events"), ("true_positive_rate", "n"),
+                ("false_positive_rate", "events"), ("false_positive_rate", "n"),
+            )
+        ]  # fmt: skip
+        first = [round(0.7 * x) for x in counts]
+        for other, (tp, p, fp, n) in zip(
+            sex["groups"], (first, [x - y for x, y in zip(counts, first, strict=True)]), strict=True
+        ):
+            rates = copy.deepcopy(one["rates"])
+            rates["true_positive_rate"] |= {"events": tp, "n": p}
+            rates["false_positive_rate"] |= {"events": fp, "n": n}
+            rates["selection_rate"] |= {"events": tp + fp, "n": p + n}
+            groups.append(
+                {
+                    "group": f"{one['group']} & {other['group']}",
+                    "values": [one["values"][0], other["values"][0]],
+                    "rows": p + n,
+                    "rates": rates,
+                }
+            )
+    return {**race, "facet": "both", "columns": [*race["columns"], *sex["columns"]], "groups": groups}
+
+
+def test_conditions_name_no_rare_level_and_no_value_of_one_person() -> None:
+    document = _golden("compas")
+    finding = document["findings"]["findings"][0]
+    condition = finding["conditions"][0]
+    finding["conditions"] = [
+        {**condition, "values": ["African-American", "Native American"]},
+        {**condition, "column": "income", "kind": "interval", "values": [], "low": 98765.43, "high": 987654.25},
+        {**condition, "column": "age", "kind": "interval", "values": [], "low": 26, "high": 45, "whole": True},
+    ]
+    published = for_publication(document)["findings"]["findings"][0]
+    assert published["conditions"][0]["values"] == ["African-American", "a small group"]
+    assert [(one["low"], one["high"]) for one in published["conditions"][1:]] == [(99000.0, 990000.0), (26.0, 45.0)]
+    assert published["who"] == (
+        "race is African-American or a small group and income above 99000 and up to 990000 and age 27 to 45"
+    )
+
+
+def test_findings_on_declared_groups_are_made_of_their_counts() -> None:
+    published = for_publication(_golden("compas"))
+    race = next(one for one in published["groups"]["facets"] if one["columns"] == ["race"])
+    rates = {one["group"]: one["rates"]["false_positive_rate"] for one in race["groups"]}
+    found, own = published["findings"]["findings"][0], rates.pop("African-American")
+    assert (found["who"], found["rows"], found["mean_inside"]) == (
+        "race is African-American", own["n"], own["estimate"],
+    )  # fmt: skip
+    assert found["mean_outside"] == round(
+        sum(one["events"] or 0 for one in rates.values()) / sum(one["n"] for one in rates.values()), 2
+    )
+
+
+def test_a_level_that_all_of_a_finding_have_is_no_rare_one() -> None:
+    document = _golden("compas")
+    document["findings"]["findings"][0]["conditions"][0] |= {"column": "town", "values": ["north"]}
+    assert for_publication(document)["findings"]["findings"][0]["who"] == "town is north"
+
+
+def test_findings_of_few_people_and_of_places_are_left_out() -> None:
+    document = _golden("compas")
+    first, second = document["findings"]["findings"]
+    first["found_by"], second["rows"] = "local_bias", 25
+    published = for_publication(document)
+    assert published["findings"]["findings"] == []
+    assert published["summary"]["headline"] == (
+        "People were found to fare worse; who they are cannot be told in this form."
+    )
+
+
+def test_limits_keep_their_verdict_and_lose_their_numbers() -> None:
+    document = _golden("everything")
+    published = for_publication(document)
+    assert [one["verdict"] for one in published["gate"]] == [one["verdict"] for one in document["gate"]]
+    assert published["verdict"] | {"sentence": ""} == document["verdict"] | {"sentence": ""}
+    numbers = ("value", "difference", "low", "high", "p_value", "smallest_visible", "rows_seen", "rows_unseen")
+    assert {one.get(name) for one in published["gate"] for name in numbers} == {None}
+    assert published["gate"][0]["sentence"] == (
+        "Difference of the most deviating cluster: at most 5.0 points is allowed; these rows cannot tell whether that "
+        "holds."
+    )
+
+
+def test_nothing_of_where_the_table_lies() -> None:
+    published = for_publication(_golden("compas"))
+    assert set(published["spec"]) == {
+        "name", "require", "bias_variable", "legitimate", "favourable", "significance", "groups",
+    }  # fmt: skip
+    assert published["data"] == {
+        "source": "", "fingerprint": "", "rows": rounded(_golden("compas")["data"]["rows"]), "columns": [],
+        "rows_audited": rounded(_golden("compas")["data"]["rows_audited"]), "rows_left_out": [],
+    }  # fmt: skip
+
+
+def test_it_is_no_baseline(tmp_path: Path) -> None:
+    document = _golden("compas")
+    file = tmp_path / "report.json"
+    file.write_text(json.dumps(for_publication(document)), encoding="utf-8")
+    spec = parse_spec(document["spec"])
+    with pytest.raises(SourceError, match="is a form for publication, whose numbers are rounded"):
+        read_baseline(file, spec)
