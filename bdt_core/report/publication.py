@@ -607,7 +607,7 @@ def _limit(one: LimitResult, found: parts.Document, shown: Sequence[_Shown]) -> 
         subject = words.capital(one.check.replace("_", " "))
         allowed = Tolerated(one.minimum, one.maximum).allowed()
     elif isinstance(one, FourFifthsLimitResult):
-        subject = f"Selection rate over the highest one, by {words.listing(one.facets or (one.facet,))}"
+        subject = f"Four-fifths rule by {words.listing(one.facets or (one.facet,))}"
         allowed = Tolerated(one.minimum).allowed()
     else:
         unit = words.limit_unit(one.kind, found.bias_variable.unit, getattr(one, "metric", None))

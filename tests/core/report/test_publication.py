@@ -177,7 +177,7 @@ def test_the_four_fifths_rule_names_whom_the_form_names() -> None:
     document["gate"] = [rule, {**rule, "group": "Native American"}]
     named, hidden = for_publication(document)["gate"]
     nothing = {"value": None, "low": None, "high": None, "p_value": None, "left_out": []}
-    told = "Selection rate over the highest one, by race: at least 0.8 is required; what was found lies beyond that."
+    told = "Four-fifths rule by race: at least 0.8 is required; what was found lies beyond that."
     assert named == {**rule, **nothing, "sentence": f"{told} The group that decides is Hispanic."}
     assert hidden == {**rule, **nothing, "group": None, "reference": None, "sentence": told}
 
