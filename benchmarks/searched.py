@@ -56,11 +56,14 @@ exceeds the difference of the worst group, on average; beside it the upper bound
 
 ### What remains among people alike
 
-2,000 rows, two factors or one. How many 95 % intervals hold the true difference among people alike in the factors.
+2,000 rows, two factors or one; {remaining_runs} tables a row. How many 95 % intervals hold the true difference among
+people alike in the factors; beside it those of somebody who knows what the factors let expect.
 
-| outcome and factors | true difference | held |
-|---|---|---|
+| outcome and factors | true difference | held | held, by one who knows |
+|---|---|---|---|
 {remaining}
+
+More than {remaining_bound} missed of {remaining_runs} would be unbelievable (p < .001) at a true rate of 5 %.
 """
 
 
@@ -365,17 +368,21 @@ def difference_alike(design: str) -> float:
     return float((weights * (inside - outside)).sum() / weights.sum())
 
 
-def missed_alike(design: str, runs: int, n: int) -> int:
-    """How many intervals of what remains do not hold it."""
-    missed = 0
+def missed_alike(design: str, runs: int, n: int) -> tuple[int, int]:
+    """How many intervals of what remains do not hold it: ours, and those of one who knows what factors let expect."""
+    missed, true, reach = np.zeros(2, dtype=int), difference_alike(design), stats.norm.ppf(0.975)
     for run in range(runs):
         rng = np.random.default_rng([19, run])
         factors, chance, mean_outside, mean_inside = ALIKE[design].drawn(rng, n)
         inside = rng.random(n) < chance
         y = events(rng, np.where(inside, mean_inside, mean_outside))
         found = Factors(factors, ALIKE[design].categorical, y, seed=run).compare(inside)
-        missed += not found.remaining_low <= difference_alike(design) <= found.remaining_high
-    return missed
+        left, unexplained = inside - chance, y - mean_outside - chance * (mean_inside - mean_outside)
+        known = (left @ unexplained) / (left @ left)
+        error = np.sqrt(np.square(left * (unexplained - known * left)).sum()) / (left @ left)
+        missed += [not found.remaining_low <= true <= found.remaining_high, abs(known - true) > reach * error]
+    ours, oracle = missed.tolist()
+    return ours, oracle
 
 
 def page(runs: int) -> str:
@@ -383,7 +390,8 @@ def page(runs: int) -> str:
     return PAGE.format(
         runs=runs, bound=int(stats.binom.ppf(0.999, runs, 0.05)), alarms="\n".join(_alarms(runs)),
         named="\n".join(_named(runs // 3)), ruled_out="\n".join(_ruled_out(runs // 3)),
-        remaining="\n".join(_remaining(runs // 3)),
+        remaining="\n".join(_remaining(runs)), remaining_runs=runs,
+        remaining_bound=int(stats.binom.ppf(0.999, runs, 0.05)),
     )  # fmt: skip
 
 
@@ -411,6 +419,6 @@ def _ruled_out(runs: int) -> Iterator[str]:
 
 def _remaining(runs: int) -> Iterator[str]:
     for design in ALIKE:
-        held = 1 - missed_alike(design, runs, 2000) / runs
-        yield f"| {design} | {difference_alike(design):+.3f} | {held:.1%} |"
+        held, by_oracle = (1 - one / runs for one in missed_alike(design, runs, 2000))
+        yield f"| {design} | {difference_alike(design):+.3f} | {held:.1%} | {by_oracle:.1%} |"
         print(f"what remains: {design}", flush=True)

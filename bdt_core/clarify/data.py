@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import re
 import warnings
 from collections.abc import Iterator, Mapping
@@ -371,6 +372,9 @@ def _is_continuous(series: pd.Series[Any]) -> bool:
 
 def _number(value: Value, name: str, key: str) -> float:
     try:
-        return float(value)
+        number = float(value)
     except ValueError:
         raise SpecError(f'{key}: "{name}" is numeric; expected a number, found the text "{value}".') from None
+    if not math.isfinite(number):
+        raise SpecError(f'{key}: "{name}" is numeric; expected a finite number, found {number}.')
+    return number

@@ -158,7 +158,7 @@ def map_rate(document: Document, facet: Facet) -> str:
     known = known_rates(facet)
     for one in document.gate:
         if one.kind == "metric" and one.facet == facet.facet:
-            for rate in (*_rates_in(one.metric), *_rates_in(plain_name(one.metric))):
+            for rate in (*_rates_in(one.metric), *_rates_in(plain_name(GATE_METRICS[one.metric]))):
                 if rate in known:
                     return rate
     return "false_positive_rate" if "false_positive_rate" in known else main_rates(facet)[0]

@@ -35,7 +35,7 @@ from bdt_core.report import document as parts
 from bdt_core.report.findings import NOBODY
 from bdt_core.scan.conditions import GroupCondition
 from bdt_core.scan.results import Certificate
-from bdt_core.verdict import LimitResult
+from bdt_core.verdict import FourFifthsLimitResult, LimitResult
 from bdt_core.verdict.groups import MetricLimitResult
 from bdt_core.verdict.judge import Tolerated
 
@@ -560,10 +560,15 @@ def _limit(one: LimitResult, found: parts.Document, shown: Sequence[_Shown]) -> 
     """A limit, its verdict and the group that decides, if that is told; the numbers on it are left out."""
     hidden = {name: None for name in (*_NUMBERS, *_WHO) if hasattr(one, name)}
     who = ""
-    if isinstance(one, MetricLimitResult):
+    if isinstance(one, MetricLimitResult | FourFifthsLimitResult):
         hidden["left_out"] = ()  # type: ignore[assignment]
-        subject = words.capital(one.check.replace("_", " "))
-        allowed = Tolerated(one.minimum, one.maximum).allowed()
+        if isinstance(one, MetricLimitResult):
+            subject = words.capital(one.check.replace("_", " "))
+            allowed = Tolerated(one.minimum, one.maximum).allowed()
+        else:
+            hidden["reference"] = None
+            subject = f"Four-fifths rule by {words.listing(one.facets)}"
+            allowed = Tolerated(one.minimum).allowed()
         if any(
             one.group == each.group for facet in shown if facet.facet.facet == one.facet for each in facet.facet.groups
         ):

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import multiprocessing.util
 import os
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bdt_core.errors import BDTError, SpecError, UnreachableError
-from bdt_core.shards.shard import Shard
+from bdt_core.shards.shard import Shard, process_folder
 from bdt_core.spec import DaskEngine
 from bdt_core.table.environment import expanded
 
@@ -23,6 +26,8 @@ T = TypeVar("T")
 _TRIES = 4
 """So often a shard is given to a worker before the audit stops: each time the one before was lost."""
 
+_LONGEST_PLACE = 107 - len("/pymp-12345678/listener-12345678")
+"""In bytes, of the folder of a socket's folder: the system's addresses have 107."""
 _LOOK_EVERY = 1.0
 _CONNECT_WITHIN = 30.0
 _FETCH_WITHIN = 60.0
@@ -223,6 +228,20 @@ def _apply(pickled: bytes, shard: Shard) -> Any:
         return error
 
 
+def _listen_in(folder: Path) -> None:
+    """Have the process that forks workers listen in a folder that is removed after a crash, too.
+
+    Where its name is too long for a socket, it listens where it would.
+    """
+    if len(os.fsencode(folder)) > _LONGEST_PLACE:
+        return
+    usual, tempfile.tempdir = tempfile.tempdir, str(folder)
+    try:
+        multiprocessing.util.get_temp_dir()  # made once per process, as pymp-*, which nobody removes after a crash
+    finally:
+        tempfile.tempdir = usual
+
+
 def _connected(settings: DaskEngine) -> tuple[Client, Any]:
     try:
         import dask
@@ -235,6 +254,7 @@ def _connected(settings: DaskEngine) -> tuple[Client, Any]:
     if settings.address is None:
         with dask.config.set(_OF_LOCAL_WORKERS):
             get_mp_context().set_forkserver_preload(list(_LOADED_FIRST))
+            _listen_in(process_folder())
             cluster = LocalCluster(
                 n_workers=settings.local_workers,
                 threads_per_worker=1,

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     import sqlalchemy as sa
 
 _DRIVERS = {"postgresql": "psycopg", "mysql": "pymysql", "mssql": "pyodbc", "oracle": "oracledb"}
+_VALUE = re.compile(r"""(column '.*') with text '.*|(?<=syntax for type )([\w ]+): ".*""")
+"""What SQLite and PostgreSQL say of a value that they cannot take: after the column or the type, the value."""
 _SHORTEST_SECRET = 3  # shorter pieces would blank half of every message
 
 
@@ -186,9 +188,10 @@ def _marked(sql: str, parameters: Mapping[str, str]) -> str:
 
 
 def _reason(error: Any) -> str:
-    """First line of the driver's own message, without the parameters."""
+    """First line of the driver's own message, without the parameters, and without the value of a cell."""
     cause = error.__cause__ if isinstance(error, pd.errors.DatabaseError) else error
-    return str(getattr(cause, "orig", None) or cause).strip().splitlines()[0]
+    told = str(getattr(cause, "orig", None) or cause).strip().splitlines()[0]
+    return _VALUE.sub(lambda found: found[1] or found[2], told)
 
 
 def _hidden(message: str, address: str) -> str:

@@ -51,12 +51,12 @@ _CLOCK = (
 _DAY, _MONTH_NUMBER, _YEAR = "(?P<day>[0-9]{1,2})", "(?P<month>[0-9]{1,2})", "(?P<year>[0-9]{4})"
 _NAMED = "(?P<month>[A-Za-z]{3,9})[.]?"
 _DATES = {
-    "year, month, day": rf"^{_YEAR}[-/.]{_MONTH_NUMBER}[-/.]{_DAY}{_CLOCK}$",
-    "day, month, year": rf"^{_DAY}[-/.]{_MONTH_NUMBER}[-/.]{_YEAR}{_CLOCK}$",
-    "month, day, year": rf"^{_MONTH_NUMBER}[-/]{_DAY}[-/]{_YEAR}{_CLOCK}$",
-    "day, name of the month, year": rf"^{_DAY}[- ]{_NAMED}[- ]{_YEAR}{_CLOCK}$",
-    "name of the month, day, year": rf"^{_NAMED} {_DAY},? {_YEAR}{_CLOCK}$",
-    "YYYYMMDD": r"^(?P<year>[0-9]{4})(?P<month>[0-9]{2})(?P<day>[0-9]{2})$",
+    "year, month, day": rf"^ *{_YEAR}[-/.]{_MONTH_NUMBER}[-/.]{_DAY}{_CLOCK} *$",
+    "day, month, year": rf"^ *{_DAY}[-/.]{_MONTH_NUMBER}[-/.]{_YEAR}{_CLOCK} *$",
+    "month, day, year": rf"^ *{_MONTH_NUMBER}[-/]{_DAY}[-/]{_YEAR}{_CLOCK} *$",
+    "day, name of the month, year": rf"^ *{_DAY}[- ]{_NAMED}[- ]{_YEAR}{_CLOCK} *$",
+    "name of the month, day, year": rf"^ *{_NAMED} {_DAY},? {_YEAR}{_CLOCK} *$",
+    "YYYYMMDD": r"^ *(?P<year>[0-9]{4})(?P<month>[0-9]{2})(?P<day>[0-9]{2}) *$",
 }
 _TWO_WAYS = {"day, month, year", "month, day, year"}
 _FIRST_YEAR, _LAST_YEAR = 1850, 2150

@@ -28,11 +28,18 @@ COMPAS = {
     "protected": ["race", "sex"],
     "clustering": {"stability": 5},
 }
+QUICK = {**COMPAS, "clustering": {"stability": 0}, "split": {"repeats": 1}, "worst_groups": {"permutations": 39}}
 
 
 @pytest.fixture(scope="module")
-def result():
-    return audit(None, COMPAS)
+def told():
+    """What the audit below told of its progress: stage, done, and of how many."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def result(told):
+    return audit(None, COMPAS, progress=lambda stage, done, total: told.append((stage, done, total)))
 
 
 def test_the_most_deviating_cluster_of_compas_is_proven_and_stands_in_for_race(result):
@@ -93,9 +100,7 @@ def test_results_come_back_from_plain_data_the_same(result):
     assert np.array_equal(again.predict(result.test), result.clusters.predict(result.test))
 
 
-def test_progress_names_every_stage_in_order():
-    told = []
-    audit(None, COMPAS, progress=lambda stage, done, total: told.append((stage, done, total)))
+def test_progress_names_every_stage_in_order(result, told):
     spec = parse_spec(COMPAS)
     assert list(dict.fromkeys(stage for stage, _, _ in told)) == list(titles_of(spec))
     search = [(done, total) for stage, done, total in told if stage == "find clusters"]
@@ -116,6 +121,7 @@ def test_a_second_real_table_with_missing_values_and_mixed_columns():
             "features": {"exclude": ["probability"]},
             "protected": ["race", "sex"],
             "clustering": {"stability": 0},
+            "worst_groups": {"permutations": 39},
         },
     )
     assert result.document["search"]["method"] == "kprototypes"
@@ -126,13 +132,13 @@ def test_a_second_real_table_with_missing_values_and_mixed_columns():
 def test_a_path_takes_the_place_of_the_source(tmp_path):
     file = tmp_path / "again.csv"
     read_table("demo:compas").to_csv(file, index=False)
-    document = audit(file, COMPAS).document
+    document = audit(file, QUICK).document
     assert document["data"]["source"] == "again.csv"
 
 
 def test_groups_too_small_to_test_show_no_rates():
     frame = read_table("demo:compas")
-    document = audit(frame, {**COMPAS, "clustering": {"stability": 0, "min_cluster_size": 0.01}}).document
+    document = audit(frame, {**QUICK, "clustering": {"stability": 0, "min_cluster_size": 0.01}}).document
     small = [one for one in document["clusters"] if one["test_rows"] < 30]
     assert small
     for one in small:
@@ -161,7 +167,7 @@ def test_a_frame_that_cannot_be_audited_is_refused_with_its_own_words():
 
 def test_levels_of_a_handful_of_people_show_no_shares():
     frame = read_table("demo:compas")
-    document = audit(frame, {**COMPAS, "clustering": {"stability": 0}}).document
+    document = audit(frame, QUICK).document
     race = next(one for one in document["differences"]["features"] if one["column"] == "race")
     rare = next(one for one in race["levels"] if one["level"] == "(rare levels)")
     assert 0 < rare["rows"] < 10
@@ -181,8 +187,8 @@ class OlderThanThirty(Stages):
         return super().find_clusters(train, settings.model_copy(update={"max_iter": 1}), progress)
 
 
-def test_a_stage_that_is_replaced_reaches_the_report():
+def test_a_stage_that_is_replaced_reaches_the_report(result):
     """In Python as in Dagster: the same object, the same methods."""
-    found = audit(None, COMPAS, stages=OlderThanThirty())
-    assert found.document["data"]["rows"] < audit(None, COMPAS).document["data"]["rows"]
+    found = audit(None, QUICK, stages=OlderThanThirty())
+    assert found.document["data"]["rows"] < result.document["data"]["rows"]
     assert len(found.clusters.train) == 2

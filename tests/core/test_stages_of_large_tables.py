@@ -41,6 +41,7 @@ SPEC: dict[str, Any] = {
     "local_bias": {"group": "sex", "n_clusters": 3},
     "mitigation": {"group": "sex", "score": "score"},
     "clustering": {"stability": 0, "max_iter": 3},
+    "worst_groups": {"permutations": 39},
 }
 LARGE = parse_spec({**SPEC, "large_rows": 1_000})
 

@@ -69,6 +69,7 @@ def loans_spec(path: Path | str, **changes: Any) -> AuditSpec:
             **changes,
             "clustering": {"stability": 0, **changes.get("clustering", {})},
             "split": {"repeats": 1, **changes.get("split", {})},
+            "worst_groups": changes.get("worst_groups", {"permutations": 39}),
         }
     )
 

@@ -35,6 +35,8 @@ _DEFINITIONS = """
         "features": {"include": ["age", "region", "income"]},
         "protected": ["sex"],
         "clustering": {"stability": 0},
+        "worst_groups": {"permutations": 39},
+        "split": {"repeats": 1},
         "slices": None,
         "gate": [],
     }))

@@ -614,6 +614,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "no favourable values": ({"label_values_or_threshold": []}, "label_values_or_threshold is empty"),
     "nested values": ({"label_values_or_threshold": [[1]]}, "label_values_or_threshold must list values"),
     "text for a number": ({"label_values_or_threshold": ["yes"]}, '"Target" is numeric; expected a number'),
+    "infinity for a number": ({"label_values_or_threshold": [float("inf")]}, 'Target" is numeric; expected a finite'),
     "no facet": ({"facet": []}, "facet is empty"),
     "facet without a name": ({"facet": [{"name": "Sex"}]}, "name_or_index"),
     "unknown facet": ({"facet": [{"name_or_index": "Sexx"}]}, 'facet.name_or_index: there is no column "Sexx"'),

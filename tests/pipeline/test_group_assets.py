@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,9 @@ from bdt_core.spec import AuditSpec, MetricLimit
 from bdt_core.verdict import judge_metric
 from bdt_pipeline import bias_audit_definitions
 from bdt_pipeline.cli import app
+from tests.pipeline.conftest import loans_spec, run
+
+Audited = tuple[AuditSpec, dg.ExecuteInProcessResult, dg.DagsterInstance]
 
 DERIVED = {"derive": "error", "label": "repaid", "prediction": "approved"}
 # One limit of each kind that the loans pass, fail, leave open and cannot be tested on.
@@ -36,6 +39,16 @@ VERDICTS = ["pass", "fail", "inconclusive", "not_testable", "pass"]
 def spec(loans_file: Path, make_spec: Callable[..., AuditSpec]) -> AuditSpec:
     """Loans with a bias variable that is made from label and prediction."""
     return make_spec(loans_file, bias_variable=DERIVED, favourable="positive", gate=GATE)
+
+
+@pytest.fixture(scope="module")
+def audited(loans: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Audited]:
+    """The same, audited once."""
+    folder = tmp_path_factory.mktemp("groups")
+    loans.to_csv(folder / "loans.csv", index=False)
+    spec = loans_spec(folder / "loans.csv", bias_variable=DERIVED, favourable="positive", gate=GATE)
+    with dg.DagsterInstance.ephemeral(str(folder / "home"), settings={"telemetry": {"enabled": False}}) as instance:
+        yield spec, run(spec, instance), instance
 
 
 def checks_of(result: dg.ExecuteInProcessResult) -> dict[str, dg.AssetCheckEvaluation]:
@@ -77,9 +90,8 @@ def test_rules_of_selection_stand_on_the_screen_and_in_dagster(
     assert f"| {table['categories'][0]['n']} |" in str(metadata["Local Law 144, selection rate by sex"].value)
 
 
-def test_python_command_line_check_and_report_give_one_verdict(
-    spec: AuditSpec, instance: dg.DagsterInstance, run_audit: Any, tmp_path: Path
-) -> None:
+def test_python_command_line_check_and_report_give_one_verdict(audited: Audited, tmp_path: Path) -> None:
+    spec, result, _ = audited
     plain = audit(None, spec)
     assert plain.group_metrics is not None
     limits = [one for one in spec.gate if isinstance(one, MetricLimit)]
@@ -96,7 +108,6 @@ def test_python_command_line_check_and_report_give_one_verdict(
     report = json.loads((folder / "report.json").read_text())
     assert report["gate"] == [one.to_dict() for one in by_python]
 
-    result = run_audit(spec, instance)
     assert result.output_for_node("loans__bias_report")["gate"] == report["gate"]
     checks = checks_of(result)
     assert checks["bias_gate"].description == report["verdict"]["sentence"] == plain.document["verdict"]["sentence"]
@@ -116,20 +127,15 @@ def test_python_command_line_check_and_report_give_one_verdict(
     assert not any(checks[name].blocking for name in names)
 
 
-def test_a_metric_check_stops_nothing_but_the_gate_does(
-    spec: AuditSpec, instance: dg.DagsterInstance, run_audit: Any
-) -> None:
-    result = run_audit(spec, instance)
+def test_a_metric_check_stops_nothing_but_the_gate_does(audited: Audited) -> None:
+    _, result, instance = audited
     assert not result.success
     assert instance.get_latest_materialization_event(dg.AssetKey(["loans", "bias_report"])) is not None
     assert checks_of(result)["bias_gate"].severity is dg.AssetCheckSeverity.ERROR
 
 
-def test_counts_are_those_of_the_file(
-    spec: AuditSpec, instance: dg.DagsterInstance, run_audit: Any, loans: pd.DataFrame
-) -> None:
-    result = run_audit(spec, instance)
-    counts = result.output_for_node("loans__group_counts")
+def test_counts_are_those_of_the_file(audited: Audited, loans: pd.DataFrame) -> None:
+    counts = audited[1].output_for_node("loans__group_counts")
     expected = count_rows(loans, ["sex", "region"], label="repaid", prediction="approved")
     assert counts.tables[-1] == expected
     assert CountTable.from_dict(json.loads(json.dumps(expected.to_dict()))) == expected
@@ -149,11 +155,9 @@ def test_the_launchpad_declares_other_groups(spec: AuditSpec, instance: dg.Dagst
     assert shown["minimum"].value < shown["low"].value < shown["value"].value < shown["high"].value
 
 
-def test_a_limit_on_groups_that_were_not_counted_is_named(
-    spec: AuditSpec, instance: dg.DagsterInstance, run_audit: Any
-) -> None:
+def test_a_limit_on_groups_that_were_not_counted_is_named(audited: Audited, run_audit: Any) -> None:
     """The report alone is made anew, with a limit on groups that the run before it did not count."""
-    run_audit(spec, instance)
+    spec, _, instance = audited
     config = {"gate": [{"metric": "accuracy", "facet": "person_id", "min": 0.1}]}
     result = run_audit(spec, instance, config, only=["bias_report"])
     failures = [one for one in result.all_events if one.is_step_failure]

@@ -79,6 +79,7 @@ def spec_of(path: Path | str, **changes: Any) -> AuditSpec:
             "protected": ["sex"],
             "gate": [{"max_difference": 0.05}],
             "large_rows": LARGE_ROWS,
+            "worst_groups": {"permutations": 39},
             **changes,
             "clustering": {"stability": 0, "max_iter": 3, **changes.get("clustering", {})},
         }

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -126,14 +128,28 @@ def test_all_works_without_a_network_and_nobody_is_called(
     assert not list((tmp_path / "user").rglob("*telemetry*"))
 
 
-OWN_HOME = "telemetry:\n  enabled: false\n"  # as docs/security.md says for an instance of one's own
+INSTALLED = "bdt_pipeline_no_telemetry.pth"
 
 
-@pytest.mark.parametrize("settings", ["ours", "of one's own"])
-def test_dagster_dev_calls_nobody(settings: str, environment: dict[str, str], tmp_path: Path, full: bool) -> None:
-    """The webserver, the daemon and the code server: with ``--full`` for a minute."""
-    text = (ROOT / "dagster.yaml").read_text() if settings == "ours" else OWN_HOME
-    (tmp_path / "home" / "dagster.yaml").write_text(text)
+def test_what_is_installed_beside_the_packages() -> None:
+    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert wheel["force-include"] == {f"bdt_pipeline/{INSTALLED}": INSTALLED}
+
+
+@pytest.mark.parametrize("home", ["ours", "one's own"])
+def test_dagster_dev_calls_nobody(home: str, environment: dict[str, str], tmp_path: Path, full: bool) -> None:
+    """The webserver, the daemon and the code server: with ``--full`` for a minute.
+
+    A home of one's own says nothing of telemetry; what is installed beside the packages does.
+    """
+    if home == "ours":
+        shutil.copy(ROOT / "dagster.yaml", tmp_path / "home")
+    else:
+        (tmp_path / "installed").mkdir()
+        shutil.copy(ROOT / "bdt_pipeline" / INSTALLED, tmp_path / "installed")
+        with (tmp_path / "watch" / "sitecustomize.py").open("a") as file:
+            file.write(f"import site\nsite.addsitedir({str(tmp_path / 'installed')!r})\n")
+        environment.pop("DAGSTER_DISABLE_TELEMETRY", None)
     (tmp_path / "dev.py").write_text(DEV)
     done = subprocess.run(
         without_network(f"exec {sys.executable} dev.py {60 if full else 2}"),
@@ -142,4 +158,5 @@ def test_dagster_dev_calls_nobody(settings: str, environment: dict[str, str], tm
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     assert "nowhere to go: 0 0" in done.stdout  # of no process, whatever it is written in
     assert not (tmp_path / "tried").exists(), (tmp_path / "tried").read_text()
-    assert not list((tmp_path / "user").rglob("*telemetry*"))
+    if home == "ours":
+        assert not list((tmp_path / "user").rglob("*telemetry*"))

@@ -20,6 +20,7 @@ from bdt_pipeline.commands import console
 from tests.core.report.contradictions import contradictions, plain
 
 QUICK = {"stability": 4, "n_init": 2, "max_iter": 4}
+FEW = {"permutations": 39}
 COMPAS = {
     "bias_variable": {"derive": "false_positive_rate", "label": "two_year_recid", "prediction": "high_risk"},
     "features": {"include": ["age", "priors_count", "c_charge_degree"]},
@@ -70,7 +71,7 @@ AUDITS: dict[str, tuple[Any, dict[str, Any]]] = {
 @pytest.fixture(scope="module", params=AUDITS)
 def found(request: pytest.FixtureRequest) -> AuditResult:
     data, spec = AUDITS[request.param]
-    return audit(data, {"name": "one_report", "clustering": QUICK, **spec})
+    return audit(data, {"name": "one_report", "worst_groups": FEW, "clustering": QUICK, **spec})
 
 
 def forms(found: AuditResult, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
@@ -132,14 +133,18 @@ LIES = [
 
 @pytest.mark.parametrize("lie", LIES)
 def test_the_reader_knows_a_contradiction(lie: str) -> None:
-    found = audit(people(0.3), {"name": "one_report", "clustering": {**QUICK, "stability": 0}, **GOOD})
+    found = audit(
+        people(0.3), {"name": "one_report", "worst_groups": FEW, "clustering": {**QUICK, "stability": 0}, **GOOD}
+    )
     page = render_markdown(found.document)
     assert not contradictions(page, found.document)
     assert contradictions(f"{page} {lie}", found.document)
 
 
 def test_a_main_test_and_its_section_say_the_same() -> None:
-    found = audit(people(0.3), {"name": "one_report", "clustering": {**QUICK, "stability": 0}, **COLUMN})
+    found = audit(
+        people(0.3), {"name": "one_report", "worst_groups": FEW, "clustering": {**QUICK, "stability": 0}, **COLUMN}
+    )
     page = render_markdown(found.document)
     told = "differs significantly from everybody else's"
     assert told in " ".join(page.split())
@@ -181,7 +186,9 @@ def of_two_numbers() -> AuditResult:
         "groups": {"facets": ["race"], "label": "promoted"},
         "gate": gate,
     }
-    return audit(promoted(), {"name": "one_report", "clustering": {**QUICK, "stability": 0}, **spec})
+    return audit(
+        promoted(), {"name": "one_report", "worst_groups": FEW, "clustering": {**QUICK, "stability": 0}, **spec}
+    )
 
 
 def test_numbers_of_two_values_are_nowhere_points(of_two_numbers: AuditResult, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,7 +226,7 @@ def test_a_later_group_is_compared_with_the_same_people_everywhere() -> None:
     risk = 0.1 + 0.3 * (frame["town"] == "a") + 0.15 * (frame["work"] == "a") + 0.1 * (frame["home"] == "b")
     frame["y"] = (rng.random(n) < risk).astype(int)
     spec = {"bias_variable": {"column": "y"}, "protected": ["sex"], "gate": [{"check": "worst_group"}]}
-    found = audit(frame, {"name": "one_report", "clustering": {**QUICK, "stability": 0}, **spec})
+    found = audit(frame, {"name": "one_report", "worst_groups": FEW, "clustering": {**QUICK, "stability": 0}, **spec})
     page = render_markdown(found.document)
     later = [one for one in found.document["findings"]["findings"] if one["groups_before"]]
     assert later
@@ -234,7 +241,9 @@ def test_a_later_group_is_compared_with_the_same_people_everywhere() -> None:
 
 def test_harm_whose_size_is_not_known_is_said_where_it_stands() -> None:
     """An intersection is significantly worse, and its interval reaches to no difference."""
-    found = audit(people(0.09), {"name": "one_report", "clustering": {**QUICK, "stability": 0}, **COLUMN})
+    found = audit(
+        people(0.09), {"name": "one_report", "worst_groups": FEW, "clustering": {**QUICK, "stability": 0}, **COLUMN}
+    )
     page = " ".join(render_markdown(found.document).split())
     reaches = [
         one for one in found.document["slices"]["slices"]
@@ -255,7 +264,7 @@ def test_a_flip_test_that_was_made_is_not_said_to_lack_features() -> None:
         "mitigation": {"group": "sex", "score": "score", "tolerance": 0.3},
         "gate": [{"metric": "flip_test", "facet": "sex", "max": 0.0001}],
     }
-    found = audit(frame, {"name": "one_report", "clustering": {**QUICK, "stability": 0}, **spec})
+    found = audit(frame, {"name": "one_report", "worst_groups": FEW, "clustering": {**QUICK, "stability": 0}, **spec})
     page = render_markdown(found.document)
     assert "no features were named" not in page
     assert "was not measured under other thresholds: it does not come from labels and decisions alone" in page

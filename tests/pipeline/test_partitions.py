@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,25 +14,34 @@ import pytest
 from bdt_core.errors import SpecError
 from bdt_core.spec import AuditSpec
 from bdt_pipeline import bias_audit_definitions
+from tests.pipeline.conftest import loans_spec
 
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 DAYS = ["2026-01-01", "2026-01-02"]
 Make = Callable[..., AuditSpec]
+Audited = tuple[dict[str, dg.ExecuteInProcessResult], dg.DagsterInstance]
 
 
-@pytest.fixture
-def by_day(loans: pd.DataFrame, tmp_path: Path, make_spec: Make) -> AuditSpec:
+@pytest.fixture(scope="module")
+def by_day(loans: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> AuditSpec:
     """Two days of loans; on the second nobody is harmed."""
-    folder = tmp_path / "days"
-    folder.mkdir()
+    folder = tmp_path_factory.mktemp("days")
     loans.to_csv(folder / f"{DAYS[0]}.csv", index=False)
     calm = loans.assign(error=loans["error"].sample(frac=1, random_state=0).to_numpy())
     calm.to_csv(folder / f"{DAYS[1]}.csv", index=False)
-    return make_spec(
+    return loans_spec(
         folder / "{partition}.csv",
         partition_by={"time": "daily", "start": DAYS[0]},
         gate=[{"max_difference": 0.02}],
     )
+
+
+@pytest.fixture(scope="module")
+def audited(by_day: AuditSpec, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Audited]:
+    """Both days, audited once each."""
+    home = str(tmp_path_factory.mktemp("home"))
+    with dg.DagsterInstance.ephemeral(home, settings={"telemetry": {"enabled": False}}) as instance:
+        yield {day: run_part(by_day, instance, day) for day in DAYS}, instance
 
 
 def run_part(spec: AuditSpec, instance: dg.DagsterInstance, key: str) -> dg.ExecuteInProcessResult:
@@ -40,10 +49,11 @@ def run_part(spec: AuditSpec, instance: dg.DagsterInstance, key: str) -> dg.Exec
     return job.execute_in_process(instance=instance, partition_key=key, raise_on_error=False, run_config=QUIET)
 
 
-def test_every_day_has_its_own_verdict_and_report(by_day: AuditSpec, instance: dg.DagsterInstance) -> None:
+def test_every_day_has_its_own_verdict_and_report(audited: Audited) -> None:
+    results, instance = audited
     verdicts = []
     for day in DAYS:
-        report = run_part(by_day, instance, day).output_for_node("loans__bias_report")
+        report = results[day].output_for_node("loans__bias_report")
         assert report["data"]["source"].endswith(f"{day}.csv")
         assert report["spec"]["source"]["partition"] == day
         verdicts.append(report["verdict"]["verdict"])
@@ -55,16 +65,19 @@ def test_every_day_has_its_own_verdict_and_report(by_day: AuditSpec, instance: d
     assert len(stored) == 2
 
 
-def test_a_day_that_is_audited_again_replaces_itself(by_day: AuditSpec, instance: dg.DagsterInstance) -> None:
-    before = run_part(by_day, instance, DAYS[0]).output_for_node("loans__bias_report")
+def test_a_day_that_is_audited_again_replaces_itself(by_day: AuditSpec, audited: Audited) -> None:
+    results, instance = audited
+    folder = Path(instance.storage_directory()) / "loans"
+    stored = set(folder.rglob("hbac_clusters/*"))
     again = run_part(by_day, instance, DAYS[0]).output_for_node("loans__bias_report")
-    assert again == before
-    assert len(list((Path(instance.storage_directory()) / "loans").rglob("hbac_clusters/*"))) == 1
+    assert again == results[DAYS[0]].output_for_node("loans__bias_report")
+    assert set(folder.rglob("hbac_clusters/*")) == stored
+    assert len(stored) == len(DAYS)
 
 
-def test_the_gate_of_a_part_is_kept_with_the_part(by_day: AuditSpec, instance: dg.DagsterInstance) -> None:
-    result = run_part(by_day, instance, DAYS[1])
-    (check,) = [one for one in result.get_asset_check_evaluations() if one.check_name == "bias_gate"]
+def test_the_gate_of_a_part_is_kept_with_the_part(audited: Audited) -> None:
+    results, _ = audited
+    (check,) = [one for one in results[DAYS[1]].get_asset_check_evaluations() if one.check_name == "bias_gate"]
     assert check.partition == DAYS[1]
 
 

@@ -47,6 +47,8 @@ AUDIT = {
     "features": {"include": ["age", "income"]},
     "protected": ["sex"],
     "clustering": {"stability": 0},
+    "worst_groups": {"permutations": 39},
+    "split": {"repeats": 1},
     "slices": None,
     "pool": "search",
 }

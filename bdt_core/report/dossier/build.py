@@ -153,8 +153,9 @@ def _answer(where: Where, document: dict[str, Any], write: Writer) -> Answer:
         return Answer(called, "", (), where, given=False)
     if where.table:
         tables = tuple(tables_of(where.table, found, document, write))
-        # What the audit looked for and did not find is an answer, too.
-        return Answer(called, "" if tables else str(write.words["nothing"]), tables, where, given=True)
+        # What the audit looked for and did not find is an answer, too, where somebody asks for it.
+        given = bool(tables) or not where.optional
+        return Answer(called, "" if tables else str(write.words["nothing"]), tables, where, given=given)
     return Answer(called, str(getattr(write, where.kind)(found)), (), where, given=True)
 
 

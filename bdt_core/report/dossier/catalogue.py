@@ -66,7 +66,7 @@ def fields() -> dict[str, Field]:
                 for source in one["from"]
             ),
         )
-        for name, one in _read("dossier", "fields.yaml").items()
+        for name, one in _read("fields.yaml").items()
     }
 
 
@@ -81,20 +81,20 @@ def form(name: str) -> dict[str, dict[str, list[str]]]:
     """
     if name not in FORMS:
         raise SpecError(f'There is no form "{name}". {did_you_mean(name, FORMS)}')
-    parts: dict[str, dict[str, list[str]]] = _read("dossier", "forms", f"{name}.yaml")
+    parts: dict[str, dict[str, list[str]]] = _read("forms", f"{name}.yaml")
     return parts
 
 
 @cache
 def words_of(language: str) -> dict[str, Any]:
     """The words of a language."""
-    return _read("templates", language, "dossier.yaml")
+    return _read("words", f"{language}.yaml")
 
 
 def _read(*path: str) -> dict[str, Any]:
     import yaml
 
-    text = resources.files("bdt_core.report").joinpath(*path).read_text(encoding="utf-8")
+    text = resources.files("bdt_core.report.dossier").joinpath(*path).read_text(encoding="utf-8")
     found: dict[str, Any] = yaml.safe_load(text)
     return found
 

@@ -46,8 +46,10 @@ def _cell(cell: Cell) -> str:
 
 
 def dossier_pdf(dossier: Dossier) -> bytes:
-    """A filled-in form as PDF/UA-1, set by typst; the same form gives the same bytes."""
+    """A filled-in form as PDF/UA-1, set by typst; the same form gives the same bytes, if no name needs other fonts."""
     import typst
+
+    from bdt_core.report.sheet import has_outlines
 
     page = {
         "title": dossier.title,
@@ -57,12 +59,14 @@ def dossier_pdf(dossier: Dossier) -> bytes:
         "sections": [_printed(plain(one)) for one in dossier.sections],
         "fonts": _FONTS,
     }
-    template = resources.files("bdt_core.report").joinpath("templates", "dossier.typ").read_bytes()
+    told = json.dumps(page, ensure_ascii=False)
+    template = resources.files("bdt_core.report.dossier").joinpath("form.typ").read_bytes()
     compile_form: Any = typst.compile  # its stub wants one type for the form and the fonts' folders
     pdf: bytes = compile_form(
         template,
         font_paths=[_font_folder()],
-        sys_inputs={"form": json.dumps(page, ensure_ascii=False)},
+        ignore_system_fonts=has_outlines(told),
+        sys_inputs={"form": told},
         pdf_standards="ua-1",
     )
     return pdf

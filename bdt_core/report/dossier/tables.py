@@ -9,6 +9,7 @@ from bdt_core import words
 from bdt_core.report.blocks import Cell, Table, cells, columns
 from bdt_core.report.dossier.writing import Writer
 from bdt_core.table.summaries import MISSING
+from bdt_core.verdict.baseline import values_of
 
 Document = Mapping[str, Any]
 _MOST = 60
@@ -92,8 +93,7 @@ def _allowed_and_found(one: Document, write: Writer) -> tuple[str, str]:
                 if one.get(key) is not None]  # fmt: skip
         value, low, high = (write.number(one[name]) for name in ("value", "low", "high"))
         return "; ".join(ends), write.span(value, low, high)
-    value, low, high = (write.size(one[name]) for name in ("difference", "low", "high"))
-    return f"≤ {write.size(one['limit'])}", write.span(value, low, high)
+    return f"≤ {write.size(one['limit'])}", write.size_span(one, "difference", "low", "high")
 
 
 def _software(found: Mapping[str, str], _: Document, write: Writer) -> Iterator[Table]:
@@ -130,7 +130,7 @@ def _findings(found: Sequence[Document], _: Document, write: Writer) -> Iterator
             write.count(one["rows"]),
             _level(one["mean_inside"], write),
             _level(one["mean_outside"], write),
-            write.span(*(write.size(one[end]) for end in ("difference", "low", "high"))),
+            write.size_span(one, "difference", "low", "high"),
             write.p(one["p_value"]),
         ]
         for one in found
@@ -147,7 +147,7 @@ def _remaining(found: Sequence[Document], _: Document, write: Writer) -> Iterato
         [
             write.who(one),
             write.size(one["difference"]),
-            write.span(*(write.size(one["remaining"][f"remaining{end}"]) for end in ("", "_low", "_high"))),
+            write.size_span(one["remaining"], "remaining", "remaining_low", "remaining_high"),
         ]
         for one in found
         if one["remaining"] is not None
@@ -261,17 +261,30 @@ def _profile(found: Sequence[Document], document: Document, write: Writer) -> It
 
     rows = []
     for one in found:
-        if one["kind"] in ("metric", "four_fifths"):
-            group = one["group"] if one["group"] is not None else one["facet"]
-            allowed, result = _allowed_and_found(one, write)
-            told = f"{result} ({write.word(one['verdict'])})"
-            rows.append([group, hazard(group), write.check(one["check"]), allowed, told, mitigation, trigger])
+        for group, value in _of_groups(one, document):
+            allowed, decided = _allowed_and_found(one, write)
+            told = f"{decided} ({write.word(one['verdict'])})" if group == one["group"] else write.number(value)
+            who = one["facet"] if group is None else group
+            rows.append([who, hazard(who), write.check(one["check"]), allowed, told, mitigation, trigger])
     for one in (document["findings"] or {}).get("findings", ()):
-        result = write.span(*(write.size(one[end]) for end in ("difference", "low", "high")))
+        result = write.size_span(one, "difference", "low", "high")
         who = write.who(one)
         rows.append([who, hazard(who), _outcome(document, write), words.NOTHING, result, mitigation, trigger])
     heads = ["group", "hazard", "measure", "limit", "found", "mitigation", "trigger"]
     yield _table(write, "profile", heads, rows)
+
+
+def _of_groups(limit: Document, document: Document) -> list[tuple[str | None, Any]]:
+    """Each group that a limit on declared groups is on, with its value; None stands for all groups together."""
+    if limit["kind"] == "metric":
+        values = values_of(dict(limit), dict(document))
+        return [(group, one.value) for group, one in values.items()] or [(limit["group"], limit["value"])]
+    if limit["kind"] == "four_fifths":
+        tables = (document.get("selection_rules") or {}).get("four_fifths", ())
+        facets = [one for one in tables if " & ".join(one["columns"]) in limit["facets"]]
+        known = [(one["group"], one["ratio"]) for table in facets for one in table["rule"]["groups"]]
+        return known or [(limit["group"], limit["value"])]
+    return []
 
 
 def _outcome(document: Document, write: Writer) -> str:

@@ -82,6 +82,12 @@ class Writer:
             return self.number(x)
         return f"{self._decimal(100 * x, '#,##0.0')} {self.words['points']}"
 
+    def size_span(self, several: Mapping[str, Any], *ends: str) -> str:
+        """A difference in the bias variable's unit, with its interval; the ends are keys."""
+        value, low, high = (several[one] for one in ends)
+        told = (self.size(x).removesuffix(f" {self.words['points']}") for x in (low, high))
+        return self.span(self.size(value), *told)
+
     def p(self, x: Any) -> str:
         """A p-value."""
         if not isinstance(x, int | float):

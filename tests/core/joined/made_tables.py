@@ -15,6 +15,7 @@ QUICK = {
     "bias_variable": {"column": "y"},
     "clustering": {"stability": 0, "n_init": 2, "max_iter": 3},
     "slices": None,
+    "worst_groups": {"permutations": 39},
     "split": {"repeats": 1},
 }
 OUT_OF_CORE = {"clustering": {**QUICK["clustering"], "memory": "out_of_core"}, "large_rows": 1000}  # type: ignore[dict-item]

@@ -11,8 +11,11 @@ import pytest
 
 from bdt_core.audit import AuditResult
 from bdt_core.errors import SpecError
+from bdt_core.report import for_publication
 from bdt_core.report.document import document_schema
+from bdt_core.report.groups import map_rate
 from bdt_core.report.markdown import render_markdown
+from bdt_core.report.printed import printed
 from bdt_core.report.selection_rules import rule_lines
 from bdt_core.spec import parse_spec
 from bdt_core.verdict.baseline import compare_with_baseline
@@ -102,6 +105,18 @@ def test_the_report_and_the_terminal_say_it(both: AuditResult) -> None:
     assert lines[0].startswith(f"Local Law 144, selection rate by sex: lowest impact ratio {ratio}, f (")
     assert lines[-2].startswith("Four-fifths rule by sex: below 4/5 of m: f ")
     assert "selection_rules" in document_schema()["properties"]
+
+
+def test_the_form_for_publication_has_no_table_of_a_rule(both: AuditResult) -> None:
+    published = for_publication(both.document)
+    assert "selection_rules" not in published
+    (limit,) = published["gate"]
+    assert (limit["verdict"], limit["value"], limit["reference"], limit["left_out"]) == ("fail", None, None, [])
+    assert limit["sentence"] == (
+        "Four-fifths rule by sex and race: at least 0.8 is required; what was found lies beyond that. The group that "
+        "decides is f."
+    )
+    assert "rare" not in render_markdown(published)
 
 
 def test_a_rule_that_is_not_asked_for_is_not_there() -> None:
@@ -210,6 +225,14 @@ def test_the_impact_ratio_is_a_limit_of_its_own() -> None:
     assert one["sentence"].startswith(
         "Impact ratio by sex (lowest over highest; favourable: positive hired) is 0.527 ["
     )
+
+
+def test_the_map_shows_what_an_impact_ratio_is_about() -> None:
+    limit = {"metric": "impact_ratio", "facet": ["sex", "race"], "min": 0.8}
+    document = printed(ruled(applicants(), gate=[limit]).document)
+    assert document.groups is not None
+    facet = next(one for one in document.groups.facets if one.facet == "sex & race")
+    assert map_rate(document, facet) == "selection_rate"
 
 
 def test_a_baseline_forgives_what_was_as_bad_before() -> None:

@@ -15,6 +15,7 @@ import pytest
 from referencing import Registry, Resource
 
 from bdt_core.errors import SpecError
+from bdt_core.report import for_publication
 from bdt_core.report.document import document_schema
 from bdt_core.report.dossier import FORMS, build_dossier, card, dossier_markdown, dossier_pdf
 from bdt_core.report.dossier.catalogue import fields, form, resolve, words_of
@@ -76,7 +77,7 @@ def loans(rows: int = 1_500) -> pd.DataFrame:
 def audits() -> dict[str, dict[str, Any]]:
     """Of a column alone; a frozen one with everything but what people say; and one with all of that, too."""
     with_all = quick_audit(
-        loans(),
+        loans().drop(columns="wrong"),
         name="leningen",
         bias_variable={"derive": "error", "label": "repaid", "prediction": "granted"},
         favourable="positive",
@@ -185,8 +186,9 @@ def test_answers_are_the_numbers_of_the_report(audits: dict[str, dict[str, Any]]
     ) in (shares)
     assert "rijen: 1.500" in shares
     profile = dossier_markdown(build_dossier(document, "bias-profile", "nl"))
-    assert "| f | Onterechte afwijzing | four_fifths" not in profile
-    assert "| f | Onterechte afwijzing | viervijfderegel |" in profile
+    assert "| f | Onterechte afwijzing | viervijfderegel | ≥ 0,8 |" in profile
+    assert "| north | niet gegeven | viervijfderegel | ≥ 0,8 |" in profile
+    assert "| sex | niet gegeven | impact_ratio, sex | ≥ 0,8 |" in profile
 
 
 def places(schema: dict[str, Any], root: dict[str, Any], path: list[str]) -> Iterator[dict[str, Any]]:
@@ -312,6 +314,16 @@ def test_markdown_and_pdf_say_what_people_wrote_and_nothing_more(audits: dict[st
     pdf = dossier_pdf(hostile)
     assert pdf.startswith(b"%PDF")
     assert pdf == dossier_pdf(hostile)
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_form_for_publication_fills_in_what_it_has(name: str, audits: dict[str, dict[str, Any]]) -> None:
+    found = build_dossier(for_publication(audits["about"]), name)
+    states = {field: one.state for field, one in found.fields.items()}
+    assert set(states) == {field for part in form(name).values() for field in part}
+    for field in ("ll144_tables", "purpose", "missing_values"):  # which are its owner's
+        assert states.get(field, "open") == "open"
+    assert states.get("results", "given") == "given"
 
 
 def test_an_old_report_says_nothing_of_people_and_an_unknown_form_is_refused() -> None:

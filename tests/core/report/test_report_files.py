@@ -21,6 +21,7 @@ COMPAS = {
     "features": {"include": ["age", "priors_count", "c_charge_degree"]},
     "protected": ["race", "sex"],
     "clustering": {"stability": 2},
+    "worst_groups": {"permutations": 39},
 }
 
 

@@ -46,6 +46,7 @@ def specification(path: object, **change: object) -> dict[str, object]:
         "large_rows": SHARD_ROWS,
         "clustering": {"memory": "out_of_core", "max_iter": 3, "n_init": 2, "stability": 0},
         "slices": None,
+        "worst_groups": None,
         **change,
     }
 

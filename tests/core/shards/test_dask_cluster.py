@@ -7,6 +7,7 @@ import platform
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from functools import partial
@@ -203,3 +204,23 @@ def _too_large(shard):
         held.append(np.ones(2_000_000))
         time.sleep(0.05)
     return len(held)
+
+
+def test_a_killed_audit_leaves_no_folder_of_its_local_workers(tmp_path):
+    """The process that forks them listens in a folder, which the next audit removes."""
+    crashing = (
+        "import os\n"
+        "from bdt_core.shards.dask_engine import DaskShards\n"
+        "from bdt_core.spec import DaskEngine\n"
+        "if __name__ == '__main__':\n"
+        "    with DaskShards(DaskEngine(local_workers=1)):\n"
+        "        os.kill(os.getpid(), 9)\n"
+    )
+    (tmp_path / "crashing.py").write_text(crashing)
+    with tempfile.TemporaryDirectory() as folder:  # whose name is short enough for a socket
+        given = {**os.environ, "TMPDIR": folder}
+        ended = subprocess.run([sys.executable, tmp_path / "crashing.py"], env=given, check=False)
+        assert ended.returncode == -signal.SIGKILL
+        assert list(Path(folder).glob("*/pymp-*"))
+        with scratch_folder(folder):
+            assert not [one for one in Path(folder).rglob("*") if "pymp" in one.name]

@@ -57,6 +57,13 @@ def test_numeric_columns_of_a_database_are_numbers(postgresql: str) -> None:
     assert pd.api.types.is_bool_dtype(frame["flag"].dtype)
 
 
+def test_the_message_of_postgresql_holds_no_cell_value(postgresql: str) -> None:
+    source = Source(sql="select cast(x as integer) as x, 1 as y from (values ('secret')) as t(x)", database=postgresql)
+    with pytest.raises(SourceError, match="invalid input syntax for type integer") as caught:
+        read_table(source)
+    assert "secret" not in str(caught.value)
+
+
 def test_tables_of_other_libraries_are_taken() -> None:
     import polars as pl
     import pyarrow as pa

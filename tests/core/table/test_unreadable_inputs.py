@@ -6,7 +6,9 @@ import copy
 import io
 import json
 import random
+import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -223,3 +225,14 @@ def is_refused(compare: Callable[[], object], name: str) -> bool:
     except BDTError as error:
         return name in str(error) or pytest.fail(str(error))
     return False
+
+
+def test_the_message_of_a_database_holds_no_cell_value(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "t.db")) as database:
+        database.execute("create table t (note text, y integer)")
+        database.execute("insert into t values (cast(X'7365637265742DFF' as text), 1)")
+        database.commit()
+    source = Source(sql="select * from t", database=f"sqlite:///{tmp_path}/t.db")
+    with pytest.raises(SourceError, match="Could not decode to UTF-8 column 'note'$") as caught:
+        read_table(source)
+    assert "secret" not in str(caught.value)

@@ -229,3 +229,22 @@ def test_an_interval_beyond_that_the_test_does_not_reject_is_not_said_to_lie_on_
     found = judge([Evidence("a", 0.2, 0.06, 0.3, rejects=False)], limit)
     assert found.verdict == "inconclusive"
     assert why(found, limit) == "the whole interval is beyond it, but the test does not reject"
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "rejects", "verdict", "says"),
+    [
+        (0.7, 0.6, 0.79, True, "fail", "the value is beyond it, with a significant difference"),
+        (0.7, 0.5, 0.95, True, "fail", "the value is beyond it, with a significant difference"),
+        (0.7, 0.4, 1.2, False, "inconclusive", "the value is beyond it, without a significant difference"),
+        (0.7, None, None, False, "inconclusive", "the value is beyond it, without a significant difference"),
+        (0.8, 0.7, 0.9, True, "inconclusive", "the interval lies on both sides of it"),
+        (0.95, 0.8, 1.1, False, "pass", "the whole interval is within it"),
+    ],
+)
+def test_by_the_four_fifths_rule_a_value_beyond_fails_where_the_difference_is_significant(
+    value: float, low: float | None, high: float | None, rejects: bool, verdict: str, says: str
+) -> None:
+    tolerated = Tolerated(minimum=0.8, rule="significant")
+    judged = judge([Evidence("a", value, low, high, rejects=rejects)], tolerated)
+    assert (judged.verdict, why(judged, tolerated)) == (verdict, says)

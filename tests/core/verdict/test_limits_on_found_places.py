@@ -27,6 +27,7 @@ BASE: dict[str, Any] = {
     "features": {"include": ["age", "income", "region"]},
     "protected": ["sex"],
     "clustering": {"stability": 0},
+    "worst_groups": {"permutations": 39},
     "split": {"test_size": 0.5},
     "groups": {"facets": []},
 }

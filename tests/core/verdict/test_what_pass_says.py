@@ -36,6 +36,7 @@ def spec(*gate: dict[str, Any], **changes: Any) -> dict[str, Any]:
         "features": {"include": ["age", "income"]},
         "protected": ["sex", "town"],
         "clustering": {"stability": 0, "n_init": 2},
+        "worst_groups": {"permutations": 79},
         "gate": list(gate),
         **changes,
     }
