@@ -82,7 +82,8 @@ def test_audit_for_publication(bdt: Callable[..., Result], spec_file: Callable[.
     }  # fmt: skip
     told = " ".join(result.output.split())
     assert "This form is for publication." in told
-    assert "It is about" not in told
+    assert f"This is about {document['findings']['findings'][0]['rows']} people" in told
+    assert "May it be used? No, not as it is" in told
 
 
 def test_audit_of_a_table(bdt: Callable[..., Result], loans_file: Path, tmp_path: Path) -> None:
