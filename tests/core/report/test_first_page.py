@@ -189,8 +189,9 @@ def test_every_frozen_report_has_a_first_page_that_answers(name: str) -> None:
 
 
 def _words_and_sentences(page: str) -> tuple[list[str], int]:
-    words = re.findall(r"[^\W\d_]+", page)
-    return words, max(len(re.findall(r"[.!?:;](?=\s|$)|\n", page)), 1)
+    """Words, and sentences as LIX has them: up to a full stop, a colon or the end of a line."""
+    sentences = [re.findall(r"[^\W\d_]+", one) for one in re.split(r"[.!?:](?=\s|$)|\n", page)]
+    return [word for one in sentences for word in one], sum(map(bool, sentences))
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
