@@ -111,7 +111,7 @@ def test_the_form_for_publication_has_no_table_of_a_rule(both: AuditResult) -> N
     published = for_publication(both.document)
     assert "selection_rules" not in published
     (limit,) = published["gate"]
-    assert (limit["verdict"], limit["value"], limit["reference"], limit["left_out"]) == ("fail", None, None, [])
+    assert (limit["verdict"], limit["value"], limit["reference"], limit["left_out"]) == ("fail", None, "m", [])
     assert limit["sentence"] == (
         "Four-fifths rule by sex and race: at least 0.8 is required; what was found lies beyond that. The group that "
         "decides is f."
