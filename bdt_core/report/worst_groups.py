@@ -23,6 +23,14 @@ def unit_of_groups(found: WorstGroups) -> words.Unit:
     return "rate" if found.is_rate else "value"
 
 
+def fewer_starts(found: WorstGroups) -> int | None:
+    """From how many random pairs of conditions a search of a narrower table starts, where this one has fewer."""
+    from bdt_core.scan.language import random_starts  # not needed to load definitions
+
+    usual = random_starts(1)
+    return usual if found.searched.starts < usual else None
+
+
 def drawn_groups(found: WorstGroups) -> tuple[WorstGroup, ...]:
     """The groups of the figure: those that are confirmed."""
     return found.groups
