@@ -163,6 +163,8 @@ class Group:
         Whether there are hardly any people alike in the factors to compare them with.
     groups_before : int
         How many groups above this one people are compared within, too.
+    others_alike : bool
+        Whether `outside` is of people alike in those groups, and not of everybody else: without factors.
     """
 
     conditions: tuple[Condition, ...]
@@ -179,6 +181,7 @@ class Group:
     alike: Alike | None
     alone: bool
     groups_before: int
+    others_alike: bool
 
 
 @dataclass(frozen=True)
@@ -475,6 +478,7 @@ def _group(one: Finding, unit: Unit, document: Document, names: _Names) -> Group
         else None,
         alone=one.remaining is not None and not one.remaining.has_people_alike,
         groups_before=one.groups_before,
+        others_alike=one.groups_before > 0 and one.remaining is None,
     )
 
 

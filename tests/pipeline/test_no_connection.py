@@ -64,14 +64,8 @@ try:
     ], [line.split() for line in open("/proc/net/snmp6") if line.startswith("Ip6OutNoRoutes")]
     print("nowhere to go:", dict(zip(names, values))["OutNoRoutes"], without[0][1])
 finally:
-    os.killpg(dev.pid, signal.SIGINT)
-    try:
-        dev.wait(60)
-    finally:
-        try:
-            os.killpg(dev.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
+    os.killpg(dev.pid, signal.SIGKILL)  # how it ends by itself is not asked here
+    dev.wait()
 """
 
 

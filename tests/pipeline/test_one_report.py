@@ -235,7 +235,12 @@ def test_a_later_group_is_compared_with_the_same_people_everywhere() -> None:
         told = f"{100 * one['mean_outside']:.1f} %"
         line = next(line for line in search.splitlines() if line.startswith(f"| {one['who'].capitalize()} |"))
         assert f"{told} (people alike in the group" in line
-        assert f"people alike in the group{'s' * (one['groups_before'] > 1)} found before {told}" in page
+        of_all = page.split("## Findings")[1].split("## Search of all groups")[0]
+        line = next(line for line in of_all.splitlines() if line.startswith(f"| {one['who'].capitalize()} "))
+        alike = f"people alike in the group{'s' * (one['groups_before'] > 1)}"
+        assert f"| {told} ({alike} found before) |" in line
+        first = next(line for line in page.splitlines() if line.startswith(f"- **{one['who'].capitalize()}**"))
+        assert f"elsewhere, among {alike} above: {100 * one['mean_outside']:.0f} of 100." in first
     assert "befores" not in page
 
 

@@ -225,8 +225,8 @@ WATCHED = """
 
     def hook(event, arguments):
         if event == "pickle.find_class":
-            # numba keeps compiled code beside the code of the package, in its own format
-            if not any("/numba/" in one for one in callers()):
+            # numba keeps compiled code, and Babel how languages write, beside the code of their packages
+            if not any("/numba/" in one or "/babel/" in one for one in callers()):
                 found["unpickled"].append(str(arguments))
         elif event in ("socket.connect", "socket.getaddrinfo"):
             found["connected"].append(str(arguments[1:] if event == "socket.connect" else arguments[:2]))

@@ -177,6 +177,8 @@ def test_every_stage_that_can_be_overridden_is_called(
         features={"include": ["age", "region"]},
         local_bias={"group": "sex"},
         mitigation={"group": "sex", "score": "score"},
+        groups={"report": ["four_fifths"]},
+        favourable="positive",
         gate=[],
     )
     loans.assign(score=loans["income"].rank(pct=True)).to_csv(loans_file, index=False)

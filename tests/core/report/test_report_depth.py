@@ -312,7 +312,7 @@ def test_in_sample_is_said_loudly_in_every_form():
     for one in (*blocks(document, Table, "slices")[:2], *blocks(document, Figure, "slices")):
         assert "on the very rows that were searched" in one.caption
         assert "test rows" not in one.caption
-    assert section(deep(), "remarks") is None
+    assert IN_SAMPLE not in " ".join(one for each in blocks(deep(), Bullets, "remarks") for one in each.items)
 
 
 def test_values_of_a_number_have_no_percentages_and_harm_points_left():
