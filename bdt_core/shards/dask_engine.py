@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import multiprocessing.util
+import multiprocessing
 import os
 import sys
 import tempfile
@@ -235,11 +235,10 @@ def _listen_in(folder: Path) -> None:
     """
     if len(os.fsencode(folder)) > _LONGEST_PLACE:
         return
-    usual, tempfile.tempdir = tempfile.tempdir, str(folder)
-    try:
-        multiprocessing.util.get_temp_dir()  # made once per process, as pymp-*, which nobody removes after a crash
-    finally:
-        tempfile.tempdir = usual
+    # Python's own folder is left behind after a crash; and made in ours, it is missed aloud at the end.
+    own: dict[str, Any] = vars(multiprocessing.current_process())["_config"]
+    if own.get("tempdir") is None:
+        own["tempdir"] = tempfile.mkdtemp(prefix="pymp-", dir=folder)
 
 
 def _connected(settings: DaskEngine) -> tuple[Client, Any]:

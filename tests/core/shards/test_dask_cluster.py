@@ -206,6 +206,24 @@ def _too_large(shard):
     return len(held)
 
 
+def test_local_workers_end_without_a_word(tmp_path):
+    ending = (
+        "from bdt_core.shards.dask_engine import DaskShards\n"
+        "from bdt_core.spec import DaskEngine\n"
+        "if __name__ == '__main__':\n"
+        "    with DaskShards(DaskEngine(local_workers=1)):\n"
+        "        pass\n"
+    )
+    (tmp_path / "ending.py").write_text(ending)
+    with tempfile.TemporaryDirectory() as folder:
+        given = {**os.environ, "TMPDIR": folder}
+        ended = subprocess.run(
+            [sys.executable, tmp_path / "ending.py"], env=given, capture_output=True, text=True, check=True
+        )
+        assert "Traceback" not in ended.stderr, ended.stderr
+        assert not [one for one in Path(folder).iterdir() if "bdt" in one.name or "pymp" in one.name]
+
+
 def test_a_killed_audit_leaves_no_folder_of_its_local_workers(tmp_path):
     """The process that forks them listens in a folder, which the next audit removes."""
     crashing = (
