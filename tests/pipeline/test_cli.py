@@ -50,7 +50,7 @@ def test_version_help_and_schema_are_quick() -> None:
         result = subprocess.run(run, capture_output=True, text=True, check=True)
         assert result.stdout
         took = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
-        assert took < 1  # of the processor, however loaded the machine is; far below what importing the method takes
+        assert took < 1.5  # of the processor, however loaded the machine is; far below what importing the method takes
     assert json.loads(result.stdout)["properties"]["bias_variable"]
 
 
