@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -45,12 +45,11 @@ def spec_file(loans_file: Path, make_spec: Callable[..., AuditSpec], tmp_path: P
 
 def test_version_help_and_schema_are_quick() -> None:
     for arguments in (["--version"], ["--help"], ["schema"]):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        begin = time.perf_counter()
         run = [sys.executable, "-m", "bdt_pipeline.cli", *arguments]
         result = subprocess.run(run, capture_output=True, text=True, check=True)
         assert result.stdout
-        took = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
-        assert took < 1.5  # of the processor, however loaded the machine is; far below what importing the method takes
+        assert time.perf_counter() - begin < 3  # far below what importing the method would take
     assert json.loads(result.stdout)["properties"]["bias_variable"]
 
 
