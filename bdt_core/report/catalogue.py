@@ -1,0 +1,179 @@
+"""What stages say, in the language of a report.
+
+``report.json`` is English, for machines; what its sentences are in another language stands in ``templates/LANGUAGE/
+messages.po``, an ordinary catalogue with places for what differs: ``{rows} rows against {others}``. A text that is
+not a message by itself is looked up sentence by sentence and clause by clause. What is known nowhere, such as the
+names of a table, stays as it is, and numbers are written as the language writes them.
+
+Places are named by what they may hold: ``{N...}`` a number, ``{list...}`` names with a comma or "and" between them,
+``{as_is...}`` anything that is not translated; every other one is looked up itself. Messages of the context
+``condition`` may be joined by "and".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib import resources
+from typing import TYPE_CHECKING
+
+from bdt_core.report.language import locale_of
+
+if TYPE_CHECKING:
+    from babel.messages.catalog import Message
+
+_PLACE = re.compile(r"\{(\w+)\}")
+_NUMBER = re.compile(r"(< )?[+−-]?\d[\d,]*(\.\d+)?(e[+-]?\d+)?( × 10[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+)?( %)?")
+_SENTENCES = re.compile(r"(?<=[.!?]) (?=[^a-z])")
+_AND = " and "
+
+
+class AsItIs(str):
+    """A text that is printed as it stands: a version, a fingerprint, a name of a file."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True)
+class _Pattern:
+    """A message, its texts between the places, and the names of these."""
+
+    texts: tuple[str, ...]
+    places: tuple[str, ...]
+    told: str
+
+    @property
+    def letters(self) -> int:
+        return sum(map(len, self.texts))
+
+    def values(self, text: str) -> list[str] | None:
+        """What stands in the places; None where the text is another one."""
+        first, *others = self.texts
+        if not text.startswith(first):
+            return None
+        found, at = [], len(first)
+        for number, (place, after) in enumerate(zip(self.places, others, strict=True)):
+            last = number == len(self.places) - 1
+            end = (len(text) - len(after) if text.endswith(after) else -1) if last else text.find(after, at + 1)
+            if end <= at or (place[0] == "N" and not _NUMBER.fullmatch(text, at, end)):
+                return None
+            found.append(text[at:end])
+            at = end + len(after)
+        return found
+
+
+def sayings(language: str) -> Callable[[str], str]:
+    """What a text is in a language; itself where there is no catalogue."""
+    file = resources.files("bdt_core.report").joinpath("templates", language, "messages.po")
+    return _read(language).said if file.is_file() else str
+
+
+@cache
+def _read(language: str) -> Catalogue:
+    from babel.messages.pofile import read_po
+
+    file = resources.files("bdt_core.report").joinpath("templates", language, "messages.po")
+    with file.open("rb") as opened:
+        return Catalogue(language, [one for one in read_po(opened, locale=language) if one.id and one.string])
+
+
+class Catalogue:
+    """The messages of a language.
+
+    Parameters
+    ----------
+    language : str
+    messages : sequence of babel's Message
+    """
+
+    def __init__(self, language: str, messages: Sequence[Message]) -> None:
+        from babel.numbers import get_decimal_symbol, get_group_symbol
+
+        locale = locale_of(language)
+        self._marks = str.maketrans({",": get_group_symbol(locale), ".": get_decimal_symbol(locale)})
+        self._exact: Mapping[str, str] = {
+            str(one.id): str(one.string) for one in messages if not _PLACE.search(str(one.id))
+        }
+        self._patterns = _patterns(one for one in messages if one.context is None)
+        self._conditions = _patterns(one for one in messages if one.context == "condition")
+        self._and = self._exact[_AND.strip()]
+        self.said = lru_cache(maxsize=65_536)(self._said)
+
+    def _said(self, text: str) -> str:
+        if "\u00a0" in text:  # is not torn apart
+            said = self.said(text.replace("\u00a0", " "))
+            if " " not in text:
+                return said.replace(" ", "\u00a0")
+            start, _, end = said.rpartition(" ")
+            return f"{start}\u00a0{end}" if start else said
+        if not text or text.isspace():
+            return text
+        known = self._known(text)
+        if known is not None:
+            return known
+        flipped = self._known(_flipped(text))
+        if flipped is not None:
+            return _flipped(flipped)
+        for parts, between in ((_SENTENCES.split(text), " "), (text.split("; "), "; "), (text.split(" → "), " → ")):
+            if len(parts) > 1:
+                return between.join(map(self.said, parts))
+        if text[-1] in ".:?" and (whole := self._known(text[:-1])) is not None:
+            return whole + text[-1]
+        return text.translate(self._marks) if _NUMBER.fullmatch(text) else text
+
+    def _known(self, text: str) -> str | None:
+        if text in self._exact:
+            return self._exact[text]
+        for one in self._patterns:
+            values = one.values(text)
+            if values is not None:
+                return self._filled(one, values)
+        return self._condition(text)
+
+    def _condition(self, text: str) -> str | None:
+        """Conditions, joined by "and"; a name may have that word in it."""
+        parts, said = text.split(_AND), []
+        while parts:
+            taken = next((n for n in range(1, len(parts) + 1) if self._single(_AND.join(parts[:n])) is not None), 0)
+            one = self._single(_AND.join(parts[:taken]))
+            if one is None:
+                return None
+            said.append(one)
+            parts = parts[taken:]
+        return f" {self._and} ".join(said)
+
+    def _single(self, text: str) -> str | None:
+        for one in self._conditions:
+            values = one.values(text)
+            if values is not None:
+                return self._filled(one, values)
+        return None
+
+    def _filled(self, pattern: _Pattern, values: Iterable[str]) -> str:
+        told = {place: self._value(place, one) for place, one in zip(pattern.places, values, strict=True)}
+        return _PLACE.sub(lambda one: told[one[1]], pattern.told)
+
+    def _value(self, place: str, value: str) -> str:
+        if place.startswith("as_is"):
+            return value
+        if place.startswith("list"):
+            start, between, end = value.rpartition(_AND)
+            return f"{start} {self._and} {end}" if between else value
+        return value.translate(self._marks) if place[0] == "N" else self.said(value)
+
+
+def _patterns(messages: Iterable[Message]) -> list[_Pattern]:
+    """Those with places, the most telling ones first."""
+    made = []
+    for one in messages:
+        pieces = _PLACE.split(str(one.id))
+        if len(pieces) > 1:
+            made.append(_Pattern(tuple(pieces[::2]), tuple(pieces[1::2]), str(one.string)))
+    return sorted(made, key=lambda one: -one.letters)
+
+
+def _flipped(text: str) -> str:
+    """With the other kind of letter at its start."""
+    return text[:1].swapcase() + text[1:]
