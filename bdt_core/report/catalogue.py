@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 _PLACE = re.compile(r"\{(\w+)\}")
 _NUMBER = re.compile(r"(< )?[+−-]?\d[\d,]*(\.\d+)?(e[+-]?\d+)?( × 10[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+)?( %)?")
 _SENTENCES = re.compile(r"(?<=[.!?]) (?=[^a-z])")
+_BETWEEN = (
+    (_SENTENCES, " "), (re.compile("; "), "; "), (re.compile(" → "), " → "), (re.compile(r"(?<=\)), "), ", "),
+)  # fmt: skip
+"""Between what is said one by one."""
 _AND = " and "
 
 
@@ -45,8 +49,9 @@ class _Pattern:
     told: str
 
     @property
-    def letters(self) -> int:
-        return sum(map(len, self.texts))
+    def joined(self) -> str:
+        """The message with a number in each place."""
+        return "0".join(self.texts)
 
     def values(self, text: str) -> list[str] | None:
         """What stands in the places; None where the text is another one."""
@@ -94,7 +99,7 @@ class Catalogue:
         locale = locale_of(language)
         self._marks = str.maketrans({",": get_group_symbol(locale), ".": get_decimal_symbol(locale)})
         self._exact: Mapping[str, str] = {
-            str(one.id): str(one.string) for one in messages if not _PLACE.search(str(one.id))
+            _bare(one.id): _bare(one.string) for one in messages if not _PLACE.search(str(one.id))
         }
         self._patterns = _patterns(one for one in messages if one.context is None)
         self._conditions = _patterns(one for one in messages if one.context == "condition")
@@ -110,46 +115,45 @@ class Catalogue:
             return f"{start}\u00a0{end}" if start else said
         if not text or text.isspace():
             return text
-        known = self._known(text)
-        if known is not None:
-            return known
-        flipped = self._known(_flipped(text))
-        if flipped is not None:
-            return _flipped(flipped)
-        for parts, between in ((_SENTENCES.split(text), " "), (text.split("; "), "; "), (text.split(" → "), " → ")):
-            if len(parts) > 1:
-                return between.join(map(self.said, parts))
-        if text[-1] in ".:?" and (whole := self._known(text[:-1])) is not None:
-            return whole + text[-1]
+        said = self._sentence(text)
+        if said is None and (flipped := self._sentence(_flipped(text))) is not None:
+            said = _flipped(flipped)
+        if said is not None:
+            return said
         return text.translate(self._marks) if _NUMBER.fullmatch(text) else text
 
-    def _known(self, text: str) -> str | None:
-        if text in self._exact:
-            return self._exact[text]
-        for one in self._patterns:
+    def _sentence(self, text: str) -> str | None:
+        """A message, or several of them in one text; None where it is not known."""
+        bare = text.removesuffix(".")
+        end = text[len(bare) :]
+        if bare in self._exact:
+            return self._exact[bare] + end
+        for between, mark in _BETWEEN:
+            parts = between.split(text)
+            if len(parts) > 1:
+                of_several = self._matching([one for one in self._patterns if between.search(one.joined)], bare)
+                return mark.join(map(self.said, parts)) if of_several is None else of_several + end
+        known = self._matching(self._patterns, bare) or self._condition(bare)
+        return None if known is None else known + end
+
+    def _matching(self, patterns: Iterable[_Pattern], text: str) -> str | None:
+        for one in patterns:
             values = one.values(text)
             if values is not None:
                 return self._filled(one, values)
-        return self._condition(text)
+        return None
 
     def _condition(self, text: str) -> str | None:
         """Conditions, joined by "and"; a name may have that word in it."""
         parts, said = text.split(_AND), []
         while parts:
-            taken = next((n for n in range(1, len(parts) + 1) if self._single(_AND.join(parts[:n])) is not None), 0)
-            one = self._single(_AND.join(parts[:taken]))
+            tried = ((n, self._matching(self._conditions, _AND.join(parts[:n]))) for n in range(1, len(parts) + 1))
+            taken, one = next(((n, one) for n, one in tried if one is not None), (0, None))
             if one is None:
                 return None
             said.append(one)
             parts = parts[taken:]
         return f" {self._and} ".join(said)
-
-    def _single(self, text: str) -> str | None:
-        for one in self._conditions:
-            values = one.values(text)
-            if values is not None:
-                return self._filled(one, values)
-        return None
 
     def _filled(self, pattern: _Pattern, values: Iterable[str]) -> str:
         told = {place: self._value(place, one) for place, one in zip(pattern.places, values, strict=True)}
@@ -168,10 +172,15 @@ def _patterns(messages: Iterable[Message]) -> list[_Pattern]:
     """Those with places, the most telling ones first."""
     made = []
     for one in messages:
-        pieces = _PLACE.split(str(one.id))
+        pieces = _PLACE.split(_bare(one.id))
         if len(pieces) > 1:
-            made.append(_Pattern(tuple(pieces[::2]), tuple(pieces[1::2]), str(one.string)))
-    return sorted(made, key=lambda one: -one.letters)
+            made.append(_Pattern(tuple(pieces[::2]), tuple(pieces[1::2]), _bare(one.string)))
+    return sorted(made, key=lambda one: -len(one.joined))
+
+
+def _bare(message: object) -> str:
+    """Without the full stop, which stands where the text has it."""
+    return str(message).removesuffix(".")
 
 
 def _flipped(text: str) -> str:

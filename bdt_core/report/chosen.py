@@ -37,7 +37,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "level": wording.level,
     "first_few": lambda several, most: several[:most],
     "listed": wording.listed,
-    "raw": wording.raw,
+    "raw": lambda x: AsItIs(wording.raw(x)),
     "sentence": wording.sentence,
     "uncapital": wording.uncapital,
     "whole": wording.whole,

@@ -175,7 +175,7 @@ class _Axis:
         axes.spines.bottom.set_visible(True)
         axes.spines.bottom.set_color(FAINT)
         axes.locator_params(axis="x", nbins=6)
-        axes.xaxis.set_major_formatter(lambda x, _: words.number(x))
+        axes.xaxis.set_major_formatter(lambda x, _: sheet.said(words.number(x)))
         harmful = (0, self.high) if self.harm_is_right else (self.low, 0)
         axes.axvspan(*harmful, color=HARM_TINT, zorder=0, linewidth=0)
         axes.axvline(0, color=INK, linewidth=1)

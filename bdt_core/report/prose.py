@@ -69,8 +69,7 @@ def section(name: str, document: Document) -> Section | None:
     What stages have written is told in that language, too; see `bdt_core.report.catalogue`.
     """
     language = language_of(document)
-    template = environment(language).get_template(f"{name}.md.j2")
-    return read(name, template, say=sayings(language), document=document)
+    return read_in(language, name, say=sayings(language), document=document)
 
 
 def language_of(document: Document) -> str:
@@ -78,9 +77,11 @@ def language_of(document: Document) -> str:
     return str(document.spec.get("language", "en"))
 
 
-def read_in(language: str, name: str, **variables: Any) -> Section | None:
-    """A section from a language's template of a name; None where it has no title."""
-    return read(name, environment(language).get_template(f"{name}.md.j2"), **variables)
+def read_in(
+    language: str, name: str, *, say: Callable[[str], str] = str, **variables: Any
+) -> Section | None:
+    """A section from a language's template of a name; None where it has no title. See `read`."""
+    return read(name, environment(language).get_template(f"{name}.md.j2"), say=say, **variables)
 
 
 def read(section: str, template: Template, *, say: Callable[[str], str] = str, **variables: Any) -> Section | None:
