@@ -65,6 +65,20 @@ def told_apart(document: Document) -> list[tuple[str, str | None, bool]]:
     return told[:_TOLD]
 
 
+def rows_of_level(document: Document, column: str, level: str) -> int | None:
+    """Test rows with a level of a category; None where the report has no such line."""
+    return next(
+        (
+            found.rows
+            for one in document.differences.features
+            if one.column == column and one.kind == "categorical"
+            for found in one.levels
+            if found.level == level
+        ),
+        None,
+    )
+
+
 def effects(document: Document) -> list[str]:
     """What the standardised differences of the figure are called."""
     return sorted({one.effect_name for one in shown(document) if one.kind == "numeric" and one.effect_name})

@@ -101,6 +101,42 @@ def known_rates(facet: Facet) -> list[str]:
     return [name for name in GROUP_METRICS if name in known]
 
 
+COMPLEMENTS = {
+    "true_negative_rate": "false_positive_rate",
+    "false_negative_rate": "true_positive_rate",
+    "false_discovery_rate": "positive_predictive_value",
+    "false_omission_rate": "negative_predictive_value",
+}
+"""Rates that are 1 less another one: whoever is told the other one knows them, with their intervals."""
+
+
+def complements(facet: Facet) -> list[tuple[str, str]]:
+    """Rates of a grouping that need no line of their own, each with the one that tells it."""
+    known = known_rates(facet)
+    return [(one, COMPLEMENTS[one]) for one in known if COMPLEMENTS.get(one) in known]
+
+
+def other_rates(facet: Facet) -> list[str]:
+    """Every rate that neither stands among the main ones nor follows from another."""
+    told = {*main_rates(facet), *(one for one, _ in complements(facet))}
+    return [one for one in known_rates(facet) if one not in told]
+
+
+def has_counts(facet: Facet, rate: str) -> bool:
+    """Whether a rate is of events among some rows, in any group."""
+    return any((found := (one.rates or {}).get(rate)) is not None and found.events is not None for one in facet.groups)
+
+
+def compared_rates(facet: Facet) -> list[str]:
+    """Rates whose differences from the reference are told: without those that follow from another."""
+    compared = {one.metric for one in facet.against_reference}
+    return [
+        one
+        for one in RATES
+        if {f"{one}_difference", f"{one}_ratio"} <= compared and f"{COMPLEMENTS.get(one)}_difference" not in compared
+    ]
+
+
 def with_rates(facet: Facet) -> list[Group]:
     """Groups with enough rows for their rates to be printed."""
     return [one for one in facet.groups if one.rates is not None]

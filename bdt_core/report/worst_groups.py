@@ -11,7 +11,7 @@ from bdt_core.report.sheet import CALM, GREY, HARM, Sheet
 from bdt_core.report.wording import asked
 
 if TYPE_CHECKING:
-    from bdt_core.report.document import Printed
+    from bdt_core.report.document import Document, Printed
     from bdt_core.scan.results import WorstGroup, WorstGroups
 
 _LEFT, _RIGHT = 8.0, 560.0
@@ -46,6 +46,13 @@ def others(found: WorstGroups, place: int) -> tuple[str, float]:
     if not place or one.among_alike is not None:
         return "everybody else", one.mean_outside
     return f"people alike in the group{'s' * (place > 1)} found before", one.mean_inside - one.difference
+
+
+def are_findings(document: Document) -> bool:
+    """Whether all groups stand among the findings, which say how many they are and how they fare."""
+    ranked, found = document.findings, asked(document.worst_groups)
+    told = {one.who for one in ranked.findings if one.found_by == "worst_groups"} if ranked else set()
+    return all(one.words in told for one in found.groups)
 
 
 def rows_outside(one: WorstGroup) -> int:
