@@ -70,9 +70,9 @@ def finding_sentence(one: Finding, found: Findings, unit: words.Unit, short: str
 
 
 def also(one: Finding) -> str:
-    """Which weaker findings are mostly the same people; empty without any."""
+    """Which weaker findings are mostly the same people, the first few; empty without any."""
     if not one.also:
         return ""
     more = len(one.also) - _ALSO_SHOWN
     rest = f" and {more} more" if more > 0 else ""
-    return f"Mostly the same people: {'; '.join(one.also[:_ALSO_SHOWN])}{rest}."
+    return f"{'; '.join(one.also[:_ALSO_SHOWN])}{rest}"
