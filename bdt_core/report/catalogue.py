@@ -6,8 +6,8 @@ not a message by itself is looked up sentence by sentence and clause by clause. 
 names of a table, stays as it is, and numbers are written as the language writes them.
 
 Places are named by what they may hold: ``{N...}`` a number, ``{list...}`` names with a comma or "and" between them,
-``{as_is...}`` anything that is not translated; every other one is looked up itself. Messages of the context
-``condition`` may be joined by "and".
+``{name...}`` what has no verb and no bracket, ``{as_is...}`` what is not translated; every other one is looked up
+itself. Messages of the context ``condition`` may be joined by "and".
 """
 
 from __future__ import annotations
@@ -25,11 +25,15 @@ if TYPE_CHECKING:
     from babel.messages.catalog import Message
 
 _PLACE = re.compile(r"\{(\w+)\}")
-_NUMBER = re.compile(r"(< )?[+−-]?\d[\d,]*(\.\d+)?(e[+-]?\d+)?( × 10[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+)?( %)?")
+_NUMBER = re.compile(r"(< )?[+−-]?(\d{1,3}(,\d{3})+|\d+)(\.\d+)?(e[+-]?\d+)?( × 10[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+)?( %)?")
 _SENTENCES = re.compile(r"(?<=[.!?]) (?=[^a-z])")
+_COMMAS = re.compile(r", (?![^()\[\]]*[)\]])")
 _BETWEEN = (
-    (_SENTENCES, " "), (re.compile("; "), "; "), (re.compile(" → "), " → "), (re.compile(r"(?<=\)), "), ", "),
-)  # fmt: skip
+    (_SENTENCES, " "),
+    (re.compile(r"; (?![^()]*\))"), "; "),
+    (re.compile(" → "), " → "),
+    (re.compile(r"(?<=\)), "), ", "),
+)
 """Between what is said one by one."""
 _AND = " and "
 
@@ -62,11 +66,18 @@ class _Pattern:
         for number, (place, after) in enumerate(zip(self.places, others, strict=True)):
             last = number == len(self.places) - 1
             end = (len(text) - len(after) if text.endswith(after) else -1) if last else text.find(after, at + 1)
-            if end <= at or (place[0] == "N" and not _NUMBER.fullmatch(text, at, end)):
+            if end <= at or not _holds(place, text[at:end]):
                 return None
             found.append(text[at:end])
             at = end + len(after)
         return found
+
+
+def _holds(place: str, value: str) -> bool:
+    """Whether a text may stand in a place."""
+    if place[0] == "N":
+        return _NUMBER.fullmatch(value) is not None
+    return not (place.startswith("name") and (" is " in value or "(" in value))
 
 
 def sayings(language: str) -> Callable[[str], str]:
@@ -133,7 +144,13 @@ class Catalogue:
             if len(parts) > 1:
                 of_several = self._matching([one for one in self._patterns if between.search(one.joined)], bare)
                 return mark.join(map(self.said, parts)) if of_several is None else of_several + end
-        known = self._matching(self._patterns, bare) or self._condition(bare)
+        known = self._matching(self._patterns, bare)
+        if known is None and len(parts := _COMMAS.split(bare)) > 1:
+            several = [self._condition(one) for one in parts]
+            known = ", ".join(one for one in several if one is not None) if None not in several else None
+            known = known or self._condition(bare) or ", ".join(map(self.said, parts))
+        elif known is None:
+            known = self._condition(bare)
         return None if known is None else known + end
 
     def _matching(self, patterns: Iterable[_Pattern], text: str) -> str | None:
@@ -145,15 +162,17 @@ class Catalogue:
 
     def _condition(self, text: str) -> str | None:
         """Conditions, joined by "and"; a name may have that word in it."""
-        parts, said = text.split(_AND), []
-        while parts:
-            tried = ((n, self._matching(self._conditions, _AND.join(parts[:n]))) for n in range(1, len(parts) + 1))
-            taken, one = next(((n, one) for n, one in tried if one is not None), (0, None))
-            if one is None:
-                return None
-            said.append(one)
-            parts = parts[taken:]
-        return f" {self._and} ".join(said)
+        parts = text.split(_AND)
+        for taken in range(1, len(parts) + 1):
+            first = self._matching(self._conditions, _AND.join(parts[:taken]))
+            if first is None:
+                continue
+            if taken == len(parts):
+                return first
+            others = self._condition(_AND.join(parts[taken:]))
+            if others is not None:
+                return f"{first} {self._and} {others}"
+        return None
 
     def _filled(self, pattern: _Pattern, values: Iterable[str]) -> str:
         told = {place: self._value(place, one) for place, one in zip(pattern.places, values, strict=True)}

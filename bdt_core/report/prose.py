@@ -46,7 +46,6 @@ from bdt_core.report.blocks import (
     Table,
     Tone,
 )
-
 from bdt_core.report.catalogue import AsItIs, sayings
 
 if TYPE_CHECKING:
@@ -77,9 +76,7 @@ def language_of(document: Document) -> str:
     return str(document.spec.get("language", "en"))
 
 
-def read_in(
-    language: str, name: str, *, say: Callable[[str], str] = str, **variables: Any
-) -> Section | None:
+def read_in(language: str, name: str, *, say: Callable[[str], str] = str, **variables: Any) -> Section | None:
     """A section from a language's template of a name; None where it has no title. See `read`."""
     return read(name, environment(language).get_template(f"{name}.md.j2"), say=say, **variables)
 
@@ -117,10 +114,15 @@ def environment(language: str = "en") -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= chosen.FILTERS
-    made.filters |= filters(language)
+    made.filters |= {name: _in_its_language(one) for name, one in filters(language).items()}
     made.tests |= chosen.TESTS
     made.globals |= chosen.GLOBALS
     return made
+
+
+def _in_its_language(written: Callable[..., str]) -> Callable[..., AsItIs]:
+    """A filter whose texts are in the template's language already."""
+    return lambda *given: AsItIs(written(*given))
 
 
 @cache
