@@ -124,7 +124,7 @@ def _evidence(limit: WorstGroupLimit, found: WorstGroups, ruled_out: Certificate
     known: list[Evidence[WorstGroup | None]] = []
     for one in found.groups:
         low = _at_least(one, found)
-        if low is not None and one.share >= least:
+        if low is not None and low > 0.0 and one.share >= least:
             known.append(Evidence(one, sign * one.difference, low, max(ruled_out.largest_difference, low)))
     return known or [Evidence(None, 0.0, 0.0, ruled_out.largest_difference)]
 
@@ -141,7 +141,7 @@ def _sentence(judged: Judgement[WorstGroup | None], most: float, found: WorstGro
     )
     if judged.verdict == "pass":
         return f"{words.capital(bound)}; {allowed}."
-    told = "No group is confirmed to fare worse"
+    told = f"The search for the worst group confirms none that fares worse than {than}"
     if one.of is not None:
         who = f"{one.of.words} ({words.count(one.of.rows)} {'people' if found.key is None else 'rows'})"
         size, least = words.size(one.value, unit), words.size(one.low, unit)

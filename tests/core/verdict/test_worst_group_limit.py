@@ -196,3 +196,12 @@ def test_every_key_reaches_the_report(key, value):
     before = audit(frame, BASE).document["worst_groups"]
     kept = ("groups", "certificate", "searched")
     assert [changed[one] for one in kept] != [before[one] for one in kept]
+
+
+def test_a_group_without_anything_that_remains_decides_nothing():
+    found = audited(0.3, 0.1).worst_groups
+    assert found is not None
+    explained = replace(found, groups=(replace(found.groups[0], difference=1e-6, low=-1e-5, high=1e-5),))
+    judged = judge_worst_group(WorstGroupLimit(check="worst_group", max_difference=0.02), explained, 0.1)
+    assert (judged.group, judged.verdict) == (None, "inconclusive")
+    assert judged.sentence.startswith("The search for the worst group confirms none")
