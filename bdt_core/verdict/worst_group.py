@@ -106,15 +106,8 @@ def judge_worst_group(limit: WorstGroupLimit, found: WorstGroups | None, default
 
 def worst_proven(found: WorstGroups, limit: float) -> WorstGroup | None:
     """The confirmed group that fares worse by more than a limit at least, by the largest bound; None without one."""
-    proven = [(one, low) for one in found.groups if (low := _at_least(one, found)) is not None and low > limit]
+    proven = [(one, low) for one in found.groups if (low := found.at_least(one)) is not None and low > limit]
     return max(proven, key=lambda pair: pair[1])[0] if proven else None
-
-
-def _at_least(one: WorstGroup, found: WorstGroups) -> float | None:
-    """How much worse a group fares at least, harm counted as positive."""
-    if one.low is None or one.high is None:
-        return None
-    return one.low if found.harm_sign > 0 else -one.high
 
 
 def _evidence(limit: WorstGroupLimit, found: WorstGroups, ruled_out: Certificate) -> list[Evidence[WorstGroup | None]]:
@@ -123,7 +116,7 @@ def _evidence(limit: WorstGroupLimit, found: WorstGroups, ruled_out: Certificate
     sign = found.harm_sign
     known: list[Evidence[WorstGroup | None]] = []
     for one in found.groups:
-        low = _at_least(one, found)
+        low = found.at_least(one)
         if low is not None and low > 0.0 and one.share >= least:
             known.append(Evidence(one, sign * one.difference, low, max(ruled_out.largest_difference, low)))
     return known or [Evidence(None, 0.0, 0.0, ruled_out.largest_difference)]

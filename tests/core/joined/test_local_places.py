@@ -199,4 +199,6 @@ def test_places_are_told_apart_and_say_whom_is_compared() -> None:
     assert not any("elsewhere" in words for words in names.values())
     assert "do not judge each group below by itself" in render_markdown(document)
     assert "also: who got a right result?" in render_markdown(document)
+    assert "(accuracy) |" in render_markdown(document)
+    assert "(sex is m there) |" in render_markdown(document)
     assert "sex is m there" in " ".join(result.document["summary"]["findings"])

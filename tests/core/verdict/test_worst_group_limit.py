@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -205,3 +206,8 @@ def test_a_group_without_anything_that_remains_decides_nothing():
     judged = judge_worst_group(WorstGroupLimit(check="worst_group", max_difference=0.02), explained, 0.1)
     assert (judged.group, judged.verdict) == (None, "inconclusive")
     assert judged.sentence.startswith("The search for the worst group confirms none")
+    document = copy.deepcopy(audited(0.3, 0.1).document)
+    assert "not proven" not in render_markdown(document)
+    document["worst_groups"]["groups"][0] |= {"low": -1e-5, "high": 1e-5}
+    assert "not proven (nothing remains for sure)" in render_markdown(document)
+    assert "Groups that the search found, against everybody else" in render_markdown(document)
