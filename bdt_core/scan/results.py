@@ -291,6 +291,13 @@ class WorstGroups(Result):
             return None
         return one.low if self.harm_sign > 0 else -one.high
 
+    def others(self, one: WorstGroup) -> str:
+        """Whom a group is compared with: from the second on people alike in the groups before, without factors."""
+        before = self.groups.index(one)
+        if self.legitimate:
+            return "people like them"
+        return f"people alike in the group{'s' * (before > 1)} found before" if before else "everybody else"
+
     @property
     def unproven(self) -> tuple[WorstGroup, ...]:
         """Groups that more was found of than chance finds, and of which nothing remains for sure among people alike."""

@@ -138,7 +138,7 @@ def _sentence(judged: Judgement[WorstGroup | None], most: float, found: WorstGro
     if one.of is not None:
         who = f"{one.of.words} ({words.count(one.of.rows)} {'people' if found.key is None else 'rows'})"
         size, least = words.size(one.value, unit), words.size(one.low, unit)
-        told = f"{who}: worse than {than} by {size} as found, by at least {least} {certain}"
+        told = f"{who}: worse than {found.others(one.of)} by {size} as found, by at least {least} {certain}"
     if judged.verdict == "fail":
         return f"{told}; {allowed}."
     rows = ruled_out.rows_to_settle(most)
