@@ -47,7 +47,7 @@ def others(found: WorstGroups, place: int) -> tuple[str, float]:
     one = found.groups[place]
     if not place or one.among_alike is not None:
         return "everybody else", one.mean_outside
-    return f"people alike in the group{'s' * (place > 1)} found before", one.mean_inside - one.difference
+    return found.others(one), one.mean_inside - one.difference
 
 
 def are_findings(document: Document) -> bool:
@@ -89,6 +89,7 @@ def _group(
     y: float,
 ) -> None:
     name = sheet.fit(words.capital(one.words), sheet.width - 2 * _LEFT, 9, True)
+    sheet.cover(_LEFT + 1, y + 2, sheet.width - 2 * _LEFT, _NAME - 3)
     sheet.text(_LEFT + 2, y + 8, name, size=9, bold=True)
     sides = ((one.mean_inside, HARM, said["these"], one.rows), (other[1], CALM, other[0], rows_outside(one)))
     for line, (mean, color, who, rows) in enumerate(sides):
@@ -96,5 +97,7 @@ def _group(
         line_top = y + _NAME + _BAR * line
         sheet.box(start, line_top, max(end - start, 0.5), _BAR - 3, fill=color, edge=color, round_by=0)
         value, people = sheet.said(words.value(mean, unit)), sheet.said(words.count(rows))
-        text = AsItIs(f"{value}, {people} {said['counted']}: {sheet.said(who)}")
-        sheet.text(end + 5, line_top + (_BAR - 3) / 2, sheet.fit(text, sheet.width - end - 13, SMALL), size=SMALL)
+        told = AsItIs(f"{value}, {people} {said['counted']}: {sheet.said(who)}")
+        told = sheet.fit(told, sheet.width - end - 13, SMALL)
+        sheet.cover(end + 3, line_top, sheet.measure(told, SMALL) + 4, _BAR - 3)
+        sheet.text(end + 5, line_top + (_BAR - 3) / 2, told, size=SMALL)
