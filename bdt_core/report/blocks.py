@@ -131,7 +131,12 @@ class Page:
     @property
     def answer(self) -> str:
         """Whether it may be used."""
-        return next(one.title for one in self.first.blocks if isinstance(one, Folded))
+        return answer_of(self.first)
+
+
+def answer_of(first: Section) -> str:
+    """What a first page says on whether it may be used."""
+    return next(one.title for one in first.blocks if isinstance(one, Folded))
 
 
 def cells(*texts: str | Cell) -> tuple[Cell, ...]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from bdt_core import words
 from bdt_core.metrics import CLARIFY, CRITERIA, GATE_METRICS, GROUP_METRICS, RATES, SCORES, plain_name
-from bdt_core.report.sheet import FAINT, GREY, INK, Sheet
+from bdt_core.report.sheet import FAINT, GREY, INK, SHADES, Sheet
 from bdt_core.report.wording import asked, finite
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _NAMES, _ROWS, _LEFT, _RIGHT, _GAP = 8.0, 186.0, 202.0, 670.0, 24.0
 _WIDEST_PANEL = 220.0
 _SMALLEST_SPAN = 0.2  # so that small differences do not look large
 _MAP_LEFT, _CELL_HEIGHT, _WIDEST_CELL = 150.0, 40.0, 120.0
-_LIGHT, _DARK = (0xF1, 0xF3, 0xF6), (0x86, 0x9F, 0xB9)  # ink can be read on both
+_LIGHT, _DARK = (bytes.fromhex(one[1:]) for one in SHADES)
 
 
 def compared_with(document: Document, limit: MetricLimitResult) -> tuple[str, str | None]:
