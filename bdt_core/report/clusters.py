@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bdt_core import words
+from bdt_core.report.figure_words import figure_words
 from bdt_core.report.sheet import CALM, FAINT, GREY, HARM, HARM_TINT, INK, Sheet
 from bdt_core.report.wording import finite
 
 if TYPE_CHECKING:
-    from bdt_core.report.document import Cluster, Document, Level, NumericFeature
+    from bdt_core.report.document import Cluster, Document, Level, NumericFeature, Printed
     from bdt_core.significance.clusters import ComparedCluster
 
     Corrected: TypeAlias = Cluster | Level | NumericFeature
 
 SHOWN = 20
-_NAMED = 6
 _ROW = 34.0
 _LEFT, _RIGHT = 225.0, 505.0
 _LABELLED = 0.7  # share of the axis within which a limit stands
@@ -108,13 +108,14 @@ def main_p(document: Document) -> str:
     return p if found.repeated_splits is None else f"{p} over {len(found.repeated_splits.p_values)} splits"
 
 
-def draw(document: Document) -> Sheet:
+def draw(document: Printed) -> Sheet:
     """One row per cluster, from the most deviating one of the train rows."""
     clusters = document.clusters[:SHOWN]
     limits = sorted(set(_limits(document)))
     heads = 14.0 * max(1, len(limits)) + 8
     rows = _ROW * len(clusters)
-    sheet = Sheet(_title(document), heads + rows + 84)
+    said = figure_words(document, "clusters")
+    sheet = Sheet(said.title, heads + rows + 84, subtitle=said.subtitle)
     top = sheet.top + heads + 4
     sheet.text(8, top - 9, "cluster, and nearly who is in it", size=8, color=GREY)
     short = document.bias_variable.short
@@ -132,23 +133,6 @@ def draw(document: Document) -> Sheet:
             sheet.line([8, sheet.width - 8], [y - _ROW / 2] * 2, width=0.5)
     _legend(sheet, document, top + rows + 64)
     return sheet
-
-
-def _title(document: Document) -> str:
-    clusters = document.clusters
-    shown = f" The first {SHOWN} of {len(clusters)} clusters." if len(clusters) > SHOWN else ""
-    tested = [one for one in clusters if one.comparison.status == "tested"]
-    worse = [str(one.cluster) for one in tested if one.significant and one.worse]
-    if not tested:
-        return f"No cluster could be tested.{shown}"
-    if not worse and document.differences.bias_difference_significant and clusters[0].worse:
-        return f"Cluster 0 is worse off in the main test; among all {len(clusters)} clusters none is certain.{shown}"
-    if not worse:
-        return f"No cluster is significantly worse off than everybody else.{shown}"
-    if len(worse) > _NAMED:
-        return f"{len(worse)} of {len(clusters)} clusters are significantly worse off than everybody else.{shown}"
-    who = f"Clusters {', '.join(worse[:-1])} and {worse[-1]} are" if len(worse) > 1 else f"Cluster {worse[0]} is"
-    return f"{who} significantly worse off than everybody else.{shown}"
 
 
 def _limits(document: Document) -> list[float]:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+from bdt_core.report.figure_words import figure_words
 from bdt_core.report.groups import FIGURES_SHOWN, figures_of_groups
 from bdt_core.report.local_bias import pair
 from bdt_core.report.mitigation import mitigation_points
@@ -47,6 +48,25 @@ def figure_svg(document: AnyDocument, name: str, *, outlines: bool = True) -> st
 def figure_png(document: AnyDocument, name: str, dpi: int = PNG_DPI) -> bytes:
     """Draw a figure as PNG; parameters as in `figure_svg`."""
     return _drawn(document, name, lambda sheet: sheet.png(dpi))
+
+
+def figure_data(document: AnyDocument, name: str) -> tuple[tuple[str, ...], ...]:
+    """The numbers behind a figure.
+
+    Parameters
+    ----------
+    document : dict
+        The report as data.
+    name : str
+        One of `figure_names`.
+
+    Returns
+    -------
+    tuple of tuple of str
+        Rows of the same length; the first one has the heads. Numbers have up to six digits and a point, rates are
+        shares of 1; a text is empty where nothing is known. Names are safe to print and not escaped.
+    """
+    return figure_words(printed(document), name).data
 
 
 def figure_names(document: AnyDocument) -> tuple[str, ...]:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from bdt_core import words
-from bdt_core.metrics import CLARIFY, CRITERIA, GATE_METRICS, GROUP_METRICS, RATES, SCORES, plain_name
+from bdt_core.metrics import CLARIFY, CRITERIA, GATE_METRICS, GROUP_METRICS, RATES, SCORES, better_side, plain_name
+from bdt_core.report.figure_words import figure_words
 from bdt_core.report.sheet import FAINT, GREY, INK, SHADES, Sheet
 from bdt_core.report.wording import asked, finite
 
 if TYPE_CHECKING:
     from bdt_core.fairness.score_parts import BiasScore
-    from bdt_core.report.document import Document, Facet, Group, GroupMetric, GroupRange, GroupValue, Rate
+    from bdt_core.report.document import Document, Facet, Group, GroupMetric, GroupRange, GroupValue, Printed, Rate
+    from bdt_core.report.figure_words import FigureWords
     from bdt_core.verdict import MetricLimitResult
 
 _Named = TypeVar("_Named", "GroupMetric", "GroupRange")
@@ -98,6 +101,42 @@ def known_rates(facet: Facet) -> list[str]:
     return [name for name in GROUP_METRICS if name in known]
 
 
+COMPLEMENTS = {
+    "true_negative_rate": "false_positive_rate",
+    "false_negative_rate": "true_positive_rate",
+    "false_discovery_rate": "positive_predictive_value",
+    "false_omission_rate": "negative_predictive_value",
+}
+"""Rates that are 1 less another one: whoever is told the other one knows them, with their intervals."""
+
+
+def complements(facet: Facet) -> list[tuple[str, str]]:
+    """Rates of a grouping that need no line of their own, each with the one that tells it."""
+    known = known_rates(facet)
+    return [(one, COMPLEMENTS[one]) for one in known if COMPLEMENTS.get(one) in known]
+
+
+def other_rates(facet: Facet) -> list[str]:
+    """Every rate that neither stands among the main ones nor follows from another."""
+    told = {*main_rates(facet), *(one for one, _ in complements(facet))}
+    return [one for one in known_rates(facet) if one not in told]
+
+
+def has_counts(facet: Facet, rate: str) -> bool:
+    """Whether a rate is of events among some rows, in any group."""
+    return any((found := (one.rates or {}).get(rate)) is not None and found.events is not None for one in facet.groups)
+
+
+def compared_rates(facet: Facet) -> list[str]:
+    """Rates whose differences from the reference are told: without those that follow from another."""
+    compared = {one.metric for one in facet.against_reference}
+    return [
+        one
+        for one in RATES
+        if {f"{one}_difference", f"{one}_ratio"} <= compared and f"{COMPLEMENTS.get(one)}_difference" not in compared
+    ]
+
+
 def with_rates(facet: Facet) -> list[Group]:
     """Groups with enough rows for their rates to be printed."""
     return [one for one in facet.groups if one.rates is not None]
@@ -162,6 +201,60 @@ def map_rate(document: Document, facet: Facet) -> str:
                 if rate in known:
                     return rate
     return "false_positive_rate" if "false_positive_rate" in known else main_rates(facet)[0]
+
+
+@dataclass(frozen=True)
+class ToldGroup:
+    """The group that a figure's title is about.
+
+    Attributes
+    ----------
+    group : str
+    inside, outside : float
+        A rate of the group, and of everybody else with a known group.
+    ratio : float or None
+        Of both; None where nobody else has the event.
+    certain : bool or None
+        Whether the groups are shown to differ in this rate; None where that was not tested.
+    """
+
+    group: str
+    inside: float
+    outside: float
+    ratio: float | None
+    certain: bool | None
+
+
+def told_group(document: Document, facet: Facet, rate: str) -> ToldGroup | None:
+    """The group in which most people more than among everybody else have what a rate counts, and is worse.
+
+    Where nobody knows which way is worse it is the one with most more. None where rates have no counts, or there are
+    fewer than two groups.
+    """
+    known = [
+        (one.group, found.events, found.n)
+        for one in facet.groups
+        if one.rates is not None and (found := one.rates.get(rate)) is not None and found.events is not None and found.n
+    ]
+    if len(known) < 2:
+        return None
+    events, rows = (sum(one[i] for one in known) for i in (1, 2))
+    sign = -1.0 if better_side(rate, asked(document.groups).favourable) == "higher" else 1.0
+    # Those more than expected: n (inside - outside) is this, but for the share of the others.
+    group, of_group, n = max(known, key=lambda one: sign * (one[1] - one[2] * events / rows))
+    inside, outside = of_group / n, (events - of_group) / (rows - n)
+    criteria = {f"{name}_difference" for name, one in CRITERIA.items() if one.rate == rate}
+    tested = next((one for one in facet.ranges if one.metric in criteria and one.estimate is not None), None)
+    certain = None if tested is None else bool(tested.low if tested.significant is None else tested.significant)
+    return ToldGroup(group, inside, outside, inside / outside if outside else None, certain)
+
+
+def told_rate(document: Document, facet: Facet) -> str:
+    """The rate that a figure's title is about: what its map shows, or of panels that of the limit, if it is there."""
+    rates, rate = main_rates(facet), map_rate(document, facet)
+    kind = figures_of_groups(document)
+    is_map = any(one is facet and drawn == "map" for one, drawn in kind.values())
+    return rate if is_map or rate in rates[:PANELS] else rates[0]
 
 
 def _rates_in(metric: str) -> list[str]:
@@ -238,20 +331,21 @@ def ends(one: GroupValue, unit: words.Unit | None) -> str:
     return span(*(words.signed(x, unit) if unit else words.number(x) for x in (low, high)))
 
 
-def draw(document: Document, name: str) -> Sheet:
+def draw(document: Printed, name: str) -> Sheet:
     """A figure by its name in `figures_of_groups`."""
     facet, kind = figures_of_groups(document)[name]
-    return _map(document, facet) if kind == "map" else _rates(document, facet)
+    said = figure_words(document, name)
+    return _map(document, facet, said) if kind == "map" else _rates(document, facet, said)
 
 
-def _rates(document: Document, facet: Facet) -> Sheet:
+def _rates(document: Document, facet: Facet, said: FigureWords) -> Sheet:
     """One panel per rate, one row per group, the largest first."""
     known = with_rates(facet)
     groups = known[:GROUPS_DRAWN]
     rates = main_rates(facet)[:PANELS]
     step = 24.0 if len(groups) <= 8 else 16.0
     notes = _not_drawn(document, facet, len(known) - len(groups))
-    sheet = Sheet(_title(facet, rates[0]), 32 + step * len(groups) + 42 + 13 * len(notes))
+    sheet = Sheet(said.title, 32 + step * len(groups) + 42 + 13 * len(notes), subtitle=said.subtitle)
     top = sheet.top + 32
     bottom = top + step * len(groups)
     sheet.text(_NAMES, top - 10, "group", size=8, color=GREY)
@@ -284,15 +378,6 @@ def _rates_legend(sheet: Sheet, document: Document, y: float, *, overall: bool) 
         x = _NAMES + 28 + sheet.measure(legend, 7.5) + 18
         sheet.line([x, x + 22], [y] * 2, color=GREY, style="--")
         sheet.text(x + 28, y, "all groups together", size=7.5, color=GREY)
-
-
-def _title(facet: Facet, rate: str) -> str:
-    name = GROUP_METRICS[rate].words
-    ends = lowest_and_highest(facet, rate, left_out(facet, rate))
-    if ends is None:
-        return f"Rates by {facet.facet}."
-    low, high = (f"{rate_value(rate, estimate)} ({one.group})" for one, estimate in ends)
-    return f"{name} by {facet.facet}: from {low} to {high}."
 
 
 def _not_drawn(document: Document, facet: Facet, more: int) -> list[str]:
@@ -359,7 +444,7 @@ def _scale(values: Sequence[float]) -> tuple[float, float, list[float]]:
     return first * step, last * step, [number * step for number in range(first, last + 1)]
 
 
-def _map(document: Document, facet: Facet) -> Sheet:
+def _map(document: Document, facet: Facet, said: FigureWords) -> Sheet:
     """The values of one column down, those of the other across, the rate in each cell."""
     rate = map_rate(document, facet)
     down, across = grid(facet)
@@ -369,7 +454,7 @@ def _map(document: Document, facet: Facet) -> Sheet:
     names = facet.columns[::-1] if turned else facet.columns
     at = {tuple(reversed(one.values)) if turned else tuple(one.values): one for one in facet.groups}
     width = min((_RIGHT - _MAP_LEFT) / len(across), _WIDEST_CELL)
-    sheet = Sheet(_title(facet, rate), 42 + _CELL_HEIGHT * len(down) + 28)
+    sheet = Sheet(said.title, 42 + _CELL_HEIGHT * len(down) + 28, subtitle=said.subtitle)
     top = sheet.top + 42
     sheet.text(_NAMES, top - 10, sheet.fit(names[0], _MAP_LEFT - 20, 8), size=8, color=GREY)
     right = _MAP_LEFT + width * len(across)

@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from functools import cache
 from html import escape
 from typing import TYPE_CHECKING
 
-from bdt_core.report.blocks import Figure, Section
-from bdt_core.report.figures import figure_svg
+from bdt_core.report.blocks import Block, Cell, Column, Facts, Figure, Folded, Section, Subheading, Table, answer_of
+from bdt_core.report.figure_words import figure_words
+from bdt_core.report.figures import figure_data, figure_svg
+from bdt_core.report.first_page import first_section, language_of, words_of_forms
 from bdt_core.report.page import build_page
 from bdt_core.report.printed import AnyDocument, printed
+from bdt_core.report.prose import read_in
 
 if TYPE_CHECKING:
     from jinja2 import Template
     from markupsafe import Markup
 
+    from bdt_core.ranking import Finding
     from bdt_core.report.document import Printed
 
 _SIGNS = {"pass": "✓", "fail": "✕", "inconclusive": "?", "not_testable": "–"}
+_TOLD_IN = "en"  # what follows the first page
+_NUMBER = re.compile(r"(-?\d+(\.\d+)?(e[-+]?\d+)?|-?Infinity)?")
 
 
 @dataclass(frozen=True)
@@ -59,11 +65,13 @@ def render_html(document: AnyDocument) -> str:
         document is escaped. The first page is there in every language.
     """
     document = printed(document)
+    page, behind = build_page(document), words_of_forms(document.in_language(_TOLD_IN))
     return _template().render(
-        page=build_page(document),
-        drawn=_figures(document),
+        page=replace(page, body=tuple(_opened(one, document) if one.name == "findings" else one for one in page.body)),
+        drawn=_Figures(document, page.words),
+        behind=_Figures(document, behind),
         others=[_in_language(document, one) for one in _other_languages(document)],
-        annex_words=_words_in(document, "en"),
+        told_in=_TOLD_IN,
         sign=_SIGNS[document.verdict.verdict],
     )
 
@@ -78,40 +86,74 @@ def render_notebook(document: AnyDocument) -> str:
 
 
 def _other_languages(document: Printed) -> tuple[str, ...]:
-    from bdt_core.report.first_page import language_of
-    from bdt_core.spec import LANGUAGES
+    from bdt_core.spec import LANGUAGES  # which reads YAML
 
     return tuple(one for one in LANGUAGES if one != language_of(document))
 
 
-def _words_in(document: Printed, language: str) -> dict[str, str]:
-    from bdt_core.report.first_page import words_of_forms
-
-    return words_of_forms(document.in_language(language))
-
-
-def _in_language(document: Printed, language: str) -> tuple[_FirstPage, Callable[[Figure], Markup]]:
+def _in_language(document: Printed, language: str) -> tuple[_FirstPage, _Figures]:
     """The first page in a language, and what draws its figures."""
-    from bdt_core.report.blocks import answer_of
-    from bdt_core.report.first_page import first_section, words_of_forms
-
     other = document.in_language(language)
     first = first_section(other)
     page = _FirstPage(language, other.verdict.verdict, answer_of(first), first, words_of_forms(other))
-    return page, _figures(other, f"-{language}")
+    return page, _Figures(other, page.words, f"-{language}")
 
 
-def _figures(document: Printed, suffix: str = "") -> Callable[[Figure], Markup]:
-    """What draws a figure's element; of one that stands in the page once more, the names within end in a suffix."""
-    from markupsafe import Markup
+def _opened(section: Section, document: Printed) -> Section:
+    """The findings, each to be opened and linked to: the table's row, what is said of it, and where it was seen."""
+    table = next((one for one in section.blocks if isinstance(one, Table)), None)
+    if table is None or document.findings is None:
+        return section
+    said: dict[str, list[Block]] = {"": []}
+    title = ""
+    for block in section.blocks:
+        if isinstance(block, Subheading):
+            title = block.text
+            said.setdefault(title, [])
+        else:
+            said[title].append(block)
+    heads = [one.label for one in table.columns[1:]]
+    opened = []
+    for one, (who, *rest) in zip(document.findings.findings, table.rows, strict=True):
+        seen = read_in(_TOLD_IN, "opened", document=document, one=one)
+        assert seen is not None  # it always has a title
+        numbers = tuple((head, ", ".join(filter(None, (x.text, x.note)))) for head, x in zip(heads, rest, strict=True))
+        blocks = (Facts(numbers), *said.get(who.text, ()), *seen.blocks)
+        facts = Facts(tuple(pair for block in blocks if isinstance(block, Facts) for pair in block.pairs))
+        opened.append(Folded(who.text, (facts, *(x for x in blocks if not isinstance(x, Facts))), _anchor(one)))
+    return replace(section, blocks=(*said[""], *opened))
 
-    from bdt_core.report.inline import inline_svg  # not needed to load the package
 
-    def drawn(figure: Figure) -> Markup:
-        svg = figure_svg(document, figure.name, outlines=False)
-        return Markup(inline_svg(svg, figure.name + suffix, figure.alt))  # texts in it are escaped
+def _anchor(one: Finding) -> str:
+    """The same for the same people in every audit and language."""
+    return f"finding-{hashlib.sha256(f'{one.found_by} {one.who}'.encode()).hexdigest()[:8]}"
 
-    return drawn
+
+@dataclass(frozen=True)
+class _Figures:
+    """Draws a document's figures; of those that stand in the page once more, the names within end in a suffix."""
+
+    document: Printed
+    words: dict[str, str]
+    suffix: str = ""
+
+    def svg(self, figure: Figure) -> Markup:
+        from markupsafe import Markup
+
+        from bdt_core.report.inline import inline_svg  # not needed to load the package
+
+        svg = figure_svg(self.document, figure.name, outlines=False)
+        return Markup(inline_svg(svg, figure.name + self.suffix, figure.alt))  # texts in it are escaped
+
+    def numbers(self, figure: Figure) -> Table:
+        """What is behind a figure."""
+        heads, *rows = figure_data(self.document, figure.name)
+        numbers = [all(_NUMBER.fullmatch(row[place]) for row in rows) for place in range(len(heads))]
+        return Table(
+            figure_words(self.document, figure.name).title,
+            tuple(Column(head, number) for head, number in zip(heads, numbers, strict=True)),
+            tuple(tuple(map(Cell, row)) for row in rows),
+        )
 
 
 def _hash_of(text: str) -> str:

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Literal
 
 from bdt_core import words
 from bdt_core.report.figure_axis import Scale, draw_across, scale
+from bdt_core.report.figure_words import figure_words
 from bdt_core.report.sheet import CALM, GREY, HARM, INK, Sheet
 from bdt_core.report.wording import asked
 
 if TYPE_CHECKING:
     from bdt_core.local_bias.results import GroupValue, LocalBias, LocalCluster
-    from bdt_core.report.document import Document
+    from bdt_core.report.document import Printed
 
 Part = Literal["train", "test"]
 PARTS: tuple[Part, Part] = ("train", "test")
@@ -69,12 +70,18 @@ def local_unit(local: LocalBias) -> words.Unit:
     return words.limit_unit("local_bias", "rate", local.settings.metric)
 
 
-def draw(document: Document) -> Sheet:
+def drawn_clusters(local: LocalBias) -> list[LocalCluster]:
+    """Clusters with two groups to compare."""
+    return [one for one in local.logan.clusters if pair(one)]
+
+
+def draw(document: Printed) -> Sheet:
     """One row per cluster, the largest gap among the train rows first; all rows together stand boxed on top."""
     local = asked(document.local_bias)
-    known = [one for one in local.logan.clusters if pair(one)]
+    known = drawn_clusters(local)
+    said = figure_words(document, "local_bias")
     shown = [one for one in (local.everywhere, *known[:SHOWN]) if pair(one)]
-    sheet = Sheet(_title(local, len(known)), 26 + _ROW * len(shown) + 50)
+    sheet = Sheet(said.title, 26 + _ROW * len(shown) + 50, subtitle=said.subtitle)
     top = sheet.top + 26
     bottom = top + _ROW * len(shown)
     sheet.text(_NAMES, top - 10, "cluster, and the groups furthest apart", size=8, color=GREY)
@@ -98,16 +105,6 @@ def draw(document: Document) -> Sheet:
     sheet.text((_TRAIN[0] + _TEST[1]) / 2, bottom + 24, f"{name}{', %' if rate else ''}", size=8, align="center")
     _legend(sheet, local, bottom + 40)
     return sheet
-
-
-def _title(local: LocalBias, known: int) -> str:
-    tested = [one for one in local.logan.clusters if one.held_out.status == "tested"]
-    confirmed = sum(one.held_out.confirmed for one in tested)
-    first = f" The first {SHOWN} of {known} are shown." if known > SHOWN else ""
-    if not tested:
-        return f"Gaps between groups within clusters; none could be tested.{first}"
-    times = f"{confirmed} of {len(tested)}" if confirmed else f"none of {len(tested)}"
-    return f"In {times} clusters the gap between groups is there again on the test rows.{first}"
 
 
 def _values(local: LocalBias, cluster: LocalCluster, part: Part) -> list[GroupValue | None]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from bdt_core import words
 from bdt_core.metrics import CRITERIA, GROUP_METRICS, RATES, plain_name, spoken_name
 from bdt_core.report.figure_axis import Scale, draw_across, scale, told
+from bdt_core.report.figure_words import figure_words
 from bdt_core.report.groups import rate_value, span
 from bdt_core.report.sheet import CALM, GREY, HARM, INK, Sheet
 from bdt_core.report.wording import asked, finite
@@ -14,7 +15,7 @@ from bdt_core.report.wording import asked, finite
 if TYPE_CHECKING:
     from bdt_core.fairness.metric_results import Estimate
     from bdt_core.mitigation.results import Thresholds
-    from bdt_core.report.document import Document
+    from bdt_core.report.document import Document, Printed
 
 Point: TypeAlias = "tuple[Estimate, Estimate]"
 _LEFT, _RIGHT, _HEIGHT = 60.0, 450.0, 260.0
@@ -68,13 +69,31 @@ def mitigation_points(document: Document) -> list[tuple[Estimate, Estimate]]:
     ]
 
 
-def draw(document: Document) -> Sheet:
+def points_told(document: Document) -> list[tuple[str | float, Estimate, Estimate]]:
+    """What is drawn: "now" and "then", and each tolerance, with gap and accuracy on the test rows."""
+    thresholds = asked(asked(document.mitigation).thresholds)
+    now, then = _now_and_then(thresholds)
+    frontier = [
+        (one.tolerance, one.gap, one.accuracy)
+        for one in thresholds.frontier
+        if finite(one.gap.estimate) and finite(one.accuracy.estimate)
+    ]
+    return [("now", *now), ("then", *then), *frontier]
+
+
+def _now_and_then(thresholds: Thresholds) -> tuple[Point, Point]:
+    gap, accuracy = thresholds.gap, thresholds.accuracy
+    return (gap.before, accuracy.before), (gap.after, accuracy.after)
+
+
+def draw(document: Printed) -> Sheet:
     """Gap across, accuracy up; the present decisions and the thresholds chosen are marked."""
     found = asked(document.mitigation)
     thresholds = asked(found.thresholds)
     frontier = mitigation_points(document)
-    now, then = ((getattr(thresholds.gap, side), getattr(thresholds.accuracy, side)) for side in ("before", "after"))
-    sheet = Sheet(_title(thresholds), 22 + _HEIGHT + 40)
+    said = figure_words(document, "mitigation")
+    now, then = _now_and_then(thresholds)
+    sheet = Sheet(said.title, 22 + _HEIGHT + 40, subtitle=said.subtitle)
     top = sheet.top + 22
     bottom = top + _HEIGHT
     across, up = (
@@ -100,14 +119,6 @@ def draw(document: Document) -> Sheet:
         sheet.mark(x, y, shape=shape, fill=color, edge="white", size=9)
     _legend(sheet, document, now, then, top + 10)
     return sheet
-
-
-def _title(thresholds: Thresholds) -> str:
-    gap, change = thresholds.gap, thresholds.accuracy_change.estimate
-    before, after = (words.size(x.estimate, "rate") for x in (gap.before, gap.after))
-    ends = f"{before.removesuffix(' points')} to {after}"
-    cost = f"; accuracy: {words.signed(change, 'rate')} points" if change is not None else ""
-    return f"Gap between groups on the test rows: from {ends}{cost}."
 
 
 def _ends(points: list[Point], i: int) -> list[Any]:

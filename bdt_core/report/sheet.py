@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from bdt_core.report.document import Printed
 
 WIDTH = 680.0
+"""As wide as the text of a printed page, on which figures are drawn as large as they are."""
+SMALL = 8.0
+"""Size of the smallest text; its letters are as tall as those of the text around it in print."""
 INK = "#1a2330"
 GREY = "#5b6673"
 FAINT = "#c9d0d8"
@@ -38,7 +41,8 @@ _SETTINGS = {
     "axes.unicode_minus": True,
     "path.simplify": False,
 }
-_TITLE = 11.5
+_TITLE, _SUBTITLE = 11.0, 8.5
+_TITLE_LINES, _SUBTITLE_LINES = 3, 2
 _one_at_a_time = threading.Lock()  # matplotlib's settings are global
 
 
@@ -78,29 +82,32 @@ class Sheet:
     Attributes
     ----------
     top : float
-        Where the body may begin, below the title.
+        Where the body may begin, below the title and the subtitle.
     """
 
-    def __init__(self, title: str, body: float, width: float = WIDTH) -> None:
+    def __init__(self, title: str, body: float, width: float = WIDTH, subtitle: str = "") -> None:
         from matplotlib.figure import Figure
         from matplotlib.transforms import Affine2D
 
         self.figure = Figure(facecolor="white")
-        lines = self.wrap(title, width - 16, _TITLE, 2, bold=True)
-        self.top = 14.0 + 16 * len(lines)
+        lines = self.wrap(title, width - 16, _TITLE, _TITLE_LINES, bold=True)
+        below = self.wrap(subtitle, width - 16, _SUBTITLE, _SUBTITLE_LINES) if subtitle else []
+        self.top = 14.0 + 15 * len(lines) + 12 * len(below)
         self.width, self.height = width, self.top + body
         self.figure.set_size_inches(width / 72, self.height / 72)
         down = Affine2D().scale(1, -1).translate(0, self.height).scale(1 / 72)
         self._points = down + self.figure.dpi_scale_trans
         for number, line in enumerate(lines):
-            self.text(8, 14 + 16 * number, line, size=_TITLE, bold=True)
+            self.text(8, 13 + 15 * number, line, size=_TITLE, bold=True)
+        for number, line in enumerate(below):
+            self.text(8, 13 + 15 * len(lines) + 12 * number, line, size=_SUBTITLE, color=GREY)
 
     def axes(self, x: float, y: float, width: float, height: float) -> Axes:
         """Axes whose top left corner is (x, y), without a frame."""
         box = (x / self.width, 1 - (y + height) / self.height, width / self.width, height / self.height)
         axes = self.figure.add_axes(box)
         axes.spines[:].set_visible(False)
-        axes.tick_params(left=False, labelleft=False, labelsize=8, colors=GREY, length=3)
+        axes.tick_params(left=False, labelleft=False, labelsize=SMALL, colors=GREY, length=3)
         return axes
 
     def measure(self, words: str, size: float, bold: bool = False) -> float:

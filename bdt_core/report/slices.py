@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from bdt_core import words
 from bdt_core.report.figure_axis import Scale, draw_across, scale
+from bdt_core.report.figure_words import figure_words
 from bdt_core.report.sheet import CALM, FAINT, GREY, HARM, HARM_TINT, INK, WIDTH, Sheet
 from bdt_core.report.wording import asked, finite
 
 if TYPE_CHECKING:
-    from bdt_core.report.document import Document
+    from bdt_core.report.document import Document, Printed
     from bdt_core.slices.results import LatticeNode, Slice, Slices
 
 SHOWN = 20
@@ -77,12 +78,13 @@ def within(slices: Slices, reported: Sequence[Slice], most: int) -> list[tuple[S
     return [(around, several) for around, several in found if several]
 
 
-def draw(document: Document) -> Sheet:
+def draw(document: Printed) -> Sheet:
     """One row per intersection, the worst first."""
     slices, unit = asked(document.slices), unit_of_slices(document)
+    said = figure_words(document, "slices")
     known = drawn_slices(slices)
     shown = known[: SHOWN if reported_slices(slices) else _UNREPORTED_SHOWN]
-    sheet = Sheet(_title(document, len(shown)), 24 + _ROW * len(shown) + 70)
+    sheet = Sheet(said.title, 24 + _ROW * len(shown) + 70, subtitle=said.subtitle)
     top = sheet.top + 24
     bottom = top + _ROW * len(shown)
     rows = "rows" if slices.in_sample else "test rows"
@@ -98,17 +100,6 @@ def draw(document: Document) -> Sheet:
         sheet.line([_NAMES, sheet.width - 8], [top + _ROW * (number + 1)] * 2, width=0.4)
     _legend(sheet, document, bottom + 58)
     return sheet
-
-
-def _title(document: Document, shown: int) -> str:
-    slices = asked(document.slices)
-    reported = len(reported_slices(slices))
-    sample = " In-sample: too large, and too sure." if slices.in_sample else ""
-    if not reported:
-        return f"No intersection is significantly worse off than everybody else; the strongest of them.{sample}"
-    first = f" The first {shown} are shown." if reported > shown else ""
-    are = "intersections are" if reported > 1 else "intersection is"
-    return f"{reported} {are} significantly worse off than everybody else.{first}{sample}"
 
 
 def _background(sheet: Sheet, document: Document, axis: Scale, top: float, bottom: float) -> None:
@@ -159,7 +150,7 @@ def _legend(sheet: Sheet, document: Document, y: float) -> None:
     sheet.text(sheet.width - 8, y, confidence, size=7.5, color=GREY, align="right")
 
 
-def draw_lattice(document: Document) -> Sheet:
+def draw_lattice(document: Printed) -> Sheet:
     """Everybody, each condition of the worst intersection, and what they are together, level by level."""
     slices, unit = asked(document.slices), unit_of_slices(document)
     nodes = slices.lattice
@@ -169,11 +160,13 @@ def draw_lattice(document: Document) -> Sheet:
     for one in nodes:
         levels[len(one.conditions)].append(one)
     widths = {level: min((WIDTH - 16 + _SPACE) / len(row) - _SPACE, _WIDEST) for level, row in levels.items()}
-    title = _lattice_title(document)
-    ruler = Sheet(title, 0)
+    said = figure_words(document, "slices_lattice")
+    ruler = Sheet(said.title, 0)
     lines = max(len(ruler.wrap(name, widths[1] - 30, 8, _LINES)) for name in alone.values())
     heights = {level: _TOGETHER if level > 1 else 10 + 10 * lines + _VALUE for level in levels}
-    sheet = Sheet(title, 8 + _EVERYBODY + sum(heights.values()) + _BETWEEN * len(levels) + 8)
+    sheet = Sheet(
+        said.title, 8 + _EVERYBODY + sum(heights.values()) + _BETWEEN * len(levels) + 8, subtitle=said.subtitle
+    )
     y = sheet.top + 8
     everybody = (WIDTH / 2 - _WIDEST / 2, y, _WIDEST, _EVERYBODY)
     boxes = {frozenset[str](): everybody}
@@ -196,17 +189,6 @@ def draw_lattice(document: Document) -> Sheet:
 
 def _parts(one: LatticeNode) -> frozenset[str]:
     return frozenset(condition.text for condition in one.conditions)
-
-
-def _lattice_title(document: Document) -> str:
-    worst, unit = asked(document.slices).lattice[-1], unit_of_slices(document)
-    if not has_numbers(worst, asked(document.slices).min_rows):
-        return "What the worst intersection is made of."
-    name = name_of_slices(document)[1]
-    return (
-        f"What the worst intersection is made of: {name} {words.value(worst.comparison.mean_a, unit)} in it, "
-        f"{words.value(worst.comparison.mean_b, unit)} among all others."
-    )
 
 
 def _connect(sheet: Sheet, boxes: dict[frozenset[str], tuple[float, float, float, float]]) -> None:

@@ -5,23 +5,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bdt_core import words
+from bdt_core.report.figure_words import figure_words
 from bdt_core.report.sheet import CALM, CALM_TINT, FAINT, GREY, HARM, HARM_TINT, INK, Sheet
 
 if TYPE_CHECKING:
-    from bdt_core.report.document import Cluster, Document, Node
+    from bdt_core.report.document import Cluster, Document, Node, Printed
 
 NODES_SHOWN = 29
 _ROW = 31.0
 _BOX = (196.0, 25.0)
 
 
-def draw(document: Document) -> Sheet:
+def draw(document: Printed) -> Sheet:
     """Groups in boxes with rows, mean and gap; beside each box what separates it from its sibling."""
     nodes = {one.id: one for one in document.tree.nodes[:NODES_SHOWN]}
     rows = _in_reading_order(nodes)
+    said = figure_words(document, "tree")
     deepest = max(depth for _, depth in rows)
     indent = min(24.0, 180.0 / max(deepest, 1))
-    sheet = Sheet(_title(document, len(nodes)), 10 + _ROW * len(rows) + 24)
+    sheet = Sheet(said.title, 10 + _ROW * len(rows) + 24, subtitle=said.subtitle)
     top = sheet.top + 10
     places = {node.id: (8 + indent * depth, top + _ROW * row) for row, (node, depth) in enumerate(rows)}
     for node, _ in rows:
@@ -41,15 +43,6 @@ def _in_reading_order(nodes: dict[int, Node]) -> list[tuple[Node, int]]:
         children = sorted((one for one in nodes[at].children if one in nodes), key=lambda one: nodes[one].gap or 0.0)
         pending += [(child, depth + 1) for child in children]
     return ordered
-
-
-def _title(document: Document, shown: int) -> str:
-    clusters = len(document.clusters)
-    if clusters == 1:
-        return "The search found no way to divide the train rows."
-    splits = (len(document.tree.nodes) - 1) // 2
-    more = f" The first {shown // 2} splits are shown." if shown < len(document.tree.nodes) else ""
-    return f"{splits} split{'s' if splits > 1 else ''} of the train rows made {clusters} clusters.{more}"
 
 
 def _connect(sheet: Sheet, node: Node, places: dict[int, tuple[float, float]]) -> None:

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 from bdt_core import words
 from bdt_core.report.figure_axis import Scale, draw_across, scale
+from bdt_core.report.figure_words import figure_words
 from bdt_core.report.sheet import CALM, GREY, HARM, Sheet
 from bdt_core.report.wording import asked
 
 if TYPE_CHECKING:
-    from bdt_core.report.document import Document
+    from bdt_core.report.document import Document, Printed
     from bdt_core.scan.results import WorstGroup, WorstGroups
 
 _LEFT, _RIGHT = 8.0, 560.0
@@ -47,16 +48,24 @@ def others(found: WorstGroups, place: int) -> tuple[str, float]:
     return f"people alike in the group{'s' * (place > 1)} found before", one.mean_inside - one.difference
 
 
-def draw(document: Document) -> Sheet:
+def are_findings(document: Document) -> bool:
+    """Whether all groups stand among the findings, which say how many they are and how they fare."""
+    ranked, found = document.findings, asked(document.worst_groups)
+    told = {one.who for one in ranked.findings if one.found_by == "worst_groups"} if ranked else set()
+    return all(one.words in told for one in found.groups)
+
+
+def rows_outside(one: WorstGroup) -> int:
+    """How many are not in a group."""
+    return round(one.rows / one.share) - one.rows
+
+
+def draw(document: Printed) -> Sheet:
     """Two bars per group: its mean outcome, and that of everybody else."""
     found = asked(document.worst_groups)
     groups, unit = drawn_groups(found), unit_of_groups(found)
-    first = groups[0]
-    title = (
-        f"{words.capital(first.words)}: {document.bias_variable.short} {words.value(first.mean_inside, unit)}, "
-        f"everybody else {words.value(first.mean_outside, unit)}."
-    )
-    sheet = Sheet(title, 12 + _ROW * len(groups) + 34)
+    said = figure_words(document, "worst_groups")
+    sheet = Sheet(said.title, 12 + _ROW * len(groups) + 34, subtitle=said.subtitle)
     top = sheet.top + 12
     bottom = top + _ROW * len(groups)
     compared = [others(found, place) for place in range(len(groups))]
@@ -75,7 +84,7 @@ def _group(
     sheet: Sheet, one: WorstGroup, other: tuple[str, float], axis: Scale, unit: words.Unit, counted: str, y: float
 ) -> None:
     sheet.text(_LEFT + 2, y + 8, sheet.fit(words.capital(one.words), _RIGHT - _LEFT, 8.5, True), size=8.5, bold=True)
-    outside = round(one.rows / one.share) - one.rows
+    outside = rows_outside(one)
     sides = ((one.mean_inside, HARM, "these", one.rows), (other[1], CALM, other[0], outside))
     for line, (mean, color, who, rows) in enumerate(sides):
         start, end = sorted((axis.place(0.0), axis.place(mean)))

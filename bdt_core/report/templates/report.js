@@ -30,7 +30,7 @@
       const button = make("button", head.textContent, { type: "button" });
       const key = (row) => {
         const [text] = read(row.cells[place]);
-        return head.className === "number" ? numberIn(text, words.decimal[1]) : text;
+        return head.className === "number" ? numberIn(text, table.dataset.decimal ?? words.decimal[1]) : text;
       };
       const compare = (a, b) => (head.className === "number" ? a - b : a.localeCompare(b, undefined, { numeric: true }));
       head.replaceChildren(button);
