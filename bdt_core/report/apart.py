@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bdt_core import words
 from bdt_core.report.figure_words import figure_words
-from bdt_core.report.sheet import CALM, FAINT, GREY, HARM, INK, Sheet
+from bdt_core.report.sheet import CALM, FAINT, GREY, HARM, INK, SMALL, Sheet
 from bdt_core.report.wording import asked, finite
 
 if TYPE_CHECKING:
@@ -17,14 +17,13 @@ COLUMNS_SHOWN = 8
 LEVELS_SHOWN = 4
 _TOLD = 3
 _ROW = 19.0
-_LEFT, _RIGHT = 245.0, 540.0
-_INSIDE, _OUTSIDE = 606.0, 672.0
-_AXIS = 46.0
+_LEFT, _RIGHT = 170.0, 362.0
+_INSIDE, _OUTSIDE = 416.0, 472.0
+_AXIS = 42.0
 
 
 def draw(document: Printed) -> Sheet:
     """Numbers by their standardised difference, categories by the shares of their levels."""
-    differences = document.differences
     tested = shown(document)
     said = figure_words(document, "apart")
     numbers = [one for one in tested if one.kind == "numeric"]
@@ -32,11 +31,11 @@ def draw(document: Printed) -> Sheet:
     sheet = Sheet(said.title, 18 + _height(numbers, categories) + 8, subtitle=said.subtitle)
     top = sheet.top + 18
     if numbers:
-        top = _numbers(sheet, numbers, top, differences.cluster)
+        top = _numbers(sheet, numbers, top, said.words)
     if categories:
-        top = _categories(sheet, categories, top, differences.cluster)
+        top = _categories(sheet, categories, top, said.words)
     if tested:
-        _legend(sheet, differences.cluster, top)
+        _legend(sheet, said.words, top)
     return sheet
 
 
@@ -110,28 +109,28 @@ def levels(one: CategoricalFeature) -> list[Level]:
     return [level for level in known if any(level is other for other in largest)]
 
 
-def _head(sheet: Sheet, top: float, phrase: str, label: int) -> float:
+def _head(sheet: Sheet, top: float, phrase: str, said: Mapping[str, str]) -> float:
     sheet.text(8, top, phrase, bold=True, size=9)
-    sheet.text(_INSIDE, top, f"cluster {label}", size=8, color=GREY, align="right")
-    sheet.text(_OUTSIDE, top, "all others", size=8, color=GREY, align="right")
+    sheet.text(_INSIDE, top, said["cluster"], size=SMALL, color=GREY, align="right")
+    sheet.text(_OUTSIDE, top, said["others"], size=SMALL, color=GREY, align="right")
     sheet.line([8, sheet.width - 8], [top + 11] * 2)
     return top + 14
 
 
-def _name(sheet: Sheet, one: Feature, y: float) -> None:
-    tag = "protected" if one.role == "protected" else ""
-    room = _LEFT - 24 - (sheet.measure(tag, 7) + 12 if tag else 0)
+def _name(sheet: Sheet, one: Feature, y: float, said: Mapping[str, str]) -> None:
+    tag = said["protected"] if one.role == "protected" else ""
+    room = _LEFT - 24 - (sheet.measure(tag, SMALL) + 12 if tag else 0)
     name = sheet.fit(one.column, room, 8.5)
     sheet.text(8, y, name)
     if tag:
         x = 8 + sheet.measure(name, 8.5) + 6
-        width = sheet.measure(tag, 7) + 8
-        sheet.box(x, y - 6, width, 12, fill="#f0eafa", edge="#8667c0", round_by=3)
-        sheet.text(x + width / 2, y, tag, size=7, color="#4f2f8f", align="center")
+        width = sheet.measure(tag, SMALL) + 8
+        sheet.box(x, y - 6.5, width, 13, fill="#f0eafa", edge="#8667c0", round_by=3)
+        sheet.text(x + width / 2, y, tag, size=SMALL, color="#4f2f8f", align="center")
 
 
-def _numbers(sheet: Sheet, numbers: Sequence[NumericFeature], top: float, label: int) -> float:
-    top = _head(sheet, top, "Numbers: means", label)
+def _numbers(sheet: Sheet, numbers: Sequence[NumericFeature], top: float, said: Mapping[str, str]) -> float:
+    top = _head(sheet, top, said["numbers"], said)
     height = _ROW * 1.3 * len(numbers)
     effects = [one.effect for one in numbers if finite(one.effect)]
     low, high = min([0.0, *effects]), max([0.0, *effects])
@@ -141,40 +140,32 @@ def _numbers(sheet: Sheet, numbers: Sequence[NumericFeature], top: float, label:
     axes.axvline(0, color=FAINT, linewidth=1, zorder=0)
     for number, one in enumerate(numbers):
         y = top + _ROW * 1.3 * (number + 0.5)
-        _name(sheet, one, y)
+        _name(sheet, one, y, said)
         effect = one.effect
         if finite(effect):
             _pair(sheet, _place(effect, low, high), _place(0.0, low, high), y, bool(one.significant))
         elif effect is not None:
-            sheet.text(
-                (_LEFT + _RIGHT) / 2,
-                y,
-                "constant on both sides, at different values",
-                size=7.5,
-                color=GREY,
-                align="center",
-            )
+            sheet.text((_LEFT + _RIGHT) / 2, y, said["constant"], size=SMALL, color=GREY, align="center")
         sheet.text(_INSIDE, y, words.number(one.mean_cluster), align="right")
         sheet.text(_OUTSIDE, y, words.number(one.mean_rest), align="right")
-    names = " or ".join(sorted({one.effect_name for one in numbers if one.effect_name}))
-    _scale_name(sheet, top + height, f"standardised difference ({names})")
+    _scale_name(sheet, top + height, said["standardised"])
     return top + height + _AXIS
 
 
-def _categories(sheet: Sheet, categories: Sequence[CategoricalFeature], top: float, label: int) -> float:
-    top = _head(sheet, top, "Categories: shares of people", label)
+def _categories(sheet: Sheet, categories: Sequence[CategoricalFeature], top: float, said: Mapping[str, str]) -> float:
+    top = _head(sheet, top, said["categories"], said)
     height = sum(_ROW * (1 + len(levels(one))) + 6 for one in categories)
     axes = _axes(sheet, top, height, -3, 103)
     axes.set_xticks([0, 25, 50, 75, 100], ["0 %", "25 %", "50 %", "75 %", "100 %"])
     axes.grid(axis="x", color=FAINT, linewidth=0.5)
     y = top
     for one in categories:
-        _name(sheet, one, y + _ROW / 2 + 3)
+        _name(sheet, one, y + _ROW / 2 + 3, said)
         y += _ROW + 3
         for level in levels(one):
             middle = y + _ROW / 2
             color = INK if level.significant else GREY
-            sheet.text(22, middle, sheet.fit(level.level, _LEFT - 40, 8), size=8, color=color)
+            sheet.text(22, middle, sheet.fit(level.level, _LEFT - 36, SMALL), size=SMALL, color=color)
             inside, outside = level.share_cluster, level.share_rest
             places = (_place(100 * asked(inside), -3, 103), _place(100 * asked(outside), -3, 103))
             _pair(sheet, *places, middle, bool(level.significant))
@@ -182,7 +173,7 @@ def _categories(sheet: Sheet, categories: Sequence[CategoricalFeature], top: flo
             sheet.text(_OUTSIDE, middle, words.percent(outside), align="right", color=color)
             y += _ROW
         y += 3
-    _scale_name(sheet, top + height, "share of people with this value")
+    _scale_name(sheet, top + height, said["share"])
     return top + height + _AXIS
 
 
@@ -208,16 +199,9 @@ def _pair(sheet: Sheet, inside: float, outside: float, y: float, significant: bo
 
 
 def _scale_name(sheet: Sheet, bottom: float, phrase: str) -> None:
-    sheet.text((_LEFT + _RIGHT) / 2, bottom + 25, phrase, size=8, align="center")
+    sheet.text((_LEFT + _RIGHT) / 2, bottom + 25, phrase, size=SMALL, align="center")
 
 
-def _legend(sheet: Sheet, label: int, y: float) -> None:
-    x = 14.0
-    for shape, fill, edge, phrase in (
-        ("D", HARM, HARM, f"cluster {label}"),
-        ("o", CALM, CALM, "everybody else"),
-        ("D", "white", HARM, "hollow: not significant"),
-    ):
-        sheet.mark(x, y, shape=shape, fill=fill, edge=edge, size=6.5)
-        sheet.text(x + 9, y, phrase, size=7.5, color=GREY)
-        x += 24 + sheet.measure(phrase, 7.5)
+def _legend(sheet: Sheet, said: Mapping[str, str], y: float) -> None:
+    marks = (("D", HARM, HARM, "cluster"), ("o", CALM, CALM, "everybody"), ("D", "white", HARM, "hollow"))
+    sheet.legend(y, [(shape, fill, edge, said[name]) for shape, fill, edge, name in marks])

@@ -31,7 +31,7 @@ _BASES = (100, 1_000, 10_000)
 _CHANCES = (1_000, 100, 20)
 _UNDER_HALF = 0.5
 _NOISE = 1e-9  # of floats: 0.29 x 100 is 29
-_WIDTH, _LEFT, _RIGHT = 480.0, 4.0, 310.0
+_LEFT, _RIGHT = 4.0, 310.0
 _NAME, _BAR = 18.0, 17.0
 _ROW = _NAME + 2 * _BAR + 10.0
 _MOST_LEVELS = 4
@@ -311,7 +311,7 @@ def draw(document: Printed) -> Sheet:
     from bdt_core.report.figure_words import figure_words  # which asks this module for its words
 
     told, page = figure_words(document, "first_page"), first_page(document)
-    sheet = Sheet(told.title, _ROW * len(page.drawn), _WIDTH, told.subtitle)
+    sheet = Sheet(told.title, _ROW * len(page.drawn), subtitle=told.subtitle)
     axis = scale(
         [0.0, *(side.number / (side.of or 1) for one in page.drawn for side in (one.inside, one.outside))],
         _LEFT,

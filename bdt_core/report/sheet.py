@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import math
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from bdt_core.report.document import Printed
 
-WIDTH = 680.0
+WIDTH = 480.0
 """As wide as the text of a printed page, on which figures are drawn as large as they are."""
 SMALL = 8.0
 """Size of the smallest text; its letters are as tall as those of the text around it in print."""
@@ -202,6 +202,15 @@ class Sheet:
         drawn = Line2D([x], [y], transform=self._points, marker=shape, markersize=size, linestyle="none")
         drawn.set(markerfacecolor=fill, markeredgecolor=edge, markeredgewidth=1.2)
         self.figure.add_artist(drawn)
+
+    def legend(self, y: float, marks: Sequence[tuple[str, str, str, str]]) -> None:
+        """Marks in a row, each with shape, fill, edge and what it stands for."""
+        x = 14.0
+        for shape, fill, edge, phrase in marks:
+            self.mark(x, y, shape=shape, fill=fill, edge=edge)
+            told = self.fit(phrase, self.width - 8 - x - 9, SMALL)
+            self.text(x + 8, y, told, size=SMALL, color=GREY)
+            x += 21 + self.measure(told, SMALL)
 
     def svg(self) -> str:
         """The drawing as SVG."""
