@@ -96,7 +96,7 @@
     table.parentElement.before(tools);
   }
 
-  // A link to each section, figure and finding that has an anchor.
+  // A link to each section and finding.
   const copied = async (address) => {
     try {
       await navigator.clipboard.writeText(address);
@@ -108,8 +108,8 @@
       field.remove();
     }
   };
-  for (const one of all("section[id], details[id], figure[id]")) {
-    const words = wordsOf(one), title = one.querySelector("h2, summary, figcaption");
+  for (const one of all("section[id], details[id]")) {
+    const words = wordsOf(one), title = one.querySelector("h2, summary");
     const button = make("button", words.copy, { type: "button", "aria-label": `${words.copy}: ${title.textContent}` });
     const told = make("span", "", { role: "status" }), tools = make("div", "", { class: "tool copy" });
     button.addEventListener("click", async () => {
@@ -117,7 +117,7 @@
       await copied(location.href);
       told.textContent = words.copied;
     });
-    tools.append(button, told);
+    tools.append(told, button);
     title.after(tools);
   }
 
