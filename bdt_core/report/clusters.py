@@ -142,6 +142,7 @@ def _limits(document: Document) -> list[float]:
 def _row_text(sheet: Sheet, document: Document, one: Cluster, y: float) -> None:
     unit = document.bias_variable.unit
     name = f"{one.cluster}"
+    sheet.cover(8, y + 1, sheet.width - 16, _NAME - 1)
     sheet.text(8, y + 8.5, name, size=9.5, bold=True)
     indent = 14 + sheet.measure(name, 9.5, True)
     who = sheet.fit(one.description, sheet.width - 8 - indent, SMALL)

@@ -143,6 +143,7 @@ def _names(sheet: Sheet, cluster: LocalCluster, y: float, said: Mapping[str, str
         phrase, color = said["confirmed"], HARM
     else:
         phrase, color = said["turned" if held_out.significant else "unconfirmed"], GREY
+    sheet.cover(_NAMES, y - 5, _RIGHT - 2 - _NAMES, _NAME - 4)
     sheet.text(_RIGHT - 4, y, phrase, size=SMALL, bold=held_out.confirmed, color=color, align="right")
     head = said["everywhere"] if cluster.label is None else f"{said['cluster']} {cluster.label}"
     sheet.text(_NAMES, y, head, size=8.5, bold=True)

@@ -43,6 +43,7 @@ _SETTINGS = {
 }
 _TITLE, _SUBTITLE = 11.0, 8.5
 _TITLE_LINES, _SUBTITLE_LINES = 3, 2
+_ABOVE_LINES = 2.5  # matplotlib draws lines at 2, and texts at 3
 _one_at_a_time = threading.Lock()  # matplotlib's settings are global
 
 
@@ -194,6 +195,14 @@ class Sheet:
         drawn = FancyBboxPatch((x, y), width, height, boxstyle=style, transform=self._points)
         drawn.set(facecolor=fill, edgecolor=edge, linewidth=0.8, hatch=hatch)
         self.figure.add_artist(drawn)
+
+    def cover(self, x: float, y: float, width: float, height: float) -> None:
+        """White that hides lines, for a text to stand on."""
+        from matplotlib.patches import Rectangle
+
+        white = Rectangle((x, y), width, height, transform=self._points, linewidth=0, zorder=_ABOVE_LINES)
+        white.set(facecolor="white")
+        self.figure.add_artist(white)
 
     def mark(self, x: float, y: float, *, shape: str, fill: str, edge: str, size: float = 7) -> None:
         """A mark of a size in points."""

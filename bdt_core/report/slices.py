@@ -121,6 +121,7 @@ def _background(
 
 def _row(sheet: Sheet, one: Slice, axis: Scale, unit: words.Unit, top: float) -> None:
     comparison = one.comparison
+    sheet.cover(_NAMES, top + 1, sheet.width - 16, _NAME - 1)
     sheet.text(_NAMES, top + 7.5, sheet.fit(one.name, sheet.width - 16, SMALL), size=SMALL)
     y = top + _NAME + (_ROW - _NAME) / 2 - 1
     shape, color = ("D", HARM) if one.significant else ("s", GREY)

@@ -88,11 +88,14 @@ def _group(
     y: float,
 ) -> None:
     name = sheet.fit(words.capital(one.words), sheet.width - 2 * _LEFT, 9, True)
+    sheet.cover(_LEFT + 1, y + 2, sheet.width - 2 * _LEFT, _NAME - 3)
     sheet.text(_LEFT + 2, y + 8, name, size=9, bold=True)
     sides = ((one.mean_inside, HARM, said["these"], one.rows), (other[1], CALM, other[0], rows_outside(one)))
     for line, (mean, color, who, rows) in enumerate(sides):
         start, end = sorted((axis.place(0.0), axis.place(mean)))
         line_top = y + _NAME + _BAR * line
         sheet.box(start, line_top, max(end - start, 0.5), _BAR - 3, fill=color, edge=color, round_by=0)
-        text = f"{words.value(mean, unit)}, {words.count(rows)} {said['counted']}: {who}"
-        sheet.text(end + 5, line_top + (_BAR - 3) / 2, sheet.fit(text, sheet.width - end - 13, SMALL), size=SMALL)
+        told = f"{words.value(mean, unit)}, {words.count(rows)} {said['counted']}: {who}"
+        told = sheet.fit(told, sheet.width - end - 13, SMALL)
+        sheet.cover(end + 3, line_top, sheet.measure(told, SMALL) + 4, _BAR - 3)
+        sheet.text(end + 5, line_top + (_BAR - 3) / 2, told, size=SMALL)

@@ -304,7 +304,7 @@ def test_nothing_tested_is_told_with_its_reason():
 def test_in_sample_is_said_loudly_in_every_form():
     document = in_sample()
     assert f"Intersections: {IN_SAMPLE}" in blocks(document, Bullets, "remarks")[0].items
-    assert "The annex begins with 2 remarks on the data." in render_markdown(document)
+    assert "The report begins with 2 remarks on the data." in render_markdown(document)
     assert section(document, "slices").blocks[0].text == f"Warning: {IN_SAMPLE}"
     assert words_of(html_of("in_sample")).count(IN_SAMPLE) == 2
     assert "- Intersections: The slices were searched for and tested on the same rows" in render_markdown(document)

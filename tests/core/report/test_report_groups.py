@@ -98,7 +98,7 @@ def test_every_number_in_the_tables_is_in_the_document():
         }
     pattern = re.compile(r"infinite|\d[\d,]*(?:\.\d+)?(?: × 10[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+)?")
     counted = 0
-    for one in [*blocks(document, Table), *blocks(document, Table, "gate")]:
+    for one in [table for name in ("groups", "rates", "gate") for table in blocks(document, Table, name)]:
         for cells in one.rows:
             for cell in cells[1:] if one.caption.startswith("Clarify") else cells:
                 for found in pattern.findall(f"{cell.text} {cell.note}".replace("\u00a0", " ")):
@@ -272,7 +272,7 @@ def test_criteria_name_the_lowest_and_highest_group_and_those_left_out():
 
 def test_the_score_stands_beside_what_chance_gives():
     document = fail()
-    told = next(one.text for one in blocks(document, Paragraph) if one.text.startswith("The composite"))
+    told = next(one.text for one in blocks(document, Paragraph, "rates") if one.text.startswith("The composite"))
     assert told == (
         "The composite bias score, where 0 is no bias and higher is worse, is 0.364 [95 % CI 0.273 to 0.437]: severe; "
         "without any bias, groups of these sizes have 0.0415 on average by chance, and 95 % of them up to 0.0687, "
@@ -281,39 +281,41 @@ def test_the_score_stands_beside_what_chance_gives():
         "calibration difference is left out."
     )
     document["groups"]["facets"][0]["bias_score"] |= {"score": 0.05, "severity": "low"}
-    told = next(one.text for one in blocks(document, Paragraph) if one.text.startswith("The composite"))
+    told = next(one.text for one in blocks(document, Paragraph, "rates") if one.text.startswith("The composite"))
     assert "so the score alone cannot tell bias from chance" in told
     document["groups"]["facets"][0]["bias_score"] |= {"score": None, "undefined_reason": "1 group", "parts": []}
-    told = next(one.text for one in blocks(document, Paragraph) if one.text.startswith("The composite"))
+    told = next(one.text for one in blocks(document, Paragraph, "rates") if one.text.startswith("The composite"))
     assert told.startswith("The composite bias score is undefined: 1 group.")
 
 
 def test_clarify_has_21_metrics_with_names_and_no_bias_values():
     document = fail()
-    found = {one[0].text: one for one in table(document, "Clarify's metrics by race").rows}
+    found = {one[0].text: one for one in table(document, "Clarify's metrics by race", "rates").rows}
     assert set(found) == set(CLARIFY) - {"GE"}
     assert len(CLARIFY) == 21
     assert [one[1].text for one in found.values()].count("1") == 1
     assert found["DI"][1].text == "1"
     assert found["DI"][0].note == "Disparate impact: group over all others"
     assert "undefined: no group column was named to compare within" in found["CDDL"][0].note
-    asian = [one.label for one in table(document, "Clarify's metrics by race").columns].index("Asian")
+    asian = [one.label for one in table(document, "Clarify's metrics by race", "rates").columns].index("Asian")
     assert found["KL"][asian].text == "infinite"
     assert found["DAR"][asian].note == "nobody with a positive prediction in d"
-    entropy = [one.text for one in blocks(document, Paragraph) if one.text.startswith("Generalised entropy")]
+    entropy = [one.text for one in blocks(document, Paragraph, "rates") if one.text.startswith("Generalised entropy")]
     assert entropy[0].replace("\u00a0", " ").endswith("alike: 0.17 [0.163 to 0.177].")
 
 
 def test_differences_take_the_limits_that_hold_together():
     document = fail()
-    values = document["groups"]["facets"][0]["against_reference"][0]["values"]
-    found = row(document, "Rate less that of African-American", "Selection rate")
+    against = {one["metric"]: one["values"] for one in document["groups"]["facets"][0]["against_reference"]}
+    values, ratio = against["selection_rate_difference"], against["selection_rate_ratio"][2]
+    found = row(document, "Rate less that of African-American", "Selection rate", "rates")
     low, high = (words.signed(values[2][end], "rate") for end in ("together_low", "together_high"))
     assert (found[1].text, found[1].note) == (
         words.signed(values[2]["estimate"], "rate"),
-        f"[{low} to\u00a0{high}]",
+        f"[{low} to\u00a0{high}]; ratio {words.number(ratio['estimate'])} "
+        f"[{words.number(ratio['together_low'])} to\u00a0{words.number(ratio['together_high'])}]",
     )
-    assert "hold for all groups at once" in table(document, "Rate less that of African-American").caption
+    assert "hold for all groups at once" in table(document, "Rate less that of African-American", "rates").caption
 
 
 def test_limits_on_clusters_and_on_metrics_in_one_table():
@@ -333,7 +335,10 @@ def test_limits_on_clusters_and_on_metrics_in_one_table():
     assert rows[2][2] == (f"{words.MINUS}0.0562", f"[{words.MINUS}infinite to\u00a00.0232]")
     assert rows[3] == [("AUC by sex", ""), ("at least 0.8", ""), (words.NOTHING, ""), ("Not testable", ""),
                        ("lets pass with a warning", "")]  # fmt: skip
-    assert len(blocks(document, Bullets, "gate")[0].items) == 4
+    sentences = [one["sentence"] for one in document["gate"]]
+    assert sentences[0] == document["verdict"]["sentence"]
+    assert blocks(document, Paragraph, "gate")[0].text == f"Fail: {sentences[0]}"
+    assert blocks(document, Bullets, "gate")[0].items == tuple(sentences[1:])
 
 
 def test_limits_on_metrics_are_not_drawn_among_the_clusters():
