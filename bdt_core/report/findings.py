@@ -72,6 +72,7 @@ def finding_sentence(one: Finding, found: Findings, unit: words.Unit, short: str
 
 def on_train_rows(document: Document, one: Finding) -> tuple[int, words.Number] | None:
     """How many of a finding's people the search saw, and their mean; None where it saw all of them."""
+    seen: list[tuple[int, words.Number]] = []
     if one.found_by == "slices" and document.slices is not None:
         seen = [(each.train_rows, each.train_value) for each in document.slices.slices if each.name == one.who]
     elif one.found_by == "clusters":
@@ -85,8 +86,6 @@ def on_train_rows(document: Document, one: Finding) -> tuple[int, words.Number] 
             for group in place.train
             if group.group in behind.values
         ]
-    else:
-        seen = []
     return next(iter(seen), None)
 
 

@@ -112,15 +112,15 @@ def _opened(section: Section, document: Printed) -> Section:
             said.setdefault(title, [])
         else:
             said[title].append(block)
-    heads = [one.label for one in table.columns[1:]]
+    heads = [one.label for one in table.columns]
     opened = []
-    for one, (who, *rest) in zip(document.findings.findings, table.rows, strict=True):
+    for one, row in zip(document.findings.findings, table.rows, strict=True):
         seen = read_in(_TOLD_IN, "opened", document=document, one=one)
         assert seen is not None  # it always has a title
-        numbers = tuple((head, ", ".join(filter(None, (x.text, x.note)))) for head, x in zip(heads, rest, strict=True))
-        blocks = (Facts(numbers), *said.get(who.text, ()), *seen.blocks)
+        numbers = tuple((head, ", ".join(filter(None, (x.text, x.note)))) for head, x in zip(heads, row, strict=True))
+        blocks = (Facts(numbers), *said.get(row[0].text, ()), *seen.blocks)
         facts = Facts(tuple(pair for block in blocks if isinstance(block, Facts) for pair in block.pairs))
-        opened.append(Folded(who.text, (facts, *(x for x in blocks if not isinstance(x, Facts))), _anchor(one)))
+        opened.append(Folded(row[0].text, (facts, *(x for x in blocks if not isinstance(x, Facts))), _anchor(one)))
     return replace(section, blocks=(*said[""], *opened))
 
 
