@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from bdt_core.report.document import Cluster, Document, Node, Printed
 
 NODES_SHOWN = 29
-_ROW = 36.0
+_ROW = 35.0
 _BOX = (184.0, 28.0)
 _DEEPEST = 96.0
 _STEP_LINES = 3

@@ -201,7 +201,7 @@ def test_figures_are_drawn_as_large_as_they_are_and_their_letters_as_tall_as_the
                 left, _, right, _ = map(float, attributes.get_object()["/BBox"])
                 widths.append(right - left)
     assert len(widths) == len(boxes)
-    assert all(WIDTH * 0.9 <= one <= 17 / 2.54 * 72 + 0.1 for one in widths)
+    assert all(WIDTH <= one <= 17 / 2.54 * 72 + 0.1 for one in widths)
 
 
 @every_demo
