@@ -1,7 +1,7 @@
 """The method of the bias audit: plain Python, usable in a notebook, without any orchestrator.
 
-Start with :func:`audit`; :func:`compare` holds two models against each other. `HBAC`, `LOGAN`, `bias_metrics`, `find_slices`, `find_worst_groups`, `GroupThresholds` and
-`reweigh` are its parts.
+Start with :func:`audit`; :func:`compare` holds two models against each other. `HBAC`, `LOGAN`, `bias_metrics`,
+`find_slices`, `find_worst_groups`, `GroupThresholds` and `reweigh` are parts of the method.
 Importing the package costs nothing: what is named here is loaded when it is first used.
 """
 

@@ -119,7 +119,7 @@ def audit(
     >>> result.verdict
     'fail'
     """
-    settled = settled(spec, data)
+    settled = settled_spec(spec, data)
     stages = stages or Stages()
     announce = Announcer(progress)
     announce(READING)
@@ -161,7 +161,7 @@ def unheard(sentence: str) -> None:
     """Nobody listens."""
 
 
-def settled(spec: AuditSpec | dict[str, Any] | str | Path, data: pd.DataFrame | str | Path | None) -> AuditSpec:
+def settled_spec(spec: AuditSpec | dict[str, Any] | str | Path, data: pd.DataFrame | str | Path | None) -> AuditSpec:
     """The specification as a model; a path in ``data`` takes the place of its source."""
     if isinstance(spec, str | Path):
         spec = load_spec(spec)

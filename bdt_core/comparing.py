@@ -8,10 +8,10 @@ from typing import Any
 
 import pandas as pd
 
-from bdt_core.audit import Announcer, Progress, run_stages, settled, unheard
+from bdt_core.audit import Announcer, Progress, run_stages, settled_spec, unheard
 from bdt_core.changes import Changes
 from bdt_core.changes.comparing import Table, compare_tables
-from bdt_core.errors import DataError, SpecError
+from bdt_core.errors import DataError, SpecError, did_you_mean
 from bdt_core.spec import AuditSpec
 from bdt_core.stages import READING, Stages, stages_for
 
@@ -82,7 +82,7 @@ def compare(
     """
     if max_worse is not None and not max_worse >= 0.0:
         raise SpecError(f"How much worse anybody may be off is 0 or more; found {max_worse:g}.")
-    of_a, of_b = settled(a, None), settled(b, None)
+    of_a, of_b = settled_spec(a, None), settled_spec(b, None)
     _check_fit(of_a, of_b)
     frames = data_a, data_a if data_b is None else data_b
     one_table = frames[0] is frames[1] and (frames[0] is not None or of_a.source == of_b.source)
@@ -93,6 +93,7 @@ def compare(
     by_row = one_table and key is None and of_a.split.key is None and of_b.split.key is None
     if by_row:
         frame = (stages.read_table(of_a.source) if frames[0] is None else frames[0]).reset_index(drop=True)
+        _refuse_unknown_measures(frame, of_a, of_b)
         frame = frame.assign(**{ROW_NUMBER: range(len(frame))})
         frames = frame, frame
     named = ROW_NUMBER if by_row else key
@@ -165,6 +166,13 @@ def _check_fit(a: AuditSpec, b: AuditSpec) -> None:
             raise SpecError(
                 f"A and B do not measure the same: {key} is {of_a} in A and {of_b} in B. Write the same in both."
             )
+
+
+def _refuse_unknown_measures(frame: pd.DataFrame, a: AuditSpec, b: AuditSpec) -> None:
+    for which, spec in (("A", a), ("B", b)):
+        name = _measure(spec)
+        if name not in map(str, frame.columns):
+            raise DataError(f'There is no column "{name}", which {which} measures. {did_you_mean(name, frame.columns)}')
 
 
 def _without_measure_of(other: AuditSpec, spec: AuditSpec) -> AuditSpec:

@@ -108,8 +108,7 @@ def compare_tables(
     outcomes = _outcomes(a, b)
     people, kept = _people(a.rows, b.rows, rows_are_paired=rows_are_paired)
     followed_findings = [one for one in findings if one.found_by not in ("groups", "local_bias")]
-    facets = spec.facets or tuple((one,) for one in spec.protected)
-    declared = declared_groups((a.rows, b.rows), facets)
+    declared = declared_groups((a.rows, b.rows), facets_of(spec))
     on_all = [EVERYBODY, *(Group(one) for one in declared)]
     on_all += [Group(one) for one in followed_findings if not one.on_test_rows]
     on_test = [Group(one) for one in followed_findings if one.on_test_rows]
@@ -149,8 +148,9 @@ def compare_tables(
         if one.is_there:
             of_finding = isinstance(one.group.who, Finding)
             order[of_finding].append(_group_change(one, reach(one.group), sign, gap=gap))
-    changes = (*sorted(order[True], key=_place_among(followed_findings)), *order[False])
-    change = _change(overall, reach(EVERYBODY), sign)
+    ranks = [one.who for one in followed_findings]
+    changes = (*sorted(order[True], key=lambda one: ranks.index(one.who)), *order[False])
+    change = change_of(overall, reach(EVERYBODY), sign)
     return Changes(
         name_a=a.name,
         name_b=b.name,
@@ -172,6 +172,13 @@ def compare_tables(
         spec_a=reported_specification(spec),
         spec_b=reported_specification(b.spec),
     )
+
+
+def facets_of(spec: AuditSpec) -> tuple[tuple[str, ...], ...]:
+    """The declared groupings; the bias variable can be compared by them without a label and a prediction, too."""
+    declared = spec.protected if spec.groups.facets is None else spec.groups.facets
+    several = [(one,) if isinstance(one, str) else tuple(one) for one in declared]
+    return tuple(dict.fromkeys([*several, *spec.facets]))
 
 
 def _outcomes(a: Table, b: Table) -> Outcomes:
@@ -233,7 +240,7 @@ def _refuse_missing_columns(groups: Sequence[Group], b: Table) -> None:
         if missing:
             raise DataError(
                 f'B does not use the column "{missing[0]}", which says who is in a group of A. Add it to "protected" '
-                'or "features.include" of B\'s specification, or leave it out of A\'s.'
+                "or \"features.include\" of B's specification, or leave it out of A's."
             )
 
 
@@ -281,11 +288,6 @@ def _conditions(group: Group) -> tuple[tuple[GroupCondition, ...], tuple[GroupCo
     return group.who, (), "groups"
 
 
-def _place_among(findings: Sequence[Finding]) -> object:
-    names = [one.who for one in findings]
-    return lambda change: names.index(change.who)
-
-
 def _group_change(one: _Followed, reach: tuple[float, float], sign: float, *, gap: bool) -> GroupChange:
     conditions, described, found_by = _conditions(one.group)
     who = one.group.who
@@ -294,7 +296,7 @@ def _group_change(one: _Followed, reach: tuple[float, float], sign: float, *, ga
     told = None
     if gap:
         after, before = (_difference(side.inside, side.outside) for side in (one.b, one.a))
-        told = _change(Difference(after, before), reach, sign)
+        told = change_of(Difference(after, before), reach, sign)
     return GroupChange(
         who=who.who if isinstance(who, Finding) else words.all_of([each.words for each in who]),
         found_by=found_by,
@@ -303,7 +305,7 @@ def _group_change(one: _Followed, reach: tuple[float, float], sign: float, *, ga
         people_a=one.a.inside.people,
         people_b=one.b.inside.people,
         on_test_rows=isinstance(who, Finding) and who.on_test_rows,
-        change=_change(_difference(one.b.inside, one.a.inside), reach, sign),
+        change=change_of(_difference(one.b.inside, one.a.inside), reach, sign),
         gap=told,
     )
 
@@ -314,7 +316,7 @@ def _difference(one: Estimate | None, other: Estimate | None) -> Difference:
     return Difference(one, other)
 
 
-def _change(found: Difference, reach: tuple[float, float], sign: float) -> Change:
+def change_of(found: Difference, reach: tuple[float, float], sign: float) -> Change:
     """What is certain; the end that is nearer to harm reaches as far as the search that chose the group asks."""
     toward_good, toward_harm = (found.arms(critical) for critical in reach)
     below, above = (toward_good[0], toward_harm[1]) if sign > 0 else (toward_harm[0], toward_good[1])
@@ -334,11 +336,13 @@ def _narrower(overall: Difference, critical: float) -> float | None:
 
 def _held(max_worse: float, overall: Change, groups: Sequence[GroupChange], sign: float) -> HeldToLimit:
     """The limit, on everybody and on every group: the gate's judge decides."""
-    evidence = [
-        Evidence(who, sign * change.difference, *sorted((sign * change.low, sign * change.high)))
-        for who, change in ((None, overall), *((one.who, one.change) for one in groups))
-    ]
-    judged = judge(evidence, Tolerated(maximum=max_worse), nearest="bound")
+
+    def evidence(who: str | None, change: Change) -> Evidence[str | None]:
+        low, high = sorted((sign * change.low, sign * change.high))
+        return Evidence(who, sign * change.difference, low, high)
+
+    every = [evidence(None, overall), *(evidence(one.who, one.change) for one in groups)]
+    judged = judge(every, Tolerated(maximum=max_worse), nearest="bound")
     one = judged.decides
     assert one.low is not None
     assert one.high is not None

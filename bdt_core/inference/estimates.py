@@ -149,11 +149,11 @@ class Difference:
 
     Examples
     --------
-    >>> sums = [PersonSums(np.ones(161, dtype=int), np.repeat([1, 1, 0, 0], several)) for several in
-    ...         ([59, 6, 16, 80], [59, 0, 0, 102])]
-    >>> after, before = (MeanOfPersons(one, Steps(0.0, 1.0), True) for one in sums)
-    >>> [round(end, 3) for end in Difference(after, before).interval(1.96)]
-    [0.008, 0.079]
+    >>> pairs = np.array([[1, 1]] * 59 + [[1, 0]] * 6 + [[0, 1]] * 16 + [[0, 0]] * 80)  # 65 of 161, and 75 of them
+    >>> rows = np.ones(161, dtype=np.int64)
+    >>> one, other = (MeanOfPersons(PersonSums(rows, column), Steps(0.0, 1.0), True) for column in pairs.T)
+    >>> [round(end, 4) for end in Difference(one, other).interval(1.96)]
+    [-0.1186, -0.0046]
     """
 
     one: Estimate

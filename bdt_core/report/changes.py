@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from bdt_core import words
 from bdt_core.changes.results import Change, Changes, GroupChange, HeldToLimit, People
 from bdt_core.errors import OutputError
-from bdt_core.report.blocks import Folded, Section
+from bdt_core.report.blocks import Block, Folded, Section, Table
 from bdt_core.report.first_page import Amount, Condition, Measure, _amounts, _Names, _size
 from bdt_core.report.prose import read_in
 from bdt_core.report.write import canonical_json, not_written, write_together
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bdt_core.spec import FoundBy
     from bdt_core.words import Unit
 
-MOST_TOLD, MOST_ROWS = 3, 16
+MOST_ROWS = 16
 Became = Literal["grew", "shrank", "turned", "cannot_tell"]
 
 
@@ -196,10 +196,19 @@ def changes_section(changes: Changes) -> Section:
 
 def changes_markdown(changes: Changes) -> str:
     """The page as Markdown, every name escaped."""
-    from bdt_core.report.markdown import _part, escaped
+    from bdt_core.report.dossier.draw import _table
+    from bdt_core.report.markdown import _block, escaped
+
+    def drawn(several: Sequence[Block]) -> Iterator[str]:
+        for one in several:
+            if isinstance(one, Folded):
+                yield f"## {escaped(one.title)}"
+                yield from drawn(one.blocks)
+            else:
+                yield _table(one) if isinstance(one, Table) else _block(one)
 
     section = changes_section(changes)
-    return "\n\n".join([f"# {escaped(section.title)}", *(_part(one) for one in section.blocks)]) + "\n"
+    return "\n\n".join([f"# {escaped(section.title)}", *drawn(section.blocks)]) + "\n"
 
 
 def changes_html(changes: Changes) -> str:

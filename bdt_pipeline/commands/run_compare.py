@@ -66,7 +66,7 @@ def run_compare(
     with report_folder(out, f"{spec_b.name}-compared") as folder:
         with progress_bar(len(steps)) as progress:
 
-            def announce(title: str, done: int, total: int) -> None:
+            def announce(title: str, done: int, total: int) -> None:  # noqa: ARG001 - only beginnings are shown
                 if done == 0 and title in steps:
                     say(progress, title, steps.index(title))
 
