@@ -10,9 +10,10 @@ import pandas as pd
 
 from bdt_core.audit import Announcer, Progress, run_stages, settled_spec, unheard
 from bdt_core.changes import Changes
-from bdt_core.changes.comparing import Table, compare_tables
+from bdt_core.changes.comparing import Compared, compare_tables
+from bdt_core.changes.reported import compare_reported_groups
 from bdt_core.errors import DataError, SpecError, did_you_mean
-from bdt_core.spec import AuditSpec
+from bdt_core.spec import AuditSpec, parse_spec
 from bdt_core.stages import READING, Stages, stages_for
 
 ROW_NUMBER = "(row number)"
@@ -80,8 +81,7 @@ def compare(
     >>> found.people.paired_by, found.overall.difference, found.says
     ('row', 0.0, 'cannot_tell')
     """
-    if max_worse is not None and not max_worse >= 0.0:
-        raise SpecError(f"How much worse anybody may be off is 0 or more; found {max_worse:g}.")
+    _check_limit(max_worse)
     of_a, of_b = settled_spec(a, None), settled_spec(b, None)
     _check_fit(of_a, of_b)
     frames = data_a, data_a if data_b is None else data_b
@@ -106,8 +106,9 @@ def compare(
     ):
         found = run_stages(stages_for("ranked", of_a), one, of_a, stages, announce, notice)
         changes = compare_tables(
-            Table(one.table, name_a, of_a.source.described),
-            Table(other.table, name_b, of_b.source.described),
+            Compared(of_a, name_a, of_a.source.described),
+            Compared(of_b, name_b, of_b.source.described),
+            (one.table, other.table),
             found["test"],
             found["ranked"].findings,
             rows_are_paired=by_row,
@@ -119,6 +120,44 @@ def compare(
             "in both, or leave the key out to compare different people."
         )
     return changes
+
+
+def compare_reports(a: dict[str, Any], b: dict[str, Any], *, max_worse: float | None = None) -> Changes:
+    """Say for which declared groups B is better or worse than A, from two reports; people are taken to be others.
+
+    Parameters
+    ----------
+    a, b : dict
+        Reports as data, fresh or read back from report.json.
+    max_worse : float, optional
+        As in `compare`.
+
+    Returns
+    -------
+    Changes
+
+    Raises
+    ------
+    SpecError, DataError
+        What does not fit together, and how to mend it.
+    """
+    _check_limit(max_worse)
+    for which, document in (("A", a), ("B", b)):
+        if document.get("publication") is not None:
+            raise DataError(
+                f"{which} is a form for publication, whose numbers are rounded. Name the report.json that the audit "
+                "wrote without --for publication."
+            )
+    specs = parse_spec(a["spec"], "The report of A"), parse_spec(b["spec"], "The report of B")
+    _check_fit(*specs)
+    names = names_of(*specs)
+    if names == ("A", "B") and a["data"]["source"] != b["data"]["source"]:
+        names = a["data"]["source"], b["data"]["source"]
+    of_a, of_b = (
+        Compared(spec, name, document["data"]["source"])
+        for spec, name, document in zip(specs, names, (a, b), strict=True)
+    )
+    return compare_reported_groups(of_a, of_b, (a, b), max_worse=max_worse)
 
 
 def names_of(a: AuditSpec, b: AuditSpec) -> tuple[str, str]:
@@ -148,6 +187,11 @@ def _title(spec: AuditSpec) -> str:
 
 def _measure(spec: AuditSpec) -> str:
     return str(spec.bias_variable.column or spec.bias_variable.prediction)
+
+
+def _check_limit(max_worse: float | None) -> None:
+    if max_worse is not None and not max_worse >= 0.0:
+        raise SpecError(f"How much worse anybody may be off is 0 or more; found {max_worse:g}.")
 
 
 def _check_fit(a: AuditSpec, b: AuditSpec) -> None:

@@ -248,10 +248,12 @@ def gate(
 @app.command()
 @_reported
 def compare(
-    a: Annotated[Path, typer.Argument(metavar="A", help="A specification (.yaml): the system as it was.")],
+    a: Annotated[
+        Path, typer.Argument(metavar="A", help="A specification (.yaml) of the system as it was, or its report.json.")
+    ],
     b: Annotated[
         Path | None,
-        typer.Argument(metavar="[B]", help="A specification of the system as it is now. Default: A, with the options."),
+        typer.Argument(metavar="[B]", help="The same of the system as it is now. Default: A, with the options below."),
     ] = None,
     prediction_b: Annotated[
         str | None,
@@ -281,7 +283,8 @@ def compare(
 
     Everybody, each declared group and each finding of A are followed, and the differences between groups. People who
     are in both tables are compared with themselves, which makes the answer a good deal more precise; who is in one
-    table only is counted and left out. Without a key the people of two tables are taken to be different ones.
+    table only is counted and left out. Without a key the people of two tables are taken to be different ones. Of two
+    report.json only declared groups can be compared, and their people are taken to be different ones.
 
     \b
     0  pass           nobody is worse off by more than --max-worse (or none is given)
@@ -293,6 +296,7 @@ def compare(
     Example:  bdt compare loans.yaml --prediction-b new_model
               bdt compare loans-2025.yaml loans-2026.yaml --key person --max-worse 0.02
               bdt compare loans.yaml --data-b after.csv --out what-changed
+              bdt compare 2025/report.json 2026/report.json
     """
     from bdt_pipeline.commands.run_compare import run_compare
 

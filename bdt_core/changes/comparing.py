@@ -10,7 +10,7 @@ import numpy as np
 
 from bdt_core import words
 from bdt_core.changes.measuring import (
-    Followed,
+    Counted,
     Group,
     Outcomes,
     Sides,
@@ -35,27 +35,23 @@ EVERYBODY = Group(())
 
 
 @dataclass(frozen=True)
-class Table:
-    """One of the two tables.
+class Compared:
+    """What A or B is.
 
     Attributes
     ----------
-    rows : Rows
+    spec : AuditSpec
     name, source : str
         As they are called in the report.
     """
 
-    rows: Rows
+    spec: AuditSpec
     name: str
     source: str
 
-    @property
-    def spec(self) -> AuditSpec:
-        return self.rows.spec
-
 
 @dataclass(frozen=True)
-class _Followed:
+class Followed:
     """A group in A and in B."""
 
     group: Group
@@ -68,8 +64,9 @@ class _Followed:
 
 
 def compare_tables(
-    a: Table,
-    b: Table,
+    a: Compared,
+    b: Compared,
+    rows: tuple[Rows, Rows],
     test: Rows,
     findings: Sequence[Finding],
     *,
@@ -80,9 +77,11 @@ def compare_tables(
 
     Parameters
     ----------
-    a, b : Table
-        With the same bias variable. Where both have a key of persons, and some are in both, these are compared with
-        themselves; else people are different ones.
+    a, b : Compared
+        With the same bias variable.
+    rows : (Rows, Rows)
+        Where both have a key of persons, and some are in both, these are compared with themselves; else people are
+        different ones.
     test : Rows
         Of A: those that its clusters and intersections were not found on.
     findings : sequence of Finding
@@ -104,28 +103,27 @@ def compare_tables(
     DataError
         The tables do not fit together, or too few people are in both.
     """
-    spec, settings = a.spec, a.spec.significance
-    outcomes = _outcomes(a, b)
-    people, kept = _people(a.rows, b.rows, rows_are_paired=rows_are_paired)
-    followed_findings = [one for one in findings if one.found_by not in ("groups", "local_bias")]
-    declared = declared_groups((a.rows, b.rows), facets_of(spec))
+    outcomes = _outcomes(*rows)
+    people, kept = _people(*rows, rows_are_paired=rows_are_paired)
+    followed = [one for one in findings if one.found_by not in ("groups", "local_bias")]
+    declared = declared_groups(rows, facets_of(a.spec))
     on_all = [EVERYBODY, *(Group(one) for one in declared)]
-    on_all += [Group(one) for one in followed_findings if not one.on_test_rows]
-    on_test = [Group(one) for one in followed_findings if one.on_test_rows]
-    _refuse_missing_columns([*on_all, *on_test], b)
+    on_all += [Group(one) for one in followed if not one.on_test_rows]
+    on_test = [Group(one) for one in followed if one.on_test_rows]
+    _refuse_missing_columns([*on_all, *on_test], rows[1])
 
-    fewest = settings.min_rows
+    fewest = a.spec.significance.min_rows
     (sides_a, sums_a), (sides_b, sums_b) = (
-        _sides(one.rows, on_all, outcomes, kept_of, kept, fewest) for one, kept_of in zip((a, b), kept, strict=True)
+        _sides(one, on_all, outcomes, kept_of, kept, fewest) for one, kept_of in zip(rows, kept, strict=True)
     )
-    found = [_Followed(*one) for one in zip(on_all, sides_a, sides_b, strict=True)]
+    found = [Followed(*one) for one in zip(on_all, sides_a, sides_b, strict=True)]
     if on_test:
         of_test = _of_test(test, kept, paired=people.paired_by is not None)
         both = (
-            _sides(rows, on_test, outcomes, kept_of, kept, fewest)[0]
-            for rows, kept_of in zip((test, b.rows), of_test, strict=True)
+            _sides(one, on_test, outcomes, kept_of, kept, fewest)[0]
+            for one, kept_of in zip((test, rows[1]), of_test, strict=True)
         )
-        found += [_Followed(*one) for one in zip(on_test, *both, strict=True)]
+        found += [Followed(*one) for one in zip(on_test, *both, strict=True)]
     everybody, *several = found
     if not everybody.is_there:
         raise DataError(
@@ -133,7 +131,45 @@ def compare_tables(
             '("significance.min_rows").'
             + (" Only people who are in both count: is the key the same one?" if people.paired_by else "")
         )
-    people = _counted(people, everybody, _elsewhere(sums_a, sums_b, len(declared)))
+    return changes_of(
+        a,
+        b,
+        _counted(people, everybody, _elsewhere(sums_a, sums_b, len(declared))),
+        everybody,
+        several,
+        findings=findings,
+        is_rate=outcomes.are_rates,
+        max_worse=max_worse,
+    )
+
+
+def changes_of(
+    a: Compared,
+    b: Compared,
+    people: People,
+    everybody: Followed,
+    several: Sequence[Followed],
+    *,
+    is_rate: bool,
+    max_worse: float | None,
+    findings: Sequence[Finding] = (),
+) -> Changes:
+    """Put means in A and in B into words, under one error control.
+
+    Parameters
+    ----------
+    a, b : Compared
+    people : People
+    everybody : Followed
+        In both.
+    several : sequence of Followed
+        Groups.
+    is_rate : bool
+    max_worse : float or None
+    findings : sequence of Finding
+        Of A, in their order.
+    """
+    spec, settings = a.spec, a.spec.significance
     gaps = [_has_gap(one, several, everybody) for one in several]
     statements = 1 + sum(one.is_there + gap for one, gap in zip(several, gaps, strict=True))
     sign = 1.0 if spec.bias_variable.better == "lower" else -1.0
@@ -148,8 +184,8 @@ def compare_tables(
         if one.is_there:
             of_finding = isinstance(one.group.who, Finding)
             order[of_finding].append(_group_change(one, reach(one.group), sign, gap=gap))
-    ranks = [one.who for one in followed_findings]
-    changes = (*sorted(order[True], key=lambda one: ranks.index(one.who)), *order[False])
+    ranks = [one.who for one in findings]
+    groups = (*sorted(order[True], key=lambda one: ranks.index(one.who)), *order[False])
     change = change_of(overall, reach(EVERYBODY), sign)
     return Changes(
         name_a=a.name,
@@ -157,18 +193,18 @@ def compare_tables(
         source_a=a.source,
         source_b=b.source,
         measured=wording(spec.bias_variable).name,
-        is_rate=outcomes.are_rates,
+        is_rate=is_rate,
         better=spec.bias_variable.better,
         alpha=settings.alpha,
         statements=statements,
         people=people,
         overall=change,
         narrower=_narrower(overall, reach(EVERYBODY)[0]) if people.paired_by else None,
-        groups=changes,
+        groups=groups,
         too_small=tuple(_conditions(one.group)[0] for one in several if not one.is_there),
-        min_people=fewest,
+        min_people=settings.min_rows,
         others_left_out=sum(one.found_by == "local_bias" for one in findings),
-        limit=None if max_worse is None else _held(max_worse, change, changes, sign),
+        limit=None if max_worse is None else _held(max_worse, change, groups, sign),
         spec_a=reported_specification(spec),
         spec_b=reported_specification(b.spec),
     )
@@ -181,9 +217,9 @@ def facets_of(spec: AuditSpec) -> tuple[tuple[str, ...], ...]:
     return tuple(dict.fromkeys([*several, *spec.facets]))
 
 
-def _outcomes(a: Table, b: Table) -> Outcomes:
+def _outcomes(a: Rows, b: Rows) -> Outcomes:
     """The values in both tables, which must be of one kind."""
-    of_a, of_b = outcomes_of(a.rows), outcomes_of(b.rows)
+    of_a, of_b = outcomes_of(a), outcomes_of(b)
     if of_a.are_rates != of_b.are_rates:
         told = {True: "0 and 1", False: "other numbers"}
         raise DataError(
@@ -217,7 +253,7 @@ def _sides(
     if of_table is None:
         return rows_sides(table, groups, outcomes, fewest), []
     persons = Persons.of(np.concatenate([one for one in kept if one is not None]))
-    return persons_sides(table, groups, outcomes, Followed(of_table, persons), fewest)
+    return persons_sides(table, groups, outcomes, Counted(of_table, persons), fewest)
 
 
 def _of_test(
@@ -231,9 +267,9 @@ def _of_test(
     return tested, tested if paired else of_b
 
 
-def _refuse_missing_columns(groups: Sequence[Group], b: Table) -> None:
+def _refuse_missing_columns(groups: Sequence[Group], b: Rows) -> None:
     """B must have what A's groups are made of."""
-    there = {one.name for one in b.rows.columns if one.role != "unused"} | set(b.spec.carried)
+    there = {one.name for one in b.columns if one.role != "unused"} | set(b.spec.carried)
     for group in groups:
         conditions, described, _ = _conditions(group)
         missing = [one.column for one in (*conditions, *described) if one.column not in there]
@@ -244,7 +280,7 @@ def _refuse_missing_columns(groups: Sequence[Group], b: Table) -> None:
             )
 
 
-def _counted(people: People, everybody: _Followed, elsewhere: int | None) -> People:
+def _counted(people: People, everybody: Followed, elsewhere: int | None) -> People:
     assert everybody.a.inside is not None
     assert everybody.b.inside is not None
     moved = elsewhere if people.paired_by is not None else None
@@ -264,7 +300,7 @@ def _elsewhere(sums_a: list[PersonSums], sums_b: list[PersonSums], declared: int
     return int(np.count_nonzero(moved))
 
 
-def _has_gap(one: _Followed, several: Sequence[_Followed], everybody: _Followed) -> bool:
+def _has_gap(one: Followed, several: Sequence[Followed], everybody: Followed) -> bool:
     """Whether its distance from everybody else is told: that of two groups who are all others of each other is once."""
     if not one.is_there or one.a.outside is None or one.b.outside is None:
         return False
@@ -278,7 +314,7 @@ def _has_gap(one: _Followed, several: Sequence[_Followed], everybody: _Followed)
     return inside[0] + inside[1] != inside[2]
 
 
-def _columns(one: _Followed) -> tuple[str, ...]:
+def _columns(one: Followed) -> tuple[str, ...]:
     return tuple(each.column for each in _conditions(one.group)[0])
 
 
@@ -288,7 +324,7 @@ def _conditions(group: Group) -> tuple[tuple[GroupCondition, ...], tuple[GroupCo
     return group.who, (), "groups"
 
 
-def _group_change(one: _Followed, reach: tuple[float, float], sign: float, *, gap: bool) -> GroupChange:
+def _group_change(one: Followed, reach: tuple[float, float], sign: float, *, gap: bool) -> GroupChange:
     conditions, described, found_by = _conditions(one.group)
     who = one.group.who
     assert one.a.inside is not None

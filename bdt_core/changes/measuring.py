@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bdt_core.inference.estimates import MeanOfPersons, MeanOfRows
+from bdt_core.inference.estimates import GroupMean, MeanOfPersons, MeanOfRows
 from bdt_core.inference.persons import Hashes, Persons, PersonSums, Steps, person_sums
 from bdt_core.inference.summaries import Summary, summarise
 from bdt_core.ranking.candidates import level_groups
@@ -22,7 +22,6 @@ from bdt_core.table.audit_table import BIAS_VARIABLE, KEY, AuditTable
 from bdt_core.table.rows import Rows
 from bdt_core.table.summaries import How, plus, ways
 
-Mean = MeanOfRows | MeanOfPersons
 _FINE = 2.0**30
 
 
@@ -59,12 +58,12 @@ class Outcomes(NamedTuple):
 class Sides(NamedTuple):
     """A group and everybody else; None where there are too few of them for a mean."""
 
-    inside: Mean | None
-    outside: Mean | None
+    inside: GroupMean | None
+    outside: GroupMean | None
 
 
 @dataclass(frozen=True)
-class Followed:
+class Counted:
     """Which persons count, and their numbers.
 
     Attributes
@@ -105,7 +104,7 @@ def declared_groups(tables: Sequence[Rows], facets: Sequence[tuple[str, ...]]) -
 
 
 def persons_sides(
-    table: Rows, groups: Sequence[Group], outcomes: Outcomes, followed: Followed, fewest: int
+    table: Rows, groups: Sequence[Group], outcomes: Outcomes, counted: Counted, fewest: int
 ) -> tuple[list[Sides], list[PersonSums]]:
     """Means of groups and of everybody else, where a key names persons.
 
@@ -114,7 +113,7 @@ def persons_sides(
     table : Rows
     groups : sequence of Group
     outcomes : Outcomes
-    followed : Followed
+    counted : Counted
     fewest : int
         With fewer persons there is no mean.
 
@@ -123,7 +122,7 @@ def persons_sides(
     list of Sides, list of PersonSums
         One for each group, and the sums of those inside.
     """
-    blocks = table.map_blocks(partial(_block_sums, groups=groups, steps=outcomes.steps, followed=followed))
+    blocks = table.map_blocks(partial(_block_sums, groups=groups, steps=outcomes.steps, counted=counted))
     everybody, *inside = (reduce(add, several) for several in zip(*blocks, strict=True))
 
     def mean(sums: PersonSums) -> MeanOfPersons | None:
@@ -159,14 +158,14 @@ def _levels(block: AuditTable, columns: tuple[str, ...]) -> list[tuple[GroupCond
     return [conditions for conditions, _ in level_groups(block.audited, columns)]
 
 
-def _block_sums(block: AuditTable, groups: Sequence[Group], steps: Steps, followed: Followed) -> list[PersonSums]:
+def _block_sums(block: AuditTable, groups: Sequence[Group], steps: Steps, counted: Counted) -> list[PersonSums]:
     """Of everybody who counts, then of each group."""
     frame = block.audited
     hashes = np.asarray(frame[KEY].to_numpy(), dtype=np.uint64)
-    place = np.minimum(np.searchsorted(followed.kept, hashes), max(followed.kept.size - 1, 0))
-    counts = followed.kept[place] == hashes if followed.kept.size else np.zeros(hashes.size, dtype=bool)
-    frame, numbers = frame[counts], followed.persons.numbers(hashes[counts])
-    values, size = steps.count(frame[BIAS_VARIABLE].to_numpy(dtype=np.float64)), followed.persons.size
+    place = np.minimum(np.searchsorted(counted.kept, hashes), max(counted.kept.size - 1, 0))
+    counts = counted.kept[place] == hashes if counted.kept.size else np.zeros(hashes.size, dtype=bool)
+    frame, numbers = frame[counts], counted.persons.numbers(hashes[counts])
+    values, size = steps.count(frame[BIAS_VARIABLE].to_numpy(dtype=np.float64)), counted.persons.size
     inside = [np.ones(len(frame), dtype=bool), *(one.members(frame) for one in groups)]
     return [person_sums(values[one], numbers[one], size) for one in inside]
 

@@ -22,6 +22,7 @@ in Medicine 27, 1693-1702.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -55,6 +56,13 @@ class Estimate(Protocol):
 
     def arms(self, critical: float) -> tuple[float, float]:
         """How far the lower and the upper end lie from the value, at a quantile of the standard normal distribution."""
+
+
+class GroupMean(Estimate, Protocol):
+    """The mean of a group's people."""
+
+    @property
+    def people(self) -> int: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,6 +143,58 @@ class MeanOfPersons:
             return _wilson_arms(self.value, self.effective_rows(critical), critical)
         df = spread_of(self.sums, PersonSums(np.zeros_like(self.sums.rows), np.zeros_like(self.sums.steps))).df
         return _t_arms(math.sqrt(float(np.square(self.by_person).sum())), df, critical)
+
+
+@dataclass(frozen=True, eq=False)
+class KnownMean:
+    """A mean whose people are elsewhere: all that is known is its interval.
+
+    Attributes
+    ----------
+    value, low, high : float
+    critical : float
+        The quantile of the standard normal distribution that the interval was made with.
+    people : int
+    """
+
+    value: float
+    low: float
+    high: float
+    critical: float
+    people: int
+    by_person: None = None
+
+    def arms(self, critical: float) -> tuple[float, float]:
+        stretch = critical / self.critical
+        return stretch * (self.value - self.low), stretch * (self.high - self.value)
+
+
+@dataclass(frozen=True, eq=False)
+class MeanOfGroups:
+    """The mean of several groups of different people together, from theirs.
+
+    Examples
+    --------
+    >>> one = MeanOfGroups((KnownMean(0.2, 0.1, 0.3, 1.96, 100), KnownMean(0.4, 0.3, 0.5, 1.96, 300)))
+    >>> round(one.value, 2), [round(arm, 3) for arm in one.arms(1.96)]
+    (0.35, [0.079, 0.079])
+    """
+
+    groups: Sequence[GroupMean]
+    by_person: None = None
+
+    @property
+    def people(self) -> int:
+        return sum(one.people for one in self.groups)
+
+    @property
+    def value(self) -> float:
+        return sum(one.people * one.value for one in self.groups) / self.people
+
+    def arms(self, critical: float) -> tuple[float, float]:
+        arms = [(one.people / self.people, one.arms(critical)) for one in self.groups]
+        low, high = (math.sqrt(sum((share * both[end]) ** 2 for share, both in arms)) for end in (0, 1))
+        return low, high
 
 
 @dataclass(frozen=True, eq=False)

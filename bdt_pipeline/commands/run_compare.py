@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from rich.padding import Padding
 
 from bdt_core import words
 from bdt_core.changes import Changes
-from bdt_core.comparing import compare
+from bdt_core.comparing import compare, compare_reports
 from bdt_core.errors import SpecError
 from bdt_core.report.blocks import Folded
 from bdt_core.report.changes import changes_section, write_changes
@@ -25,6 +27,7 @@ from bdt_pipeline.commands.console import (
     shown,
     tell,
 )
+from bdt_pipeline.commands.run_dossier import read_report
 from bdt_pipeline.commands.run_gate import EXIT_CODES
 
 _ENOUGH = 4
@@ -46,9 +49,9 @@ def run_compare(
     Parameters
     ----------
     a : Path
-        A specification.
+        A specification, or a report.json.
     b : Path, optional
-        Another one; without it B is A with another prediction or another table.
+        Another one of its kind; without it B is A with another prediction or another table.
     prediction_b, data_b, key : str, optional
     max_worse : float, optional
         Without a limit the exit code is 0.
@@ -60,21 +63,44 @@ def run_compare(
     BDTError
         A specification or a table is at fault, the two do not fit together, or something cannot be written.
     """
-    spec_a = load_spec(a)
-    spec_b = _changed(spec_a if b is None else load_spec(b), prediction_b, data_b, is_a=b is None)
-    steps = (READING, SPLITTING, *(one.title for one in stages_for("ranked", spec_a)))
-    with report_folder(out, f"{spec_b.name}-compared") as folder:
-        with progress_bar(len(steps)) as progress:
-
-            def announce(title: str, done: int, total: int) -> None:  # noqa: ARG001 - only beginnings are shown
-                if done == 0 and title in steps:
-                    say(progress, title, steps.index(title))
-
-            found = compare(spec_a, spec_b, key=key, max_worse=max_worse, progress=announce, notice=tell)
+    if ".json" in (a.suffix, b.suffix if b else None):
+        name, comparison = _of_reports(a, b, max_worse, given=(prediction_b, data_b, key))
+    else:
+        spec_a = load_spec(a)
+        spec_b = _changed(spec_a if b is None else load_spec(b), prediction_b, data_b, is_a=b is None)
+        name, comparison = spec_b.name, partial(_watched, spec_a, spec_b, key, max_worse)
+    with report_folder(out, f"{name}-compared") as folder:
+        found = comparison()
         files = write_changes(found, folder)
     _show(found)
     show_files(console(), "Comparison", files.values())
     return 0 if found.limit is None else EXIT_CODES[found.limit.verdict]
+
+
+def _of_reports(
+    a: Path, b: Path | None, max_worse: float | None, *, given: tuple[str | None, ...]
+) -> tuple[str, Callable[[], Changes]]:
+    """The name of B's audit, and what compares two reports."""
+    if b is None or a.suffix != b.suffix:
+        raise SpecError("Two report.json can be compared, or two specifications: name two of a kind.")
+    if any(given):
+        raise SpecError(
+            "A report says no more than what is in it: --prediction-b, --data-b and --key go with specifications."
+        )
+    documents = read_report(a), read_report(b)
+    return documents[1]["name"], partial(compare_reports, *documents, max_worse=max_worse)
+
+
+def _watched(a: AuditSpec, b: AuditSpec, key: str | None, max_worse: float | None) -> Changes:
+    """Compare two specifications, with a bar for who watches."""
+    steps = (READING, SPLITTING, *(one.title for one in stages_for("ranked", a)))
+    with progress_bar(len(steps)) as progress:
+
+        def announce(title: str, done: int, total: int) -> None:  # noqa: ARG001 - only beginnings are shown
+            if done == 0 and title in steps:
+                say(progress, title, steps.index(title))
+
+        return compare(a, b, key=key, max_worse=max_worse, progress=announce, notice=tell)
 
 
 def _changed(spec: AuditSpec, prediction: str | None, data: str | None, *, is_a: bool) -> AuditSpec:

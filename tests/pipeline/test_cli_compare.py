@@ -124,6 +124,23 @@ def test_what_is_wrong_says_how_to_mend_it(bdt: Callable[..., Result], given: tu
     assert not Path("bdt-reports").exists()
 
 
+def test_two_reports(bdt: Callable[..., Result], tmp_path: Path) -> None:
+    report = str(Path(__file__).parents[1] / "goldens" / "everything.json")
+    made = bdt(report, report, "--max-worse", "0.02", "--out", "out")
+    assert made.exit_code == 3, made.output
+    assert "It cannot be told whether anybody is better or worse off" in made.output
+    found = json.loads((tmp_path / "out" / "comparison.json").read_text())
+    assert {one["who"] for one in found["groups"]} >= {"sex is f", "race is a"}
+    for given, says in (
+        ((report, "both.yaml"), "Two report.json can be compared, or two specifications: name two of a kind."),
+        ((report, report, "--key", "person"), "A report says no more than what is in it"),
+        ((report, "none.json"), "none.json cannot be read"),
+    ):
+        wrong = bdt(*given)
+        assert wrong.exit_code == 2
+        assert says in flat(wrong)
+
+
 def test_help_has_examples_and_exit_codes(bdt: Callable[..., Result]) -> None:
     told = flat(bdt("--help"))
     assert "bdt compare loans.yaml --prediction-b new_model" in told
