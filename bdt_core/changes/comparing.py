@@ -105,8 +105,8 @@ def compare_tables(
     """
     outcomes = _outcomes(*rows)
     people, kept = _people(*rows, rows_are_paired=rows_are_paired)
-    followed = [one for one in findings if one.found_by not in ("groups", "local_bias")]
     declared = declared_groups(rows, facets_of(a.spec))
+    followed = [one for one in findings if one.found_by != "local_bias" and one.conditions not in declared]
     on_all = [EVERYBODY, *(Group(one) for one in declared)]
     on_all += [Group(one) for one in followed if not one.on_test_rows]
     on_test = [Group(one) for one in followed if one.on_test_rows]

@@ -91,11 +91,17 @@ def test_a_template_that_says_nothing_is_no_section():
     assert prose.read("example", prose.environment().from_string("{% if name %}# Title{% endif %}"), name="") is None
 
 
+def test_a_figure_within_a_sentence_is_a_mistake_of_the_template():
+    template = prose.environment().from_string("# Title\n\nSee this.\n![what is seen](first_page)\n")
+    with pytest.raises(AssertionError, match="begins a paragraph"):
+        prose.read("made_up", template)
+
+
 def test_every_template_is_a_section():
     folder = resources.files("bdt_core.report").joinpath("templates", "en")
-    on_page_1 = ("first_page", "picture", "words", "forms")
+    others = ("first_page", "picture", "words", "forms", "changes")
     templates = {one.name for one in folder.iterdir() if one.name.endswith(".md.j2")}
-    assert templates == {f"{name}.md.j2" for name in (*SECTIONS, *PUBLISHED, *on_page_1)}
+    assert templates == {f"{name}.md.j2" for name in (*SECTIONS, *PUBLISHED, *others)}
 
 
 def test_a_specification_cannot_take_the_place_of_a_value():
