@@ -96,15 +96,15 @@ def compare(
         _refuse_unknown_measures(frame, of_a, of_b)
         frame = frame.assign(**{ROW_NUMBER: range(len(frame))})
         frames = frame, frame
-    named = ROW_NUMBER if by_row else key
-    if named is not None:
-        of_a, of_b = _with_key(of_a, named), _with_key(of_b, named)
+    if key is not None:
+        of_a, of_b = _with_key(of_a, key), _with_key(of_b, key)
+    read_a, read_b = (_with_key(one, ROW_NUMBER) if by_row else one for one in (of_a, of_b))
     name_a, name_b = names_of(of_a, of_b)
     with (
-        stages.open_table(frames[0], of_a, announce.rows, notice) as one,
-        stages.open_table(frames[1], of_b, announce.rows, notice) as other,
+        stages.open_table(frames[0], read_a, announce.rows, notice) as one,
+        stages.open_table(frames[1], read_b, announce.rows, notice) as other,
     ):
-        found = run_stages(stages_for("ranked", of_a), one, of_a, stages, announce, notice)
+        found = run_stages(stages_for("ranked", read_a), one, read_a, stages, announce, notice)
         changes = compare_tables(
             Compared(of_a, name_a, of_a.source.described),
             Compared(of_b, name_b, of_b.source.described),

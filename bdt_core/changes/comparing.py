@@ -110,7 +110,7 @@ def compare_tables(
     on_all = [EVERYBODY, *(Group(one) for one in declared)]
     on_all += [Group(one) for one in followed if not one.on_test_rows]
     on_test = [Group(one) for one in followed if one.on_test_rows]
-    _refuse_missing_columns([*on_all, *on_test], rows[1])
+    _refuse_missing_columns([*on_all, *on_test], *rows)
 
     fewest = a.spec.significance.min_rows
     (sides_a, sums_a), (sides_b, sums_b) = (
@@ -267,12 +267,13 @@ def _of_test(
     return tested, tested if paired else of_b
 
 
-def _refuse_missing_columns(groups: Sequence[Group], b: Rows) -> None:
-    """B must have what A's groups are made of."""
+def _refuse_missing_columns(groups: Sequence[Group], a: Rows, b: Rows) -> None:
+    """B must have what A's groups are made of: the columns of conditions, and all features where clusters are."""
     there = {one.name for one in b.columns if one.role != "unused"} | set(b.spec.carried)
     for group in groups:
-        conditions, described, _ = _conditions(group)
-        missing = [one.column for one in (*conditions, *described) if one.column not in there]
+        is_cluster = isinstance(group.who, Finding) and group.who.places is not None
+        needed = a.names("feature") if is_cluster else [one.column for one in _conditions(group)[0]]
+        missing = [one for one in needed if one not in there]
         if missing:
             raise DataError(
                 f'B does not use the column "{missing[0]}", which says who is in a group of A. Add it to "protected" '

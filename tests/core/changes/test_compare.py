@@ -179,6 +179,23 @@ def test_what_the_other_one_measures_is_no_feature() -> None:
     assert not any(" b " in f" {one.who} " for one in found.groups)
 
 
+def test_a_cluster_of_a_is_looked_for_by_all_features_and_levels_may_be_new() -> None:
+    table = made()
+    table["b"] = np.where(table.age >= 60, 0.0, table.a)
+    new = table.assign(kind=np.where(table.index % 50 == 0, "new", table.kind))
+    alone = {"worst_groups": None}
+    found = compare(spec("a", **alone), spec("b", **alone), data_a=table, data_b=new, key="person")
+    assert "clusters" in {one.found_by for one in found.groups}
+    with pytest.raises(DataError, match='B does not use the column "kind", which says who is in a group of A'):
+        compare(spec("a", **alone), spec("b", **alone, features={"include": ["age"]}), data_a=table, key="person")
+
+
+def test_rows_have_no_key_in_what_is_written() -> None:
+    found = compare(spec("a"), spec("b"), data_a=made())
+    assert found.spec_a["split"]["key"] is None
+    assert compare(spec("a"), spec("b"), data_a=made(), key="person").spec_b["split"]["key"] == "person"
+
+
 @pytest.mark.parametrize("order", [1, 2])
 def test_the_order_of_rows_does_not_matter(order: int) -> None:
     table = made(worse=0.15)
