@@ -34,7 +34,7 @@ SECTIONS = (
     "method",
     "repeat",
 )
-PUBLISHED = ("remarks", "findings", "gate", "groups", "publication")
+PUBLISHED = ("remarks", "findings", "gate", "groups", "selection_rules", "publication")
 """Sections of the form for publication."""
 
 

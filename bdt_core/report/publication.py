@@ -26,6 +26,10 @@ from scipy.special import ndtri
 from bdt_core import words
 from bdt_core.fairness.coding import Value
 from bdt_core.fairness.confusion import Confusion
+from bdt_core.fairness.local_law_144 import CategoryImpact, ImpactTable
+from bdt_core.fairness.metric_results import group_name
+from bdt_core.fairness.selection_rules import FourFifthsTable, SelectionRules
+from bdt_core.fairness.uniform_guidelines import FourFifths, GroupImpact, four_fifths
 from bdt_core.inference import Comparison
 from bdt_core.inference.alike import AlikeComparison
 from bdt_core.inference.proportions import wilson_interval
@@ -50,6 +54,8 @@ _NO_SOURCE = "a table that this form does not name"
 _UNDESCRIBED = "people in one of the clusters, who are not described here"
 _ABOVE_NOUGHT = 1e-9
 """A bound that says that there is something, and not how much."""
+_WHO_HAS_A_LABEL = 0.95
+"""Share of the people a rule counts who must have a label, too, for its table to be made of groups' counts."""
 _P_VALUES = (0.001, 0.01, 0.05, 1.0)
 _SECTIONS_OF_SPEC = (
     "name", "require", "bias_variable", "legitimate", "favourable", "significance", "title", "language", "units",
@@ -167,6 +173,7 @@ def _published(found: parts.Document) -> parts.Document:
             notes=(),
             facets=tuple(one.facet for one in shown if one.facet.groups),
         ),
+        selection_rules=_selection_rules(found, shown, minimum),
         findings=findings,
         warnings=(_NOTE.format(base=BASE, minimum=minimum),),
     )  # fmt: skip
@@ -370,6 +377,95 @@ def _whole(rate: float) -> float:
 
 def _down(rate: float) -> float:
     return math.floor(rate * 100.0 + 1e-9) / 100.0
+
+
+# -- rules of selection ------------------------------------------------------------------------------------------------
+
+
+def _selection_rules(found: parts.Document, shown: Sequence[_Shown], minimum: int) -> SelectionRules | None:
+    """Tables of rules, worked out from the counts of the groups that stand there: they tell nothing that those do not.
+
+    Rules count people without a label, too. Where there are many of these, and for groupings that are not declared and
+    for scores, there are no counts to make a table of.
+    """
+    rules = found.selection_rules
+    if rules is None:
+        return None
+    ratios: list[ImpactTable] = []
+    of_four_fifths: list[FourFifthsTable] = []
+    least = max(minimum, LEAST_OF_A_RATE)
+    for table in rules.ll144:
+        names = {group_name(one.category): one.category for one in table.categories}
+        counted = None if table.median is not None else _who_applied(table.columns, names, sum(
+            one.n for one in table.categories), shown, rules)  # fmt: skip
+        if counted is not None:
+            rule = _rounded_rule(counted, least, rules)
+            ratios.append(
+                replace(table, unknown=0, categories=tuple(_category(one, names[one.group]) for one in rule.groups))
+            )
+    for one in rules.four_fifths:
+        values = {group_name(group.values): group.values for each in shown for group in each.facet.groups
+                  if set(each.facet.columns) == set(one.columns)}  # fmt: skip
+        judged = sum(each.applicants for each in one.rule.groups)
+        counted = _who_applied(one.columns, values, judged, shown, rules)
+        if counted is not None:
+            few = tuple(name for name, (n, _) in counted.items() if n < least)
+            of_four_fifths.append(
+                replace(one, unknown=0, too_few=few, rule=_rounded_rule(counted, least, rules))
+            )  # fmt: skip
+    return replace(
+        rules, selected=(), without_prediction=0, score=None, without_score=0, min_rows=least, key=None,
+        ll144=tuple(ratios), four_fifths=tuple(of_four_fifths),
+    )  # fmt: skip
+
+
+def _who_applied(
+    columns: Sequence[str],
+    names: Mapping[str, Sequence[Value]],
+    applicants: int,
+    shown: Sequence[_Shown],
+    rules: SelectionRules,
+) -> dict[str, tuple[int, int]] | None:
+    """Rounded numbers of people and of those selected, by group; None where the form has no counts of them."""
+    of_all = [one for one in shown if set(columns) <= set(one.facet.columns)]
+    counted = min(of_all, key=lambda one: len(one.facet.columns), default=None)
+    if counted is None or rounded(counted.exact.sum()) < _WHO_HAS_A_LABEL * rounded(applicants):
+        return None
+    found = {}
+    for name, values in names.items():
+        true, false, missed, spared = counted.cells[:, counted.within(columns, values)].sum(axis=1)
+        n, positive = int(true + false + missed + spared), int(true + false)
+        if n:
+            found[name] = n, positive if rules.favourable == "positive" else n - positive
+    return found
+
+
+def _rounded_rule(counted: Mapping[str, tuple[int, int]], least: int, rules: SelectionRules) -> FourFifths:
+    """The rule on rounded counts, in whole percents and untested."""
+    large = {name: one for name, one in counted.items() if one[0] >= least}
+    rule = four_fifths(
+        {name: selected for name, (_, selected) in large.items()},
+        {name: n for name, (n, _) in large.items()},
+        alpha=1.0 - rules.confidence,
+        small_share=rules.small_share,
+    )
+    return replace(rule, groups=tuple(map(_coarse_impact, rule.groups)))
+
+
+def _coarse_impact(one: GroupImpact) -> GroupImpact:
+    return replace(
+        one, share=_whole(one.share), rate=None if one.rate is None else _whole(one.rate),
+        ratio=None if one.ratio is None else _whole(one.ratio), low=None, high=None, changes_with_one_person=None,
+        p_value=None,
+    )  # fmt: skip
+
+
+def _category(one: GroupImpact, values: tuple[Value, ...]) -> CategoryImpact:
+    return CategoryImpact(
+        category=values, n=one.applicants, selected=one.selected, share=one.share, rate=one.rate or 0.0,
+        impact_ratio=None if one.small_share else one.ratio, low=None, high=None, p_value=None,
+        excluded=one.small_share,
+    )  # fmt: skip
 
 
 # -- findings ----------------------------------------------------------------------------------------------------------
