@@ -1,8 +1,8 @@
 """Reports under attack: of how many counts of few people an attacker with integer programming is sure.
 
-``python -m benchmarks privacy [--tables=200] [--pairs=50] [--findings=60] [--owners=20] [--counts=1000]`` attacks every count of
-people, labels and predictions that is under the minimum (so many of a report at most), in forms for publication and in
-owners' reports of some of the same tables.
+``python -m benchmarks privacy [--tables=200] [--pairs=50] [--findings=60] [--owners=20] [--counts=1000]`` attacks every
+count of people, labels and predictions that is under the minimum (so many of a report at most), in forms for
+publication and in owners' reports of some of the same tables.
 """
 
 from __future__ import annotations

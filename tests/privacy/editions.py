@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+
 import pandas as pd
 
 from bdt_core.report import for_publication
