@@ -52,7 +52,9 @@ def finding_sentence(one: Finding, found: Findings, unit: words.Unit, short: str
         Harm counts as positive: "22.8 points worse", whichever way the bias variable points.
     """
     unit = unit_of(one, unit)
-    name, others = (short, "everybody else") if one.found_by != "local_bias" else (one.measured, "the other group")
+    name, others = short, "everybody else"
+    if one.compared_with:
+        name, others = one.measured, f"{words.all_of([each.words for each in one.compared_with])} there"
     before = "" if not one.groups_before else f" and in the group{'s' * (one.groups_before > 1)} found before"
     if before and one.remaining is None:
         others = f"people alike{before.removeprefix(' and')}"

@@ -44,7 +44,7 @@ def others(found: WorstGroups, place: int) -> tuple[str, float]:
     one = found.groups[place]
     if not place or one.among_alike is not None:
         return "everybody else", one.mean_outside
-    return f"people alike in the group{'s' * (place > 1)} found before", one.mean_inside - one.difference
+    return found.others(one), one.mean_inside - one.difference
 
 
 def draw(document: Document) -> Sheet:

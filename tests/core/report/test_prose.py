@@ -91,6 +91,12 @@ def test_a_template_that_says_nothing_is_no_section():
     assert prose.read("example", prose.environment().from_string("{% if name %}# Title{% endif %}"), name="") is None
 
 
+def test_a_figure_within_a_sentence_is_a_mistake_of_the_template():
+    template = prose.environment().from_string("# Title\n\nSee this.\n![what is seen](first_page)\n")
+    with pytest.raises(AssertionError, match="begins a paragraph"):
+        prose.read("made_up", template)
+
+
 def test_every_template_is_a_section():
     folder = resources.files("bdt_core.report").joinpath("templates", "en")
     on_page_1 = ("first_page", "picture", "words", "forms")
