@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from bdt_core import words
-from bdt_core.fairness.coding import Value
+from bdt_core.fairness.coding import Level, Value
 from bdt_core.fairness.confusion import Confusion
 from bdt_core.fairness.local_law_144 import CategoryImpact, ImpactTable
 from bdt_core.fairness.metric_results import group_name
@@ -308,7 +308,7 @@ class _Shown:
     cells: Counts
     exact: Counts
 
-    def within(self, columns: Sequence[str], values: Sequence[Value]) -> NDArray[np.bool_]:
+    def within(self, columns: Sequence[str], values: Sequence[Level]) -> NDArray[np.bool_]:
         """Which groups have these values."""
         places = [self.facet.columns.index(one) for one in columns]
         return np.array(
@@ -463,7 +463,7 @@ def _selection_rules(found: parts.Document, shown: Sequence[_Shown], coarse: Coa
 
 def _who_applied(
     columns: Sequence[str],
-    names: Mapping[str, Sequence[Value]],
+    names: Mapping[str, Sequence[Level]],
     applicants: int,
     shown: Sequence[_Shown],
     rules: SelectionRules,
@@ -502,7 +502,7 @@ def _coarse_impact(one: GroupImpact) -> GroupImpact:
     )  # fmt: skip
 
 
-def _category(one: GroupImpact, values: tuple[Value, ...]) -> CategoryImpact:
+def _category(one: GroupImpact, values: tuple[Level, ...]) -> CategoryImpact:
     return CategoryImpact(
         category=values, n=one.applicants, selected=one.selected, share=one.share, rate=one.rate or 0.0,
         impact_ratio=None if one.small_share else one.ratio, low=None, high=None, p_value=None,

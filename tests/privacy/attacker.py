@@ -265,10 +265,10 @@ def _finding(
     system.say(dict.fromkeys(inside, 1.0), rows - 5, rows + 4)
     if one["found_by"] in ("clusters", "slices"):
         return
-    for members, mean, least, most in (
-        (np.intersect1d(inside, errors), one["mean_inside"], rows, rows),
-        (np.setdiff1d(errors, inside), one["mean_outside"], total - rows - 20, total - rows + 20),
-    ):
+    told = [(np.intersect1d(inside, errors), one["mean_inside"], rows, rows)]
+    if not one["groups_before"]:  # else others are people alike in the groups found before
+        told.append((np.setdiff1d(errors, inside), one["mean_outside"], total - rows - 20, total - rows + 20))
+    for members, mean, least, most in told:
         [tens] = system.unknowns(1)
         system.say({int(tens): 10.0}, (mean - 0.00501) * least, (mean + 0.00501) * most)
         system.say({**dict.fromkeys(members, 1.0), int(tens): -10.0}, -5.0, 4.0)
