@@ -8,7 +8,6 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,6 +15,7 @@ import pandas as pd
 from pydantic import ValidationError
 
 from bdt_core.errors import OutputError, SpecError
+from bdt_core.harmless import escaped_in_json
 from bdt_core.spec import LANGUAGES, Source
 from bdt_core.table.reading_notes import ReadingNotes
 from bdt_core.table.roles import looks_like_identifier
@@ -177,9 +177,9 @@ def _template() -> Template:
         loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
     )
     environment.filters["quoted"] = _quoted
-    environment.filters["level_line"] = lambda level: f"{json.dumps(level, ensure_ascii=False)}: WORDS"
-    environment.filters["count_line"] = lambda level: f"{json.dumps(level, ensure_ascii=False)}: 0"
-    environment.filters["json"] = partial(json.dumps, ensure_ascii=False)
+    environment.filters["level_line"] = lambda level: f"{_in_quotes(level)}: WORDS"
+    environment.filters["count_line"] = lambda level: f"{_in_quotes(level)}: 0"
+    environment.filters["json"] = _in_quotes
     return environment.get_template("spec.yaml.jinja")
 
 
@@ -275,4 +275,9 @@ def _beside(data: str, target: Path) -> str:
 def _quoted(text: str) -> str:
     """A YAML scalar; quoted unless it is a plain word."""
     plain = re.fullmatch(r"[A-Za-z_][\w./-]*", text) and text.lower() not in _NO_WORDS
-    return text if plain else json.dumps(text, ensure_ascii=False)
+    return text if plain else _in_quotes(text)
+
+
+def _in_quotes(value: Any) -> str:
+    """As JSON, which YAML reads; what controls a terminal or turns the direction of writing stands as escapes."""
+    return escaped_in_json(json.dumps(value, ensure_ascii=False))
