@@ -27,7 +27,7 @@ PNG_DPI = 144
 _T = TypeVar("_T")
 
 
-def figure_svg(document: AnyDocument, name: str) -> str:
+def figure_svg(document: AnyDocument, name: str, *, outlines: bool = True) -> str:
     """Draw a figure as SVG.
 
     Parameters
@@ -36,13 +36,15 @@ def figure_svg(document: AnyDocument, name: str) -> str:
         The report as data.
     name : str
         One of `figure_names`.
+    outlines : bool
+        Whether text is drawn as outlines, so that it looks the same everywhere; else it stays text, a fifth as large.
 
     Returns
     -------
     str
-        An SVG file. Text is drawn as outlines, so that it looks the same everywhere.
+        An SVG file.
     """
-    return _drawn(document, name, lambda sheet: sheet.svg())
+    return _drawn(document, name, lambda sheet: sheet.svg(), outlines=outlines)
 
 
 def figure_png(document: AnyDocument, name: str, dpi: int = PNG_DPI) -> bytes:
@@ -96,13 +98,13 @@ def figures_of_depth(document: Document) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _drawn(document: AnyDocument, name: str, finish: Callable[[Sheet], _T]) -> _T:
+def _drawn(document: AnyDocument, name: str, finish: Callable[[Sheet], _T], *, outlines: bool = True) -> _T:
     from bdt_core.report.sheet import is_outlined, settings
 
     safe = printed(document)
     # The first page's picture is in the readers' words already.
     say = str if name == "first_page" else sayings(language_of(safe))
-    with settings(is_outlined(safe), say):
+    with settings(outlines and is_outlined(safe), say):
         return finish(FIGURES[name](safe))
 
 
