@@ -36,6 +36,7 @@ _BETWEEN = (
 )
 """Between what is said one by one."""
 _AND = " and "
+_MOST_CONDITIONS = 40
 
 
 class AsItIs(str):
@@ -116,6 +117,7 @@ class Catalogue:
         self._conditions = _patterns(one for one in messages if one.context == "condition")
         self._and = self._exact[_AND.strip()]
         self.said = lru_cache(maxsize=65_536)(self._said)
+        self._conditions_in = lru_cache(maxsize=65_536)(self._condition)
 
     def _said(self, text: str) -> str:
         if "\u00a0" in text:  # is not torn apart
@@ -126,11 +128,11 @@ class Catalogue:
             return f"{start}\u00a0{end}" if start else said
         if not text or text.isspace():
             return text
-        said = self._sentence(text)
-        if said is None and (flipped := self._sentence(_flipped(text))) is not None:
-            said = _flipped(flipped)
-        if said is not None:
-            return said
+        known = self._sentence(text)
+        if known is None and (flipped := self._sentence(_flipped(text))) is not None:
+            known = _flipped(flipped)
+        if known is not None:
+            return known
         return text.translate(self._marks) if _NUMBER.fullmatch(text) else text
 
     def _sentence(self, text: str) -> str | None:
@@ -146,11 +148,11 @@ class Catalogue:
                 return mark.join(map(self.said, parts)) if of_several is None else of_several + end
         known = self._matching(self._patterns, bare)
         if known is None and len(parts := _COMMAS.split(bare)) > 1:
-            several = [self._condition(one) for one in parts]
+            several = [self._conditions_in(one) for one in parts]
             known = ", ".join(one for one in several if one is not None) if None not in several else None
-            known = known or self._condition(bare) or ", ".join(map(self.said, parts))
+            known = known or self._conditions_in(bare) or ", ".join(map(self.said, parts))
         elif known is None:
-            known = self._condition(bare)
+            known = self._conditions_in(bare)
         return None if known is None else known + end
 
     def _matching(self, patterns: Iterable[_Pattern], text: str) -> str | None:
@@ -163,13 +165,15 @@ class Catalogue:
     def _condition(self, text: str) -> str | None:
         """Conditions, joined by "and"; a name may have that word in it."""
         parts = text.split(_AND)
+        if len(parts) > _MOST_CONDITIONS:
+            return None
         for taken in range(1, len(parts) + 1):
             first = self._matching(self._conditions, _AND.join(parts[:taken]))
             if first is None:
                 continue
             if taken == len(parts):
                 return first
-            others = self._condition(_AND.join(parts[taken:]))
+            others = self._conditions_in(_AND.join(parts[taken:]))
             if others is not None:
                 return f"{first} {self._and} {others}"
         return None

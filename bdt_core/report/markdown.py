@@ -69,7 +69,7 @@ def render_first_page(document: AnyDocument) -> str:
     return "\n\n".join([f"# {escaped(first.title)}", *(_part(one) for one in first.blocks)]) + "\n"
 
 
-def _section(section: Section, say: Callable[[str], str]) -> str:
+def _section(section: Section, say: Callable[[str], str] = str) -> str:
     drawn = [_block(one, say) for one in section.blocks]
     return "\n\n".join([f"## {escaped(section.title)}", *(one for one in drawn if one)])
 

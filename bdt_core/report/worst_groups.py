@@ -97,7 +97,7 @@ def _group(
         line_top = y + _NAME + _BAR * line
         sheet.box(start, line_top, max(end - start, 0.5), _BAR - 3, fill=color, edge=color, round_by=0)
         value, people = sheet.said(words.value(mean, unit)), sheet.said(words.count(rows))
-        told = AsItIs(f"{value}, {people} {said['counted']}: {sheet.said(who)}")
-        told = sheet.fit(told, sheet.width - end - 13, SMALL)
+        whole = AsItIs(f"{value}, {people} {said['counted']}: {sheet.said(who)}")
+        told = sheet.fit(whole, sheet.width - end - 13, SMALL)
         sheet.cover(end + 3, line_top, sheet.measure(told, SMALL) + 4, _BAR - 3)
         sheet.text(end + 5, line_top + (_BAR - 3) / 2, told, size=SMALL)
