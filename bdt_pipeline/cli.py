@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import json
 import traceback
 from collections.abc import Callable
@@ -61,6 +62,7 @@ Out = Annotated[
 
 def main() -> None:
     """Entry point of ``bdt``."""
+    gc.set_threshold(50_000)  # what is imported stays: to look through it all the time takes a fifth of importing it
     app()
 
 
@@ -134,9 +136,10 @@ def init(
     out: Annotated[Path | None, typer.Option("--out", help="The file to write. Default: NAME.yaml.")] = None,
     verbose: Verbose = False,  # noqa: ARG001 - _reported reads it
 ) -> None:
-    """Look at a table and write a specification to go on from.
+    """Look at a table and write a specification that runs.
 
-    Asks nothing and overwrites nothing. What it had to guess, or could not, is marked with TODO.
+    Asks nothing and overwrites nothing. Says what it took for what, what so many rows can show, and last what is
+    doubtful; that is marked with TODO in the file, beside what could stand there instead.
 
     \b
     Example:  bdt init loans.csv
@@ -176,8 +179,11 @@ def audit(
 ) -> None:
     """Audit a table and write the report as HTML, PDF, Markdown and JSON.
 
+    Of a table alone it says first, on standard error, what it took for what, as `bdt init` does.
+
     \b
     Example:  bdt audit loans.yaml
+              bdt audit loans.csv
               bdt audit loans.csv --bias-variable error --protected sex,race
               bdt audit loans.csv --label repaid --prediction granted --derive false_negative_rate
               bdt audit loans.yaml --for publication --out loans-for-others
