@@ -415,4 +415,4 @@ def test_html_says_which_part_is_in_which_language() -> None:
     drawn = render_html(compas("nl"))
     assert '<html lang="nl">' in drawn
     assert '<div lang="en">' in drawn
-    assert "Die is er voorlopig alleen in het Engels." in drawn.split("<nav")[0]
+    assert "Die zijn er voorlopig alleen in het Engels." in drawn.split("<nav")[0]

@@ -188,8 +188,8 @@ def test_figures_are_drawn_as_large_as_they_are_and_their_letters_as_tall_as_the
     for figure in figure_names(document(name)):
         with settings(outlines=True):
             sheet = figures.FIGURES[figure](document(name))
-        sizes = {one.get_fontsize() for one in sheet.figure.texts}
-        sizes |= {one.get_fontsize() for axes in sheet.figure.axes for one in axes.get_xticklabels()}
+        sizes = {float(one.get_fontsize()) for one in sheet.figure.texts}
+        sizes |= {float(one.get_fontsize()) for axes in sheet.figure.axes for one in axes.get_xticklabels()}
         assert min(sizes) >= SMALL, figure
         assert sheet.width == WIDTH, figure
     assert SMALL * 0.547 >= 10 * 0.429
