@@ -82,10 +82,11 @@ class Code:
 
 @dataclass(frozen=True)
 class Folded:
-    """Depth: closed at first where the form can fold, else under a small heading."""
+    """Depth: closed at first where the form can fold, else under a small heading; links may lead to its anchor."""
 
     title: str
     blocks: tuple[Block, ...]
+    anchor: str = ""
 
 
 Block: TypeAlias = Paragraph | Subheading | Bullets | Facts | Table | Figure | Code | Folded
@@ -139,7 +140,12 @@ class Page:
     @property
     def answer(self) -> str:
         """Whether it may be used."""
-        return next(one.title for one in self.first.blocks if isinstance(one, Folded))
+        return answer_of(self.first)
+
+
+def answer_of(first: Section) -> str:
+    """What a first page says on whether it may be used."""
+    return next(one.title for one in first.blocks if isinstance(one, Folded))
 
 
 def cells(*texts: str | Cell) -> tuple[Cell, ...]:

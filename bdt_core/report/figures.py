@@ -25,7 +25,7 @@ PNG_DPI = 144
 _T = TypeVar("_T")
 
 
-def figure_svg(document: AnyDocument, name: str) -> str:
+def figure_svg(document: AnyDocument, name: str, *, outlines: bool = True) -> str:
     """Draw a figure as SVG.
 
     Parameters
@@ -34,13 +34,15 @@ def figure_svg(document: AnyDocument, name: str) -> str:
         The report as data.
     name : str
         One of `figure_names`.
+    outlines : bool
+        Whether text is drawn as outlines, so that it looks the same everywhere; else it stays text, a fifth as large.
 
     Returns
     -------
     str
-        An SVG file. Text is drawn as outlines, so that it looks the same everywhere.
+        An SVG file.
     """
-    return _drawn(document, name, lambda sheet: sheet.svg())
+    return _drawn(document, name, lambda sheet: sheet.svg(), outlines=outlines)
 
 
 def figure_png(document: AnyDocument, name: str, dpi: int = PNG_DPI) -> bytes:
@@ -94,11 +96,11 @@ def figures_of_depth(document: Document) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _drawn(document: AnyDocument, name: str, finish: Callable[[Sheet], _T]) -> _T:
+def _drawn(document: AnyDocument, name: str, finish: Callable[[Sheet], _T], *, outlines: bool = True) -> _T:
     from bdt_core.report.sheet import is_outlined, settings
 
     safe = printed(document)
-    with settings(is_outlined(safe)):
+    with settings(outlines and is_outlined(safe)):
         return finish(FIGURES[name](safe))
 
 

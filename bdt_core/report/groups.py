@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from bdt_core import words
 from bdt_core.metrics import CLARIFY, CRITERIA, GATE_METRICS, GROUP_METRICS, RATES, SCORES, better_side, plain_name
 from bdt_core.report.figure_words import figure_words
-from bdt_core.report.sheet import FAINT, GREY, INK, SMALL, Sheet
+from bdt_core.report.sheet import FAINT, GREY, INK, SHADES, SMALL, Sheet
 from bdt_core.report.wording import asked, finite
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _NAMES, _ROWS, _LEFT, _RIGHT, _GAP = 8.0, 134.0, 148.0, 468.0, 18.0
 _WIDEST_PANEL = 160.0
 _SMALLEST_SPAN = 0.2  # so that small differences do not look large
 _MAP_LEFT, _CELL_HEIGHT, _WIDEST_CELL = 100.0, 36.0, 110.0
-_LIGHT, _DARK = (0xF1, 0xF3, 0xF6), (0x86, 0x9F, 0xB9)  # ink can be read on both
+_LIGHT, _DARK = (bytes.fromhex(one[1:]) for one in SHADES)
 
 
 def compared_with(document: Document, limit: MetricLimitResult) -> tuple[str, str | None]:

@@ -31,6 +31,8 @@ HARM = "#b34700"
 CALM = "#0067a3"
 HARM_TINT = "#fdeee3"
 CALM_TINT = "#e6f1f8"
+SHADES = ("#f1f3f6", "#869fb9")
+"""From low to high, where a colour is a number; ink can be read on both."""
 _SETTINGS = {
     "svg.hashsalt": "bdt",
     "font.family": ["DejaVu Sans"],

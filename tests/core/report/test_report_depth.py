@@ -99,7 +99,7 @@ def words_of(page):
         found, style = "", False
 
         def handle_starttag(self, tag, attrs):
-            self.style = tag == "style"
+            self.style = tag in ("style", "script")
 
         def handle_data(self, data):
             self.found += "" if self.style else data
@@ -501,7 +501,7 @@ def test_a_frontier_without_known_ends_is_not_drawn():
 def test_hostile_names_are_names_in_every_form():
     document = DEEP["hostile_depth"]()
     page = html_of("hostile_depth")
-    assert "<script" not in page
+    assert page.count("<script") == 1  # ours
     assert words_of(page).count(SEEN) > 100
     assert f"{SEEN} race is African-American".replace(" ", "") in pdf_words("hostile_depth").replace(" ", "")
     plain = re.sub(r"\\.", "", render_markdown(document))

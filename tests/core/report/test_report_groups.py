@@ -76,7 +76,7 @@ def words_of(page):
         found, style = "", False
 
         def handle_starttag(self, tag, attrs):
-            self.style = tag == "style"
+            self.style = tag in ("style", "script")
 
         def handle_data(self, data):
             self.found += "" if self.style else data
@@ -169,8 +169,7 @@ def test_a_heading_and_a_figure_for_each_facet():
     assert [one.text for one in blocks(document, Subheading)] == ["By race", "By sex", "By race & sex"]
     assert [one.name for one in blocks(document, Figure)] == ["groups_1", "groups_2", "groups_3"]
     assert figure_names(document) == ("clusters", "apart", "groups_1", "groups_2", "groups_3", "tree")
-    in_page = re.findall(r'<img src="data:image/svg\+xml;base64', html_of("fail"))
-    assert len(in_page) == len(figure_names(document))
+    assert html_of("fail").count("<svg ") == len(figure_names(document))
 
 
 def test_rates_come_with_intervals_and_the_largest_group_first():
@@ -366,7 +365,7 @@ def test_the_meaning_of_a_verdict_fits_the_rule():
 def test_hostile_names_are_names_in_every_form():
     document = hostile()
     page = html_of("hostile")
-    assert "<script" not in page
+    assert page.count("<script") == 1  # ours
     assert words_of(page).count(f"{SEEN} African-American") > 5
     assert f"By {SEEN} race & sex".replace(" ", "") in pdf_words("hostile").replace(" ", "")
     drawn = render_markdown(document)
@@ -381,7 +380,7 @@ def test_five_thousand_groups_are_drawn_in_seconds():
     document = many()
     start = time.process_time()
     figures = {name: figure_svg(document, name) for name in figure_names(document)}
-    page = words_of(render_html(document, figures))
+    page = words_of(render_html(document))
     drawn = render_markdown(document)
     assert time.process_time() - start < 15
     assert "The 30 largest groups are shown; 4,970 more stand in report.json." in page
