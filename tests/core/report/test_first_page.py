@@ -416,4 +416,4 @@ def test_html_says_which_part_is_in_which_language() -> None:
     assert '<html lang="nl">' in drawn
     assert '<details class="other" lang="en"' in drawn
     assert drawn.split("<nav")[0].count('<div lang="en" data-words') == 1  # the annex
-    assert "Die is er voorlopig alleen in het Engels." in drawn.split("<nav")[0]
+    assert "Die zijn er voorlopig alleen in het Engels." in drawn.split("<nav")[0]
