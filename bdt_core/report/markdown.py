@@ -18,8 +18,9 @@ from bdt_core.report.blocks import (
     Subheading,
     Table,
 )
+from bdt_core.report.first_page import first_section
 from bdt_core.report.page import build_page
-from bdt_core.report.printed import AnyDocument
+from bdt_core.report.printed import AnyDocument, printed
 
 _LEFT_OUT = ("rates", "tree", "original", "data", "method", "repeat")
 """Sections of the annex that are in the other forms."""
@@ -61,7 +62,7 @@ def render_markdown(document: AnyDocument) -> str:
 
 def render_first_page(document: AnyDocument) -> str:
     """Draw the first page alone as Markdown."""
-    first = build_page(document).first
+    first = first_section(printed(document))  # the whole page takes as long again as all else
     return "\n\n".join([f"# {escaped(first.title)}", *(_part(one) for one in first.blocks)]) + "\n"
 
 

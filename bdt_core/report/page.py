@@ -32,7 +32,7 @@ ANNEX = (
     "repeat",
 )
 """Sections for experts: everything else, and nothing that the body has said."""
-PUBLISHED_BODY = ("remarks", "findings", "groups", "gate")
+PUBLISHED_BODY = ("remarks", "findings", "groups", "selection_rules", "gate")
 PUBLISHED_ANNEX = ("rates", "publication")
 """Sections of the form for publication."""
 

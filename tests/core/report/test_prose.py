@@ -99,10 +99,10 @@ def test_a_figure_within_a_sentence_is_a_mistake_of_the_template():
 
 def test_every_template_is_a_section():
     folder = resources.files("bdt_core.report").joinpath("templates", "en")
-    on_page_1 = ("first_page", "picture", "words", "forms")
+    others = ("first_page", "picture", "words", "forms", "changes", "opened")
     templates = {one.name for one in folder.iterdir() if one.name.endswith(".md.j2")}
     sections = (*BODY, *ANNEX, *PUBLISHED_BODY, *PUBLISHED_ANNEX)
-    assert templates == {f"{name}.md.j2" for name in (*sections, *on_page_1)}
+    assert templates == {f"{name}.md.j2" for name in (*sections, *others)}
 
 
 def test_a_specification_cannot_take_the_place_of_a_value():
