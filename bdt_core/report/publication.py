@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from bdt_core import words
-from bdt_core.fairness.coding import Level, Value
+from bdt_core.fairness.coding import Level
 from bdt_core.fairness.confusion import Confusion
 from bdt_core.fairness.local_law_144 import CategoryImpact, ImpactTable
 from bdt_core.fairness.metric_results import group_name
