@@ -490,6 +490,16 @@ class Printed(Document):
         made: T = self._made[name]
         return made
 
+    def in_language(self, language: str) -> Printed:
+        """The same document, for readers of a language."""
+
+        def made(one: Printed) -> Printed:
+            other = one.model_copy(update={"spec": {**one.spec, "language": language}})
+            other._made = {}  # what is made of it has other words
+            return other
+
+        return self.once(f"in {language}", made)
+
 
 _STAGES_OWN = {"slices": ("cut_on", "permuted_on"), "local_bias": ("model_state",)}
 """What stages hand to one another and no reader needs: rows drawn stand in a part of their own."""
