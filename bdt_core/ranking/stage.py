@@ -123,6 +123,7 @@ class _Measured:
     def finding(self, candidate: Candidate, inside: Mask) -> tuple[Finding, Mask]:
         """A finding with its numbers of people and what remains of it, and which rows it is about."""
         finding = with_rows(candidate.finding, inside, self._of / inside.size, is_rate=self._is_rate)
+        finding = replace(finding, reach=candidate.reach, on_test_rows=candidate.on_test_rows)
         if self._factors and candidate.finding.found_by != "local_bias":
             on_test = candidate.on_test_rows
             members = candidate.finding.members(self._frames[True]) if on_test else inside

@@ -172,8 +172,9 @@ class _Reader:
 
     def _figure(self, inline: Token) -> Figure | None:
         children = inline.children or []
-        if not children or children[0].type != "image":
+        if not any(one.type == "image" for one in children):
             return None
+        assert children[0].type == "image", "a figure begins a paragraph"  # else it would be words within a sentence
         return Figure(str(children[0].attrs["src"]), self._told(children[1:]), self._told(children[0].children))
 
     def _list(self, tokens: Iterator[Token]) -> Bullets | Facts:
