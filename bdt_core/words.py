@@ -216,6 +216,7 @@ def capital(sentence: str) -> str:
     return sentence[:1].upper() + sentence[1:]
 
 
+_PART_OF_A_CONDITION = re.compile(r"[<>=,;]|(?<!\S)(and|or|is|not|nor|neither)(?!\S)")
 _SPACES = re.compile(r"\s+")
 
 
@@ -299,12 +300,23 @@ def value_condition(column: str, *values: Any, negated: bool = False) -> str:
     return f"{column} is neither {first} nor {told[-1]}" if negated else f"{column} is {first} or {told[-1]}"
 
 
+def is_ambiguous(level: str) -> bool:
+    """Whether a level reads as a part of the condition that it stands in, or as a missing value.
+
+    Examples
+    --------
+    >>> [is_ambiguous(one) for one in ("Caucasian", "25 - 45", "0 <= <200 DM", "radio, television", "own or rent")]
+    [False, False, True, True, True]
+    """
+    return level in ("", "missing") or bool(_PART_OF_A_CONDITION.search(level))
+
+
 def _level_told(level: Any) -> str:
-    """A value as it stands in a condition; the text "missing" is told from a value that is missing."""
+    """A value as it stands in a condition, in quotes where it could be read as a part of that."""
     if level is None:
         return "missing"
     told = f"{level:.12g}" if isinstance(level, float) else str(level)
-    return f'"{told}"' if told in ("", "missing") else told
+    return f'"{told}"' if is_ambiguous(told) else told
 
 
 def all_of(conditions: Sequence[str]) -> str:

@@ -1,5 +1,6 @@
 """Shared by all tests."""
 
+import gc
 from collections.abc import Iterator
 
 import pytest
@@ -9,6 +10,7 @@ from tests.object_store import object_store
 
 settings.register_profile("bdt", deadline=None)  # a loaded machine is no defect
 settings.load_profile("bdt")
+gc.set_threshold(50_000)  # as in the command line: most of what is imported and collected stays until the end
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -20,6 +20,7 @@ from bdt_core.fairness.coding import Level, code_column
 from bdt_core.inference import Comparison, adjust_p_values, compare_samples, interval_at_once
 from bdt_core.inference.persons import PersonSums, Steps, compare_persons, person_sums
 from bdt_core.local_bias.results import LocalBias, LocalCluster
+from bdt_core.local_bias.topics import FeatureDifference
 from bdt_core.ranking.finding import Finding, Members
 from bdt_core.scan.conditions import GroupCondition
 from bdt_core.scan.results import WorstGroups
@@ -34,6 +35,7 @@ from bdt_core.table.persons import numbers_of, persons_of
 
 _METRIC_NAMES = {"accuracy": "accuracy", "tpr": "true positive rate", "fpr": "false positive rate", "auc": "area"}
 _MOST_LEVELS = 100
+_PLACE_TOLD = 2
 
 
 @dataclass(frozen=True)
@@ -118,7 +120,7 @@ def from_declared_groups(table: AuditTable, spec: AuditSpec, measured: str) -> I
     groups = [
         (conditions, inside)
         for columns in spec.facets or tuple((one,) for one in spec.protected)
-        for conditions, inside in _groups(frame, columns)
+        for conditions, inside in level_groups(frame, columns)
         if settings.min_rows <= inside.sum() <= inside.size - settings.min_rows
     ]
     compared = [
@@ -179,10 +181,21 @@ def from_local_bias(found: LocalBias, spec: AuditSpec) -> Iterator[Candidate]:
             who=f"{settings.group} is {worse}, in place {one.label} of local bias",
             found_by="local_bias", rows=0, share=0.0, measured=_METRIC_NAMES[metric], mean_inside=inside,
             mean_outside=outside, difference=abs(gap.gap), low=low, high=high, p_value=gap.p_adjusted,
-            people_harmed=None, described=(GroupCondition(settings.group, "values", values=(str(worse),)),),
+            people_harmed=None, described=(_of_group(settings.group, worse),),
+            compared_with=(_of_group(settings.group, other),), place=_place(one, settings.group, found.settings.alpha),
             places=partial(_in_place, found=found, one=one, settings=settings, group=str(worse)),
         )  # fmt: skip
         yield Candidate(finding, _quantile(found.settings.alpha), on_test_rows=True)
+
+
+def _of_group(column: str, group: str | None) -> GroupCondition:
+    return GroupCondition(column, "values", values=(str(group),))
+
+
+def _place(one: LocalCluster, group: str, alpha: float) -> tuple[FeatureDifference, ...]:
+    """What sets a place of local bias apart most, the column of the compared groups aside."""
+    apart = [each for each in one.about.features if each.p_adjusted <= alpha and each.column != group]
+    return tuple(apart[:_PLACE_TOLD])
 
 
 def _finding(
@@ -236,7 +249,7 @@ def _of_rule(rule: Rule) -> tuple[GroupCondition, ...]:
     return tuple(found.values())
 
 
-def _groups(
+def level_groups(
     frame: pd.DataFrame, columns: Sequence[str]
 ) -> Iterator[tuple[tuple[GroupCondition, ...], NDArray[np.bool_]]]:
     """Each level of a column, or each that several columns have together."""

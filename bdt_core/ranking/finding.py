@@ -13,6 +13,7 @@ from pydantic import Field
 
 from bdt_core.errors import DataError
 from bdt_core.inference.alike import AlikeComparison
+from bdt_core.local_bias.topics import FeatureDifference
 from bdt_core.result import Result
 from bdt_core.scan.conditions import GroupCondition, members
 from bdt_core.spec import FoundBy
@@ -56,6 +57,10 @@ class Finding:
         Of whom they are, where conditions say it.
     described : tuple of GroupCondition
         Where conditions do not say it: what describes a cluster best, or the group that is behind in a place.
+    compared_with : tuple of GroupCondition
+        Of local bias: the group of the same place that it is compared with.
+    place : tuple of FeatureDifference
+        Of local bias: what sets the place apart from all others most.
     """
 
     who: str
@@ -75,8 +80,14 @@ class Finding:
     also: tuple[str, ...] = ()
     conditions: tuple[GroupCondition, ...] = ()
     described: tuple[GroupCondition, ...] = ()
+    compared_with: tuple[GroupCondition, ...] = ()
+    place: tuple[FeatureDifference, ...] = ()
     places: Annotated[Members | None, Field(exclude=True)] = field(default=None, repr=False, compare=False)
     """Of a finding that is a cluster: who belongs to it. It is not kept with the data."""
+    reach: Annotated[float, Field(exclude=True)] = field(default=0.0, repr=False, compare=False)
+    """How many standard errors an interval must reach after such a search. It is not kept with the data."""
+    on_test_rows: Annotated[bool, Field(exclude=True)] = field(default=False, repr=False, compare=False)
+    """Whether it was measured on the test rows, as it was found on the others. It is not kept with the data."""
 
     @property
     def at_least(self) -> float:

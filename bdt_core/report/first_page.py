@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from bdt_core.report.blocks import Facts, Folded, Section, Table
+from bdt_core.report.blocks import Facts, Folded, Section
 from bdt_core.report.figure_axis import scale
 from bdt_core.report.findings import unit_of
 from bdt_core.report.prose import read_in
@@ -31,7 +31,7 @@ _BASES = (100, 1_000, 10_000)
 _CHANCES = (1_000, 100, 20)
 _UNDER_HALF = 0.5
 _NOISE = 1e-9  # of floats: 0.29 x 100 is 29
-_WIDTH, _LEFT, _RIGHT = 480.0, 4.0, 310.0
+_LEFT, _RIGHT = 4.0, 310.0
 _NAME, _BAR = 18.0, 17.0
 _ROW = _NAME + 2 * _BAR + 10.0
 _MOST_LEVELS = 4
@@ -136,6 +136,15 @@ class Alike:
 
 
 @dataclass(frozen=True)
+class Apart:
+    """What sets a place of the data apart: a column that is higher or lower there, a level more or less usual."""
+
+    column: str
+    level: str | None
+    more: bool
+
+
+@dataclass(frozen=True)
 class Group:
     """Some people who are confirmed to fare worse.
 
@@ -144,6 +153,10 @@ class Group:
     conditions : tuple of Condition
     found_by : str
         Of clusters the conditions describe them nearly; of local bias they are within one place of the data.
+    place : tuple of Apart
+        Of local bias: what sets that place apart.
+    compared_with : tuple of Condition
+        Of local bias: the others of that place whom they are compared with; empty where that is everybody else.
     measure : Measure
     people : int
     share : Amount
@@ -169,6 +182,8 @@ class Group:
 
     conditions: tuple[Condition, ...]
     found_by: FoundBy
+    place: tuple[Apart, ...]
+    compared_with: tuple[Condition, ...]
     measure: Measure
     people: int
     share: Amount
@@ -222,6 +237,8 @@ class FirstPage:
     limits, broken : int
     allowed : Amount or None
         The largest difference that a limit allows any group; None without such a limit.
+    limits_alike : bool
+        Whether a limit judges groups that are compared within places of the data.
     groups : tuple of Group
     more_groups : int
         Further findings, which the annex lists.
@@ -259,6 +276,7 @@ class FirstPage:
     limits: int
     broken: int
     allowed: Amount | None
+    limits_alike: bool
     groups: tuple[Group, ...]
     more_groups: int
     factors: tuple[str, ...]
@@ -271,6 +289,11 @@ class FirstPage:
     underrepresented: tuple[Underrepresented, ...]
     warnings: int
     mitigated: bool
+
+    @property
+    def also_measured(self) -> tuple[Measure, ...]:
+        """What else is counted of people than the question says: within places of the data."""
+        return tuple(dict.fromkeys(one.measure for one in self.groups if one.measure != self.measure))
 
     @property
     def drawn(self) -> tuple[Group, ...]:
@@ -294,11 +317,6 @@ def short_parts(document: Printed) -> tuple[Folded, Folded, Folded]:
     return parts[0], parts[1], parts[3]
 
 
-def picture_section(document: Printed) -> Section:
-    """The words of its picture: a title, and a table of what is drawn."""
-    return _in_words(document, "picture")
-
-
 def words_of_forms(document: Printed) -> dict[str, str]:
     """What stands around the report, by name."""
     (found,) = _in_words(document, "forms").blocks
@@ -313,15 +331,16 @@ def language_of(document: Document) -> str:
 
 def draw(document: Printed) -> Sheet:
     """Two bars per group: what happens to its people, and to everybody else."""
-    told, page = picture_section(document), first_page(document)
-    table = next(one for one in told.blocks if isinstance(one, Table))
-    sheet = Sheet(told.title, _ROW * len(page.drawn), _WIDTH)
+    from bdt_core.report.figure_words import figure_words  # which asks this module for its words
+
+    told, page = figure_words(document, "first_page"), first_page(document)
+    sheet = Sheet(told.title, _ROW * len(page.drawn), subtitle=told.subtitle)
     axis = scale(
         [0.0, *(side.number / (side.of or 1) for one in page.drawn for side in (one.inside, one.outside))],
         _LEFT,
         _RIGHT,
     )
-    for number, (one, (who, *sides)) in enumerate(zip(page.drawn, table.rows, strict=True)):
+    for number, (one, (who, *sides)) in enumerate(zip(page.drawn, told.labels, strict=True)):
         y = sheet.top + 6 + _ROW * number
         sheet.text(_LEFT, y + 8, sheet.fit(who.text, sheet.width - 2 * _LEFT, 10, True), size=10, bold=True)
         bars = zip((one.inside, one.outside), sides, (HARM, CALM), strict=True)
@@ -366,6 +385,7 @@ def _first_page(document: Document) -> FirstPage:
         limits=len(document.gate),
         broken=sum(one.verdict == "fail" for one in document.gate),
         allowed=_size(min(limits), unit, names, floor=False) if limits else None,
+        limits_alike=any(one.kind == "local_bias" for one in document.gate),
         groups=tuple(_group(one, unit, document, names) for one in findings[:GROUPS_TOLD]),
         more_groups=len(findings[GROUPS_TOLD:]),
         factors=tuple(map(names.column, document.spec.get("legitimate") or ())),
@@ -438,6 +458,7 @@ class _Names:
         low, high = one.low, one.high
         if one.whole:
             low, high = None if low is None else math.floor(low) + 1.0, None if high is None else math.floor(high) * 1.0
+        told = _MOST_LEVELS if len(one.values) > _MOST_LEVELS + 1 else len(one.values)  # never "or 1 more"
         return Condition(
             column=self.column(one.column),
             kind=one.kind,
@@ -445,8 +466,8 @@ class _Names:
             high=high,
             beyond=not one.whole,
             unit=self.units.get(one.column),
-            values=tuple(self.level(one.column, value) for value in one.values[:_MOST_LEVELS]),
-            more=len(one.values[_MOST_LEVELS:]),
+            values=tuple(self.level(one.column, value) for value in one.values[:told]),
+            more=len(one.values[told:]),
             excluded=one.excluded,
             missing=one.missing,
         )
@@ -464,6 +485,15 @@ def _group(one: Finding, unit: Unit, document: Document, names: _Names) -> Group
     return Group(
         conditions=tuple(map(names.condition, one.conditions or one.described)),
         found_by=one.found_by,
+        place=tuple(
+            Apart(
+                names.column(each.column),
+                None if each.level is None else names.level(each.column, each.level),
+                each.inside > each.outside,
+            )
+            for each in one.place
+        ),
+        compared_with=tuple(map(names.condition, one.compared_with)),
         measure=measure,
         people=one.rows,
         share=_share(one.share),

@@ -85,6 +85,7 @@ def environment(language: str = "en") -> Environment:
     from markupsafe import Markup
 
     from bdt_core.report import chosen
+    from bdt_core.report.compiled import CompiledTemplates
     from bdt_core.report.language import filters
 
     @pass_context
@@ -102,6 +103,8 @@ def environment(language: str = "en") -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        optimized=False,
+        bytecode_cache=CompiledTemplates(),
     )
     made.filters |= chosen.FILTERS
     made.filters |= filters(language)
@@ -169,8 +172,9 @@ class _Reader:
 
     def _figure(self, inline: Token) -> Figure | None:
         children = inline.children or []
-        if not children or children[0].type != "image":
+        if not any(one.type == "image" for one in children):
             return None
+        assert children[0].type == "image", "a figure begins a paragraph"  # else it would be words within a sentence
         return Figure(str(children[0].attrs["src"]), self._told(children[1:]), self._told(children[0].children))
 
     def _list(self, tokens: Iterator[Token]) -> Bullets | Facts:

@@ -285,6 +285,24 @@ class WorstGroups(Result):
         """1 where a higher outcome is worse, -1 where a lower one is."""
         return 1 if self.better == "lower" else -1
 
+    def at_least(self, one: WorstGroup) -> float | None:
+        """How much worse a group fares at least, harm counted as positive; None where nobody like them is left."""
+        if one.low is None or one.high is None:
+            return None
+        return one.low if self.harm_sign > 0 else -one.high
+
+    def others(self, one: WorstGroup) -> str:
+        """Whom a group is compared with: from the second on people alike in the groups before, without factors."""
+        before = self.groups.index(one)
+        if self.legitimate:
+            return "people like them"
+        return f"people alike in the group{'s' * (before > 1)} found before" if before else "everybody else"
+
+    @property
+    def unproven(self) -> tuple[WorstGroup, ...]:
+        """Groups that more was found of than chance finds, and of which nothing remains for sure among people alike."""
+        return tuple(one for one in self.groups if (low := self.at_least(one)) is not None and low <= 0.0)
+
     def beside(self, groups: Sequence[WorstGroup]) -> WorstGroups:
         """The same with other confirmed groups."""
         certificate = self.certificate and self.certificate.beside(groups, self.harm_sign)

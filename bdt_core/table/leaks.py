@@ -46,14 +46,8 @@ def find_leaks(table: AuditTable) -> dict[str, str]:
 
 def _leaks_of(table: AuditTable) -> dict[str, str]:
     spec, audited = table.spec, table.audited
-    searched = [*table.names("feature"), *spec.searched_columns]
-    names = [name for name in dict.fromkeys(searched) if name in audited.columns]
-    leaks: dict[str, str] = {}
-    for name in names:
-        found = next(_alone(name, table, audited), None)
-        if found is not None:
-            leaks[name] = f"{found} {_MENDED}"
-    honest = [name for name in names if name not in leaks]
+    leaks = telling_columns(table)
+    honest = [name for name in _searched(table, audited) if name not in leaks]
     for one, other in _pairs(audited, honest):
         of_both = ", one of the outcome and one of the prediction" if spec.bias_variable.derive else ""
         told = (
@@ -62,6 +56,29 @@ def _leaks_of(table: AuditTable) -> dict[str, str]:
         )
         leaks |= {one: told, other: told}
     return leaks
+
+
+def telling_columns(table: AuditTable) -> dict[str, str]:
+    """Columns of the search that leak by themselves, whether or not copies of a row are why.
+
+    Parameters
+    ----------
+    table : AuditTable
+
+    Returns
+    -------
+    dict
+        A sentence by column, as of `find_leaks`.
+    """
+    audited = table.audited
+    found = {name: next(_alone(name, table, audited), None) for name in _searched(table, audited)}
+    return {name: f"{told} {_MENDED}" for name, told in found.items() if told is not None}
+
+
+def _searched(table: AuditTable, audited: pd.DataFrame) -> list[str]:
+    """The columns that a search uses, each once."""
+    names = [*table.names("feature"), *table.spec.searched_columns]
+    return [name for name in dict.fromkeys(names) if name in audited.columns]
 
 
 _MENDED = 'If so, add it to "features.exclude" (or take it out of "features.include" and "slices.columns").'

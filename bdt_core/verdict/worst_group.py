@@ -106,15 +106,8 @@ def judge_worst_group(limit: WorstGroupLimit, found: WorstGroups | None, default
 
 def worst_proven(found: WorstGroups, limit: float) -> WorstGroup | None:
     """The confirmed group that fares worse by more than a limit at least, by the largest bound; None without one."""
-    proven = [(one, low) for one in found.groups if (low := _at_least(one, found)) is not None and low > limit]
+    proven = [(one, low) for one in found.groups if (low := found.at_least(one)) is not None and low > limit]
     return max(proven, key=lambda pair: pair[1])[0] if proven else None
-
-
-def _at_least(one: WorstGroup, found: WorstGroups) -> float | None:
-    """How much worse a group fares at least, harm counted as positive."""
-    if one.low is None or one.high is None:
-        return None
-    return one.low if found.harm_sign > 0 else -one.high
 
 
 def _evidence(limit: WorstGroupLimit, found: WorstGroups, ruled_out: Certificate) -> list[Evidence[WorstGroup | None]]:
@@ -123,8 +116,8 @@ def _evidence(limit: WorstGroupLimit, found: WorstGroups, ruled_out: Certificate
     sign = found.harm_sign
     known: list[Evidence[WorstGroup | None]] = []
     for one in found.groups:
-        low = _at_least(one, found)
-        if low is not None and one.share >= least:
+        low = found.at_least(one)
+        if low is not None and low > 0.0 and one.share >= least:
             known.append(Evidence(one, sign * one.difference, low, max(ruled_out.largest_difference, low)))
     return known or [Evidence(None, 0.0, 0.0, ruled_out.largest_difference)]
 
@@ -141,11 +134,11 @@ def _sentence(judged: Judgement[WorstGroup | None], most: float, found: WorstGro
     )
     if judged.verdict == "pass":
         return f"{words.capital(bound)}; {allowed}."
-    told = "No group is confirmed to fare worse"
+    told = f"The search for the worst group confirms none that fares worse than {than}"
     if one.of is not None:
         who = f"{one.of.words} ({words.count(one.of.rows)} {'people' if found.key is None else 'rows'})"
         size, least = words.size(one.value, unit), words.size(one.low, unit)
-        told = f"{who}: worse than {than} by {size} as found, by at least {least} {certain}"
+        told = f"{who}: worse than {found.others(one.of)} by {size} as found, by at least {least} {certain}"
     if judged.verdict == "fail":
         return f"{told}; {allowed}."
     rows = ruled_out.rows_to_settle(most)

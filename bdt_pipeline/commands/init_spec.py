@@ -2,73 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
-from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-from pydantic import ValidationError
+import yaml
 
-from bdt_core.errors import OutputError, SpecError
-from bdt_core.spec import LANGUAGES, Source
-from bdt_core.table.reading_notes import ReadingNotes
-from bdt_core.table.roles import looks_like_identifier
-from bdt_core.table.sources import read_table
+from bdt_core.errors import OutputError
+from bdt_core.harmless import escaped_in_json
+from bdt_core.proposal import Measured, Proposal, propose
+from bdt_core.spec import LANGUAGES
 from bdt_core.words import printable
-from bdt_pipeline.commands.run_audit import name_of
+from bdt_pipeline.commands.proposal_in_words import proposal_in_words, reach_in_words
+from bdt_pipeline.commands.run_audit import name_of, source_of
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
-Look = Literal["identifier", "date", "constant", "code", "two-valued", "numeric", "categorical"]
-
-_PROTECTED = r"race|ethnic|sex|gender|religio|disab|national|native|citizen|skin|orientation"
-_PREDICTION = r"pred|y_hat|yhat|decision|approved|granted|admitted|hired|selected|flagged|high_risk|classified"
-_LABEL = r"label|target|outcome|truth|actual|observed|y_true|default|repaid|recid|fraud|churn|diagnos|^y$|^class$"
-_SCORE = r"score|prob(a|ability)?$"
-_BIAS = r"error|residual|false_pos|false_neg|misclass|mistake"
-_IDENTIFIER = r"(^|_)(id|uuid|guid|key|index|nr|no|number)$|^unnamed"
-_CODE = r"zip|postal|postcode|(^|_)code$|region|district|branch"
-_DATE = r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./]\d{2,4}"
-_NO_FEATURES: dict[Look, str] = {
-    "identifier": "looks like an identifier",
-    "date": "holds dates: years if it is included, or ages (source.ages)",
-    "constant": "has one value only",
-}
 _NO_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
-_FEW = 20
-_SAMPLE = 200
-_LONGEST = 200
-
-
-@dataclass(frozen=True)
-class Seen:
-    """What a column looks like."""
-
-    name: str
-    look: Look
-    levels: int
-
-    def called(self, pattern: str) -> bool:
-        """Whether its name matches a pattern."""
-        return re.search(pattern, self.name, flags=re.IGNORECASE) is not None
-
-
-@dataclass(frozen=True)
-class Guess:
-    """What is measured per person: a column, or something made of label and prediction; neither: nobody knows."""
-
-    column: str | None = None
-    derive: str | None = None
-    label: str | None = None
-    prediction: str | None = None
-    positive: Sequence[Any] = ()
 
 
 def write_spec(data: str, out: Path | None) -> str:
@@ -83,18 +37,20 @@ def write_spec(data: str, out: Path | None) -> str:
     Returns
     -------
     str
-        What was done, and what comes next.
+        What was done, what comes next, what was taken for what, and last all that is doubtful.
 
     Raises
     ------
     SourceError
         When the table cannot be read.
+    DataError
+        When nothing in it can be audited.
     OutputError
         When the file exists or cannot be written.
     """
-    frame = read_table(_source(data))
+    proposal = propose(source_of(data))
     target = out or Path(f"{name_of(data)}.yaml")
-    text = spec_text(frame, name_of(data), _beside(data, target))
+    text = spec_text(proposal, name_of(data), _beside(data, target))
     try:
         _write_new(target, text)
     except FileExistsError:
@@ -103,7 +59,7 @@ def write_spec(data: str, out: Path | None) -> str:
         raise OutputError(f"{target} cannot be written: {error.strerror}.") from None
     todo = text.count("TODO")
     first = f"look at the {todo} TODO in it, then run" if todo else "check it, then run"
-    return f"Wrote {target}: {first}  bdt audit {target}"
+    return "\n".join([f"Wrote {target}: {first}  bdt audit {target}", *proposal_in_words(proposal)])
 
 
 def _write_new(target: Path, text: str) -> None:
@@ -126,46 +82,29 @@ def _write_new(target: Path, text: str) -> None:
         raise
 
 
-def _source(data: str) -> Source:
-    try:
-        return Source(path=data)
-    except ValidationError as error:
-        reason = str(error.errors(include_url=False)[0]["msg"]).removeprefix("Value error, ")
-        raise SpecError(f"DATA cannot be {data[:_LONGEST]}: {reason}.") from None
-
-
-def spec_text(frame: pd.DataFrame, name: str, path: str) -> str:
+def spec_text(proposal: Proposal, name: str, path: str) -> str:
     """The specification as commented YAML.
 
     Examples
     --------
+    >>> import pandas as pd
     >>> table = pd.DataFrame({"age": range(40), "sex": ["f", "m"] * 20, "wrong_error": [0.5, 1.5, 2.0, 4.0] * 10})
-    >>> lines = spec_text(table, "loans", "loans.csv").splitlines()
+    >>> lines = spec_text(propose(table), "loans", "loans.csv").splitlines()
     >>> [line for line in lines if line.startswith("  column:")]
-    ['  column: wrong_error  # TODO: is this to be measured?']
+    ['  column: wrong_error']
     """
-    columns = [look_at(frame[column]) for column in frame.columns]
-    notes = ReadingNotes.of(frame.attrs)
-    protected = [one for one in columns if one.called(_PROTECTED) and one.look in ("categorical", "two-valued", "code")]
-    rest = [one for one in columns if one not in protected]
-    bias = _bias_variable(rest, frame)
-    features = [one for one in rest if one.name not in (bias.column, bias.label, bias.prediction)]
-    excluded = _excluded(features)
     return _template().render(
         name=name,
         path=path,
-        rows=len(frame),
-        columns=columns,
-        bias=bias,
-        features=features,
-        kept=[one for one in features if one.name not in excluded],
-        excluded=excluded,
-        protected=protected,
-        protected_levels={one.name: _levels(frame[one.name]) for one in protected},
-        numbers=[one.name for one in features if one.look == "numeric"],
+        proposal=proposal,
+        bias=proposal.measured.settings,
+        features=proposal.of_role("feature", "left out"),
+        kept=proposal.of_role("feature"),
+        excluded=proposal.of_role("left out"),
+        protected=proposal.of_role("protected"),
+        numbers=[one.name for one in proposal.of_role("feature") if one.look == "numeric"],
+        reach=reach_in_words(proposal.reach),
         languages=LANGUAGES,
-        asked=[printable(one) for one in notes.questions.values()],
-        told=[printable(one) for one in notes.told],
     )
 
 
@@ -177,92 +116,12 @@ def _template() -> Template:
         loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
     )
     environment.filters["quoted"] = _quoted
-    environment.filters["level_line"] = lambda level: f"{json.dumps(level, ensure_ascii=False)}: WORDS"
-    environment.filters["count_line"] = lambda level: f"{json.dumps(level, ensure_ascii=False)}: 0"
-    environment.filters["json"] = partial(json.dumps, ensure_ascii=False)
+    environment.filters["level_line"] = lambda level: f"{_flow(level)}: WORDS"
+    environment.filters["count_line"] = lambda level: f"{_flow(level)}: 0"
+    environment.filters["flow"] = _flow
+    environment.filters["choice"] = _choice
+    environment.filters["printable"] = printable
     return environment.get_template("spec.yaml.jinja")
-
-
-def look_at(column: pd.Series) -> Seen:
-    """What a column looks like: its type and number of values decide, its name only where they leave it open."""
-    name = str(column.name)
-    levels = int(column.nunique())
-    numeric = pd.api.types.is_numeric_dtype(column.dtype)
-    seen = Seen(name, "numeric", levels)
-    if levels + bool(column.isna().any()) <= 1:
-        look: Look = "constant"
-    elif pd.api.types.is_datetime64_any_dtype(column.dtype) or (not numeric and _holds_dates(column)):
-        look = "date"
-    elif levels == 2:
-        look = "two-valued"
-    elif not numeric:
-        look = "identifier" if looks_like_identifier(levels, len(column)) else "categorical"
-    elif pd.api.types.is_integer_dtype(column.dtype) and (_is_a_count_of_rows(column) or _is_an_id(seen, column)):
-        look = "identifier"
-    else:
-        look = "code" if seen.called(_CODE) else "numeric"
-    return Seen(name, look, levels)
-
-
-def _bias_variable(columns: Sequence[Seen], frame: pd.DataFrame) -> Guess:
-    two = [one for one in columns if one.look == "two-valued"]
-    numbers = [one for one in columns if one.look == "numeric"]
-    for candidates, derive in ((two, "error"), (numbers, "absolute_error")):
-        prediction = _first(candidates, _PREDICTION)
-        label = _label(prediction, candidates)
-        if label and prediction:
-            positive = _positive(frame, label, prediction) if derive == "error" else []
-            return Guess(derive=derive, label=label.name, prediction=prediction.name, positive=positive)
-    measured = _first([one for one in columns if one.look in ("two-valued", "numeric")], _BIAS)
-    is_number = measured is not None and pd.api.types.is_numeric_dtype(frame[measured.name].dtype)
-    return Guess(column=measured.name if measured and is_number else None)
-
-
-def _label(prediction: Seen | None, candidates: Sequence[Seen]) -> Seen | None:
-    """The outcome that a prediction is about: what it is named after, else what is named like an outcome."""
-    if prediction is None:
-        return None
-    others = [one for one in candidates if one is not prediction and not one.called(_PREDICTION)]
-    namesake = [one for one in others if one.name.lower() in prediction.name.lower()]
-    return namesake[0] if namesake else _first(others, _LABEL)
-
-
-def _positive(frame: pd.DataFrame, *columns: Seen) -> list[Any]:
-    """The values that may count as positive, where it is not 1."""
-    values = {one.name: sorted(frame[one.name].dropna().unique().tolist(), key=str) for one in columns}
-    if all(set(one) <= {0, 1} for one in values.values()):
-        return []
-    return list(dict.fromkeys(one[-1] for one in values.values()))
-
-
-def _excluded(columns: Sequence[Seen]) -> dict[str, str]:
-    """Columns that cannot tell people apart, with the reason."""
-    excluded = {one.name: _NO_FEATURES[one.look] for one in columns if one.look in _NO_FEATURES}
-    outcomes = [one for one in columns if one.called(f"{_LABEL}|{_PREDICTION}|{_SCORE}")]
-    return excluded | {one.name: "looks like an outcome or a score, not like a trait" for one in outcomes}
-
-
-def _levels(column: pd.Series) -> list[str]:
-    """The most frequent levels, as texts."""
-    return [printable(str(level)) for level in column.value_counts().index[:_FEW]]
-
-
-def _first(columns: Sequence[Seen], pattern: str) -> Seen | None:
-    return next((one for one in columns if one.called(pattern)), None)
-
-
-def _is_an_id(seen: Seen, column: pd.Series) -> bool:
-    return seen.called(_IDENTIFIER) and seen.levels > max(_FEW, len(column) / 2)
-
-
-def _is_a_count_of_rows(column: pd.Series) -> bool:
-    steps = column.sort_values().diff().dropna()
-    return len(column) > _FEW and bool((steps == 1).all())
-
-
-def _holds_dates(column: pd.Series) -> bool:
-    texts = column.dropna().head(_SAMPLE).astype(str)
-    return len(texts) > 0 and bool(texts.str.match(_DATE).all())
 
 
 def _beside(data: str, target: Path) -> str:
@@ -272,7 +131,27 @@ def _beside(data: str, target: Path) -> str:
     return Path(os.path.relpath(data, target.parent)).as_posix()
 
 
+def _choice(measured: Measured) -> str:
+    """Another bias variable, in one line."""
+    return _flow(measured.settings.model_dump(mode="json", exclude_unset=True))
+
+
 def _quoted(text: str) -> str:
     """A YAML scalar; quoted unless it is a plain word."""
     plain = re.fullmatch(r"[A-Za-z_][\w./-]*", text) and text.lower() not in _NO_WORDS
-    return text if plain else json.dumps(text, ensure_ascii=False)
+    return text if plain else _flow(text)
+
+
+def _flow(value: Any) -> str:
+    """A value as YAML, in one line; texts in quotation marks, and in them escapes for whatever turns or controls."""
+    return escaped_in_json(_FLOW(value).removesuffix("\n").removesuffix("\n..."))
+
+
+class _Quoting(yaml.SafeDumper):
+    """Writes texts in quotation marks."""
+
+
+_Quoting.add_representer(str, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"'))
+_FLOW = partial(
+    yaml.dump, Dumper=_Quoting, default_flow_style=True, width=float("inf"), allow_unicode=True, sort_keys=False
+)

@@ -6,13 +6,18 @@ import re
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from bdt_core.audit import AuditResult, audit
 from bdt_core.errors import SpecError
+from bdt_core.proposal import propose
 from bdt_core.report import for_publication
-from bdt_core.spec import AuditSpec, load_spec, parse_spec
+from bdt_core.spec import AuditSpec, Source, load_spec, parse_spec
 from bdt_core.stages import READING, titles_of
 from bdt_pipeline.commands.console import progress_bar, report_folder, say, show_result, tell
+from bdt_pipeline.commands.proposal_in_words import proposal_in_words
 
+_LONGEST = 200
 _SPEC_FILES = {".yaml", ".yml"}
 
 
@@ -37,23 +42,25 @@ def run_audit(target: str, changes: dict[str, Any], out: Path | None, *, publica
 
 
 def spec_of(target: str, changes: dict[str, Any]) -> AuditSpec:
-    """The specification of a YAML file, or one made from the command line, with the changes in it.
+    """The specification of a YAML file, or one made from the command line and the table, with the changes in it.
 
     Raises
     ------
     SpecError
-        When it cannot be read, or nothing says what is to be measured.
+        When it cannot be read, or only half of what is to be measured is said.
     """
     if Path(target).suffix.lower() in _SPEC_FILES:
         base = load_spec(target).to_dict()
     else:
         base = {"name": name_of(target), "source": {"path": target}}
         if {"column", "prediction"}.isdisjoint(changes.get("bias_variable", {})):
-            raise SpecError(
-                "What shall be measured? Name a numeric column with --bias-variable, or the columns with what happened "
-                "and what the algorithm said with --label and --prediction. Or write a specification with: "
-                f"bdt init {target}"
-            )
+            if {"label", "derive"} & set(changes.get("bias_variable", {})):
+                raise SpecError(
+                    "What shall be measured? Name a numeric column with --bias-variable, or the columns with what "
+                    "happened and what the algorithm said with --label and --prediction. Or write a specification "
+                    f"with: bdt init {target}"
+                )
+            base, changes = _proposed(target, changes)
     bias = changes.get("bias_variable", {})
     replaces = {"column", "derive", "label", "prediction"} & set(bias)
     for key, value in changes.items():
@@ -62,6 +69,42 @@ def spec_of(target: str, changes: dict[str, Any]) -> AuditSpec:
     if {"label", "prediction"} & set(bias) and "derive" not in bias:
         base["bias_variable"]["derive"] = "error" if "label" in bias else "positive_prediction"
     return parse_spec(base, "The command line" if changes else target)
+
+
+def _proposed(target: str, changes: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What a table seems to be about, told on standard error; and the changes, which leave out more and not less."""
+    proposal = propose(source_of(target))
+    tell(
+        "\n".join(
+            [
+                f"No specification was given. {target} was taken for this; to change it: bdt init {target}",
+                *proposal_in_words(proposal),
+                "",
+            ]
+        )
+    )
+    base = proposal.specification(name_of(target), {"path": target})
+    left_out = changes.get("features", {}).get("exclude", [])
+    base["protected"] = [name for name in base["protected"] if name not in left_out]
+    if left_out:
+        both = list(dict.fromkeys([*base["features"]["exclude"], *left_out]))
+        changes = changes | {"features": changes["features"] | {"exclude": both}}
+    return base, changes
+
+
+def source_of(data: str) -> Source:
+    """The source of a table that is named on the command line.
+
+    Raises
+    ------
+    SpecError
+        It cannot be one.
+    """
+    try:
+        return Source(path=data)
+    except ValidationError as error:
+        reason = str(error.errors(include_url=False)[0]["msg"]).removeprefix("Value error, ")
+        raise SpecError(f"DATA cannot be {data[:_LONGEST]}: {reason}.") from None
 
 
 def name_of(target: str) -> str:

@@ -17,6 +17,7 @@ import yaml
 from typer.testing import CliRunner, Result
 
 from bdt_core.audit import audit
+from bdt_core.harmless import without_controls
 from bdt_core.spec import AuditSpec, load_spec
 from bdt_pipeline.cli import app
 
@@ -211,19 +212,64 @@ def test_init_recognises_what_cannot_be_a_feature(
     spec = load_spec(tmp_path / "specs" / "loans.yaml")
     assert Path(spec.source.path).resolve() == tmp_path / "data" / "loans.csv"
     assert {"person_id", "number", "opened", "closed", "country"} <= set(spec.features.exclude)
-    assert set(spec.features.include or []) == {"age", "region", "income", "zip_code", "error"}
+    assert "error" in spec.features.exclude  # which is what is measured
+    assert set(spec.features.include or []) == {"age", "region", "income", "zip_code"}
     assert spec.features.kinds == {"zip_code": "categorical"}
     assert spec.protected == ["sex"]
     assert (spec.bias_variable.label, spec.bias_variable.prediction) == ("repaid", "approved")
 
 
-def test_init_marks_what_it_cannot_guess(bdt: Callable[..., Result], loans: pd.DataFrame, tmp_path: Path) -> None:
+def test_init_marks_what_it_cannot_guess_and_its_file_runs_all_the_same(
+    bdt: Callable[..., Result], loans: pd.DataFrame, tmp_path: Path
+) -> None:
     loans[["age", "region", "income"]].to_csv(tmp_path / "people.csv", index=False)
-    assert bdt("init", tmp_path / "people.csv").exit_code == 0
-    assert "TODO" in (tmp_path / "people.yaml").read_text()
+    said = bdt("init", tmp_path / "people.csv")
+    assert said.exit_code == 0
+    listed = said.stdout.partition("To look at:")[2]
+    assert "GUESS" in listed
+    assert "protected" in listed
+    text = (tmp_path / "people.yaml").read_text()
+    assert "  column: income  # TODO: is this to be measured?" in text
+    assert "# TODO: THIS IS A GUESS" in text
     result = bdt("audit", "people.yaml")
-    assert result.exit_code == 2
-    assert "TODO" in result.stderr
+    assert result.exit_code == 0
+    assert "income" in result.stdout
+
+
+def test_audit_of_a_table_alone_says_first_what_it_took_for_what(
+    bdt: Callable[..., Result], loans: pd.DataFrame, tmp_path: Path
+) -> None:
+    loans.drop(columns=["repaid", "approved"]).to_csv(tmp_path / "people.csv", index=False)
+    result = bdt("audit", "people.csv", "--exclude", "region", "--out", "here")
+    assert result.exit_code == 0
+    assert result.stderr.startswith("No specification was given. people.csv was taken for this; to change it: bdt init")
+    assert 'Measured: "error"; lower is better.' in result.stderr
+    spec = json.loads((tmp_path / "here" / "report.json").read_text())["spec"]
+    assert spec["bias_variable"]["column"] == "error"
+    assert spec["protected"] == ["sex"]
+    assert spec["features"]["exclude"] == ["person_id", "region"]
+
+
+def test_half_of_what_is_to_be_measured_is_not_completed_by_guesses(
+    bdt: Callable[..., Result], loans_file: Path
+) -> None:
+    for half in (["--label", "repaid"], ["--derive", "error"]):
+        result = bdt("audit", loans_file, *half)
+        assert result.exit_code == 2
+        assert "What shall be measured?" in result.stderr
+
+
+def test_init_writes_no_character_that_turns_or_controls(
+    bdt: Callable[..., Result], loans: pd.DataFrame, tmp_path: Path
+) -> None:
+    names = {"income": "in\u202ecome\x1b[31m", "region": "::error::\x9bregion"}
+    loans = loans.rename(columns=names)
+    loans["sex"] = loans["sex"].astype(str) + "\u2066"
+    loans.to_parquet(tmp_path / "loans.parquet")
+    assert bdt("init", tmp_path / "loans.parquet").exit_code == 0
+    written = (tmp_path / "loans.yaml").read_text(encoding="utf-8")
+    assert without_controls(written) == written
+    assert set(names.values()) <= set(yaml.safe_load(written)["features"]["include"])
 
 
 def test_init_overwrites_nothing(bdt: Callable[..., Result], loans_file: Path, tmp_path: Path) -> None:

@@ -15,9 +15,12 @@ from sklearn.metrics import roc_auc_score
 from bdt_core import words
 from bdt_core.audit import AuditResult
 from bdt_core.errors import DataError, SpecError
+from bdt_core.report.blocks import Facts
+from bdt_core.report.first_page import first_page, short_parts
 from bdt_core.report.html import render_html
 from bdt_core.report.markdown import render_markdown
 from bdt_core.report.pdf import render_pdf
+from bdt_core.report.printed import printed
 from bdt_core.verdict.baseline import compare_with_baseline
 from tests.core.joined.made_tables import OUT_OF_CORE, quick_audit
 
@@ -173,3 +176,29 @@ def test_areas_need_a_score_and_no_prediction(frame: pd.DataFrame) -> None:
     found = audited(lacking, wanted).local_bias
     assert found is not None
     assert found.left_out == {"without y_score": 30}
+
+
+def test_places_are_told_apart_and_say_whom_is_compared() -> None:
+    rng = np.random.default_rng(8)
+    far, sex, label = rng.random(ROWS) < 0.5, rng.choice(["f", "m"], ROWS), rng.integers(0, 2, ROWS)
+    wrong = rng.random(ROWS) < np.where((sex == "f") == far, 0.45, 0.05)  # of either, in another place
+    tables = pd.DataFrame(
+        {"e0": rng.normal(size=ROWS) + 8.0 * far, "e1": rng.normal(size=ROWS), "sex": sex, "label": label}
+    ).assign(prediction=np.where(wrong, 1 - label, label))
+    result = audited(tables, {}, features={}, groups={"facets": []}, slices=None, worst_groups=None)
+    places = [one for one in result.findings if one.found_by == "local_bias"]
+    assert len(places) == 2
+    document = printed(result.document)
+    page = first_page(document)
+    told = dict(pair for block in short_parts(document)[1].blocks if isinstance(block, Facts) for pair in block.pairs)
+    local = [one for one in page.groups if one.found_by == "local_bias"]
+    assert {(one.column, one.more) for group in local for one in group.place} == {("e0", True), ("e0", False)}
+    names = {name: words for name, words in told.items() if "a higher e0" in name or "a lower e0" in name}
+    assert len(names) == len(local) == 2
+    assert sorted("where sex is m," in words for words in names.values()) == [False, True]
+    assert not any("elsewhere" in words for words in names.values())
+    assert "do not judge each group below by itself" in render_markdown(document)
+    assert "also: who got a right result?" in render_markdown(document)
+    assert "(accuracy) |" in render_markdown(document)
+    assert "(sex is m there) |" in render_markdown(document)
+    assert "sex is m there" in " ".join(result.document["summary"]["findings"])

@@ -13,7 +13,7 @@ _DIRECTED = re.compile(
     rf"\[[^\]]*?CI[^\]]*? ({_NUMBER}) to ({_NUMBER})\]"
 )
 _END = r"([+\u2212][\d.,]+|0(?:\.0)?)"
-_SIGNED = re.compile(rf"({_NUMBER})(?: points)? [\[(][^\[\]+\u2212]*\[?(?:[\d.]+ % CI )?{_END} to {_END}\]")
+_SIGNED = re.compile(rf"({_NUMBER})(?: points)? [\[(][^\[\])+\u2212]*\[?(?:[\d.]+ % CI )?{_END} to {_END}\]")
 _SEEN = re.compile(rf"rows that it never saw it is ({_NUMBER})")
 
 

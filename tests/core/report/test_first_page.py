@@ -17,7 +17,7 @@ import pytest
 from jinja2 import Environment, nodes
 
 from bdt_core.report import for_publication, render_html, render_markdown, render_pdf
-from bdt_core.report.blocks import Folded, plain
+from bdt_core.report.blocks import Figure, Folded, plain
 from bdt_core.report.document import Printed
 from bdt_core.report.first_page import Amount, Condition, FirstPage, first_page, first_section
 from bdt_core.report.printed import printed
@@ -240,7 +240,7 @@ CITY = replace(AGE, column="city", kind="values", unit=None, values=("A", "B"), 
         (replace(AGE, low=None), "Age up to 45 years", "Age tot en met 45 years"),
         (replace(AGE, high=None), "Age 25 years or more", "Age 25 years of meer"),
         (replace(AGE, high=25.0), "Age is 25 years", "Age is 25 years"),
-        (replace(AGE, high=None, beyond=True, low=1234.5), "Age above 1,230 years", "Age boven 1.230 years"),
+        (replace(AGE, high=None, beyond=True, low=1234.5), "Age above 1,234.5 years", "Age boven 1.234,5 years"),
         (replace(AGE, beyond=True, low=0.25), "Age from above 0.25 to 45 years",
          "Age boven 0,25 tot en met 45 years"),
         (replace(AGE, missing=True), "Age from 25 to 45 years or missing",
@@ -250,6 +250,7 @@ CITY = replace(AGE, column="city", kind="values", unit=None, values=("A", "B"), 
          "City is iets anders dan A of B"),
         (replace(CITY, missing=True), "City is A or B or missing", "City is A of B of niet bekend"),
         (replace(CITY, more=3), "City is A, B or 3 more", "City is A, B of nog 3"),
+        (replace(CITY, values=("a, b", "<0 DM")), "City is “a, b” or “<0 DM”", "City is ‘a, b’ of ‘<0 DM’"),
         (replace(CITY, kind="missing", missing=True), "City is missing", "City is niet bekend"),
         (replace(CITY, kind="missing"), "City is not missing", "City is wel bekend"),
     ],
@@ -283,6 +284,39 @@ def test_what_is_not_proven_is_not_said(language: str) -> None:
     ):
         drawn = _drawn(language, replace(page, groups=(changed,)))
         assert tuple(one in drawn for one in sentences) == expected
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("more", [0, 2])
+def test_the_picture_is_drawn_however_many_groups_there_are(language: str, more: int) -> None:
+    page = replace(first_page(printed(compas(language))), more_groups=more)
+    section = read_in(language, "first_page", page=page)
+    assert section is not None
+    blocks = [one for part in section.blocks if isinstance(part, Folded) for one in part.blocks]
+    (figure,) = [one for one in blocks if isinstance(one, Figure)]
+    assert [one for one in blocks if one is not figure and figure.alt in str(plain(one))] == []
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_groups_found_before_need_not_stand_above(language: str) -> None:
+    page = first_page(printed(compas(language)))
+    first = replace(page.groups[0], groups_before=2, others_alike=True, alike=None)
+    drawn = _drawn(language, replace(page, groups=(first,)))
+    assert {"en": "alike in the groups found before", "nl": "gelijk zijn in de groepen die eerder zijn gevonden"}[
+        language
+    ] in drawn
+
+
+def test_as_many_levels_as_a_rest_of_one_are_told() -> None:
+    document = compas("en")
+    finding = document["findings"]["findings"][0]
+    told: dict[int, tuple[int, int]] = {}
+    for n in (4, 5, 6):
+        values = [f"level {i}" for i in range(n)]
+        finding["conditions"] = [{**finding["conditions"][0], "kind": "values", "values": values}]
+        (condition,) = first_page(printed(copy.deepcopy(document))).groups[0].conditions
+        told[n] = len(condition.values), condition.more
+    assert told == {4: (4, 0), 5: (5, 0), 6: (4, 2)}
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -345,6 +379,18 @@ def test_a_limit_on_something_else_is_not_said_to_be_of_any_group(language: str)
     assert other in text_of(printed(document))
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_limit_on_any_group_is_not_one_on_people_compared_within_a_place(language: str) -> None:
+    page = first_page(printed(compas(language)))
+    local = replace(page, groups=(replace(page.groups[0], compared_with=(CITY,)),))
+    unlimited = {"en": "like them no limit was agreed", "nl": "op hen lijken, is geen grens afgesproken"}[language]
+    assert [unlimited in _drawn(language, one) for one in (page, local, replace(local, limits_alike=True))] == [
+        False,
+        True,
+        False,
+    ]
+
+
 def test_whom_it_is_used_on_is_held_against_who_was_audited() -> None:
     document = compas("en")
     assert "their numbers were not given" in told("en")
@@ -368,5 +414,6 @@ def test_a_page_with_a_date_is_the_same_each_time() -> None:
 def test_html_says_which_part_is_in_which_language() -> None:
     drawn = render_html(compas("nl"))
     assert '<html lang="nl">' in drawn
-    assert '<div lang="en">' in drawn
+    assert '<details class="other" lang="en"' in drawn
+    assert drawn.split("<nav")[0].count('<div lang="en" data-words') == 1  # the annex
     assert "Die is er voorlopig alleen in het Engels." in drawn.split("<nav")[0]

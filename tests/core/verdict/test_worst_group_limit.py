@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -196,3 +197,32 @@ def test_every_key_reaches_the_report(key, value):
     before = audit(frame, BASE).document["worst_groups"]
     kept = ("groups", "certificate", "searched")
     assert [changed[one] for one in kept] != [before[one] for one in kept]
+
+
+def test_a_group_without_anything_that_remains_decides_nothing():
+    found = audited(0.3, 0.1).worst_groups
+    assert found is not None
+    explained = replace(found, groups=(replace(found.groups[0], difference=1e-6, low=-1e-5, high=1e-5),))
+    judged = judge_worst_group(WorstGroupLimit(check="worst_group", max_difference=0.02), explained, 0.1)
+    assert (judged.group, judged.verdict) == (None, "inconclusive")
+    assert judged.sentence.startswith("The search for the worst group confirms none")
+    document = copy.deepcopy(audited(0.3, 0.1).document)
+    assert "not proven" not in render_markdown(document)
+    document["worst_groups"]["groups"][0] |= {"low": -1e-5, "high": 1e-5}
+    assert "not proven (nothing remains for sure)" in render_markdown(document)
+    assert "Groups that the search found, against everybody else" in render_markdown(document)
+
+
+def test_a_later_group_is_worse_than_those_whom_it_is_compared_with():
+    found = audited(0.3, 0.1).worst_groups
+    assert found is not None
+    first, second, *_ = found.groups
+    limit = WorstGroupLimit(check="worst_group", max_difference=0.02)
+    assert (
+        f"{first.words} ({first.rows:,} people): worse than everybody else by"
+        in judge_worst_group(limit, found, 0.1).sentence
+    )
+    worse = replace(found, groups=(first, replace(second, difference=0.6, low=0.5, high=0.7)))
+    assert f"{second.words} ({second.rows:,} people): worse than people alike in the group found before by" in (
+        judge_worst_group(limit, worse, 0.1).sentence
+    )

@@ -1,0 +1,408 @@
+"""The proposal: every column with its look, its role and the reason, and what is measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from bdt_core.errors import DataError
+from bdt_core.inference import minimum_detectable_difference
+from bdt_core.proposal.copies import copies, followers
+from bdt_core.proposal.looks import FEW, Glance, Look, Seen, glance
+from bdt_core.proposal.measured import Measured, could_be_measured, is_named_like_an_outcome
+from bdt_core.proposal.vocabulary import are_groups_of_people, speaks_of
+from bdt_core.result import Result
+from bdt_core.spec import AuditSpec, Kind, Source, parse_spec
+from bdt_core.table.batches import open_batches
+from bdt_core.table.bias_variable import bias_variable
+from bdt_core.table.leaks import telling_columns
+from bdt_core.table.reading_notes import ReadingNotes
+from bdt_core.table.roles import kind_of, settle_type
+from bdt_core.table.validate import audited_table, settle, type_rows
+from bdt_core.words import printable
+
+Role = Literal["measured", "label", "prediction", "protected", "feature", "left out"]
+
+_NO_FEATURES: dict[Look, str] = {
+    "identifier": "looks like an identifier",
+    "free text": "holds free text",
+    "date": "holds dates: years if it is included, or ages (source.ages)",
+    "constant": "has one value only",
+}
+_SPLIT_ROWS = 300
+"""Below, a fifth of the rows is too little to test on; half of them are."""
+_FEWEST_ROWS = 20
+_GROUP = 0.1
+_WANTED_MIN_ROWS = 30
+_LARGE = 0.5
+
+
+@dataclass(frozen=True)
+class ProposedColumn:
+    """A column of the table.
+
+    Attributes
+    ----------
+    name : str
+    look : Look
+    levels : int or None
+        Different values; None when they are more than 65,536.
+    role : Role
+    reason : str
+        Why it has the role, where that does not go without saying.
+    kind : {"numeric", "categorical"}, optional
+        What has to be said of it in ``features.kinds``.
+    values : tuple of str
+        Of a protected column: its most frequent values, as a report has them.
+    """
+
+    name: str
+    look: Look
+    levels: int | None
+    role: Role
+    reason: str = ""
+    kind: Kind | None = None
+    values: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What so many rows can show.
+
+    Attributes
+    ----------
+    rows, test_rows : int
+        That can be audited; that are kept for testing.
+    share : float
+        Of a group among all people.
+    difference : float or None
+        The smallest difference of such a group from everybody else that a test would find with a power of 80 %, in
+        shares or in the unit of what is measured; None where no difference would be.
+    is_rate : bool
+        Whether what is measured is a share of people.
+    """
+
+    rows: int
+    test_rows: int
+    share: float
+    difference: float | None
+    is_rate: bool
+
+
+@dataclass(frozen=True)
+class Proposal(Result):
+    """What a table seems to be about.
+
+    Attributes
+    ----------
+    rows : int
+    columns : tuple of ProposedColumn
+        All, in the order of the table.
+    measured : Measured
+    alternatives : tuple of Measured
+        What else could be measured, the likeliest first.
+    doubts : tuple of str
+        What a person should look at, each with how to change it.
+    reach : Reach
+    settings : dict
+        What a table of so few rows needs of ``split`` and ``significance``; else empty.
+    told : tuple of str
+        How the table was read.
+    """
+
+    rows: int
+    columns: tuple[ProposedColumn, ...]
+    measured: Measured
+    alternatives: tuple[Measured, ...]
+    doubts: tuple[str, ...]
+    reach: Reach
+    settings: dict[str, dict[str, Any]]
+    told: tuple[str, ...] = ()
+
+    def of_role(self, *roles: Role) -> list[ProposedColumn]:
+        """The columns that have a role."""
+        return [one for one in self.columns if one.role in roles]
+
+    def specification(self, name: str, source: dict[str, Any]) -> dict[str, Any]:
+        """The keys of a specification that follow from it.
+
+        Parameters
+        ----------
+        name : str
+        source : dict
+            As in the specification.
+        """
+        kinds = {one.name: one.kind for one in self.columns if one.kind is not None}
+        return {
+            "name": name,
+            "source": source,
+            "bias_variable": self.measured.settings.model_dump(mode="json", exclude_unset=True),
+            "features": {"exclude": [one.name for one in self.of_role("left out")], "kinds": kinds},
+            "protected": [one.name for one in self.of_role("protected")],
+            **self.settings,
+        }
+
+
+def propose(source: Source | pd.DataFrame) -> Proposal:
+    """Say what a table seems to be about, so that it can be audited.
+
+    Parameters
+    ----------
+    source : Source or DataFrame
+        A file is read in blocks; all rows are counted, and what needs whole rows is looked at in a sample.
+
+    Returns
+    -------
+    Proposal
+        Its specification passes the reading and the validation of an audit.
+
+    Raises
+    ------
+    SourceError
+        The table cannot be read.
+    DataError
+        Nothing in it can be audited: fewer than 20 rows, or no two columns that say anything.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"nr": range(60), "Geslacht": ["m", "v"] * 30, "x": [1, 2, 4] * 20})
+    >>> table["geslaagd"] = [0, 1, 1, 1, 0] * 12
+    >>> found = propose(table)
+    >>> found.measured.settings.column, found.measured.settings.better
+    ('geslaagd', 'higher')
+    >>> [(one.name, one.role) for one in found.columns]
+    [('nr', 'left out'), ('Geslacht', 'protected'), ('x', 'feature'), ('geslaagd', 'measured')]
+    """
+    with open_batches(source) as batches:
+        seen = glance(batches)
+    protected = _protected(seen)
+    candidates = could_be_measured(seen, list(protected))
+    for measured in candidates:
+        found = _with_features(measured, candidates, seen, protected)
+        if found is not None:
+            return found
+    raise DataError(
+        f"Nothing in this table of {seen.rows:,} rows can be audited: it takes {_FEWEST_ROWS} rows, a column of two "
+        "values or of numbers that is measured, and another column whose values differ and that is no identifier. Its "
+        "columns are: " + ", ".join(f'"{one.name}" ({one.look})' for one in list(seen.columns.values())[:FEW]) + "."
+    )
+
+
+def _protected(seen: Glance) -> dict[str, str]:
+    """Columns that say which groups people belong to, and why they are taken for that."""
+    found: dict[str, str] = {}
+    for one in seen.columns.values():
+        if one.look not in ("categorical", "two-valued", "code"):
+            continue
+        texts = [level for level in one.levels[: FEW + 1] if isinstance(level, str)]
+        if one.look != "code" and 2 <= len(texts) == len(one.levels) <= FEW and are_groups_of_people(texts):
+            found[one.name] = "its values are groups of people"
+        elif speaks_of(one.name, "protected") or (one.look == "two-valued" and speaks_of(one.name, "one group")):
+            found[one.name] = "its name says a group of people"
+    return found
+
+
+def _with_features(
+    measured: Measured, candidates: list[Measured], seen: Glance, protected: dict[str, str]
+) -> Proposal | None:
+    """The proposal that measures this; None where no column is left to tell people apart by, or too few people."""
+    known = ~np.isnan(bias_variable(seen.sample, measured.settings).y)
+    rows = round(seen.rows * float(known.mean())) if not seen.is_whole else int(known.sum())
+    if rows < _FEWEST_ROWS:
+        return None
+    roles: dict[str, tuple[Role, str]] = {
+        name: ("measured" if name == measured.settings.column else _part(name, measured), "")
+        for name in measured.columns
+    }
+    free = [name for name in seen.columns if name not in roles]
+    roles |= _left_out(free, seen, known)
+    _leave_out_copies(roles, [name for name in free if name not in roles], seen, protected)
+    for name in free:
+        one = seen.columns[name]
+        if name in roles:
+            continue
+        if name in protected:
+            roles[name] = ("protected", protected[name])
+        elif is_named_like_an_outcome(one):
+            roles[name] = ("left out", "looks like an outcome or a score, not like a trait")
+        else:
+            roles[name] = ("feature", "")
+    doubts: list[str] = []
+    roles |= _leaks(roles, measured, seen)
+    if not any(role == "feature" for role, _ in roles.values()):
+        brought_back = _brought_back(roles, seen, known)
+        if not brought_back:
+            return None
+        roles |= brought_back
+        doubts.append(
+            f"Only {_named(brought_back)} can tell people apart, and would not have been a feature otherwise."
+        )
+    columns = tuple(_proposed(one, seen.sample[one.name], *roles[one.name]) for one in seen.columns.values())
+    alternatives = tuple(one for one in candidates if one.settings != measured.settings)
+    reading = ReadingNotes.of(seen.sample.attrs)
+    settings = _settings_of_few(rows)
+    return Proposal(
+        rows=seen.rows,
+        columns=columns,
+        measured=measured,
+        alternatives=alternatives,
+        doubts=(*_doubts(measured, columns, seen, settings), *doubts, *reading.questions.values()),
+        reach=_reach(measured, seen, rows, settings),
+        settings=settings,
+        told=reading.told,
+    )
+
+
+def _part(name: str, measured: Measured) -> Role:
+    return "label" if name == measured.settings.label else "prediction"
+
+
+def _left_out(
+    names: list[str], seen: Glance, known: np.ndarray[Any, np.dtype[np.bool_]]
+) -> dict[str, tuple[Role, str]]:
+    """Columns that cannot tell people apart by themselves."""
+    found: dict[str, tuple[Role, str]] = {}
+    for name in names:
+        one = seen.columns[name]
+        if one.look in _NO_FEATURES:
+            found[name] = ("left out", _NO_FEATURES[one.look])
+        elif one.look == "unreadable":
+            found[name] = ("left out", "cannot be read without a decision of yours")
+        elif _is_same(seen.sample[name][known]):
+            found[name] = ("left out", "is the same for all people who can be audited")
+    return found
+
+
+def _is_same(column: pd.Series) -> bool:
+    return column.nunique() + bool(column.isna().any()) <= 1
+
+
+def _leave_out_copies(
+    roles: dict[str, tuple[Role, str]], free: list[str], seen: Glance, protected: dict[str, str]
+) -> None:
+    """Leave out what says the same as another column, or follows from a protected one."""
+    measured = [name for name, (role, _) in roles.items() if role != "left out"]
+    groups = sorted((name for name in free if name in protected), key=lambda name: seen.columns[name].look == "code")
+    groups = sorted(groups, key=lambda name: pd.api.types.is_numeric_dtype(seen.sample[name].dtype))
+    order = [*measured, *groups, *(name for name in free if name not in protected)]
+    for name, other in copies(seen.sample, order).items():
+        if name not in measured:
+            roles[name] = ("left out", f'says the same as "{other}"')
+    by_size = sorted(
+        (name for name in groups if name not in roles), key=lambda name: -(seen.columns[name].facts.distinct or 0)
+    )
+    left = [name for name in free if name not in roles]
+    for name, group in followers(seen.sample, by_size, left).items():
+        roles[name] = ("left out", f'follows from "{group}"')
+
+
+def _leaks(roles: dict[str, tuple[Role, str]], measured: Measured, seen: Glance) -> dict[str, tuple[Role, str]]:
+    """Features that say what is measured."""
+    features = [name for name, (role, _) in roles.items() if role == "feature"]
+    if not features:
+        return {}
+    spec = _draft(roles, measured, seen)
+    typed, part, facts = type_rows(seen.sample, spec)
+    settled = settle(facts, part, spec)
+    table = audited_table(typed[settled.kept(typed, spec)], facts, settled, 0, spec)
+    return dict.fromkeys(telling_columns(table), ("left out", "says what is measured, or the outcome: a leak"))
+
+
+def _draft(roles: dict[str, tuple[Role, str]], measured: Measured, seen: Glance) -> AuditSpec:
+    kinds = {one.name: "categorical" for one in seen.columns.values() if one.look == "code"}
+    used = [name for name, (role, _) in roles.items() if role in ("feature", "protected")]
+    return parse_spec(
+        {
+            "name": "proposal",
+            "source": {"path": "(DataFrame)"},
+            "bias_variable": measured.settings.model_dump(exclude_unset=True),
+            "features": {
+                "include": [name for name, (role, _) in roles.items() if role == "feature"],
+                "kinds": {name: kind for name, kind in kinds.items() if name in used},
+            },
+            "protected": [name for name, (role, _) in roles.items() if role == "protected"],
+            "split": {"test_size": _LARGE},
+            "significance": {"min_rows": 5},
+        },
+        "The proposal",
+    )
+
+
+def _brought_back(
+    roles: dict[str, tuple[Role, str]], seen: Glance, known: np.ndarray[Any, np.dtype[np.bool_]]
+) -> dict[str, tuple[Role, str]]:
+    """Where no feature is left: what would be best to tell people apart by, all the same."""
+
+    def usable(name: str) -> bool:
+        one = seen.columns[name]
+        if one.look == "date" and not (one.facts.is_date and one.low != one.high):
+            return False
+        if one.look in ("constant", "unreadable", "free text") or _is_same(seen.sample[name][known]):
+            return False
+        return one.look != "identifier" or one.low < one.high
+
+    protected = [name for name, (role, _) in roles.items() if role == "protected" and usable(name)]
+    if protected:
+        return dict.fromkeys(protected, ("feature", "there are no others to search in"))
+    left_out = [name for name, (role, _) in roles.items() if role == "left out" and usable(name)]
+    return dict.fromkeys(left_out[:1], ("feature", "there are no others to search in"))
+
+
+def _proposed(seen: Seen, column: pd.Series, role: Role, reason: str) -> ProposedColumn:
+    kind: Kind | None = None
+    if seen.look == "code" and role in ("feature", "protected"):
+        kind = "categorical"
+    if seen.look == "two-valued" and role == "protected" and seen.low < seen.high:
+        kind = "categorical"
+    values: tuple[str, ...] = ()
+    if role == "protected":
+        settled = settle_type(column, kind_of(column, kind))
+        values = tuple(printable(str(one)) for one in settled.value_counts().index[:FEW])
+    return ProposedColumn(seen.name, seen.look, seen.facts.distinct, role, reason, kind, values)
+
+
+def _settings_of_few(rows: int) -> dict[str, dict[str, Any]]:
+    if rows >= _SPLIT_ROWS:
+        return {}
+    least = max(5, min(_WANTED_MIN_ROWS, round(rows * _LARGE) // 4))
+    return {"split": {"test_size": _LARGE}, "significance": {"min_rows": least}}
+
+
+def _doubts(
+    measured: Measured, columns: tuple[ProposedColumn, ...], seen: Glance, settings: dict[str, dict[str, Any]]
+) -> Iterable[str]:
+    name = measured.columns[-1]
+    if measured.is_guess:
+        yield f'THIS IS A GUESS: no column is named like an outcome, so "{name}" is measured. Name another one.'
+    if not measured.is_better_sure:
+        yield f'Nothing says whether a lower or a higher "{name}" is better for people; lower is taken (better).'
+    if settings:
+        yield "There are few rows, so half of them are kept for testing (split), and smaller groups are tested."
+    if not any(one.role == "protected" for one in columns):
+        yield "No column is taken for protected; list those that are (protected)."
+    for one in columns:
+        if one.look == "identifier" and one.levels is not None and one.levels < seen.columns[one.name].facts.rows:
+            yield (
+                f'"{one.name}" has {one.levels:,} values in {seen.rows:,} rows: if it says whose a row is, write '
+                "split: {key: " + f'"{one.name}"' + "}."
+            )
+
+
+def _reach(measured: Measured, seen: Glance, rows: int, settings: dict[str, dict[str, Any]]) -> Reach:
+    y = bias_variable(seen.sample, measured.settings).y
+    y = y[~np.isnan(y)]
+    test_rows = round(rows * (settings["split"]["test_size"] if settings else 0.2))
+    is_rate = set(np.unique(y)) <= {0.0, 1.0}
+    group = max(1, round(test_rows * _GROUP))
+    spread: dict[str, float] = {"base_rate": float(y.mean())} if is_rate else {"sd": float(y.std())}
+    found = minimum_detectable_difference(group, test_rows - group, **spread)
+    return Reach(rows, test_rows, _GROUP, found if math.isfinite(found) else None, is_rate)
+
+
+def _named(names: Iterable[str]) -> str:
+    return ", ".join(f'"{one}"' for one in names)

@@ -1,0 +1,71 @@
+"""What was taken for what in a table, as lines that a person reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bdt_core import words
+from bdt_core.proposal import Measured, Proposal, Reach
+from bdt_core.words import printable
+
+_MANY = 8
+
+
+def proposal_in_words(proposal: Proposal) -> list[str]:
+    """What is measured, which columns are what, what the rows can show, and last all that is doubtful."""
+    return [printable(one) for one in _lines(proposal)]
+
+
+def reach_in_words(reach: Reach) -> str:
+    """What so many rows can show.
+
+    Examples
+    --------
+    >>> reach_in_words(Reach(20_000, 4_000, 0.1, 0.0544, True))
+    'Of 20,000 rows 4,000 are kept for testing: a group of 10.0 % of the people shows a difference from 5.4 points.'
+    """
+    first = f"Of {reach.rows:,} rows {reach.test_rows:,} are kept for testing:"
+    group = f"a group of {words.percent(reach.share)} of the people shows"
+    if reach.difference is None:
+        return f"{first} {group} no difference at all."
+    return f"{first} {group} a difference from {words.size(reach.difference, 'rate' if reach.is_rate else 'value')}."
+
+
+def measured_in_words(measured: Measured) -> str:
+    """What is measured, in one sentence without its end."""
+    bias = measured.settings
+    of_level = "" if bias.positive is None else f" ({words.listing([str(one) for one in _several(bias.positive)])})"
+    match bias.derive:
+        case None:
+            what = f'"{bias.column}"'
+        case "positive_prediction":
+            what = f'how often "{bias.prediction}" is positive{of_level}'
+        case _:
+            what = f'{bias.derive.replace("_", " ")} of "{bias.prediction}" against "{bias.label}"{of_level}'
+    return f"{what}; {bias.better} is better"
+
+
+def _lines(proposal: Proposal) -> Iterator[str]:
+    measured = proposal.measured
+    yield f"Measured: {measured_in_words(measured)}. {measured.why}."
+    for title, role in (("Protected", "protected"), ("Features", "feature")):
+        names = [one.name for one in proposal.columns if one.role == role]
+        yield f"{title}: {_names(names) if names else 'none'}."
+    left_out: dict[str, list[str]] = {}
+    for one in proposal.of_role("left out"):
+        left_out.setdefault(one.reason, []).append(one.name)
+    for reason, names in left_out.items():
+        yield f"Left out: {_names(names)}: {reason}."
+    yield reach_in_words(proposal.reach)
+    if proposal.doubts:
+        yield "To look at:"
+        yield from (f"- {one}" for one in proposal.doubts)
+
+
+def _names(names: list[str]) -> str:
+    more = f" and {len(names) - _MANY} more" if len(names) > _MANY else ""
+    return ", ".join(names[:_MANY]) + more
+
+
+def _several(positive: object) -> list[object]:
+    return list(positive) if isinstance(positive, list) else [positive]
