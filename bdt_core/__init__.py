@@ -1,7 +1,7 @@
 """The method of the bias audit: plain Python, usable in a notebook, without any orchestrator.
 
-Start with :func:`audit`; `HBAC`, `LOGAN`, `bias_metrics`, `find_slices`, `find_worst_groups`, `GroupThresholds` and
-`reweigh` are its parts.
+Start with :func:`audit`; :func:`compare` holds two models against each other. `HBAC`, `LOGAN`, `bias_metrics`,
+`find_slices`, `find_worst_groups`, `GroupThresholds` and `reweigh` are parts of the method.
 Importing the package costs nothing: what is named here is loaded when it is first used.
 """
 
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bdt_core.audit import AuditResult, audit
     from bdt_core.clustering import HBAC
+    from bdt_core.comparing import compare
     from bdt_core.fairness import bias_metrics
     from bdt_core.local_bias import LOGAN
     from bdt_core.mitigation import GroupThresholds, reweigh
@@ -29,6 +30,7 @@ __all__ = [
     "__version__",
     "audit",
     "bias_metrics",
+    "compare",
     "find_slices",
     "find_worst_groups",
     "reweigh",
@@ -41,6 +43,7 @@ _HOMES = {
     "LOGAN": "local_bias",
     "Stages": "stages",
     "bias_metrics": "fairness",
+    "compare": "comparing",
     "find_slices": "slices",
     "find_worst_groups": "scan",
     "reweigh": "mitigation",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -15,7 +15,7 @@ import pandas as pd
 from bdt_core.findings import AuditFindings
 from bdt_core.shards.opening import Opened
 from bdt_core.spec import AuditSpec, load_spec, parse_spec
-from bdt_core.stages import READING, SPLITTING, WRITING, Stages, StepProgress, stages_of
+from bdt_core.stages import READING, SPLITTING, WRITING, Stage, Stages, StepProgress, stages_of
 from bdt_core.verdict import Verdict
 
 Progress = Callable[[str, int, int], None]
@@ -119,37 +119,49 @@ def audit(
     >>> result.verdict
     'fail'
     """
-    settled = _settled(spec, data)
+    settled = settled_spec(spec, data)
     stages = stages or Stages()
-    announce = _Announcer(progress)
+    announce = Announcer(progress)
     announce(READING)
     frame = data if isinstance(data, pd.DataFrame) else None
     with stages.open_table(frame, settled, announce.rows, notice) as opened:
-        return _audit(opened, settled, stages, announce, notice or _unheard)
+        return _audit(opened, settled, stages, announce, notice or unheard)
 
 
 def _audit(
-    opened: Opened, spec: AuditSpec, stages: Stages, announce: _Announcer, notice: Callable[[str], None]
+    opened: Opened, spec: AuditSpec, stages: Stages, announce: Announcer, notice: Callable[[str], None]
 ) -> AuditResult:
     """The stages after the table is there."""
+    findings = AuditFindings.of(run_stages(stages_of(spec), opened, spec, stages, announce, notice))
+    announce(WRITING)
+    return AuditResult(**vars(findings), document=stages.build_document(findings, spec))
+
+
+def run_stages(
+    several: Iterable[Stage],
+    opened: Opened,
+    spec: AuditSpec,
+    stages: Stages,
+    announce: Announcer,
+    notice: Callable[[str], None],
+) -> dict[str, Any]:
+    """Split the rows of a table and carry some stages out, in order: all results by name."""
     announce(SPLITTING)
     train, test = stages.split_rows(opened.table, spec.split)
     found: dict[str, Any] = {"table": opened.table, "source": opened.source, "train": train, "test": test}
-    for stage in stages_of(spec):
+    for stage in several:
         announce(stage.title)
         if said := stage.said_before(stages, found, spec):
             notice(said)
         found[stage.result] = stage.run(stages, found, spec, announce.steps(stage.title))
-    announce(WRITING)
-    findings = AuditFindings.of(found)
-    return AuditResult(**vars(findings), document=stages.build_document(findings, spec))
+    return found
 
 
-def _unheard(sentence: str) -> None:
+def unheard(sentence: str) -> None:
     """Nobody listens."""
 
 
-def _settled(spec: AuditSpec | dict[str, Any] | str | Path, data: pd.DataFrame | str | Path | None) -> AuditSpec:
+def settled_spec(spec: AuditSpec | dict[str, Any] | str | Path, data: pd.DataFrame | str | Path | None) -> AuditSpec:
     """The specification as a model; a path in ``data`` takes the place of its source."""
     if isinstance(spec, str | Path):
         spec = load_spec(spec)
@@ -160,7 +172,7 @@ def _settled(spec: AuditSpec | dict[str, Any] | str | Path, data: pd.DataFrame |
     return parse_spec({**spec, "source": {**spec.get("source", {}), "path": str(data)}})
 
 
-class _Announcer:
+class Announcer:
     """Tells the caller which stage runs and how far it is."""
 
     def __init__(self, progress: Progress | None) -> None:

@@ -323,6 +323,23 @@ def stages_of(spec: AuditSpec) -> Iterator[Stage]:
     return (one for one in STAGES if one.is_asked(spec))
 
 
+def stages_for(result: str, spec: AuditSpec) -> tuple[Stage, ...]:
+    """Those of the stages that a specification asks for that one result needs, in order.
+
+    Examples
+    --------
+    >>> spec = AuditSpec(name="a", source={"path": "a.csv"}, bias_variable={"column": "y"}, slices=None)
+    >>> [one.result for one in stages_for("ranked", spec)]
+    ['clusters', 'significance', 'worst_groups', 'ranked']
+    """
+    needed, found = {result}, []
+    for one in reversed(tuple(stages_of(spec))):
+        if one.result in needed:
+            needed |= {name.partition(".")[0] for name in one.takes}
+            found.append(one)
+    return tuple(reversed(found))
+
+
 def titles_of(spec: AuditSpec) -> tuple[str, ...]:
     """What is said while an audit of a specification runs, in order, from the table to the report.
 

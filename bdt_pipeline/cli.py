@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import json
 import traceback
 from collections.abc import Callable
@@ -61,6 +62,7 @@ Out = Annotated[
 
 def main() -> None:
     """Entry point of ``bdt``."""
+    gc.set_threshold(50_000)  # what is imported stays: to look through it all the time takes a fifth of importing it
     app()
 
 
@@ -246,6 +248,67 @@ def gate(
 
     code, told = run_gate(Request(spec, data, partition, baseline, form, out, report))
     put(told, commands=form == "github" and out is None)
+    raise typer.Exit(code)
+
+
+@app.command()
+@_reported
+def compare(
+    a: Annotated[
+        Path, typer.Argument(metavar="A", help="A specification (.yaml) of the system as it was, or its report.json.")
+    ],
+    b: Annotated[
+        Path | None,
+        typer.Argument(metavar="[B]", help="The same of the system as it is now. Default: A, with the options below."),
+    ] = None,
+    prediction_b: Annotated[
+        str | None,
+        typer.Option(help="Column with what B said (or with B's bias variable), where B's table is A's."),
+    ] = None,
+    data_b: Annotated[str | None, typer.Option(help="B's table, in place of its specification's source.")] = None,
+    key: Annotated[
+        str | None,
+        typer.Option(
+            help="Column that names the person in both tables. Default: split.key; in one table each row is a person."
+        ),
+    ] = None,
+    max_worse: Annotated[
+        float | None,
+        typer.Option(
+            help="How much worse off B may leave everybody and every group, e.g. 0.02 for 2 of 100. Without it nothing "
+            "is judged."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="Folder for the files. Default: the next free bdt-reports/NAME-compared-N."),
+    ] = None,
+    verbose: Verbose = False,  # noqa: ARG001 - _reported reads it
+) -> None:
+    """Say what became better or worse from model A to model B, and for whom: one page, with intervals.
+
+    Everybody, each declared group and each finding of A are followed, and the differences between groups. People who
+    are in both tables are compared with themselves, which makes the answer a good deal more precise; who is in one
+    table only is counted and left out. Without a key the people of two tables are taken to be different ones. Of two
+    report.json only declared groups can be compared, and their people are taken to be different ones.
+
+    \b
+    0  pass           nobody is worse off by more than --max-worse (or none is given)
+    1  fail           somebody is, for certain
+    2  could not run  a specification or a table is at fault, or A and B do not fit together
+    3  inconclusive   it is certain of nobody, and not ruled out for everybody
+
+    \b
+    Example:  bdt compare loans.yaml --prediction-b new_model
+              bdt compare loans-2025.yaml loans-2026.yaml --key person --max-worse 0.02
+              bdt compare loans.yaml --data-b after.csv --out what-changed
+              bdt compare 2025/report.json 2026/report.json
+    """
+    from bdt_pipeline.commands.run_compare import run_compare
+
+    code = run_compare(
+        a, b, prediction_b=prediction_b, data_b=data_b, key=key, max_worse=max_worse, out=out
+    )  # fmt: skip
     raise typer.Exit(code)
 
 

@@ -1,8 +1,8 @@
 """Reports under attack: of how many counts of few people an attacker with integer programming is sure.
 
-``python -m benchmarks privacy [--tables=200] [--pairs=50] [--owners=20] [--counts=1000]`` attacks every count of
-people, labels and predictions that is under the minimum (so many of a report at most), in forms for publication and in
-owners' reports of some of the same tables.
+``python -m benchmarks privacy [--tables=200] [--pairs=50] [--findings=60] [--owners=20] [--counts=1000]`` attacks every
+count of people, labels and predictions that is under the minimum (so many of a report at most), in forms for
+publication and in owners' reports of some of the same tables.
 """
 
 from __future__ import annotations
@@ -10,15 +10,16 @@ from __future__ import annotations
 from benchmarks.measuring import markdown_table
 
 
-def run(tables: str = "200", pairs: str = "50", owners: str = "20", counts: str = "1000") -> None:
+def run(tables: str = "200", pairs: str = "50", findings: str = "60", owners: str = "20", counts: str = "1000") -> None:
     """Attack, count, print."""
     from tests.privacy.attacker import Attacked
-    from tests.privacy.editions import of_one_table, of_two_editions, recovered
+    from tests.privacy.editions import of_findings, of_one_table, of_two_editions, recovered
 
     rows = []
     for what, make, number, first in (
         ("one table", of_one_table, int(tables), 0),
         ("two editions", of_two_editions, int(pairs), 1000),
+        ("a table with findings", of_findings, int(findings), 2000),
     ):
         for form, seeds in (("owner's", min(int(owners), number)), ("publication", number)):
             found: list[Attacked] = []

@@ -139,10 +139,21 @@ def canonical(value: Any) -> Level:
 
 
 def level_order(level: Level) -> tuple[int, float, str]:
-    """Sort key of levels: numbers, then text, then missing."""
+    """Sort key of levels: numbers, then text, then missing.
+
+    Examples
+    --------
+    >>> sorted([10**400, "a", None, 2, -(10**400)], key=level_order) == [-(10**400), 2, 10**400, "a", None]
+    True
+    """
     if level is None:
         return (2, 0.0, "")
-    return (1, 0.0, level) if isinstance(level, str) else (0, float(level), "")
+    if isinstance(level, str):
+        return (1, 0.0, level)
+    try:
+        return (0, float(level), "")
+    except OverflowError:  # a whole number of more than 308 digits
+        return (0, math.inf if level > 0 else -math.inf, str(level))
 
 
 def is_same(level: Level, wanted: Level) -> bool:

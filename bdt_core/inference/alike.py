@@ -4,6 +4,10 @@ Both the outcome and who belongs to the group are predicted from the factors, on
 what remains of the one is held against what remains of the other (Robinson 1988; Chernozhukov et al. 2018). That is the
 difference among people alike, averaged with overlap weights (Li, Morgan & Zaslavsky 2018): those count most of whom
 there are as many inside the group as outside. It does not depend on classes of the factors.
+
+What both predictions miss is taken for a difference, by their product; what they learn of chance makes it scatter. So
+they follow the rows closer than what predicts best, and are averaged over more than one division of the rows; how far
+divisions are apart adds to the error (Chernozhukov et al. 2018, definition 3.3).
 """
 
 from __future__ import annotations
@@ -11,19 +15,24 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
+from scipy.stats import rankdata
 
 from bdt_core.result import Result
 
-_FOLDS = 5
-_TREES, _RATE, _LEAVES = 60, 0.1, 8
+_FOLDS, _DIVISIONS = 5, 2
+_TREES, _RATE, _LEAVES = 20, 0.3, 8
+_MOST_CROSSED = 5
 _FEWEST_ROWS, _LEAF_SHARE = 20, 0.01
 _CERTAIN = 0.95
 """Chance of belonging to the group from which on nobody like a person is left outside it."""
 _LEAST_OVERLAP = 0.05
+_LEAST_LEFT = 0.1
+"""Least share of the weight that is left without one person: nothing is learnt of the scatter of so few."""
 
 Vector = NDArray[np.float64]
 
@@ -107,16 +116,37 @@ class Factors:
     seed: int = 0
 
     @cached_property
-    def _folds(self) -> NDArray[np.int64]:
-        """The fold of each row; all rows of a person are in one."""
-        units = np.arange(self.outcome.size) if self.units is None else np.unique(self.units, return_inverse=True)[1]
-        folds = np.random.default_rng(self.seed).permutation(int(units.max()) + 1) % _FOLDS
-        of_rows: NDArray[np.int64] = folds[units].astype(np.int64)
-        return of_rows
+    def _persons(self) -> NDArray[np.int64]:
+        """The person of each row, from 0 on."""
+        return np.arange(self.outcome.size) if self.units is None else np.unique(self.units, return_inverse=True)[1]
+
+    @cached_property
+    def _divisions(self) -> tuple[NDArray[np.int64], ...]:
+        """The fold of each row, of each division into folds; all rows of a person are in one fold."""
+        rng, persons = np.random.default_rng(self.seed), int(self._persons.max()) + 1
+        return tuple((rng.permutation(persons) % _FOLDS)[self._persons] for _ in range(_DIVISIONS))
+
+    @cached_property
+    def _taught_by(self) -> Vector:
+        """The factors, and of numbers the products of their ranks, two by two.
+
+        A tree divides by one factor at a time, and does not begin where no single one tells anything: where those high
+        in both, or low in both, are not like the others.
+        """
+        numbers = [one for one, is_code in zip(self.values.T, self.categorical, strict=True) if not is_code]
+        if len(numbers) > _MOST_CROSSED:
+            return self.values
+        ranks = [rankdata(one, nan_policy="omit") / max(np.isfinite(one).sum(), 1) - 0.5 for one in numbers]
+        return np.column_stack([self.values, *(one * other for one, other in combinations(ranks, 2))])
 
     @cached_property
     def unexplained(self) -> Vector:
         """The outcome less what the factors let expect: the same for every group."""
+        mean: Vector = self._unexplained.mean(axis=0)
+        return mean
+
+    @cached_property
+    def _unexplained(self) -> Vector:
         return self.outcome - self._expected(self.outcome)
 
     def with_factor(self, inside: NDArray[np.bool_]) -> Factors:
@@ -162,7 +192,8 @@ class Factors:
         rows_inside = int(group.sum())
         if rows_inside in (0, group.size):
             raise ValueError("a group needs people inside and outside")
-        chance = np.clip(self._expected(group), 0.0, 1.0)
+        chances = np.clip(self._expected(group), 0.0, 1.0)
+        chance = chances.mean(axis=0)
         share = rows_inside / group.size
         centred = group - share
         raw = float(self.outcome[inside].mean() - self.outcome[~inside].mean())
@@ -171,8 +202,10 @@ class Factors:
         left = group - chance
         among = float(left @ left)
         remaining = float(left @ self.unexplained) / among
-        influence = left * (self.unexplained - remaining * left) / among
-        error = self._error(influence)
+        influence = self._left_out(left * (self.unexplained - remaining * left) / among, np.square(left) / among)
+        by_division = [one @ other / (one @ one) for one, other in zip(group - chances, self._unexplained, strict=True)]
+        scatter = float(np.std(by_division))
+        error = math.hypot(self._error(influence), scatter)
         far = float(ndtri(1.0 - alpha / 2.0))
         near = far if reach is None else reach
 
@@ -181,7 +214,10 @@ class Factors:
             return difference - below * error, difference + above * error
 
         statistic = abs(remaining) / error if error > 0 else math.inf
-        raw_error, explained_error = self._error(raw_influence), self._error(raw_influence - influence)
+        raw_error, explained_error = (
+            self._error(raw_influence),
+            math.hypot(self._error(raw_influence - influence), scatter),
+        )
         explained = raw - remaining
         low, high = ends(raw, raw_error)
         remaining_low, remaining_high = ends(remaining, error)
@@ -204,27 +240,39 @@ class Factors:
             rows_inside=rows_inside,
         )
 
+    def _left_out(self, influence: Vector, weight: Vector) -> Vector:
+        """How far the estimate moves without the person of a row: its influence, more the more weight the person has.
+
+        The jackknife: of few people in the group, each moves the estimate by more than the first order says.
+        """
+        weights = np.bincount(self._persons, weights=weight)
+        moved: Vector = influence / np.maximum(1.0 - weights, _LEAST_LEFT)[self._persons]
+        return moved
+
     def _error(self, influence: Vector) -> float:
         """Standard error from influence values: those of a person are added up before they are squared."""
-        if self.units is not None:
-            of_persons = np.bincount(np.unique(self.units, return_inverse=True)[1], weights=influence)
-            return math.sqrt(float(of_persons @ of_persons))
-        return math.sqrt(float(influence @ influence))
+        of_persons = np.bincount(self._persons, weights=influence)
+        return math.sqrt(float(of_persons @ of_persons))
 
     def _expected(self, target: Vector) -> Vector:
-        """What the factors let expect of each row, learnt from the rows of the other folds."""
+        """What the factors let expect of each row, learnt from the rows of the other folds; of each division."""
         from threadpoolctl import threadpool_limits
 
         with threadpool_limits(1):  # threads that wait for one another cost more than such small trees take
             return self._taught(target)
 
     def _taught(self, target: Vector) -> Vector:
+        return np.stack([self._of_other_folds(target, folds) for folds in self._divisions])
+
+    def _of_other_folds(self, target: Vector, folds: NDArray[np.int64]) -> Vector:
         from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
+        values = self._taught_by
+        categorical = [*self.categorical, *[False] * (values.shape[1] - len(self.categorical))]
         expected = np.empty(target.size)
         two_valued = np.isin(target, (0.0, 1.0)).all()
         for fold in range(_FOLDS):
-            held = self._folds == fold
+            held = folds == fold
             if not held.any():
                 continue
             taught = target[~held]
@@ -238,15 +286,15 @@ class Factors:
                 "min_samples_leaf": max(_FEWEST_ROWS, int(_LEAF_SHARE * taught.size)),
                 "l2_regularization": 1.0,
                 "early_stopping": False,
-                "categorical_features": list(self.categorical),
+                "categorical_features": categorical,
                 "random_state": self.seed,
             }
             if two_valued:
-                learner = HistGradientBoostingClassifier(**settings).fit(self.values[~held], taught)
-                expected[held] = learner.predict_proba(self.values[held])[:, 1]
+                learner = HistGradientBoostingClassifier(**settings).fit(values[~held], taught)
+                expected[held] = learner.predict_proba(values[held])[:, 1]
             else:
                 expected[held] = (
-                    HistGradientBoostingRegressor(**settings).fit(self.values[~held], taught).predict(self.values[held])
+                    HistGradientBoostingRegressor(**settings).fit(values[~held], taught).predict(values[held])
                 )
         return expected
 

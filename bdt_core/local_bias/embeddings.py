@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import tokenize
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ def read_embeddings(path: str | Path, rows: int) -> NDArray[Any]:
     file = located(expanded(str(path), "local_bias.embeddings"))
     try:
         array = _mapped(file) if isinstance(file, Path) and not hasattr(file, "fs") else _loaded(read_bytes(file))
-    except ValueError:
+    except (ValueError, tokenize.TokenError):  # the latter of a header that has no end
         raise DataError(
             f'Cannot read the embeddings in "{file}": not a .npy file of numbers, or a part of it is missing. Expected '
             "a 2-d array of numbers written by numpy.save."

@@ -120,7 +120,7 @@ def from_declared_groups(table: AuditTable, spec: AuditSpec, measured: str) -> I
     groups = [
         (conditions, inside)
         for columns in spec.facets or tuple((one,) for one in spec.protected)
-        for conditions, inside in _groups(frame, columns)
+        for conditions, inside in level_groups(frame, columns)
         if settings.min_rows <= inside.sum() <= inside.size - settings.min_rows
     ]
     compared = [
@@ -249,7 +249,7 @@ def _of_rule(rule: Rule) -> tuple[GroupCondition, ...]:
     return tuple(found.values())
 
 
-def _groups(
+def level_groups(
     frame: pd.DataFrame, columns: Sequence[str]
 ) -> Iterator[tuple[tuple[GroupCondition, ...], NDArray[np.bool_]]]:
     """Each level of a column, or each that several columns have together."""

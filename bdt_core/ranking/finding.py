@@ -84,6 +84,10 @@ class Finding:
     place: tuple[FeatureDifference, ...] = ()
     places: Annotated[Members | None, Field(exclude=True)] = field(default=None, repr=False, compare=False)
     """Of a finding that is a cluster: who belongs to it. It is not kept with the data."""
+    reach: Annotated[float, Field(exclude=True)] = field(default=0.0, repr=False, compare=False)
+    """How many standard errors an interval must reach after such a search. It is not kept with the data."""
+    on_test_rows: Annotated[bool, Field(exclude=True)] = field(default=False, repr=False, compare=False)
+    """Whether it was measured on the test rows, as it was found on the others. It is not kept with the data."""
 
     @property
     def at_least(self) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
@@ -86,9 +86,9 @@ def rank_findings(
     ]
     kept = [one for one in kept if one.finding.p_value <= alpha and one.finding.difference > 0]
     found = _Measured(rows, rows_for_factors(test), table.audited_rows, spec)
-    alike = _without_copies([found.finding(one) for one in kept])
+    measured_once = [found.finding(one, inside) for one, inside in _without_copies(kept, found.members)]
     ranked = sorted(
-        (pair for pair in alike if pair[0].harm_at_least > 0),
+        (pair for pair in measured_once if pair[0].harm_at_least > 0),
         key=lambda pair: pair[0].harm_at_least,
         reverse=True,
     )
@@ -116,10 +116,14 @@ class _Measured:
             return self._factors[False].unexplained
         return self._rows.y if self._spec.bias_variable.better == "lower" else -self._rows.y
 
-    def finding(self, candidate: Candidate) -> tuple[Finding, Mask]:
+    def members(self, candidate: Candidate) -> Mask:
+        """Which rows a finding is about."""
+        return candidate.finding.members(self._frames[False])
+
+    def finding(self, candidate: Candidate, inside: Mask) -> tuple[Finding, Mask]:
         """A finding with its numbers of people and what remains of it, and which rows it is about."""
-        inside = candidate.finding.members(self._frames[False])
         finding = with_rows(candidate.finding, inside, self._of / inside.size, is_rate=self._is_rate)
+        finding = replace(finding, reach=candidate.reach, on_test_rows=candidate.on_test_rows)
         if self._factors and candidate.finding.found_by != "local_bias":
             on_test = candidate.on_test_rows
             members = candidate.finding.members(self._frames[True]) if on_test else inside
@@ -140,10 +144,17 @@ class _Measured:
         return finding, inside
 
 
-def _without_copies(found: Sequence[tuple[Finding, Mask]]) -> list[tuple[Finding, Mask]]:
+def _without_copies(
+    candidates: Sequence[Candidate], members: Callable[[Candidate], Mask]
+) -> Iterator[tuple[Candidate, Mask]]:
     """Of findings that are the very same people, the one of the widest search: its interval allows for most."""
-    first = {inside.tobytes(): (finding, inside) for finding, inside in reversed(found)}
-    return [pair for pair in found if first[pair[1].tobytes()][0] is pair[0]]
+    told: set[bytes] = set()
+    for one in candidates:
+        inside = members(one)
+        people = inside.tobytes()
+        if people not in told:
+            told.add(people)
+            yield one, inside
 
 
 def _folded(ranked: Sequence[tuple[Finding, Mask]], harm: NDArray[np.float64]) -> Iterator[Finding]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bdt_core.report.changes import write_changes
     from bdt_core.report.document import document_schema
     from bdt_core.report.figures import figure_png, figure_svg
     from bdt_core.report.html import render_html, render_notebook
@@ -27,6 +28,7 @@ __all__ = [
     "render_markdown",
     "render_notebook",
     "render_pdf",
+    "write_changes",
     "write_reports",
 ]
 
@@ -40,6 +42,7 @@ _HOMES = {
     "render_markdown": "markdown",
     "render_notebook": "html",
     "render_pdf": "pdf",
+    "write_changes": "changes",
     "write_reports": "write",
 }
 

@@ -2,38 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bdt_core import words
-from bdt_core.report.sheet import CALM, FAINT, GREY, HARM, INK, Sheet
+from bdt_core.report.figure_words import figure_words
+from bdt_core.report.sheet import CALM, FAINT, GREY, HARM, INK, SMALL, Sheet
 from bdt_core.report.wording import asked, finite
 
 if TYPE_CHECKING:
-    from bdt_core.report.document import CategoricalFeature, Document, Feature, Level, NumericFeature
+    from bdt_core.report.document import CategoricalFeature, Document, Feature, Level, NumericFeature, Printed
 
 COLUMNS_SHOWN = 8
 LEVELS_SHOWN = 4
+_TOLD = 3
 _ROW = 19.0
-_LEFT, _RIGHT = 245.0, 540.0
-_INSIDE, _OUTSIDE = 606.0, 672.0
-_AXIS = 46.0
+_LEFT, _RIGHT = 170.0, 362.0
+_INSIDE, _OUTSIDE = 416.0, 472.0
+_AXIS = 42.0
 
 
-def draw(document: Document) -> Sheet:
+def draw(document: Printed) -> Sheet:
     """Numbers by their standardised difference, categories by the shares of their levels."""
-    differences = document.differences
-    tested = _shown(differences.features)
+    tested = shown(document)
+    said = figure_words(document, "apart")
     numbers = [one for one in tested if one.kind == "numeric"]
     categories = [one for one in tested if one.kind == "categorical"]
-    sheet = Sheet(_title(document, tested), 18 + _height(numbers, categories) + 8)
+    sheet = Sheet(said.title, 18 + _height(numbers, categories) + 8, subtitle=said.subtitle)
     top = sheet.top + 18
     if numbers:
-        top = _numbers(sheet, numbers, top, differences.cluster)
+        top = _numbers(sheet, numbers, top, said.words)
     if categories:
-        top = _categories(sheet, categories, top, differences.cluster)
+        top = _categories(sheet, categories, top, said.words)
     if tested:
-        _legend(sheet, differences.cluster, top)
+        _legend(sheet, said.words, top)
     return sheet
 
 
@@ -50,8 +52,40 @@ def families(features: Sequence[Feature]) -> list[tuple[str, list[Feature]]]:
     return [(heading, several) for heading, several in named if several]
 
 
-def _shown(features: Sequence[Feature]) -> list[Feature]:
+def told_apart(document: Document) -> list[tuple[str, str | None, bool]]:
+    """Columns that differ most, for a title: each with its level, and whether the cluster has more of it."""
+    told: list[tuple[str, str | None, bool]] = []
+    for one in shown(document):
+        if one.significant and one.kind == "numeric":
+            told.append((one.column, None, asked(one.comparison.difference) > 0))
+        elif one.significant and one.kind == "categorical" and one.strongest_level is not None:
+            level = one.strongest_level
+            told.append((one.column, level.level, asked(level.comparison.difference) > 0))
+    return told[:_TOLD]
+
+
+def rows_of_level(document: Document, column: str, level: str) -> int | None:
+    """Test rows with a level of a category; None where the report has no such line."""
+    return next(
+        (
+            found.rows
+            for one in document.differences.features
+            if one.column == column and one.kind == "categorical"
+            for found in one.levels
+            if found.level == level
+        ),
+        None,
+    )
+
+
+def effects(document: Document) -> list[str]:
+    """What the standardised differences of the figure are called."""
+    return sorted({one.effect_name for one in shown(document) if one.kind == "numeric" and one.effect_name})
+
+
+def shown(document: Document) -> list[Feature]:
     """Declared columns first of all, since nobody should have to look for them; then the strongest of each kind."""
+    features = document.differences.features
     tested = [one for one in features if one.status == "tested"]
     chosen = [one for one in tested if is_declared(one)][:COLUMNS_SHOWN]
     others = [one for one in tested if not is_declared(one)]
@@ -62,62 +96,41 @@ def _shown(features: Sequence[Feature]) -> list[Feature]:
 
 
 def _height(numbers: Sequence[NumericFeature], categories: Sequence[CategoricalFeature]) -> float:
-    levels = sum(1 + len(_levels(one)) for one in categories)
+    drawn = sum(1 + len(levels(one)) for one in categories)
     return (14 + _ROW * 1.3 * len(numbers) + _AXIS if numbers else 0.0) + (
-        14 + _ROW * levels + 6 * len(categories) + _AXIS if categories else 0.0
+        14 + _ROW * drawn + 6 * len(categories) + _AXIS if categories else 0.0
     )
 
 
-def _levels(one: CategoricalFeature) -> list[Level]:
+def levels(one: CategoricalFeature) -> list[Level]:
     """The levels with the largest differences, in the order of the document."""
     known = [level for level in one.levels if level.comparison.difference is not None]
     largest = sorted(known, key=lambda level: -abs(asked(level.comparison.difference)))[:LEVELS_SHOWN]
     return [level for level in known if any(level is other for other in largest)]
 
 
-def _title(document: Document, tested: Sequence[Feature]) -> str:
-    label = document.differences.cluster
-    if not document.differences.features:
-        return "There is no cluster to compare with everybody else."
-    if not tested:
-        return f"No column of cluster {label} could be compared with everybody else."
-    told = [phrase for one in tested if one.significant and (phrase := _in_words(one))][:3]
-    if not told:
-        return f"Cluster {label} differs significantly from everybody else in no column."
-    return f"Cluster {label} stands out by {', '.join(told[:-1])}{' and ' if told[1:] else ''}{told[-1]}."
-
-
-def _in_words(one: Feature) -> str:
-    if one.kind == "numeric":
-        return f"{'higher' if asked(one.comparison.difference) > 0 else 'lower'} {one.column}"
-    level = one.strongest_level
-    if level is None:
-        return ""
-    return f"{'more' if asked(level.comparison.difference) > 0 else 'fewer'} {level.level} ({one.column})"
-
-
-def _head(sheet: Sheet, top: float, phrase: str, label: int) -> float:
+def _head(sheet: Sheet, top: float, phrase: str, said: Mapping[str, str]) -> float:
     sheet.text(8, top, phrase, bold=True, size=9)
-    sheet.text(_INSIDE, top, f"cluster {label}", size=8, color=GREY, align="right")
-    sheet.text(_OUTSIDE, top, "all others", size=8, color=GREY, align="right")
+    sheet.text(_INSIDE, top, said["cluster"], size=SMALL, color=GREY, align="right")
+    sheet.text(_OUTSIDE, top, said["others"], size=SMALL, color=GREY, align="right")
     sheet.line([8, sheet.width - 8], [top + 11] * 2)
     return top + 14
 
 
-def _name(sheet: Sheet, one: Feature, y: float) -> None:
-    tag = "protected" if one.role == "protected" else ""
-    room = _LEFT - 24 - (sheet.measure(tag, 7) + 12 if tag else 0)
+def _name(sheet: Sheet, one: Feature, y: float, said: Mapping[str, str]) -> None:
+    tag = said["protected"] if one.role == "protected" else ""
+    room = _LEFT - 24 - (sheet.measure(tag, SMALL) + 12 if tag else 0)
     name = sheet.fit(one.column, room, 8.5)
     sheet.text(8, y, name)
     if tag:
         x = 8 + sheet.measure(name, 8.5) + 6
-        width = sheet.measure(tag, 7) + 8
-        sheet.box(x, y - 6, width, 12, fill="#f0eafa", edge="#8667c0", round_by=3)
-        sheet.text(x + width / 2, y, tag, size=7, color="#4f2f8f", align="center")
+        width = sheet.measure(tag, SMALL) + 8
+        sheet.box(x, y - 6.5, width, 13, fill="#f0eafa", edge="#8667c0", round_by=3)
+        sheet.text(x + width / 2, y, tag, size=SMALL, color="#4f2f8f", align="center")
 
 
-def _numbers(sheet: Sheet, numbers: Sequence[NumericFeature], top: float, label: int) -> float:
-    top = _head(sheet, top, "Numbers: means", label)
+def _numbers(sheet: Sheet, numbers: Sequence[NumericFeature], top: float, said: Mapping[str, str]) -> float:
+    top = _head(sheet, top, said["numbers"], said)
     height = _ROW * 1.3 * len(numbers)
     effects = [one.effect for one in numbers if finite(one.effect)]
     low, high = min([0.0, *effects]), max([0.0, *effects])
@@ -127,40 +140,32 @@ def _numbers(sheet: Sheet, numbers: Sequence[NumericFeature], top: float, label:
     axes.axvline(0, color=FAINT, linewidth=1, zorder=0)
     for number, one in enumerate(numbers):
         y = top + _ROW * 1.3 * (number + 0.5)
-        _name(sheet, one, y)
+        _name(sheet, one, y, said)
         effect = one.effect
         if finite(effect):
             _pair(sheet, _place(effect, low, high), _place(0.0, low, high), y, bool(one.significant))
         elif effect is not None:
-            sheet.text(
-                (_LEFT + _RIGHT) / 2,
-                y,
-                "constant on both sides, at different values",
-                size=7.5,
-                color=GREY,
-                align="center",
-            )
+            sheet.text((_LEFT + _RIGHT) / 2, y, said["constant"], size=SMALL, color=GREY, align="center")
         sheet.text(_INSIDE, y, words.number(one.mean_cluster), align="right")
         sheet.text(_OUTSIDE, y, words.number(one.mean_rest), align="right")
-    names = " or ".join(sorted({one.effect_name for one in numbers if one.effect_name}))
-    _scale_name(sheet, top + height, f"standardised difference ({names})")
+    _scale_name(sheet, top + height, said["standardised"])
     return top + height + _AXIS
 
 
-def _categories(sheet: Sheet, categories: Sequence[CategoricalFeature], top: float, label: int) -> float:
-    top = _head(sheet, top, "Categories: shares of people", label)
-    height = sum(_ROW * (1 + len(_levels(one))) + 6 for one in categories)
+def _categories(sheet: Sheet, categories: Sequence[CategoricalFeature], top: float, said: Mapping[str, str]) -> float:
+    top = _head(sheet, top, said["categories"], said)
+    height = sum(_ROW * (1 + len(levels(one))) + 6 for one in categories)
     axes = _axes(sheet, top, height, -3, 103)
     axes.set_xticks([0, 25, 50, 75, 100], ["0 %", "25 %", "50 %", "75 %", "100 %"])
     axes.grid(axis="x", color=FAINT, linewidth=0.5)
     y = top
     for one in categories:
-        _name(sheet, one, y + _ROW / 2 + 3)
+        _name(sheet, one, y + _ROW / 2 + 3, said)
         y += _ROW + 3
-        for level in _levels(one):
+        for level in levels(one):
             middle = y + _ROW / 2
             color = INK if level.significant else GREY
-            sheet.text(22, middle, sheet.fit(level.level, _LEFT - 40, 8), size=8, color=color)
+            sheet.text(22, middle, sheet.fit(level.level, _LEFT - 36, SMALL), size=SMALL, color=color)
             inside, outside = level.share_cluster, level.share_rest
             places = (_place(100 * asked(inside), -3, 103), _place(100 * asked(outside), -3, 103))
             _pair(sheet, *places, middle, bool(level.significant))
@@ -168,7 +173,7 @@ def _categories(sheet: Sheet, categories: Sequence[CategoricalFeature], top: flo
             sheet.text(_OUTSIDE, middle, words.percent(outside), align="right", color=color)
             y += _ROW
         y += 3
-    _scale_name(sheet, top + height, "share of people with this value")
+    _scale_name(sheet, top + height, said["share"])
     return top + height + _AXIS
 
 
@@ -194,16 +199,9 @@ def _pair(sheet: Sheet, inside: float, outside: float, y: float, significant: bo
 
 
 def _scale_name(sheet: Sheet, bottom: float, phrase: str) -> None:
-    sheet.text((_LEFT + _RIGHT) / 2, bottom + 25, phrase, size=8, align="center")
+    sheet.text((_LEFT + _RIGHT) / 2, bottom + 25, phrase, size=SMALL, align="center")
 
 
-def _legend(sheet: Sheet, label: int, y: float) -> None:
-    x = 14.0
-    for shape, fill, edge, phrase in (
-        ("D", HARM, HARM, f"cluster {label}"),
-        ("o", CALM, CALM, "everybody else"),
-        ("D", "white", HARM, "hollow: not significant"),
-    ):
-        sheet.mark(x, y, shape=shape, fill=fill, edge=edge, size=6.5)
-        sheet.text(x + 9, y, phrase, size=7.5, color=GREY)
-        x += 24 + sheet.measure(phrase, 7.5)
+def _legend(sheet: Sheet, said: Mapping[str, str], y: float) -> None:
+    marks = (("D", HARM, HARM, "cluster"), ("o", CALM, CALM, "everybody"), ("D", "white", HARM, "hollow"))
+    sheet.legend(y, [(shape, fill, edge, said[name]) for shape, fill, edge, name in marks])

@@ -82,10 +82,11 @@ class Code:
 
 @dataclass(frozen=True)
 class Folded:
-    """Depth: closed at first where the form can fold, else under a small heading."""
+    """Depth: closed at first where the form can fold, else under a small heading; links may lead to its anchor."""
 
     title: str
     blocks: tuple[Block, ...]
+    anchor: str = ""
 
 
 Block: TypeAlias = Paragraph | Subheading | Bullets | Facts | Table | Figure | Code | Folded
@@ -102,7 +103,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Page:
-    """The whole report: what everybody reads, in the readers' language, and the annex for experts.
+    """The whole report: what everybody reads, in the readers' language, what stands behind it, and the annex.
 
     Attributes
     ----------
@@ -116,8 +117,10 @@ class Page:
         The first page; its parts are folded blocks, the verdict before the others.
     words : dict of str to str
         Around the report, in the readers' language.
-    sections : tuple of Section
-        The annex.
+    body : tuple of Section
+        The findings one by one, declared groups, limits, and how far to trust them.
+    annex : tuple of Section
+        For experts: everything else.
     """
 
     name: str
@@ -126,12 +129,23 @@ class Page:
     day: str | None
     first: Section
     words: dict[str, str]
-    sections: tuple[Section, ...]
+    body: tuple[Section, ...]
+    annex: tuple[Section, ...]
+
+    @property
+    def sections(self) -> tuple[Section, ...]:
+        """Of the body and of the annex."""
+        return (*self.body, *self.annex)
 
     @property
     def answer(self) -> str:
         """Whether it may be used."""
-        return next(one.title for one in self.first.blocks if isinstance(one, Folded))
+        return answer_of(self.first)
+
+
+def answer_of(first: Section) -> str:
+    """What a first page says on whether it may be used."""
+    return next(one.title for one in first.blocks if isinstance(one, Folded))
 
 
 def cells(*texts: str | Cell) -> tuple[Cell, ...]:

@@ -35,7 +35,9 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "level": wording.level,
     "first_few": lambda several, most: several[:most],
     "listed": wording.listed,
+    "raw": wording.raw,
     "sentence": wording.sentence,
+    "uncapital": wording.uncapital,
     "whole": wording.whole,
 }
 _SPEC_ORDER = (
@@ -95,6 +97,7 @@ GLOBALS: Mapping[str, Any] = {
     "of_pooled_groups": pooled_groups,
     "of_selection_rules": selection_rules,
     "of_slices": slices,
+    "of_tree": tree,
     "of_verdict": verdict,
     "of_worst_groups": worst_groups,
     "metrics": metrics,

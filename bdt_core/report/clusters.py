@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bdt_core import words
-from bdt_core.report.sheet import CALM, FAINT, GREY, HARM, HARM_TINT, INK, Sheet
+from bdt_core.report.figure_words import figure_words
+from bdt_core.report.sheet import CALM, FAINT, GREY, HARM, HARM_TINT, INK, SMALL, Sheet
 from bdt_core.report.wording import finite
 
 if TYPE_CHECKING:
-    from bdt_core.report.document import Cluster, Document, Level, NumericFeature
+    from bdt_core.report.document import Cluster, Document, Level, NumericFeature, Printed
     from bdt_core.significance.clusters import ComparedCluster
 
     Corrected: TypeAlias = Cluster | Level | NumericFeature
 
 SHOWN = 20
-_NAMED = 6
-_ROW = 34.0
-_LEFT, _RIGHT = 225.0, 505.0
+_NAME, _ROW = 15.0, 34.0
+_LEFT, _RIGHT = 30.0, 310.0
 _LABELLED = 0.7  # share of the axis within which a limit stands
-_NUMBER_COLUMNS = (548.0, 610.0, 672.0)
+_NUMBER_COLUMNS = (358.0, 410.0, 472.0)
 
 
 def better_off(one: Cluster | ComparedCluster) -> bool:
@@ -108,47 +108,30 @@ def main_p(document: Document) -> str:
     return p if found.repeated_splits is None else f"{p} over {len(found.repeated_splits.p_values)} splits"
 
 
-def draw(document: Document) -> Sheet:
+def draw(document: Printed) -> Sheet:
     """One row per cluster, from the most deviating one of the train rows."""
     clusters = document.clusters[:SHOWN]
     limits = sorted(set(_limits(document)))
-    heads = 14.0 * max(1, len(limits)) + 8
+    heads = 13.0 * max(1, len(limits)) + 8
     rows = _ROW * len(clusters)
-    sheet = Sheet(_title(document), heads + rows + 84)
+    said = figure_words(document, "clusters")
+    sheet = Sheet(said.title, heads + rows + 70, subtitle=said.subtitle)
     top = sheet.top + heads + 4
-    sheet.text(8, top - 9, "cluster, and nearly who is in it", size=8, color=GREY)
-    short = document.bias_variable.short
-    short = short if sheet.measure(short, 8) <= 58 else "in cluster"
-    for x, head in zip(_NUMBER_COLUMNS, ("test rows", short, "all others"), strict=True):
-        sheet.text(x, top - 9, head, size=8, color=GREY, align="right")
-    axis = _Axis(sheet, document, clusters, top, rows)
+    short = said.words["inside"]
+    short = short if sheet.measure(short, SMALL) <= 50 else said.words["in_cluster"]
+    for x, head in zip(_NUMBER_COLUMNS, (said.words["rows"], short, said.words["others"]), strict=True):
+        sheet.text(x, top - 9, head, size=SMALL, color=GREY, align="right")
+    axis = _Axis(sheet, document, clusters, top, rows, said.words)
     axis.limits(limits)
     largest = max((one.test_rows for one in clusters), default=1) or 1
     for number, one in enumerate(clusters):
-        y = top + _ROW * (number + 0.5)
+        y = top + _ROW * number
         _row_text(sheet, document, one, y)
-        axis.cluster(one, y, largest)
+        axis.cluster(one, y + _NAME + (_ROW - _NAME) / 2 - 1, largest)
         if number:
-            sheet.line([8, sheet.width - 8], [y - _ROW / 2] * 2, width=0.5)
-    _legend(sheet, document, top + rows + 64)
+            sheet.line([8, sheet.width - 8], [y] * 2, width=0.5)
+    _legend(sheet, said.words, top + rows + 48)
     return sheet
-
-
-def _title(document: Document) -> str:
-    clusters = document.clusters
-    shown = f" The first {SHOWN} of {len(clusters)} clusters." if len(clusters) > SHOWN else ""
-    tested = [one for one in clusters if one.comparison.status == "tested"]
-    worse = [str(one.cluster) for one in tested if one.significant and one.worse]
-    if not tested:
-        return f"No cluster could be tested.{shown}"
-    if not worse and document.differences.bias_difference_significant and clusters[0].worse:
-        return f"Cluster 0 is worse off in the main test; among all {len(clusters)} clusters none is certain.{shown}"
-    if not worse:
-        return f"No cluster is significantly worse off than everybody else.{shown}"
-    if len(worse) > _NAMED:
-        return f"{len(worse)} of {len(clusters)} clusters are significantly worse off than everybody else.{shown}"
-    who = f"Clusters {', '.join(worse[:-1])} and {worse[-1]} are" if len(worse) > 1 else f"Cluster {worse[0]} is"
-    return f"{who} significantly worse off than everybody else.{shown}"
 
 
 def _limits(document: Document) -> list[float]:
@@ -159,26 +142,33 @@ def _limits(document: Document) -> list[float]:
 def _row_text(sheet: Sheet, document: Document, one: Cluster, y: float) -> None:
     unit = document.bias_variable.unit
     name = f"{one.cluster}"
-    sheet.text(8, y, name, size=11, bold=True)
-    indent = 30 if len(document.clusters) <= 100 else 40
-    lines = sheet.wrap(one.description, _LEFT - 18 - indent, 7.5, 2)
-    sheet.text(indent, y, "\n".join(lines), size=7.5, color=GREY)
+    sheet.cover(8, y + 1, sheet.width - 16, _NAME - 1)
+    sheet.text(8, y + 8.5, name, size=9.5, bold=True)
+    indent = 14 + sheet.measure(name, 9.5, True)
+    who = sheet.fit(one.description, sheet.width - 8 - indent, SMALL)
+    sheet.text(indent, y + 8.5, who, size=SMALL, color=GREY)
     numbers = (
         words.count(one.test_rows),
         words.value(one.test_mean, unit),
         words.value(one.comparison.mean_b, unit),
     )
     for x, number in zip(_NUMBER_COLUMNS, numbers, strict=True):
-        sheet.text(x, y, number, align="right", size=8.5)
+        sheet.text(x, y + _NAME + (_ROW - _NAME) / 2 - 1, number, align="right", size=8.5)
 
 
 class _Axis:
     """The scale of differences; harm is shaded."""
 
     def __init__(
-        self, sheet: Sheet, document: Document, clusters: Sequence[Cluster], top: float, height: float
+        self,
+        sheet: Sheet,
+        document: Document,
+        clusters: Sequence[Cluster],
+        top: float,
+        height: float,
+        said: Mapping[str, str],
     ) -> None:
-        self.sheet, self.top, self.bottom = sheet, top, top + height
+        self.sheet, self.top, self.bottom, self.said = sheet, top, top + height, said
         variable = document.bias_variable
         self.unit: words.Unit = variable.unit
         self.scale = 100.0 if self.unit == "rate" else 1.0
@@ -195,14 +185,10 @@ class _Axis:
         harmful = (0, self.high) if self.harm_is_right else (self.low, 0)
         axes.axvspan(*harmful, color=HARM_TINT, zorder=0, linewidth=0)
         axes.axvline(0, color=INK, linewidth=1)
-        points = ", points" if self.unit == "rate" else ""
-        middle = (_LEFT + _RIGHT) / 2
-        short = sheet.fit(variable.short, 150, 8.5)
-        sheet.text(middle, self.bottom + 28, f"difference in {short} from everybody else{points}", align="center")
-        left, right = ("← better", "worse →") if self.harm_is_right else ("← worse", "better →")
+        left, right = ("better_left", "worse_right") if self.harm_is_right else ("worse_left", "better_right")
         colors = (CALM, HARM) if self.harm_is_right else (HARM, CALM)
-        sheet.text(_LEFT, self.bottom + 42, left, bold=True, color=colors[0])
-        sheet.text(_RIGHT, self.bottom + 42, right, bold=True, color=colors[1], align="right")
+        sheet.text(_LEFT, self.bottom + 27, said[left], size=SMALL, bold=True, color=colors[0])
+        sheet.text(_RIGHT, self.bottom + 27, said[right], size=SMALL, bold=True, color=colors[1], align="right")
 
     def _range(self, document: Document, clusters: Sequence[Cluster]) -> tuple[float, float]:
         reach = [0.0]
@@ -230,22 +216,24 @@ class _Axis:
         """Lines for no difference and for each limit, labelled without touching one another."""
         towards_harm, away = ("left", "right") if self.harm_is_right else ("right", "left")
         step = 3 if self.harm_is_right else -3
-        self.sheet.text(self.x(0) - step, self.top - 9, "no difference", size=7.5, align=away, color=GREY)  # type: ignore[arg-type]
+        self.sheet.text(self.x(0) - step, self.top - 9, self.said["none"], size=SMALL, align=away, color=GREY)  # type: ignore[arg-type]
         for number, limit in enumerate(reversed(limits)):
             x = self.x(limit if self.harm_is_right else -limit)
-            y = self.top - 9 - 14 * number
+            y = self.top - 9 - 13 * number
             self.sheet.line([x, x], [y - 5, self.bottom], color=HARM, width=1.2, style="--")
-            label = f"limit {words.size(limit, self.unit)}"
-            self.sheet.text(x + step, y, label, size=7.5, align=towards_harm, color=HARM)  # type: ignore[arg-type]
+            label = f"{self.said['limit']} {words.size(limit, self.unit)}"
+            self.sheet.text(x + step, y, label, size=SMALL, align=towards_harm, color=HARM)  # type: ignore[arg-type]
 
     def cluster(self, one: Cluster, y: float, largest: int) -> None:
         """The mark of one cluster; a hollow one with words where nothing could be tested."""
         comparison = one.comparison
         if comparison.difference is None:
             x = _LEFT + 10
-            self.sheet.box(x - 6, y - 7, 76, 14, fill="white", edge="white", round_by=3)
+            told = self.said["untested"]
+            wide = self.sheet.measure(told, SMALL) + 20
+            self.sheet.box(x - 6, y - 7, wide, 14, fill="white", edge="white", round_by=3)
             self.sheet.mark(x, y, shape="o", fill="white", edge=GREY)
-            self.sheet.text(x + 9, y, "not testable", size=8, color=GREY)
+            self.sheet.text(x + 9, y, told, size=SMALL, color=GREY)
             return
         shape, color = mark(one)
         low, high = ends(one)
@@ -266,17 +254,12 @@ def mark(one: Cluster) -> tuple[str, str]:
     return ("o", CALM) if better_off(one) else ("s", GREY)
 
 
-def _legend(sheet: Sheet, document: Document, y: float) -> None:
-    comparisons = [one.comparison for one in document.clusters]
-    confidence = f"{comparisons[0].confidence * 100:.4g} %" if comparisons else ""
-    x = 14.0
-    for shape, fill, edge, phrase in (
-        ("D", HARM, "white", "significantly worse"),
-        ("o", CALM, "white", "significantly better"),
-        ("s", GREY, "white", "not significant"),
-        ("o", "white", GREY, "not testable"),
-    ):
-        sheet.mark(x, y, shape=shape, fill=fill, edge=edge, size=8)
-        sheet.text(x + 9, y, phrase, size=7.5, color=GREY)
-        x += 22 + sheet.measure(phrase, 7.5)
-    sheet.text(sheet.width - 8, y, f"line: {confidence} interval, corrected", size=7.5, color=GREY, align="right")
+def _legend(sheet: Sheet, said: Mapping[str, str], y: float) -> None:
+    marks = (
+        ("D", HARM, "white", said["is_worse"]),
+        ("o", CALM, "white", said["is_better"]),
+        ("s", GREY, "white", said["is_neither"]),
+        ("o", "white", GREY, said["untested"]),
+    )
+    sheet.legend(y, marks)
+    sheet.text(8, y + 13, said["line"], size=SMALL, color=GREY)

@@ -421,13 +421,15 @@ class DrawnParts(Part):
 class Publication(Part):
     """How a form for publication was made of a report: every number in it is of counts rounded to multiples of `base`.
 
-    Groups of fewer than `minimum` people are left out, of sums, too, and rates of fewer than
-    `rates_from`. What the form leaves out is null, empty or nought; of findings it is told how many.
+    Groups of fewer than `minimum` are left out, of sums, too, and rates of fewer than `rates_from`. Where a person may
+    have several rows, rows are counted, and these numbers are the rows that ten persons, say, have on average. What the
+    form leaves out is null, empty or nought; of findings it is told how many.
     """
 
     base: int
     minimum: int
     rates_from: int
+    counted: Literal["people", "rows"] = "people"
     findings_left_out: int
 
 
@@ -487,6 +489,16 @@ class Printed(Document):
             self._made[name] = make(self)
         made: T = self._made[name]
         return made
+
+    def in_language(self, language: str) -> Printed:
+        """The same document, for readers of a language."""
+
+        def made(one: Printed) -> Printed:
+            other = one.model_copy(update={"spec": {**one.spec, "language": language}})
+            other._made = {}  # what is made of it has other words
+            return other
+
+        return self.once(f"in {language}", made)
 
 
 _STAGES_OWN = {"slices": ("cut_on", "permuted_on"), "local_bias": ("model_state",)}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bdt_core import words
-from bdt_core.report.sheet import GREY, Sheet
+from bdt_core.report.sheet import GREY, SMALL, Sheet
 from bdt_core.report.wording import finite
 
 
@@ -75,7 +75,7 @@ def draw_across(sheet: Sheet, axis: Scale, top: float, bottom: float, factor: fl
     """Lines down from top to bottom at the named numbers, which stand below, times a factor."""
     for x in axis.ticks:
         sheet.line([axis.place(x)] * 2, [top, bottom], width=0.5)
-        sheet.text(axis.place(x), bottom + 9, told(x, factor), size=7, color=GREY, align="center")
+        sheet.text(axis.place(x), bottom + 9, told(x, factor), size=SMALL, color=GREY, align="center")
 
 
 def told(x: float, factor: float) -> str:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 PANELS = 6
+_WIDTH = 680.0
 _COLUMNS = 2
 _LEFT, _GAP = 44.0, 58.0
 _HEIGHT, _HEAD, _FOOT = 118.0, 34.0, 30.0
@@ -127,7 +128,7 @@ def draw(history: History) -> Sheet:
     """One panel per difference or ratio."""
     panels = drawn_panels(history)
     rows = -(-len(panels) // _COLUMNS)
-    sheet = Sheet(_title(history, panels), rows * (_HEAD + _HEIGHT + _FOOT) + 26)
+    sheet = Sheet(_title(history, panels), rows * (_HEAD + _HEIGHT + _FOOT) + 26, _WIDTH)
     width = (sheet.width - 8 - _COLUMNS * _LEFT - (_COLUMNS - 1) * (_GAP - _LEFT)) / _COLUMNS
     for number, one in enumerate(panels):
         x = _LEFT + (number % _COLUMNS) * (width + _GAP)

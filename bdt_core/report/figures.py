@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+from bdt_core.report.figure_words import figure_words
 from bdt_core.report.groups import FIGURES_SHOWN, figures_of_groups
 from bdt_core.report.local_bias import pair
 from bdt_core.report.mitigation import mitigation_points
@@ -24,8 +25,33 @@ PNG_DPI = 144
 _T = TypeVar("_T")
 
 
-def figure_svg(document: AnyDocument, name: str) -> str:
+def figure_svg(document: AnyDocument, name: str, *, outlines: bool = True) -> str:
     """Draw a figure as SVG.
+
+    Parameters
+    ----------
+    document : dict
+        The report as data.
+    name : str
+        One of `figure_names`.
+    outlines : bool
+        Whether text is drawn as outlines, so that it looks the same everywhere; else it stays text, a fifth as large.
+
+    Returns
+    -------
+    str
+        An SVG file.
+    """
+    return _drawn(document, name, lambda sheet: sheet.svg(), outlines=outlines)
+
+
+def figure_png(document: AnyDocument, name: str, dpi: int = PNG_DPI) -> bytes:
+    """Draw a figure as PNG; parameters as in `figure_svg`."""
+    return _drawn(document, name, lambda sheet: sheet.png(dpi))
+
+
+def figure_data(document: AnyDocument, name: str) -> tuple[tuple[str, ...], ...]:
+    """The numbers behind a figure.
 
     Parameters
     ----------
@@ -36,15 +62,11 @@ def figure_svg(document: AnyDocument, name: str) -> str:
 
     Returns
     -------
-    str
-        An SVG file. Text is drawn as outlines, so that it looks the same everywhere.
+    tuple of tuple of str
+        Rows of the same length; the first one has the heads. Numbers have up to six digits and a point, rates are
+        shares of 1; a text is empty where nothing is known. Names are safe to print and not escaped.
     """
-    return _drawn(document, name, lambda sheet: sheet.svg())
-
-
-def figure_png(document: AnyDocument, name: str, dpi: int = PNG_DPI) -> bytes:
-    """Draw a figure as PNG; parameters as in `figure_svg`."""
-    return _drawn(document, name, lambda sheet: sheet.png(dpi))
+    return figure_words(printed(document), name).data
 
 
 def figure_names(document: AnyDocument) -> tuple[str, ...]:
@@ -74,11 +96,11 @@ def figures_of_depth(document: Document) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _drawn(document: AnyDocument, name: str, finish: Callable[[Sheet], _T]) -> _T:
+def _drawn(document: AnyDocument, name: str, finish: Callable[[Sheet], _T], *, outlines: bool = True) -> _T:
     from bdt_core.report.sheet import is_outlined, settings
 
     safe = printed(document)
-    with settings(is_outlined(safe)):
+    with settings(outlines and is_outlined(safe)):
         return finish(FIGURES[name](safe))
 
 
@@ -88,55 +110,55 @@ def _first_page(document: Printed) -> Sheet:
     return draw(document)
 
 
-def _clusters(document: Document) -> Sheet:
+def _clusters(document: Printed) -> Sheet:
     from bdt_core.report.clusters import draw
 
     return draw(document)
 
 
-def _apart(document: Document) -> Sheet:
+def _apart(document: Printed) -> Sheet:
     from bdt_core.report.apart import draw
 
     return draw(document)
 
 
-def _tree(document: Document) -> Sheet:
+def _tree(document: Printed) -> Sheet:
     from bdt_core.report.tree import draw
 
     return draw(document)
 
 
-def _groups(name: str, document: Document) -> Sheet:
+def _groups(name: str, document: Printed) -> Sheet:
     from bdt_core.report.groups import draw
 
     return draw(document, name)
 
 
-def _worst_groups(document: Document) -> Sheet:
+def _worst_groups(document: Printed) -> Sheet:
     from bdt_core.report.worst_groups import draw
 
     return draw(document)
 
 
-def _slices(document: Document) -> Sheet:
+def _slices(document: Printed) -> Sheet:
     from bdt_core.report.slices import draw
 
     return draw(document)
 
 
-def _lattice(document: Document) -> Sheet:
+def _lattice(document: Printed) -> Sheet:
     from bdt_core.report.slices import draw_lattice
 
     return draw_lattice(document)
 
 
-def _local_bias(document: Document) -> Sheet:
+def _local_bias(document: Printed) -> Sheet:
     from bdt_core.report.local_bias import draw
 
     return draw(document)
 
 
-def _mitigation(document: Document) -> Sheet:
+def _mitigation(document: Printed) -> Sheet:
     from bdt_core.report.mitigation import draw
 
     return draw(document)

@@ -8,6 +8,7 @@ from bdt_core import words
 
 if TYPE_CHECKING:
     from bdt_core.ranking import Finding, Findings
+    from bdt_core.report.document import Document
     from bdt_core.scan.results import Certificate
 
 NOBODY = "Nobody is confirmed to fare worse than everybody else."
@@ -71,10 +72,29 @@ def finding_sentence(one: Finding, found: Findings, unit: words.Unit, short: str
     )
 
 
+def on_train_rows(document: Document, one: Finding) -> tuple[int, words.Number] | None:
+    """How many of a finding's people the search saw, and their mean; None where it saw all of them."""
+    seen: list[tuple[int, words.Number]] = []
+    if one.found_by == "slices" and document.slices is not None:
+        seen = [(each.train_rows, each.train_value) for each in document.slices.slices if each.name == one.who]
+    elif one.found_by == "clusters":
+        seen = [(each.train_rows, each.train_mean) for each in document.clusters if each.rule.text == one.who]
+    elif one.found_by == "local_bias" and document.local_bias is not None:
+        (behind,) = one.described
+        seen = [
+            (group.rows, group.value)
+            for place in document.local_bias.logan.clusters
+            if one.who.endswith(f" in place {place.label} of local bias")
+            for group in place.train
+            if group.group in behind.values
+        ]
+    return next(iter(seen), None)
+
+
 def also(one: Finding) -> str:
-    """Which weaker findings are mostly the same people; empty without any."""
+    """Which weaker findings are mostly the same people, the first few; empty without any."""
     if not one.also:
         return ""
     more = len(one.also) - _ALSO_SHOWN
     rest = f" and {more} more" if more > 0 else ""
-    return f"Mostly the same people: {'; '.join(one.also[:_ALSO_SHOWN])}{rest}."
+    return f"{'; '.join(one.also[:_ALSO_SHOWN])}{rest}"

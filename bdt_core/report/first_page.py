@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from bdt_core.report.blocks import Facts, Folded, Section, Table
+from bdt_core.report.blocks import Facts, Folded, Section
 from bdt_core.report.figure_axis import scale
 from bdt_core.report.findings import unit_of
 from bdt_core.report.prose import read_in
@@ -31,7 +31,7 @@ _BASES = (100, 1_000, 10_000)
 _CHANCES = (1_000, 100, 20)
 _UNDER_HALF = 0.5
 _NOISE = 1e-9  # of floats: 0.29 x 100 is 29
-_WIDTH, _LEFT, _RIGHT = 480.0, 4.0, 310.0
+_LEFT, _RIGHT = 4.0, 310.0
 _NAME, _BAR = 18.0, 17.0
 _ROW = _NAME + 2 * _BAR + 10.0
 _MOST_LEVELS = 4
@@ -317,11 +317,6 @@ def short_parts(document: Printed) -> tuple[Folded, Folded, Folded]:
     return parts[0], parts[1], parts[3]
 
 
-def picture_section(document: Printed) -> Section:
-    """The words of its picture: a title, and a table of what is drawn."""
-    return _in_words(document, "picture")
-
-
 def words_of_forms(document: Printed) -> dict[str, str]:
     """What stands around the report, by name."""
     (found,) = _in_words(document, "forms").blocks
@@ -336,15 +331,16 @@ def language_of(document: Document) -> str:
 
 def draw(document: Printed) -> Sheet:
     """Two bars per group: what happens to its people, and to everybody else."""
-    told, page = picture_section(document), first_page(document)
-    table = next(one for one in told.blocks if isinstance(one, Table))
-    sheet = Sheet(told.title, _ROW * len(page.drawn), _WIDTH)
+    from bdt_core.report.figure_words import figure_words  # which asks this module for its words
+
+    told, page = figure_words(document, "first_page"), first_page(document)
+    sheet = Sheet(told.title, _ROW * len(page.drawn), subtitle=told.subtitle)
     axis = scale(
         [0.0, *(side.number / (side.of or 1) for one in page.drawn for side in (one.inside, one.outside))],
         _LEFT,
         _RIGHT,
     )
-    for number, (one, (who, *sides)) in enumerate(zip(page.drawn, table.rows, strict=True)):
+    for number, (one, (who, *sides)) in enumerate(zip(page.drawn, told.labels, strict=True)):
         y = sheet.top + 6 + _ROW * number
         sheet.text(_LEFT, y + 8, sheet.fit(who.text, sheet.width - 2 * _LEFT, 10, True), size=10, bold=True)
         bars = zip((one.inside, one.outside), sides, (HARM, CALM), strict=True)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from bdt_core import words
-from bdt_core.metrics import CLARIFY, CRITERIA, GATE_METRICS, GROUP_METRICS, RATES, SCORES, plain_name
-from bdt_core.report.sheet import FAINT, GREY, INK, Sheet
+from bdt_core.metrics import CLARIFY, CRITERIA, GATE_METRICS, GROUP_METRICS, RATES, SCORES, better_side, plain_name
+from bdt_core.report.figure_words import figure_words
+from bdt_core.report.sheet import FAINT, GREY, INK, SHADES, SMALL, Sheet
 from bdt_core.report.wording import asked, finite
 
 if TYPE_CHECKING:
     from bdt_core.fairness.score_parts import BiasScore
-    from bdt_core.report.document import Document, Facet, Group, GroupMetric, GroupRange, GroupValue, Rate
+    from bdt_core.report.document import Document, Facet, Group, GroupMetric, GroupRange, GroupValue, Printed, Rate
+    from bdt_core.report.figure_words import FigureWords
     from bdt_core.verdict import MetricLimitResult
 
 _Named = TypeVar("_Named", "GroupMetric", "GroupRange")
@@ -21,11 +24,11 @@ FIGURES_SHOWN = 4
 PANELS = 4
 _MAP_ROWS, _MAP_COLUMNS = 20, 8
 GROUPS_DRAWN = 30
-_NAMES, _ROWS, _LEFT, _RIGHT, _GAP = 8.0, 186.0, 202.0, 670.0, 24.0
-_WIDEST_PANEL = 220.0
+_NAMES, _ROWS, _LEFT, _RIGHT, _GAP = 8.0, 134.0, 148.0, 468.0, 18.0
+_WIDEST_PANEL = 160.0
 _SMALLEST_SPAN = 0.2  # so that small differences do not look large
-_MAP_LEFT, _CELL_HEIGHT, _WIDEST_CELL = 150.0, 40.0, 120.0
-_LIGHT, _DARK = (0xF1, 0xF3, 0xF6), (0x86, 0x9F, 0xB9)  # ink can be read on both
+_MAP_LEFT, _CELL_HEIGHT, _WIDEST_CELL = 100.0, 36.0, 110.0
+_LIGHT, _DARK = (bytes.fromhex(one[1:]) for one in SHADES)
 
 
 def compared_with(document: Document, limit: MetricLimitResult) -> tuple[str, str | None]:
@@ -98,6 +101,42 @@ def known_rates(facet: Facet) -> list[str]:
     return [name for name in GROUP_METRICS if name in known]
 
 
+COMPLEMENTS = {
+    "true_negative_rate": "false_positive_rate",
+    "false_negative_rate": "true_positive_rate",
+    "false_discovery_rate": "positive_predictive_value",
+    "false_omission_rate": "negative_predictive_value",
+}
+"""Rates that are 1 less another one: whoever is told the other one knows them, with their intervals."""
+
+
+def complements(facet: Facet) -> list[tuple[str, str]]:
+    """Rates of a grouping that need no line of their own, each with the one that tells it."""
+    known = known_rates(facet)
+    return [(one, COMPLEMENTS[one]) for one in known if COMPLEMENTS.get(one) in known]
+
+
+def other_rates(facet: Facet) -> list[str]:
+    """Every rate that neither stands among the main ones nor follows from another."""
+    told = {*main_rates(facet), *(one for one, _ in complements(facet))}
+    return [one for one in known_rates(facet) if one not in told]
+
+
+def has_counts(facet: Facet, rate: str) -> bool:
+    """Whether a rate is of events among some rows, in any group."""
+    return any((found := (one.rates or {}).get(rate)) is not None and found.events is not None for one in facet.groups)
+
+
+def compared_rates(facet: Facet) -> list[str]:
+    """Rates whose differences from the reference are told: without those that follow from another."""
+    compared = {one.metric for one in facet.against_reference}
+    return [
+        one
+        for one in RATES
+        if {f"{one}_difference", f"{one}_ratio"} <= compared and f"{COMPLEMENTS.get(one)}_difference" not in compared
+    ]
+
+
 def with_rates(facet: Facet) -> list[Group]:
     """Groups with enough rows for their rates to be printed."""
     return [one for one in facet.groups if one.rates is not None]
@@ -162,6 +201,60 @@ def map_rate(document: Document, facet: Facet) -> str:
                 if rate in known:
                     return rate
     return "false_positive_rate" if "false_positive_rate" in known else main_rates(facet)[0]
+
+
+@dataclass(frozen=True)
+class ToldGroup:
+    """The group that a figure's title is about.
+
+    Attributes
+    ----------
+    group : str
+    inside, outside : float
+        A rate of the group, and of everybody else with a known group.
+    ratio : float or None
+        Of both; None where nobody else has the event.
+    certain : bool or None
+        Whether the groups are shown to differ in this rate; None where that was not tested.
+    """
+
+    group: str
+    inside: float
+    outside: float
+    ratio: float | None
+    certain: bool | None
+
+
+def told_group(document: Document, facet: Facet, rate: str) -> ToldGroup | None:
+    """The group in which most people more than among everybody else have what a rate counts, and is worse.
+
+    Where nobody knows which way is worse it is the one with most more. None where rates have no counts, or there are
+    fewer than two groups.
+    """
+    known = [
+        (one.group, found.events, found.n)
+        for one in facet.groups
+        if one.rates is not None and (found := one.rates.get(rate)) is not None and found.events is not None and found.n
+    ]
+    if len(known) < 2:
+        return None
+    events, rows = sum(one[1] for one in known), sum(one[2] for one in known)
+    sign = -1.0 if better_side(rate, asked(document.groups).favourable) == "higher" else 1.0
+    # Those more than expected: n (inside - outside) is this, but for the share of the others.
+    group, of_group, n = max(known, key=lambda one: sign * (one[1] - one[2] * events / rows))
+    inside, outside = of_group / n, (events - of_group) / (rows - n)
+    criteria = {f"{name}_difference" for name, one in CRITERIA.items() if one.rate == rate}
+    tested = next((one for one in facet.ranges if one.metric in criteria and one.estimate is not None), None)
+    certain = None if tested is None else bool(tested.low if tested.significant is None else tested.significant)
+    return ToldGroup(group, inside, outside, inside / outside if outside else None, certain)
+
+
+def told_rate(document: Document, facet: Facet) -> str:
+    """The rate that a figure's title is about: what its map shows, or of panels that of the limit, if it is there."""
+    rates, rate = main_rates(facet), map_rate(document, facet)
+    kind = figures_of_groups(document)
+    is_map = any(one is facet and drawn == "map" for one, drawn in kind.values())
+    return rate if is_map or rate in rates[:PANELS] else rates[0]
 
 
 def _rates_in(metric: str) -> list[str]:
@@ -238,24 +331,25 @@ def ends(one: GroupValue, unit: words.Unit | None) -> str:
     return span(*(words.signed(x, unit) if unit else words.number(x) for x in (low, high)))
 
 
-def draw(document: Document, name: str) -> Sheet:
+def draw(document: Printed, name: str) -> Sheet:
     """A figure by its name in `figures_of_groups`."""
     facet, kind = figures_of_groups(document)[name]
-    return _map(document, facet) if kind == "map" else _rates(document, facet)
+    said = figure_words(document, name)
+    return _map(document, facet, said) if kind == "map" else _rates(facet, said)
 
 
-def _rates(document: Document, facet: Facet) -> Sheet:
+def _rates(facet: Facet, said: FigureWords) -> Sheet:
     """One panel per rate, one row per group, the largest first."""
     known = with_rates(facet)
     groups = known[:GROUPS_DRAWN]
     rates = main_rates(facet)[:PANELS]
     step = 24.0 if len(groups) <= 8 else 16.0
-    notes = _not_drawn(document, facet, len(known) - len(groups))
-    sheet = Sheet(_title(facet, rates[0]), 32 + step * len(groups) + 42 + 13 * len(notes))
+    notes = [said.words[one] for one in ("not_drawn", "more") if one in said.words]
+    sheet = Sheet(said.title, 32 + step * len(groups) + 42 + 13 * len(notes), subtitle=said.subtitle)
     top = sheet.top + 32
     bottom = top + step * len(groups)
-    sheet.text(_NAMES, top - 10, "group", size=8, color=GREY)
-    sheet.text(_ROWS, top - 10, "rows", size=8, color=GREY, align="right")
+    sheet.text(_NAMES, top - 10, said.words["group"], size=SMALL, color=GREY)
+    sheet.text(_ROWS, top - 10, said.words["rows"], size=SMALL, color=GREY, align="right")
     sheet.line([_NAMES, _RIGHT], [top] * 2, width=0.4)
     middles = [top + step * (number + 0.5) for number in range(len(groups))]
     for one, y in zip(groups, middles, strict=True):
@@ -267,43 +361,22 @@ def _rates(document: Document, facet: Facet) -> Sheet:
     width = min((_RIGHT - _LEFT + _GAP) / len(rates) - _GAP, _WIDEST_PANEL)
     for place, rate in enumerate(rates):
         left = _LEFT + place * (width + _GAP)
-        _panel(sheet, facet, groups, rate, (left, left + width), top, bottom, middles)
-    _rates_legend(sheet, document, bottom + 33, overall=bool(facet.overall))
+        _panel(sheet, facet, groups, rate, (left, left + width), (top, bottom), middles, said.words["undefined"])
+    _rates_legend(sheet, said.words, bottom + 33, overall=bool(facet.overall))
     for number, note in enumerate(notes):
-        phrase = sheet.fit(note, sheet.width - 16, 7.5)
-        sheet.text(_NAMES, bottom + 33 + 13 * (number + 1), phrase, size=7.5, color=GREY)
+        phrase = sheet.fit(note, sheet.width - 16, SMALL)
+        sheet.text(_NAMES, bottom + 33 + 13 * (number + 1), phrase, size=SMALL, color=GREY)
     return sheet
 
 
-def _rates_legend(sheet: Sheet, document: Document, y: float, *, overall: bool) -> None:
+def _rates_legend(sheet: Sheet, said: Mapping[str, str], y: float, *, overall: bool) -> None:
     sheet.line([_NAMES, _NAMES + 22], [y] * 2, color=GREY, width=1.8)
     sheet.mark(_NAMES + 11, y, shape="o", fill=INK, edge=INK, size=4.5)
-    legend = f"rate and its {asked(document.groups).confidence * 100:.4g} % interval, for the group alone"
-    sheet.text(_NAMES + 28, y, legend, size=7.5, color=GREY)
+    sheet.text(_NAMES + 28, y, said["line"], size=SMALL, color=GREY)
     if overall:
-        x = _NAMES + 28 + sheet.measure(legend, 7.5) + 18
+        x = _NAMES + 28 + sheet.measure(said["line"], SMALL) + 18
         sheet.line([x, x + 22], [y] * 2, color=GREY, style="--")
-        sheet.text(x + 28, y, "all groups together", size=7.5, color=GREY)
-
-
-def _title(facet: Facet, rate: str) -> str:
-    name = GROUP_METRICS[rate].words
-    ends = lowest_and_highest(facet, rate, left_out(facet, rate))
-    if ends is None:
-        return f"Rates by {facet.facet}."
-    low, high = (f"{rate_value(rate, estimate)} ({one.group})" for one, estimate in ends)
-    return f"{name} by {facet.facet}: from {low} to {high}."
-
-
-def _not_drawn(document: Document, facet: Facet, more: int) -> list[str]:
-    small = [one.group for one in facet.groups if one.rates is None]
-    notes = []
-    if small:
-        notes.append(f"Not drawn, for fewer than {asked(document.groups).min_rows} rows: {', '.join(small)}.")
-    more += facet.groups_total - len(facet.groups)
-    if more:
-        notes.append(f"{words.count(more)} smaller groups stand in report.json.")
-    return notes
+        sheet.text(x + 28, y, said["together"], size=SMALL, color=GREY)
 
 
 def _panel(
@@ -312,11 +385,12 @@ def _panel(
     groups: Sequence[Group],
     rate: str,
     across: tuple[float, float],
-    top: float,
-    bottom: float,
+    down: tuple[float, float],
     middles: Sequence[float],
+    undefined: str,
 ) -> None:
     """One rate of all groups, on its own scale."""
+    top, bottom = down
     found = [asked(one.rates).get(rate) for one in groups]
     ends = [x for one in found if one is not None for x in (one.estimate, one.low, one.high)]
     low, high, ticks = _scale([x for x in ends if finite(x)])
@@ -325,17 +399,17 @@ def _panel(
         return across[0] + (x - low) / (high - low) * (across[1] - across[0])
 
     unit = ", %" if _is_percentage(rate) else ""
-    head = sheet.wrap(f"{rate_head(rate)}{unit}", across[1] - across[0] + _GAP / 2, 8, 2, bold=True)
-    sheet.text(across[0], top - 10 - 5 * (len(head) - 1), "\n".join(head), size=8, bold=True)
+    head = sheet.wrap(f"{rate_head(rate)}{unit}", across[1] - across[0] + _GAP - 4, SMALL, 2, bold=True)
+    sheet.text(across[0], top - 10 - 5 * (len(head) - 1), "\n".join(head), size=SMALL, bold=True)
     for x in ticks:
         sheet.line([place(x)] * 2, [top, bottom], width=0.5)
-        sheet.text(place(x), bottom + 9, f"{x * 100 if unit else x:.3g}", size=7, color=GREY, align="center")
+        sheet.text(place(x), bottom + 9, f"{x * 100 if unit else x:.3g}", size=SMALL, color=GREY, align="center")
     overall = facet.overall.get(rate)
     if finite(overall) and low <= overall <= high:
         sheet.line([place(overall)] * 2, [top, bottom], color=GREY, style="--")
     for one, y in zip(found, middles, strict=True):
         if one is None or not finite(one.estimate):
-            sheet.text(across[0] + 3, y, "undefined", size=7.5, color=GREY)
+            sheet.text(across[0] + 3, y, undefined, size=SMALL, color=GREY)
             continue
         if finite(one.low) and finite(one.high):
             sheet.line([place(one.low), place(one.high)], [y, y], color=GREY, width=1.8)
@@ -359,7 +433,7 @@ def _scale(values: Sequence[float]) -> tuple[float, float, list[float]]:
     return first * step, last * step, [number * step for number in range(first, last + 1)]
 
 
-def _map(document: Document, facet: Facet) -> Sheet:
+def _map(document: Document, facet: Facet, said: FigureWords) -> Sheet:
     """The values of one column down, those of the other across, the rate in each cell."""
     rate = map_rate(document, facet)
     down, across = grid(facet)
@@ -369,18 +443,20 @@ def _map(document: Document, facet: Facet) -> Sheet:
     names = facet.columns[::-1] if turned else facet.columns
     at = {tuple(reversed(one.values)) if turned else tuple(one.values): one for one in facet.groups}
     width = min((_RIGHT - _MAP_LEFT) / len(across), _WIDEST_CELL)
-    sheet = Sheet(_title(facet, rate), 42 + _CELL_HEIGHT * len(down) + 28)
+    sheet = Sheet(said.title, 42 + _CELL_HEIGHT * len(down) + 28, subtitle=said.subtitle)
     top = sheet.top + 42
-    sheet.text(_NAMES, top - 10, sheet.fit(names[0], _MAP_LEFT - 20, 8), size=8, color=GREY)
+    sheet.text(_NAMES, top - 10, sheet.fit(names[0], _MAP_LEFT - 16, SMALL), size=SMALL, color=GREY)
     right = _MAP_LEFT + width * len(across)
-    sheet.text(_MAP_LEFT, top - 32, sheet.fit(names[1], right - _MAP_LEFT, 8), size=8, color=GREY)
+    sheet.text(_MAP_LEFT, top - 32, sheet.fit(names[1], right - _MAP_LEFT, SMALL), size=SMALL, color=GREY)
     coloured = {id(one): estimate for one, estimate in comparable(facet, rate, left_out(facet, rate))}
     low, high = min(coloured.values(), default=0.0), max(coloured.values(), default=1.0)
     span = max(high - low, _SMALLEST_SPAN)
     for column, value in enumerate(across):
-        head = sheet.wrap(str(value), width - 6, 8, 2, bold=True)
+        head = sheet.wrap(str(value), width - 6, SMALL, 2, bold=True)
         x = _MAP_LEFT + width * (column + 0.5)
-        sheet.text(x, top - 9 - 5 * (len(head) - 1), "\n".join(head), size=8, bold=True, align="center", spacing=1.15)
+        sheet.text(
+            x, top - 9 - 5 * (len(head) - 1), "\n".join(head), size=SMALL, bold=True, align="center", spacing=1.15
+        )
     for row, value in enumerate(down):
         y = top + _CELL_HEIGHT * row
         name = sheet.wrap(str(value), _MAP_LEFT - _NAMES - 10, 8.5, 2)
@@ -389,21 +465,22 @@ def _map(document: Document, facet: Facet) -> Sheet:
             group = at.get((value, other))
             shade = (coloured[id(group)] - low) / span if id(group) in coloured else None
             box = (_MAP_LEFT + width * column + 1, y + 1, width - 2, _CELL_HEIGHT - 2)
-            _cell(sheet, document, group, rate, box, shade)
+            _cell(sheet, said.words, group, rate, box, shade)
     known = len(with_rates(facet))
     bottom = top + _CELL_HEIGHT * len(down)
     x = _NAMES
     if coloured:
         x = _colours(sheet, (rate_value(rate, low), rate_value(rate, high)), (high - low) / span, bottom + 16)
-    notes = ["white: too few people to be compared"] * (len(coloured) < known)
-    notes += ["hatched: too few rows, not printed"] * (known < len(facet.groups))
-    sheet.text(x, bottom + 16, ";  ".join(notes), size=7.5, color=GREY)
+    notes = [said.words["not_compared"]] * (len(coloured) < known)
+    notes += [said.words["hatched"]] * (known < len(facet.groups))
+    for number, note in enumerate(notes):
+        sheet.text(x, bottom + 12 + 11 * number, note, size=SMALL, color=GREY)
     return sheet
 
 
 def _cell(
     sheet: Sheet,
-    document: Document,
+    said: Mapping[str, str],
     group: Group | None,
     rate: str,
     box: tuple[float, float, float, float],
@@ -411,25 +488,25 @@ def _cell(
 ) -> None:
     x, y = box[0] + box[2] / 2, box[1] + box[3] / 2
     if group is None:
-        sheet.text(x, y, "nobody", size=7.5, color=GREY, align="center")
+        sheet.text(x, y, said["nobody"], size=SMALL, color=GREY, align="center")
         return
     if group.rates is None:
         sheet.box(*box, fill="#f3f4f6", edge="#dfe3e8", round_by=2, hatch="////")
-        few = f"fewer than\n{asked(document.groups).min_rows} rows"
-        plate = max(sheet.measure(one, 7) for one in few.split("\n")) + 8
+        few = (said["few"], said["few_rows"])
+        plate = max(sheet.measure(one, SMALL) for one in few) + 6
         sheet.box(x - plate / 2, y - 11, plate, 22, fill="#f3f4f6", edge="#f3f4f6", round_by=2)
-        sheet.text(x, y, few, size=7, color=GREY, align="center")
+        sheet.text(x, y, "\n".join(few), size=SMALL, color=GREY, align="center")
         return
     found = group.rates.get(rate)
     fill = "white" if shade is None else _mixed(shade)
     sheet.box(*box, fill=fill, edge=FAINT if shade is None else fill, round_by=2)
     if found is None or not finite(found.estimate):
-        sheet.text(x, y, "undefined", size=7.5, color=GREY, align="center")
+        sheet.text(x, y, said["undefined"], size=SMALL, color=GREY, align="center")
         return
     color = GREY if shade is None else INK
     told = rate_value(rate, found.estimate)
     sheet.text(x, y - 6, told, size=9.5, bold=shade is not None, color=color, align="center")
-    sheet.text(x, y + 8, f"of {words.count(int(found.n))}", size=7.5, color=color, align="center")
+    sheet.text(x, y + 8, f"{said['of']} {words.count(int(found.n))}", size=SMALL, color=color, align="center")
 
 
 def _mixed(shade: float) -> str:
@@ -439,11 +516,11 @@ def _mixed(shade: float) -> str:
 def _colours(sheet: Sheet, ends: tuple[str, str], darkest: float, y: float) -> float:
     """The colours of the lowest to the highest rate; gives back where they end."""
     x = _NAMES
-    sheet.text(x, y, ends[0], size=7.5, color=GREY)
-    x += sheet.measure(ends[0], 7.5) + 6
+    sheet.text(x, y, ends[0], size=SMALL, color=GREY)
+    x += sheet.measure(ends[0], SMALL) + 6
     for number in range(12):
         fill = _mixed(darkest * number / 11)
         sheet.box(x + 9 * number, y - 5, 9, 10, fill=fill, edge=fill, round_by=0)
     x += 114
-    sheet.text(x, y, ends[1], size=7.5, color=GREY)
-    return x + sheet.measure(ends[1], 7.5) + 20
+    sheet.text(x, y, ends[1], size=SMALL, color=GREY)
+    return x + sheet.measure(ends[1], SMALL) + 20

@@ -1,44 +1,77 @@
-"""The report as one HTML file that asks nothing of the network."""
+"""The report as one HTML file that asks nothing of the network, and can be read without its script."""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+import hashlib
+import re
+from dataclasses import dataclass, replace
 from functools import cache
 from html import escape
 from typing import TYPE_CHECKING
 
-from bdt_core.report.figures import figure_names, figure_svg
+from bdt_core.report.blocks import Block, Cell, Column, Facts, Figure, Folded, Section, Subheading, Table, answer_of
+from bdt_core.report.figure_words import figure_words
+from bdt_core.report.figures import figure_data, figure_svg
+from bdt_core.report.first_page import first_section, language_of, words_of_forms
 from bdt_core.report.page import build_page
 from bdt_core.report.printed import AnyDocument, printed
+from bdt_core.report.prose import read_in
 
 if TYPE_CHECKING:
     from jinja2 import Template
+    from markupsafe import Markup
+
+    from bdt_core.ranking import Finding
+    from bdt_core.report.document import Printed
 
 _SIGNS = {"pass": "✓", "fail": "✕", "inconclusive": "?", "not_testable": "–"}
+_TOLD_IN = "en"  # what follows the first page
+_NUMBER = re.compile(r"(-?\d+(\.\d+)?(e[-+]?\d+)?|-?Infinity)?")
 
 
-def render_html(document: AnyDocument, figures: Mapping[str, str] | None = None) -> str:
+@dataclass(frozen=True)
+class _FirstPage:
+    """The first page in a language that is not the report's.
+
+    Attributes
+    ----------
+    language, verdict, answer : str
+    first : Section
+    words : dict of str to str
+        Around it.
+    """
+
+    language: str
+    verdict: str
+    answer: str
+    first: Section
+    words: dict[str, str]
+
+
+def render_html(document: AnyDocument) -> str:
     """Draw the report as HTML.
 
     Parameters
     ----------
     document : dict
         The report as data; fresh or read back from report.json.
-    figures : mapping of str to str, optional
-        SVG by name, where they have been drawn already.
 
     Returns
     -------
     str
-        A whole page. Styles and figures are inside, scripts there are none, and its content security policy
-        forbids everything else. Every text of the document is escaped.
+        A whole page. Styles, figures and one script are inside, and its content security policy forbids everything
+        else. Nothing but comfort needs the script: sorting, filtering, links, numbers to take along. Every text of the
+        document is escaped. The first page is there in every language.
     """
     document = printed(document)
-    drawn = figures if figures is not None else {name: figure_svg(document, name) for name in figure_names(document)}
+    page, behind = build_page(document), words_of_forms(document.in_language(_TOLD_IN))
     return _template().render(
-        page=build_page(document),
-        figures={name: _data_uri(svg) for name, svg in drawn.items()},
+        page=replace(page, body=tuple(_opened(one, document) if one.name == "findings" else one for one in page.body)),
+        drawn=_Figures(document, page.words),
+        behind=_Figures(document, behind),
+        others=[_in_language(document, one) for one in _other_languages(document)],
+        told_in=_TOLD_IN,
         sign=_SIGNS[document.verdict.verdict],
     )
 
@@ -52,8 +85,80 @@ def render_notebook(document: AnyDocument) -> str:
     )
 
 
-def _data_uri(svg: str) -> str:
-    return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"
+def _other_languages(document: Printed) -> tuple[str, ...]:
+    from bdt_core.spec import LANGUAGES  # which reads YAML
+
+    return tuple(one for one in LANGUAGES if one != language_of(document))
+
+
+def _in_language(document: Printed, language: str) -> tuple[_FirstPage, _Figures]:
+    """The first page in a language, and what draws its figures."""
+    other = document.in_language(language)
+    first = first_section(other)
+    page = _FirstPage(language, other.verdict.verdict, answer_of(first), first, words_of_forms(other))
+    return page, _Figures(other, page.words, f"-{language}")
+
+
+def _opened(section: Section, document: Printed) -> Section:
+    """The findings, each to be opened and linked to: the table's row, what is said of it, and where it was seen."""
+    table = next((one for one in section.blocks if isinstance(one, Table)), None)
+    if table is None or document.findings is None:
+        return section
+    said: dict[str, list[Block]] = {"": []}
+    title = ""
+    for block in section.blocks:
+        if isinstance(block, Subheading):
+            title = block.text
+            said.setdefault(title, [])
+        else:
+            said[title].append(block)
+    heads = [one.label for one in table.columns]
+    opened = []
+    for one, row in zip(document.findings.findings, table.rows, strict=True):
+        seen = read_in(_TOLD_IN, "opened", document=document, one=one)
+        assert seen is not None  # it always has a title
+        numbers = tuple((head, ", ".join(filter(None, (x.text, x.note)))) for head, x in zip(heads, row, strict=True))
+        blocks = (Facts(numbers), *said.get(row[0].text, ()), *seen.blocks)
+        facts = Facts(tuple(pair for block in blocks if isinstance(block, Facts) for pair in block.pairs))
+        opened.append(Folded(row[0].text, (facts, *(x for x in blocks if not isinstance(x, Facts))), _anchor(one)))
+    return replace(section, blocks=(*said[""], *opened))
+
+
+def _anchor(one: Finding) -> str:
+    """The same for the same people in every audit and language."""
+    return f"finding-{hashlib.sha256(f'{one.found_by} {one.who}'.encode()).hexdigest()[:8]}"
+
+
+@dataclass(frozen=True)
+class _Figures:
+    """Draws a document's figures; of those that stand in the page once more, the names within end in a suffix."""
+
+    document: Printed
+    words: dict[str, str]
+    suffix: str = ""
+
+    def svg(self, figure: Figure) -> Markup:
+        from markupsafe import Markup
+
+        from bdt_core.report.inline import inline_svg  # not needed to load the package
+
+        svg = figure_svg(self.document, figure.name, outlines=False)
+        return Markup(inline_svg(svg, figure.name + self.suffix, figure.alt))  # texts in it are escaped
+
+    def numbers(self, figure: Figure) -> Table:
+        """What is behind a figure."""
+        heads, *rows = figure_data(self.document, figure.name)
+        numbers = [all(_NUMBER.fullmatch(row[place]) for row in rows) for place in range(len(heads))]
+        return Table(
+            figure_words(self.document, figure.name).title,
+            tuple(Column(head, number) for head, number in zip(heads, numbers, strict=True)),
+            tuple(tuple(map(Cell, row)) for row in rows),
+        )
+
+
+def _hash_of(text: str) -> str:
+    """As a content security policy names a script or a style sheet."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
 @cache
@@ -69,7 +174,9 @@ def _template() -> Template:
         keep_trailing_newline=True,
     )
     assert environment.loader is not None
-    style, _, _ = environment.loader.get_source(environment, "report.css")
-    environment.globals["style"] = Markup(style)  # our own file, not the document's text
+    for name, file in (("style", "report.css"), ("script", "report.js")):
+        text, _, _ = environment.loader.get_source(environment, file)
+        environment.globals[name] = Markup(text)  # our own file, not the document's text
+    environment.globals["hash_of"] = _hash_of
     environment.globals["kind_of"] = lambda block: type(block).__name__.lower()
     return environment.get_template("report.html.jinja")

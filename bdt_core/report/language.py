@@ -32,6 +32,7 @@ def filters(language: str) -> Mapping[str, Callable[..., Any]]:
     locale = _OF_LANGUAGE.get(language, language)
     return {
         "told": partial(number, locale=locale),
+        "tenths": partial(tenths, locale=locale),
         "bound": partial(number, locale=locale, digits=_DIGITS_OF_BOUNDS),
         "day": partial(day, locale=locale),
         "form": partial(plural_form, locale=locale),
@@ -47,6 +48,13 @@ def number(x: float, *, locale: str, digits: int = _DIGITS) -> str:
 
     rounded = x if float(x).is_integer() else float(f"{x:.{digits}g}")
     return format_decimal(rounded, locale=locale, decimal_quantization=False)
+
+
+def tenths(x: float, *, locale: str) -> str:
+    """A number with one decimal, so that those of a column line up."""
+    from babel.numbers import format_decimal
+
+    return format_decimal(x, format="#,##0.0", locale=locale)
 
 
 def day(date: datetime.date, *, locale: str) -> str:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
 from bdt_core import words
 from bdt_core.report.figure_axis import Scale, draw_across, scale
-from bdt_core.report.sheet import CALM, GREY, HARM, INK, Sheet
+from bdt_core.report.figure_words import figure_words
+from bdt_core.report.sheet import CALM, GREY, HARM, INK, SMALL, Sheet
 from bdt_core.report.wording import asked
 
 if TYPE_CHECKING:
     from bdt_core.local_bias.results import GroupValue, LocalBias, LocalCluster
-    from bdt_core.report.document import Document
+    from bdt_core.report.document import Printed
 
 Part = Literal["train", "test"]
 PARTS: tuple[Part, Part] = ("train", "test")
@@ -22,8 +24,8 @@ LOCAL_METRICS = {
     "auc": "area under the curve (AUC)",
 }
 SHOWN = 20
-_ROW = 32.0
-_NAMES, _TRAIN, _TEST, _RIGHT = 8.0, (216.0, 390.0), (418.0, 592.0), 672.0
+_NAME, _ROW = 16.0, 36.0
+_NAMES, _TRAIN, _TEST, _RIGHT = 8.0, (20.0, 226.0), (256.0, 462.0), 472.0
 _MARKS = (("o", CALM), ("D", HARM))
 
 
@@ -69,45 +71,38 @@ def local_unit(local: LocalBias) -> words.Unit:
     return words.limit_unit("local_bias", "rate", local.settings.metric)
 
 
-def draw(document: Document) -> Sheet:
+def drawn_clusters(local: LocalBias) -> list[LocalCluster]:
+    """Clusters with two groups to compare."""
+    return [one for one in local.logan.clusters if pair(one)]
+
+
+def draw(document: Printed) -> Sheet:
     """One row per cluster, the largest gap among the train rows first; all rows together stand boxed on top."""
     local = asked(document.local_bias)
-    known = [one for one in local.logan.clusters if pair(one)]
+    known = drawn_clusters(local)
+    said = figure_words(document, "local_bias")
     shown = [one for one in (local.everywhere, *known[:SHOWN]) if pair(one)]
-    sheet = Sheet(_title(local, len(known)), 26 + _ROW * len(shown) + 50)
+    sheet = Sheet(said.title, 26 + _ROW * len(shown) + 36, subtitle=said.subtitle)
     top = sheet.top + 26
     bottom = top + _ROW * len(shown)
-    sheet.text(_NAMES, top - 10, "cluster, and the groups furthest apart", size=8, color=GREY)
     found = [x for one in shown for part in ("train", "test") for x in _values(local, one, part)]
     drawn = [one.value for one in found if one is not None]
     rate = local_unit(local) == "rate"
-    heads = ((_TRAIN, "train rows, where gaps were found"), (_TEST, "test rows, never seen"))
+    heads = ((_TRAIN, said.words["train"]), (_TEST, said.words["test"]))
     for part, ((start, end), phrase) in zip(PARTS, heads, strict=True):
         axis = scale(drawn, start, end, least=0.1)
-        sheet.text(start, top - 10, phrase, size=8, bold=True)
+        sheet.text(start, top - 10, sheet.fit(phrase, end - start + 12, SMALL, True), size=SMALL, bold=True)
         draw_across(sheet, axis, top, bottom, 100.0 if rate else 1.0)
         for number, one in enumerate(shown):
-            _gap(sheet, local, one, part, axis, top + _ROW * (number + 0.5))
+            _gap(sheet, local, one, part, axis, top + _ROW * number, said.words["few"])
     for number, one in enumerate(shown):
-        _names(sheet, one, top + _ROW * (number + 0.5))
+        _names(sheet, one, top + _ROW * number + 8, said.words)
         if number:
             sheet.line([_NAMES, _RIGHT], [top + _ROW * number] * 2, width=0.4)
         if one.label is None:
             sheet.box(_NAMES - 4, top + 2, _RIGHT - _NAMES + 6, _ROW - 4, fill="none", edge=INK)
-    name = words.capital(LOCAL_METRICS[local.settings.metric])
-    sheet.text((_TRAIN[0] + _TEST[1]) / 2, bottom + 24, f"{name}{', %' if rate else ''}", size=8, align="center")
-    _legend(sheet, local, bottom + 40)
+    _legend(sheet, local, bottom + 26, said.words)
     return sheet
-
-
-def _title(local: LocalBias, known: int) -> str:
-    tested = [one for one in local.logan.clusters if one.held_out.status == "tested"]
-    confirmed = sum(one.held_out.confirmed for one in tested)
-    first = f" The first {SHOWN} of {known} are shown." if known > SHOWN else ""
-    if not tested:
-        return f"Gaps between groups within clusters; none could be tested.{first}"
-    times = f"{confirmed} of {len(tested)}" if confirmed else f"none of {len(tested)}"
-    return f"In {times} clusters the gap between groups is there again on the test rows.{first}"
 
 
 def _values(local: LocalBias, cluster: LocalCluster, part: Part) -> list[GroupValue | None]:
@@ -121,7 +116,8 @@ def _styles(local: LocalBias, cluster: LocalCluster) -> list[tuple[str, str]]:
     return [_MARKS[local.groups.index(name)] for name in pair(cluster) or ()]
 
 
-def _gap(sheet: Sheet, local: LocalBias, cluster: LocalCluster, part: Part, axis: Scale, y: float) -> None:
+def _gap(sheet: Sheet, local: LocalBias, cluster: LocalCluster, part: Part, axis: Scale, top: float, few: str) -> None:
+    y = top + _NAME + (_ROW - _NAME) / 2 - 1
     found = _values(local, cluster, part)
     marked = [
         (axis.place(asked(one.value)), style)
@@ -130,40 +126,46 @@ def _gap(sheet: Sheet, local: LocalBias, cluster: LocalCluster, part: Part, axis
     ]
     if len(marked) < 2:
         middle = (axis.start + axis.end) / 2
-        sheet.box(middle - 28, y - 7, 56, 14, fill="white", edge="white", round_by=0)
-        sheet.text(middle, y, "too few rows", size=7.5, color=GREY, align="center")
+        wide = sheet.measure(few, SMALL) + 8
+        sheet.box(middle - wide / 2, y - 7, wide, 14, fill="white", edge="white", round_by=0)
+        sheet.text(middle, y, few, size=SMALL, color=GREY, align="center")
         return
     sheet.line([x for x, _ in marked], [y, y], color=GREY, width=2)
     for x, (shape, color) in reversed(marked):
         sheet.mark(x, y, shape=shape, fill=color, edge="white")
 
 
-def _names(sheet: Sheet, cluster: LocalCluster, y: float) -> None:
-    head = "All rows" if cluster.label is None else f"Cluster {cluster.label}"
-    names = pair(cluster)
-    assert names is not None
-    sheet.text(_NAMES, y - 6, head, size=8.5, bold=True)
-    half = (_TRAIN[0] - _NAMES - 14) / 2 - sheet.measure(" over ", 7.5) / 2
-    first, second = (sheet.measure(one, 7.5) for one in names)
-    room = max(half, 2 * half - second), max(half, 2 * half - first)
-    told = " over ".join(sheet.fit(one, width, 7.5) for one, width in zip(names, room, strict=True))
-    sheet.text(_NAMES, y + 6, told, size=7.5, color=GREY)
+def _names(sheet: Sheet, cluster: LocalCluster, y: float, said: Mapping[str, str]) -> None:
     held_out = cluster.held_out
     if held_out.status != "tested":
-        phrase, color = "not testable", GREY
+        phrase, color = said["untested"], GREY
     elif held_out.confirmed:
-        phrase, color = "confirmed", HARM
+        phrase, color = said["confirmed"], HARM
     else:
-        phrase, color = ("turned round" if held_out.significant else "not confirmed"), GREY
-    sheet.text(_RIGHT - 4, y, phrase, size=8, bold=held_out.confirmed, color=color, align="right")
+        phrase, color = said["turned" if held_out.significant else "unconfirmed"], GREY
+    sheet.cover(_NAMES, y - 5, _RIGHT - 2 - _NAMES, _NAME - 4)
+    sheet.text(_RIGHT - 4, y, phrase, size=SMALL, bold=held_out.confirmed, color=color, align="right")
+    head = said["everywhere"] if cluster.label is None else f"{said['cluster']} {cluster.label}"
+    sheet.text(_NAMES, y, head, size=8.5, bold=True)
+    left = _NAMES + sheet.measure(head, 8.5, True) + 8
+    names = pair(cluster)
+    assert names is not None
+    over = f" {said['over']} "
+    width = _RIGHT - 12 - sheet.measure(phrase, SMALL, held_out.confirmed) - left
+    half = (width - sheet.measure(over, SMALL)) / 2
+    first, second = (sheet.measure(one, SMALL) for one in names)
+    room = max(half, 2 * half - second), max(half, 2 * half - first)
+    told = over.join(sheet.fit(one, most, SMALL) for one, most in zip(names, room, strict=True))
+    sheet.text(left, y, told, size=SMALL, color=GREY)
 
 
-def _legend(sheet: Sheet, local: LocalBias, y: float) -> None:
-    phrase = local.groups if len(local.groups) == 2 else ("ahead on the train rows", "behind on the train rows")
-    x = 14.0
-    for (shape, color), name in zip(_MARKS, phrase, strict=True):
-        told = sheet.fit(name, 220, 7.5)
-        sheet.mark(x, y, shape=shape, fill=color, edge="white")
-        sheet.text(x + 9, y, told, size=7.5, color=GREY)
-        x += 24 + sheet.measure(told, 7.5)
-    sheet.text(_RIGHT, y, "boxed: all rows together", size=7.5, color=GREY, align="right")
+def _legend(sheet: Sheet, local: LocalBias, y: float, said: Mapping[str, str]) -> None:
+    names = local.groups if len(local.groups) == 2 else (said["ahead"], said["behind"])
+    boxed = sheet.measure(said["boxed"], SMALL)
+    room = (sheet.width - 8 - 14 - boxed - 20 - 2 * 21) / 2
+    marks = [
+        (shape, color, "white", sheet.fit(name, room, SMALL))
+        for (shape, color), name in zip(_MARKS, names, strict=True)
+    ]
+    sheet.legend(y, marks)
+    sheet.text(_RIGHT, y, said["boxed"], size=SMALL, color=GREY, align="right")

@@ -1,23 +1,15 @@
-"""The most deviating cluster in numbers, and how far to take it at its word."""
+"""The most deviating cluster in numbers."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
 from bdt_core import words
-from bdt_core.report.clusters import own
 from bdt_core.report.wording import of_persons, rows_and_events
 
 if TYPE_CHECKING:
     from bdt_core.inference import Comparison
     from bdt_core.report.document import Document
-
-_STABILITY = {
-    "stable": "Other draws of the rows give the same cluster: its outline is stable",
-    "moderately stable": "Other draws of the rows give a similar cluster: take its outline as approximate",
-    "do not interpret": "Other draws of the rows give other people: this is no group that is found again. Its test on "
-    "the test rows is no less valid, but who exactly is in it should not be interpreted",
-}
 
 
 def key_numbers(document: Document) -> tuple[tuple[str, str], ...]:
@@ -52,23 +44,6 @@ def key_numbers(document: Document) -> tuple[tuple[str, str], ...]:
         )
     )
     return tuple(found)
-
-
-def how_sure(document: Document) -> list[str]:
-    """What speaks for and against taking cluster 0 at its word; the section on trust says more."""
-    unit = document.bias_variable.unit
-    points = " points" if unit == "rate" else ""
-    told = []
-    shrinkage, stability = document.primary_test.shrinkage, document.clusters[0].stability
-    if shrinkage:
-        train, test = (words.signed(own(document, x), unit) for x in (shrinkage.train_gap, shrinkage.test_gap))
-        told.append(
-            f"The search saw a difference of {train}{points} on its own rows; on rows that it never saw it is "
-            f"{test}{points}."
-        )
-    if shrinkage and stability:
-        told.append(f"{_STABILITY[stability.word]} (mean Jaccard similarity {words.number(stability.jaccard)}).")
-    return told
 
 
 def _number(label: str, value: str, note: str = "") -> tuple[str, str]:

@@ -18,13 +18,12 @@ from bdt_core.report.blocks import (
     Subheading,
     Table,
 )
+from bdt_core.report.first_page import first_section
 from bdt_core.report.page import build_page
-from bdt_core.report.printed import AnyDocument
+from bdt_core.report.printed import AnyDocument, printed
 
-_SECTIONS = (
-    "remarks", "findings", "worst_groups", "clusters", "gate", "differences", "proxies", "groups", "selection_rules",
-    "pooled_groups", "characteristics", "slices", "local_bias", "mitigation", "trust", "publication",
-)  # fmt: skip
+_LEFT_OUT = ("rates", "tree", "original", "data", "method", "repeat")
+"""Sections of the annex that are in the other forms."""
 _MOST_ROWS = 10
 # An underscore inside a word is one to Markdown too.
 _SPECIAL = re.compile(r"([\\`*\[<>|$~]|(?<!\w)_|_(?!\w)|&(?=\w|#))")
@@ -44,14 +43,17 @@ def render_markdown(document: AnyDocument) -> str:
     Returns
     -------
     str
-        The first page, and the tables of clusters, limits, differences, declared groups, intersections, local bias
-        and mitigation, ten rows at most each. Names from the data are escaped.
+        The first page, the body, and of the annex the searches, clusters, differences, intersections, local bias and
+        mitigation; of tables ten rows at most. Names from the data are escaped.
     """
     page = build_page(document)
     lines = [
         render_first_page(document).rstrip(),
+        f"# {escaped(page.words['body'])}",
+        *map(_section, page.body),
+        f"# {escaped(page.words['annex'])}",
         f"*{escaped(page.words['annex_note'])}*",
-        *(_section(one) for one in page.sections if one.name in _SECTIONS),
+        *(_section(one) for one in page.annex if one.name not in _LEFT_OUT),
         f"{escaped(page.words['whole'])} [report.html](report.html), [report.pdf](report.pdf), "
         "[report.json](report.json)",
     ]
@@ -60,7 +62,7 @@ def render_markdown(document: AnyDocument) -> str:
 
 def render_first_page(document: AnyDocument) -> str:
     """Draw the first page alone as Markdown."""
-    first = build_page(document).first
+    first = first_section(printed(document))  # the whole page takes as long again as all else
     return "\n\n".join([f"# {escaped(first.title)}", *(_part(one) for one in first.blocks)]) + "\n"
 
 

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bdt_core import words
-from bdt_core.metrics import CRITERIA, GROUP_METRICS, RATES, plain_name, spoken_name
+from bdt_core.metrics import CRITERIA, GROUP_METRICS, RATES, plain_name
 from bdt_core.report.figure_axis import Scale, draw_across, scale, told
+from bdt_core.report.figure_words import figure_words
 from bdt_core.report.groups import rate_value, span
-from bdt_core.report.sheet import CALM, GREY, HARM, INK, Sheet
+from bdt_core.report.sheet import CALM, GREY, HARM, INK, SMALL, Sheet
 from bdt_core.report.wording import asked, finite
 
 if TYPE_CHECKING:
     from bdt_core.fairness.metric_results import Estimate
     from bdt_core.mitigation.results import Thresholds
-    from bdt_core.report.document import Document
+    from bdt_core.report.document import Document, Printed
 
 Point: TypeAlias = "tuple[Estimate, Estimate]"
-_LEFT, _RIGHT, _HEIGHT = 60.0, 450.0, 260.0
-_LEGEND = 478.0
+_LEFT, _RIGHT, _HEIGHT = 36.0, 316.0, 220.0
+_LEGEND = 332.0
 _PALE = "#a9b3bd"
 
 
@@ -68,13 +70,31 @@ def mitigation_points(document: Document) -> list[tuple[Estimate, Estimate]]:
     ]
 
 
-def draw(document: Document) -> Sheet:
+def points_told(document: Document) -> list[tuple[str | float, Estimate, Estimate]]:
+    """What is drawn: "now" and "then", and each tolerance, with gap and accuracy on the test rows."""
+    thresholds = asked(asked(document.mitigation).thresholds)
+    now, then = _now_and_then(thresholds)
+    frontier = [
+        (one.tolerance, one.gap, one.accuracy)
+        for one in thresholds.frontier
+        if finite(one.gap.estimate) and finite(one.accuracy.estimate)
+    ]
+    return [("now", *now), ("then", *then), *frontier]
+
+
+def _now_and_then(thresholds: Thresholds) -> tuple[Point, Point]:
+    gap, accuracy = thresholds.gap, thresholds.accuracy
+    return (gap.before, accuracy.before), (gap.after, accuracy.after)
+
+
+def draw(document: Printed) -> Sheet:
     """Gap across, accuracy up; the present decisions and the thresholds chosen are marked."""
     found = asked(document.mitigation)
     thresholds = asked(found.thresholds)
     frontier = mitigation_points(document)
-    now, then = ((getattr(thresholds.gap, side), getattr(thresholds.accuracy, side)) for side in ("before", "after"))
-    sheet = Sheet(_title(thresholds), 22 + _HEIGHT + 40)
+    said = figure_words(document, "mitigation")
+    now, then = _now_and_then(thresholds)
+    sheet = Sheet(said.title, 22 + _HEIGHT + 40, subtitle=said.subtitle)
     top = sheet.top + 22
     bottom = top + _HEIGHT
     across, up = (
@@ -84,10 +104,10 @@ def draw(document: Document) -> Sheet:
     draw_across(sheet, across, top, bottom, 100.0)
     for y in up.ticks:
         sheet.line([_LEFT, _RIGHT], [up.place(y)] * 2, width=0.5)
-        sheet.text(_LEFT - 7, up.place(y), told(y, 100.0), size=7, color=GREY, align="right")
-    sheet.text(8, top - 14, "accuracy, %", size=8)
-    name = sheet.fit(spoken_name(thresholds.gap.metric).lower(), 300, 8)
-    sheet.text((_LEFT + _RIGHT) / 2, bottom + 26, f"{name}, points", size=8, align="center")
+        sheet.text(_LEFT - 7, up.place(y), told(y, 100.0), size=SMALL, color=GREY, align="right")
+    sheet.text(8, top - 12, said.words["accuracy"], size=SMALL)
+    name = sheet.fit(said.words["gap"], _RIGHT - _LEFT, SMALL)
+    sheet.text((_LEFT + _RIGHT) / 2, bottom + 24, name, size=SMALL, align="center")
     for one in frontier:
         _cross(sheet, one, across, up, _PALE, 1.0)
     places = [(across.place(asked(gap.estimate)), up.place(asked(accuracy.estimate))) for gap, accuracy in frontier]
@@ -98,16 +118,8 @@ def draw(document: Document) -> Sheet:
         _cross(sheet, one, across, up, color, 1.8)
         x, y = across.place(asked(one[0].estimate)), up.place(asked(one[1].estimate))
         sheet.mark(x, y, shape=shape, fill=color, edge="white", size=9)
-    _legend(sheet, document, now, then, top + 10)
+    _legend(sheet, said.words, now, then, top + 10)
     return sheet
-
-
-def _title(thresholds: Thresholds) -> str:
-    gap, change = thresholds.gap, thresholds.accuracy_change.estimate
-    before, after = (words.size(x.estimate, "rate") for x in (gap.before, gap.after))
-    ends = f"{before.removesuffix(' points')} to {after}"
-    cost = f"; accuracy: {words.signed(change, 'rate')} points" if change is not None else ""
-    return f"Gap between groups on the test rows: from {ends}{cost}."
 
 
 def _ends(points: list[Point], i: int) -> list[Any]:
@@ -124,25 +136,25 @@ def _cross(sheet: Sheet, point: Point, across: Scale, up: Scale, color: str, wid
         sheet.line([x, x], [up.place(accuracy.low), up.place(accuracy.high)], color=color, width=width)
 
 
-def _legend(sheet: Sheet, document: Document, now: Point, then: Point, y: float) -> None:
+def _legend(sheet: Sheet, said: Mapping[str, str], now: Point, then: Point, y: float) -> None:
     width = sheet.width - 8 - _LEGEND - 14
     for shape, fill, edge, size, name, point in (
-        ("s", HARM, "white", 9.0, "present decisions", now),
-        ("D", CALM, "white", 9.0, "thresholds chosen", then),
-        ("o", "white", GREY, 5.0, "the best thresholds at each tolerance", None),
+        ("s", HARM, "white", 9.0, "now", now),
+        ("D", CALM, "white", 9.0, "then", then),
+        ("o", "white", GREY, 5.0, "best", None),
     ):
-        lines = sheet.wrap(name, width, 8.5, 2, bold=point is not None)
+        lines = sheet.wrap(said[name], width, 8.5, 2, bold=point is not None)
         sheet.mark(_LEGEND + 4, y, shape=shape, fill=fill, edge=edge, size=size)
         for line, phrase in enumerate(lines):
             sheet.text(_LEGEND + 14, y + 12 * line, phrase, size=8.5, bold=point is not None)
         y += 12 * len(lines)
         if point is not None:
-            for key, one in (("gap", point[0]), ("accuracy", point[1])):
-                phrase = words.size(one.estimate, "rate") if key == "gap" else words.percent(one.estimate)
-                sheet.text(_LEGEND + 14, y, f"{key} {phrase}", size=8, color=GREY)
+            for key, one in (("gap_is", point[0]), ("accuracy_is", point[1])):
+                value = words.size(one.estimate, "rate") if key == "gap_is" else words.percent(one.estimate)
+                sheet.text(_LEGEND + 14, y, f"{said[key]} {value}", size=SMALL, color=GREY)
                 y += 12
         y += 8
-    confidence = f"{(1 - asked(document.mitigation).settings.alpha) * 100:.4g} %"
-    for phrase in (f"lines: {confidence} intervals", "up and to the left is better"):
-        sheet.text(_LEGEND, y, phrase, size=8, color=INK if "better" in phrase else GREY)
-        y += 14
+    for key, color in (("lines", GREY), ("better", INK)):
+        for phrase in sheet.wrap(said[key], sheet.width - 8 - _LEGEND, SMALL, 2):
+            sheet.text(_LEGEND, y, phrase, size=SMALL, color=color)
+            y += 12

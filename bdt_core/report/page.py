@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bdt_core.report.blocks import Page
+from bdt_core.report.blocks import Page, Section
 from bdt_core.report.first_page import first_page, first_section, language_of, words_of_forms
 from bdt_core.report.printed import AnyDocument, printed
 from bdt_core.report.prose import section
@@ -12,29 +12,28 @@ from bdt_core.report.prose import section
 if TYPE_CHECKING:
     from bdt_core.report.document import Printed
 
-SECTIONS = (
-    "remarks",
-    "findings",
+BODY = ("remarks", "findings", "groups", "selection_rules", "gate", "trust")
+"""Sections for whoever wants to know more than the first page says, in their order."""
+ANNEX = (
     "worst_groups",
     "clusters",
-    "gate",
     "differences",
     "proxies",
-    "groups",
-    "selection_rules",
+    "rates",
     "pooled_groups",
     "characteristics",
     "slices",
     "local_bias",
     "mitigation",
-    "trust",
     "tree",
     "original",
     "data",
     "method",
     "repeat",
 )
-PUBLISHED = ("remarks", "findings", "gate", "groups", "publication")
+"""Sections for experts: everything else, and nothing that the body has said."""
+PUBLISHED_BODY = ("remarks", "findings", "groups", "selection_rules", "gate")
+PUBLISHED_ANNEX = ("rates", "publication")
 """Sections of the form for publication."""
 
 
@@ -64,9 +63,10 @@ def page_of(document: Printed) -> Page:
         day=None if told.tested_on is None else told.tested_on.isoformat(),
         first=first_section(document),
         words=words_of_forms(document),
-        sections=tuple(
-            one
-            for name in (SECTIONS if document.publication is None else PUBLISHED)
-            if (one := section(name, document)) is not None
-        ),
+        body=_sections(BODY if document.publication is None else PUBLISHED_BODY, document),
+        annex=_sections(ANNEX if document.publication is None else PUBLISHED_ANNEX, document),
     )
+
+
+def _sections(names: tuple[str, ...], document: Printed) -> tuple[Section, ...]:
+    return tuple(one for name in names if (one := section(name, document)) is not None)

@@ -69,7 +69,7 @@ def render_pdf(document: AnyDocument, figures: Mapping[str, str] | None = None) 
 def _printed(x: Any) -> Any:
     """The page with places where long words may be divided, and with the widths of tables' columns."""
     if isinstance(x, dict):
-        as_it_is = ("kind", "name") if x.get("kind") != "code" else ("kind", "text")
+        as_it_is = ("kind", "name", "alt") if x.get("kind") != "code" else ("kind", "text")
         changed = {key: one if key in as_it_is else _printed(one) for key, one in x.items()}
         if x.get("kind") == "table":
             changed["widths"] = _widths(x)
@@ -84,7 +84,7 @@ def _printed(x: Any) -> Any:
 def _widths(table: dict[str, Any]) -> list[int]:
     """Numbers take what they need; texts share the rest by how much they hold.
 
-    Where numbers stand below long names, those with a smaller line are all equally wide.
+    Where numbers stand below long names, those with a smaller line are as wide as that needs.
     """
     crowded = any(column["number"] and len(column["label"]) > 20 for column in table["columns"])
     widths = []
@@ -94,7 +94,8 @@ def _widths(table: dict[str, Any]) -> list[int]:
         fits = len(column["label"]) <= 20 and notes <= 30 and (column["number"] or held <= 12)
         if column["number"] and crowded and notes:
             fits = False
-        widths.append(0 if fits else min(max(held, notes // 2, 14), 40) if not column["number"] else 18)
+        needed = min(max(notes, 14), 26) if column["number"] else min(max(held, notes // 2, 14), 40)
+        widths.append(0 if fits else needed)
     return widths if any(widths) else [1] * len(widths)
 
 

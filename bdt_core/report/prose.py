@@ -85,6 +85,7 @@ def environment(language: str = "en") -> Environment:
     from markupsafe import Markup
 
     from bdt_core.report import chosen
+    from bdt_core.report.compiled import CompiledTemplates
     from bdt_core.report.language import filters
 
     @pass_context
@@ -102,6 +103,8 @@ def environment(language: str = "en") -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        optimized=False,
+        bytecode_cache=CompiledTemplates(),
     )
     made.filters |= chosen.FILTERS
     made.filters |= filters(language)

@@ -17,15 +17,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from bdt_core import words
-from bdt_core.fairness.coding import Value
+from bdt_core.fairness.coding import Level
 from bdt_core.fairness.confusion import Confusion
+from bdt_core.fairness.local_law_144 import CategoryImpact, ImpactTable
+from bdt_core.fairness.metric_results import group_name
+from bdt_core.fairness.selection_rules import FourFifthsTable, SelectionRules
+from bdt_core.fairness.uniform_guidelines import FourFifths, GroupImpact, four_fifths
 from bdt_core.inference import Comparison
 from bdt_core.inference.alike import AlikeComparison
 from bdt_core.inference.proportions import wilson_interval
@@ -42,14 +46,14 @@ from bdt_core.verdict.judge import Tolerated
 Counts = NDArray[np.float64]
 BASE = 10
 """Counts are rounded to multiples of this."""
-LEAST_OF_A_RATE = 5 * BASE
-"""Rates of fewer people say more about the rounding than about them."""
 SMALL = "a small group"
 LEFT_OUT = "left out of the form for publication"
 _NO_SOURCE = "a table that this form does not name"
 _UNDESCRIBED = "people in one of the clusters, who are not described here"
 _ABOVE_NOUGHT = 1e-9
 """A bound that says that there is something, and not how much."""
+_WHO_HAS_A_LABEL = 0.95
+"""Share of the people a rule counts who must have a label, too, for its table to be made of groups' counts."""
 _P_VALUES = (0.001, 0.01, 0.05, 1.0)
 _SECTIONS_OF_SPEC = (
     "name", "require", "bias_variable", "legitimate", "favourable", "significance", "title", "language", "units",
@@ -67,15 +71,61 @@ _DERIVED: Mapping[str, Callable[[Confusion], tuple[Any, Any]]] = {
 """Events and rows of bias variables that counts of a declared group give."""
 
 
-def rounded(n: float) -> int:
-    """A count to the nearest multiple of `BASE`; halves upwards.
+def rounded(n: float, base: int = BASE) -> int:
+    """A count to the nearest multiple of `base`; halves upwards.
 
     Examples
     --------
     >>> [rounded(n) for n in (0, 4, 5, 14, 1796)]
     [0, 0, 10, 10, 1800]
     """
-    return BASE * math.floor(n / BASE + 0.5)
+    return base * math.floor(n / base + 0.5)
+
+
+@dataclass(frozen=True)
+class Coarseness:
+    """How coarse counts are. Where persons have several rows, these are those that as many persons have on average.
+
+    Attributes
+    ----------
+    base : int
+        Counts are rounded to multiples of this.
+    minimum : int
+        Of groups of fewer nothing is told.
+    each : int or None
+        Rows that a person has on average, rounded upwards; None where rows are people.
+    """
+
+    base: int = BASE
+    minimum: int = BASE
+    each: int | None = None
+
+    @classmethod
+    def of(cls, found: parts.Document) -> Coarseness:
+        """That of a report."""
+        split, least = found.split, max(found.spec["significance"]["min_rows"], BASE)
+        if split.test_persons is None:
+            return cls(BASE, least)
+        each = math.ceil((split.train_rows + split.test_rows) / ((split.train_persons or 0) + split.test_persons))
+        return cls(BASE * each, least * each, each)
+
+    @property
+    def counted(self) -> Literal["people", "rows"]:
+        return "people" if self.each is None else "rows"
+
+    @property
+    def rates_from(self) -> int:
+        """Rates of fewer say more about the rounding than about them."""
+        return max(self.minimum, 5 * self.base)
+
+    def rounded(self, n: float) -> int:
+        """A count as it is told."""
+        return rounded(n, self.base)
+
+    def is_enough(self, one: parts.Group) -> bool:
+        """Whether a group may be named: by its rows and, where they are counted, its persons."""
+        persons = one.rows if one.persons is None or self.each is None else one.persons * self.each
+        return min(one.rows, persons) >= self.minimum
 
 
 def for_publication(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -103,13 +153,14 @@ def for_publication(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _published(found: parts.Document) -> parts.Document:
-    minimum = max(found.spec["significance"]["min_rows"], BASE)
-    shown = _shown(found.groups, minimum)
-    told = _Told(found, minimum, shown)
+    coarse = Coarseness.of(found)
+    shown = _shown(found.groups, coarse)
+    told = _Told(found, coarse, shown)
     gate = tuple(_limit(one, found, shown) for one in found.gate)
     findings = told.findings(found.findings) if found.findings else None
     left_out = len(found.findings.findings) - len(findings.findings) if found.findings and findings else 0
-    variable, train_rows = found.bias_variable, rounded(found.split.train_rows)
+    variable, train_rows = found.bias_variable, coarse.rounded(found.split.train_rows)
+    test_rows = coarse.rounded(found.split.test_rows)
     means = {
         part: told.mean(getattr(variable, f"{part}_mean"), getattr(found.split, f"{part}_rows"))
         for part in ("train", "test")
@@ -120,14 +171,15 @@ def _published(found: parts.Document) -> parts.Document:
         software=found.software,
         spec=_spec(found.spec, told.levels),
         publication=parts.Publication(
-            base=BASE,
-            minimum=minimum,
-            rates_from=max(minimum, LEAST_OF_A_RATE),
+            base=coarse.base,
+            minimum=coarse.minimum,
+            rates_from=coarse.rates_from,
+            counted=coarse.counted,
             findings_left_out=left_out,
         ),
         data=parts.Data(
-            source=_NO_SOURCE, fingerprint="", rows=rounded(found.data.rows), rows_audited=told.rows, rows_left_out=(),
-            columns=(),
+            source=_NO_SOURCE, fingerprint="", rows=coarse.rounded(found.data.rows), rows_audited=told.rows,
+            rows_left_out=(), columns=(),
         ),
         bias_variable=parts.BiasVariable(
             **_members(variable, "name", "short", "description", "kind", "better", "unit"),
@@ -137,7 +189,7 @@ def _published(found: parts.Document) -> parts.Document:
         split=parts.Split(
             **_members(found.split, "test_size", "method", "stratified", "random_state"),
             train_rows=train_rows,
-            test_rows=rounded(found.split.test_rows),
+            test_rows=test_rows,
         ),
         verdict=parts.Judgement(
             **_members(found.verdict, "verdict", "blocks"), sentence=_verdict_sentence(found, gate)
@@ -146,14 +198,14 @@ def _published(found: parts.Document) -> parts.Document:
         gate=gate,
         search=found.search,
         stability=None,
-        clusters=(_everybody(train_rows, means["train"], found),),
+        clusters=(_everybody(train_rows, test_rows, means["train"], found),),
         tree=parts.Tree(nodes=(_root(train_rows, means["train"], told.spread),)),
         primary_test=parts.PrimaryTest(
             what=LEFT_OUT, comparison=None, reason=LEFT_OUT, repeated_splits=None, permuted_procedure=None,
             shrinkage=None,
         ),
         differences=parts.Differences(
-            cluster=0, rows_cluster=0, rows_rest=rounded(found.split.test_rows),
+            cluster=0, rows_cluster=0, rows_rest=test_rows,
             correction=found.differences.correction, tests=0, bias_difference_significant=None, features=(),
         ),
         proxies=(),
@@ -163,12 +215,13 @@ def _published(found: parts.Document) -> parts.Document:
             **_members(
                 found.groups, "label", "prediction", "positive", "favourable", "score", "stratum", "confidence"
             ),
-            min_rows=minimum,
+            min_rows=coarse.minimum,
             notes=(),
             facets=tuple(one.facet for one in shown if one.facet.groups),
         ),
+        selection_rules=_selection_rules(found, shown, coarse),
         findings=findings,
-        warnings=(_NOTE.format(base=BASE, minimum=minimum),),
+        warnings=(_NOTE.format(base=coarse.base, minimum=coarse.minimum, counted=coarse.counted),),
     )  # fmt: skip
 
 
@@ -179,7 +232,7 @@ def _members(part: parts.Part, *names: str) -> dict[str, Any]:
 
 _NOTE = (
     "This form is for publication. Every count is rounded to a multiple of {base}, every rate is worked out from "
-    "counts so rounded, and groups of fewer than {minimum} people are left out, of sums, too."
+    "counts so rounded, and groups of fewer than {minimum} {counted} are left out, of sums, too."
 )
 
 
@@ -208,7 +261,7 @@ def _spec(spec: Mapping[str, Any], levels: Mapping[str, set[str]]) -> dict[str, 
     return {**said, "groups": groups}
 
 
-def _everybody(rows: int, mean: float, found: parts.Document) -> parts.Cluster:
+def _everybody(rows: int, test_rows: int, mean: float, found: parts.Document) -> parts.Cluster:
     """Instead of the clusters, which are left out: one of everybody."""
     nothing: dict[str, Any] = dict.fromkeys(
         (
@@ -222,7 +275,7 @@ def _everybody(rows: int, mean: float, found: parts.Document) -> parts.Cluster:
         confidence=found.clusters[0].comparison.confidence, **nothing,
     )  # fmt: skip
     return parts.Cluster(
-        cluster=0, train_rows=rows, train_mean=mean, train_gap=0.0, test_rows=rounded(found.split.test_rows),
+        cluster=0, train_rows=rows, train_mean=mean, train_gap=0.0, test_rows=test_rows,
         test_mean=None, description=LEFT_OUT, rule=parts.ClusterRule(text=LEFT_OUT, precision=None, recall=None),
         stability=None, path=(), profile={}, comparison=compared, p_adjusted=None, significant=None, worse=None,
     )  # fmt: skip
@@ -255,7 +308,7 @@ class _Shown:
     cells: Counts
     exact: Counts
 
-    def within(self, columns: Sequence[str], values: Sequence[Value]) -> NDArray[np.bool_]:
+    def within(self, columns: Sequence[str], values: Sequence[Level]) -> NDArray[np.bool_]:
         """Which groups have these values."""
         places = [self.facet.columns.index(one) for one in columns]
         return np.array(
@@ -263,7 +316,7 @@ class _Shown:
         )
 
 
-def _shown(found: parts.Groups | None, minimum: int) -> tuple[_Shown, ...]:
+def _shown(found: parts.Groups | None, coarse: Coarseness) -> tuple[_Shown, ...]:
     """Groupings without their small groups, in the order of the report.
 
     Counts of a group are those of its parts, where a finer grouping stands there, and of all who are in none of these
@@ -276,16 +329,12 @@ def _shown(found: parts.Groups | None, minimum: int) -> tuple[_Shown, ...]:
         facet = found.facets[place]
         finer = [one for one in shown.values() if set(facet.columns) < set(one.facet.columns)]
         parts_of = min(finer, key=lambda one: len(one.facet.columns), default=None)
-        shown[place] = _facet(facet, parts_of, found.confidence, minimum)
+        shown[place] = _facet(facet, parts_of, found.confidence, coarse)
     return tuple(shown[place] for place in range(len(found.facets)))
 
 
-def _facet(facet: parts.Facet, finer: _Shown | None, confidence: float, minimum: int) -> _Shown:
-    large = [
-        one
-        for one in facet.groups
-        if one.rates is not None and min(one.rows, one.persons or one.rows) >= minimum
-    ]  # fmt: skip
+def _facet(facet: parts.Facet, finer: _Shown | None, confidence: float, coarse: Coarseness) -> _Shown:
+    large = [one for one in facet.groups if one.rates is not None and coarse.is_enough(one)]
     exact = np.array([_cells(one.rates or {}) for one in large]).reshape(-1, 4).T
     cells = np.empty_like(exact)
     for i, one in enumerate(large):
@@ -294,15 +343,15 @@ def _facet(facet: parts.Facet, finer: _Shown | None, confidence: float, minimum:
             inside = finer.within(facet.columns, one.values)
             of_parts = np.array([finer.cells[:, inside].sum(axis=1), finer.exact[:, inside].sum(axis=1)])
         rest = exact[:, i] - of_parts[1]
-        if rest.sum() < minimum:
+        if rest.sum() < coarse.minimum:
             rest = np.zeros(4)
         exact[:, i] = of_parts[1] + rest
-        cells[:, i] = of_parts[0] + [rounded(x) for x in rest]
-    kept = np.flatnonzero(cells.sum(axis=0) >= minimum)
+        cells[:, i] = of_parts[0] + [coarse.rounded(x) for x in rest]
+    kept = np.flatnonzero(cells.sum(axis=0) >= coarse.minimum)
     cells, exact, groups = cells[:, kept], exact[:, kept], [large[i] for i in kept]
     asked = [name for name in RATES if any(name in (one.rates or ()) for one in groups)]
-    told = [{name: _rate(RATES[name], one, confidence, minimum) for name in asked} for one in cells.T]
-    overall = {name: _rate(RATES[name], cells.sum(axis=1), confidence, minimum).estimate for name in asked}
+    told = [{name: _rate(RATES[name], one, confidence, coarse) for name in asked} for one in cells.T]
+    overall = {name: _rate(RATES[name], cells.sum(axis=1), confidence, coarse).estimate for name in asked}
     published = parts.Facet(
         facet=facet.facet,
         columns=facet.columns,
@@ -336,20 +385,20 @@ def _cells(rates: Mapping[str, parts.Rate]) -> tuple[float, float, float, float]
     return 0.0, 0.0, 0.0, 0.0
 
 
-def _rate(metric: RateMetric, cells: Counts, confidence: float, minimum: int) -> parts.Rate:
+def _rate(metric: RateMetric, cells: Counts, confidence: float, coarse: Coarseness) -> parts.Rate:
     """A rate of rounded counts in whole percents; its interval allows for the rounding, too."""
     events, n = _of(metric, cells)
-    least = max(minimum, LEAST_OF_A_RATE)
+    least = coarse.rates_from
     if n < least:
         return parts.Rate(
             estimate=None, low=None, high=None, n=n, events=None,
-            undefined_reason=f"of fewer than {least} people",
+            undefined_reason=f"of fewer than {least} {coarse.counted}",
         )  # fmt: skip
     rate = events / n
     low, high = wilson_interval(events, n, confidence)
     # A count rounded to a multiple of b has an error of variance b^2 / 12; a rate is of several such counts.
     of_events, of_all = _of(metric, np.ones(4))
-    variance = (of_events * (1.0 - rate) ** 2 + (of_all - of_events) * rate**2) * BASE**2 / 12.0 / n**2
+    variance = (of_events * (1.0 - rate) ** 2 + (of_all - of_events) * rate**2) * coarse.base**2 / 12.0 / n**2
     reach = float(ndtri(0.5 + confidence / 2.0)) ** 2 * variance
     low, high = rate - math.sqrt((rate - low) ** 2 + reach), rate + math.sqrt((high - rate) ** 2 + reach)
     return parts.Rate(
@@ -372,29 +421,118 @@ def _down(rate: float) -> float:
     return math.floor(rate * 100.0 + 1e-9) / 100.0
 
 
+# -- rules of selection ------------------------------------------------------------------------------------------------
+
+
+def _selection_rules(found: parts.Document, shown: Sequence[_Shown], coarse: Coarseness) -> SelectionRules | None:
+    """Tables of rules, worked out from the counts of the groups that stand there: they tell nothing that those do not.
+
+    Rules count people without a label, too. Where there are many of these, and for groupings that are not declared and
+    for scores, there are no counts to make a table of.
+    """
+    rules = found.selection_rules
+    if rules is None:
+        return None
+    ratios: list[ImpactTable] = []
+    of_four_fifths: list[FourFifthsTable] = []
+    least = coarse.rates_from
+    for table in rules.ll144:
+        names = {group_name(one.category): one.category for one in table.categories}
+        counted = None if table.median is not None else _who_applied(table.columns, names, sum(
+            one.n for one in table.categories), shown, rules)  # fmt: skip
+        if counted is not None:
+            rule = _rounded_rule(counted, least, rules)
+            ratios.append(
+                replace(table, unknown=0, categories=tuple(_category(one, names[one.group]) for one in rule.groups))
+            )
+    for one in rules.four_fifths:
+        values = {group_name(group.values): group.values for each in shown for group in each.facet.groups
+                  if set(each.facet.columns) == set(one.columns)}  # fmt: skip
+        judged = sum(each.applicants for each in one.rule.groups)
+        counted = _who_applied(one.columns, values, judged, shown, rules)
+        if counted is not None:
+            few = tuple(name for name, (n, _) in counted.items() if n < least)
+            of_four_fifths.append(
+                replace(one, unknown=0, too_few=few, rule=_rounded_rule(counted, least, rules))
+            )  # fmt: skip
+    return replace(
+        rules, selected=(), without_prediction=0, score=None, without_score=0, min_rows=least, key=None,
+        ll144=tuple(ratios), four_fifths=tuple(of_four_fifths),
+    )  # fmt: skip
+
+
+def _who_applied(
+    columns: Sequence[str],
+    names: Mapping[str, Sequence[Level]],
+    applicants: int,
+    shown: Sequence[_Shown],
+    rules: SelectionRules,
+) -> dict[str, tuple[int, int]] | None:
+    """Rounded numbers of people and of those selected, by group; None where the form has no counts of them."""
+    of_all = [one for one in shown if set(columns) <= set(one.facet.columns)]
+    counted = min(of_all, key=lambda one: len(one.facet.columns), default=None)
+    if counted is None or rounded(counted.exact.sum()) < _WHO_HAS_A_LABEL * rounded(applicants):
+        return None
+    found = {}
+    for name, values in names.items():
+        true, false, missed, spared = counted.cells[:, counted.within(columns, values)].sum(axis=1)
+        n, positive = int(true + false + missed + spared), int(true + false)
+        if n:
+            found[name] = n, positive if rules.favourable == "positive" else n - positive
+    return found
+
+
+def _rounded_rule(counted: Mapping[str, tuple[int, int]], least: int, rules: SelectionRules) -> FourFifths:
+    """The rule on rounded counts, in whole percents and untested."""
+    large = {name: one for name, one in counted.items() if one[0] >= least}
+    rule = four_fifths(
+        {name: selected for name, (_, selected) in large.items()},
+        {name: n for name, (n, _) in large.items()},
+        alpha=1.0 - rules.confidence,
+        small_share=rules.small_share,
+    )
+    return replace(rule, groups=tuple(map(_coarse_impact, rule.groups)))
+
+
+def _coarse_impact(one: GroupImpact) -> GroupImpact:
+    return replace(
+        one, share=_whole(one.share), rate=None if one.rate is None else _whole(one.rate),
+        ratio=None if one.ratio is None else _whole(one.ratio), low=None, high=None, changes_with_one_person=None,
+        p_value=None,
+    )  # fmt: skip
+
+
+def _category(one: GroupImpact, values: tuple[Level, ...]) -> CategoryImpact:
+    return CategoryImpact(
+        category=values, n=one.applicants, selected=one.selected, share=one.share, rate=one.rate or 0.0,
+        impact_ratio=None if one.small_share else one.ratio, low=None, high=None, p_value=None,
+        excluded=one.small_share,
+    )  # fmt: skip
+
+
 # -- findings ----------------------------------------------------------------------------------------------------------
 
 
 class _Told:
     """What is told of people who fare worse."""
 
-    def __init__(self, found: parts.Document, minimum: int, groups: Sequence[_Shown]) -> None:
-        self.found, self.minimum, self.groups = found, minimum, groups
-        self.rows = rounded(found.data.rows_audited)
+    def __init__(self, found: parts.Document, coarse: Coarseness, groups: Sequence[_Shown]) -> None:
+        self.found, self.coarse, self.minimum, self.groups = found, coarse, coarse.minimum, groups
+        self.rows = coarse.rounded(found.data.rows_audited)
         self.is_rate = found.bias_variable.unit == "rate"
         self.spread = 0.0 if self.is_rate else _two_digits(found.tree.nodes[0].std)
-        self.levels = _large_levels(found, minimum)
+        self.levels = _large_levels(found, coarse)
 
     def mean(self, mean: float, rows: float) -> float:
-        """A mean as rounded counts have it; other numbers as coarse as `BASE` people two deviations apart make it."""
-        n = max(rounded(rows), BASE)
+        """A mean as rounded counts have it; other numbers as coarse as ten people two deviations apart make it."""
+        n = max(self.coarse.rounded(rows), self.coarse.base)
         if self.is_rate:
-            return _whole(min(rounded(mean * rows) / n, 1.0))
+            return _whole(min(self.coarse.rounded(mean * rows) / n, 1.0))
         return self._coarse(mean, n)
 
     def _coarse(self, x: float, n: float) -> float:
-        """A number as coarse as `BASE` people make it, harmed or two standard deviations apart."""
-        step = _step(2.0 * BASE * (1.0 if self.is_rate else self.spread) / n)
+        """A number as coarse as ten people make it, harmed or two standard deviations apart."""
+        step = _step(2.0 * self.coarse.base * (1.0 if self.is_rate else self.spread) / n)
         return round(round(x / step) * step, 12) if step else x
 
     def findings(self, found: Findings) -> Findings:
@@ -406,7 +544,10 @@ class _Told:
         )  # fmt: skip
 
     def _finding(self, one: Finding) -> Finding | None:
-        rows, share_tested = rounded(one.rows), self.found.split.test_size if one.found_by in _TESTED_APART else 1.0
+        rows, share_tested = (
+            self.coarse.rounded(one.rows),
+            self.found.split.test_size if one.found_by in _TESTED_APART else 1.0,
+        )
         if one.found_by == "local_bias" or one.rows * share_tested < self.minimum or rows < self.minimum:
             return None
         others = max(self.found.data.rows_audited - one.rows, 0)
@@ -427,21 +568,21 @@ class _Told:
             found_by=one.found_by, rows=rows, share=_whole(min(rows / max(self.rows, 1), 1.0)), measured=one.measured,
             mean_inside=inside, mean_outside=outside, difference=difference, low=0.0, high=math.inf,
             p_value=next(most for most in _P_VALUES if one.p_value <= most),
-            people_harmed=rounded(difference * rows) if self.is_rate and one.remaining is None else None,
+            people_harmed=self.coarse.rounded(difference * rows) if self.is_rate and one.remaining is None else None,
             remaining=None if one.remaining is None else self._remaining(one.remaining, difference, one.rows),
             groups_before=one.groups_before, conditions=conditions,
         )  # fmt: skip
 
     def _remaining(self, one: AlikeComparison, difference: float, rows: int) -> AlikeComparison:
         """What remains among people alike, about; the bound is 0 where anything is proven to, else there is none."""
-        remaining, proven = self._coarse(one.remaining, rounded(rows)), one.remaining_low > 0.0
+        remaining, proven = self._coarse(one.remaining, self.coarse.rounded(rows)), one.remaining_low > 0.0
         return AlikeComparison(
             difference=difference, low=0.0, high=math.inf, explained=difference - remaining,
             explained_low=_ABOVE_NOUGHT if one.explained_low > 0.0 else -math.inf, explained_high=math.inf,
             remaining=remaining, remaining_low=0.0 if proven else -math.inf,
             remaining_high=math.inf, p_value=next(most for most in _P_VALUES if one.p_value <= most),
             confidence=one.confidence, overlap=round(one.overlap, 1), robustness=round(one.robustness, 1),
-            robustness_low=0.0, rows=rounded(one.rows), rows_inside=rounded(one.rows_inside),
+            robustness_low=0.0, rows=self.coarse.rounded(one.rows), rows_inside=self.coarse.rounded(one.rows_inside),
         )  # fmt: skip
 
     def _counted(self, one: Finding) -> tuple[int, float, float] | None:
@@ -483,17 +624,17 @@ class _Told:
         return replace(one, values=(*large, *((SMALL,) if len(large) < len(one.values) else ())))
 
 
-def _large_levels(found: parts.Document, minimum: int) -> dict[str, set[str]]:
+def _large_levels(found: parts.Document, coarse: Coarseness) -> dict[str, set[str]]:
     """By column the levels that the report shows at least so many people to have."""
     levels: dict[str, set[str]] = {}
     for facet in found.groups.facets if found.groups else ():
         for group in facet.groups:
-            if min(group.rows, group.persons or group.rows) >= minimum:
+            if coarse.is_enough(group):
                 for column, value in zip(facet.columns, group.values, strict=True):
                     levels.setdefault(column, set()).add(str(value))
     for feature in found.differences.features:
         for level in feature.levels if feature.kind == "categorical" else ():
-            if level.rows >= minimum:
+            if level.rows >= coarse.minimum:
                 levels.setdefault(feature.column, set()).add(level.level)
     return levels
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import math
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
     from bdt_core.report.document import Printed
 
-WIDTH = 680.0
+WIDTH = 480.0
+"""As wide as the text of a printed page, on which figures are drawn as large as they are."""
+SMALL = 8.0
+"""Size of the smallest text; its letters are as tall as those of the text around it in print."""
 INK = "#1a2330"
 GREY = "#5b6673"
 FAINT = "#c9d0d8"
@@ -28,6 +31,8 @@ HARM = "#b34700"
 CALM = "#0067a3"
 HARM_TINT = "#fdeee3"
 CALM_TINT = "#e6f1f8"
+SHADES = ("#f1f3f6", "#869fb9")
+"""From low to high, where a colour is a number; ink can be read on both."""
 _SETTINGS = {
     "svg.hashsalt": "bdt",
     "font.family": ["DejaVu Sans"],
@@ -36,7 +41,9 @@ _SETTINGS = {
     "axes.unicode_minus": True,
     "path.simplify": False,
 }
-_TITLE = 11.5
+_TITLE, _SUBTITLE = 11.0, 8.5
+_TITLE_LINES, _SUBTITLE_LINES = 3, 2
+_ABOVE_LINES = 2.5  # matplotlib draws lines at 2, and texts at 3
 _one_at_a_time = threading.Lock()  # matplotlib's settings are global
 
 
@@ -76,29 +83,32 @@ class Sheet:
     Attributes
     ----------
     top : float
-        Where the body may begin, below the title.
+        Where the body may begin, below the title and the subtitle.
     """
 
-    def __init__(self, title: str, body: float, width: float = WIDTH) -> None:
+    def __init__(self, title: str, body: float, width: float = WIDTH, subtitle: str = "") -> None:
         from matplotlib.figure import Figure
         from matplotlib.transforms import Affine2D
 
         self.figure = Figure(facecolor="white")
-        lines = self.wrap(title, width - 16, _TITLE, 2, bold=True)
-        self.top = 14.0 + 16 * len(lines)
+        lines = self.wrap(title, width - 16, _TITLE, _TITLE_LINES, bold=True)
+        below = self.wrap(subtitle, width - 16, _SUBTITLE, _SUBTITLE_LINES) if subtitle else []
+        self.top = 14.0 + 15 * len(lines) + 12 * len(below)
         self.width, self.height = width, self.top + body
         self.figure.set_size_inches(width / 72, self.height / 72)
         down = Affine2D().scale(1, -1).translate(0, self.height).scale(1 / 72)
         self._points = down + self.figure.dpi_scale_trans
         for number, line in enumerate(lines):
-            self.text(8, 14 + 16 * number, line, size=_TITLE, bold=True)
+            self.text(8, 13 + 15 * number, line, size=_TITLE, bold=True)
+        for number, line in enumerate(below):
+            self.text(8, 13 + 15 * len(lines) + 12 * number, line, size=_SUBTITLE, color=GREY)
 
     def axes(self, x: float, y: float, width: float, height: float) -> Axes:
         """Axes whose top left corner is (x, y), without a frame."""
         box = (x / self.width, 1 - (y + height) / self.height, width / self.width, height / self.height)
         axes = self.figure.add_axes(box)
         axes.spines[:].set_visible(False)
-        axes.tick_params(left=False, labelleft=False, labelsize=8, colors=GREY, length=3)
+        axes.tick_params(left=False, labelleft=False, labelsize=SMALL, colors=GREY, length=3)
         return axes
 
     def measure(self, words: str, size: float, bold: bool = False) -> float:
@@ -186,6 +196,14 @@ class Sheet:
         drawn.set(facecolor=fill, edgecolor=edge, linewidth=0.8, hatch=hatch)
         self.figure.add_artist(drawn)
 
+    def cover(self, x: float, y: float, width: float, height: float) -> None:
+        """White that hides lines, for a text to stand on."""
+        from matplotlib.patches import Rectangle
+
+        white = Rectangle((x, y), width, height, transform=self._points, linewidth=0, zorder=_ABOVE_LINES)
+        white.set(facecolor="white")
+        self.figure.add_artist(white)
+
     def mark(self, x: float, y: float, *, shape: str, fill: str, edge: str, size: float = 7) -> None:
         """A mark of a size in points."""
         from matplotlib.lines import Line2D
@@ -193,6 +211,15 @@ class Sheet:
         drawn = Line2D([x], [y], transform=self._points, marker=shape, markersize=size, linestyle="none")
         drawn.set(markerfacecolor=fill, markeredgecolor=edge, markeredgewidth=1.2)
         self.figure.add_artist(drawn)
+
+    def legend(self, y: float, marks: Sequence[tuple[str, str, str, str]]) -> None:
+        """Marks in a row, each with shape, fill, edge and what it stands for."""
+        x = 14.0
+        for shape, fill, edge, phrase in marks:
+            self.mark(x, y, shape=shape, fill=fill, edge=edge)
+            told = self.fit(phrase, self.width - 8 - x - 9, SMALL)
+            self.text(x + 8, y, told, size=SMALL, color=GREY)
+            x += 21 + self.measure(told, SMALL)
 
     def svg(self) -> str:
         """The drawing as SVG."""

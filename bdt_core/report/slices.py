@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from string import ascii_uppercase
 from typing import TYPE_CHECKING
 
 from bdt_core import words
 from bdt_core.report.figure_axis import Scale, draw_across, scale
-from bdt_core.report.sheet import CALM, FAINT, GREY, HARM, HARM_TINT, INK, WIDTH, Sheet
+from bdt_core.report.figure_words import figure_words
+from bdt_core.report.sheet import CALM, FAINT, GREY, HARM, HARM_TINT, INK, SMALL, WIDTH, Sheet
 from bdt_core.report.wording import asked, finite
 
 if TYPE_CHECKING:
-    from bdt_core.report.document import Document
+    from bdt_core.report.document import Document, Printed
     from bdt_core.slices.results import LatticeNode, Slice, Slices
 
 SHOWN = 20
 _UNREPORTED_SHOWN = 10
-_ROW = 28.0
-_NAMES, _LEFT, _RIGHT = 8.0, 238.0, 500.0
-_NUMBER_COLUMNS = (548.0, 610.0, 672.0)
+_NAME, _ROW = 14.0, 30.0
+_NAMES, _LEFT, _RIGHT = 8.0, 20.0, 310.0
+_NUMBER_COLUMNS = (358.0, 410.0, 472.0)
 _SPACE, _WIDEST = 10.0, 200.0
 _EVERYBODY, _TOGETHER, _VALUE = 34.0, 46.0, 32.0  # heights of boxes, and of the value within
 _LINES = 3
@@ -77,41 +78,31 @@ def within(slices: Slices, reported: Sequence[Slice], most: int) -> list[tuple[S
     return [(around, several) for around, several in found if several]
 
 
-def draw(document: Document) -> Sheet:
+def draw(document: Printed) -> Sheet:
     """One row per intersection, the worst first."""
     slices, unit = asked(document.slices), unit_of_slices(document)
+    said = figure_words(document, "slices")
     known = drawn_slices(slices)
     shown = known[: SHOWN if reported_slices(slices) else _UNREPORTED_SHOWN]
-    sheet = Sheet(_title(document, len(shown)), 24 + _ROW * len(shown) + 70)
-    top = sheet.top + 24
+    sheet = Sheet(said.title, 20 + _ROW * len(shown) + 60, subtitle=said.subtitle)
+    top = sheet.top + 20
     bottom = top + _ROW * len(shown)
-    rows = "rows" if slices.in_sample else "test rows"
-    short = sheet.fit(name_of_slices(document)[1], 56, 8)
-    sheet.text(_NAMES, top - 9, "intersection", size=8, color=GREY)
-    for x, head in zip(_NUMBER_COLUMNS, (rows, short, "all others"), strict=True):
-        sheet.text(x, top - 9, head, size=8, color=GREY, align="right")
+    short = sheet.fit(said.words["inside"], 50, SMALL)
+    for x, head in zip(_NUMBER_COLUMNS, (said.words["rows"], short, said.words["others"]), strict=True):
+        sheet.text(x, top - 9, head, size=SMALL, color=GREY, align="right")
     ends = [0.0, *(x for one in shown for x in (one.low, one.high, one.shrunken_difference))]
     axis = scale(ends, _LEFT, _RIGHT, least=0.02 if unit == "rate" else 0.0)
-    _background(sheet, document, axis, top, bottom)
+    _background(sheet, document, axis, top, bottom, said.words)
     for number, one in enumerate(shown):
-        _row(sheet, one, axis, unit, top + _ROW * (number + 0.5))
+        _row(sheet, one, axis, unit, top + _ROW * number)
         sheet.line([_NAMES, sheet.width - 8], [top + _ROW * (number + 1)] * 2, width=0.4)
-    _legend(sheet, document, bottom + 58)
+    _legend(sheet, said.words, bottom + 38)
     return sheet
 
 
-def _title(document: Document, shown: int) -> str:
-    slices = asked(document.slices)
-    reported = len(reported_slices(slices))
-    sample = " In-sample: too large, and too sure." if slices.in_sample else ""
-    if not reported:
-        return f"No intersection is significantly worse off than everybody else; the strongest of them.{sample}"
-    first = f" The first {shown} are shown." if reported > shown else ""
-    are = "intersections are" if reported > 1 else "intersection is"
-    return f"{reported} {are} significantly worse off than everybody else.{first}{sample}"
-
-
-def _background(sheet: Sheet, document: Document, axis: Scale, top: float, bottom: float) -> None:
+def _background(
+    sheet: Sheet, document: Document, axis: Scale, top: float, bottom: float, said: Mapping[str, str]
+) -> None:
     """The side of harm shaded, the scale, and which way is worse."""
     harm_is_right = asked(document.slices).better == "lower"
     zero = axis.place(0.0)
@@ -120,21 +111,19 @@ def _background(sheet: Sheet, document: Document, axis: Scale, top: float, botto
     rate = unit_of_slices(document) == "rate"
     draw_across(sheet, axis, top, bottom, 100.0 if rate else 1.0)
     sheet.line([zero] * 2, [top, bottom], color=INK, width=1)
-    name = sheet.fit(name_of_slices(document)[1], 110, 8)
-    phrase = f"difference in {name}{', points' if rate else ''}"
-    sheet.text((_LEFT + _RIGHT) / 2, bottom + 26, phrase, size=8, align="center")
-    left, right = ("← better", "worse →") if harm_is_right else ("← worse", "better →")
+    left, right = ("better_left", "worse_right") if harm_is_right else ("worse_left", "better_right")
     colors = (CALM, HARM) if harm_is_right else (HARM, CALM)
     if axis.low < 0:
-        sheet.text(_LEFT, bottom + 40, left, size=8, bold=True, color=colors[0])
+        sheet.text(_LEFT, bottom + 22, said[left], size=SMALL, bold=True, color=colors[0])
     if axis.high > 0:
-        sheet.text(_RIGHT, bottom + 40, right, size=8, bold=True, color=colors[1], align="right")
+        sheet.text(_RIGHT, bottom + 22, said[right], size=SMALL, bold=True, color=colors[1], align="right")
 
 
-def _row(sheet: Sheet, one: Slice, axis: Scale, unit: words.Unit, y: float) -> None:
+def _row(sheet: Sheet, one: Slice, axis: Scale, unit: words.Unit, top: float) -> None:
     comparison = one.comparison
-    lines = sheet.wrap(one.name, _LEFT - _NAMES - 12, 8, 2)
-    sheet.text(_NAMES, y, "\n".join(lines), size=8)
+    sheet.cover(_NAMES, top + 1, sheet.width - 16, _NAME - 1)
+    sheet.text(_NAMES, top + 7.5, sheet.fit(one.name, sheet.width - 16, SMALL), size=SMALL)
+    y = top + _NAME + (_ROW - _NAME) / 2 - 1
     shape, color = ("D", HARM) if one.significant else ("s", GREY)
     low, high = (x if finite(x) else None for x in (one.low, one.high))
     if low is not None and high is not None:
@@ -147,19 +136,13 @@ def _row(sheet: Sheet, one: Slice, axis: Scale, unit: words.Unit, y: float) -> N
         sheet.text(x, y, number, size=8.5, align="right")
 
 
-def _legend(sheet: Sheet, document: Document, y: float) -> None:
-    x = 14.0
-    for shape, fill, phrase in (("D", HARM, "significantly worse"), ("s", GREY, "not significant")):
-        sheet.mark(x, y, shape=shape, fill=fill, edge="white")
-        sheet.text(x + 9, y, phrase, size=7.5, color=GREY)
-        x += 22 + sheet.measure(phrase, 7.5)
-    slices = asked(document.slices)
-    holds = "allowing for their choice" if reported_slices(slices) else "for each one alone"
-    confidence = f"mark: difference to expect; line: {(1 - slices.alpha) * 100:.4g} % interval, {holds}"
-    sheet.text(sheet.width - 8, y, confidence, size=7.5, color=GREY, align="right")
+def _legend(sheet: Sheet, said: Mapping[str, str], y: float) -> None:
+    sheet.legend(y, [("D", HARM, "white", said["is_worse"]), ("s", GREY, "white", said["is_neither"])])
+    for number, name in enumerate(("mark", "line")):
+        sheet.text(sheet.width - 8, y + 12 * number, said[name], size=SMALL, color=GREY, align="right")
 
 
-def draw_lattice(document: Document) -> Sheet:
+def draw_lattice(document: Printed) -> Sheet:
     """Everybody, each condition of the worst intersection, and what they are together, level by level."""
     slices, unit = asked(document.slices), unit_of_slices(document)
     nodes = slices.lattice
@@ -169,11 +152,13 @@ def draw_lattice(document: Document) -> Sheet:
     for one in nodes:
         levels[len(one.conditions)].append(one)
     widths = {level: min((WIDTH - 16 + _SPACE) / len(row) - _SPACE, _WIDEST) for level, row in levels.items()}
-    title = _lattice_title(document)
-    ruler = Sheet(title, 0)
-    lines = max(len(ruler.wrap(name, widths[1] - 30, 8, _LINES)) for name in alone.values())
+    said = figure_words(document, "slices_lattice")
+    ruler = Sheet(said.title, 0)
+    lines = max(len(ruler.wrap(name, widths[1] - 30, SMALL, _LINES)) for name in alone.values())
     heights = {level: _TOGETHER if level > 1 else 10 + 10 * lines + _VALUE for level in levels}
-    sheet = Sheet(title, 8 + _EVERYBODY + sum(heights.values()) + _BETWEEN * len(levels) + 8)
+    sheet = Sheet(
+        said.title, 8 + _EVERYBODY + sum(heights.values()) + _BETWEEN * len(levels) + 8, subtitle=said.subtitle
+    )
     y = sheet.top + 8
     everybody = (WIDTH / 2 - _WIDEST / 2, y, _WIDEST, _EVERYBODY)
     boxes = {frozenset[str](): everybody}
@@ -186,27 +171,16 @@ def draw_lattice(document: Document) -> Sheet:
         y += heights[level] + _BETWEEN
     _connect(sheet, boxes)
     sheet.box(*everybody, fill="#f3f4f6", edge=FAINT)
-    whole = (f"All {'' if slices.in_sample else 'test '}rows", words.value(slices.test_value, unit))
+    whole = (said.words["everybody"], words.value(slices.test_value, unit))
     for line, phrase in enumerate(whole):
         sheet.text(WIDTH / 2, everybody[1] + 10.5 + 13 * line, phrase, size=8, bold=line > 0, align="center")
     for one in nodes:
-        _node(sheet, document, one, letters, boxes[_parts(one)], worst=one is nodes[-1])
+        _node(sheet, document, one, letters, boxes[_parts(one)], said.words, worst=one is nodes[-1])
     return sheet
 
 
 def _parts(one: LatticeNode) -> frozenset[str]:
     return frozenset(condition.text for condition in one.conditions)
-
-
-def _lattice_title(document: Document) -> str:
-    worst, unit = asked(document.slices).lattice[-1], unit_of_slices(document)
-    if not has_numbers(worst, asked(document.slices).min_rows):
-        return "What the worst intersection is made of."
-    name = name_of_slices(document)[1]
-    return (
-        f"What the worst intersection is made of: {name} {words.value(worst.comparison.mean_a, unit)} in it, "
-        f"{words.value(worst.comparison.mean_b, unit)} among all others."
-    )
 
 
 def _connect(sheet: Sheet, boxes: dict[frozenset[str], tuple[float, float, float, float]]) -> None:
@@ -223,6 +197,7 @@ def _node(
     one: LatticeNode,
     letters: dict[str, str],
     box: tuple[float, float, float, float],
+    said: Mapping[str, str],
     *,
     worst: bool,
 ) -> None:
@@ -238,9 +213,9 @@ def _node(
         sheet.text(x + width / 2, y + 11, phrase, size=9, bold=True, align="center")
     comparison = one.comparison
     if has_numbers(one, asked(document.slices).min_rows):
-        told = (words.value(comparison.mean_a, unit_of_slices(document)), f"of {words.count(comparison.n_a)}")
+        told = (words.value(comparison.mean_a, unit_of_slices(document)), f"{said['of']} {words.count(comparison.n_a)}")
     else:
-        told = ("too few rows", f"{words.count(one.rows)} rows")
+        told = (said["few"], f"{words.count(one.rows)} {said['rows']}")
     for line, phrase in enumerate(told):
         shown = sheet.fit(phrase, width - 6, 8)
         sheet.text(x + width / 2, y + height - 21 + 12 * line, shown, size=8, bold=line == 0, align="center")

@@ -2,33 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from bdt_core import words
-from bdt_core.report.sheet import CALM, CALM_TINT, FAINT, GREY, HARM, HARM_TINT, INK, Sheet
+from bdt_core.report.figure_words import figure_words
+from bdt_core.report.sheet import CALM, CALM_TINT, FAINT, GREY, HARM, HARM_TINT, INK, SMALL, Sheet
 
 if TYPE_CHECKING:
-    from bdt_core.report.document import Cluster, Document, Node
+    from bdt_core.report.document import Cluster, Document, Node, Printed
 
 NODES_SHOWN = 29
-_ROW = 31.0
-_BOX = (196.0, 25.0)
+_ROW = 35.0
+_BOX = (184.0, 28.0)
+_DEEPEST = 96.0
+_STEP_LINES = 3
 
 
-def draw(document: Document) -> Sheet:
+def draw(document: Printed) -> Sheet:
     """Groups in boxes with rows, mean and gap; beside each box what separates it from its sibling."""
     nodes = {one.id: one for one in document.tree.nodes[:NODES_SHOWN]}
     rows = _in_reading_order(nodes)
+    said = figure_words(document, "tree")
     deepest = max(depth for _, depth in rows)
-    indent = min(24.0, 180.0 / max(deepest, 1))
-    sheet = Sheet(_title(document, len(nodes)), 10 + _ROW * len(rows) + 24)
+    indent = min(18.0, _DEEPEST / max(deepest, 1))
+    sheet = Sheet(said.title, 10 + _ROW * len(rows) + 32, subtitle=said.subtitle)
     top = sheet.top + 10
     places = {node.id: (8 + indent * depth, top + _ROW * row) for row, (node, depth) in enumerate(rows)}
     for node, _ in rows:
         _connect(sheet, node, places)
     for node, _ in rows:
-        _group(sheet, document, node, *places[node.id], divided=any(one not in nodes for one in node.children))
-    _legend(sheet, top + _ROW * len(rows) + 10)
+        divided = any(one not in nodes for one in node.children)
+        _group(sheet, document, node, *places[node.id], said.words, divided=divided)
+    _legend(sheet, said.words, top + _ROW * len(rows) + 8)
     return sheet
 
 
@@ -43,15 +49,6 @@ def _in_reading_order(nodes: dict[int, Node]) -> list[tuple[Node, int]]:
     return ordered
 
 
-def _title(document: Document, shown: int) -> str:
-    clusters = len(document.clusters)
-    if clusters == 1:
-        return "The search found no way to divide the train rows."
-    splits = (len(document.tree.nodes) - 1) // 2
-    more = f" The first {shown // 2} splits are shown." if shown < len(document.tree.nodes) else ""
-    return f"{splits} split{'s' if splits > 1 else ''} of the train rows made {clusters} clusters.{more}"
-
-
 def _connect(sheet: Sheet, node: Node, places: dict[int, tuple[float, float]]) -> None:
     x, y = places[node.id]
     for child in node.children:
@@ -60,48 +57,44 @@ def _connect(sheet: Sheet, node: Node, places: dict[int, tuple[float, float]]) -
             sheet.line([x + 9, x + 9, across], [y + _BOX[1], down, down], color=GREY, width=1)
 
 
-def _group(sheet: Sheet, document: Document, node: Node, x: float, y: float, *, divided: bool) -> None:
+def _group(
+    sheet: Sheet, document: Document, node: Node, x: float, y: float, said: Mapping[str, str], *, divided: bool
+) -> None:
     variable = document.bias_variable
     worse = (node.gap or 0) > 0
     leaf = node.label is not None
     alone = node.parent is None
     fill, edge = ("white", FAINT) if alone or not leaf else (HARM_TINT, HARM) if worse else (CALM_TINT, CALM)
     sheet.box(x, y, *_BOX, fill=fill, edge=edge)
-    kind = "All train rows" if alone else "Divided further" if divided else "Group"
-    name = f"Cluster {node.label}" if leaf else kind
+    kind = said["everybody" if alone else "divided" if divided else "group"]
+    name = f"{said['cluster']} {node.label}" if leaf else kind
     middle = y + _BOX[1] / 2
-    sheet.text(x + 7, middle - 5.5, name, size=8, bold=leaf)
-    rows = f"{words.count(node.rows)} rows"
-    sheet.text(x + _BOX[0] - 7, middle - 5.5, rows, size=7.5, color=GREY, align="right")
+    sheet.text(x + 6, middle - 6, name, size=SMALL, bold=leaf)
+    rows = f"{words.count(node.rows)} {said['rows']}"
+    sheet.text(x + _BOX[0] - 6, middle - 6, rows, size=SMALL, color=GREY, align="right")
     mean = f"{variable.short} {words.value(node.mean, variable.unit)}"
-    gap = _gap(node, variable.unit)
-    room = _BOX[0] - 20 - sheet.measure(gap, 7.5)
-    sheet.text(x + 7, middle + 5.5, sheet.fit(mean, room, 7.5), size=7.5, color=INK)
-    sheet.text(x + _BOX[0] - 7, middle + 5.5, gap, size=7.5, color=HARM if worse else CALM, align="right")
+    gap = ""
+    if not alone and node.gap is not None:
+        gap = f"{said['worse' if worse else 'better']} {words.size(node.gap, variable.unit)}"
+    room = _BOX[0] - 18 - sheet.measure(gap, SMALL)
+    sheet.text(x + 6, middle + 6, sheet.fit(mean, room, SMALL), size=SMALL, color=INK)
+    sheet.text(x + _BOX[0] - 6, middle + 6, gap, size=SMALL, color=HARM if worse else CALM, align="right")
     if node.step:
-        left = x + _BOX[0] + 10
-        lines = sheet.wrap(node.step, sheet.width - 8 - left, 7.5, 2)
-        sheet.text(left, middle, "\n".join(lines), size=7.5)
+        left = x + _BOX[0] + 8
+        lines = sheet.wrap(node.step, sheet.width - 8 - left, SMALL, _STEP_LINES)
+        sheet.text(left, middle, "\n".join(lines), size=SMALL)
 
 
-def _gap(node: Node, unit: words.Unit) -> str:
-    if node.parent is None or node.gap is None:
-        return ""
-    return f"{'worse' if node.gap > 0 else 'better'} by {words.size(node.gap, unit)}"
-
-
-def _legend(sheet: Sheet, y: float) -> None:
+def _legend(sheet: Sheet, said: Mapping[str, str], y: float) -> None:
     x = 8.0
-    for fill, edge, phrase in (
-        (HARM_TINT, HARM, "cluster, worse off than all others"),
-        (CALM_TINT, CALM, "cluster, better off"),
-        ("white", FAINT, "group that was divided"),
+    for fill, edge, name in (
+        (HARM_TINT, HARM, "is_worse"),
+        (CALM_TINT, CALM, "is_better"),
+        ("white", FAINT, "is_divided"),
     ):
         sheet.box(x, y - 5, 14, 10, fill=fill, edge=edge, round_by=2)
-        sheet.text(x + 19, y, phrase, size=7.5, color=GREY)
-        x += 34 + sheet.measure(phrase, 7.5)
-    note = "beside a box: what separates it from its sibling"
-    sheet.text(sheet.width - 8, y, note, size=7.5, color=GREY, align="right")
+        sheet.text(x + 18, y, said[name], size=SMALL, color=GREY)
+        x += 28 + sheet.measure(said[name], SMALL)
 
 
 def typical_member(document: Document, cluster: Cluster) -> str:

@@ -27,6 +27,17 @@ def whole(phrase: str) -> str:
     return phrase.replace(" ", "\u00a0")
 
 
+def uncapital(name: str) -> str:
+    """A name within a sentence.
+
+    Examples
+    --------
+    >>> uncapital("False positive rate"), uncapital("AUC"), uncapital("F1 score")
+    ('false positive rate', 'AUC', 'F1 score')
+    """
+    return name if name[1:2] != name[1:2].lower() or name[1:2].isdigit() else name[:1].lower() + name[1:]
+
+
 def sentence(told: str) -> str:
     """A text that somebody wrote, with a capital at its start and a full stop at its end.
 
@@ -41,6 +52,17 @@ def sentence(told: str) -> str:
 def finite(x: Any) -> TypeGuard[float]:
     """Whether something is a number, and no infinity."""
     return isinstance(x, int | float) and not isinstance(x, bool) and math.isfinite(x)
+
+
+def raw(x: words.Number | int) -> str:
+    """A number for machines: six digits, a point; nothing where there is none.
+
+    Examples
+    --------
+    >>> raw(0.448123456), raw(1795), raw(None), raw("Infinity")
+    ('0.448123', '1795', '', 'Infinity')
+    """
+    return "" if x is None else f"{x:.6g}" if isinstance(x, float) else str(x)
 
 
 def level(share: float) -> str:

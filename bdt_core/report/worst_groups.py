@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from bdt_core import words
 from bdt_core.report.figure_axis import Scale, draw_across, scale
-from bdt_core.report.sheet import CALM, GREY, HARM, Sheet
+from bdt_core.report.figure_words import figure_words
+from bdt_core.report.sheet import CALM, HARM, SMALL, Sheet
 from bdt_core.report.wording import asked
 
 if TYPE_CHECKING:
-    from bdt_core.report.document import Document
+    from bdt_core.report.document import Document, Printed
     from bdt_core.scan.results import WorstGroup, WorstGroups
 
-_LEFT, _RIGHT = 8.0, 560.0
+_LEFT, _RIGHT = 8.0, 210.0
 _NAME, _BAR, _BETWEEN = 16.0, 14.0, 16.0
 _ROW = _NAME + 2 * _BAR + _BETWEEN
 
@@ -47,16 +49,24 @@ def others(found: WorstGroups, place: int) -> tuple[str, float]:
     return found.others(one), one.mean_inside - one.difference
 
 
-def draw(document: Document) -> Sheet:
+def are_findings(document: Document) -> bool:
+    """Whether all groups stand among the findings, which say how many they are and how they fare."""
+    ranked, found = document.findings, asked(document.worst_groups)
+    told = {one.who for one in ranked.findings if one.found_by == "worst_groups"} if ranked else set()
+    return all(one.words in told for one in found.groups)
+
+
+def rows_outside(one: WorstGroup) -> int:
+    """How many are not in a group."""
+    return round(one.rows / one.share) - one.rows
+
+
+def draw(document: Printed) -> Sheet:
     """Two bars per group: its mean outcome, and that of everybody else."""
     found = asked(document.worst_groups)
     groups, unit = drawn_groups(found), unit_of_groups(found)
-    first = groups[0]
-    title = (
-        f"{words.capital(first.words)}: {document.bias_variable.short} {words.value(first.mean_inside, unit)}, "
-        f"everybody else {words.value(first.mean_outside, unit)}."
-    )
-    sheet = Sheet(title, 12 + _ROW * len(groups) + 34)
+    said = figure_words(document, "worst_groups")
+    sheet = Sheet(said.title, 12 + _ROW * len(groups) + 18, subtitle=said.subtitle)
     top = sheet.top + 12
     bottom = top + _ROW * len(groups)
     compared = [others(found, place) for place in range(len(groups))]
@@ -64,30 +74,28 @@ def draw(document: Document) -> Sheet:
     axis = scale([0.0, *ends], _LEFT, _RIGHT)
     draw_across(sheet, axis, top, bottom, 100.0 if unit == "rate" else 1.0)
     for number, one in enumerate(groups):
-        counted = "people" if found.key is None else "rows"
-        _group(sheet, one, compared[number], axis, unit, counted, top + _ROW * number)
-    name = document.bias_variable.short + (", %" if unit == "rate" else "")
-    sheet.text((_LEFT + _RIGHT) / 2, bottom + 24, name, size=8, align="center")
+        _group(sheet, one, compared[number], axis, unit, said.words, top + _ROW * number)
     return sheet
 
 
 def _group(
-    sheet: Sheet, one: WorstGroup, other: tuple[str, float], axis: Scale, unit: words.Unit, counted: str, y: float
+    sheet: Sheet,
+    one: WorstGroup,
+    other: tuple[str, float],
+    axis: Scale,
+    unit: words.Unit,
+    said: Mapping[str, str],
+    y: float,
 ) -> None:
-    sheet.text(_LEFT + 2, y + 8, sheet.fit(words.capital(one.words), _RIGHT - _LEFT, 8.5, True), size=8.5, bold=True)
-    outside = round(one.rows / one.share) - one.rows
-    sides = ((one.mean_inside, HARM, "these", one.rows), (other[1], CALM, other[0], outside))
+    name = sheet.fit(words.capital(one.words), sheet.width - 2 * _LEFT, 9, True)
+    sheet.cover(_LEFT + 1, y + 2, sheet.width - 2 * _LEFT, _NAME - 3)
+    sheet.text(_LEFT + 2, y + 8, name, size=9, bold=True)
+    sides = ((one.mean_inside, HARM, said["these"], one.rows), (other[1], CALM, other[0], rows_outside(one)))
     for line, (mean, color, who, rows) in enumerate(sides):
         start, end = sorted((axis.place(0.0), axis.place(mean)))
         line_top = y + _NAME + _BAR * line
         sheet.box(start, line_top, max(end - start, 0.5), _BAR - 3, fill=color, edge=color, round_by=0)
-        text = f"{words.value(mean, unit)} {who}"
-        sheet.text(end + 5, line_top + (_BAR - 3) / 2, text, size=8)
-        sheet.text(
-            sheet.width - 8,
-            line_top + (_BAR - 3) / 2,
-            f"{words.count(rows)} {counted}",
-            size=7.5,
-            color=GREY,
-            align="right",
-        )
+        told = f"{words.value(mean, unit)}, {words.count(rows)} {said['counted']}: {who}"
+        told = sheet.fit(told, sheet.width - end - 13, SMALL)
+        sheet.cover(end + 3, line_top, sheet.measure(told, SMALL) + 4, _BAR - 3)
+        sheet.text(end + 5, line_top + (_BAR - 3) / 2, told, size=SMALL)

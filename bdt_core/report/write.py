@@ -57,7 +57,7 @@ def write_reports(document: Document, folder: str | Path) -> dict[str, Path]:
     build_page(safe)  # once, for all forms
     with ThreadPoolExecutor(1) as beside:
         pdf = beside.submit(render_pdf, safe, figures)  # typst works without Python's lock
-        html, markdown = render_html(safe, figures), render_markdown(safe)
+        html, markdown = render_html(safe), render_markdown(safe)
     forms = {
         "html": html.encode(),
         "pdf": pdf.result(),

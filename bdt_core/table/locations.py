@@ -247,6 +247,11 @@ def located(path: str) -> Path | UPath:
         return remote
     file = Path(path).expanduser()
     if not file.exists():
+        if "{{" in path:
+            raise SourceError(
+                f"{path} does not exist: only Dagster fills in {{{{ env.NAME }}}}, in a defs.yaml. Write ${{NAME}}, "
+                "which works everywhere."
+            )
         siblings = [one.name for one in file.parent.iterdir()] if file.parent.is_dir() else []
         hint = did_you_mean(file.name, siblings) if siblings else f"The folder {file.parent} does not exist either."
         raise SourceError(f"{path} does not exist. {hint}")

@@ -56,8 +56,21 @@ _DATES = {
     "month, day, year": rf"^ *{_MONTH_NUMBER}[-/]{_DAY}[-/]{_YEAR}{_CLOCK} *$",
     "day, name of the month, year": rf"^ *{_DAY}[- ]{_NAMED}[- ]{_YEAR}{_CLOCK} *$",
     "name of the month, day, year": rf"^ *{_NAMED} {_DAY},? {_YEAR}{_CLOCK} *$",
+    "year, month": rf"^ *{_YEAR}-(?P<month>[0-9]{{2}}) *$",
     "YYYYMMDD": r"^ *(?P<year>[0-9]{4})(?P<month>[0-9]{2})(?P<day>[0-9]{2}) *$",
 }
+_OF_DAY, _OF_MONTH = "(?:0?[1-9]|[12][0-9]|3[01])", "(?:0?[1-9]|1[0-2])"
+_UNCERTAIN_DATES = (
+    r"^ *(?:1[89]|20|21)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01]) *$",
+    rf"^ *{_OF_DAY}[-/.]{_OF_MONTH}[-/.][0-9]{{2}}{_CLOCK} *$",
+    rf"^ *{_OF_MONTH}[-/.]{_OF_DAY}[-/.][0-9]{{2}}{_CLOCK} *$",
+    rf"^ *{_OF_DAY}[- ]{_NAMED}[- ][0-9]{{2}}{_CLOCK} *$",
+    rf"^ *{_OF_DAY}[- ]{_NAMED} *$",
+    rf"^ *{_NAMED}[- ](?:{_OF_DAY}|{_YEAR}) *$",
+    rf"^ *{_OF_MONTH}[-/.](?:1[89]|20|21)[0-9]{{2}} *$",
+    r"^ *[0-9]{4}-?W[0-9]{2}(?:-?[1-7])? *$",
+)
+"""Written as dates are, though in no order that is read: a year of two digits, or none, or no day."""
 _TWO_WAYS = {"day, month, year", "month, day, year"}
 _FIRST_YEAR, _LAST_YEAR = 1850, 2150
 _DAYS = np.dtype("datetime64[s]")
@@ -73,6 +86,8 @@ class Notation:
         What stands before the decimals of numbers.
     before, after : str
         A sign of currency or a percent sign that all numbers have.
+    spaced : bool
+        Whether thousands are set apart by spaces.
     date : str or None
         The order of a date's parts.
     """
@@ -80,6 +95,7 @@ class Notation:
     point: str | None = None
     before: str = ""
     after: str = ""
+    spaced: bool = False
     date: str | None = None
 
     @property
@@ -87,8 +103,8 @@ class Notation:
         """In words."""
         if self.date is not None:
             return f"dates ({self.date})"
-        figure = "1,234.5" if self.point == _POINT else "1.234,5"
-        return f"numbers, written like {self.before}{figure}{self.after}"
+        thousand = "1 234" if self.spaced else "1,234" if self.point == _POINT else "1.234"
+        return f"numbers, written like {self.before}{thousand}{self.point}5{self.after}"
 
 
 @dataclass(frozen=True)
@@ -124,6 +140,7 @@ class NotationsSeen:
         self._signs: tuple[str, str] | None = None
         self._points: set[str] = {_POINT, _COMMA}
         self._dates: set[str] = set(_DATES) - {"YYYYMMDD"}
+        self._spaced = False
         self.has_marks = False
         """Whether a number has a point or a comma."""
 
@@ -172,7 +189,7 @@ class NotationsSeen:
     def numbers(self, point: str) -> Notation:
         """Its numbers, with such a mark before the decimals."""
         before, after = self._signs or ("", "")
-        return Notation(point, before, after)
+        return Notation(point, before, after, self._spaced)
 
     def _see_numbers(self, present: pa.Array, first: str) -> None:
         import pyarrow.compute as pc
@@ -186,17 +203,26 @@ class NotationsSeen:
         self._points = {point for point in self._points if _are_all(present, _FIGURES[point], *signs)}
         if self._points and not self.has_marks:
             self.has_marks = bool(pc.any(pc.match_substring_regex(present, "[.,]")).as_py())
+        if self._points and not self._spaced:
+            self._spaced = bool(pc.any(pc.match_substring_regex(present, f"[0-9]{_SPACE}[0-9]")).as_py())
 
 
 def looks_like_date(text: str) -> bool:
-    """Whether a text is written as some date is.
+    """Whether a text is written as some date is, one of a year in two digits or none included.
 
     Examples
     --------
     >>> looks_like_date("3-4-2026"), looks_like_date("2026-04-03 12:00"), looks_like_date("north")
     (True, True, False)
+    >>> looks_like_date("31 Jan 26"), looks_like_date("2026-W05"), looks_like_date("may")
+    (True, True, False)
     """
-    return any(re.match(pattern, text) for order, pattern in _DATES.items() if order != "YYYYMMDD")
+    patterns = (*(one for order, one in _DATES.items() if order != "YYYYMMDD"), *_UNCERTAIN_DATES)
+    found = next((match for one in patterns if (match := re.match(one, text))), None)
+    if found is None:
+        return False
+    month = found.groupdict().get("month")
+    return month is None or month.isdigit() or month.lower() in _MONTH
 
 
 def looks_like_number(text: str) -> bool:
@@ -280,7 +306,7 @@ def _as_dates(present: pa.Array, order: str) -> npt.NDArray[np.datetime64] | Non
         month = names.to_numpy(np.int64)
     else:
         month = part("month")
-    year, day = part("year"), part("day")
+    year, day = part("year"), part("day") if "<day>" in pattern else np.ones(len(present), np.int64)
     if not ((month >= 1) & (month <= 12) & (year >= _FIRST_YEAR) & (year <= _LAST_YEAR)).all():
         return None
     months = ((year - 1970) * 12 + month - 1).astype("datetime64[M]")

@@ -30,7 +30,10 @@ _BLOCK = 1 << 22
 _ROWS_AT_ONCE = 20_000
 _END = "\0"  # stands in no text
 _LINE_END = re.compile(r"\r\n|\r|\n")
-_BAD_ROWS = 'they have fewer or more values than the header ("source.bad_rows: leave_out")'
+_BAD_ROWS = (
+    "they have fewer or more values than the header, or stand between stray quotation marks "
+    '("source.bad_rows: leave_out")'
+)
 _LEAVE_OUT = 'With "source.bad_rows: leave_out", such lines are left out and counted.'
 _SWALLOWED = 3
 """Separators within a value of several lines, by which these look like rows; fewer may well stand in a sentence."""

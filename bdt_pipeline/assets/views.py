@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bdt_pipeline.assets.values import Clusters, ClusterSignificance, DataFrame, FeatureDifferences
 
 Metadata = dict[str, Any]
-UI_DPI = 104
+UI_DPI = 147
 """Figures are 980 pixels wide then: the UI shows them in a window that holds no more of a common screen."""
 _ROWS = "dagster/row_count"
 _COLUMNS = "dagster/column_schema"

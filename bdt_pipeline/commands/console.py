@@ -92,7 +92,7 @@ def show_result(document: dict[str, Any], files: Iterable[Path]) -> None:
     for part in short_parts(printed(document)):
         to.print(f"\n[bold]{shown(part.title)}[/]")
         for block in part.blocks:
-            for line in _lines(block):
+            for line in lines_of(block):
                 to.print(Padding(line, (0, 2)))
     rules = list(rule_lines(document))
     if rules:
@@ -103,8 +103,8 @@ def show_result(document: dict[str, Any], files: Iterable[Path]) -> None:
     show_files(to, "Report", files)
 
 
-def _lines(block: Block) -> Iterator[str]:
-    """A block of the first page, as rich prints it; what is drawn stands in the other forms."""
+def lines_of(block: Block) -> Iterator[str]:
+    """A block of a page, as rich prints it; what is drawn stands in the other forms."""
     match block:
         case Paragraph():
             yield shown(block.text)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from bdt_core.errors import OutputError
+from bdt_core.harmless import escaped_in_json
 from bdt_core.proposal import Measured, Proposal, propose
 from bdt_core.spec import LANGUAGES
 from bdt_core.words import printable
@@ -144,9 +145,9 @@ def _quoted(text: str) -> str:
 
 
 def _flow(value: Any) -> str:
-    """A value as YAML, in one line; texts in quotation marks."""
+    """A value as YAML, in one line; texts in quotation marks, and in them escapes for whatever turns or controls."""
     text: str = yaml.dump(value, None, _Quoting, **_IN_ONE_LINE)
-    return text.removesuffix("\n").removesuffix("\n...")
+    return escaped_in_json(text.removesuffix("\n").removesuffix("\n..."))
 
 
 class _Quoting(yaml.SafeDumper):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import subprocess
@@ -140,6 +141,7 @@ def _answer() -> None:
     """What the other process does, until nobody asks any more."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what is printed is no answer
+    gc.set_threshold(50_000)  # most of what is imported stays
     import great_expectations  # noqa: F401  # while nobody asks yet
     import pyarrow as pa
 

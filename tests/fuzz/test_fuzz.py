@@ -262,6 +262,13 @@ def test_lines_that_clarify_would_fill_up_are_refused(
         read_clarify_data(config, str(tmp_path / "t.csv"))
 
 
+@pytest.mark.parametrize(("name", "seed"), [("npy_embeddings", 20065), ("clarify_without_header", 20082)])
+def test_what_was_found_later(name: str, seed: int) -> None:
+    """A header of an array that has no end; a level of more than 308 digits."""
+    outcome = outcome_of(kinds()[name], seed)
+    assert outcome.is_good, outcome
+
+
 def test_an_endless_count_ends_the_command_at_once(tmp_path: Path) -> None:
     write({"a.yaml": yaml.safe_dump(SPEC | {"split": {"repeats": 10**14}}).encode()}, tmp_path)
     result = CliRunner().invoke(app, [one.replace("{folder}", str(tmp_path)) for one in GATE])

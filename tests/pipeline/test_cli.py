@@ -17,6 +17,7 @@ import yaml
 from typer.testing import CliRunner, Result
 
 from bdt_core.audit import audit
+from bdt_core.harmless import without_controls
 from bdt_core.spec import AuditSpec, load_spec
 from bdt_pipeline.cli import app
 
@@ -257,6 +258,19 @@ def test_half_of_what_is_to_be_measured_is_not_completed_by_guesses(
         result = bdt("audit", loans_file, *half)
         assert result.exit_code == 2
         assert "What shall be measured?" in result.stderr
+
+
+def test_init_writes_no_character_that_turns_or_controls(
+    bdt: Callable[..., Result], loans: pd.DataFrame, tmp_path: Path
+) -> None:
+    names = {"income": "in\u202ecome\x1b[31m", "region": "::error::\x9bregion"}
+    loans = loans.rename(columns=names)
+    loans["sex"] = loans["sex"].astype(str) + "\u2066"
+    loans.to_parquet(tmp_path / "loans.parquet")
+    assert bdt("init", tmp_path / "loans.parquet").exit_code == 0
+    written = (tmp_path / "loans.yaml").read_text(encoding="utf-8")
+    assert without_controls(written) == written
+    assert set(names.values()) <= set(yaml.safe_load(written)["features"]["include"])
 
 
 def test_init_overwrites_nothing(bdt: Callable[..., Result], loans_file: Path, tmp_path: Path) -> None:

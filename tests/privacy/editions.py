@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import pandas as pd
 
 from bdt_core.report import for_publication
-from tests.privacy.attacker import Attacked, attack
-from tests.privacy.tables import report, table
-
-Report = dict[str, Any]
+from tests.privacy.attacker import WITH_TOWNS, Attacked, Edition, attack
+from tests.privacy.tables import report, spec_of_findings, table, table_of_towns
 
 
 def of_one_table(seed: int, *, published: bool, most: int) -> list[Attacked]:
@@ -26,11 +23,19 @@ def of_two_editions(seed: int, *, published: bool, most: int) -> list[Attacked]:
     return attack([_edition(one, published=published) for one in (first, second)], most, seed)
 
 
+def of_findings(seed: int, *, published: bool, most: int) -> list[Attacked]:
+    """A report of a random table in which people of one town fare worse, who are no declared group."""
+    frame = table_of_towns(seed)
+    found = report(frame, spec_of_findings())
+    printed = for_publication(found) if published else found
+    return attack([Edition(frame, printed, found)], most, seed, WITH_TOWNS)
+
+
 def recovered(found: Sequence[Attacked]) -> list[Attacked]:
     """Counts that the attacker knows."""
     return [one for one in found if one.width == 0]
 
 
-def _edition(frame: pd.DataFrame, *, published: bool) -> tuple[pd.DataFrame, Report]:
+def _edition(frame: pd.DataFrame, *, published: bool) -> Edition:
     found = report(frame)
-    return frame, for_publication(found) if published else found
+    return Edition(frame, for_publication(found) if published else found, found)

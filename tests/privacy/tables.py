@@ -11,6 +11,8 @@ from bdt_core.audit import audit
 from bdt_core.spec import AuditSpec, parse_spec
 
 SEXES, RACES = ("f", "m"), ("ash", "birch", "cedar", "dogwood", "elm")
+COLUMNS = ["sex", "race", "town"]
+TOWNS = ("north", "south", "isle")
 
 
 def spec(name: str = "privacy") -> AuditSpec:
@@ -22,7 +24,8 @@ def spec(name: str = "privacy") -> AuditSpec:
             "bias_variable": {"label": "repaid", "prediction": "granted", "derive": "error", "better": "lower"},
             "features": {"include": ["age"]},
             "protected": ["sex", "race"],
-            "groups": {"facets": [["sex"], ["race"], ["sex", "race"]]},
+            "favourable": "positive",
+            "groups": {"facets": [["sex"], ["race"], ["sex", "race"]], "report": ["ll144", "four_fifths"]},
             "split": {"repeats": 1},
             "clustering": {"stability": 0, "n_init": 1, "max_iter": 1},
             "worst_groups": None,
@@ -53,6 +56,25 @@ def table(seed: int, *, least: int = 300, most: int = 900) -> pd.DataFrame:
     )
 
 
-def report(frame: pd.DataFrame) -> dict[str, Any]:
+def table_of_towns(seed: int) -> pd.DataFrame:
+    """More people, of a large, a small and a tiny town; in the small one one sex, or one race, fares worse."""
+    frame, random = table(seed, least=900, most=1_500), np.random.default_rng(seed + 1_000_000)
+    shares = np.array([0.0, random.uniform(0.1, 0.35), random.uniform(0.004, 0.03)])
+    shares[0] = 1.0 - shares.sum()
+    frame["town"] = random.choice(TOWNS, len(frame), p=shares)
+    of = frame["sex"] == SEXES[seed % 2] if seed % 3 else frame["race"].isin(RACES[1:])
+    worse = (frame["town"] != "north") & of & (random.random(len(frame)) < random.uniform(0.35, 0.8))
+    frame.loc[worse, "granted"] = 1 - frame.loc[worse, "repaid"]
+    return frame
+
+
+def spec_of_findings() -> AuditSpec:
+    """An audit that searches for the worst groups of these people."""
+    base = spec().model_dump(mode="json", exclude_unset=True)
+    searched = {"features": {"include": ["age", "town"]}, "worst_groups": {"permutations": 39, "columns": COLUMNS}}
+    return parse_spec(base | searched, "the test")
+
+
+def report(frame: pd.DataFrame, asked: AuditSpec | None = None) -> dict[str, Any]:
     """The owner's report of a table."""
-    return audit(frame, spec()).document
+    return audit(frame, asked or spec()).document

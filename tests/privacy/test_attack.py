@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.privacy.editions import of_one_table, of_two_editions, recovered
+from tests.privacy.editions import of_findings, of_one_table, of_two_editions, recovered
 
 LEAST_WIDTH = 4
 """A count that is rounded to nought may be 0 to 4, any other ten different ones."""
@@ -25,6 +25,13 @@ def test_counts_of_few_people_stay_unknown(seed: int) -> None:
 def test_two_editions_tell_no_more_about_few_people(seed: int) -> None:
     found = of_two_editions(seed, published=True, most=12)
     assert any("who came" in one.count for one in found)
+    assert [one for one in found if one.width < LEAST_WIDTH] == []
+
+
+@pytest.mark.parametrize("seed", range(2000, 2002))
+def test_findings_tell_no_count_of_few_people(seed: int) -> None:
+    found = of_findings(seed, published=True, most=8)
+    assert any("town" in one.count for one in found)
     assert [one for one in found if one.width < LEAST_WIDTH] == []
 
 

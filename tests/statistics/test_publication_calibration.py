@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bdt_core.metrics import RATES
-from bdt_core.report.publication import _rate, rounded
+from bdt_core.report.publication import Coarseness, _rate, rounded
 
 DRAWS = 300
 SHARES = ((0.2, 0.1, 0.1, 0.6), (0.02, 0.03, 0.05, 0.9), (0.25, 0.25, 0.25, 0.25))
@@ -22,7 +22,7 @@ def test_published_intervals_hold_the_true_rate(rows: int) -> None:
         counts = random.multinomial(rows, (tp, fp, fn, tn), DRAWS)
         for name, true in (("selection_rate", tp + fp), ("accuracy", tp + tn)):
             cells = [[float(rounded(x)) for x in one] for one in counts]
-            told = [_rate(RATES[name], np.array(one), 0.95, 30) for one in cells]
+            told = [_rate(RATES[name], np.array(one), 0.95, Coarseness(10, 30)) for one in cells]
             inside = [one.low <= true <= one.high for one in told if one.low is not None and one.high is not None]
             held.append(float(np.mean(inside)))
     assert np.mean(held) >= 0.95

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from importlib import resources
 from typing import Any
 
-from bdt_core.report.blocks import Block, Bullets, Cell, Paragraph, Table, plain
+from bdt_core.report.blocks import Block, Bullets, Cell, Paragraph, Section, Table, plain
 from bdt_core.report.dossier.build import Dossier
+from bdt_core.report.dossier.catalogue import words_of
 from bdt_core.report.markdown import escaped, escaped_within_a_line
 from bdt_core.report.pdf import _FONTS, _font_folder, _printed
 
@@ -47,17 +49,32 @@ def _cell(cell: Cell) -> str:
 
 def dossier_pdf(dossier: Dossier) -> bytes:
     """A filled-in form as PDF/UA-1, set by typst; the same form gives the same bytes, if no name needs other fonts."""
+    return form_pdf(dossier.title, dossier.subtitle, dossier.language, dossier.sections)
+
+
+def form_pdf(title: str, subtitle: str, language: str, sections: Sequence[Section], *, close: bool = False) -> bytes:
+    """Sections as PDF/UA-1.
+
+    Parameters
+    ----------
+    title, subtitle, language : str
+    sections : sequence of Section
+        Of facts, paragraphs, lists and tables.
+    close : bool
+        Whether it is set closely, to be one page.
+    """
     import typst
 
     from bdt_core.report.sheet import has_outlines
 
     page = {
-        "title": dossier.title,
-        "subtitle": dossier.subtitle,
-        "language": dossier.language,
-        "of": dossier.words["of"],
-        "sections": [_printed(plain(one)) for one in dossier.sections],
+        "title": title,
+        "subtitle": subtitle,
+        "language": language,
+        "of": words_of(language)["of"],
+        "sections": [_printed(plain(one)) for one in sections],
         "fonts": _FONTS,
+        "close": close,
     }
     told = json.dumps(page, ensure_ascii=False)
     template = resources.files("bdt_core.report.dossier").joinpath("form.typ").read_bytes()

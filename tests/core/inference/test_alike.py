@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+import statsmodels.api as sm
 
 from bdt_core.inference.alike import AlikeComparison, Factors
 from bdt_core.spec import Source
@@ -114,3 +115,39 @@ def test_a_group_of_everybody_is_refused():
     factor, _, outcome = confounded(500)
     with pytest.raises(ValueError, match="inside and outside"):
         Factors(factor[:, None], (False,), outcome).compare(np.ones(500, dtype=bool))
+
+
+def test_people_high_or_low_in_both_factors_are_seen_to_be_alike():
+    """Neither factor tells anything alone, and nothing remains: beside one who knows the chances, on the same rows."""
+    beyond = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        factors = rng.normal(size=(2000, 2))
+        chance = np.where(factors.prod(axis=1) > 0, 0.75, 0.25)
+        inside = rng.random(2000) < chance
+        outcome = (rng.random(2000) < chance).astype(float)
+        left = inside - chance
+        known = left @ (outcome - chance) / (left @ left)
+        beyond.append(Factors(factors, (False, False), outcome).compare(inside).remaining - known)
+    assert abs(np.mean(beyond)) < 0.008
+
+
+def test_of_few_in_the_group_the_interval_allows_for_how_much_each_weighs():
+    """Twenty of 400, and a factor that tells nothing: the interval of regression with HC3 errors."""
+    rng = np.random.default_rng(1)
+    inside = np.arange(400) < 20
+    outcome = (rng.random(400) < 0.3 + 0.1 * inside).astype(float)
+    found = Factors(np.zeros((400, 1)), (False,), outcome).compare(inside)
+    peer = sm.OLS(outcome, sm.add_constant(inside.astype(float))).fit(cov_type="HC3")
+    assert found.remaining_high - found.remaining_low == pytest.approx(2 * 1.96 * peer.bse[1], rel=0.01)
+
+
+def test_what_remains_hardly_depends_on_how_rows_are_divided():
+    """By less than a seventh of its standard error, from seed to seed."""
+    rng = np.random.default_rng(3)
+    factors = rng.normal(size=(1000, 2))
+    inside = rng.random(1000) < 1 / (1 + np.exp(1 - factors[:, 0]))
+    outcome = (rng.random(1000) < 1 / (1 + np.exp(1.5 - factors[:, 0]))).astype(float)
+    found = [Factors(factors, (False, False), outcome, seed=seed).compare(inside) for seed in range(4)]
+    error = (found[0].remaining_high - found[0].remaining_low) / (2 * 1.96)
+    assert np.std([one.remaining for one in found]) < error / 7

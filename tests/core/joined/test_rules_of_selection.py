@@ -107,16 +107,51 @@ def test_the_report_and_the_terminal_say_it(both: AuditResult) -> None:
     assert "selection_rules" in document_schema()["properties"]
 
 
-def test_the_form_for_publication_has_no_table_of_a_rule(both: AuditResult) -> None:
+def test_the_form_for_publication_has_tables_of_its_own_counts(both: AuditResult) -> None:
     published = for_publication(both.document)
-    assert "selection_rules" not in published
-    (limit,) = published["gate"]
+    shown = {one["facet"]: one for one in published["groups"]["facets"]}
+    ratios, rules = (published["selection_rules"][name] for name in ("ll144", "four_fifths"))
+    assert [(one["columns"], one["rate_kind"]) for one in ratios] == [
+        (["sex"], "selection rate"), (["race"], "selection rate"),
+    ]  # fmt: skip
+    assert [one["columns"] for one in rules] == [["sex"], ["race"]]
+    for table, rule in zip(ratios, rules, strict=True):
+        groups = {one["group"]: one for one in shown[" & ".join(table["columns"])]["groups"] if one["rows"] >= 50}
+        assert {one["category"][0]: one["n"] for one in table["categories"]} == {
+            name: one["rows"] for name, one in groups.items()
+        }
+        rates = {name: one["rates"]["selection_rate"] for name, one in groups.items()}
+        assert [(one["selected"], one["rate"]) for one in table["categories"]] == [
+            (rates[one["category"][0]]["events"], rates[one["category"][0]]["estimate"]) for one in table["categories"]
+        ]
+        assert [(one["applicants"], one["rate"], one["ratio"]) for one in rule["rule"]["groups"]] == [
+            (one["n"], one["rate"], one["impact_ratio"]) for one in table["categories"]
+        ]
+        assert {one["p_value"] for one in (*table["categories"], *rule["rule"]["groups"])} == {None}
+        assert (table["unknown"], rule["unknown"]) == (0, 0)
+    told = render_markdown(published)
+    assert "## Local Law 144 and the four-fifths rule" in told
+    assert "below 4/5 (not tested)" in told
+    assert "nknown, and in no" not in told
+    assert "rare" not in told
+
+
+def test_the_form_for_publication_has_no_rule_where_many_have_no_label() -> None:
+    frame = applicants()
+    frame["good"] = frame["good"].where(frame.index % 4 > 0)
+    found = ruled(frame, groups=BOTH, missing="drop")
+    assert found.document["selection_rules"]["ll144"]
+    published = for_publication(found.document)["selection_rules"]
+    assert (published["ll144"], published["four_fifths"]) == ([], [])
+
+
+def test_the_form_for_publication_tells_the_verdict_on_a_rule(both: AuditResult) -> None:
+    (limit,) = for_publication(both.document)["gate"]
     assert (limit["verdict"], limit["value"], limit["reference"], limit["left_out"]) == ("fail", None, "m", [])
     assert limit["sentence"] == (
         "Four-fifths rule by sex and race: at least 0.8 is required; what was found lies beyond that. The group that "
         "decides is f."
     )
-    assert "rare" not in render_markdown(published)
 
 
 def test_a_rule_that_is_not_asked_for_is_not_there() -> None:

@@ -26,7 +26,7 @@ def figures_of(name: str) -> dict[str, str]:
 @cache
 def html_of(name: str) -> str:
     """A sample as HTML."""
-    return render_html(SAMPLES[name](), figures_of(name))
+    return render_html(SAMPLES[name]())
 
 
 @cache

@@ -414,5 +414,6 @@ def test_a_page_with_a_date_is_the_same_each_time() -> None:
 def test_html_says_which_part_is_in_which_language() -> None:
     drawn = render_html(compas("nl"))
     assert '<html lang="nl">' in drawn
-    assert '<div lang="en">' in drawn
-    assert "Die is er voorlopig alleen in het Engels." in drawn.split("<nav")[0]
+    assert '<details class="other" lang="en"' in drawn
+    assert drawn.split("<nav")[0].count('<div lang="en" data-words') == 1  # the annex
+    assert "Die zijn er voorlopig alleen in het Engels." in drawn.split("<nav")[0]

@@ -22,7 +22,7 @@ from bdt_core.report.blocks import (
     Subheading,
     Table,
 )
-from bdt_core.report.page import PUBLISHED, SECTIONS, build_page
+from bdt_core.report.page import ANNEX, BODY, PUBLISHED_ANNEX, PUBLISHED_BODY, build_page
 from bdt_core.report.printed import printed
 from tests.core.report.sample_depth import deep
 from tests.core.report.sample_document import fail
@@ -99,9 +99,10 @@ def test_a_figure_within_a_sentence_is_a_mistake_of_the_template():
 
 def test_every_template_is_a_section():
     folder = resources.files("bdt_core.report").joinpath("templates", "en")
-    on_page_1 = ("first_page", "picture", "words", "forms")
+    others = ("first_page", "opened", "picture", "words", "forms", "changes")
     templates = {one.name for one in folder.iterdir() if one.name.endswith(".md.j2")}
-    assert templates == {f"{name}.md.j2" for name in (*SECTIONS, *PUBLISHED, *on_page_1)}
+    sections = (*BODY, *ANNEX, *PUBLISHED_BODY, *PUBLISHED_ANNEX)
+    assert templates == {f"{name}.md.j2" for name in (*sections, *others)}
 
 
 def test_a_specification_cannot_take_the_place_of_a_value():
@@ -112,6 +113,12 @@ def test_a_specification_cannot_take_the_place_of_a_value():
 
 
 def test_sections_that_nobody_asked_for_are_left_out():
-    names = [one.name for one in build_page({**fail(), "groups": None, "proxies": []}).sections]
-    assert not {"groups", "proxies", "slices", "local_bias", "mitigation"} & set(names)
-    assert names == [one for one in SECTIONS if one in names]
+    page = build_page({**fail(), "groups": None, "proxies": []})
+    body, annex = ([one.name for one in part] for part in (page.body, page.annex))
+    assert page.sections == (*page.body, *page.annex)
+    assert not {"groups", "rates", "proxies", "slices", "local_bias", "mitigation"} & {*body, *annex}
+    assert body == [one for one in BODY if one in body]
+    assert annex == [one for one in ANNEX if one in annex]
+    assert {"gate", "trust"} <= set(body)
+    assert {"clusters", "differences", "tree", "data", "method", "repeat"} <= set(annex)
+    assert not set(BODY) & set(ANNEX)

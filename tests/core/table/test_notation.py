@@ -81,6 +81,14 @@ def test_numbers_are_read_and_told(tmp_path: Path, name: str) -> None:
     assert any(one.startswith('Column "x" holds numbers, written like') for one in ReadingNotes.of(frame.attrs).told)
 
 
+def test_the_note_writes_numbers_as_the_file_does(tmp_path: Path) -> None:
+    path = written(tmp_path, ";", x=[f"{x:,}".replace(",", " ") for x in WHOLE], y=[dutch(x, 2) for x in WHOLE])
+    assert sorted(ReadingNotes.of(read_table(path).attrs).told) == [
+        'Column "x" holds numbers, written like 1 234,5.',
+        'Column "y" holds numbers, written like 1.234,5.',
+    ]
+
+
 def test_plain_numbers_are_not_told(tmp_path: Path) -> None:
     frame = read_table(written(tmp_path, ";", x=PARTS, z=np.round(RNG.random(ROWS), 3)))
     assert frame["x"].tolist() == PARTS.tolist()
@@ -154,6 +162,42 @@ def test_dates_that_are_not_certain_are_asked_for_or_left_out(tmp_path: Path) ->
     table = validate(read_table(path), spec(Source(path=path)))
     assert table.names("feature") == ["age"]
     assert any('Column "born" holds dates as texts' in one for one in table.warnings)
+
+
+@pytest.mark.parametrize(
+    "forms",
+    [
+        ["%d-%m-%y"],
+        ["%m/%d/%y"],
+        ["%d %b %y"],
+        ["%b %d"],
+        ["%d %B"],
+        ["%m/%Y"],
+        ["%B %Y"],
+        ["%G-W%V"],
+        ["%Y-%m-%d", "%d-%m-%Y", "%d %B %Y", "%Y%m%d", "%m/%d/%Y"],
+    ],
+)
+def test_dates_that_are_not_read_make_no_groups(tmp_path: Path, forms: list[str]) -> None:
+    days = pd.date_range("2018-01-01", periods=90, freq="31D")
+    path = written(tmp_path, day=[days[i % 90].strftime(forms[i % len(forms)]) for i in range(ROWS)])
+    table = validate(read_table(path), spec(Source(path=path)))
+    assert table.names("feature") == ["age"]
+    assert any('Column "day" holds dates as texts' in one for one in table.warnings)
+
+
+def test_names_of_months_stay_names(tmp_path: Path) -> None:
+    path = written(tmp_path, month=[f"{pd.Timestamp(2026, 1 + i % 12, 1):%b}" for i in range(ROWS)])
+    table = validate(read_table(path), spec(Source(path=path)))
+    assert sorted(table.names("feature")) == ["age", "month"]
+    assert not table.warnings
+
+
+def test_months_of_years_become_years(tmp_path: Path) -> None:
+    path = written(tmp_path, paid=[f"{2020 + i % 5}-{1 + i % 12:02d}" for i in range(ROWS)])
+    frame = read_table(path)
+    assert frame["paid"].iloc[:2].tolist() == [pd.Timestamp(2020, 1, 1), pd.Timestamp(2021, 2, 1)]
+    assert ReadingNotes.of(frame.attrs).told == ('Column "paid" holds dates (year, month).',)
 
 
 def test_numbers_in_several_notations_are_told(tmp_path: Path) -> None:

@@ -271,6 +271,11 @@ def test_any_file_system_of_fsspec(tmp_path):
         read_table("nosuch://audits/none.csv")
 
 
+def test_what_only_dagster_fills_in_is_said():
+    with pytest.raises(SourceError, match=r"only Dagster fills in \{\{ env\.NAME \}\}.*Write \$\{NAME\}"):
+        read_table("{{ env.LOANS }}/loans.csv")
+
+
 def test_an_asset_is_read_by_dagster_only():
     with pytest.raises(SourceError, match="only Dagster can read"):
         read_table(source(asset="warehouse/loans"))

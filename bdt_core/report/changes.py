@@ -1,0 +1,304 @@
+"""One page on what has changed from A to B and for whom, and its forms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from bdt_core import words
+from bdt_core.changes.results import Change, Changes, GroupChange, HeldToLimit, People
+from bdt_core.errors import OutputError
+from bdt_core.report.blocks import Block, Folded, Section, Table
+from bdt_core.report.first_page import Amount, Condition, Measure, _amounts, _Names, _size
+from bdt_core.report.prose import read_in
+from bdt_core.report.write import canonical_json, not_written, write_together
+
+if TYPE_CHECKING:
+    from bdt_core.scan.conditions import GroupCondition
+    from bdt_core.spec import FoundBy
+    from bdt_core.words import Unit
+
+MOST_ROWS = 16
+Became = Literal["grew", "shrank", "turned", "cannot_tell"]
+
+
+@dataclass(frozen=True)
+class ToldChange:
+    """A change, for readers.
+
+    Attributes
+    ----------
+    a, b : Amount
+        In A and in B.
+    more : bool
+        Whether more of what is counted, or a higher mean, was found in B.
+    least : Amount or None
+        How large the change is at least; None where it is not certain that there is one.
+    most : Amount or None
+        How much worse it may have become; None where "worse" is ruled out.
+    numbers : tuple of float
+        A, B, B less A, and the ends of the interval; of rates in points.
+    says : {"worse", "better", "cannot_tell"}
+    became : {"grew", "shrank", "turned", "cannot_tell"}
+        Of a gap.
+    """
+
+    a: Amount
+    b: Amount
+    more: bool
+    least: Amount | None
+    most: Amount | None
+    numbers: tuple[float, ...]
+    says: Literal["worse", "better", "cannot_tell"]
+    became: Became
+
+
+@dataclass(frozen=True)
+class ToldGroup:
+    """A group and its changes; the first attributes are what the words for groups ask for."""
+
+    conditions: tuple[Condition, ...]
+    found_by: FoundBy
+    people_a: int
+    people_b: int
+    change: ToldChange
+    gap: ToldChange | None
+
+
+@dataclass(frozen=True)
+class ChangesPage:
+    """What stands on the page.
+
+    Attributes
+    ----------
+    title, name_a, name_b, source_a, source_b : str
+    measure : Measure
+    unit : str or None
+        Of means.
+    people : People
+    narrower : float or None
+        As in `bdt_core.changes.Changes`; None below 1.05.
+    overall : ToldChange
+    groups : tuple of ToldGroup
+        Those that stand in the table.
+    more_groups : int
+        Those that stand in the data only.
+    worse, better, gaps : tuple of ToldGroup
+        Those of which it is certain, the surest first.
+    says : {"worse", "better", "both", "cannot_tell"}
+    limit : HeldToLimit or None
+    allowed : Amount or None
+    has_findings : bool
+    too_small : tuple of tuple of Condition
+    min_people, statements : int
+    alpha : float
+    factors : tuple of str
+    others_left_out : int
+    harm_is_more : bool
+        Whether more of what is counted is worse.
+    """
+
+    title: str
+    name_a: str
+    name_b: str
+    source_a: str
+    source_b: str
+    measure: Measure
+    unit: str | None
+    people: People
+    narrower: float | None
+    overall: ToldChange
+    groups: tuple[ToldGroup, ...]
+    more_groups: int
+    worse: tuple[ToldGroup, ...]
+    better: tuple[ToldGroup, ...]
+    gaps: tuple[ToldGroup, ...]
+    says: Literal["worse", "better", "both", "cannot_tell"]
+    limit: HeldToLimit | None
+    allowed: Amount | None
+    has_findings: bool
+    too_small: tuple[tuple[Condition, ...], ...]
+    min_people: int
+    statements: int
+    alpha: float
+    factors: tuple[str, ...]
+    others_left_out: int
+    harm_is_more: bool
+
+    @property
+    def banner(self) -> str:
+        """The colour of the answer, as that of a verdict."""
+        if self.limit is not None:
+            return self.limit.verdict
+        return {"worse": "fail", "both": "fail", "better": "pass", "cannot_tell": "inconclusive"}[self.says]
+
+
+def changes_page(changes: Changes) -> ChangesPage:
+    """What the page on some changes says; every text is safe to print."""
+    safe = Changes.from_dict(words.printable(changes.to_dict()))
+    names = _Names(safe.spec_a)
+    unit: Unit = "rate" if safe.is_rate else "value"
+
+    def told(change: Change) -> ToldChange:
+        return _told(change, safe.better, unit, names)
+
+    def conditions(several: Sequence[GroupCondition]) -> tuple[Condition, ...]:
+        return tuple(map(names.condition, several))
+
+    def group(one: GroupChange) -> ToldGroup:
+        gap = None if one.gap is None else told(one.gap)
+        who = conditions(one.conditions or one.described)
+        return ToldGroup(who, one.found_by, one.people_a, one.people_b, told(one.change), gap)
+
+    def surest(says: str) -> tuple[ToldGroup, ...]:
+        certain = [one for one in safe.groups if one.change.says == says]
+        return tuple(map(group, sorted(certain, key=lambda one: _at_least(one.change), reverse=True)))
+
+    gaps = [one for one in safe.groups if one.gap is not None and one.gap.says != "cannot_tell"]
+    return ChangesPage(
+        title=safe.spec_b.get("title") or safe.spec_a.get("title") or names.plain(safe.spec_a["name"]).capitalize(),
+        name_a=safe.name_a,
+        name_b=safe.name_b,
+        source_a=safe.source_a,
+        source_b=safe.source_b,
+        measure=names.measure(safe.is_rate),
+        unit=names.unit,
+        people=safe.people,
+        narrower=safe.narrower if safe.narrower is not None and safe.narrower >= 1.05 else None,
+        overall=told(safe.overall),
+        groups=tuple(map(group, safe.groups[:MOST_ROWS])),
+        more_groups=len(safe.groups[MOST_ROWS:]),
+        worse=surest("worse"),
+        better=surest("better"),
+        gaps=tuple(map(group, sorted(gaps, key=lambda one: _at_least(one.gap), reverse=True))),
+        says=safe.says,
+        limit=safe.limit,
+        allowed=_size(safe.limit.max_worse, unit, names, floor=False) if safe.limit else None,
+        has_findings=any(one.found_by != "groups" for one in safe.groups),
+        too_small=tuple(map(conditions, safe.too_small)),
+        min_people=safe.min_people,
+        statements=safe.statements,
+        alpha=safe.alpha,
+        factors=tuple(map(names.column, safe.spec_a.get("legitimate") or ())),
+        others_left_out=safe.others_left_out,
+        harm_is_more=safe.better == "lower",
+    )
+
+
+def changes_section(changes: Changes) -> Section:
+    """The page in the readers' language: that of B's specification."""
+    found = read_in(_language(changes), "changes", page=changes_page(changes))
+    assert found is not None  # it always has a title
+    return found
+
+
+def changes_markdown(changes: Changes) -> str:
+    """The page as Markdown, every name escaped."""
+    from bdt_core.report.dossier.draw import _table
+    from bdt_core.report.markdown import _block, escaped
+
+    def drawn(several: Sequence[Block]) -> Iterator[str]:
+        for one in several:
+            if isinstance(one, Folded):
+                yield f"## {escaped(one.title)}"
+                yield from drawn(one.blocks)
+            else:
+                yield _table(one) if isinstance(one, Table) else _block(one)
+
+    section = changes_section(changes)
+    return "\n\n".join([f"# {escaped(section.title)}", *drawn(section.blocks)]) + "\n"
+
+
+def changes_html(changes: Changes) -> str:
+    """The page as one HTML file without scripts, with everything in it and every text escaped."""
+    from bdt_core.report.html import _template
+
+    form = _template().environment.get_template("changes.html.jinja")
+    return form.render(
+        section=changes_section(changes), language=_language(changes), banner=changes_page(changes).banner
+    )
+
+
+def changes_pdf(changes: Changes) -> bytes:
+    """The page as PDF/UA-1; the same changes give the same bytes, if no name needs other fonts."""
+    from bdt_core.report.dossier.draw import form_pdf
+
+    section = changes_section(changes)
+    parts = [Section("", "", tuple(one for one in section.blocks if not isinstance(one, Folded)))]
+    parts += [Section("", one.title, one.blocks) for one in section.blocks if isinstance(one, Folded)]
+    page = changes_page(changes)
+    return form_pdf(section.title, f"{page.name_a} → {page.name_b}", _language(changes), parts, close=True)
+
+
+def write_changes(changes: Changes, folder: str | Path) -> dict[str, Path]:
+    """Write comparison.json, comparison.html, comparison.pdf and comparison.md into a folder.
+
+    Parameters
+    ----------
+    changes : Changes
+    folder : str or Path
+        Made when it does not exist.
+
+    Returns
+    -------
+    dict of str to Path
+        Files by form: ``json``, ``html``, ``pdf``, ``md``.
+
+    Raises
+    ------
+    OutputError
+        The folder holds another comparison already, or cannot be written.
+    """
+    forms = {
+        "html": changes_html(changes).encode(),
+        "pdf": changes_pdf(changes),
+        "md": changes_markdown(changes).encode(),
+        "json": canonical_json(changes.to_dict()).encode(errors="backslashreplace"),
+    }
+    contents = {f"comparison.{form}": content for form, content in forms.items()}
+    try:
+        write_together(Path(folder), contents)
+    except OSError as error:
+        raise OutputError(f"The comparison {not_written(folder, error)}") from None
+    return {form: Path(folder) / f"comparison.{form}" for form in ("json", "html", "pdf", "md")}
+
+
+def _language(changes: Changes) -> str:
+    return str(changes.spec_b.get("language", "en"))
+
+
+def _at_least(change: Change | None) -> float:
+    """How large a change is for certain."""
+    assert change is not None
+    return max(change.low, -change.high, 0.0)
+
+
+def _told(change: Change, better: str, unit: Unit, names: _Names) -> ToldChange:
+    certain = _at_least(change)
+    worse = change.high if better == "lower" else -change.low
+    scale = 100.0 if unit == "rate" else 1.0
+    numbers = tuple(
+        round(scale * one, 1) if unit == "rate" else one
+        for one in (change.a, change.b, change.difference, change.low, change.high)
+    )
+    a, b = _amounts(change.a, change.b, unit, names)
+    return ToldChange(
+        a=a,
+        b=b,
+        more=change.difference > 0.0,
+        least=_size(certain, unit, names) if certain > 0.0 else None,
+        most=_size(worse, unit, names, floor=False) if worse > 0.0 else None,
+        numbers=numbers,
+        says=change.says,
+        became=_became(change),
+    )
+
+
+def _became(gap: Change) -> Became:
+    if gap.says == "cannot_tell":
+        return "cannot_tell"
+    if gap.a * gap.b < 0.0:
+        return "turned"
+    return "grew" if abs(gap.b) > abs(gap.a) else "shrank"

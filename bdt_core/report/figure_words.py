@@ -1,0 +1,72 @@
+"""What a figure says: its title, which is a finding, its measure, the words on it, and the numbers behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bdt_core.report.blocks import Cell, Facts, Paragraph, Table
+from bdt_core.report.first_page import first_page, language_of
+from bdt_core.report.prose import read_in
+
+if TYPE_CHECKING:
+    from bdt_core.report.document import Printed
+
+
+@dataclass(frozen=True)
+class FigureWords:
+    """The words of a figure, from its template.
+
+    Attributes
+    ----------
+    title : str
+        What was found.
+    subtitle : str
+        What is measured, and on whom.
+    words : mapping of str to str
+        Heads, axes and legends, by the template's names.
+    labels : tuple of tuple of Cell
+        Words for every row of what is drawn, where the template has a table of them.
+    data : tuple of tuple of str
+        The numbers behind the figure; the first row has the heads. Numbers are plain, with a point, shares of 1.
+    """
+
+    title: str
+    subtitle: str
+    words: Mapping[str, str]
+    labels: tuple[tuple[Cell, ...], ...]
+    data: tuple[tuple[str, ...], ...]
+
+
+def figure_words(document: Printed, name: str) -> FigureWords:
+    """The words of a figure by its name in `bdt_core.report.figures.FIGURES`."""
+    return document.once(f"words of {name}", lambda one: _figure_words(one, name))
+
+
+def _figure_words(document: Printed, name: str) -> FigureWords:
+    told = read_in(
+        _language(document, name), _template(name), document=document, page=first_page(document), figure=name
+    )
+    assert told is not None  # it always has a title
+    paragraphs = [one.text for one in told.blocks if isinstance(one, Paragraph)]
+    facts = [pair for one in told.blocks if isinstance(one, Facts) for pair in one.pairs]
+    *labels, data = [one for one in told.blocks if isinstance(one, Table)]
+    return FigureWords(
+        title=told.title,
+        subtitle=paragraphs[0],
+        words=dict(facts),
+        labels=labels[0].rows if labels else (),
+        data=(tuple(one.label for one in data.columns), *(tuple(cell.text for cell in row) for row in data.rows)),
+    )
+
+
+def _template(name: str) -> str:
+    if name == "first_page":
+        return "picture"
+    return "figures/groups" if name.startswith("groups_") else f"figures/{name}"
+
+
+def _language(document: Printed, name: str) -> str:
+    """Of the first page's picture the readers'; those of the annex are English."""
+    return language_of(document) if name == "first_page" else "en"

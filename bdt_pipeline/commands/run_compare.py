@@ -1,0 +1,136 @@
+"""``bdt compare``: what has become better or worse from A to B, and for whom. No Dagster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from rich.padding import Padding
+
+from bdt_core import words
+from bdt_core.changes import Changes
+from bdt_core.comparing import compare, compare_reports
+from bdt_core.errors import SpecError
+from bdt_core.report.blocks import Folded
+from bdt_core.report.changes import changes_section, write_changes
+from bdt_core.spec import AuditSpec, load_spec, parse_spec
+from bdt_core.stages import READING, SPLITTING, stages_for
+from bdt_pipeline.commands.console import (
+    console,
+    lines_of,
+    progress_bar,
+    report_folder,
+    say,
+    show_files,
+    show_verdict,
+    shown,
+    tell,
+)
+from bdt_pipeline.commands.run_dossier import read_report
+from bdt_pipeline.commands.run_gate import EXIT_CODES
+
+_ENOUGH = 4
+"""Parts of the page that are printed: the answer, who is worse off, who is better off, and the differences."""
+
+
+def run_compare(
+    a: Path,
+    b: Path | None,
+    *,
+    prediction_b: str | None,
+    data_b: str | None,
+    key: str | None,
+    max_worse: float | None,
+    out: Path | None,
+) -> int:
+    """Compare, write the page, print its beginning, and give the exit code.
+
+    Parameters
+    ----------
+    a : Path
+        A specification, or a report.json.
+    b : Path, optional
+        Another one of its kind; without it B is A with another prediction or another table.
+    prediction_b, data_b, key : str, optional
+    max_worse : float, optional
+        Without a limit the exit code is 0.
+    out : Path, optional
+        Folder for the files.
+
+    Raises
+    ------
+    BDTError
+        A specification or a table is at fault, the two do not fit together, or something cannot be written.
+    """
+    if ".json" in (a.suffix, b.suffix if b else None):
+        name, comparison = _of_reports(a, b, max_worse, given=(prediction_b, data_b, key))
+    else:
+        spec_a = load_spec(a)
+        spec_b = _changed(spec_a if b is None else load_spec(b), prediction_b, data_b, is_a=b is None)
+        name, comparison = spec_b.name, partial(_watched, spec_a, spec_b, key, max_worse)
+    with report_folder(out, f"{name}-compared") as folder:
+        found = comparison()
+        files = write_changes(found, folder)
+    _show(found)
+    show_files(console(), "Comparison", files.values())
+    return 0 if found.limit is None else EXIT_CODES[found.limit.verdict]
+
+
+def _of_reports(
+    a: Path, b: Path | None, max_worse: float | None, *, given: tuple[str | None, ...]
+) -> tuple[str, Callable[[], Changes]]:
+    """The name of B's audit, and what compares two reports."""
+    if b is None or a.suffix != b.suffix:
+        raise SpecError("Two report.json can be compared, or two specifications: name two of a kind.")
+    if any(given):
+        raise SpecError(
+            "A report says no more than what is in it: --prediction-b, --data-b and --key go with specifications."
+        )
+    documents = read_report(a), read_report(b)
+    return documents[1]["name"], partial(compare_reports, *documents, max_worse=max_worse)
+
+
+def _watched(a: AuditSpec, b: AuditSpec, key: str | None, max_worse: float | None) -> Changes:
+    """Compare two specifications, with a bar for who watches."""
+    steps = (READING, SPLITTING, *(one.title for one in stages_for("ranked", a)))
+    with progress_bar(len(steps)) as progress:
+
+        def announce(title: str, done: int, total: int) -> None:  # noqa: ARG001 - only beginnings are shown
+            if done == 0 and title in steps:
+                say(progress, title, steps.index(title))
+
+        return compare(a, b, key=key, max_worse=max_worse, progress=announce, notice=tell)
+
+
+def _changed(spec: AuditSpec, prediction: str | None, data: str | None, *, is_a: bool) -> AuditSpec:
+    """B's specification with the prediction and the table of the command line."""
+    if is_a and prediction is None and data is None:
+        raise SpecError(
+            "What is B? Name a second specification, or a column with the other model's predictions "
+            "(--prediction-b), or another table (--data-b)."
+        )
+    plain = spec.to_dict()
+    if prediction is not None:
+        bias = plain["bias_variable"]
+        bias["prediction" if bias["column"] is None else "column"] = prediction
+    if data is not None:
+        plain["source"] |= {"path": data, "sql": None, "database": None, "asset": None}
+    return parse_spec(plain, "The command line")
+
+
+def _show(found: Changes) -> None:
+    """The beginning of the page."""
+    to = console()
+    parts = [one for one in changes_section(found).blocks if isinstance(one, Folded)]
+    for part in parts[:_ENOUGH]:
+        to.print(f"\n[bold]{shown(part.title)}[/]")
+        for block in part.blocks:
+            for line in lines_of(block):
+                to.print(Padding(line, (0, 2)))
+    if found.limit is not None:
+        judged = found.limit
+        unit: words.Unit = "rate" if found.is_rate else "value"
+        low, high = (words.signed(one, unit) for one in (judged.low, judged.high))
+        allowed = f"at most {words.size(judged.max_worse, unit)} is allowed"
+        show_verdict(to, judged.verdict, f"{judged.who or 'everybody'}: {low} to {high} worse, {allowed}")
