@@ -209,7 +209,7 @@ def _alone(seen: Seen, why: str, *, is_guess: bool) -> Measured:
 def _settings(
     derive: Derivation, label: str | None, prediction: str, positive: list[Level], better: Better
 ) -> BiasVariable:
-    wanted = {} if not positive else {"positive": positive[0] if len(positive) == 1 else positive}
+    wanted = {} if not positive else {"positive": positive[0] if label is None else positive}
     given = {"derive": derive, "label": label, "prediction": prediction, "better": better, **wanted}
     return BiasVariable.model_validate({key: value for key, value in given.items() if value is not None})
 
