@@ -18,9 +18,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 LONG = (
-    "test_faults", "test_audit_calibration", "test_report_groups", "test_inference_calibration", "test_daemon",
-    "test_report_forms", "test_remote_results", "test_run_queue", "test_large_tables_in_dagster",
-    "test_bad_input_at_scale", "test_security", "test_history_calibration", "test_bias_gate", "test_dask_cluster",
+    "test_faults", "test_audit_calibration", "test_run_queue", "test_findings_calibration", "test_daemon",
+    "test_inference_calibration", "test_security", "test_report_groups", "test_no_connection", "test_cli",
+    "test_slices_calibration", "test_bias_gate", "test_report_forms", "test_cli_gate",
+    "test_characteristics_calibration", "test_remote_results", "test_printed", "test_broken_off",
+    "test_large_tables_in_dagster", "test_bad_input_at_scale", "test_group_assets", "test_history_calibration",
+    "test_dask_cluster",
 )  # fmt: skip
 """Files that take longest; those that wait for processes of their own stand between those that calculate."""
 

@@ -142,7 +142,8 @@ class Factors:
     @cached_property
     def unexplained(self) -> Vector:
         """The outcome less what the factors let expect: the same for every group."""
-        return self._unexplained.mean(axis=0)
+        mean: Vector = self._unexplained.mean(axis=0)
+        return mean
 
     @cached_property
     def _unexplained(self) -> Vector:
@@ -245,7 +246,8 @@ class Factors:
         The jackknife: of few people in the group, each moves the estimate by more than the first order says.
         """
         weights = np.bincount(self._persons, weights=weight)
-        return influence / np.maximum(1.0 - weights, _LEAST_LEFT)[self._persons]
+        moved: Vector = influence / np.maximum(1.0 - weights, _LEAST_LEFT)[self._persons]
+        return moved
 
     def _error(self, influence: Vector) -> float:
         """Standard error from influence values: those of a person are added up before they are squared."""

@@ -208,7 +208,7 @@ def _are_dates(column: pd.Series, facts: ColumnFacts) -> bool:
 
 def _are_sentences(column: pd.Series) -> bool:
     texts = column.dropna().head(_TEXTS).astype(str)
-    return len(texts) > 0 and float(texts.str.split().str.len().mean()) >= _SENTENCE
+    return len(texts) > 0 and float(np.mean([len(one.split()) for one in texts])) >= _SENTENCE
 
 
 def _are_whole(column: pd.Series) -> bool:

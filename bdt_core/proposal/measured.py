@@ -74,7 +74,7 @@ def is_named_like_an_outcome(seen: Seen) -> bool:
         return False  # which may be a trait, such as the number of mistakes
     if speaks_of(seen.name, "amount") and seen.look != "two-valued":
         return False
-    topics = ("outcome", "prediction", "score")
+    topics: tuple[Topic, ...] = ("outcome", "prediction", "score")
     return is_called(seen.name, "outcome alone") or any(speaks_of(seen.name, one) for one in topics)
 
 
@@ -93,8 +93,7 @@ def positive_level(seen: Seen) -> Level | None:
 
 def better_of(name: str, positive: Level | None) -> Better | None:
     """Which way is better for people, by the words of the positive value and of the name; None where none says it."""
-    words = [positive, name] if isinstance(positive, str) and not speaks_of(positive, "yes") else [name]
-    for one in words:
+    for one in [positive, name] if isinstance(positive, str) else [name]:
         if speaks_of(one, "worse"):
             return "lower"
         if speaks_of(one, "better"):
@@ -106,7 +105,8 @@ def _pairs(columns: list[Seen], glance: Glance) -> Iterator[Measured]:
     """Errors of a prediction, and the decision alone where what happened and what was decided look different ways."""
     two = [one for one in columns if one.look == "two-valued" and _usable(one, glance)]
     numbers = [one for one in columns if one.look == "numeric" and one.is_number and _usable(one, glance)]
-    for candidates, derive in ((two, "error"), (numbers, "absolute_error")):
+    both: tuple[tuple[list[Seen], Derivation], ...] = ((two, "error"), (numbers, "absolute_error"))
+    for candidates, derive in both:
         for prediction in [one for one in candidates if speaks_of(one.name, "prediction")][:1]:
             label = _label(prediction, candidates)
             if label is None or (derive == "error" and not _look_alike(label, prediction)):
@@ -209,7 +209,7 @@ def _alone(seen: Seen, why: str, *, is_guess: bool) -> Measured:
 def _settings(
     derive: Derivation, label: str | None, prediction: str, positive: list[Level], better: Better
 ) -> BiasVariable:
-    wanted = {} if not positive else {"positive": positive[0] if len(positive) == 1 else positive}
+    wanted = {} if not positive else {"positive": positive[0] if label is None else positive}
     given = {"derive": derive, "label": label, "prediction": prediction, "better": better, **wanted}
     return BiasVariable.model_validate({key: value for key, value in given.items() if value is not None})
 
@@ -221,8 +221,8 @@ def _differs(settings: BiasVariable, sample: pd.DataFrame) -> bool:
         return False
     label, prediction = frame[settings.label], frame[settings.prediction]
     if settings.derive == "error":
-        wanted = settings.positive if isinstance(settings.positive, list) else [settings.positive]
-        wanted = [1] if settings.positive is None else wanted
+        positive = 1 if settings.positive is None else settings.positive
+        wanted = positive if isinstance(positive, list) else [positive]
         wrong = label.isin(wanted).to_numpy(bool) != prediction.isin(wanted).to_numpy(bool)
         return bool(min(wrong.sum(), (~wrong).sum()) >= 1)
     error = np.abs(prediction.to_numpy(np.float64) - label.to_numpy(np.float64))

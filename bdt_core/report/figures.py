@@ -114,55 +114,55 @@ def _first_page(document: Printed) -> Sheet:
     return draw(document)
 
 
-def _clusters(document: Document) -> Sheet:
+def _clusters(document: Printed) -> Sheet:
     from bdt_core.report.clusters import draw
 
     return draw(document)
 
 
-def _apart(document: Document) -> Sheet:
+def _apart(document: Printed) -> Sheet:
     from bdt_core.report.apart import draw
 
     return draw(document)
 
 
-def _tree(document: Document) -> Sheet:
+def _tree(document: Printed) -> Sheet:
     from bdt_core.report.tree import draw
 
     return draw(document)
 
 
-def _groups(name: str, document: Document) -> Sheet:
+def _groups(name: str, document: Printed) -> Sheet:
     from bdt_core.report.groups import draw
 
     return draw(document, name)
 
 
-def _worst_groups(document: Document) -> Sheet:
+def _worst_groups(document: Printed) -> Sheet:
     from bdt_core.report.worst_groups import draw
 
     return draw(document)
 
 
-def _slices(document: Document) -> Sheet:
+def _slices(document: Printed) -> Sheet:
     from bdt_core.report.slices import draw
 
     return draw(document)
 
 
-def _lattice(document: Document) -> Sheet:
+def _lattice(document: Printed) -> Sheet:
     from bdt_core.report.slices import draw_lattice
 
     return draw_lattice(document)
 
 
-def _local_bias(document: Document) -> Sheet:
+def _local_bias(document: Printed) -> Sheet:
     from bdt_core.report.local_bias import draw
 
     return draw(document)
 
 
-def _mitigation(document: Document) -> Sheet:
+def _mitigation(document: Printed) -> Sheet:
     from bdt_core.report.mitigation import draw
 
     return draw(document)

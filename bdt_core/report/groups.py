@@ -239,7 +239,7 @@ def told_group(document: Document, facet: Facet, rate: str) -> ToldGroup | None:
     ]
     if len(known) < 2:
         return None
-    events, rows = (sum(one[i] for one in known) for i in (1, 2))
+    events, rows = sum(one[1] for one in known), sum(one[2] for one in known)
     sign = -1.0 if better_side(rate, asked(document.groups).favourable) == "higher" else 1.0
     # Those more than expected: n (inside - outside) is this, but for the share of the others.
     group, of_group, n = max(known, key=lambda one: sign * (one[1] - one[2] * events / rows))

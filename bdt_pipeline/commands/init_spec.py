@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,9 @@ from bdt_pipeline.commands.run_audit import name_of, source_of
 if TYPE_CHECKING:
     from jinja2 import Template
 
+_IN_ONE_LINE: dict[str, Any] = {
+    "default_flow_style": True, "width": float("inf"), "allow_unicode": True, "sort_keys": False
+}  # fmt: skip
 _NO_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 
 
@@ -144,7 +146,8 @@ def _quoted(text: str) -> str:
 
 def _flow(value: Any) -> str:
     """A value as YAML, in one line; texts in quotation marks, and in them escapes for whatever turns or controls."""
-    return escaped_in_json(_FLOW(value).removesuffix("\n").removesuffix("\n..."))
+    text: str = yaml.dump(value, None, _Quoting, **_IN_ONE_LINE)
+    return escaped_in_json(text.removesuffix("\n").removesuffix("\n..."))
 
 
 class _Quoting(yaml.SafeDumper):
@@ -152,6 +155,3 @@ class _Quoting(yaml.SafeDumper):
 
 
 _Quoting.add_representer(str, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"'))
-_FLOW = partial(
-    yaml.dump, Dumper=_Quoting, default_flow_style=True, width=float("inf"), allow_unicode=True, sort_keys=False
-)

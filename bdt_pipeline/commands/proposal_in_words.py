@@ -48,6 +48,8 @@ def measured_in_words(measured: Measured) -> str:
 def _lines(proposal: Proposal) -> Iterator[str]:
     measured = proposal.measured
     yield f"Measured: {measured_in_words(measured)}. {measured.why}."
+    if proposal.alternatives:
+        yield f"Could be measured instead: {_names([' and '.join(one.columns) for one in proposal.alternatives])}."
     for title, role in (("Protected", "protected"), ("Features", "feature")):
         names = [one.name for one in proposal.columns if one.role == role]
         yield f"{title}: {_names(names) if names else 'none'}."

@@ -269,7 +269,8 @@ def test_init_marks_what_it_cannot_guess_and_its_file_runs_all_the_same(
     assert "# TODO: THIS IS A GUESS" in text
     result = bdt("audit", "people.yaml")
     assert result.exit_code == 0
-    assert "income" in result.stdout
+    document = json.loads((tmp_path / "bdt-reports" / "people-1" / "report.json").read_text())
+    assert document["spec"]["bias_variable"]["column"] == "income"
 
 
 def test_audit_of_a_table_alone_says_first_what_it_took_for_what(

@@ -126,12 +126,10 @@ def test_findings_of_a_are_followed_and_better_is_harder_to_say_of_them() -> Non
     found = compare(spec("a"), spec("b"), data_a=table)
     searched = [one for one in found.groups if one.found_by == "worst_groups"]
     assert searched
-    assert searched[0].who.startswith("age from 60") or "age from 6" in searched[0].who
+    assert "age from 6" in searched[0].who
     change = searched[0].change
     assert change.says == "better"
     assert change.high - change.difference > 1.2 * (change.difference - change.low)  # the end nearer to harm is farther
-    clusters = [one for one in found.groups if one.found_by == "clusters"]
-    assert all(one.on_test_rows and one.people_a < 0.5 * (table.age >= 60).sum() for one in clusters)
 
 
 def test_all_intervals_hold_at_once_and_groupings_are_those_of_the_specification() -> None:
@@ -185,7 +183,11 @@ def test_a_cluster_of_a_is_looked_for_by_all_features_and_levels_may_be_new() ->
     new = table.assign(kind=np.where(table.index % 50 == 0, "new", table.kind))
     alone = {"worst_groups": None}
     found = compare(spec("a", **alone), spec("b", **alone), data_a=table, data_b=new, key="person")
-    assert "clusters" in {one.found_by for one in found.groups}
+    clusters = [one for one in found.groups if one.found_by == "clusters"]
+    assert clusters
+    for one in clusters:  # a fifth of the rows were kept from the search
+        assert one.on_test_rows
+        assert 30 <= one.people_a <= 0.35 * (table.age >= 55).sum()
     with pytest.raises(DataError, match='B does not use the column "kind", which says who is in a group of A'):
         compare(spec("a", **alone), spec("b", **alone, features={"include": ["age"]}), data_a=table, key="person")
 
