@@ -82,7 +82,7 @@ def test_every_finding_can_be_opened_and_has_the_same_link_in_every_language(lan
     for one, (_, told) in zip(found, opened, strict=True):
         who = unescape(re.search("<summary>(.*?)</summary>", told)[1])
         assert who.lower() == sayings(language)(one.who).lower()
-        assert f"{one.rows:,}" in told
+        assert sayings(language)(f"{one.rows:,}") in told
 
 
 def test_an_opened_finding_says_what_train_and_test_rows_show():
