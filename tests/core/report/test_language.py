@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from babel.messages.pofile import read_po
 
-from bdt_core.report import render_markdown
+from bdt_core.report import for_publication, render_markdown
 from bdt_core.report.blocks import plain
 from bdt_core.report.catalogue import sayings
 from bdt_core.report.figures import figure_names, figure_svg
@@ -91,6 +91,12 @@ def test_no_english_stands_in_the_dutch_report(name: str, case: str) -> None:
     document = report(name, case)
     page = build_page(document)
     assert page.language == "nl"
+    assert english_in(list(texts(plain(page))), document) == []
+
+
+def test_no_english_stands_in_the_form_for_publication() -> None:
+    document = report("compas_in_depth", "compas")
+    page = build_page(for_publication(document))
     assert english_in(list(texts(plain(page))), document) == []
 
 
