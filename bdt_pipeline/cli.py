@@ -111,20 +111,30 @@ def _options(
 
 @app.command()
 @_reported
-def demo(out: Out = None, verbose: Verbose = False) -> None:
-    """Audit ProPublica's COMPAS data, through Dagster.
+def demo(
+    case: Annotated[
+        str, typer.Option("--case", help="compas, or grants: a made-up check of students' grants.")
+    ] = "compas",
+    language: Annotated[
+        str | None, typer.Option("--language", help="Language of the report: en or nl. Default: the case's own.")
+    ] = None,
+    out: Out = None,
+    verbose: Verbose = False,
+) -> None:
+    """Audit ProPublica's COMPAS data or another case, through Dagster.
 
     Needs no set-up. When DAGSTER_HOME is set, the run is recorded there and shows in Dagster's UI.
 
     \b
     Example:  bdt demo
+              bdt demo --case grants --language nl
     """
     from bdt_pipeline.resources.expectations import evaluated_beside
 
     with evaluated_beside():  # begun before Dagster is imported
         from bdt_pipeline.commands.run_demo import run_demo
 
-        run_demo(out, verbose=verbose)
+        run_demo(case, language, out, verbose=verbose)
 
 
 @app.command()

@@ -25,6 +25,7 @@ from bdt_core.report import (
     wording,
     worst_groups,
 )
+from bdt_core.report.catalogue import AsItIs
 from bdt_core.spec import SAID
 
 FILTERS: Mapping[str, Callable[..., Any]] = {
@@ -32,10 +33,11 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
         name: getattr(words, name)
         for name in ("capital", "count", "number", "p_number", "p_value", "percent", "signed", "size", "value")
     },
+    "as_is": AsItIs,
     "level": wording.level,
     "first_few": lambda several, most: several[:most],
     "listed": wording.listed,
-    "raw": wording.raw,
+    "raw": lambda x: AsItIs(wording.raw(x)),
     "sentence": wording.sentence,
     "uncapital": wording.uncapital,
     "whole": wording.whole,

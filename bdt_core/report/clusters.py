@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bdt_core import words
+from bdt_core.report.catalogue import AsItIs
 from bdt_core.report.figure_words import figure_words
 from bdt_core.report.sheet import CALM, FAINT, GREY, HARM, HARM_TINT, INK, SMALL, Sheet
 from bdt_core.report.wording import finite
@@ -181,7 +182,7 @@ class _Axis:
         axes.spines.bottom.set_visible(True)
         axes.spines.bottom.set_color(FAINT)
         axes.locator_params(axis="x", nbins=6)
-        axes.xaxis.set_major_formatter(lambda x, _: words.number(x))
+        axes.xaxis.set_major_formatter(lambda x, _: sheet.said(words.number(x)))
         harmful = (0, self.high) if self.harm_is_right else (self.low, 0)
         axes.axvspan(*harmful, color=HARM_TINT, zorder=0, linewidth=0)
         axes.axvline(0, color=INK, linewidth=1)
@@ -221,7 +222,7 @@ class _Axis:
             x = self.x(limit if self.harm_is_right else -limit)
             y = self.top - 9 - 13 * number
             self.sheet.line([x, x], [y - 5, self.bottom], color=HARM, width=1.2, style="--")
-            label = f"{self.said['limit']} {words.size(limit, self.unit)}"
+            label = AsItIs(f"{self.said['limit']} {self.sheet.said(words.size(limit, self.unit))}")
             self.sheet.text(x + step, y, label, size=SMALL, align=towards_harm, color=HARM)  # type: ignore[arg-type]
 
     def cluster(self, one: Cluster, y: float, largest: int) -> None:

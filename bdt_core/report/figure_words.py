@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bdt_core.report.blocks import Cell, Facts, Paragraph, Table
-from bdt_core.report.first_page import first_page, language_of
-from bdt_core.report.prose import read_in
+from bdt_core.report.catalogue import sayings
+from bdt_core.report.first_page import first_page
+from bdt_core.report.prose import language_of, read_in
 
 if TYPE_CHECKING:
     from bdt_core.report.document import Printed
@@ -46,7 +47,12 @@ def figure_words(document: Printed, name: str) -> FigureWords:
 
 def _figure_words(document: Printed, name: str) -> FigureWords:
     told = read_in(
-        _language(document, name), _template(name), document=document, page=first_page(document), figure=name
+        language_of(document),
+        _template(name),
+        say=str if name == "first_page" else sayings(language_of(document)),
+        document=document,
+        page=first_page(document),
+        figure=name,
     )
     assert told is not None  # it always has a title
     paragraphs = [one.text for one in told.blocks if isinstance(one, Paragraph)]
@@ -65,8 +71,3 @@ def _template(name: str) -> str:
     if name == "first_page":
         return "picture"
     return "figures/groups" if name.startswith("groups_") else f"figures/{name}"
-
-
-def _language(document: Printed, name: str) -> str:
-    """Of the first page's picture the readers'; those of the annex are English."""
-    return language_of(document) if name == "first_page" else "en"

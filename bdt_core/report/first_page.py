@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from bdt_core.report.blocks import Facts, Folded, Section
 from bdt_core.report.figure_axis import scale
 from bdt_core.report.findings import unit_of
-from bdt_core.report.prose import read_in
+from bdt_core.report.prose import language_of, read_in
 from bdt_core.report.sheet import CALM, HARM, Sheet
 from bdt_core.report.verdict import remarks
 
@@ -322,11 +322,6 @@ def words_of_forms(document: Printed) -> dict[str, str]:
     (found,) = _in_words(document, "forms").blocks
     assert isinstance(found, Facts)
     return dict(found.pairs)
-
-
-def language_of(document: Document) -> str:
-    """The language of the first page; English in reports that do not say."""
-    return str(document.spec.get("language", "en"))
 
 
 def draw(document: Printed) -> Sheet:

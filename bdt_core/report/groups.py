@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from bdt_core import words
 from bdt_core.metrics import CLARIFY, CRITERIA, GATE_METRICS, GROUP_METRICS, RATES, SCORES, better_side, plain_name
+from bdt_core.report.catalogue import AsItIs
 from bdt_core.report.figure_words import figure_words
 from bdt_core.report.sheet import FAINT, GREY, INK, SHADES, SMALL, Sheet
 from bdt_core.report.wording import asked, finite
@@ -506,7 +507,14 @@ def _cell(
     color = GREY if shade is None else INK
     told = rate_value(rate, found.estimate)
     sheet.text(x, y - 6, told, size=9.5, bold=shade is not None, color=color, align="center")
-    sheet.text(x, y + 8, f"{said['of']} {words.count(int(found.n))}", size=SMALL, color=color, align="center")
+    sheet.text(
+        x,
+        y + 8,
+        AsItIs(f"{said['of']} {sheet.said(words.count(int(found.n)))}"),
+        size=SMALL,
+        color=color,
+        align="center",
+    )
 
 
 def _mixed(shade: float) -> str:

@@ -11,12 +11,13 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from bdt_core.report.blocks import Block, Cell, Column, Facts, Figure, Folded, Section, Subheading, Table, answer_of
+from bdt_core.report.catalogue import sayings
 from bdt_core.report.figure_words import figure_words
 from bdt_core.report.figures import figure_data, figure_svg
-from bdt_core.report.first_page import first_section, language_of, words_of_forms
+from bdt_core.report.first_page import first_section, words_of_forms
 from bdt_core.report.page import build_page
 from bdt_core.report.printed import AnyDocument, printed
-from bdt_core.report.prose import read_in
+from bdt_core.report.prose import language_of, read_in
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from bdt_core.report.document import Printed
 
 _SIGNS = {"pass": "✓", "fail": "✕", "inconclusive": "?", "not_testable": "–"}
-_TOLD_IN = "en"  # what follows the first page
 _NUMBER = re.compile(r"(-?\d+(\.\d+)?(e[-+]?\d+)?|-?Infinity)?")
 
 
@@ -65,13 +65,11 @@ def render_html(document: AnyDocument) -> str:
         document is escaped. The first page is there in every language.
     """
     document = printed(document)
-    page, behind = build_page(document), words_of_forms(document.in_language(_TOLD_IN))
+    page = build_page(document)
     return _template().render(
         page=replace(page, body=tuple(_opened(one, document) if one.name == "findings" else one for one in page.body)),
         drawn=_Figures(document, page.words),
-        behind=_Figures(document, behind),
         others=[_in_language(document, one) for one in _other_languages(document)],
-        told_in=_TOLD_IN,
         sign=_SIGNS[document.verdict.verdict],
     )
 
@@ -112,10 +110,10 @@ def _opened(section: Section, document: Printed) -> Section:
             said.setdefault(title, [])
         else:
             said[title].append(block)
-    heads = [one.label for one in table.columns]
+    heads, language = [one.label for one in table.columns], language_of(document)
     opened = []
     for one, row in zip(document.findings.findings, table.rows, strict=True):
-        seen = read_in(_TOLD_IN, "opened", document=document, one=one)
+        seen = read_in(language, "opened", say=sayings(language), document=document, one=one)
         assert seen is not None  # it always has a title
         numbers = tuple((head, ", ".join(filter(None, (x.text, x.note)))) for head, x in zip(heads, row, strict=True))
         blocks = (Facts(numbers), *said.get(row[0].text, ()), *seen.blocks)

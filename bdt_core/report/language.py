@@ -17,6 +17,11 @@ _QUOTES = {"en": ("“", "”"), "nl": ("‘", "’")}
 _OF_LANGUAGE = {"en": "en_GB"}  # 31 January 2026; a, b and c
 
 
+def locale_of(language: str) -> str:
+    """The locale that a language's numbers and dates are written by."""
+    return _OF_LANGUAGE.get(language, language)
+
+
 def filters(language: str) -> Mapping[str, Callable[..., Any]]:
     """Filters for templates in a language.
 
@@ -29,7 +34,7 @@ def filters(language: str) -> Mapping[str, Callable[..., Any]]:
     >>> filters("en")["form"](1), nl["form"](2)
     ('one', 'other')
     """
-    locale = _OF_LANGUAGE.get(language, language)
+    locale = locale_of(language)
     return {
         "told": partial(number, locale=locale),
         "tenths": partial(tenths, locale=locale),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from bdt_core.harmless import without_controls
 from bdt_core.report.blocks import (
@@ -18,6 +19,7 @@ from bdt_core.report.blocks import (
     Subheading,
     Table,
 )
+from bdt_core.report.catalogue import sayings
 from bdt_core.report.first_page import first_section
 from bdt_core.report.page import build_page
 from bdt_core.report.printed import AnyDocument, printed
@@ -47,13 +49,14 @@ def render_markdown(document: AnyDocument) -> str:
         mitigation; of tables ten rows at most. Names from the data are escaped.
     """
     page = build_page(document)
+    say = sayings(page.language)
     lines = [
         render_first_page(document).rstrip(),
         f"# {escaped(page.words['body'])}",
-        *map(_section, page.body),
+        *(_section(one, say) for one in page.body),
         f"# {escaped(page.words['annex'])}",
         f"*{escaped(page.words['annex_note'])}*",
-        *(_section(one) for one in page.annex if one.name not in _LEFT_OUT),
+        *(_section(one, say) for one in page.annex if one.name not in _LEFT_OUT),
         f"{escaped(page.words['whole'])} [report.html](report.html), [report.pdf](report.pdf), "
         "[report.json](report.json)",
     ]
@@ -66,8 +69,8 @@ def render_first_page(document: AnyDocument) -> str:
     return "\n\n".join([f"# {escaped(first.title)}", *(_part(one) for one in first.blocks)]) + "\n"
 
 
-def _section(section: Section) -> str:
-    drawn = [_block(one) for one in section.blocks]
+def _section(section: Section, say: Callable[[str], str] = str) -> str:
+    drawn = [_block(one, say) for one in section.blocks]
     return "\n\n".join([f"## {escaped(section.title)}", *(one for one in drawn if one)])
 
 
@@ -78,7 +81,7 @@ def _part(block: Block, level: str = "##") -> str:
     return "\n\n".join([f"{level} {escaped(block.title)}", *(one for one in map(_block, block.blocks) if one)])
 
 
-def _block(block: Block) -> str:
+def _block(block: Block, say: Callable[[str], str] = str) -> str:
     match block:
         case Paragraph():
             return escaped(block.text)
@@ -89,7 +92,7 @@ def _block(block: Block) -> str:
         case Facts():
             return "\n".join(f"- **{escaped(name)}**: {escaped_within_a_line(told)}" for name, told in block.pairs)
         case Table():
-            return _table(block)
+            return _table(block, say)
         case Code():
             return f"```\n{block.text}\n```"
         case Figure() | Folded():  # depth and pictures are in the other forms
@@ -100,12 +103,12 @@ def _bullets(items: tuple[str, ...]) -> str:
     return "\n".join(f"- {escaped(one)}" for one in items)
 
 
-def _table(table: Table) -> str:
+def _table(table: Table, say: Callable[[str], str]) -> str:
     head = "| " + " | ".join(escaped(one.label) for one in table.columns) + " |"
     rule = "|" + "|".join("--:" if one.number else "---" for one in table.columns) + "|"
     rows = ["| " + " | ".join(_cell(one) for one in row) + " |" for row in table.rows[:_MOST_ROWS]]
     hidden = len(table.rows) - len(rows)
-    more = [f"\n{hidden} more rows stand in the other forms."] if hidden > 0 else []
+    more = ["\n" + say(f"{hidden} more rows stand in the other forms.")] if hidden > 0 else []
     return "\n".join([f"**{escaped(table.caption)}**\n", head, rule, *rows, *more])
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bdt_core import words
 from bdt_core.metrics import CRITERIA, GROUP_METRICS, RATES, plain_name
+from bdt_core.report.catalogue import AsItIs
 from bdt_core.report.figure_axis import Scale, draw_across, scale, told
 from bdt_core.report.figure_words import figure_words
 from bdt_core.report.groups import rate_value, span
@@ -151,7 +152,7 @@ def _legend(sheet: Sheet, said: Mapping[str, str], now: Point, then: Point, y: f
         if point is not None:
             for key, one in (("gap_is", point[0]), ("accuracy_is", point[1])):
                 value = words.size(one.estimate, "rate") if key == "gap_is" else words.percent(one.estimate)
-                sheet.text(_LEGEND + 14, y, f"{said[key]} {value}", size=SMALL, color=GREY)
+                sheet.text(_LEGEND + 14, y, AsItIs(f"{said[key]} {sheet.said(value)}"), size=SMALL, color=GREY)
                 y += 12
         y += 8
     for key, color in (("lines", GREY), ("better", INK)):

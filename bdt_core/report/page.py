@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bdt_core.report.blocks import Page, Section
-from bdt_core.report.first_page import first_page, first_section, language_of, words_of_forms
+from bdt_core.report.first_page import first_page, first_section, words_of_forms
 from bdt_core.report.printed import AnyDocument, printed
-from bdt_core.report.prose import section
+from bdt_core.report.prose import language_of, section
 
 if TYPE_CHECKING:
     from bdt_core.report.document import Printed

@@ -27,7 +27,7 @@ there afterwards.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
@@ -46,6 +46,7 @@ from bdt_core.report.blocks import (
     Table,
     Tone,
 )
+from bdt_core.report.catalogue import AsItIs, sayings
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
@@ -62,19 +63,28 @@ _RULES = ("table", "list", "heading", "hr", "code", "escape", "emphasis", "backt
 
 
 def section(name: str, document: Document) -> Section | None:
-    """A section of the annex by the name of its template; None where the document has nothing for it."""
-    return read_in("en", name, document=document)
+    """A section by the name of its template, in the document's language; None where the document has nothing for it.
+
+    What stages have written is told in that language, too; see `bdt_core.report.catalogue`.
+    """
+    language = language_of(document)
+    return read_in(language, name, say=sayings(language), document=document)
 
 
-def read_in(language: str, name: str, **variables: Any) -> Section | None:
-    """A section from a language's template of a name; None where it has no title."""
-    return read(name, environment(language).get_template(f"{name}.md.j2"), **variables)
+def language_of(document: Document) -> str:
+    """The language of a report; English in those that do not say."""
+    return str(document.spec.get("language", "en"))
 
 
-def read(section: str, template: Template, **variables: Any) -> Section | None:
-    """A section from a template; None where it has no title."""
+def read_in(language: str, name: str, *, say: Callable[[str], str] = str, **variables: Any) -> Section | None:
+    """A section from a language's template of a name; None where it has no title. See `read`."""
+    return read(name, environment(language).get_template(f"{name}.md.j2"), say=say, **variables)
+
+
+def read(section: str, template: Template, *, say: Callable[[str], str] = str, **variables: Any) -> Section | None:
+    """A section from a template; None where it has no title. `say` says values in the template's language."""
     values: list[str] = []
-    written = template.render(variables, values=values)
+    written = template.render(variables, values=values, say=say)
     return _Reader(values).section(section, iter(_markdown().parse(written)))
 
 
@@ -93,7 +103,7 @@ def environment(language: str = "en") -> Environment:
         """Where a value will stand; what another macro has written is Markdown already."""
         if isinstance(x, Markup):
             return x
-        context["values"].append(str(x))
+        context["values"].append(x if isinstance(x, AsItIs) else context["say"](str(x)))
         return Markup(f"\ue000{len(context['values']) - 1}\ue001")
 
     made = Environment(
@@ -107,10 +117,15 @@ def environment(language: str = "en") -> Environment:
         bytecode_cache=CompiledTemplates(),
     )
     made.filters |= chosen.FILTERS
-    made.filters |= filters(language)
+    made.filters |= {name: _in_its_language(one) for name, one in filters(language).items()}
     made.tests |= chosen.TESTS
     made.globals |= chosen.GLOBALS
     return made
+
+
+def _in_its_language(written: Callable[..., str]) -> Callable[..., AsItIs]:
+    """A filter whose texts are in the template's language already."""
+    return lambda *given: AsItIs(written(*given))
 
 
 @cache

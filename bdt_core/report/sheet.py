@@ -11,8 +11,11 @@ import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
+
+from bdt_core.report.catalogue import AsItIs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,9 +50,12 @@ _ABOVE_LINES = 2.5  # matplotlib draws lines at 2, and texts at 3
 _one_at_a_time = threading.Lock()  # matplotlib's settings are global
 
 
+_said: ContextVar[Callable[[str], str]] = ContextVar("said", default=str)
+
+
 @contextmanager
-def settings(outlines: bool) -> Iterator[None]:
-    """Matplotlib's own defaults and ours, for the time of one drawing."""
+def settings(outlines: bool, say: Callable[[str], str] = str) -> Iterator[None]:
+    """Matplotlib's own defaults and ours, for the time of one drawing; `say` says texts in the report's language."""
     import warnings
 
     import matplotlib as mpl
@@ -58,7 +64,11 @@ def settings(outlines: bool) -> Iterator[None]:
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         mpl.rcdefaults()
         mpl.rcParams.update({**_SETTINGS, "svg.fonttype": "path" if outlines else "none"})
-        yield
+        token = _said.set(say)
+        try:
+            yield
+        finally:
+            _said.reset(token)
 
 
 def has_outlines(texts: str) -> bool:
@@ -91,6 +101,7 @@ class Sheet:
         from matplotlib.transforms import Affine2D
 
         self.figure = Figure(facecolor="white")
+        self._say = _said.get()
         lines = self.wrap(title, width - 16, _TITLE, _TITLE_LINES, bold=True)
         below = self.wrap(subtitle, width - 16, _SUBTITLE, _SUBTITLE_LINES) if subtitle else []
         self.top = 14.0 + 15 * len(lines) + 12 * len(below)
@@ -111,12 +122,17 @@ class Sheet:
         axes.tick_params(left=False, labelleft=False, labelsize=SMALL, colors=GREY, length=3)
         return axes
 
+    def said(self, words: str) -> str:
+        """A text in the language of the report; what is in several lines is so already."""
+        return words if isinstance(words, AsItIs) or "\n" in words else AsItIs(self._say(words))
+
     def measure(self, words: str, size: float, bold: bool = False) -> float:
         """Width of a text in points."""
-        return size * math.fsum(_advance(one, bold) for one in words)
+        return size * math.fsum(_advance(one, bold) for one in self.said(words))
 
     def fit(self, words: str, width: float, size: float, bold: bool = False) -> str:
         """The text, its middle taken out until it fits."""
+        words = self.said(words)
         if self.measure(words, size, bold) <= width:
             return words
         return self._longest(words, _shortened, width, size, bold)
@@ -124,28 +140,29 @@ class Sheet:
     def wrap(self, words: str, width: float, size: float, lines: int, bold: bool = False) -> list[str]:
         """The text in at most so many lines; what does not fit ends in three dots."""
         wrapped: list[str] = []
-        line, rest = "", words
+        line, rest = "", str(self.said(words))
         while rest:
             word, _, after = rest.partition(" ")
             longer = f"{line} {word}" if line else word
-            if self.measure(longer, size, bold) <= width:
+            if self.measure(AsItIs(longer), size, bold) <= width:
                 line, rest = longer, after
             elif not line:
-                line, rest = self.fit(word, width, size, bold), after
+                line, rest = self.fit(AsItIs(word), width, size, bold), after
             elif len(wrapped) == lines - 1:
                 return [*wrapped, self._longest(f"{line} {rest}", _cut, width, size, bold)]
             else:
-                wrapped.append(line)
+                wrapped.append(AsItIs(line))
                 line = ""
-        return [*wrapped, line]
+        return [*wrapped, AsItIs(line)]
 
     def _longest(self, words: str, shorten: Callable[[str, int], str], width: float, size: float, bold: bool) -> str:
         """The longest shortened form that fits."""
         low, high = 1, min(len(words) - 1, 400)
         while low < high:
             kept = (low + high + 1) // 2
-            low, high = (kept, high) if self.measure(shorten(words, kept), size, bold) <= width else (low, kept - 1)
-        return shorten(words, low)
+            fits = self.measure(AsItIs(shorten(words, kept)), size, bold) <= width
+            low, high = (kept, high) if fits else (low, kept - 1)
+        return AsItIs(shorten(words, low))
 
     def text(
         self,
@@ -160,7 +177,7 @@ class Sheet:
         spacing: float = 1.25,
     ) -> None:
         """Set a text whose middle line is at height y."""
-        lines = words.split("\n")
+        lines = self.said(words).split("\n")
         for number, line in enumerate(lines):
             down = (number - (len(lines) - 1) / 2) * size * spacing
             self.figure.text(

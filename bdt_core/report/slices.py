@@ -8,6 +8,7 @@ from string import ascii_uppercase
 from typing import TYPE_CHECKING
 
 from bdt_core import words
+from bdt_core.report.catalogue import AsItIs
 from bdt_core.report.figure_axis import Scale, draw_across, scale
 from bdt_core.report.figure_words import figure_words
 from bdt_core.report.sheet import CALM, FAINT, GREY, HARM, HARM_TINT, INK, SMALL, WIDTH, Sheet
@@ -213,9 +214,12 @@ def _node(
         sheet.text(x + width / 2, y + 11, phrase, size=9, bold=True, align="center")
     comparison = one.comparison
     if has_numbers(one, asked(document.slices).min_rows):
-        told = (words.value(comparison.mean_a, unit_of_slices(document)), f"{said['of']} {words.count(comparison.n_a)}")
+        told = (
+            words.value(comparison.mean_a, unit_of_slices(document)),
+            AsItIs(f"{said['of']} {sheet.said(words.count(comparison.n_a))}"),
+        )
     else:
-        told = (said["few"], f"{words.count(one.rows)} {said['rows']}")
+        told = (said["few"], AsItIs(f"{sheet.said(words.count(one.rows))} {said['rows']}"))
     for line, phrase in enumerate(told):
         shown = sheet.fit(phrase, width - 6, 8)
         sheet.text(x + width / 2, y + height - 21 + 12 * line, shown, size=8, bold=line == 0, align="center")

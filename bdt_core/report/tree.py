@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from bdt_core import words
+from bdt_core.report.catalogue import AsItIs
 from bdt_core.report.figure_words import figure_words
 from bdt_core.report.sheet import CALM, CALM_TINT, FAINT, GREY, HARM, HARM_TINT, INK, SMALL, Sheet
 
@@ -70,12 +71,12 @@ def _group(
     name = f"{said['cluster']} {node.label}" if leaf else kind
     middle = y + _BOX[1] / 2
     sheet.text(x + 6, middle - 6, name, size=SMALL, bold=leaf)
-    rows = f"{words.count(node.rows)} {said['rows']}"
+    rows = AsItIs(f"{sheet.said(words.count(node.rows))} {said['rows']}")
     sheet.text(x + _BOX[0] - 6, middle - 6, rows, size=SMALL, color=GREY, align="right")
-    mean = f"{variable.short} {words.value(node.mean, variable.unit)}"
+    mean = AsItIs(f"{sheet.said(variable.short)} {sheet.said(words.value(node.mean, variable.unit))}")
     gap = ""
     if not alone and node.gap is not None:
-        gap = f"{said['worse' if worse else 'better']} {words.size(node.gap, variable.unit)}"
+        gap = AsItIs(f"{said['worse' if worse else 'better']} {sheet.said(words.size(node.gap, variable.unit))}")
     room = _BOX[0] - 18 - sheet.measure(gap, SMALL)
     sheet.text(x + 6, middle + 6, sheet.fit(mean, room, SMALL), size=SMALL, color=INK)
     sheet.text(x + _BOX[0] - 6, middle + 6, gap, size=SMALL, color=HARM if worse else CALM, align="right")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from bdt_core import words
+from bdt_core.report.catalogue import AsItIs
 from bdt_core.report.figure_axis import Scale, draw_across, scale
 from bdt_core.report.figure_words import figure_words
 from bdt_core.report.sheet import CALM, HARM, SMALL, Sheet
@@ -95,7 +96,8 @@ def _group(
         start, end = sorted((axis.place(0.0), axis.place(mean)))
         line_top = y + _NAME + _BAR * line
         sheet.box(start, line_top, max(end - start, 0.5), _BAR - 3, fill=color, edge=color, round_by=0)
-        told = f"{words.value(mean, unit)}, {words.count(rows)} {said['counted']}: {who}"
-        told = sheet.fit(told, sheet.width - end - 13, SMALL)
+        value, people = sheet.said(words.value(mean, unit)), sheet.said(words.count(rows))
+        whole = AsItIs(f"{value}, {people} {said['counted']}: {sheet.said(who)}")
+        told = sheet.fit(whole, sheet.width - end - 13, SMALL)
         sheet.cover(end + 3, line_top, sheet.measure(told, SMALL) + 4, _BAR - 3)
         sheet.text(end + 5, line_top + (_BAR - 3) / 2, told, size=SMALL)

@@ -318,7 +318,7 @@ class AuditSpec(Section):
     )
     language: str = Field(
         "en",
-        description=f"Language of the report's first page: {' or '.join(LANGUAGES)}.",
+        description=f"Language of the report: {' or '.join(LANGUAGES)}.",
         json_schema_extra={"enum": list(LANGUAGES)},
     )
     labels: dict[str, Label] = Field(

@@ -112,7 +112,7 @@ class Table(Section):
         description=(
             "A .csv, .tsv, .jsonl, .json, .xlsx, .ods or .parquet file, one of these but Parquet in a .gz or .zip, a "
             "folder of Parquet files, a pattern such as days/*.csv, a URL such as s3://bucket/loans.parquet, or "
-            "demo:compas, demo:adult. ${NAME} is an environment variable."
+            "demo:compas, demo:adult, demo:grants. ${NAME} is an environment variable."
         ),
     )
     separator: str | None = Field(

@@ -20,7 +20,7 @@ from bdt_core.errors import SourceError, UnreachableError, did_you_mean
 if TYPE_CHECKING:
     from upath import UPath
 
-DEMO_FILES = {"compas": "compas.csv", "adult": "adult.parquet"}
+DEMO_FILES = {"compas": "compas.csv", "adult": "adult.parquet", "grants": "grants.csv"}
 PARQUET = (".parquet", ".pq")
 JSON_LINES = (".jsonl", ".ndjson")
 JSON_LIST = ".json"

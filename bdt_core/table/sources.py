@@ -26,8 +26,8 @@ def read_table(source: Source | str | Path) -> pd.DataFrame:
     ----------
     source : Source, str or Path
         A ``.csv``, ``.tsv``, ``.jsonl`` or ``.parquet`` file, a folder of Parquet files, a pattern such as
-        ``days/*.csv``, a URL that fsspec knows, ``demo:compas``, ``demo:adult``, or a query. Separator, encoding and
-        decimal comma of a text file are detected unless the source names them.
+        ``days/*.csv``, a URL that fsspec knows, ``demo:compas``, ``demo:adult``, ``demo:grants``, or a query.
+        Separator, encoding and decimal comma of a text file are detected unless the source names them.
 
     Returns
     -------

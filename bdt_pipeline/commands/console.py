@@ -18,6 +18,7 @@ from bdt_core import words
 from bdt_core.errors import OutputError
 from bdt_core.harmless import harmless
 from bdt_core.report.blocks import Block, Bullets, Facts, Paragraph
+from bdt_core.report.catalogue import sayings
 from bdt_core.report.selection_rules import rule_lines
 from bdt_core.report.write import _write, remove_unfinished
 from bdt_pipeline.commands.printing import Screen, put, screen
@@ -87,8 +88,8 @@ def show_result(document: dict[str, Any], files: Iterable[Path]) -> None:
     from bdt_core.report.printed import printed
 
     to = console()
-    verdict = document["verdict"]
-    show_verdict(to, verdict["verdict"], _without_verdict(verdict["sentence"]))
+    verdict, said = document["verdict"], sayings(document["spec"].get("language", "en"))
+    show_verdict(to, verdict["verdict"], said(_without_verdict(verdict["sentence"])))
     for part in short_parts(printed(document)):
         to.print(f"\n[bold]{shown(part.title)}[/]")
         for block in part.blocks:
@@ -99,7 +100,7 @@ def show_result(document: dict[str, Any], files: Iterable[Path]) -> None:
         to.print("\n[bold]Rules of selection[/]")
         for line in rules:
             to.print(Padding(f"- {shown(line)}", (0, 2)))
-    show_notes(to, document["warnings"])
+    show_notes(to, map(said, document["warnings"]))
     show_files(to, "Report", files)
 
 

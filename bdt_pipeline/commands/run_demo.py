@@ -1,4 +1,4 @@
-"""``bdt demo``: the COMPAS audit through Dagster, in this process."""
+"""``bdt demo``: the audit of a case through Dagster, in this process."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import dagster as dg
+import yaml
 from dagster._core.instance.ref import InstanceRef
 
-from bdt_core.errors import BDTError
-from bdt_core.spec import AuditSpec, load_spec
+from bdt_core.errors import BDTError, SpecError, did_you_mean
+from bdt_core.spec import AuditSpec, load_spec, parse_spec
 from bdt_core.stages import READING, SPLITTING, STAGES, VALIDATING, WRITING
 from bdt_pipeline.commands.console import progress_bar, report_folder, say, show_result
 from bdt_pipeline.components.bias_audit import bias_audit_definitions
@@ -25,6 +26,8 @@ from bdt_pipeline.resources.config import reason_of
 
 _SILENT = {"telemetry": {"enabled": False}}
 """Whatever the instance says: the demonstration tells Dagster's makers nothing."""
+CASES = {"compas": "defs/compas/defs.yaml", "grants": "demos/grants.yaml"}
+"""Specifications of the cases; ``demos/CASE.LANGUAGE.yaml`` has the words of another language."""
 _TITLES = {
     "raw_data": READING,
     "raw_data_quality": "check the table (Great Expectations)",
@@ -38,18 +41,37 @@ _TITLES = {
 """What is said while a step runs, by its asset or check."""
 
 
-def run_demo(out: Path | None, *, verbose: bool) -> None:
-    """Run the demonstration audit and show what it found.
+def run_demo(case: str, language: str | None, out: Path | None, *, verbose: bool) -> None:
+    """Run the demonstration audit of a case and show what it found.
 
     The run is recorded in the Dagster instance of ``DAGSTER_HOME`` when that is set, so that the UI shows it; else
     in one that lives as long as the run.
     """
-    with resources.as_file(resources.files("bdt_pipeline") / "defs" / "compas" / "defs.yaml") as file:
-        spec = load_spec(file)
+    spec = demo_spec(case, language)
     with report_folder(out, spec.name) as folder, _instance() as instance:
         document = _execute(spec, folder, instance, verbose=verbose)
         files = sorted(folder.iterdir())
     show_result(document, files)
+
+
+def demo_spec(case: str, language: str | None = None) -> AuditSpec:
+    """The specification of a case, told in a language; in the case's own where none is given.
+
+    Raises
+    ------
+    SpecError
+        There is no such case, or no such language.
+    """
+    if case not in CASES:
+        raise SpecError(f'There is no case "{case}". {did_you_mean(case, CASES)}')
+    package = resources.files("bdt_pipeline")
+    with resources.as_file(package.joinpath(CASES[case])) as file:
+        spec = load_spec(file)
+    if language in (None, spec.language):
+        return spec
+    told = package / "demos" / f"{case}.{language}.yaml"
+    said = yaml.safe_load(told.read_text(encoding="utf-8")) if told.is_file() else {}
+    return parse_spec(spec.to_dict() | said | {"language": language}, f"bdt demo --language {language}")
 
 
 def _execute(spec: AuditSpec, folder: Path, instance: dg.DagsterInstance, *, verbose: bool) -> dict[str, Any]:

@@ -398,6 +398,7 @@ AUDITS: dict[str, GoldenAudit] = {
         file="large_categories.csv",
     ),
     "compas": GoldenAudit(_ROOT / "bdt_pipeline" / "defs" / "compas" / "defs.yaml", markdown=True),
+    "grants": GoldenAudit(_ROOT / "bdt_pipeline" / "demos" / "grants.yaml"),
     "compas_in_depth": GoldenAudit(_ROOT / "docs" / "compas-in-depth.yaml", markdown=True),
     "adult": GoldenAudit(
         {

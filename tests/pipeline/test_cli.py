@@ -18,7 +18,8 @@ from typer.testing import CliRunner, Result
 
 from bdt_core.audit import audit
 from bdt_core.harmless import without_controls
-from bdt_core.spec import AuditSpec, load_spec
+from bdt_core.spec import LANGUAGES, AuditSpec, load_spec
+from bdt_core.spec.audit_spec import SAID
 from bdt_pipeline.cli import app
 
 REPORTS = {"report.json", "report.html", "report.pdf", "report.md"}
@@ -153,6 +154,41 @@ def test_demo_is_recorded_where_dagster_home_says(
     with dg.DagsterInstance.get() as instance:
         assert [run.job_name for run in instance.get_runs()] == ["compas_audit"]
         assert instance.get_latest_materialization_event(dg.AssetKey(["compas", "bias_report"])) is not None
+
+
+def test_demo_of_another_case_and_language(bdt: Callable[..., Result], tmp_path: Path) -> None:
+    result = bdt("demo", "--case", "grants", "--language", "en")
+    assert result.exit_code == 0, result.output
+    assert "Education is vocational and home is with relatives" in " ".join(result.stdout.split())
+    assert {path.name for path in (tmp_path / "bdt-reports" / "grants-1").iterdir()} == REPORTS
+
+
+def test_a_case_is_told_alike_in_every_language() -> None:
+    """The same method, and as much is said of it."""
+    from bdt_pipeline.commands.run_demo import CASES, demo_spec
+
+    for case in CASES:
+        told = {language: demo_spec(case, language) for language in LANGUAGES}
+        assert [spec.language for spec in told.values()] == list(LANGUAGES)
+        for spec in told.values():
+            ours, first = (one.to_dict() for one in (spec, told["en"]))
+            assert {key: ours[key] for key in ours if key not in SAID} == {
+                key: first[key] for key in first if key not in SAID
+            }
+            assert spec.units.keys() == told["en"].units.keys()
+            assert spec.about.model_fields_set == told["en"].about.model_fields_set
+        titles = {spec.title for spec in told.values()}
+        assert len(titles) == len(LANGUAGES)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [(("--case", "grant"), 'Did you mean "grants"?'), (("--language", "xx"), "there are for en, nl")],
+)
+def test_demo_of_nothing(wanted: tuple[str, ...], said: str, bdt: Callable[..., Result]) -> None:
+    result = bdt("demo", *wanted)
+    assert result.exit_code == 2
+    assert said in " ".join(result.output.split())
 
 
 @pytest.mark.parametrize("data", ["demo:compas", "demo:adult"])

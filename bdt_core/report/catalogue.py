@@ -1,0 +1,211 @@
+"""What stages say, in the language of a report.
+
+``report.json`` is English, for machines; what its sentences are in another language stands in ``templates/LANGUAGE/
+messages.po``, an ordinary catalogue with places for what differs: ``{rows} rows against {others}``. A text that is
+not a message by itself is looked up sentence by sentence and clause by clause. What is known nowhere, such as the
+names of a table, stays as it is, and numbers are written as the language writes them.
+
+Places are named by what they may hold: ``{N...}`` a number, ``{list...}`` names with a comma or "and" between them,
+``{name...}`` what has no verb and no bracket, ``{as_is...}`` what is not translated; every other one is looked up
+itself. Messages of the context ``condition`` may be joined by "and".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib import resources
+from typing import TYPE_CHECKING
+
+from bdt_core.report.language import locale_of
+
+if TYPE_CHECKING:
+    from babel.messages.catalog import Message
+
+_PLACE = re.compile(r"\{(\w+)\}")
+_NUMBER = re.compile(r"(< )?[+−-]?(\d{1,3}(,\d{3})+|\d+)(\.\d+)?(e[+-]?\d+)?( × 10[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+)?( %)?")
+_SENTENCES = re.compile(r"(?<=[.!?]) (?=[^a-z])")
+_COMMAS = re.compile(r", (?![^()\[\]]*[)\]])")
+_BETWEEN = (
+    (_SENTENCES, " "),
+    (re.compile(r"; (?![^()]*\))"), "; "),
+    (re.compile(" → "), " → "),
+    (re.compile(r"(?<=\)), "), ", "),
+)
+"""Between what is said one by one."""
+_AND = " and "
+_MOST_CONDITIONS = 40
+
+
+class AsItIs(str):
+    """A text that is printed as it stands: a version, a fingerprint, a name of a file."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True)
+class _Pattern:
+    """A message, its texts between the places, and the names of these."""
+
+    texts: tuple[str, ...]
+    places: tuple[str, ...]
+    told: str
+
+    @property
+    def joined(self) -> str:
+        """The message with a number in each place."""
+        return "0".join(self.texts)
+
+    def values(self, text: str) -> list[str] | None:
+        """What stands in the places; None where the text is another one."""
+        first, *others = self.texts
+        if not text.startswith(first):
+            return None
+        found, at = [], len(first)
+        for number, (place, after) in enumerate(zip(self.places, others, strict=True)):
+            last = number == len(self.places) - 1
+            end = (len(text) - len(after) if text.endswith(after) else -1) if last else text.find(after, at + 1)
+            if end <= at or not _holds(place, text[at:end]):
+                return None
+            found.append(text[at:end])
+            at = end + len(after)
+        return found
+
+
+def _holds(place: str, value: str) -> bool:
+    """Whether a text may stand in a place."""
+    if place[0] == "N":
+        return _NUMBER.fullmatch(value) is not None
+    return not (place.startswith("name") and (" is " in value or "(" in value))
+
+
+def sayings(language: str) -> Callable[[str], str]:
+    """What a text is in a language; itself where there is no catalogue."""
+    file = resources.files("bdt_core.report").joinpath("templates", language, "messages.po")
+    return _read(language).said if file.is_file() else str
+
+
+@cache
+def _read(language: str) -> Catalogue:
+    from babel.messages.pofile import read_po
+
+    file = resources.files("bdt_core.report").joinpath("templates", language, "messages.po")
+    with file.open("rb") as opened:
+        return Catalogue(language, [one for one in read_po(opened, locale=language) if one.id and one.string])
+
+
+class Catalogue:
+    """The messages of a language.
+
+    Parameters
+    ----------
+    language : str
+    messages : sequence of babel's Message
+    """
+
+    def __init__(self, language: str, messages: Sequence[Message]) -> None:
+        from babel.numbers import get_decimal_symbol, get_group_symbol
+
+        locale = locale_of(language)
+        self._marks = str.maketrans({",": get_group_symbol(locale), ".": get_decimal_symbol(locale)})
+        self._exact: Mapping[str, str] = {
+            _bare(one.id): _bare(one.string) for one in messages if not _PLACE.search(str(one.id))
+        }
+        self._patterns = _patterns(one for one in messages if one.context is None)
+        self._conditions = _patterns(one for one in messages if one.context == "condition")
+        self._and = self._exact[_AND.strip()]
+        self.said = lru_cache(maxsize=65_536)(self._said)
+        self._conditions_in = lru_cache(maxsize=65_536)(self._condition)
+
+    def _said(self, text: str) -> str:
+        if "\u00a0" in text:  # is not torn apart
+            said = self.said(text.replace("\u00a0", " "))
+            if " " not in text:
+                return said.replace(" ", "\u00a0")
+            start, _, end = said.rpartition(" ")
+            return f"{start}\u00a0{end}" if start else said
+        if not text or text.isspace():
+            return text
+        known = self._sentence(text)
+        if known is None and (flipped := self._sentence(_flipped(text))) is not None:
+            known = _flipped(flipped)
+        if known is not None:
+            return known
+        return text.translate(self._marks) if _NUMBER.fullmatch(text) else text
+
+    def _sentence(self, text: str) -> str | None:
+        """A message, or several of them in one text; None where it is not known."""
+        bare = text.removesuffix(".")
+        end = text[len(bare) :]
+        if bare in self._exact:
+            return self._exact[bare] + end
+        for between, mark in _BETWEEN:
+            parts = between.split(text)
+            if len(parts) > 1:
+                of_several = self._matching([one for one in self._patterns if between.search(one.joined)], bare)
+                return mark.join(map(self.said, parts)) if of_several is None else of_several + end
+        known = self._matching(self._patterns, bare)
+        if known is None and len(parts := _COMMAS.split(bare)) > 1:
+            several = [self._conditions_in(one) for one in parts]
+            known = ", ".join(one for one in several if one is not None) if None not in several else None
+            known = known or self._conditions_in(bare) or ", ".join(map(self.said, parts))
+        elif known is None:
+            known = self._conditions_in(bare)
+        return None if known is None else known + end
+
+    def _matching(self, patterns: Iterable[_Pattern], text: str) -> str | None:
+        for one in patterns:
+            values = one.values(text)
+            if values is not None:
+                return self._filled(one, values)
+        return None
+
+    def _condition(self, text: str) -> str | None:
+        """Conditions, joined by "and"; a name may have that word in it."""
+        parts = text.split(_AND)
+        if len(parts) > _MOST_CONDITIONS:
+            return None
+        for taken in range(1, len(parts) + 1):
+            first = self._matching(self._conditions, _AND.join(parts[:taken]))
+            if first is None:
+                continue
+            if taken == len(parts):
+                return first
+            others = self._conditions_in(_AND.join(parts[taken:]))
+            if others is not None:
+                return f"{first} {self._and} {others}"
+        return None
+
+    def _filled(self, pattern: _Pattern, values: Iterable[str]) -> str:
+        told = {place: self._value(place, one) for place, one in zip(pattern.places, values, strict=True)}
+        return _PLACE.sub(lambda one: told[one[1]], pattern.told)
+
+    def _value(self, place: str, value: str) -> str:
+        if place.startswith("as_is"):
+            return value
+        if place.startswith("list"):
+            start, between, end = value.rpartition(_AND)
+            return f"{start} {self._and} {end}" if between else value
+        return value.translate(self._marks) if place[0] == "N" else self.said(value)
+
+
+def _patterns(messages: Iterable[Message]) -> list[_Pattern]:
+    """Those with places, the most telling ones first."""
+    made = []
+    for one in messages:
+        pieces = _PLACE.split(_bare(one.id))
+        if len(pieces) > 1:
+            made.append(_Pattern(tuple(pieces[::2]), tuple(pieces[1::2]), _bare(one.string)))
+    return sorted(made, key=lambda one: -len(one.joined))
+
+
+def _bare(message: object) -> str:
+    """Without the full stop, which stands where the text has it."""
+    return str(message).removesuffix(".")
+
+
+def _flipped(text: str) -> str:
+    """With the other kind of letter at its start."""
+    return text[:1].swapcase() + text[1:]

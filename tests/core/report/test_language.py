@@ -1,0 +1,178 @@
+"""The whole report in the readers' language: no English in the Dutch form, and as much said as in English."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pytest
+from babel.messages.pofile import read_po
+
+from bdt_core.report import render_markdown
+from bdt_core.report.blocks import plain
+from bdt_core.report.catalogue import sayings
+from bdt_core.report.figures import figure_names, figure_svg
+from bdt_core.report.page import build_page
+from bdt_core.report.sheet import Sheet
+from bdt_core.spec import LANGUAGES
+from bdt_pipeline.commands.run_demo import demo_spec
+
+GOLDENS = Path(__file__).parents[2] / "goldens"
+TEMPLATES = Path(str(resources.files("bdt_core.report"))) / "templates"
+PLACE = re.compile(r"\{(\w+)\}")
+ENGLISH = frozenset(
+    """
+    the and or to for from with without this that these those person group groups who whom more less fewer worse better
+    not no nobody everybody else elsewhere such wrongly got given at least about among alike explain explains audited
+    limits broken largest difference differences missing above below up others similar mostly only looked too small
+    annex sure chance alone signed may be used it they their them when what which how many can cannot say do does if
+    every each average row rows remark remarks by on are were been has have than its all both where there here rate
+    rates share shares positive negative false true error people persons found finding findings higher lower between
+    threshold thresholds points percent value values mean column columns feature fare fares would could should shown
+    under search searched searches slice slices intersection intersections intervals confidence allowed required whole
+    beyond within lies tested testable few significantly significance corrected correction gap gaps accuracy equal
+    equality parity opportunity calibration split splits size count counts reference outcome favourable unfavourable
+    prediction predictions protected declared numeric categorical unused distinct stable unstable draws again two
+    """.split()  # noqa: SIM905 - many
+)
+ENGLISH_NUMBER = re.compile(
+    r"(?<![\d.,])\d+\.\d{1,2}(?![\d.])|(?<![\d.,])0\.\d|(?<![\d.,])[1-9]\d{0,2},\d{3}(?!\d)|\d,\d{3},\d"
+)
+
+
+@cache
+def report(name: str, case: str) -> dict[str, Any]:
+    """A frozen report, told in Dutch as its demonstration is; others without words of their own."""
+    document: dict[str, Any] = json.loads((GOLDENS / f"{name}.json").read_text(encoding="utf-8"))
+    told = demo_spec(case, "nl").to_dict() if case else {"language": "nl"}
+    document["spec"] |= {key: told[key] for key in ("language", "title", "labels", "units", "about") if key in told}
+    return document
+
+
+def texts(x: Any) -> Iterator[str]:
+    """What is said: without code, and names of blocks."""
+    if isinstance(x, dict):
+        if x.get("kind") != "code":
+            yield from (one for key, part in x.items() if key not in ("kind", "name", "tone") for one in texts(part))
+    elif isinstance(x, list | tuple):
+        yield from (one for part in x for one in texts(part))
+    elif isinstance(x, str):
+        yield x
+
+
+def names_in(document: dict[str, Any]) -> set[str]:
+    """Words of columns, levels, files and keys of the specification."""
+    names = [document["name"], document["data"]["source"], *(one["name"] for one in document["data"]["columns"])]
+    names += [group["group"] for facet in (document["groups"] or {"facets": []})["facets"] for group in facet["groups"]]
+    names += re.findall(r'"level": "([^"]*)"', json.dumps(document))
+    names += ["missing: drop", "mitigation.group", "bdt audit --for publication", document["data"]["fingerprint"]]
+    return {word for one in names for word in re.findall("[a-z]+", one.lower())}
+
+
+def english_in(said: list[str], document: dict[str, Any]) -> list[str]:
+    words = ENGLISH - names_in(document)
+    return [
+        one
+        for one in dict.fromkeys(said)
+        if ENGLISH_NUMBER.search(one) or any(word in words for word in re.findall("[a-z]+", one.lower()))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "case"),
+    [("compas", "compas"), ("grants", "grants"), ("compas_in_depth", "compas"), ("everything", ""), ("limits", "")],
+)
+def test_no_english_stands_in_the_dutch_report(name: str, case: str) -> None:
+    document = report(name, case)
+    page = build_page(document)
+    assert page.language == "nl"
+    assert english_in(list(texts(plain(page))), document) == []
+
+
+@pytest.mark.parametrize(("name", "case"), [("compas", "compas"), ("grants", "grants")])
+def test_no_english_stands_on_the_dutch_figures(name: str, case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    document, drawn, text = report(name, case), [], Sheet.text
+
+    def kept(sheet: Sheet, x: float, y: float, words: str, **more: Any) -> None:
+        drawn.append(str(sheet.said(words)).replace("\n", " "))
+        text(sheet, x, y, words, **more)
+
+    monkeypatch.setattr(Sheet, "text", kept)
+    for figure in figure_names(document):
+        figure_svg(document, figure)
+    assert len(drawn) > 200
+    assert english_in(drawn, document) == []
+
+
+def test_markdown_is_dutch_to_its_end() -> None:
+    drawn = render_markdown(report("compas_in_depth", "compas"))
+    assert re.search(r"Nog \d+ rijen staan in de andere vormen\.", drawn)
+    assert "more rows" not in drawn
+
+
+def _keys(language: str) -> dict[str, set[str]]:
+    """What each template of a language asks for."""
+    from tests.core.report.test_first_page import _attributes
+
+    folder = TEMPLATES / language
+    texts_have = {f".{one}" for one in dir(str)}
+    return {str(file.relative_to(folder)): set(_attributes(file)) - texts_have for file in sorted(folder.rglob("*.j2"))}
+
+
+@pytest.mark.parametrize("language", [one for one in LANGUAGES if one != "en"])
+def test_every_template_is_in_every_language_and_asks_for_the_same(language: str) -> None:
+    english, other = _keys("en"), _keys(language)
+    assert english.keys() == other.keys()
+    assert {name: english[name] ^ other[name] for name in english if english[name] != other[name]} == {}
+
+
+def test_every_message_keeps_its_places() -> None:
+    with (TEMPLATES / "nl" / "messages.po").open("rb") as file:
+        messages = [one for one in read_po(file, locale="nl") if one.id]
+    assert len(messages) > 500
+    assert [one.id for one in messages if set(PLACE.findall(one.id)) != set(PLACE.findall(one.string))] == []
+    assert [one.id for one in messages if not one.string] == []
+
+
+@pytest.mark.parametrize(
+    ("english", "dutch"),
+    [
+        ("1,795", "1.795"),
+        ("< 0.001", "< 0,001"),
+        ("−2.4", "−2,4"),
+        ("1.23 × 10⁻⁵", "1,23 × 10⁻⁵"),
+        ("36.0 points", "36,0 procentpunt"),
+        ("[+9.1 to\u00a0+25.3]", "[+9,1 tot\u00a0+25,3]"),
+        ("[95\u00a0%\u00a0CI\u00a0+9.1\u00a0to\u00a0+25.3]", "[95\u00a0%-BI\u00a0+9,1\u00a0tot\u00a0+25,3]"),
+        ("age up to 27 and race is b", "age tot en met 27 en race is b"),
+        ("Income above 0.5 and up to 2 and age 28 to 35", "Income boven 0,5 tot en met 2 en age 28 tot en met 35"),
+        ("race is neither b, c nor d", "race is niet b, c en niet d"),
+        ("age up to 25, age 26 to 30", "age tot en met 25, age 26 tot en met 30"),
+        (
+            "The wrong of cluster 0, found anew on each of 5 splits, is 4.0 points higher (worse) than everybody "
+            "else's [95 % CI +1.0 to +2.0], on 1,300 rows that their searches never saw; at most 5.0 points is "
+            "allowed, and the interval lies on both sides of it. With these rows a difference of 6.0 points would "
+            "have been found beyond the limit (80 % power).",
+            "Bij cluster 0, opnieuw gevonden op elk van 5 verdelingen, is wrong 4,0 procentpunt hoger (slechter) dan "
+            "bij alle anderen [95 %-BI +1,0 tot +2,0], op 1.300 rijen die hun zoektochten nooit zagen; toegestaan is "
+            "hoogstens 5,0 procentpunt, en het interval ligt aan beide kanten ervan. Op deze rijen zou een verschil "
+            "van 6,0 procentpunt voorbij de grens zijn gevonden (onderscheidend vermogen 80 %).",
+        ),
+        (
+            "age lower: mean 23.4 against 41 → town is mostly 'north' rather than 'west' → 2 more splits",
+            "age lager: gemiddeld 23,4 tegen 41 → town is meestal 'north' en niet 'west' → nog 2 splitsingen",
+        ),
+        ("What nobody ever said.", "What nobody ever said."),
+        ("Native American", "Native American"),
+        ("2026-01-31", "2026-01-31"),
+        ("", ""),
+    ],
+)
+def test_what_stages_say_is_said_in_dutch(english: str, dutch: str) -> None:
+    assert sayings("nl")(english) == dutch
+    assert sayings("en")(english) == english
