@@ -249,6 +249,11 @@ def alarms_section(runs: int) -> str:
         lines.append(f"| {one.outcome} | {one.kind} | {one.rows:,} | {one.min_size:.0%} | " + " | ".join(shares) + " |")
     worst = max(one.primary for one in alarms), max(one.anyone for one in alarms), max(one.gate for one in alarms)
     lines.append(f"\nLargest counts of {runs}: primary {worst[0]}, any {worst[1]}, gate {worst[2]}.")
+    every = sum(one.runs for one in alarms)
+    primary, anyone, gate = (
+        100 * sum(getattr(one, x) for one in alarms) / every for x in ("primary", "anyone", "gate")
+    )
+    lines.append(f"Of all {every:,} runs together: primary {primary:.1f} %, any {anyone:.1f} %, gate {gate:.1f} %.")
     return "\n".join(lines)
 
 

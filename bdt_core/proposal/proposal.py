@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from bdt_core.errors import DataError
 from bdt_core.inference import minimum_detectable_difference
@@ -40,6 +41,8 @@ _FEWEST_ROWS = 20
 _GROUP = 0.1
 _WANTED_MIN_ROWS = 30
 _LARGE = 0.5
+_NOT_BY_CHANCE = 30
+"""People of the rarer outcome whom a value would have by chance, and has none of."""
 
 
 @dataclass(frozen=True)
@@ -211,7 +214,8 @@ def _with_features(
     measured: Measured, candidates: list[Measured], seen: Glance, protected: dict[str, str]
 ) -> Proposal | None:
     """The proposal that measures this; None where no column is left to tell people apart by, or too few people."""
-    known = ~np.isnan(bias_variable(seen.sample, measured.settings).y)
+    y = bias_variable(seen.sample, measured.settings).y
+    known = ~np.isnan(y)
     rows = round(seen.rows * float(known.mean())) if not seen.is_whole else int(known.sum())
     if rows < _FEWEST_ROWS:
         return None
@@ -242,6 +246,7 @@ def _with_features(
         doubts.append(
             f"Only {_named(brought_back)} can tell people apart, and would not have been a feature otherwise."
         )
+    doubts += _deciding([name for name, (role, _) in roles.items() if role == "feature"], seen.sample[known], y[known])
     columns = tuple(_proposed(one, seen.sample[one.name], *roles[one.name]) for one in seen.columns.values())
     alternatives = tuple(one for one in candidates if one.settings != measured.settings)
     reading = ReadingNotes.of(seen.sample.attrs)
@@ -262,9 +267,7 @@ def _part(name: str, measured: Measured) -> Role:
     return "label" if name == measured.settings.label else "prediction"
 
 
-def _left_out(
-    names: list[str], seen: Glance, known: np.ndarray[Any, np.dtype[np.bool_]]
-) -> dict[str, tuple[Role, str]]:
+def _left_out(names: list[str], seen: Glance, known: NDArray[np.bool_]) -> dict[str, tuple[Role, str]]:
     """Columns that cannot tell people apart by themselves."""
     found: dict[str, tuple[Role, str]] = {}
     for name in names:
@@ -313,6 +316,34 @@ def _leaks(roles: dict[str, tuple[Role, str]], measured: Measured, seen: Glance)
     return dict.fromkeys(telling_columns(table), ("left out", "says what is measured, or the outcome: a leak"))
 
 
+def _deciding(features: Iterable[str], sample: pd.DataFrame, y: NDArray[np.float64]) -> Iterator[str]:
+    """Features of which one value goes with one outcome alone, where chance would have given many of the other.
+
+    Parameters
+    ----------
+    features : iterable of str
+    sample : DataFrame of n rows
+    y : float64 ndarray of shape (n,)
+        Only of two values; of others nothing is said.
+    """
+    values = np.unique(y)
+    if len(values) != 2:
+        return
+    is_high = y == values[1]
+    rarer = min(is_high.mean(), 1.0 - is_high.mean())
+    for name in features:
+        codes, levels = pd.factorize(sample[name])
+        if len(levels) > FEW:
+            continue
+        rows = np.bincount(codes[codes >= 0], minlength=len(levels))
+        high = np.bincount(codes[codes >= 0], weights=is_high[codes >= 0], minlength=len(levels))
+        if (((high == 0) | (high == rows)) & (rows * rarer >= _NOT_BY_CHANCE)).any():
+            yield (
+                f'"{name}" has a value with which everybody has the same outcome: if it is known only afterwards, '
+                "leave it out (features.exclude)."
+            )
+
+
 def _draft(roles: dict[str, tuple[Role, str]], measured: Measured, seen: Glance) -> AuditSpec:
     kinds = {one.name: "categorical" for one in seen.columns.values() if one.look == "code"}
     used = [name for name, (role, _) in roles.items() if role in ("feature", "protected")]
@@ -334,7 +365,7 @@ def _draft(roles: dict[str, tuple[Role, str]], measured: Measured, seen: Glance)
 
 
 def _brought_back(
-    roles: dict[str, tuple[Role, str]], seen: Glance, known: np.ndarray[Any, np.dtype[np.bool_]]
+    roles: dict[str, tuple[Role, str]], seen: Glance, known: NDArray[np.bool_]
 ) -> dict[str, tuple[Role, str]]:
     """Where no feature is left: what would be best to tell people apart by, all the same."""
 
