@@ -126,14 +126,14 @@ class Catalogue:
                 return said.replace(" ", "\u00a0")
             start, _, end = said.rpartition(" ")
             return f"{start}\u00a0{end}" if start else said
-        if not text or text.isspace():
+        if _NUMBER.fullmatch(text):
+            return text.translate(self._marks)
+        if not any(map(str.isalnum, text)):
             return text
         known = self._sentence(text)
         if known is None and (flipped := self._sentence(_flipped(text))) is not None:
             known = _flipped(flipped)
-        if known is not None:
-            return known
-        return text.translate(self._marks) if _NUMBER.fullmatch(text) else text
+        return text if known is None else known
 
     def _sentence(self, text: str) -> str | None:
         """A message, or several of them in one text; None where it is not known."""
