@@ -96,5 +96,5 @@ def also(one: Finding) -> str:
     if not one.also:
         return ""
     more = len(one.also) - _ALSO_SHOWN
-    rest = f" and {more} more" if more > 0 else ""
+    rest = f"; and {more} more" if more > 0 else ""
     return f"{'; '.join(one.also[:_ALSO_SHOWN])}{rest}"

@@ -170,6 +170,19 @@ def test_every_message_keeps_its_places() -> None:
             "van 6,0 procentpunt voorbij de grens zijn gevonden (onderscheidend vermogen 80 %).",
         ),
         (
+            "The search for the worst group confirms none that fares worse than people like them; no group of at least "
+            "1.0 % of the people that conditions on these columns describe fares worse than people like them by more "
+            "than 11.9 points (95 % confidence); at most 5.0 points is allowed, so these rows cannot tell.",
+            "De zoektocht naar de groep die het slechtst af is, bevestigt er geen die slechter af is dan mensen zoals "
+            "zij; geen groep van minstens 1,0 % van de mensen die voorwaarden op deze kolommen beschrijven, is meer "
+            "dan 11,9 procentpunt slechter af dan mensen zoals zij (betrouwbaarheid 95 %); toegestaan is hoogstens 5,0 "
+            "procentpunt, dus deze rijen kunnen het niet zeggen.",
+        ),
+        (
+            "Mostly the same people: age up to 27; race is b and age up to 30; and 3 more.",
+            "Grotendeels dezelfde mensen: age tot en met 27; race is b en age tot en met 30; en nog 3.",
+        ),
+        (
             "age lower: mean 23.4 against 41 → town is mostly 'north' rather than 'west' → 2 more splits",
             "age lager: gemiddeld 23,4 tegen 41 → town is meestal 'north' en niet 'west' → nog 2 splitsingen",
         ),
