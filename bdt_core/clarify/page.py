@@ -129,15 +129,15 @@ def clarify_html(page: ClarifyPage) -> str:
 
 def clarify_markdown(page: ClarifyPage) -> str:
     """Draw the page as Markdown, every name escaped."""
-    from bdt_core.report.markdown import _bullets, _section, escaped
+    from bdt_core.report.markdown import Written, escaped
 
     lines = [
         f"# Bias metrics: {escaped(page.name)}",
         escaped(page.subtitle),
-        _bullets(page.summary.items),
+        Written().block(Bullets(page.summary.items)),
         f"*{escaped(page.caution)}*",
         *(f"> **Note:** {escaped(one)}" for one in page.remarks),
-        *(_section(one) for one in page.sections),
+        *(Written().section(one) for one in page.sections),
         "In Clarify's form: [analysis.json](analysis.json). Every number with its interval: [metrics.csv](metrics.csv)",
     ]
     return "\n\n".join(lines) + "\n"

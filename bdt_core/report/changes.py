@@ -197,7 +197,7 @@ def changes_section(changes: Changes) -> Section:
 def changes_markdown(changes: Changes) -> str:
     """The page as Markdown, every name escaped."""
     from bdt_core.report.dossier.draw import _table
-    from bdt_core.report.markdown import _block, escaped
+    from bdt_core.report.markdown import Written, escaped
 
     def drawn(several: Sequence[Block]) -> Iterator[str]:
         for one in several:
@@ -205,7 +205,7 @@ def changes_markdown(changes: Changes) -> str:
                 yield f"## {escaped(one.title)}"
                 yield from drawn(one.blocks)
             else:
-                yield _table(one) if isinstance(one, Table) else _block(one)
+                yield _table(one) if isinstance(one, Table) else Written().block(one)
 
     section = changes_section(changes)
     return "\n\n".join([f"# {escaped(section.title)}", *drawn(section.blocks)]) + "\n"

@@ -9,7 +9,7 @@ from bdt_core import words
 from bdt_core.report.blocks import Bullets, Cell, Facts, Paragraph, Table
 from bdt_core.report.first_page import short_parts
 from bdt_core.report.gate_result import GateResult, shortened
-from bdt_core.report.markdown import _block, _part, escaped
+from bdt_core.report.markdown import Written, escaped
 from bdt_core.report.printed import printed
 from bdt_core.report.prose import section
 from bdt_core.verdict.baseline import CHANGE_WORDS
@@ -83,7 +83,7 @@ def _who_is_worse_off(document: dict[str, Any]) -> str:
         else one
         for one in who.blocks
     ]
-    return _part(replace(who, blocks=tuple(short)), "###")
+    return Written().part(replace(who, blocks=tuple(short)), "###")
 
 
 def _limits(document: dict[str, Any], result: GateResult) -> str:
@@ -92,7 +92,7 @@ def _limits(document: dict[str, Any], result: GateResult) -> str:
     drawn = gate.blocks if gate else ()
     tables = [one for one in drawn if isinstance(one, Table)]
     if not tables:
-        return "\n\n".join(_block(one) for one in drawn if isinstance(one, Paragraph))
+        return "\n\n".join(Written().block(one) for one in drawn if isinstance(one, Paragraph))
     order = sorted(range(len(result["limits"])), key=lambda i: _SEVEREST_FIRST.index(result["limits"][i]["outcome"]))
     limits = [result["limits"][i] for i in order]
     rows = [
@@ -100,7 +100,7 @@ def _limits(document: dict[str, Any], result: GateResult) -> str:
     ]
     told = dict.fromkeys(shortened(one["sentence"]) for one in limits[:_MOST_SENTENCES])
     sentences = tuple(one for one in told if one != shortened(result["sentence"]))
-    parts = (_block(replace(tables[0], rows=tuple(rows))), _block(Bullets(sentences)))
+    parts = (Written().block(replace(tables[0], rows=tuple(rows))), Written().block(Bullets(sentences)))
     return "\n\n".join(one for one in parts if one)
 
 
@@ -110,7 +110,7 @@ def _changes(result: GateResult) -> str:
     changes = [one["change"] for one in result["limits"]]
     changes.sort(key=lambda one: tuple(CHANGE_WORDS).index(one["change"]))
     told = tuple(shortened(one["sentence"]) for one in changes[:_MOST_SENTENCES])
-    return "\n\n".join(["### Against the baseline", _block(Bullets(told or ("No limit is set.",)))])
+    return "\n\n".join(["### Against the baseline", Written().block(Bullets(told or ("No limit is set.",)))])
 
 
 def _short_cell(cell: Cell) -> Cell:

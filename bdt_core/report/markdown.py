@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from bdt_core.harmless import without_controls
 from bdt_core.report.blocks import (
@@ -23,6 +25,7 @@ from bdt_core.report.catalogue import sayings
 from bdt_core.report.first_page import first_section
 from bdt_core.report.page import build_page
 from bdt_core.report.printed import AnyDocument, printed
+from bdt_core.report.prose import language_of
 
 _LEFT_OUT = ("rates", "tree", "original", "data", "method", "repeat")
 """Sections of the annex that are in the other forms."""
@@ -34,13 +37,15 @@ _SPECIAL_AT_A_START = re.compile(r"(^[-+=](?=\W)|(?<=^\d)[.)]|^#)")
 _LINKS = re.compile(r"(?<=[@#])(?=\w)|(?<=:)(?=//)|(?<=www)(?=\.)", re.IGNORECASE)
 
 
-def render_markdown(document: AnyDocument) -> str:
+def render_markdown(document: AnyDocument, *, figures: bool = False) -> str:
     """Draw the short form of the report as Markdown.
 
     Parameters
     ----------
     document : dict
         The report as data; fresh or read back from report.json.
+    figures : bool
+        Whether figures stand in the text itself, for pages that show Markdown and have no other form beside it.
 
     Returns
     -------
@@ -49,15 +54,17 @@ def render_markdown(document: AnyDocument) -> str:
         mitigation; of tables ten rows at most. Names from the data are escaped.
     """
     page = build_page(document)
-    say = sayings(page.language)
+    written = Written(sayings(page.language), document if figures else None)
     lines = [
-        render_first_page(document).rstrip(),
+        written.first_page(page.first),
         f"# {escaped(page.words['body'])}",
-        *(_section(one, say) for one in page.body),
+        *map(written.section, page.body),
         f"# {escaped(page.words['annex'])}",
         f"*{escaped(page.words['annex_note'])}*",
-        *(_section(one, say) for one in page.annex if one.name not in _LEFT_OUT),
-        f"{escaped(page.words['whole'])} [report.html](report.html), [report.pdf](report.pdf), "
+        *(written.section(one) for one in page.annex if one.name not in _LEFT_OUT),
+        ""
+        if figures
+        else f"{escaped(page.words['whole'])} [report.html](report.html), [report.pdf](report.pdf), "
         "[report.json](report.json)",
     ]
     return "\n\n".join(one for one in lines if one) + "\n"
@@ -65,38 +72,63 @@ def render_markdown(document: AnyDocument) -> str:
 
 def render_first_page(document: AnyDocument) -> str:
     """Draw the first page alone as Markdown."""
-    first = first_section(printed(document))  # the whole page takes as long again as all else
-    return "\n\n".join([f"# {escaped(first.title)}", *(_part(one) for one in first.blocks)]) + "\n"
+    safe = printed(document)  # the whole page takes as long again as all else
+    return Written(sayings(language_of(safe))).first_page(first_section(safe)) + "\n"
 
 
-def _section(section: Section, say: Callable[[str], str] = str) -> str:
-    drawn = [_block(one, say) for one in section.blocks]
-    return "\n\n".join([f"## {escaped(section.title)}", *(one for one in drawn if one)])
+@dataclass(frozen=True)
+class Written:
+    """Blocks as Markdown.
 
+    Attributes
+    ----------
+    say : callable
+        What a text of ours is in the report's language.
+    document : dict, optional
+        Whose figures are drawn; they are left out without one, for they are in the other forms.
+    """
 
-def _part(block: Block, level: str = "##") -> str:
-    """Of the first page: its parts are open."""
-    if not isinstance(block, Folded):
-        return _block(block)
-    return "\n\n".join([f"{level} {escaped(block.title)}", *(one for one in map(_block, block.blocks) if one)])
+    say: Callable[[str], str] = str
+    document: AnyDocument | None = None
 
+    def first_page(self, section: Section) -> str:
+        """Its parts are open."""
+        return "\n\n".join(one for one in (f"# {escaped(section.title)}", *map(self.part, section.blocks)) if one)
 
-def _block(block: Block, say: Callable[[str], str] = str) -> str:
-    match block:
-        case Paragraph():
-            return escaped(block.text)
-        case Subheading():
-            return f"### {escaped(block.text)}"
-        case Bullets():
-            return _bullets(block.items)
-        case Facts():
-            return "\n".join(f"- **{escaped(name)}**: {escaped_within_a_line(told)}" for name, told in block.pairs)
-        case Table():
-            return _table(block, say)
-        case Code():
-            return f"```\n{block.text}\n```"
-        case Figure() | Folded():  # depth and pictures are in the other forms
-            return ""
+    def section(self, section: Section) -> str:
+        """Its depth is left out."""
+        drawn = map(self.block, section.blocks)
+        return "\n\n".join([f"## {escaped(section.title)}", *(one for one in drawn if one)])
+
+    def part(self, block: Block, level: str = "##") -> str:
+        """A part of the first page."""
+        if not isinstance(block, Folded):
+            return self.block(block)
+        return "\n\n".join([f"{level} {escaped(block.title)}", *(one for one in map(self.block, block.blocks) if one)])
+
+    def block(self, block: Block) -> str:
+        """Empty for depth, which is in the other forms."""
+        match block:
+            case Paragraph():
+                return escaped(block.text)
+            case Subheading():
+                return f"### {escaped(block.text)}"
+            case Bullets():
+                return _bullets(block.items)
+            case Facts():
+                return "\n".join(f"- **{escaped(name)}**: {escaped_within_a_line(told)}" for name, told in block.pairs)
+            case Table():
+                return _table(block, self.say)
+            case Code():
+                return f"```\n{block.text}\n```"
+            case Figure() if self.document is not None:
+                from bdt_core.report.figures import figure_svg
+
+                svg = figure_svg(self.document, block.name, outlines=False)
+                data = base64.b64encode(svg.encode()).decode()
+                return f"![{escaped(block.alt)}](data:image/svg+xml;base64,{data})"
+            case Figure() | Folded():
+                return ""
 
 
 def _bullets(items: tuple[str, ...]) -> str:

@@ -55,6 +55,7 @@ _WEIGHTS: dict[FoundBy, float] = {
 }  # fmt: skip
 SAID = ("title", "language", "labels", "units", "about", "reference")
 """Keys that say how results are told, and not how they are made."""
+_SERVED = re.compile(r"https?://[^\s/]+|\$\{\w+\}")
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|\$\{\w+\}")
 _ALL_FROM_ENVIRONMENT = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)?(\$\{\w+\}|[/:@?&=])*")
 
@@ -376,6 +377,13 @@ class AuditSpec(Section):
         ),
     )
 
+    report_url: str | None = Field(
+        None,
+        description=(
+            "Where the storage folder of Dagster's runs is served, so that the UI links to each report: "
+            "https://reports.example/bias, or ${NAME}."
+        ),
+    )
     large_rows: int = Field(
         1_000_000,
         ge=1_000,
@@ -638,6 +646,13 @@ class AuditSpec(Section):
                 raise ValueError("an address is not a URL such as json://host/path or ${NAME}; apprise knows the kinds")
         return notify
 
+    @field_validator("report_url")
+    @classmethod
+    def _served(cls, report_url: str | None) -> str | None:
+        if report_url is not None and not _SERVED.match(report_url):
+            raise ValueError("it is no address such as https://reports.example/bias, or ${NAME}")
+        return report_url
+
     @field_serializer("notify", when_used="json")
     def _no_tokens(self, notify: list[str]) -> list[str]:
         """Addresses as they are stored and reported: a token that stands in one stays out."""
@@ -675,10 +690,11 @@ class AuditSpec(Section):
 
 
 def printed_specification(spec: AuditSpec) -> dict[str, Any]:
-    """The specification without what says where, in how much memory and on how much disk to work."""
+    """The specification without what says where and in how much room to work, and where reports are served."""
     plain = spec.to_dict()
     plain.pop("engine")
     plain.pop("keep")
+    plain.pop("report_url")
     for key in ("memory", "memory_limit"):
         plain["clustering"].pop(key)
     return plain

@@ -2,10 +2,12 @@
 
 from datetime import timedelta
 from typing import Any
+from urllib.parse import quote
 
 import dagster as dg
 from upath import UPath
 
+from bdt_core.table.environment import expanded
 from bdt_pipeline.assets import views
 from bdt_pipeline.assets.common import AuditAssets
 from bdt_pipeline.assets.results import assets_of
@@ -48,8 +50,9 @@ def bias_report(audit: AuditAssets) -> dg.AssetsDefinition:
             findings = AuditFindings.of({result: inputs[name] for result, name in taken.items()})
             document = audit.stages.build_document(findings, spec)
             folder = UPath(output) if output else _own_folder(context, audit)
+            served = None if output or spec.report_url is None else _served(context, audit, folder, spec.report_url)
             files = write_folder(folder, lambda local: audit.stages.write_reports(document, local))
-        return audit.made(document, views.report(document, files), spec)
+        return audit.made(document, views.report(document, files, served), spec)
 
     return asset
 
@@ -59,3 +62,10 @@ def _own_folder(context: dg.AssetExecutionContext, audit: AuditAssets) -> UPath:
     retry = context.op_execution_context.retry_number
     name = context.run.run_id + (f"-{retry}" if retry else "")
     return storage_root(context.instance, audit.storage) / audit.spec.name / "reports" / name
+
+
+def _served(context: dg.AssetExecutionContext, audit: AuditAssets, folder: UPath, report_url: str) -> str:
+    """The address of the page in a folder of the storage."""
+    root = storage_root(context.instance, audit.storage)
+    place = folder.path.removeprefix(root.path).strip("/")
+    return f"{expanded(report_url, 'report_url').rstrip('/')}/{quote(place)}/report.html"

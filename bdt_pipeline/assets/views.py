@@ -248,15 +248,17 @@ def _means_and_shares(found: FeatureDifferences) -> list[list[str]]:
     return rows
 
 
-def report(document: dict[str, Any], files: Mapping[str, UPath]) -> Metadata:
-    """The verdict, the first page, the figures and where the report files are."""
-    from bdt_core.report.markdown import render_first_page
+def report(document: dict[str, Any], files: Mapping[str, UPath], served: str | None = None) -> Metadata:
+    """The verdict, the first page, the whole report with its figures, and where its files are and are served."""
+    from bdt_core.report.markdown import render_first_page, render_markdown
     from bdt_core.report.printed import printed
 
     safe = printed(document)
     return {
         "verdict": document["verdict"]["verdict"],
         "first page": dg.MetadataValue.md(render_first_page(safe)),
+        "report": dg.MetadataValue.md(render_markdown(safe, figures=True)),
+        **({} if served is None else {"report (served)": dg.MetadataValue.url(served)}),
         **{title: figure(safe, name, title) for name, title in _FIGURES.items()},
         **{f"report ({path.suffix.lstrip('.')})": _link(path) for path in files.values()},
         **gate_metadata(document),

@@ -23,6 +23,7 @@ _OF_THE_DEFINITIONS = frozenset(
         "keep",
         "notify",
         "notify_from",
+        "report_url",
     }
 )
 """Keys that say when and on which part of the data a run starts, and who is told: no run can change them."""

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import dagster as dg
 import pytest
 
 from bdt_core.audit import audit
+from bdt_core.errors import SpecError
+from bdt_core.report.page import build_page
+from bdt_core.report.printed import printed
 from bdt_core.spec import AuditSpec
 from bdt_core.table.audit_table import AuditTable
 
@@ -74,6 +80,36 @@ def test_figures_stand_in_the_metadata_themselves(compas: Compas) -> None:
     found = metadata_of(compas[1], "compas", "bias_report")
     figures = [one for one in found.values() if isinstance(one, str) and "data:image/png;base64," in one]
     assert len(figures) >= 2
+
+
+def test_the_whole_report_is_read_in_the_ui(compas: Compas) -> None:
+    found = metadata_of(compas[1], "compas", "bias_report")
+    told = found["report"]
+    document = printed(compas[0].output_for_node("compas__bias_report"))
+    titles = [one.title for one in (*build_page(document).body, *build_page(document).annex)]
+    assert {"Findings", "Declared groups", "Limits", "Clusters"} <= set(titles)
+    assert [one for one in ("Findings", "Declared groups", "Limits", "Clusters") if f"## {one}\n" not in told] == []
+    drawn = re.findall(r"!\[([^\]]+)\]\(data:image/svg\+xml;base64,([^)]+)\)", told)
+    assert len(drawn) >= 4
+    assert all(ElementTree.fromstring(base64.b64decode(svg)).tag.endswith("svg") for _, svg in drawn)
+    assert len(told) < 400_000
+    assert "report (served)" not in found
+
+
+def test_a_report_that_is_served_is_linked(
+    loans_file: Path,
+    make_spec: Callable[..., AuditSpec],
+    instance: dg.DagsterInstance,
+    run_audit: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("REPORTS", "https://reports.example/bias/")
+    run_audit(make_spec(loans_file, report_url="${REPORTS}"), instance)
+    found = metadata_of(instance, "loans", "bias_report")
+    written = Path(found["report (html)"]).relative_to(instance.storage_directory())
+    assert found["report (served)"] == f"https://reports.example/bias/{written.as_posix()}"
+    with pytest.raises(SpecError, match=r"report_url: .*no address such as https://"):
+        make_spec(loans_file, report_url="the intranet")
 
 
 def test_the_four_report_files_are_linked(compas: Compas) -> None:

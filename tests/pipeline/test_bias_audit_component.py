@@ -135,6 +135,7 @@ CASES: dict[str, Any] = {
     "history": {"labels_after": "14d", "drift": 0.1, "look_back": 7, "min_rows": 50, "effect": 0.05},
     "notify": ["json://127.0.0.1/hook"],
     "notify_from": "high",
+    "report_url": "https://reports.example/bias",
     "title": "Who gets a loan",
     "language": "nl",
     "labels": {"race": {"name": "origin", "levels": {"b": "Black people"}}},
