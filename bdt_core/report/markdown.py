@@ -126,7 +126,8 @@ class Written:
 
                 svg = figure_svg(self.document, block.name, outlines=False)
                 data = base64.b64encode(svg.encode()).decode()
-                return f"![{escaped(block.alt)}](data:image/svg+xml;base64,{data})"
+                alt = escaped(block.alt).replace("]", r"\]")  # of an interval; it would end here
+                return f"![{alt}](data:image/svg+xml;base64,{data})"
             case Figure() | Folded():
                 return ""
 
