@@ -319,6 +319,22 @@ def _level_told(level: Any) -> str:
     return f'"{told}"' if is_ambiguous(told) else told
 
 
+LEAST_FIT = 0.6
+"""Precision and coverage that a rule must have to be told as what a cluster is."""
+
+
+def rule_fits(precision: Number, recall: Number) -> bool:
+    """Whether a rule is right for enough of those it names, and names enough of the cluster.
+
+    Examples
+    --------
+    >>> rule_fits(0.93, 0.81), rule_fits(0.93, 0.3), rule_fits(None, None)
+    (True, False, False)
+    """
+    both = [one for one in (precision, recall) if isinstance(one, float | int) and math.isfinite(one)]
+    return len(both) == 2 and min(both) >= LEAST_FIT
+
+
 def all_of(conditions: Sequence[str]) -> str:
     """Conditions that hold together, in words; none at all hold for everybody.
 

@@ -92,10 +92,12 @@ def from_clusters(clusters: Clusters, significance: ClusterSignificance, measure
             continue
         if clusters.stability is not None and clusters.stability.clusters[label].jaccard < FOUND_AGAIN:
             continue
+        fits = words.rule_fits(one.rule_precision, one.rule_recall)
+        who = str(one.found.rule) if fits else f"cluster {label}, which no short rule describes"
         finding = _finding(
-            str(one.found.rule), "clusters", measured, _means(comparison), (comparison.difference, *both),
-            float(p_value), better=spec.bias_variable.better,
-            places=partial(_in_cluster, clusters=clusters, label=label), described=_of_rule(one.found.rule),
+            who, "clusters", measured, _means(comparison), (comparison.difference, *both), float(p_value),
+            better=spec.bias_variable.better, places=partial(_in_cluster, clusters=clusters, label=label),
+            described=_of_rule(one.found.rule) if fits else (),
         )  # fmt: skip
         yield Candidate(finding, _quantile(spec.significance.alpha / len(compared)), on_test_rows=True)
 

@@ -82,7 +82,7 @@ GLOBALS: Mapping[str, Any] = {
     "rows_and_events": wording.rows_and_events,
     "more_than_counted": wording.more_than_counted,
     "correction_words": wording.correction_words,
-    "rule_fits": wording.rule_fits,
+    "rule_fits": words.rule_fits,
     "specification": specification,
     "typical_member": tree.typical_member,
     "difference": words.difference,

@@ -76,16 +76,7 @@ def level(share: float) -> str:
     return f"{share * 100:.4g} %"
 
 
-LEAST_FIT = 0.6
-"""Precision and coverage that a rule must have to be told as what a cluster is."""
-
-
 _STEPS = 3
-
-
-def rule_fits(precision: words.Number, recall: words.Number) -> bool:
-    """Whether a rule is right for enough of those it names, and names enough of the cluster."""
-    return finite(precision) and finite(recall) and min(precision, recall) >= LEAST_FIT
 
 
 def who_is_in(rule: str, precision: words.Number, recall: words.Number, path: Sequence[str]) -> str:
@@ -98,7 +89,7 @@ def who_is_in(rule: str, precision: words.Number, recall: words.Number, path: Se
     >>> who_is_in("age up to 27", 0.93, 0.3, ["age lower: mean 23 against 41"])
     'no short rule fits; how it came about: age lower: mean 23 against 41'
     """
-    if rule_fits(precision, recall):
+    if words.rule_fits(precision, recall):
         right, named = words.percent(precision), words.percent(recall)
         return f"{rule} (right for {right} of those it names, and names {named} of the cluster)"
     steps = [one.split("; ")[0] for one in path]

@@ -96,7 +96,10 @@ CASES: dict[str, tuple[Case, str]] = {
     "not YAML": (lambda d, t: [text(d, "name: [", "s.yaml")], "not valid YAML"),
     "empty YAML": (lambda d, t: [text(d, "", "s.yaml")], "must be a mapping"),
     "value out of range": (lambda d, t: [spec(d, t, "split: {test_size: 3}\n")], "split.test_size"),
-    "nothing to measure": (lambda d, t: [to_csv(d, t)], "--bias-variable"),
+    "nothing to measure": (
+        lambda d, t: [to_csv(d, t[["person_id"]].assign(number=range(len(t))))],
+        "can be audited: it takes 20 rows",
+    ),
     "output folder cannot be written": (
         lambda d, t: [to_csv(d, t), *COLUMN, "--out", str(Path(text(d, "", "file")) / "out")],
         "cannot be written",

@@ -195,7 +195,7 @@ def test_numbers_of_two_values_are_nowhere_points(of_two_numbers: AuditResult, m
     """The limit, its sentence, the search and the findings give one and the same number."""
     document = of_two_numbers.document
     limit = document["gate"][0]
-    told = f"worse than everybody else by {limit['difference']:.3g}"
+    told = f"worse than people alike in the group found before by {limit['difference']:.3g}"
     assert limit["difference"] > 1.0
     assert f"{told} as found" in limit["sentence"]
     assert "at most 0.1 is allowed" in limit["sentence"]
@@ -231,16 +231,18 @@ def test_a_later_group_is_compared_with_the_same_people_everywhere() -> None:
     later = [one for one in found.document["findings"]["findings"] if one["groups_before"]]
     assert later
     search = page.split("## Search of all groups")[1].split("## Clusters")[0]
+    assert "Groups after the first are compared with people alike in those before instead" in " ".join(search.split())
     for one in later:
+        assert one["difference"] == pytest.approx(one["mean_inside"] - one["mean_outside"])
         told = f"{100 * one['mean_outside']:.1f} %"
         line = next(line for line in search.splitlines() if line.startswith(f"| {one['who'].capitalize()} |"))
-        assert f"{told} (people alike in the group" in line
+        assert line.startswith(f"| {one['who'].capitalize()} | {100 * one['difference']:.1f} points |")
         of_all = page.split("## Findings")[1].split("## Search of all groups")[0]
         line = next(line for line in of_all.splitlines() if line.startswith(f"| {one['who'].capitalize()} "))
         alike = f"people alike in the group{'s' * (one['groups_before'] > 1)}"
         assert f"| {told} ({alike} found before) |" in line
         first = next(line for line in page.splitlines() if line.startswith(f"- **{one['who'].capitalize()}**"))
-        assert f"elsewhere, among {alike} above: {100 * one['mean_outside']:.0f} of 100." in first
+        assert f"elsewhere, among {alike} found before: {100 * one['mean_outside']:.0f} of 100." in first
     assert "befores" not in page
 
 

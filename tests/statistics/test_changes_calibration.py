@@ -68,7 +68,7 @@ def test_a_gap_between_groups_is_covered_too() -> None:
     assert covered / TABLES == pytest.approx(0.96, abs=0.025)
 
 
-@pytest.mark.parametrize(("threshold", "overall", "of_groups"), [(6, 2.0, 1.5), (7, 1.5, 1.4)])
+@pytest.mark.parametrize(("threshold", "overall", "of_groups"), [(6, 2.0, 1.8), (7, 1.5, 1.25)])
 def test_two_versions_of_a_real_score_are_told_apart_with_half_the_width(
     threshold: int, overall: float, of_groups: float
 ) -> None:
