@@ -56,7 +56,7 @@ POWER = """\
 rate higher by the gap.
 
 - *Ours*: the primary test of a whole audit rejects, in the harmful direction, over as many splits as it takes itself.
-- *Oracle*: the same test by somebody who knows the group.
+- *Oracle*: the same test, by somebody who knows the group, on what one split keeps apart. Several splits see more.
 - *Original*: unscaled k-means on the numbers and Welch's t, its threshold lowered until it raises 5 % false alarms.
 - *Train gap* and *test gap*: what the search saw in its cluster 0, and what the held-out rows say. Their difference
   is the winner's curse, which every report shows.
