@@ -11,11 +11,26 @@ if TYPE_CHECKING:
     from bdt_core.report.document import Document
 
 
-def small_groups(found: PooledGroups) -> list[tuple[tuple[str, ...], PooledGroup]]:
-    """Groups of which nothing else is said, each with its columns; those that fare worst come first."""
+Small = list[tuple[tuple[str, ...], "PooledGroup"]]
+
+
+def small_groups(found: PooledGroups) -> tuple[Small, int]:
+    """Groups of which nothing else is said, each with its columns, and how many are not named.
+
+    Those that fare worst come first. A value that only a handful of rows have is not printed: it may be a slip of the
+    pen, or tell who somebody is.
+    """
     small = [(grouping.columns, one) for grouping in found.groupings for one in grouping.small]
+    rare = {
+        (*grouping.columns, *one.values)
+        for grouping in found.groupings
+        if len(grouping.columns) == 1
+        for one in grouping.groups
+        if one.size is None
+    }
+    named = [(columns, one) for columns, one in small if rare.isdisjoint(zip(columns, one.values, strict=True))]
     sign = 1.0 if found.better == "lower" else -1.0
-    return sorted(small, key=lambda pair: -sign * pair[1].estimate)
+    return sorted(named, key=lambda pair: -sign * pair[1].estimate), len(small) - len(named)
 
 
 def who(document: Document, columns: tuple[str, ...], group: PooledGroup) -> str:
