@@ -19,6 +19,8 @@ from bdt_core.report.prose import language_of
 from bdt_core.report.slices import drawn_slices
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from bdt_core.report.document import Document, Printed
     from bdt_core.report.sheet import Sheet
 
@@ -106,6 +108,14 @@ def _drawn(document: AnyDocument, name: str, finish: Callable[[Sheet], _T], *, o
     say = str if name == "first_page" else sayings(language_of(safe))
     with settings(outlines and is_outlined(safe), say):
         return finish(FIGURES[name](safe))
+
+
+def draw_onto(document: AnyDocument, name: str, axes: Callable[[float, float], Axes]) -> None:
+    """Draw a figure onto axes: those that are made for its width and height, in points."""
+    from bdt_core.report.sheet import onto
+
+    with onto(axes):
+        _drawn(document, name, lambda _: None, outlines=False)
 
 
 def _first_page(document: Printed) -> Sheet:

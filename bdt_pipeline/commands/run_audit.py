@@ -12,7 +12,7 @@ from bdt_core.audit import AuditResult, audit
 from bdt_core.errors import SpecError
 from bdt_core.proposal import propose
 from bdt_core.report import for_publication
-from bdt_core.spec import AuditSpec, Source, load_spec, parse_spec
+from bdt_core.spec import AuditSpec, Source, load_spec, parse_spec, with_derivation
 from bdt_core.stages import READING, titles_of
 from bdt_pipeline.commands.console import progress_bar, report_folder, say, show_result, tell
 from bdt_pipeline.commands.proposal_in_words import proposal_in_words
@@ -66,8 +66,8 @@ def spec_of(target: str, changes: dict[str, Any]) -> AuditSpec:
     for key, value in changes.items():
         kept = {} if key == "bias_variable" and replaces else base.get(key, {})
         base[key] = {**kept, **value} if isinstance(value, dict) else value
-    if {"label", "prediction"} & set(bias) and "derive" not in bias:
-        base["bias_variable"]["derive"] = "error" if "label" in bias else "positive_prediction"
+    if replaces:
+        base["bias_variable"] = with_derivation(base["bias_variable"])
     return parse_spec(base, "The command line" if changes else target)
 
 

@@ -1,0 +1,53 @@
+"""A table as an audit saw it: which of its columns were numbers, and which categories."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from bdt_core.spec import AuditSpec
+from bdt_core.table.audit_table import BIAS_VARIABLE, Column
+from bdt_core.table.bias_variable import bias_variable
+from bdt_core.table.roles import settle_type
+from bdt_core.table.sources import as_source_reads_it
+
+
+def typed_as_audited(
+    frame: pd.DataFrame, spec: AuditSpec, columns: Sequence[Column], *, with_outcome: bool = False
+) -> pd.DataFrame:
+    """The columns of a table with the types that they had in an audit.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The table that was audited, or one of other people with columns of the same names; some may be missing.
+    spec : AuditSpec
+    columns : sequence of Column
+        As they were settled in the audit.
+    with_outcome : bool
+        Whether the bias variable is made as well, in the column ``(bias variable)``.
+
+    Returns
+    -------
+    DataFrame
+        With the rows of `frame`, numbered from 0.
+
+    Raises
+    ------
+    DataError
+        A column holds something else than in the audit.
+    """
+    named = frame.set_axis([str(one) for one in frame.columns], axis="columns").reset_index(drop=True)
+    present = {name: one for name, one in spec.source.ages.items() if name in named.columns}
+    read = as_source_reads_it(named, spec.source.model_copy(update={"ages": present}))
+    kinds = {one.name: one.kind for one in columns}
+    typed = {}
+    for name in read.columns:
+        column, kind = read[name], kinds.get(name)
+        if kind is None and not pd.api.types.is_numeric_dtype(column.dtype) and name in spec.carried:
+            kind = "categorical"
+        typed[name] = column if kind is None else settle_type(column, kind)
+    if with_outcome:
+        typed[BIAS_VARIABLE] = pd.Series(bias_variable(read, spec.bias_variable).y)
+    return pd.DataFrame(typed, copy=False)
