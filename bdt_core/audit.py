@@ -78,7 +78,7 @@ class AuditResult(AuditFindings):
         """What a person should know of the table and of what was tested."""
         return Warnings(self.document["warnings"])
 
-    def members(self, frame: pd.DataFrame) -> pd.DataFrame:
+    def members(self, frame: pd.DataFrame, *, as_read: bool = False) -> pd.DataFrame:
         """Say of each row of the audited table in which cluster and in which findings it is.
 
         It names people: it is not for publication.
@@ -87,6 +87,8 @@ class AuditResult(AuditFindings):
         ----------
         frame : DataFrame
             The table that was audited, or one of other people with all of its columns.
+        as_read : bool
+            Whether it was read from the source of the audit, as all of it or a batch.
 
         Returns
         -------
@@ -100,13 +102,15 @@ class AuditResult(AuditFindings):
         DataError
             A column is missing, or holds something else than in the audit.
         """
-        typed = typed_as_audited(frame, self.clusters.spec, self.test.columns, with_outcome=True)
+        spec = self.clusters.spec
+        typed = typed_as_audited(frame, spec, self.test.columns, with_outcome=True, as_read=as_read)
         audited = typed[BIAS_VARIABLE].notna()
-        if self.clusters.spec.missing == "drop":
+        if spec.missing == "drop":
             audited &= typed[self.test.names("feature")].notna().all(axis="columns")
-        labels = self.clusters.model.predict(typed[list(self.clusters.model.encoder_.names)])
+        labels = self.clusters.labels(typed)
         own = pd.DataFrame({"audited": audited.to_numpy(), "cluster": labels}, index=frame.index)
-        return pd.concat([own, self.findings.members(frame)], axis="columns")
+        found = FindingList(super().findings).members(typed.set_index(frame.index))
+        return pd.concat([own, found], axis="columns")
 
     def joined(self) -> AuditResult:
         """The same with parts that know of the audit."""

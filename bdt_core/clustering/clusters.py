@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from bdt_core.clustering.hbac import HBAC
 from bdt_core.clustering.rule import Rule, find_rules
 from bdt_core.clustering.stability import SEEDS, Stability, measure_stability
+from bdt_core.fairness.coding import column
 from bdt_core.result import AuditPart
 from bdt_core.spec import AuditSpec, Clustering
 from bdt_core.table.audit_table import AuditTable
@@ -86,6 +87,17 @@ class Clusters(AuditPart):
         """Cluster of each audited row of a table."""
         return np.asarray(self.model.predict(table.X), dtype=np.int64)
 
+    def labels(self, frame: pd.DataFrame) -> NDArray[np.int64]:
+        """Cluster of each row of a table with the types that its columns had in the audit.
+
+        Raises
+        ------
+        DataError
+            A column is missing, or holds something else.
+        """
+        features = {name: column(frame, name) for name in self.model.encoder_.names}
+        return np.asarray(self.model.predict(pd.DataFrame(features)), dtype=np.int64)
+
     def to_frame(self) -> pd.DataFrame:
         """One row per cluster, from the most deviating one.
 
@@ -138,8 +150,7 @@ class Clusters(AuditPart):
         DataError
             A column is missing, or holds something else than in the audit.
         """
-        typed = self._typed(frame)
-        labels = self.model.predict(typed[list(self.model.encoder_.names)])
+        labels = self.labels(self._typed(frame))
         return pd.DataFrame({one.label: labels == one.label for one in self.train}, index=frame.index)
 
     def _glance(self) -> tuple[str, pd.DataFrame]:

@@ -78,7 +78,9 @@ def _one_dimensional(values: Any, name: str) -> Any:
     """An array without the index that it may have: rows belong together by their order."""
     if isinstance(values, pd.Series):
         return values.reset_index(drop=True).array
-    array = values if hasattr(values, "dtype") else np.asarray(values)
+    if isinstance(values, pd.api.extensions.ExtensionArray):
+        return values
+    array = np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values)
     if array.ndim != 1:
         raise DataError(f"{name} must have one value per row; its shape is {array.shape}.")
     return array

@@ -228,13 +228,17 @@ class GroupMetrics(AuditPart):
                 for name, level in zip(one.metrics.facets, group, strict=True):
                     of_level = np.array([each == level for each in coded[name].levels] or [False], dtype=bool)
                     inside &= of_level[coded[name].codes]
-                who = [words.value_condition(name, level) for name, level in zip(one.metrics.facets, group, strict=True)]
+                who = [
+                    words.value_condition(name, level) for name, level in zip(one.metrics.facets, group, strict=True)
+                ]
                 found[words.all_of(who)] = inside
         return pd.DataFrame(found, index=frame.index)
 
     def _glance(self) -> tuple[str, pd.DataFrame]:
         frame = self.to_frame()
-        told = f"Declared groups: {len(frame)} by {words.listing([one.metrics.facet for one in self.facets] or ['none'])}"
+        told = (
+            f"Declared groups: {len(frame)} by {words.listing([one.metrics.facet for one in self.facets] or ['none'])}"
+        )
         return told, frame[list(frame.columns[:_GLANCE_COLUMNS])]
 
 

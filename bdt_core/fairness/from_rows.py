@@ -11,8 +11,8 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from bdt_core.errors import DataError, SpecError
-from bdt_core.fairness.arrays import SCORE, WEIGHT, Y_PRED, Y_TRUE, table_of_arrays
 from bdt_core.fairness.area_under_curve import ScoreCounts, auc_by_group, count_scores
+from bdt_core.fairness.arrays import SCORE, WEIGHT, Y_PRED, Y_TRUE, table_of_arrays
 from bdt_core.fairness.coding import Threshold, Value, code_column, column
 from bdt_core.fairness.confusion import Positive, favourable, refuse_absent
 from bdt_core.fairness.counting import code_groups, count_rows

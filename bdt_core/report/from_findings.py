@@ -440,9 +440,7 @@ def facet_alone(found: BiasMetrics) -> parts.Groups:
     )
 
 
-def _facet(
-    one: FacetMetrics, min_rows: int, declared: Sequence[DeclaredTest], score: BiasScore | None
-) -> parts.Facet:
+def _facet(one: FacetMetrics, min_rows: int, declared: Sequence[DeclaredTest], score: BiasScore | None) -> parts.Facet:
     found = one.metrics
     not_shown = NOT_SHOWN.format(min_rows, one.unit)
     small = {group for group, n in zip(one.groups, one.sizes, strict=True) if n < min_rows}

@@ -106,7 +106,11 @@ def test_the_text_has_every_group_once_and_leaves_with_their_clusters() -> None:
     lines = model.export_text().splitlines()
     assert len(lines) == len(model.tree_.nodes)
     for node in model.tree_.nodes:
-        (line,) = [one for one in lines if f"({node.rows:,} rows, mean {node.mean:.3g}" in one and model.tree_.step(node) in one]
+        (line,) = [
+            one
+            for one in lines
+            if f"({node.rows:,} rows, mean {node.mean:.3g}" in one and model.tree_.step(node) in one
+        ]
         assert line.endswith(")" if node.label is None else f"-> cluster {node.label}")
     worst = [one for one in lines if one.endswith("-> cluster 0")]
     assert model.tree_.path(0)[-1] in worst[0]
