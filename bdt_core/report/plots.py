@@ -75,7 +75,8 @@ def _on(document: parts.Printed, name: str, ax: Axes | None) -> Axes:
 def _own(width: float, height: float) -> Axes:
     import matplotlib.pyplot as plt
 
-    return plt.figure(figsize=(width / 72, height / 72), facecolor="white").add_axes((0.0, 0.0, 1.0, 1.0))
+    axes: Axes = plt.figure(figsize=(width / 72, height / 72), facecolor="white").add_axes((0.0, 0.0, 1.0, 1.0))
+    return axes
 
 
 @singledispatch
@@ -139,6 +140,12 @@ def _document(outcome: str, unit: words.Unit, **found: Any) -> parts.Printed:
     named = words.printable(outcome)
     spec = {"bias_variable": BiasVariable(column=outcome).model_dump()}
     empty = dict.fromkeys(("publication", "groups", "worst_groups", "slices", "local_bias", "mitigation", "findings"))
-    variable = parts.BiasVariable.model_construct(name=named, short=named, unit=unit, better="lower")
-    whole = {**empty, "clusters": (), "gate": (), "spec": words.printable(spec), "bias_variable": variable}
+    variable = {"name": named, "short": named, "unit": unit}
+    whole = {
+        **empty,
+        "clusters": (),
+        "gate": (),
+        "spec": words.printable(spec),
+        "bias_variable": parts.BiasVariable.model_construct(None, **variable),
+    }
     return parts.Printed.model_construct(**(whole | found))
