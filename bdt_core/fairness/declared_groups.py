@@ -158,7 +158,7 @@ class GroupMetrics(AuditPart):
         Returns
         -------
         DataFrame
-            facet, group, rows, and a column per rate: missing where it is undefined, and of groups that are smaller than
+            facet, group, rows, and a column per rate: missing where it is undefined, and of groups smaller than
             `significance.min_rows`, as in the report. `self[facet]` has all metrics, with intervals.
         """
         if not self.facets:

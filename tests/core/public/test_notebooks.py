@@ -7,7 +7,6 @@ import contextlib
 import io
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +37,7 @@ def run(source: str, names: dict[str, Any]) -> Any:
 
 
 @pytest.fixture
-def shown(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[list[str]]:
+def shown(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> list[str]:
     """What each code cell of a notebook prints and shows; pictures are drawn."""
     names: dict[str, Any] = {"__name__": "__main__"}
     printed = []
@@ -56,7 +55,7 @@ def shown(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> It
             plt.figure(number).canvas.draw()
         plt.close("all")
         printed.append(told.getvalue())
-    yield printed
+    return printed
 
 
 def test_there_are_three() -> None:
