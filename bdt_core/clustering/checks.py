@@ -107,8 +107,8 @@ def weights_as_counts(sample_weight: Any, rows: int) -> npt.NDArray[np.int64]:
         raise DataError(f"X has {rows:,} rows and sample_weight has {len(weights):,}: they must be the same.")
     if not (np.isfinite(weights).all() and (weights >= 0).all() and (weights == np.floor(weights)).all()):
         raise DataError(
-            "sample_weight must hold whole numbers from 0 up: how many people each row stands for. Round other weights, "
-            "such as those of a survey, after multiplying them so that the least is 1 or more."
+            "sample_weight must hold whole numbers from 0 up: how many people each row stands for. Round other "
+            "weights, such as those of a survey, after multiplying them so that the least is 1 or more."
         )
     if not weights.any():
         raise DataError("sample_weight is zero in every row: nobody is left to cluster.")

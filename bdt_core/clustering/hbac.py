@@ -316,7 +316,8 @@ class HBAC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         Examples
         --------
         >>> X, y = np.array([[0.0], [1.0], [10.0], [11.0]]), np.array([0, 0, 1, 1])
-        >>> HBAC(min_cluster_size=2, scale=False, dtype="float64").fit(X, y).transform([[10.5], [0.5]]).round(6).tolist()
+        >>> model = HBAC(min_cluster_size=2, scale=False, dtype="float64").fit(X, y)
+        >>> model.transform([[10.5], [0.5]]).round(6).tolist()
         [[0.0, 10.0], [10.0, 0.0]]
         """
         self._refuse_unfitted()

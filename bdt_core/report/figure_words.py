@@ -7,13 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bdt_core.report.blocks import Cell, Facts, Paragraph, Table
-<<<<<<< HEAD
 from bdt_core.report.catalogue import say_in
-from bdt_core.report.first_page import first_page
-=======
-from bdt_core.report.catalogue import sayings
 from bdt_core.report.first_page import first_page, measure
->>>>>>> api
 from bdt_core.report.prose import language_of, read_in
 
 if TYPE_CHECKING:
