@@ -7,7 +7,6 @@ import gc
 import json
 import traceback
 from collections.abc import Callable
-from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any, Literal, ParamSpec, TypeVar
 
@@ -15,6 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from bdt_core.errors import BDTError, OutputError
+from bdt_core.version import GATE, WHOLE, installed_version
 from bdt_pipeline.commands.printing import put, screens
 
 COULD_NOT_RUN = 2
@@ -90,13 +90,18 @@ def _reported(command: Callable[P, R]) -> Callable[P, R]:
 def _message(error: Exception) -> str:
     if isinstance(error, BDTError):
         return f"Error: {error}"
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        return (
+            f"Error: this needs {error.name}, which is not installed. {GATE}, for CI, comes without Dagster, Great "
+            f"Expectations and a web server; {WHOLE} brings them: install it in place of {GATE}."
+        )
     first_line = (str(error).splitlines() or [""])[0]
     return f"Unexpected error: {type(error).__name__}: {first_line} (--verbose shows where it came from)"
 
 
 def _version(wanted: bool) -> None:
     if wanted:
-        put(f"bdt {metadata.version('bdt-pipeline')}")
+        put(f"bdt {installed_version()}")
         raise typer.Exit
 
 

@@ -110,9 +110,18 @@ class Finding:
     @property
     def harm_at_least(self) -> float:
         """How bad for how many at least: `at_least` times the people, of whom those count who have people alike."""
+        return self.at_least * self._counted
+
+    @property
+    def harm_as_found(self) -> float:
+        """How bad for how many, as found."""
+        return self.as_found * self._counted
+
+    @property
+    def _counted(self) -> float:
         if self.remaining is None:
-            return self.at_least * self.rows
-        return self.at_least * self.rows * self.remaining.overlap if self.remaining.has_people_alike else 0.0
+            return float(self.rows)
+        return self.rows * self.remaining.overlap if self.remaining.has_people_alike else 0.0
 
     def members(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
         """Which rows of a table belong to them.

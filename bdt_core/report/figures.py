@@ -9,13 +9,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from bdt_core.report.catalogue import sayings
+from bdt_core.report.catalogue import say_in
 from bdt_core.report.figure_words import figure_words
 from bdt_core.report.groups import FIGURES_SHOWN, figures_of_groups
 from bdt_core.report.local_bias import pair
 from bdt_core.report.mitigation import mitigation_points
 from bdt_core.report.printed import AnyDocument, printed
-from bdt_core.report.prose import language_of
 from bdt_core.report.slices import drawn_slices
 
 if TYPE_CHECKING:
@@ -105,7 +104,7 @@ def _drawn(document: AnyDocument, name: str, finish: Callable[[Sheet], _T], *, o
 
     safe = printed(document)
     # The first page's picture is in the readers' words already.
-    say = str if name == "first_page" else sayings(language_of(safe))
+    say = str if name == "first_page" else say_in(safe)
     with settings(outlines and is_outlined(safe), say):
         return finish(FIGURES[name](safe))
 

@@ -31,6 +31,7 @@ from bdt_core.table.rows import Rows
 from bdt_core.table.split import is_by_hash
 from bdt_core.table.summaries import Drawn
 from bdt_core.verdict import NO_CLUSTERS, judge_gate
+from bdt_core.version import installed_version
 
 SLICES_LISTED = 50
 NOT_SHOWN = "fewer than {} {}: not printed"
@@ -100,7 +101,7 @@ def build_document(findings: AuditFindings, spec: AuditSpec) -> dict[str, Any]:
 
 
 def _software() -> dict[str, str]:
-    versions = {"bdt": metadata.version("bdt-pipeline"), "python": platform.python_version()}
+    versions = {"bdt": installed_version(), "python": platform.python_version()}
     return versions | {name: metadata.version(name) for name in _PACKAGES}
 
 
