@@ -189,6 +189,14 @@ def audit(
             "people's values and exact counts are not in it.",
         ),
     ] = "owner",
+    members: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.csv",
+            help="New file that says of each row in which cluster and which findings it is. It names people: for the "
+            "owner of the data, not for publication. Only you can read it.",
+        ),
+    ] = None,
     out: Out = None,
     verbose: Verbose = False,  # noqa: ARG001 - _reported reads it
 ) -> None:
@@ -202,6 +210,7 @@ def audit(
               bdt audit loans.csv --bias-variable error --protected sex,race
               bdt audit loans.csv --label repaid --prediction granted --derive false_negative_rate
               bdt audit loans.yaml --for publication --out loans-for-others
+              bdt audit loans.yaml --members members.csv
     """
     from bdt_pipeline.commands.run_audit import run_audit
 
@@ -209,7 +218,7 @@ def audit(
     columns = {"include": _names(features), "exclude": _names(exclude)}
     changes = {"bias_variable": _given(bias), "features": _given(columns), "protected": _names(protected)}
     asked = {key: value for key, value in changes.items() if value}
-    run_audit(target, asked, out, publication=readers == "publication")
+    run_audit(target, asked, out, publication=readers == "publication", members=members)
 
 
 @app.command()

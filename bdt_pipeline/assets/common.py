@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 import dagster as dg
@@ -47,13 +48,13 @@ class AuditAssets:
 
     @property
     def tables(self) -> str:
-        """Key of the resource that stores tables."""
-        return f"{self.spec.name}_tables"
+        """Key of the resource that stores tables: one for all audits, unless this one has a storage of its own."""
+        return f"{'bdt' if self.storage is None else self.spec.name}_tables"
 
     @property
     def results(self) -> str:
-        """Key of the resource that stores results."""
-        return f"{self.spec.name}_results"
+        """Key of the resource that stores results, shared like that of the tables."""
+        return f"{'bdt' if self.storage is None else self.spec.name}_results"
 
     @property
     def settings(self) -> str:
@@ -70,7 +71,7 @@ class AuditAssets:
         """Whether groups are declared, and there is a label or a prediction to compare them by."""
         return bool(self.spec.facets)
 
-    @property
+    @cached_property
     def asked(self) -> tuple[Stage, ...]:
         """The stages between the split and the report that the specification asks for, in order."""
         return tuple(stages_of(self.spec))

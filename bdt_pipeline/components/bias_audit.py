@@ -21,7 +21,7 @@ from bdt_pipeline.automation.inbox_sensor import build_inbox_sensor
 from bdt_pipeline.automation.schedules import build_schedule
 from bdt_pipeline.checks import build_checks
 from bdt_pipeline.components.yaml_model import yaml_model
-from bdt_pipeline.resources.io_managers import ResultStore, TableStore
+from bdt_pipeline.resources.io_managers import stores
 from bdt_pipeline.resources.settings import settings_resource
 
 
@@ -90,12 +90,9 @@ def build_job(audit: AuditAssets, assets: Sequence[dg.AssetsDefinition] | None =
 
 
 def build_resources(audit: AuditAssets) -> dict[str, Any]:
-    """Where the audit's values are stored, and its settings; keys carry its name, so that audits do not meet."""
-    return {
-        audit.tables: TableStore(base_path=audit.storage),
-        audit.results: ResultStore(base_path=audit.storage),
-        audit.settings: settings_resource(audit.spec),
-    }
+    """Where values are stored, which all audits of a project share, and the settings of this one, by its name."""
+    tables, results = stores(audit.storage)
+    return {audit.tables: tables, audit.results: results, audit.settings: settings_resource(audit.spec)}
 
 
 class BiasAudit(dg.Component, AuditSpec, dg.Resolvable):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import json
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import dagster as dg
@@ -149,6 +150,20 @@ class ResultStore(_Store):
     """Results and histories as JSON, under a local folder or any fsspec path."""
 
     manager = ResultIOManager
+
+
+@cache
+def stores(base_path: str | None) -> tuple[TableStore, ResultStore]:
+    """Where tables and results of all audits with this place are stored.
+
+    Each is one object, because Dagster joins definitions that name the same resource only if it is the same.
+
+    Parameters
+    ----------
+    base_path : str or None
+        A folder or a URL; see `storage_root`.
+    """
+    return TableStore(base_path=base_path), ResultStore(base_path=base_path)
 
 
 def _to_arrow(table: Any) -> pa.Table:

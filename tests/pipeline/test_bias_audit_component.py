@@ -14,7 +14,7 @@ from dagster.components.testing.utils import create_defs_folder_sandbox
 
 import bdt_pipeline
 from bdt_core.spec import About, AuditSpec
-from bdt_pipeline import BiasAudit, Stages
+from bdt_pipeline import BiasAudit, Stages, bias_audit_definitions
 
 ASSETS = {
     "raw_data",
@@ -298,4 +298,45 @@ def test_two_audits_live_side_by_side() -> None:
     _, other = loaded({**LEAST, "name": "cards"})
     merged = dg.Definitions.merge(one, other)
     assert len(list(merged.resolve_all_asset_specs())) == 2 * len(ASSETS)
+    assert set(merged.resources or {}) == {"bdt_tables", "bdt_results", "loans_settings", "cards_settings"}
     dg.Definitions.validate_loadable(merged)
+
+
+def test_what_is_stored_elsewhere_has_a_resource_of_its_own(tmp_path: Path) -> None:
+    """Two places under one name would be refused by Dagster, or one of them ignored."""
+    here, there = AuditSpec.model_validate(LEAST), AuditSpec.model_validate({**LEAST, "name": "cards"})
+    both = dg.Definitions.merge(
+        bias_audit_definitions(here), bias_audit_definitions(there, storage=str(tmp_path / "elsewhere"))
+    )
+    assert both.resources is not None
+    assert both.resources["bdt_tables"].base_path is None
+    assert both.resources["cards_tables"].base_path == str(tmp_path / "elsewhere")
+
+
+def test_every_resource_and_each_of_its_settings_says_what_it_is() -> None:
+    defs = bias_audit_definitions(AuditSpec.model_validate({**LEAST, **DEEP}))
+    snaps = defs.get_repository_def().get_top_level_resources()
+    assert set(snaps) == {"bdt_tables", "bdt_results", "loans_settings"}
+    for name, resource in snaps.items():
+        assert resource.description, name
+        fields = list(_fields(name, resource.config_schema.config_type))
+        assert fields
+        assert [path for path, one in fields if not one.description or len(one.description) < 10] == []
+
+
+DEEP = {
+    "bias_variable": DERIVED,
+    "protected": ["sex"],
+    "local_bias": {"group": "sex"},
+    "mitigation": {"group": "sex", "score": "income"},
+}
+
+
+def _fields(path: str, config_type: Any) -> Any:
+    """Every field of a configuration, however deep."""
+    for name, one in (getattr(config_type, "fields", None) or {}).items():
+        yield f"{path}.{name}", one
+        yield from _fields(f"{path}.{name}", one.config_type)
+    inner = getattr(config_type, "inner_type", None)
+    if inner is not None:
+        yield from _fields(f"{path}[]", inner)
