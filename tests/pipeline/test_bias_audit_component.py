@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from dagster.components.core.component_tree import ComponentTreeException
 from dagster.components.core.package_entry import discover_package_objects
 from dagster.components.testing.utils import create_defs_folder_sandbox
+from jsonschema import Draft202012Validator
 
 import bdt_pipeline
 from bdt_core.spec import About, AuditSpec
@@ -231,17 +233,40 @@ def test_the_registry_of_other_projects_finds_it() -> None:
 
 def test_editors_get_a_schema_with_descriptions() -> None:
     schema = BiasAudit.model().model_json_schema()
-    assert set(schema["properties"]) == set(AuditSpec.model_fields)
+    assert set(schema["properties"]) == {*AuditSpec.model_fields, "translation"}
     assert all(one["description"] for one in schema["properties"].values())
-    assert schema["$defs"]["ClusteringYaml"]["properties"]["max_iter"]["description"]
+    assert schema["properties"]["clustering"]["properties"]["max_iter"]["description"]
+
+
+@pytest.mark.parametrize("key", CASES)
+def test_what_is_right_is_right_to_dg_check_yaml(key: str) -> None:
+    """As it stands, and with a template in the place of each value, however deep."""
+    check = Draft202012Validator(BiasAudit.model().model_json_schema())
+    attributes = {**LEAST, **NEEDED.get(key, {}), key: CASES[key]}
+    assert [one.message for one in check.iter_errors(attributes)] == []
+    for templated in _with_templates(CASES[key]):
+        assert [one.message for one in check.iter_errors({**LEAST, key: templated})] == []
+
+
+def _with_templates(value: Any) -> Iterator[Any]:
+    """The value with a template in the place of each of its parts in turn, and of the whole."""
+    yield "{{ env.SOMETHING }}"
+    if isinstance(value, dict):
+        yield from ({**value, name: one} for name, inner in value.items() for one in _with_templates(inner))
+    elif isinstance(value, list):
+        yield from (
+            [*value[:i], one, *value[i + 1 :]] for i, inner in enumerate(value) for one in _with_templates(inner)
+        )
 
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"clusterin": {}}, "clusterin"),
-        ({"clustering": {"max_itr": 3}}, "max_itr"),
-        ({"split": {"test_size": 2}}, "test_size"),
+        ({"clusterin": {}}, 'clusterin (line 4): unknown key; did you mean "clustering"?'),
+        ({"clustering": {"max_itr": 3}}, 'clustering.max_itr (line 5): unknown key; did you mean "max_iter"?'),
+        ({"translaton": {"group_name": "risk"}}, 'translaton (line 7): unknown key; did you mean "translation"?'),
+        ({"translation": {"group": "risk"}}, "translation.group: "),
+        ({"split": {"test_size": 2}}, "split.test_size (line 8): "),
         ({"bias_variable": {"derive": "error"}}, "prediction"),
     ],
 )

@@ -20,7 +20,7 @@ LEAST: dict[str, Any] = {"source": {"path": "loans.csv"}, "bias_variable": {"col
 BROKEN: dict[str, tuple[Any, str]] = {
     "unset": (
         {**LEAST, "name": "unset", "source": {"path": "s3://{{ env.NO_SUCH_BUCKET }}/x.csv"}},
-        r"unset/defs\.yaml: source\.path: the environment variable NO_SUCH_BUCKET is not set",
+        r"unset/defs\.yaml: source\.path \(line \d+\): the environment variable NO_SUCH_BUCKET is not set",
     ),
     "typo": ({**LEAST, "name": "typo", "clusterin": {}}, "clusterin"),
     "wrong": ({**LEAST, "name": "wrong", "split": {"test_size": 3}}, r"wrong/defs\.yaml .*\n.*split\.test_size"),
