@@ -120,10 +120,11 @@ def validated_table(table: Rows, read: dg.AssetKey) -> Metadata:
 
     types, bias = _types(table), table.spec.bias_variable
     measured = [one for one in (bias.column, bias.label, bias.prediction) if one is not None]
+    roles = {one.name: one.role.replace("_", " ") for one in table.columns} | {BIAS_VARIABLE: "what is measured"}
     made_of = {name: measured if name == BIAS_VARIABLE else [name] for name in types}
     return {
         _ROWS: table.audited_rows,
-        _COLUMNS: _schema(types),
+        _COLUMNS: _schema(types, roles),
         _LINEAGE: column_lineage(read, made_of),
         "bias variable": wording(table.spec.bias_variable).description,
         **numbers(mean=_mean(table), **{"rows audited": table.audited_rows}),
@@ -401,8 +402,9 @@ def _number(value: Any) -> float | None:
     return None if value is None else float(value)
 
 
-def _schema(types: Mapping[str, str]) -> dg.TableSchema:
-    return dg.TableSchema([dg.TableColumn(name, kind) for name, kind in types.items()])
+def _schema(types: Mapping[str, str], roles: Mapping[str, str] | None = None) -> dg.TableSchema:
+    """Columns with their types, and what each is for."""
+    return dg.TableSchema([dg.TableColumn(name, kind, (roles or {}).get(name)) for name, kind in types.items()])
 
 
 def listed(lines: Sequence[str]) -> dg.MarkdownMetadataValue:

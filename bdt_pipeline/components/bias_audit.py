@@ -110,26 +110,17 @@ def build_resources(audit: AuditAssets) -> dict[str, Any]:
 class BiasAudit(dg.Component, AuditSpec, dg.Resolvable):
     """A bias audit: finds the groups an algorithm treats worse, proves it on held-out rows, and gates deployments.
 
-    The attributes are the keys of the audit specification, and ``translation`` says what Dagster shows of its assets:
+    The attributes are the keys of the audit specification, and `translation`, which says what Dagster shows of the
+    assets: their group, owners, tags, kinds and key prefix. A relative path of the source is looked up beside the YAML
+    file.
 
-        type: bdt_pipeline.BiasAudit
-        attributes:
-          name: loans
-          source: {path: loans.csv}
-          bias_variable: {derive: error, label: repaid, prediction: granted}
-          protected: ["sex", "origin"]
-          gate: [{metric: equalized_odds_difference, facet: ["sex", "origin"], max: 0.1}]
-          translation: {group_name: risk, owners: ["team:risk"]}
+    `dg scaffold defs bdt_pipeline.BiasAudit loans --file loans.csv` looks at a table and writes what it seems to need.
 
-    `dg scaffold defs bdt_pipeline.BiasAudit loans --file loans.csv` looks at a table and writes them. A relative path
-    of the source is looked up beside the YAML file. Its last asset is ``loans/bias_report``, whose blocking check
-    ``bias_gate`` holds the limits: what must not happen when it fails goes downstream of it.
+    The last asset is `NAME/bias_report`. Its blocking check `bias_gate` holds the limits: what must not happen when it
+    fails goes downstream of it.
 
-    Subclass it and override one of the methods to change a part:
-
-        class WarehouseAudit(BiasAudit):
-            def build_stages(self) -> Stages:
-                return FromWarehouse()
+    To change a part, subclass it and override a method: `build_stages` for what is computed, `get_asset_spec` for
+    what is shown, `build_assets` and `build_checks` for what there is.
     """
 
     translation: Translation | None = Field(

@@ -8,6 +8,7 @@ import types
 from pathlib import Path
 
 import dagster as dg
+from dagster.components.core.load_defs import get_library_json_enriched_defs
 
 from bdt_core.harmless import harmless
 
@@ -47,7 +48,7 @@ def load_audits(path_within_project: Path) -> dg.Definitions:
         broken = [one for defs in several for one in defs.resolve_all_asset_specs() if one.tags.get(_BROKEN)]
         if broken and os.environ.get(_CHECKED):
             raise dg.DagsterInvalidDefinitionError("\n".join(str(one.description) for one in broken)) from None
-        return dg.Definitions.merge(*several)
+        return dg.Definitions.merge(get_library_json_enriched_defs(None), *several)  # the pages of all components
 
 
 def _places(folder: Path) -> list[Path]:

@@ -21,6 +21,15 @@ from bdt_core.spec import AuditSpec
 Schema = dict[str, Any]
 _TEMPLATE = r"\{\{"
 _LONG = 4
+_EXAMPLE = {
+    "name": "loans",
+    "source": {"path": "loans.csv"},
+    "bias_variable": {"derive": "error", "label": "repaid", "prediction": "granted"},
+    "protected": ["sex", "origin"],
+    "gate": [{"check": "worst_group"}, {"metric": "equalized_odds_difference", "facet": "sex", "max": 0.1}],
+    "translation": {"group_name": "risk", "owners": ["team:risk"]},
+}
+"""Shown on the component's page of Dagster's UI."""
 _OF_NUMBERS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 
 
@@ -59,7 +68,8 @@ def yaml_schema(component: type[BaseModel], others: Mapping[str, Any]) -> Schema
             definitions |= properties[name].pop("$defs", {})
             whole["required"] += [name] if info.is_required() else []
     loose = _loose(_inlined(whole, definitions))
-    return {**loose, "type": "object", "title": component.__name__}
+    required = loose.pop("allOf")[0]
+    return {**loose, **required, "type": "object", "title": component.__name__, "examples": [_EXAMPLE]}
 
 
 def _described_by(schema: Callable[[], Schema]) -> type[BaseModel]:
@@ -120,7 +130,8 @@ def _mapping(alternatives: Sequence[Schema]) -> Schema:
     required = set.intersection(*(set(one.get("required", ())) for one in alternatives))
     return {
         "properties": {name: _described(_loose({"anyOf": inner}), inner) for name, inner in several.items()},
-        **({"required": [name for name in several if name in required]} if required else {}),
+        # not as "required" of its own, which Dagster's page of the component shows as if the section itself were
+        **({"allOf": [{"required": [name for name in several if name in required]}]} if required else {}),
         **_unknown_keys(several),
     }
 

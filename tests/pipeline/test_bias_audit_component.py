@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,13 @@ from typing import Any
 import dagster as dg
 import pandas as pd
 import pytest
+import yaml
 from dagster.components.core.component_tree import ComponentTreeException
 from dagster.components.core.package_entry import discover_package_objects
+from dagster.components.core.snapshot import get_package_entry_snap
 from dagster.components.testing.utils import create_defs_folder_sandbox
+from dagster_shared.serdes.objects import EnvRegistryKey
+from dagster_shared.serdes.objects.package_entry import json_for_component_type
 from jsonschema import Draft202012Validator
 
 import bdt_pipeline
@@ -236,6 +241,21 @@ def test_editors_get_a_schema_with_descriptions() -> None:
     assert set(schema["properties"]) == {*AuditSpec.model_fields, "translation"}
     assert all(one["description"] for one in schema["properties"].values())
     assert schema["properties"]["clustering"]["properties"]["max_iter"]["description"]
+
+
+def test_the_page_of_the_component_in_the_ui_has_an_example_that_can_be_taken_over() -> None:
+    snap = get_package_entry_snap(EnvRegistryKey("bdt_pipeline", "BiasAudit"), BiasAudit)
+    (feature,) = [one for one in snap.feature_data if one.feature == "component"]
+    page = json_for_component_type(snap.key, snap, feature)
+    example = yaml.safe_load(page["example"])
+    assert example["type"] == "bdt_pipeline.BiasAudit"
+    assert loaded(example["attributes"])[1].resolve_job_def("loans_audit")
+    assert "\n\n" in (page["description"] or "")
+    assert "dg scaffold defs bdt_pipeline.BiasAudit" in (page["description"] or "")
+    assert page["tags"]
+    assert set(page["produces"]) == {"asset", "asset_check", "job", "schedule", "sensor", "resource"}
+    shown = json.loads(page["schema"])["properties"]
+    assert not any("required" in one for one in shown.values())  # the page would call the section itself required
 
 
 @pytest.mark.parametrize("key", CASES)
