@@ -91,7 +91,7 @@ def train_and_test_data(audit: AuditAssets) -> dg.AssetsDefinition:
             group_name=audit.spec.name,
             kinds={"pandas", "parquet"},
             tags=audit.tags,
-            description=description,
+            description=audit.say(description),
             automation_condition=audit.automation,
         )
 
