@@ -159,12 +159,13 @@ def _document(outcome: str, unit: words.Unit, **found: Any) -> parts.Printed:
     spec = {"bias_variable": BiasVariable(column=outcome).model_dump()}
     empty = dict.fromkeys(("publication", "groups", "worst_groups", "slices", "local_bias", "mitigation", "findings"))
     variable = {"name": named, "short": named, "unit": unit}
+    unnamed: dict[str, Any] = {"columns": ()}  # nobody has named columns for readers
     whole = {
         **empty,
         "clusters": (),
         "gate": (),
         "spec": words.printable(spec),
         "bias_variable": parts.BiasVariable.model_construct(None, **variable),
-        "data": parts.Data.model_construct(columns=()),  # nobody has named columns for readers
+        "data": parts.Data.model_construct(None, **unnamed),
     }
     return parts.Printed.model_construct(**(whole | found))
