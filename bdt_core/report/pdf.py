@@ -94,7 +94,7 @@ def _widths(table: dict[str, Any]) -> list[int]:
         fits = len(column["label"]) <= 20 and notes <= 30 and (column["number"] or held <= 12)
         if column["number"] and crowded and notes:
             fits = False
-        needed = min(max(notes, 14), 26) if column["number"] else min(max(held, notes // 2, 14), 40)
+        needed = min(max(notes, 14), 26) if column["number"] else max(min(held, 64), min(notes // 2, 40), 14)
         widths.append(0 if fits else needed)
     return widths if any(widths) else [1] * len(widths)
 
