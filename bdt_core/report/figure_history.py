@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, TypeVar
 from bdt_core import words
 from bdt_core.report.catalogue import say_for
 from bdt_core.report.figures import PNG_DPI
-from bdt_core.report.sheet import CALM, CALM_TINT, FAINT, GREY, HARM, INK, Sheet, has_outlines, settings
+from bdt_core.report.sheet import CALM, CALM_TINT, FAINT, GREY, HARM, INK, Sheet, has_outlines, onto, settings
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from bdt_core.history import History, LimitOverTime, Stream
 
 _T = TypeVar("_T")
@@ -32,6 +34,12 @@ def history_svg(history: History) -> str:
 def history_png(history: History, dpi: int = PNG_DPI) -> bytes:
     """The figure as PNG."""
     return _finished(history, lambda sheet: sheet.png(dpi))
+
+
+def history_onto(history: History, axes: Callable[[float, float], Axes]) -> None:
+    """The figure on axes: those that are made for its width and height, in points."""
+    with onto(axes):
+        _finished(history, lambda _: None)
 
 
 @dataclass(frozen=True)

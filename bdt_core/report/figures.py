@@ -18,6 +18,8 @@ from bdt_core.report.printed import AnyDocument, printed
 from bdt_core.report.slices import drawn_slices
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from bdt_core.report.document import Document, Printed
     from bdt_core.report.sheet import Sheet
 
@@ -105,6 +107,14 @@ def _drawn(document: AnyDocument, name: str, finish: Callable[[Sheet], _T], *, o
     say = str if name == "first_page" else say_in(safe)
     with settings(outlines and is_outlined(safe), say):
         return finish(FIGURES[name](safe))
+
+
+def draw_onto(document: AnyDocument, name: str, axes: Callable[[float, float], Axes]) -> None:
+    """Draw a figure onto axes: those that are made for its width and height, in points."""
+    from bdt_core.report.sheet import onto
+
+    with onto(axes):
+        _drawn(document, name, lambda _: None, outlines=False)
 
 
 def _first_page(document: Printed) -> Sheet:

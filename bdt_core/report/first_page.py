@@ -307,6 +307,11 @@ def first_page(document: Printed) -> FirstPage:
     return document.once("first_page", _first_page)
 
 
+def measure(document: Document) -> Measure:
+    """What is counted of people by the bias variable."""
+    return _Names(document.spec).measure(document.bias_variable.unit == "rate")
+
+
 def first_section(document: Printed) -> Section:
     """The first page in the document's language."""
     return document.once("first_section", lambda one: _in_words(one, "first_page"))
@@ -375,7 +380,7 @@ def _first_page(document: Document) -> FirstPage:
         counted=ranked.counted if ranked else "people",
         people=document.data.rows_audited,
         people_of=document.data.rows,
-        measure=names.measure(unit == "rate"),
+        measure=measure(document),
         verdict=document.verdict.verdict,
         blocks=document.verdict.blocks,
         limits=len(document.gate),
