@@ -52,9 +52,14 @@ def default(section: str, key: str) -> str:
     return f"{getattr(getattr(spec, section), key):g}"
 
 
+def project() -> dict[str, Any]:
+    told: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    return told
+
+
 def pythons() -> list[str]:
     """The first and the last version of Python that the package takes."""
-    told = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"]
+    told = project()["requires-python"]
     first, after = re.fullmatch(r">=3\.(\d+),<3\.(\d+)", told).groups()  # type: ignore[union-attr]
     return [f"3.{first}", f"3.{int(after) - 1}"]
 
@@ -95,6 +100,9 @@ CLAIMS: dict[str, list[tuple[str, Callable[[], list[str]]]]] = {
         ),
         (r"worst_groups: \{min_share: ([\d.]+)\}      # on by default", lambda: [default("worst_groups", "min_share")]),
     ],
+    "docs/ci.md": [(r"Python (3\.\d+) to (3\.\d+)", pythons)],
+    "action.yml": [(r"runs with, (3\.\d+) to (3\.\d+)", pythons)],
+    "docs/peers.md": [(r"\| this \| ([\d.]+) \|", lambda: [project()["version"]])],
     "docs/small-groups.md": [
         (r"`significance.min_rows` people \((\d+)\)", lambda: [default("significance", "min_rows")]),
         (r"`pooled_from` people \((\d+)\)", lambda: [default("groups", "pooled_from")]),
@@ -157,3 +165,23 @@ RECORDS = ("docs/validity.md", "docs/validity-over-time.md", "docs/finding.md", 
 def test_records_of_studies_name_what_makes_them(page: str) -> None:
     (name, *_) = re.findall(r"`python -m benchmarks (\w+)", (ROOT / page).read_text(encoding="utf-8"))
     assert (ROOT / "benchmarks" / f"{name}.py").exists()
+
+
+def recordings(peer: str) -> list[dict[str, Any]]:
+    folder = ROOT / "tests" / "core" / "fairness" / "recorded"
+    return [json.loads(one.read_text(encoding="utf-8")) for one in sorted(folder.glob(f"{peer}*.json"))]
+
+
+def test_what_is_said_of_other_tools_was_recorded() -> None:
+    page = (ROOT / "docs" / "peers.md").read_text(encoding="utf-8")
+    for tool in ("fairlearn", "aequitas", "aif360", "smclarify"):
+        (version,) = re.findall(rf"(?im)^\| {tool} \| ([\d.]+) \| \d{{4}}-\d\d-\d\d \|", page)
+        assert {one["versions"][tool] for one in recordings(tool)} == {version}
+    cases = re.findall(r"`(\w+) record (\w+)`", page)
+    assert len(cases) > 15
+    for tool, case in cases:
+        assert any(case in one["figures"] for one in recordings(tool)), f"{tool} {case}"
+    methods = (ROOT / "docs" / "finding.md").read_text(encoding="utf-8")
+    for tool in ("DivExplorer", "SliceLine", "AIF360"):
+        (version,) = re.findall(rf"(?m)^\| {tool} \| ([\d.]+) \| \d{{4}}-", page)
+        assert re.search(rf"(?m)^\| {tool} \| {re.escape(version)};", methods)
