@@ -160,7 +160,7 @@ def init(
     Example:  bdt init loans.csv
               bdt init loans.csv --out audits/loans.yaml
     """
-    from bdt_pipeline.commands.init_spec import write_spec
+    from bdt_pipeline.proposed.init_spec import write_spec
 
     put(write_spec(data, out))
 

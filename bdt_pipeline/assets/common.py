@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,9 @@ from bdt_pipeline.resources.config import effective_spec
 from bdt_pipeline.resources.run_log import harmless_metadata, log
 from bdt_pipeline.resources.settings import keys_of_run
 
+Translation = Callable[[dg.AssetSpec], dg.AssetSpec]
+"""What a project makes of the assets of an audit: group, owners, tags, kinds, a prefix of their keys."""
+_KIND = "dagster/kind/"
 _SETTINGS = "settings"
 """Metadata of each value: the settings that it was made with."""
 _JUDGES = frozenset({"gate", "require", "history", *SAID})
@@ -35,11 +39,14 @@ class AuditAssets:
     stages : Stages
     storage : str, optional
         Folder or URL of values and reports; by default the storage directory of the Dagster instance.
+    translation : callable, optional
+        Takes and gives the specification of each asset.
     """
 
     spec: AuditSpec
     stages: Stages = field(default_factory=Stages)
     storage: str | None = None
+    translation: Translation | None = None
 
     @property
     def job(self) -> str:
@@ -61,10 +68,10 @@ class AuditAssets:
         """Key of the resource that holds the settings of a run."""
         return f"{self.spec.name}_settings"
 
-    @property
-    def tags(self) -> dict[str, str]:
-        """Tags of every asset."""
-        return {"bdt/audit": self.spec.name}
+    @cached_property
+    def say(self) -> Callable[[str], str]:
+        """What a text of ours is to the audit's readers."""
+        return told_by(self.spec)
 
     @property
     def has_groups(self) -> bool:
@@ -76,9 +83,64 @@ class AuditAssets:
         """The stages between the split and the report that the specification asks for, in order."""
         return tuple(stages_of(self.spec))
 
+    @cached_property
+    def under(self) -> tuple[str, ...]:
+        """What the keys of all assets begin with: the audit's name, behind what the project puts before it."""
+        return tuple(self._translated(dg.AssetSpec([self.spec.name, "bias_report"])).key.path[:-1])
+
     def key(self, asset: str) -> dg.AssetKey:
         """Key of one of the audit's assets."""
-        return dg.AssetKey([self.spec.name, asset])
+        return dg.AssetKey([*self.under, asset])
+
+    def op(self, what: str) -> str:
+        """Name of a step: of an asset, or of what makes or checks several."""
+        return f"{dg.AssetKey(self.under).to_python_identifier()}__{what}"
+
+    def described(self, asset: str, description: str, kinds: set[str], code_version: str) -> dict[str, Any]:
+        """What Dagster shows of an asset: as the audit has it, and then as the project wants it.
+
+        Raises
+        ------
+        SpecError
+            The project's translation changes more of a key than its beginning, or does so for some assets only.
+        """
+        ours = dg.AssetSpec(
+            [self.spec.name, asset],
+            description=self.say(description),
+            kinds=kinds,
+            group_name=self.spec.name,
+            tags={"bdt/audit": self.spec.name},
+            code_version=code_version,
+        )
+        shown = self._translated(ours)
+        if shown.key != self.key(asset):
+            raise SpecError(
+                f"translation: the key of {asset} is {shown.key.to_user_string()}. Assets, checks and alerts of an "
+                "audit find each other by their keys: give all of them the same key_prefix, and leave the rest."
+            )
+        return {
+            "description": shown.description,
+            "kinds": shown.kinds,
+            "group_name": shown.group_name,
+            "tags": {name: tag for name, tag in shown.tags.items() if not name.startswith(_KIND)},
+            "owners": shown.owners,
+            "metadata": shown.metadata,
+            "code_version": shown.code_version,
+        }
+
+    def _translated(self, spec: dg.AssetSpec) -> dg.AssetSpec:
+        return spec if self.translation is None else self.translation(spec)
+
+    def code_version(self, *keys: str) -> str:
+        """What an asset is made by: a hash of some keys of the specification, or of all that say how results are made.
+
+        Where another class has the stages, of its name, too. What is before an asset counts there, for Dagster sees
+        by itself that it was made anew.
+        """
+        printed = printed_specification(self.spec)
+        parts = {key: one for key, one in printed.items() if (key in keys if keys else key not in _JUDGES)}
+        made_by = [type(self.stages).__qualname__, parts]
+        return hashlib.sha256(json.dumps(made_by, sort_keys=True).encode()).hexdigest()[:12]
 
     def inputs(self, *assets: str) -> dict[str, dg.AssetIn]:
         """The named assets of this audit as inputs."""
@@ -115,14 +177,16 @@ class AuditAssets:
     def made(self, value: Any, metadata: Mapping[str, Any], spec: AuditSpec, **more: Any) -> dg.MaterializeResult[Any]:
         """A value with its metadata, and the settings that it was made with."""
         settings = dg.MetadataValue.json(printed_specification(spec))
-        return dg.MaterializeResult(value=value, metadata={**harmless_metadata(metadata), _SETTINGS: settings}, **more)
+        return dg.MaterializeResult(
+            value=value, metadata={**harmless_metadata(metadata, told_by(spec)), _SETTINGS: settings}, **more
+        )
 
     def _refuse_settings_of_assets(self, run: dg.DagsterRun) -> None:
         run_config: dict[str, Any] = dict(run.run_config)
         ops: dict[str, Any] = run_config.get("ops", {})
         for op, given in ops.items():
             keys = [key for key in given.get("config") or () if key in AuditSpec.model_fields]
-            if op.startswith(f"{self.spec.name}__") and keys:
+            if op.startswith(self.op("")) and keys:
                 places = " and ".join(f"resources > {self.settings} > config > {key}" for key in keys)
                 raise SpecError(
                     f"The run's configuration gives {' and '.join(keys)} to {op}. Settings stand once, for all assets "
@@ -192,6 +256,7 @@ class AuditAssets:
         *,
         description: str,
         kinds: set[str],
+        made_by: Sequence[str] = (),
         takes: Sequence[str] | Mapping[str, dg.AssetIn] = (),
         stored_as: Literal["table", "result"] = "result",
         **more: Any,
@@ -202,6 +267,8 @@ class AuditAssets:
         ----------
         name, description, kinds
             As Dagster shows them.
+        made_by : sequence of str
+            Keys of the specification that it depends on; by default all that say how results are made.
         takes : sequence of str, or mapping
             Assets of this audit that it takes, or any inputs.
         stored_as : {"table", "result"}
@@ -209,20 +276,25 @@ class AuditAssets:
             Handed on to `dagster.asset`.
         """
         decorator: Callable[[Callable[..., Any]], dg.AssetsDefinition] = dg.asset(
-            name=name,
-            key_prefix=self.spec.name,
+            key=self.key(name),
             ins=takes if isinstance(takes, Mapping) else self.inputs(*takes),
             io_manager_key=self.tables if stored_as == "table" else self.results,
             required_resource_keys={self.settings},
-            group_name=self.spec.name,
-            kinds=kinds,
-            tags=self.tags,
-            description=description,
             partitions_def=self.partitions,
             automation_condition=self.automation,
+            **self.described(name, description, kinds, self.code_version(*made_by)),
             **more,
         )
         return decorator
+
+
+def told_by(spec: AuditSpec) -> Callable[[str], str]:
+    """What a text of ours is to the readers of a specification."""
+    if spec.language == "en" and not (spec.labels or spec.units):
+        return str
+    from bdt_core.report.catalogue import say_for  # not when definitions load, where nothing is to be changed
+
+    return say_for(spec)
 
 
 def _change(key: str, before: Any, now: Any) -> str:

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
-
-from pydantic import ValidationError
 
 from bdt_core.audit import AuditResult, audit
 from bdt_core.errors import SpecError
 from bdt_core.proposal import propose
 from bdt_core.report import for_publication
-from bdt_core.spec import AuditSpec, Source, load_spec, parse_spec, with_derivation
+from bdt_core.spec import AuditSpec, load_spec, parse_spec, with_derivation
 from bdt_core.stages import READING, titles_of
 from bdt_pipeline.commands.console import progress_bar, report_folder, say, show_result, tell
 from bdt_pipeline.commands.members_file import members_file, write_members
-from bdt_pipeline.commands.proposal_in_words import proposal_in_words
+from bdt_pipeline.proposed.named_table import name_of, source_of
+from bdt_pipeline.proposed.proposal_in_words import proposal_in_words
 
-_LONGEST = 200
 _SPEC_FILES = {".yaml", ".yml"}
 
 
@@ -113,33 +110,6 @@ def _proposed(target: str, changes: dict[str, Any]) -> tuple[dict[str, Any], dic
         both = list(dict.fromkeys([*base["features"]["exclude"], *left_out]))
         changes = changes | {"features": changes["features"] | {"exclude": both}}
     return base, changes
-
-
-def source_of(data: str) -> Source:
-    """The source of a table that is named on the command line.
-
-    Raises
-    ------
-    SpecError
-        It cannot be one.
-    """
-    try:
-        return Source(path=data)
-    except ValidationError as error:
-        reason = str(error.errors(include_url=False)[0]["msg"]).removeprefix("Value error, ")
-        raise SpecError(f"DATA cannot be {data[:_LONGEST]}: {reason}.") from None
-
-
-def name_of(target: str) -> str:
-    """A name for an audit, from its table's file name.
-
-    Examples
-    --------
-    >>> name_of("data/loans 2024-05.csv"), name_of("demo:compas")
-    ('loans_2024_05', 'compas')
-    """
-    stem = Path(target.removeprefix("demo:")).stem
-    return re.sub(r"[^A-Za-z0-9]+", "_", stem).strip("_") or "audit"
 
 
 def audit_watched(spec: AuditSpec) -> AuditResult:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
 import pandas as pd
 import pytest
+import yaml
 from dagster.components.core.component_tree import ComponentTreeException
 from dagster.components.core.package_entry import discover_package_objects
+from dagster.components.core.snapshot import get_package_entry_snap
 from dagster.components.testing.utils import create_defs_folder_sandbox
+from dagster_shared.serdes.objects import EnvRegistryKey
+from dagster_shared.serdes.objects.package_entry import json_for_component_type
+from jsonschema import Draft202012Validator
 
 import bdt_pipeline
 from bdt_core.spec import About, AuditSpec
@@ -231,17 +238,55 @@ def test_the_registry_of_other_projects_finds_it() -> None:
 
 def test_editors_get_a_schema_with_descriptions() -> None:
     schema = BiasAudit.model().model_json_schema()
-    assert set(schema["properties"]) == set(AuditSpec.model_fields)
+    assert set(schema["properties"]) == {*AuditSpec.model_fields, "translation"}
     assert all(one["description"] for one in schema["properties"].values())
-    assert schema["$defs"]["ClusteringYaml"]["properties"]["max_iter"]["description"]
+    assert schema["properties"]["clustering"]["properties"]["max_iter"]["description"]
+
+
+def test_the_page_of_the_component_in_the_ui_has_an_example_that_can_be_taken_over() -> None:
+    snap = get_package_entry_snap(EnvRegistryKey("bdt_pipeline", "BiasAudit"), BiasAudit)
+    (feature,) = [one for one in snap.feature_data if one.feature == "component"]
+    page = json_for_component_type(snap.key, snap, feature)
+    example = yaml.safe_load(page["example"])
+    assert example["type"] == "bdt_pipeline.BiasAudit"
+    assert loaded(example["attributes"])[1].resolve_job_def("loans_audit")
+    assert "\n\n" in (page["description"] or "")
+    assert "dg scaffold defs bdt_pipeline.BiasAudit" in (page["description"] or "")
+    assert page["tags"]
+    assert set(page["produces"]) == {"asset", "asset_check", "job", "schedule", "sensor", "resource"}
+    shown = json.loads(page["schema"])["properties"]
+    assert not any("required" in one for one in shown.values())  # the page would call the section itself required
+
+
+@pytest.mark.parametrize("key", CASES)
+def test_what_is_right_is_right_to_dg_check_yaml(key: str) -> None:
+    """As it stands, and with a template in the place of each value, however deep."""
+    check = Draft202012Validator(BiasAudit.model().model_json_schema())
+    attributes = {**LEAST, **NEEDED.get(key, {}), key: CASES[key]}
+    assert [one.message for one in check.iter_errors(attributes)] == []
+    for templated in _with_templates(CASES[key]):
+        assert [one.message for one in check.iter_errors({**LEAST, key: templated})] == []
+
+
+def _with_templates(value: Any) -> Iterator[Any]:
+    """The value with a template in the place of each of its parts in turn, and of the whole."""
+    yield "{{ env.SOMETHING }}"
+    if isinstance(value, dict):
+        yield from ({**value, name: one} for name, inner in value.items() for one in _with_templates(inner))
+    elif isinstance(value, list):
+        yield from (
+            [*value[:i], one, *value[i + 1 :]] for i, inner in enumerate(value) for one in _with_templates(inner)
+        )
 
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"clusterin": {}}, "clusterin"),
-        ({"clustering": {"max_itr": 3}}, "max_itr"),
-        ({"split": {"test_size": 2}}, "test_size"),
+        ({"clusterin": {}}, 'clusterin (line 4): unknown key; did you mean "clustering"?'),
+        ({"clustering": {"max_itr": 3}}, 'clustering.max_itr (line 5): unknown key; did you mean "max_iter"?'),
+        ({"translaton": {"group_name": "risk"}}, 'translaton (line 7): unknown key; did you mean "translation"?'),
+        ({"translation": {"group": "risk"}}, "translation.group: "),
+        ({"split": {"test_size": 2}}, "split.test_size (line 8): "),
         ({"bias_variable": {"derive": "error"}}, "prediction"),
     ],
 )
