@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import doctest
 import importlib.util
 import json
 import re
@@ -338,6 +339,17 @@ def names_before(page: Path, desk: Path) -> dict[str, Any]:
     return names
 
 
+def as_shown(block: Block, names: dict[str, Any]) -> None:
+    """Run a session of the interpreter, and hold what it prints against what the page shows."""
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    session = doctest.DocTestParser().get_doctest(block.text, names, str(block), str(block.page), block.line)
+    assert session.examples
+    session.globs = names  # the next block goes on from here
+    with pd.option_context("display.width", 100, "display.max_columns", 20):
+        done = doctest.DocTestRunner(optionflags=flags).run(session, clear_globs=False)
+    assert done.failed == 0
+
+
 WITH_PYTHON = sorted({one.page for one in of("python")})
 
 
@@ -345,7 +357,10 @@ WITH_PYTHON = sorted({one.page for one in of("python")})
 def test_python_of_a_page_runs_from_top_to_bottom(page: Path, desk: Path) -> None:
     names = names_before(page, desk)
     for block in [one for one in of("python") if one.page == page]:
-        exec(compile(ast.parse(block.text, str(block)), str(block), "exec"), names)
+        if block.text.startswith(">>>"):
+            as_shown(block, names)
+        else:
+            exec(compile(ast.parse(block.text, str(block)), str(block), "exec"), names)
 
 
 # Translations
