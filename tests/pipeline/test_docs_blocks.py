@@ -24,6 +24,7 @@ import yaml
 from bdt_core.spec import AuditSpec, parse_spec
 from bdt_core.table.sources import read_table
 from bdt_pipeline.cli import app
+from bdt_pipeline.components.scaffolder import ScaffoldedAudit
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
@@ -189,11 +190,14 @@ def group_of(program: str) -> Any:
 
 def known(command: Any, rest: list[str], where: str, *, whole: bool) -> None:
     """Walk down the commands that the words name, and look for the options."""
-    while rest and not rest[0].startswith("-") and hasattr(command, "get_command"):
+    while rest and not rest[0].startswith("-") and hasattr(command, "get_command") and command.name != "defs":
         below = command.get_command(click.Context(command) if isinstance(command, click.Group) else None, rest[0])
         assert below is not None, f"{where}: no command {rest[0]}"
         command, rest = below, rest[1:]
     options = {name for one in command.params for name in [*one.opts, *one.secondary_opts]} | {"--help", "-h"}
+    if command.name == "defs" and rest:  # dg scaffold defs: a component, which has options of its own
+        assert rest[0] == "bdt_pipeline.BiasAudit", where
+        options |= {f"--{name.replace('_', '-')}" for name in ScaffoldedAudit.model_fields}
     for one in rest:
         if one.startswith("-") and not re.fullmatch(r"-\d.*", one):
             assert one.partition("=")[0] in options, f"{where}: no option {one}"
