@@ -21,6 +21,7 @@ from bdt_core.scan.stages import PERMUTED_ROWS
 from bdt_core.slices.bound import FEWEST_COMBINATIONS
 from bdt_core.spec import parse_spec
 from bdt_core.table.sources import read_table
+from tests.pictures import PICTURES, words_in, words_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -185,3 +186,23 @@ def test_what_is_said_of_other_tools_was_recorded() -> None:
     for tool in ("DivExplorer", "SliceLine", "AIF360"):
         (version,) = re.findall(rf"(?m)^\| {tool} \| ([\d.]+) \| \d{{4}}-", page)
         assert re.search(rf"(?m)^\| {tool} \| {re.escape(version)};", methods)
+
+
+@pytest.mark.parametrize(("picture", "shown"), PICTURES.items())
+def test_pictures_show_what_the_first_page_says(picture: str, shown: str) -> None:
+    assert words_in(picture) == words_of(shown), "take it anew: python -m tests.pictures"
+
+
+def test_what_is_said_of_all_false_alarms_follows_from_the_table() -> None:
+    page = (ROOT / "docs" / "validity.md").read_text(encoding="utf-8")
+    runs = 50
+    rows = re.findall(
+        r"(?m)^\|[^|]+\|[^|]+\|[^|]+\| [15]% \| [\d.]+ % \| ([\d.]+) % \| ([\d.]+) % \| ([\d.]+) % \|$", page
+    )
+    counts = [[round(float(one) * runs / 100) for one in row] for row in rows]
+    together = [sum(column) for column in zip(*counts, strict=True)]
+    most = [max(column) for column in zip(*counts, strict=True)]
+    assert f"Largest counts of {runs}: primary {most[0]}, any {most[1]}, gate {most[2]}." in page
+    shares = [f"{100 * one / (runs * len(rows)):.1f} %" for one in together]
+    said = f"Of all {runs * len(rows):,} runs together: primary {shares[0]}, any {shares[1]}, gate {shares[2]}."
+    assert said in page
