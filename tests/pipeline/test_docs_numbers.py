@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from bdt_core import compare
+from bdt_core.inference.alike import Factors
 from bdt_core.metrics import CLARIFY, GATE_METRICS
 from bdt_core.scan.stages import PERMUTED_ROWS
 from bdt_core.slices.bound import FEWEST_COMBINATIONS
@@ -76,6 +78,42 @@ def shares_tested() -> list[float]:
     return [size * (1 - size) ** place for place in range(5)]
 
 
+def of_compas() -> list[str]:
+    """What race tells of false positives, in points: as found, and among people alike in priors and age."""
+    table = read_table("demo:compas")
+    two = table[(table["two_year_recid"] == 0) & table["race"].isin(["African-American", "Caucasian"])]
+    factors = Factors(two[["priors_count", "age"]].to_numpy(float), (False, False), two["high_risk"].to_numpy(float))
+    alike = factors.compare((two["race"] == "African-American").to_numpy())
+    return [f"{100 * alike.difference:.1f}", f"{100 * alike.remaining:.1f}"]
+
+
+def narrower() -> list[str]:
+    """How many times narrower pairing makes intervals, of everybody and at least of declared groups, on COMPAS."""
+    table = read_table("demo:compas")
+    table["version_2"] = (table["decile_score"] >= 6).astype(int)
+    spec = parse_spec(
+        {
+            "name": "compas",
+            "source": {"path": "demo:compas"},
+            "bias_variable": {"derive": "false_positive_rate", "label": "two_year_recid", "prediction": "high_risk"},
+            "features": {"include": ["priors_count", "age"]},
+            "protected": ["race", "sex"],
+            "worst_groups": None,
+            "slices": None,
+            "clustering": {"max_iter": 1, "n_init": 1, "stability": 0},
+            "split": {"repeats": 1},
+        }
+    ).to_dict()
+    after = spec | {"bias_variable": spec["bias_variable"] | {"prediction": "version_2"}}
+    others = table.drop(columns="high_risk").assign(other=1.0)
+    paired, apart = (compare(spec, after, data_a=table, data_b=one) for one in (None, others))
+    widths = {one.who: one.change.high - one.change.low for one in apart.groups}
+    declared = [one for one in paired.groups if one.found_by == "groups"]
+    least = min(widths[one.who] / (one.change.high - one.change.low) for one in declared)
+    assert paired.narrower is not None
+    return [f"{paired.narrower:.1f}", f"{math.floor(10 * least) / 10}"]
+
+
 CLAIMS: dict[str, list[tuple[str, Callable[[], list[str]]]]] = {
     "README.md": [
         (r"any of (\d+) metrics", lambda: [number(len(set(GATE_METRICS.values())))]),
@@ -89,6 +127,7 @@ CLAIMS: dict[str, list[tuple[str, Callable[[], list[str]]]]] = {
     ],
     "docs/from-clarify.md": [(r"All (\d+) metrics", lambda: [number(len(CLARIFY))])],
     "docs/worst-groups.md": [
+        (r"are ([\d.]+) points more of the African-Americans than of the Caucasians, and ([\d.]+) more", of_compas),
         (r"Of more than ([\d,]+) rows so many are permuted", lambda: [number(PERMUTED_ROWS)]),
         (
             r"up to ([\d,]+) pairs \((\d+) columns\) and ([\d,]+) triples \((\d+) columns\)",
@@ -100,6 +139,9 @@ CLAIMS: dict[str, list[tuple[str, Callable[[], list[str]]]]] = {
             ],
         ),
         (r"worst_groups: \{min_share: ([\d.]+)\}      # on by default", lambda: [default("worst_groups", "min_share")]),
+    ],
+    "docs/compare.md": [
+        (r"at 6 instead of 5, ([\d.]+) times for everybody and at least ([\d.]+) times for each", narrower),
     ],
     "docs/ci.md": [(r"Python (3\.\d+) to (3\.\d+)", pythons)],
     "action.yml": [(r"runs with, (3\.\d+) to (3\.\d+)", pythons)],
