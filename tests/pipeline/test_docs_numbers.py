@@ -19,6 +19,7 @@ import pytest
 from bdt_core import compare
 from bdt_core.inference.alike import Factors
 from bdt_core.metrics import CLARIFY, GATE_METRICS
+from bdt_core.report.dossier import FORMS
 from bdt_core.scan.stages import PERMUTED_ROWS
 from bdt_core.slices.bound import FEWEST_COMBINATIONS
 from bdt_core.spec import parse_spec
@@ -248,3 +249,9 @@ def test_what_is_said_of_all_false_alarms_follows_from_the_table() -> None:
     shares = [f"{100 * one / (runs * len(rows)):.1f} %" for one in together]
     said = f"Of all {runs * len(rows):,} runs together: primary {shares[0]}, any {shares[1]}, gate {shares[2]}."
     assert said in page
+
+
+def test_every_form_stands_in_the_table_of_forms() -> None:
+    page = (ROOT / "docs" / "dossier.md").read_text(encoding="utf-8")
+    firsts = re.findall(r"(?m)^\| (`[a-z0-9-`, ]+`) \| .*\.pdf", page)
+    assert sorted(name.strip("` ") for one in firsts for name in one.split(",")) == sorted(FORMS)
