@@ -1,0 +1,60 @@
+"use strict";
+// Comfort: every page works without this. What stands in the page is text here, never markup.
+(() => {
+  const find = (query) => document.querySelector(query);
+  const place = document.body.dataset.place;
+
+  const drop = find(".drop");
+  if (drop) {
+    const input = find("#file");
+    const told = find(".large");
+    const light = (on) => () => drop.classList.toggle("over", on);
+    input.addEventListener("dragenter", light(true));
+    for (const one of ["dragleave", "drop", "change"]) input.addEventListener(one, light(false));
+    input.addEventListener("change", () => {
+      const isLarge = input.files.length > 0 && input.files[0].size > drop.dataset.most * 1e6;
+      told.hidden = !isLarge;
+      if (input.files.length > 0 && !isLarge) drop.requestSubmit();
+    });
+    // A file that misses the field would otherwise take the place of the page.
+    for (const one of ["dragover", "drop"]) {
+      document.addEventListener(one, (event) => { if (event.target !== input) event.preventDefault(); });
+    }
+  }
+
+  const questions = find(".questions");
+  if (questions) {
+    const begun = new FormData(questions).get("outcome");
+    const ofOther = find("details.other");
+    const look = find("[name=do][value=look]");
+    questions.addEventListener("change", (event) => {
+      const outcome = new FormData(questions).get("outcome");
+      if (event.target.name === "outcome" && outcome !== begun && !ofOther.contains(event.target)) questions.requestSubmit(look);
+      if (event.target.tagName === "SELECT" && ofOther.contains(event.target)) {
+        event.target.closest(".fields").previousElementSibling.querySelector("input").checked = true;
+      }
+    });
+  }
+
+  if (place === "reading" || place === "auditing") {
+    const list = (query, texts, classOf) => find(query).replaceChildren(...texts.map((text, at) => {
+      const one = document.createElement("li");
+      one.textContent = text;
+      one.className = classOf(at);
+      return one;
+    }));
+    const ask = async () => {
+      try {
+        const now = await (await fetch("progress")).json();
+        if (now.place !== place) return location.reload();
+        const told = now.stages[now.at];
+        if (find("#told").textContent !== told) find("#told").textContent = told;
+        find("progress").value = now.share;
+        list(".stages", now.stages, (at) => (at < now.at ? "done" : at === now.at ? "now" : "later"));
+        list(".notices", now.notices, () => "");
+      } catch { /* the program may be ending */ }
+      setTimeout(ask, 400);
+    };
+    setTimeout(ask, 400);
+  }
+})();
