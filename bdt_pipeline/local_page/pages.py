@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import cache
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -20,13 +20,13 @@ from bdt_core.errors import BDTError
 from bdt_core.harmless import harmless
 from bdt_core.spec import LANGUAGES
 from bdt_core.words import printable
-from bdt_pipeline.commands.proposal_in_words import reach_in_words
-from bdt_pipeline.local_page import answers as given
 from bdt_pipeline.local_page.language import Language, language, wanted_language
-from bdt_pipeline.local_page.outcomes import outcome_in_words
 from bdt_pipeline.local_page.upload import TooLargeError, received
-from bdt_pipeline.local_page.visit import READING_KEYS, BusyError, Visit
+from bdt_pipeline.local_page.visit import BusyError, Visit
 from bdt_pipeline.local_page.work import Work
+
+if TYPE_CHECKING:
+    from bdt_pipeline.local_page.answers import Answers
 
 _LONGEST_FORM = 4_000_000
 _MOST_FIELDS = 20_000
@@ -197,17 +197,32 @@ def draw(visit: Visit, spoken: Language, most: int, *, problem: str = "", notice
             notice=notice,
             megabytes=most // 1_000_000,
             progress=progress_of(visit.work, spoken),
-            answers=visit.answers,
-            given=given,
-            reach=reach_in_words,
-            outcome=lambda one: outcome_in_words(one, visit.answers.glance, spoken) if visit.answers else "",
-            reading_keys=READING_KEYS,
+            **({} if visit.answers is None else _questions(visit.answers, spoken)),
             spoken=spoken,
             say=spoken.say,
             said=spoken.marked,
             languages={name: language(name).say("English") for name in LANGUAGES},
         )
     )
+
+
+def _questions(answers: Answers, spoken: Language) -> dict[str, Any]:
+    """What the questions are drawn from."""
+    from bdt_pipeline.commands.proposal_in_words import reach_in_words
+    from bdt_pipeline.local_page.answers import choice_of, levels_of, numbers_of
+    from bdt_pipeline.local_page.outcomes import outcome_in_words
+
+    glance = answers.glance
+    return {
+        "answers": answers,
+        "proposal": answers.proposal,
+        "reach": reach_in_words(answers.proposal.reach),
+        "outcomes": [
+            (choice_of(one.settings), outcome_in_words(one, glance, spoken), one.why) for one in answers.outcomes
+        ],
+        "levels": levels_of(glance),
+        "numbers": numbers_of(glance),
+    }
 
 
 def progress_of(work: Work | None, spoken: Language) -> dict[str, Any]:

@@ -8,19 +8,19 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import yaml
 
 from bdt_core.errors import BDTError
 from bdt_core.spec import parse_spec
 from bdt_core.stages import titles_of
-from bdt_core.table.locations import located
-from bdt_pipeline.commands.run_audit import name_of, source_of
-from bdt_pipeline.local_page.answers import Answers, Form
 from bdt_pipeline.local_page.child import Audit, Look, Looked, Problem, Written
 from bdt_pipeline.local_page.upload import safe_name
 from bdt_pipeline.local_page.work import Work
+
+if TYPE_CHECKING:  # what reads tables takes long to import: the page is there before
+    from bdt_pipeline.local_page.answers import Answers, Form
 
 Place = Literal["start", "reading", "unread", "questions", "auditing", "report"]
 READING_KEYS = ("sheet", "separator", "decimal", "encoding", "bad_rows")
@@ -82,6 +82,8 @@ class Visit:
     @property
     def name(self) -> str:
         """What files of this audit are called."""
+        from bdt_pipeline.commands.run_audit import name_of
+
         return name_of(self.table or "")
 
     @property
@@ -242,6 +244,8 @@ class Visit:
                 if isinstance(work.task, Audit):
                     shutil.rmtree(work.task.folder, ignore_errors=True)
             case Looked(glance, proposal):
+                from bdt_pipeline.local_page.answers import Answers
+
                 self.answers = Answers(glance, proposal)
             case Written():
                 assert isinstance(work.task, Audit)
@@ -272,6 +276,9 @@ def linked(file: str, folder: Path) -> str:
     SourceError, SpecError
         There is no such table.
     """
+    from bdt_core.table.locations import located
+    from bdt_pipeline.commands.run_audit import source_of
+
     source_of(file)
     if ":" in file.split("/")[0] or file.startswith("$"):
         return file
