@@ -54,9 +54,9 @@ def __getattr__(name: str) -> Any:
     if name == "audit":
         return import_module("bdt_core.audit")  # which can be called, for it takes the place of its function here
     if name == "__version__":
-        from importlib.metadata import version
+        from bdt_core.version import installed_version
 
-        return version("bdt-pipeline")
+        return installed_version()
     if name in _HOMES:
         return getattr(import_module(f"bdt_core.{_HOMES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -6,17 +6,27 @@ import inspect
 import sys
 import types
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pandas as pd
 
-from bdt_core.findings import AuditFindings
+from bdt_core.errors import SpecError
+from bdt_core.findings import AuditFindings, Warnings
+from bdt_core.harmless import harmless
+from bdt_core.ranking import FindingList
+from bdt_core.result import AuditPart, InAudit
 from bdt_core.shards.opening import Opened
-from bdt_core.spec import AuditSpec, load_spec, parse_spec
+from bdt_core.spec import AuditSpec, load_spec, parse_spec, spec_of_keywords
 from bdt_core.stages import READING, SPLITTING, WRITING, Stage, Stages, StepProgress, stages_of
-from bdt_core.verdict import Verdict
+from bdt_core.table.audit_table import BIAS_VARIABLE
+from bdt_core.table.typed import typed_as_audited
+from bdt_core.verdict import GateResult, Verdict
+
+if TYPE_CHECKING:
+    from bdt_core.fairness.declared_groups import GroupMetrics
 
 Progress = Callable[[str, int, int], None]
 
@@ -25,13 +35,92 @@ Progress = Callable[[str, int, int], None]
 class AuditResult(AuditFindings):
     """What an audit found, and its report.
 
+    `findings`, `clusters`, `groups`, `slices`, `gate` and `warnings` can each be looked at, and become a table with
+    ``.to_frame()``; the first four become a picture with ``.plot()``, and say with ``.members(frame)`` which rows of a
+    table belong to them. The others are as the stages handed them over.
+
     Attributes
     ----------
     document : dict
         The report as data.
+
+    Examples
+    --------
+    >>> result = audit(
+    ...     "demo:compas", outcome="two_year_recid", columns=["age", "priors_count"], protected=["sex"],
+    ...     clustering={"stability": 0}, slices=None, worst_groups={"permutations": 39},
+    ... )
+    >>> result.findings.to_frame().loc[0, ["who", "rows"]].tolist()
+    ['priors_count from 3', 2803]
+    >>> result.gate.to_frame()["verdict"].tolist()
+    ['fail']
     """
 
     document: dict[str, Any]
+
+    @property
+    def findings(self) -> FindingList:
+        """Who fares worse, those first that harm most people at least."""
+        return FindingList.of(super().findings, self._in_audit)
+
+    @property
+    def groups(self) -> GroupMetrics | None:
+        """Declared groups, with every metric; None when none were declared."""
+        return self.group_metrics
+
+    @property
+    def gate(self) -> GateResult:
+        """The verdict on each limit, and on all together."""
+        return GateResult.from_dict({**self.document["verdict"], "limits": self.document["gate"]})
+
+    @property
+    def warnings(self) -> Warnings:
+        """What a person should know of the table and of what was tested."""
+        return Warnings(self.document["warnings"])
+
+    def members(self, frame: pd.DataFrame, *, as_read: bool = False) -> pd.DataFrame:
+        """Say of each row of the audited table in which cluster and in which findings it is.
+
+        It names people: it is not for publication.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            The table that was audited, or one of other people with all of its columns.
+        as_read : bool
+            Whether it was read from the source of the audit, as all of it or a batch.
+
+        Returns
+        -------
+        DataFrame
+            With the index of `frame`: ``audited`` (whether the row has a bias variable; only those were counted),
+            ``cluster``, and a column of truth values per finding. What a finding says of people holds for rows that
+            were not audited, too.
+
+        Raises
+        ------
+        DataError
+            A column is missing, or holds something else than in the audit.
+        """
+        spec = self.clusters.spec
+        typed = typed_as_audited(frame, spec, self.test.columns, with_outcome=True, as_read=as_read)
+        audited = typed[BIAS_VARIABLE].notna()
+        if spec.missing == "drop":
+            audited &= typed[self.test.names("feature")].notna().all(axis="columns")
+        labels = self.clusters.labels(typed)
+        own = pd.DataFrame({"audited": audited.to_numpy(), "cluster": labels}, index=frame.index)
+        found = FindingList(super().findings).members(typed.set_index(frame.index))
+        return pd.concat([own, found], axis="columns")
+
+    def joined(self) -> AuditResult:
+        """The same with parts that know of the audit."""
+        parts = {name: one for name, one in vars(self).items() if isinstance(one, AuditPart)}
+        return replace(self, **{name: replace(one, audit=self._in_audit) for name, one in parts.items()})
+
+    @property
+    def _in_audit(self) -> InAudit:
+        typed = partial(typed_as_audited, spec=self.clusters.spec, columns=self.test.columns)
+        return InAudit(self.document, typed)
 
     @property
     def verdict(self) -> Verdict:
@@ -67,16 +156,30 @@ class AuditResult(AuditFindings):
         return render_notebook(self.document)
 
     def __repr__(self) -> str:
-        return f"AuditResult({self.document['name']!r}, {self.verdict}: {self.document['summary']['headline']})"
+        counted = {
+            "findings": len(self.findings),
+            "clusters": len(self.clusters.train),
+            "groups": None if self.groups is None else len(self.groups.to_frame()),
+            "slices": None if self.slices is None else len(self.slices.reported),
+            "gate": len(self.gate.limits),
+            "warnings": len(self.warnings),
+        }
+        told = ", ".join(f".{name} ({'not asked for' if n is None else n})" for name, n in counted.items())
+        headline = self.document["summary"]["headline"]
+        return harmless(
+            f"AuditResult({self.document['name']!r}): {self.verdict}. {self.gate.sentence}\n{headline}\n{told}\n"
+            ".write(folder) writes the report; .members(frame) says which rows belong to whom"
+        )
 
 
 def audit(
     data: pd.DataFrame | str | Path | None,
-    spec: AuditSpec | dict[str, Any] | str | Path,
+    spec: AuditSpec | dict[str, Any] | str | Path | None = None,
     *,
     stages: Stages | None = None,
     progress: Progress | None = None,
     notice: Callable[[str], None] | None = None,
+    **keys: Any,
 ) -> AuditResult:
     """Audit a table.
 
@@ -84,7 +187,8 @@ def audit(
     ----------
     data : DataFrame, path or None
         The table; None reads the specification's own source.
-    spec : AuditSpec, dict or path of a YAML file
+    spec : AuditSpec, dict or path of a YAML file, optional
+        What is audited, and how. Without one, the keywords below say it.
     stages : Stages, optional
         Replaces stages of the method: a subclass of `bdt_core.stages.Stages`.
     progress : callable, optional
@@ -119,7 +223,7 @@ def audit(
     >>> result.verdict
     'fail'
     """
-    settled = settled_spec(spec, data)
+    settled = _asked(spec, keys, data)
     stages = stages or Stages()
     announce = Announcer(progress)
     announce(READING)
@@ -128,13 +232,27 @@ def audit(
         return _audit(opened, settled, stages, announce, notice or unheard)
 
 
+def _asked(
+    spec: AuditSpec | dict[str, Any] | str | Path | None, keys: dict[str, Any], data: pd.DataFrame | str | Path | None
+) -> AuditSpec:
+    """The specification that was given, or the one that keywords make."""
+    if spec is None:
+        return settled_spec(spec_of_keywords(keys), data)
+    if keys:
+        raise SpecError(
+            f"audit() has a specification and the keywords {', '.join(keys)}: write these into the specification, or "
+            "leave it out."
+        )
+    return settled_spec(spec, data)
+
+
 def _audit(
     opened: Opened, spec: AuditSpec, stages: Stages, announce: Announcer, notice: Callable[[str], None]
 ) -> AuditResult:
     """The stages after the table is there."""
     findings = AuditFindings.of(run_stages(stages_of(spec), opened, spec, stages, announce, notice))
     announce(WRITING)
-    return AuditResult(**vars(findings), document=stages.build_document(findings, spec))
+    return AuditResult(**vars(findings), document=stages.build_document(findings, spec)).joined()
 
 
 def run_stages(

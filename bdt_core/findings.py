@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from bdt_core.result import Shown
+
 if TYPE_CHECKING:
+    import pandas as pd
+
     from bdt_core.clustering.clusters import Clusters
     from bdt_core.fairness.characteristics import Characteristics
     from bdt_core.fairness.declared_groups import GroupCounts, GroupMetrics, GroupScores
@@ -18,6 +22,19 @@ if TYPE_CHECKING:
     from bdt_core.significance import ClusterSignificance, FeatureDifferences
     from bdt_core.slices import Slices
     from bdt_core.table.rows import Rows
+
+
+class Warnings(Shown, tuple[str, ...]):
+    """What a person should know, as a tuple that can be looked at."""
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per warning, in the column "warning"."""
+        import pandas as pd  # not needed to load definitions
+
+        return pd.DataFrame({"warning": list(self)}, dtype=object)
+
+    def _glance(self) -> tuple[str, pd.DataFrame]:
+        return f"Warnings: {len(self)}", self.to_frame()
 
 
 @dataclass(frozen=True)

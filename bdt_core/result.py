@@ -1,14 +1,26 @@
-"""What every stage hands on: a frozen dataclass that becomes JSON and comes back the same."""
+"""What every stage hands on: a frozen dataclass that becomes JSON and comes back the same; and how it is looked at."""
 
 from __future__ import annotations
 
 import json
-from typing import Any, Self
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from html import escape
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
-from pydantic import ConfigDict, TypeAdapter
+from pydantic import ConfigDict, Field, TypeAdapter
+
+from bdt_core.harmless import harmless
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
 
 SCHEMA_VERSION = 1
 """Of report.json; a baseline of another version is refused."""
+GLANCE_ROWS, GLANCE_ROWS_HTML = 6, 20
+_WIDEST = 48
 
 
 class Result:
@@ -28,6 +40,90 @@ class Result:
         return result
 
 
+class Shown:
+    """What can be looked at: a table, and at a glance a sentence with the table's first rows."""
+
+    def to_frame(self) -> pd.DataFrame:
+        """All of it, one row each."""
+        raise NotImplementedError
+
+    def _glance(self) -> tuple[str, pd.DataFrame]:
+        """A sentence, and the table below it: of `to_frame` the columns that are looked at first."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        told, frame = self._glance()
+        if frame.empty:
+            return harmless(told)
+        shown = frame.head(GLANCE_ROWS)
+        table = shown.to_string(index=False, max_colwidth=_WIDEST, float_format=_three_digits, na_rep="-")
+        return harmless("\n".join([told, table, *_more(len(frame) - len(shown))]))
+
+    def _repr_html_(self) -> str:
+        told, frame = self._glance()
+        shown = frame.head(GLANCE_ROWS_HTML)
+        table = "" if frame.empty else shown.to_html(index=False, float_format=_three_digits, na_rep="-")
+        more = "".join(f"<p>{one}</p>" for one in _more(len(frame) - len(shown)))
+        return harmless(f"<p>{escape(told)}</p>\n{table}\n{more}")
+
+
+class Plotted:
+    """What the report has a figure of."""
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw it as the report does.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw it; whatever is there is left, and the axes' frame goes. By default in a figure of its own,
+            as large as in the report.
+
+        Returns
+        -------
+        matplotlib Axes
+            In points from the top left corner, with the y axis downwards.
+
+        Raises
+        ------
+        DataError
+            There is nothing to be drawn.
+        """
+        # The figures are on a higher floor, where nobody needs matplotlib before he draws.
+        axes: Axes = import_module("bdt_core.report.plots").plot(self, ax)
+        return axes
+
+
+@dataclass(frozen=True)
+class InAudit:
+    """What a result knows of the audit that it is a part of.
+
+    Attributes
+    ----------
+    document : dict
+        The report as data.
+    typed : callable
+        Gives the columns of a table the types that they had in the audit.
+    """
+
+    document: dict[str, Any]
+    typed: Callable[[pd.DataFrame], pd.DataFrame]
+
+
+@dataclass(frozen=True)
+class AuditPart(Result, Shown, Plotted):
+    """A result that may be a part of an audit, in whose words and limits it is then told."""
+
+    audit: Annotated[Any, Field(exclude=True)] = field(default=None, kw_only=True, repr=False, compare=False)
+    """The audit (`InAudit`) that it is a part of, if any. It is not kept with the data."""
+
+    __repr__ = Shown.__repr__
+
+    def _typed(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """A table with the types that its columns had in the audit; as it is without one."""
+        return frame if self.audit is None else self.audit.typed(frame)
+
+
 _ADAPTERS: dict[type, TypeAdapter[Any]] = {}
 
 
@@ -36,3 +132,11 @@ def _adapter(cls: type) -> TypeAdapter[Any]:
     if cls not in _ADAPTERS:
         _ADAPTERS[cls] = TypeAdapter(cls)
     return _ADAPTERS[cls]
+
+
+def _three_digits(x: float) -> str:
+    return f"{x:.3g}"
+
+
+def _more(rows: int) -> list[str]:
+    return [f"... and {rows} more: to_frame()"] if rows > 0 else []

@@ -92,6 +92,12 @@ class Stage:
         named = (one.rstrip("?") for one in self.arguments)
         return tuple(one for one in named if one.partition(".")[0] not in ("spec", "progress"))
 
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The sections of the specification that it takes; none where it takes all of it."""
+        named = [one.partition(".")[2] for one in self.arguments if one.partition(".")[0] == "spec"]
+        return tuple(named) if all(named) else ()
+
     def run(
         self, stages: Stages, found: Mapping[str, Any], spec: AuditSpec, progress: StepProgress | None = None
     ) -> Any:

@@ -7,7 +7,6 @@ import gc
 import json
 import traceback
 from collections.abc import Callable
-from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any, Literal, ParamSpec, TypeVar
 
@@ -15,6 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from bdt_core.errors import BDTError, OutputError
+from bdt_core.version import GATE, WHOLE, installed_version
 from bdt_pipeline.commands.printing import put, screens
 
 COULD_NOT_RUN = 2
@@ -91,13 +91,18 @@ def _reported(command: Callable[P, R]) -> Callable[P, R]:
 def _message(error: Exception) -> str:
     if isinstance(error, BDTError):
         return f"Error: {error}"
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        return (
+            f"Error: this needs {error.name}, which is not installed. {GATE}, for CI, comes without Dagster, Great "
+            f"Expectations and a web server; {WHOLE} brings them: install it in place of {GATE}."
+        )
     first_line = (str(error).splitlines() or [""])[0]
     return f"Unexpected error: {type(error).__name__}: {first_line} (--verbose shows where it came from)"
 
 
 def _version(wanted: bool) -> None:
     if wanted:
-        put(f"bdt {metadata.version('bdt-pipeline')}")
+        put(f"bdt {installed_version()}")
         raise typer.Exit
 
 
@@ -183,7 +188,7 @@ def init(
     Example:  bdt init loans.csv
               bdt init loans.csv --out audits/loans.yaml
     """
-    from bdt_pipeline.commands.init_spec import write_spec
+    from bdt_pipeline.proposed.init_spec import write_spec
 
     put(write_spec(data, out))
 
@@ -212,6 +217,14 @@ def audit(
             "people's values and exact counts are not in it.",
         ),
     ] = "owner",
+    members: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.csv",
+            help="New file that says of each row in which cluster and which findings it is. It names people: for the "
+            "owner of the data, not for publication. Only you can read it.",
+        ),
+    ] = None,
     out: Out = None,
     verbose: Verbose = False,  # noqa: ARG001 - _reported reads it
 ) -> None:
@@ -225,6 +238,7 @@ def audit(
               bdt audit loans.csv --bias-variable error --protected sex,race
               bdt audit loans.csv --label repaid --prediction granted --derive false_negative_rate
               bdt audit loans.yaml --for publication --out loans-for-others
+              bdt audit loans.yaml --members members.csv
     """
     from bdt_pipeline.commands.run_audit import run_audit
 
@@ -232,7 +246,7 @@ def audit(
     columns = {"include": _names(features), "exclude": _names(exclude)}
     changes = {"bias_variable": _given(bias), "features": _given(columns), "protected": _names(protected)}
     asked = {key: value for key, value in changes.items() if value}
-    run_audit(target, asked, out, publication=readers == "publication")
+    run_audit(target, asked, out, publication=readers == "publication", members=members)
 
 
 @app.command()

@@ -92,6 +92,29 @@ def settled_method(method: str, kinds: Mapping[str, Kind], engine: str) -> str:
     return method
 
 
+def weights_as_counts(sample_weight: Any, rows: int) -> npt.NDArray[np.int64]:
+    """How many people each row stands for; DataError when it is not a whole number from 0 up per row."""
+    given = np.asarray(sample_weight)
+    if np.iscomplexobj(given):
+        raise DataError("Complex data not supported: sample_weight must hold whole numbers.")
+    try:
+        weights = given.astype(np.float64)
+    except (TypeError, ValueError):
+        raise DataError("sample_weight must hold whole numbers, one per row.") from None
+    if weights.ndim != 1:
+        raise DataError(f"Sample weights must be 1D array or scalar; their shape is {weights.shape}.")
+    if len(weights) != rows:
+        raise DataError(f"X has {rows:,} rows and sample_weight has {len(weights):,}: they must be the same.")
+    if not (np.isfinite(weights).all() and (weights >= 0).all() and (weights == np.floor(weights)).all()):
+        raise DataError(
+            "sample_weight must hold whole numbers from 0 up: how many people each row stands for. Round other "
+            "weights, such as those of a survey, after multiplying them so that the least is 1 or more."
+        )
+    if not weights.any():
+        raise DataError("sample_weight is zero in every row: nobody is left to cluster.")
+    return weights.astype(np.int64)
+
+
 def bias_variable(y: Any, rows: int) -> npt.NDArray[np.float64]:
     """The bias variable in float64; DataError when it is not one finite number per row."""
     if y is None:
@@ -100,6 +123,7 @@ def bias_variable(y: Any, rows: int) -> npt.NDArray[np.float64]:
         )
     if hasattr(y, "to_numpy"):
         y = y.to_numpy()
+    y = np.asarray(y)
     if np.iscomplexobj(y):
         raise DataError("Complex data not supported: y, the bias variable, must hold real numbers.")
     try:

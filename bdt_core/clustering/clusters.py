@@ -9,12 +9,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from bdt_core.clustering.hbac import HBAC
 from bdt_core.clustering.rule import Rule, find_rules
 from bdt_core.clustering.stability import SEEDS, Stability, measure_stability
-from bdt_core.result import Result
+from bdt_core.fairness.coding import column
+from bdt_core.result import AuditPart
 from bdt_core.spec import AuditSpec, Clustering
 from bdt_core.table.audit_table import AuditTable
 from bdt_core.table.persons import count_persons
@@ -57,8 +59,8 @@ class TrainCluster:
     profile: dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Clusters(Result):
+@dataclass(frozen=True, repr=False)
+class Clusters(AuditPart):
     """What the search found on the train rows; it can place any further row.
 
     ``shown_rows`` is the number of train rows that rules and stability were worked out on: all, or a sample.
@@ -84,6 +86,78 @@ class Clusters(Result):
     def predict(self, table: AuditTable) -> NDArray[np.int64]:
         """Cluster of each audited row of a table."""
         return np.asarray(self.model.predict(table.X), dtype=np.int64)
+
+    def labels(self, frame: pd.DataFrame) -> NDArray[np.int64]:
+        """Cluster of each row of a table with the types that its columns had in the audit.
+
+        Raises
+        ------
+        DataError
+            A column is missing, or holds something else.
+        """
+        features = {name: column(frame, name) for name in self.model.encoder_.names}
+        return np.asarray(self.model.predict(pd.DataFrame(features)), dtype=np.int64)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per cluster, from the most deviating one.
+
+        Returns
+        -------
+        DataFrame
+            cluster, who, train_rows, train_mean, train_gap; of an audit's clusters also what the test rows say:
+            test_rows, mean, rest, difference (in the bias variable's own direction), low, high (corrected),
+            p_adjusted, significant, worse; and stability.
+        """
+        found: dict[str, list[Any]] = {
+            "cluster": [one.label for one in self.train],
+            "who": [str(one.rule) for one in self.train],
+            "train_rows": [one.rows for one in self.train],
+            "train_mean": [one.mean for one in self.train],
+            "train_gap": [one.gap for one in self.train],
+        }
+        if self.audit is not None:
+            tested = self.audit.document["clusters"]
+            compared = [one["comparison"] for one in tested]
+            found |= {
+                "who": [one["description"] for one in tested],
+                "test_rows": [one["test_rows"] for one in tested],
+                "mean": [one["mean_a"] for one in compared],
+                "rest": [one["mean_b"] for one in compared],
+                "difference": [one["difference"] for one in compared],
+                "low": [one["corrected_low"] for one in tested],
+                "high": [one["corrected_high"] for one in tested],
+                **{name: [one[name] for one in tested] for name in ("p_adjusted", "significant", "worse")},
+            }
+        if self.stability is not None:
+            found["stability"] = [one.word for one in self.stability.clusters]
+        return pd.DataFrame(found)
+
+    def members(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Which rows of a table belong to each cluster; each row belongs to one.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            With the features of the audit.
+
+        Returns
+        -------
+        DataFrame of bool
+            With the index of `frame`, and a column per cluster, named by its number.
+
+        Raises
+        ------
+        DataError
+            A column is missing, or holds something else than in the audit.
+        """
+        labels = self.labels(self._typed(frame))
+        return pd.DataFrame({one.label: labels == one.label for one in self.train}, index=frame.index)
+
+    def _glance(self) -> tuple[str, pd.DataFrame]:
+        found = ["train_rows", "train_mean", "train_gap"]
+        tested = ["test_rows", "mean", "rest", "p_adjusted"]
+        columns = ["cluster", "who", *(found if self.audit is None else tested)]
+        return f"Clusters: {len(self.train)}, found in {self.train_rows:,} train rows", self.to_frame()[columns]
 
 
 def find_clusters(train: Rows, settings: Clustering, progress: Progress | None = None) -> Clusters:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from numbers import Integral
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.exceptions import NotFittedError
 
-from bdt_core.clustering.checks import bias_variable, checked_settings, settled_method
+from bdt_core.clustering.checks import bias_variable, checked_settings, settled_method, weights_as_counts
 from bdt_core.clustering.grow import grow
 from bdt_core.clustering.outcome import whole_numbers
 from bdt_core.clustering.reference import ReferenceSplitter
@@ -23,13 +25,16 @@ from bdt_core.errors import DataError, SpecError
 from bdt_core.shards.pool import threads
 from bdt_core.table.encoding import Encoded, Encoder, Kind, as_frame, column_kind
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 FORMAT = "bdt.hbac/1"
 
 THREADED_CELLS = 4_000_000
 """Smaller tables are not worth a second thread."""
 
 
-class HBAC(ClusterMixin, BaseEstimator):  # type: ignore[misc]
+class HBAC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """Hierarchical bias-aware clustering.
 
     Finds groups of similar rows among which a bias variable (an error, a false positive, a denied loan) differs
@@ -138,7 +143,14 @@ class HBAC(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.dtype = dtype
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, *, progress: Callable[[int, int], object] | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: npt.ArrayLike | None = None,
+        *,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> Self:
         """Find the clusters.
 
         Parameters
@@ -147,6 +159,9 @@ class HBAC(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             The features. Numbers may be missing, not infinite.
         y : array of shape (n,)
             The bias variable, a finite number for each row.
+        sample_weight : array of shape (n,), optional
+            How many people each row stands for: whole numbers. The clusters are those of a table in which the row
+            stands so many times, which also is what `min_cluster_size` counts; a row of 0 people only has a label.
         progress : callable, optional
             Called as ``progress(done, total)`` after each split tried.
 
@@ -166,6 +181,9 @@ class HBAC(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         frame = as_frame(X)
         names = [str(name) for name in frame.columns]
         outcome = bias_variable(y, len(frame))
+        if sample_weight is not None:
+            rows = np.repeat(np.arange(len(frame)), weights_as_counts(sample_weight, len(frame)))
+            frame, outcome = frame.iloc[rows].reset_index(drop=True), outcome[rows]
         method = settled_method(self.method, {name: column_kind(frame[name]) for name in names}, self.engine)
         kinds: dict[str, Kind] = dict.fromkeys(names, "categorical") if method == "kmodes" else {}
         encoder, table = Encoder.fit_transform(
@@ -178,6 +196,8 @@ class HBAC(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         del frame  # as large as the data: not needed any more
         self.fit_encoded(table, outcome, encoder, method, progress=progress)
         self._set_shape(named=_has_names(X))
+        if sample_weight is not None:
+            self.labels_ = self.predict(X)  # which gives training rows their label
         return self
 
     def fit_encoded(
@@ -274,22 +294,120 @@ class HBAC(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         ndarray of shape (n,), int64
             A row's label does not depend on the rows around it.
         """
-        if not hasattr(self, "tree_"):
-            raise NotFittedError(
-                "This HBAC instance is not fitted yet. Call fit with appropriate arguments before predict."
-            )
+        self._refuse_unfitted()
         if route not in ("tree", "centroid"):
             raise SpecError(f'route must be "tree" or "centroid", not {route!r}.')
         table = self.encoder_.transform(X)
         return self.tree_.route(table) if route == "tree" else self.tree_.nearest(table)
+
+    def transform(self, X: Any) -> npt.NDArray[np.float64]:
+        """Distance of each row from each cluster's centre.
+
+        Parameters
+        ----------
+        X : table like the one in `fit`
+
+        Returns
+        -------
+        ndarray of shape (n, n_clusters_), float64
+            Root of the squared differences of (standardised) numbers and of gamma for each other category: what
+            ``predict(X, route="centroid")`` compares.
+
+        Examples
+        --------
+        >>> X, y = np.array([[0.0], [1.0], [10.0], [11.0]]), np.array([0, 0, 1, 1])
+        >>> model = HBAC(min_cluster_size=2, scale=False, dtype="float64").fit(X, y)
+        >>> model.transform([[10.5], [0.5]]).round(6).tolist()
+        [[0.0, 10.0], [10.0, 0.0]]
+        """
+        self._refuse_unfitted()
+        table = self.encoder_.transform(X)
+        squares = [self.tree_.squared_distance(table, label) for label in range(self.n_clusters_)]
+        return np.sqrt(np.column_stack(squares))
+
+    def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
+        """How much worse cluster 0 fares than all other rows of a table.
+
+        On the training rows it is too large, as the search looked for it; on other rows it tells the truth.
+
+        Parameters
+        ----------
+        X : table like the one in `fit`
+        y : array of shape (n,)
+            The bias variable.
+        sample_weight : array of shape (n,), optional
+            Weights from 0 up.
+
+        Returns
+        -------
+        float
+            Mean of the bias variable in cluster 0 minus its mean in all other rows, turned so that positive is worse;
+            0 where there is one cluster only, NaN where no row, or every row, is in cluster 0.
+
+        Examples
+        --------
+        >>> X, y = np.array([[0.0], [1.0], [10.0], [11.0]]), np.array([0, 0, 1, 1])
+        >>> HBAC(min_cluster_size=2).fit(X, y).score([[0.5], [10.5], [11.0]], [0, 1, 0])
+        0.5
+        """
+        inside = self.predict(X) == 0
+        outcome = bias_variable(y, len(inside))
+        if self.n_clusters_ == 1:
+            return 0.0
+        weights = np.ones(len(inside)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        if not (weights[inside].sum() > 0 and weights[~inside].sum() > 0):
+            return math.nan
+        gap = np.average(outcome[inside], weights=weights[inside]) - np.average(
+            outcome[~inside], weights=weights[~inside]
+        )
+        return float(-gap if self.better == "higher" else gap)
+
+    def export_text(self) -> str:
+        """The splits as text, a line per group, the worse side first.
+
+        Returns
+        -------
+        str
+            What sets the group apart from its sibling, its rows, its mean of the bias variable, its gap, and its
+            cluster.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"age": [20, 21, 22, 60, 61, 62], "sex": list("fmffmf")})
+        >>> print(HBAC(min_cluster_size=2, max_iter=1).fit(frame, np.array([1, 1, 0, 0, 0, 0])).export_text())
+        |--- everybody (6 rows, mean 0.333)
+        |   |--- age lower: mean 21 against 61 (3 rows, mean 0.667, gap 0.667) -> cluster 0
+        |   |--- age higher: mean 61 against 21 (3 rows, mean 0, gap -0.667) -> cluster 1
+        """
+        self._refuse_unfitted()
+        return self.tree_.export_text()
+
+    def plot_tree(self, ax: Axes | None = None, *, outcome: str = "mean") -> Axes:
+        """Draw the splits as the report does.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw them; by default in a figure of its own.
+        outcome : str
+            What the bias variable is called.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        self._refuse_unfitted()
+        # The figures are on a higher floor, where nobody needs matplotlib before he draws.
+        axes: Axes = import_module("bdt_core.report.plots").plot_tree(self.tree_, ax, outcome=outcome)
+        return axes
 
     def to_dict(self) -> dict[str, Any]:
         """The fitted model as plain JSON-able data, without the labels of the training rows.
 
         `from_dict` makes a model of it that predicts the same to the bit.
         """
-        if not hasattr(self, "tree_"):
-            raise NotFittedError("This HBAC instance is not fitted yet: there is nothing to write.")
+        self._refuse_unfitted()
         params = self.get_params()
         if not isinstance(params["random_state"], Integral):
             params["random_state"] = None
@@ -319,6 +437,15 @@ class HBAC(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         model.method_ = data["method"]
         model._set_shape(named=bool(data["named"]))
         return model
+
+    @property
+    def _n_features_out(self) -> int:
+        """Columns of `transform`, for `get_feature_names_out`."""
+        return self.n_clusters_
+
+    def _refuse_unfitted(self) -> None:
+        if not hasattr(self, "tree_"):
+            raise NotFittedError("This HBAC instance is not fitted yet. Call fit with appropriate arguments first.")
 
     def _set_shape(self, named: bool) -> None:
         self.n_clusters_ = self.tree_.n_leaves

@@ -191,16 +191,35 @@ class ClusterTree:
         best = np.full(table.rows, np.inf)
         labels = np.zeros(table.rows, dtype=np.intp)
         for label in range(self.n_leaves):
-            centre = self.leaf(label).centre
-            distance = np.zeros(table.rows)
-            for column, mean in zip(table.numeric, centre.means[0], strict=True):
-                distance += (column.astype(np.float64) - mean) ** 2
-            for code, mode in zip(table.codes, centre.modes[0], strict=True):
-                distance += self.gamma * (code != mode)
+            distance = self.squared_distance(table, label)
             closer = distance < best
             labels[closer] = label
             best[closer] = distance[closer]
         return labels
+
+    def squared_distance(self, table: Encoded, label: int) -> npt.NDArray[np.float64]:
+        """How far each row is from a cluster's centre: squares of numbers' differences, `gamma` for each category."""
+        centre = self.leaf(label).centre
+        distance = np.zeros(table.rows)
+        for column, mean in zip(table.numeric, centre.means[0], strict=True):
+            distance += (column.astype(np.float64) - mean) ** 2
+        for code, mode in zip(table.codes, centre.modes[0], strict=True):
+            distance += self.gamma * (code != mode)
+        return distance
+
+    def export_text(self) -> str:
+        """The splits as text, a line per group, the worse side first; see `HBAC.export_text`."""
+        lines, pending = [], [(self.nodes[0], 0)]
+        while pending:
+            node, depth = pending.pop()
+            told = self.step(node) or "everybody"
+            facts = [f"{node.rows:,} rows", f"mean {number_in_words(node.mean)}"]
+            facts += [f"gap {number_in_words(node.gap)}"] if node.parent is not None else []
+            leaf = "" if node.label is None else f" -> cluster {node.label}"
+            lines.append(f"{'|   ' * depth}|--- {told} ({', '.join(facts)}){leaf}")
+            children = sorted((self.nodes[one] for one in node.children or ()), key=lambda one: one.gap)
+            pending += [(child, depth + 1) for child in children]
+        return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON-able data: ``nodes``, each with the fields of `Node`, and the attributes above."""

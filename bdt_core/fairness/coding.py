@@ -119,6 +119,17 @@ def numbers(series: pd.Series[Any], name: str) -> NDArray[np.float64]:
     return series.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
+def is_among(level: Level, values: Sequence[Level]) -> bool:
+    """Whether a level is one of some values; an audit has the text of what is no text, such as of truth values.
+
+    Examples
+    --------
+    >>> is_among(2, ("1", "2")), is_among(True, ("True",)), is_among("2", (1, 2)), is_among(None, ("None",))
+    (True, True, False, False)
+    """
+    return level in values or (level is not None and not isinstance(level, str) and str(level) in values)
+
+
 def canonical(value: Any) -> Level:
     """Return a value as JSON knows it: whole floats become integers, missing ones None, others text.
 

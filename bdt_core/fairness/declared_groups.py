@@ -9,13 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from operator import add
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
 
+from bdt_core import words
 from bdt_core.errors import DataError, SpecError, did_you_mean
-from bdt_core.fairness.coding import Threshold, Value, values_of
+from bdt_core.fairness.coding import Threshold, Value, code_column, values_of
 from bdt_core.fairness.composite_score import bias_score
 from bdt_core.fairness.confusion import Positive, refuse_absent
 from bdt_core.fairness.counting import MAX_CELLS, count_rows
@@ -29,13 +30,17 @@ from bdt_core.fairness.persons import KeyedBlocks, PersonCells, count_persons_of
 from bdt_core.fairness.score_parts import BiasScore
 from bdt_core.inference.persons import Persons
 from bdt_core.metrics import CRITERIA
-from bdt_core.result import Result
+from bdt_core.result import AuditPart, Result
 from bdt_core.spec import AuditSpec, Significance, parse_spec
 from bdt_core.table.audit_table import KEY
 from bdt_core.table.source_blocks import SourceBlocks, in_blocks, in_one_frame
 from bdt_core.table.summaries import Drawn
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 PERSONS_KEPT = 256
+_GLANCE_COLUMNS = 8
 FLIP_ROWS = 50_000
 """The flip test of a large table is made on so many rows: its time grows with more than their number."""
 
@@ -117,8 +122,8 @@ class FacetMetrics(Result):
         return "rows" if self.persons is None else "persons"
 
 
-@dataclass(frozen=True)
-class GroupMetrics(Result):
+@dataclass(frozen=True, repr=False)
+class GroupMetrics(AuditPart):
     """All metrics of all declared groupings.
 
     Attributes
@@ -137,6 +142,104 @@ class GroupMetrics(Result):
     tests: tuple[DeclaredTest, ...]
     notes: tuple[str, ...]
     drawn: Drawn | None = None
+
+    def __getitem__(self, facet: str | tuple[str, ...]) -> BiasMetrics:
+        """All metrics of one grouping, by its column, or its columns."""
+        wanted = (facet,) if isinstance(facet, str) else tuple(facet)
+        for one in self.facets:
+            if one.metrics.facets == wanted:
+                return one.metrics
+        known = [one.metrics.facet for one in self.facets]
+        raise SpecError(f'No grouping is by "{" & ".join(wanted)}". {did_you_mean(" & ".join(wanted), known)}')
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per group of each grouping.
+
+        Returns
+        -------
+        DataFrame
+            facet, group, rows, and a column per rate; undefined rates are missing. `self[facet]` has all metrics, with
+            intervals.
+        """
+        parts = [
+            one.metrics.by_group.assign(
+                facet=one.metrics.facet, group=[group_name(group) for group in one.groups], rows=one.rows
+            )
+            for one in self.facets
+        ]
+        if not parts:
+            return pd.DataFrame(columns=["facet", "group", "rows"])
+        rates = [name for name in parts[0].columns if name not in ("facet", "group", "rows")]
+        return pd.concat(parts, ignore_index=True)[["facet", "group", "rows", *rates]]
+
+    def plot(self, ax: Axes | None = None, *, facet: str | tuple[str, ...] | None = None) -> Axes:
+        """Draw one grouping as the report does.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw it; by default in a figure of its own.
+        facet : str or tuple of str, optional
+            The column of the grouping, or its columns; by default the first.
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Raises
+        ------
+        SpecError
+            There is no such grouping.
+        DataError
+            There is nothing to be drawn.
+        """
+        if not self.facets:
+            return super().plot(ax)
+        return replace(self[facet or self.facets[0].metrics.facets], audit=self.audit).plot(ax)
+
+    def members(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Which rows of a table belong to each group.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            With the columns of the facets.
+
+        Returns
+        -------
+        DataFrame of bool
+            With the index of `frame`, and a column per group of each grouping.
+
+        Raises
+        ------
+        DataError
+            A column is missing.
+        """
+        cuts = {name: Threshold(one) for name, one in self.spec.groups.thresholds.items()}
+        named = frame.set_axis([str(one) for one in frame.columns], axis="columns")
+        coded = {
+            name: code_column(named, name, cuts.get(name))
+            for name in dict.fromkeys(name for one in self.facets for name in one.metrics.facets)
+        }
+        found = {}
+        for one in self.facets:
+            for group in one.groups:
+                inside = np.ones(len(frame), dtype=bool)
+                for name, level in zip(one.metrics.facets, group, strict=True):
+                    of_level = np.array([each == level for each in coded[name].levels] or [False], dtype=bool)
+                    inside &= of_level[coded[name].codes]
+                who = [
+                    words.value_condition(name, level) for name, level in zip(one.metrics.facets, group, strict=True)
+                ]
+                found[words.all_of(who)] = inside
+        return pd.DataFrame(found, index=frame.index)
+
+    def _glance(self) -> tuple[str, pd.DataFrame]:
+        frame = self.to_frame()
+        told = (
+            f"Declared groups: {len(frame)} by {words.listing([one.metrics.facet for one in self.facets] or ['none'])}"
+        )
+        return told, frame[list(frame.columns[:_GLANCE_COLUMNS])]
 
 
 @dataclass(frozen=True)

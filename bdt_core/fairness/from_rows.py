@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from bdt_core.errors import DataError, SpecError
 from bdt_core.fairness.area_under_curve import ScoreCounts, auc_by_group, count_scores
+from bdt_core.fairness.arrays import SCORE, WEIGHT, Y_PRED, Y_TRUE, table_of_arrays
 from bdt_core.fairness.coding import Threshold, Value, code_column, column
 from bdt_core.fairness.confusion import Positive, favourable, refuse_absent
 from bdt_core.fairness.counting import code_groups, count_rows
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from bdt_core.table.summaries import Drawn
 
 
+@overload
 def bias_metrics(
     frame: pd.DataFrame,
     *,
@@ -48,14 +50,63 @@ def bias_metrics(
     flip_distance: Distance = "standardised",
     alpha: float = 0.05,
     min_rows: int = 30,
+) -> BiasMetrics: ...
+
+
+@overload
+def bias_metrics(
+    frame: ArrayLike | None,
+    y_pred: ArrayLike | None = None,
+    *,
+    groups: Any,
+    positive: Positive = 1,
+    facet_values: FacetValues | None = None,
+    score: ArrayLike | None = None,
+    positive_prediction: Positive | None = None,
+    weight: ArrayLike | None = None,
+    reference: Value | tuple[Value, ...] = LARGEST,
+    distribution: Literal["all", "two"] = "all",
+    alpha: float = 0.05,
+    min_rows: int = 30,
+) -> BiasMetrics: ...
+
+
+def bias_metrics(
+    frame: Any,
+    y_pred: ArrayLike | None = None,
+    *,
+    facet: str | Sequence[str] | None = None,
+    groups: Any = None,
+    label: str | None = None,
+    prediction: str | None = None,
+    positive: Positive = 1,
+    group: str | None = None,
+    facet_values: FacetValues | None = None,
+    score: Any = None,
+    positive_prediction: Positive | None = None,
+    weight: Any = None,
+    features: Sequence[str] | None = None,
+    reference: Value | tuple[Value, ...] = LARGEST,
+    distribution: Literal["all", "two"] = "all",
+    flip_sign: Sign = "paper",
+    flip_distance: Distance = "standardised",
+    alpha: float = 0.05,
+    min_rows: int = 30,
 ) -> BiasMetrics:
     """Compute all group fairness metrics, each with its interval or the reason why it is undefined.
 
+    Either of a table, whose columns are named, or of arrays: ``bias_metrics(y_true, y_pred, groups=sex)``.
+
     Parameters
     ----------
-    frame : DataFrame
+    frame : DataFrame, or array of shape (n,)
+        The table; or with `groups` what really happened (y_true), None where that is not known.
+    y_pred : array of shape (n,), optional
+        With `groups`: what the algorithm said.
     facet : str or sequence of str
-        Protected attribute; several make intersections.
+        Protected attribute, of a table; several make intersections.
+    groups : array or Series of shape (n,), DataFrame or mapping of arrays
+        Protected attribute, of arrays; several columns make intersections. Without a name it is called "group".
     label, prediction : str, optional
         What really happened, and what the algorithm said; at least one of them.
     positive : value, values or Threshold
@@ -67,11 +118,11 @@ def bias_metrics(
         The values that make up d for Clarify's metrics; without it every value is compared with the rest. A
         `Threshold` makes d the rows strictly above it.
     score : str, optional
-        Predicted probability of a favourable label.
+        Predicted probability of a favourable label; an array beside arrays.
     positive_prediction : optional
         Favourable values of the prediction, where they differ from those of the label.
     weight : str, optional
-        Weight of each row.
+        Weight of each row; an array beside arrays.
     features : sequence of str, optional
         Columns by which the flip test finds similar rows.
     reference : group, "largest group" or "everybody else"
@@ -105,7 +156,24 @@ def bias_metrics(
     (0.0, 0.0, inf)
     >>> result["RD"]["f"].estimate, result["positive_predictive_value"]["f"].undefined_reason
     (1.0, 'nobody with a positive prediction')
+
+    The same of arrays, as a table of groups and as differences between them:
+
+    >>> result = bias_metrics(frame["hired"], frame["advice"], groups=frame["sex"])
+    >>> result.by_group["selection_rate"].to_dict(), float(result.difference()["selection_rate"])
+    ({'f': 0.0, 'm': 1.0}, 1.0)
     """
+    if groups is not None:
+        named = (facet, label, prediction, group, features)
+        if any(one is not None for one in named):
+            raise SpecError("groups goes with arrays: leave facet, label, prediction, group and features out.")
+        frame, facet, columns = table_of_arrays(frame, y_pred, groups, score=score, weight=weight)
+        label, prediction, score, weight = (columns.get(one) for one in (Y_TRUE, Y_PRED, SCORE, WEIGHT))
+    elif facet is None or y_pred is not None:
+        raise SpecError(
+            'Name the column of groups, as in bias_metrics(frame, facet="sex", label="hired"), or give arrays, as in '
+            "bias_metrics(y_true, y_pred, groups=sex)."
+        )
     thresholds = _thresholds(facet, label, prediction, positive, positive_prediction, facet_values)
     table = count_rows(
         frame,

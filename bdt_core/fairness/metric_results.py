@@ -13,11 +13,12 @@ from bdt_core.errors import SpecError, did_you_mean
 from bdt_core.fairness.coding import Level
 from bdt_core.fairness.counts import Group
 from bdt_core.inference import adjust_p_values
-from bdt_core.metrics import CLARIFY, CRITERIA, SCORES, full_names, plain_name
-from bdt_core.result import Result
+from bdt_core.metrics import CLARIFY, CRITERIA, RATES, SCORES, full_names, plain_name
+from bdt_core.result import AuditPart, Result
 
 Kind = Literal["rate", "clarify", "difference", "ratio", "range"]
 
+_GLANCE_RATES = 5
 COLUMNS = ("facet", "value", "metric", "estimate", "low", "high", "undefined_reason", "n", "events")
 
 
@@ -94,6 +95,14 @@ class Metric:
         return tuple(group_name(group) for group in self.values)
 
     @property
+    def was_asked_for(self) -> bool:
+        """Whether there are the columns that it is made of."""
+        return not self.values or not all(
+            reason is not None and reason.startswith(("no score column", "no label column", "no prediction column"))
+            for reason in self.undefined_reason
+        )
+
+    @property
     def only(self) -> Estimate:
         """The estimate of a metric that has just one.
 
@@ -112,8 +121,8 @@ class Metric:
         )
 
 
-@dataclass(frozen=True)
-class BiasMetrics(Result):
+@dataclass(frozen=True, repr=False)
+class BiasMetrics(AuditPart):
     """Every metric of one facet, or of the intersections of several.
 
     Attributes
@@ -141,7 +150,6 @@ class BiasMetrics(Result):
 
     Examples
     --------
-    >>> import pandas as pd
     >>> from bdt_core.fairness import bias_metrics
     >>> frame = pd.DataFrame({"sex": list("ffffmmmm") * 10, "hired": [0, 0, 1, 0, 1, 1, 1, 0] * 10})
     >>> result = bias_metrics(frame, facet="sex", label="hired")
@@ -195,8 +203,72 @@ class BiasMetrics(Result):
                 return metric
         raise SpecError(f'There is no metric "{name}". {did_you_mean(name, [one.name for one in self.metrics])}')
 
-    def table(self) -> pd.DataFrame:
-        """All estimates, one per line.
+    @property
+    def by_group(self) -> pd.DataFrame:
+        """Every rate of every group.
+
+        Returns
+        -------
+        DataFrame
+            A row per group, by the values of the facets, and a column per rate. Undefined ones are missing.
+
+        Examples
+        --------
+        >>> from bdt_core import bias_metrics
+        >>> result = bias_metrics([1, 0, 1, 1], [1, 0, 0, 1], groups=pd.Series(list("ffmm"), name="sex"))
+        >>> result.by_group[["accuracy", "selection_rate"]].loc["m"].tolist()
+        [0.5, 0.5]
+        """
+        rates = [one for one in self.metrics if one.kind == "rate" and one.was_asked_for]
+        groups = rates[0].values if rates else ()
+        index = (
+            pd.Index([group[0] for group in groups], name=self.facets[0])
+            if len(self.facets) == 1
+            else pd.MultiIndex.from_tuples(groups, names=self.facets)
+        )
+        return pd.DataFrame({one.name: pd.Series(one.estimate, dtype="float64").array for one in rates}, index=index)
+
+    @property
+    def overall(self) -> pd.Series:
+        """Every rate of all rows whose facets, label and prediction are known; scores have none."""
+        pooled = {
+            one.name: math.fsum(one.events) / n
+            for one in self.metrics
+            if one.name in RATES and one.kind == "rate" and (n := math.fsum(one.n))
+        }
+        return pd.Series(pooled, dtype="float64")
+
+    def difference(self) -> pd.Series:
+        """Largest less smallest value of every rate over all groups, however small.
+
+        Chance alone makes it larger than 0, the more so the smaller the groups. The metrics named ``..._difference``
+        and ``..._range`` of this result have intervals, and leave small groups out.
+
+        Returns
+        -------
+        Series
+            By rate; 0 is no difference.
+        """
+        return self.by_group.max() - self.by_group.min()
+
+    def ratio(self) -> pd.Series:
+        """Smallest value of every rate over the largest one, over all groups, however small; see `difference`.
+
+        Returns
+        -------
+        Series
+            By rate; 1 is no difference, missing where the rate is 0 in all groups.
+        """
+        return self.by_group.min() / self.by_group.max()
+
+    def _glance(self) -> tuple[str, pd.DataFrame]:
+        frame = self.by_group
+        seen = [one for one in frame.columns if one in RATES][:_GLANCE_RATES]
+        told = f"Metrics by {self.facet}: {len(frame)} groups, {self.rows_seen:,} of {self.rows:,} rows"
+        return told, frame[seen].reset_index()
+
+    def to_frame(self) -> pd.DataFrame:
+        """All estimates, one per line; `table` is its older name.
 
         Returns
         -------
@@ -222,6 +294,8 @@ class BiasMetrics(Result):
         return pd.DataFrame({
             name: pd.Series(values, dtype="float64" if name in numbers else None) for name, values in parts.items()
         })  # fmt: skip
+
+    table = to_frame
 
 
 @dataclass(frozen=True)

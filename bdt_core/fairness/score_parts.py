@@ -14,6 +14,7 @@ from bdt_core.fairness.confusion import Cells, Confusion, Floats
 from bdt_core.fairness.pre_training import effective_rows
 from bdt_core.fairness.simultaneous import range_of_pairs
 from bdt_core.inference import difference_limits
+from bdt_core.inference.multinomial import draw_multinomials
 from bdt_core.metrics import RATES
 from bdt_core.result import Result
 
@@ -227,7 +228,7 @@ def noise_of(
     # Groups in the order of their size: names do not enter the drawing.
     sizes = np.sort(np.maximum(np.rint(effective_rows(cells)), 1.0)).astype(np.int64)
     rng = np.random.default_rng(random_state)
-    drawn = rng.multinomial(sizes, pooled / pooled.sum(), size=(_DRAWS, sizes.size)).astype(np.float64)
+    drawn = draw_multinomials(rng, sizes, pooled / pooled.sum(), _DRAWS)
     counts = Confusion(*np.moveaxis(drawn, -1, 0))
     values = []
     for name in PARTS[:3]:

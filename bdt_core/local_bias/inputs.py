@@ -6,6 +6,7 @@ from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse
 
 from bdt_core.errors import DataError, SpecError, did_you_mean
 from bdt_core.local_bias.metrics import Floats, Metric, Outcome
@@ -60,6 +61,8 @@ def group_codes(group: Any, rows: int) -> tuple[tuple[str, ...], npt.NDArray[np.
     missing = sum(one is None or one != one for one in values)
     if missing:
         raise DataError(f"group is missing in {missing:,} rows. Leave these rows out, or give them a group.")
+    if rows == 1:
+        raise DataError("There is 1 sample only: a gap needs rows of at least two groups.")
     names, codes = np.unique(np.array([level_name(one) for one in values], dtype=str), return_inverse=True)
     if len(names) < 2:
         raise DataError(
@@ -84,7 +87,18 @@ def checked_matrix(X: Any, dtype: str | None = None) -> tuple[npt.NDArray[np.flo
         Not two-dimensional, empty, not numeric, or with values that are missing, infinite or too large to square.
     """
     names = tuple(map(str, X.columns)) if hasattr(X, "columns") else None
+    if scipy.sparse.issparse(X):
+        raise DataError("X is sparse, and sparse input is not supported. Use X.toarray() where it fits into memory.")
     array = np.asarray(X.to_numpy() if hasattr(X, "to_numpy") else X)
+    if np.iscomplexobj(array):
+        raise DataError("Complex data not supported: X must hold real numbers.")
+    if array.ndim == 1:
+        raise DataError(
+            f"X must be a table with rows and columns (2-d array), found the shape {array.shape}. Reshape your data: "
+            "X.reshape(1, -1) is one row, X.reshape(-1, 1) one column."
+        )
+    if array.ndim == 2 and array.shape[1] == 0:
+        raise DataError(f"X has 0 feature(s) (shape={array.shape}) while a minimum of 1 is required.")
     if array.ndim != 2 or 0 in array.shape:
         raise DataError(f"X must be a table with rows and columns (2-d array), found the shape {array.shape}.")
     if dtype is None:

@@ -26,6 +26,12 @@ class LOGAN(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     Finds clusters of similar rows inside which a metric of an algorithm (its accuracy, say) differs between
     groups: k-means whose objective also rewards the gap between groups in every cluster.
 
+    It searches, and proves nothing: the gaps of its clusters are large because they were looked for, in pure noise
+    too. `bdt_core.local_bias.find_local_bias`, and the section ``local_bias`` of an audit, test them on rows that the
+    search has not seen. And it is not a step for a pipeline: `fit` needs the group of each row beside whether its
+    prediction was right, so that ``fit(X, y)`` alone is refused. What scikit-learn asks of estimators otherwise
+    holds.
+
     Parameters
     ----------
     n_clusters : int

@@ -1,9 +1,12 @@
-"""What each search brings: the people that it holds to fare worse, in the same words and units."""
+"""What each search brings: the people that it holds to fare worse, in the same words and units.
+
+P-values are corrected for that search alone; rows and share are not known yet.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import accumulate
 
@@ -38,26 +41,7 @@ _MOST_LEVELS = 100
 _PLACE_TOLD = 2
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """People that a search holds to fare worse.
-
-    Attributes
-    ----------
-    finding : Finding
-        Its p-value is corrected for this search alone, its rows and share are not known yet.
-    reach : float
-        How many standard errors its interval reaches, as it must after such a search.
-    on_test_rows : bool
-        Whether it was measured on the test rows, as it was found on the others.
-    """
-
-    finding: Finding
-    reach: float
-    on_test_rows: bool
-
-
-def from_worst_groups(found: WorstGroups, measured: str) -> Iterator[Candidate]:
+def from_worst_groups(found: WorstGroups, measured: str) -> Iterator[Finding]:
     """The confirmed groups.
 
     A later one is no surer than those before it, which it was searched for behind, and compared with people alike in
@@ -71,12 +55,12 @@ def from_worst_groups(found: WorstGroups, measured: str) -> Iterator[Candidate]:
         finding = _finding(
             one.words, "worst_groups", measured, (one.mean_inside, others),
             (one.difference, one.low, one.high), p_value, better=found.better, conditions=one.conditions,
+            reach=one.reach or 0.0,
         )  # fmt: skip
-        finding = replace(finding, remaining=one.among_alike, groups_before=before)
-        yield Candidate(finding, one.reach or 0.0, on_test_rows=False)
+        yield replace(finding, remaining=one.among_alike, groups_before=before)
 
 
-def from_clusters(clusters: Clusters, significance: ClusterSignificance, measured: str) -> Iterator[Candidate]:
+def from_clusters(clusters: Clusters, significance: ClusterSignificance, measured: str) -> Iterator[Finding]:
     """Clusters that are worse off on rows that their search never saw, and that refits find again.
 
     The most deviating one is tested on the test rows of all splits; corrected for how many clusters there are.
@@ -94,28 +78,28 @@ def from_clusters(clusters: Clusters, significance: ClusterSignificance, measure
             continue
         fits = words.rule_fits(one.rule_precision, one.rule_recall)
         who = str(one.found.rule) if fits else f"cluster {label}, which no short rule describes"
-        finding = _finding(
+        yield _finding(
             who, "clusters", measured, _means(comparison), (comparison.difference, *both), float(p_value),
             better=spec.bias_variable.better, places=partial(_in_cluster, clusters=clusters, label=label),
             described=_of_rule(one.found.rule) if fits else (),
+            reach=_quantile(spec.significance.alpha / len(compared)), on_test_rows=True,
         )  # fmt: skip
-        yield Candidate(finding, _quantile(spec.significance.alpha / len(compared)), on_test_rows=True)
 
 
-def from_slices(found: Slices, measured: str) -> Iterator[Candidate]:
+def from_slices(found: Slices, measured: str) -> Iterator[Finding]:
     """Intersections that are reported as worse off."""
     for one in found.reported:
         interval = interval_at_once(one.comparison, found.tests)
         if one.p_adjusted is None or interval is None or one.comparison.difference is None:
             continue
-        finding = _finding(
+        yield _finding(
             one.name, "slices", measured, _means(one.comparison), (one.comparison.difference, *interval),
             one.p_adjusted, better=found.better, conditions=tuple(map(_condition, one.conditions)),
+            reach=_quantile(found.alpha / found.tests), on_test_rows=not found.in_sample,
         )  # fmt: skip
-        yield Candidate(finding, _quantile(found.alpha / found.tests), on_test_rows=not found.in_sample)
 
 
-def from_declared_groups(table: AuditTable, spec: AuditSpec, measured: str) -> Iterator[Candidate]:
+def from_declared_groups(table: AuditTable, spec: AuditSpec, measured: str) -> Iterator[Finding]:
     """Declared groups against everybody else, by the bias variable; corrected for how many there are."""
     frame, y = table.audited, table.y
     settings = spec.significance
@@ -149,15 +133,15 @@ def from_declared_groups(table: AuditTable, spec: AuditSpec, measured: str) -> I
         interval = interval_at_once(comparison, len(groups))
         if interval is None or comparison.difference is None or np.isnan(p_value):
             continue
-        finding = _finding(
+        yield _finding(
             words.all_of([one.words for one in conditions]), "groups", measured, _means(comparison),
             (comparison.difference, *interval),
             float(p_value), better=spec.bias_variable.better, conditions=conditions,
+            reach=_quantile(settings.alpha / len(groups)),
         )  # fmt: skip
-        yield Candidate(finding, _quantile(settings.alpha / len(groups)), on_test_rows=False)
 
 
-def from_local_bias(found: LocalBias, spec: AuditSpec) -> Iterator[Candidate]:
+def from_local_bias(found: LocalBias, spec: AuditSpec) -> Iterator[Finding]:
     """Groups that are behind within a place of the data, where the test rows confirm it."""
     metric = found.settings.metric
     # Rates of predictions are good or bad for people as the prediction is.
@@ -179,15 +163,15 @@ def from_local_bias(found: LocalBias, spec: AuditSpec) -> Iterator[Candidate]:
         if inside is None or outside is None:
             continue
         low, high = sorted((abs(gap.low), abs(gap.high))) if gap.low * gap.high > 0 else (0.0, abs(gap.high))
-        finding = Finding(
+        yield Finding(
             who=f"{settings.group} is {worse}, in place {one.label} of local bias",
             found_by="local_bias", rows=0, share=0.0, measured=_METRIC_NAMES[metric], mean_inside=inside,
             mean_outside=outside, difference=abs(gap.gap), low=low, high=high, p_value=gap.p_adjusted,
             people_harmed=None, described=(_of_group(settings.group, worse),),
             compared_with=(_of_group(settings.group, other),), place=_place(one, settings.group, found.settings.alpha),
             places=partial(_in_place, found=found, one=one, settings=settings, group=str(worse)),
+            reach=_quantile(found.settings.alpha), on_test_rows=True,
         )  # fmt: skip
-        yield Candidate(finding, _quantile(found.settings.alpha), on_test_rows=True)
 
 
 def _of_group(column: str, group: str | None) -> GroupCondition:
@@ -202,7 +186,8 @@ def _place(one: LocalCluster, group: str, alpha: float) -> tuple[FeatureDifferen
 
 def _finding(
     who: str, found_by: FoundBy, measured: str, means: tuple[float, float], interval: tuple[float, float, float],
-    p_value: float, *, better: str, conditions: tuple[GroupCondition, ...] = (), places: Members | None = None,
+    p_value: float, *, better: str, reach: float, on_test_rows: bool = False,
+    conditions: tuple[GroupCondition, ...] = (), places: Members | None = None,
     described: tuple[GroupCondition, ...] = (),
 ) -> Finding:  # fmt: skip
     difference, low, high = interval
@@ -211,7 +196,7 @@ def _finding(
     return Finding(
         who=who, found_by=found_by, rows=0, share=0.0, measured=measured, mean_inside=means[0], mean_outside=means[1],
         difference=difference, low=low, high=high, p_value=p_value, people_harmed=None, conditions=conditions,
-        places=places, described=described,
+        places=places, described=described, reach=reach, on_test_rows=on_test_rows,
     )  # fmt: skip
 
 

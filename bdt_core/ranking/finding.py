@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
@@ -11,10 +11,12 @@ import pandas as pd
 from numpy.typing import NDArray
 from pydantic import Field
 
+from bdt_core import words
 from bdt_core.errors import DataError
+from bdt_core.harmless import harmless
 from bdt_core.inference.alike import AlikeComparison
 from bdt_core.local_bias.topics import FeatureDifference
-from bdt_core.result import Result
+from bdt_core.result import InAudit, Plotted, Result, Shown
 from bdt_core.scan.conditions import GroupCondition, members
 from bdt_core.spec import FoundBy
 from bdt_core.table.summaries import Drawn
@@ -22,7 +24,7 @@ from bdt_core.table.summaries import Drawn
 Members = Callable[[pd.DataFrame], NDArray[np.bool_]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Finding:
     """People who fare worse than everybody else.
 
@@ -89,6 +91,12 @@ class Finding:
     on_test_rows: Annotated[bool, Field(exclude=True)] = field(default=False, repr=False, compare=False)
     """Whether it was measured on the test rows, as it was found on the others. It is not kept with the data."""
 
+    def __repr__(self) -> str:
+        people = f"{self.rows:,} rows, {words.percent(self.share)}"
+        told = f"{self.measured} {words.number(self.mean_inside)}, others {words.number(self.mean_outside)}"
+        least = f"worse by {words.number(self.as_found)}, at least {words.number(self.at_least)}"
+        return harmless(f"Finding({self.who!r}: {people}; {told}; {least}; {self.found_by})")
+
     @property
     def at_least(self) -> float:
         """How much worse they fare at least; among people alike, where there are legitimate factors."""
@@ -102,9 +110,18 @@ class Finding:
     @property
     def harm_at_least(self) -> float:
         """How bad for how many at least: `at_least` times the people, of whom those count who have people alike."""
+        return self.at_least * self._counted
+
+    @property
+    def harm_as_found(self) -> float:
+        """How bad for how many, as found."""
+        return self.as_found * self._counted
+
+    @property
+    def _counted(self) -> float:
         if self.remaining is None:
-            return self.at_least * self.rows
-        return self.at_least * self.rows * self.remaining.overlap if self.remaining.has_people_alike else 0.0
+            return float(self.rows)
+        return self.rows * self.remaining.overlap if self.remaining.has_people_alike else 0.0
 
     def members(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
         """Which rows of a table belong to them.
@@ -128,6 +145,76 @@ class Finding:
         if not self.conditions:
             raise DataError(f'"{self.who}" was read back from a file, which does not keep clusters: audit again.')
         return members(frame, self.conditions)
+
+
+class FindingList(Shown, Plotted, tuple[Finding, ...]):
+    """The findings of an audit, in order, as a tuple that can be looked at.
+
+    Attributes
+    ----------
+    audit : InAudit or None
+        The audit that they are of.
+    """
+
+    audit: InAudit | None = None
+
+    @classmethod
+    def of(cls, findings: Iterable[Finding], audit: InAudit) -> FindingList:
+        """The findings of an audit."""
+        made = cls(findings)
+        made.audit = audit
+        return made
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per finding, those first that harm most people at least.
+
+        Returns
+        -------
+        DataFrame
+            who, found_by, rows, share, measured, mean_inside, mean_outside, difference, low, high (harm counted as
+            positive), p_value, people_harmed; remaining and remaining_low, which are what is left among people alike in
+            the legitimate factors; also.
+        """
+        names = (
+            "who", "found_by", "rows", "share", "measured", "mean_inside", "mean_outside", "difference", "low", "high",
+            "p_value", "people_harmed",
+        )  # fmt: skip
+        alike = [one.remaining for one in self]
+        return pd.DataFrame(
+            {
+                **{name: [getattr(one, name) for one in self] for name in names},
+                "remaining": [None if one is None else one.remaining for one in alike],
+                "remaining_low": [None if one is None else one.remaining_low for one in alike],
+                "also": [one.also for one in self],
+            }
+        )
+
+    def members(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Which rows of a table belong to each finding.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            With the columns that the audit used: the table that was audited, or other people.
+
+        Returns
+        -------
+        DataFrame of bool
+            With the index of `frame`, and a column per finding: ``finding 1: age up to 30``.
+
+        Raises
+        ------
+        DataError
+            A column is missing, or holds something else than in the audit.
+        """
+        typed = frame if self.audit is None else self.audit.typed(frame)
+        inside = {f"finding {number}: {one.who}": one.members(typed) for number, one in enumerate(self, 1)}
+        return pd.DataFrame(inside, index=frame.index)
+
+    def _glance(self) -> tuple[str, pd.DataFrame]:
+        columns = ["who", "rows", "mean_inside", "mean_outside", "low", "found_by"]
+        told = f"Findings: {len(self)}" if self else "Findings: nobody is confirmed to fare worse"
+        return told, self.to_frame()[columns]
 
 
 @dataclass(frozen=True)

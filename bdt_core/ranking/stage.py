@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from bdt_core.clustering.clusters import Clusters
 from bdt_core.ranking.candidates import (
-    Candidate,
     from_clusters,
     from_declared_groups,
     from_local_bias,
@@ -68,7 +67,7 @@ def rank_findings(
     """
     measured, alpha = name_of(spec), spec.significance.alpha
     rows = rows_for_factors(table)
-    brought: dict[FoundBy, Iterator[Candidate]] = {}
+    brought: dict[FoundBy, Iterator[Finding]] = {}
     if worst_groups is not None:
         brought["worst_groups"] = from_worst_groups(worst_groups, measured)
     if spec.facets or spec.protected:
@@ -80,18 +79,14 @@ def rank_findings(
         brought["local_bias"] = from_local_bias(local_bias, spec)
     shares = spec.search_shares
     kept = [
-        replace(one, finding=replace(one.finding, p_value=min(1.0, one.finding.p_value / shares[found_by])))
+        replace(one, p_value=min(1.0, one.p_value / shares[found_by]))
         for found_by, several in brought.items()
         for one in several
     ]
-    kept = [one for one in kept if one.finding.p_value <= alpha and one.finding.difference > 0]
+    kept = [one for one in kept if one.p_value <= alpha and one.difference > 0]
     found = _Measured(rows, rows_for_factors(test), table.audited_rows, spec)
-    measured_once = [found.finding(one, inside) for one, inside in _without_copies(kept, found.members)]
-    ranked = sorted(
-        (pair for pair in measured_once if pair[0].harm_at_least > 0),
-        key=lambda pair: pair[0].harm_at_least,
-        reverse=True,
-    )
+    measured_once = [found.measured(one, inside) for one, inside in _without_copies(kept, found.members)]
+    ranked = ranked_by_harm([pair for pair in measured_once if pair[0].harm_at_least > 0])
     counted: Literal["people", "rows"] = "people" if spec.split.key is None else "rows"
     drawn = Drawn(rows.audited_rows, table.audited_rows) if rows.audited_rows < table.audited_rows else None
     return Findings(
@@ -116,21 +111,20 @@ class _Measured:
             return self._factors[False].unexplained
         return self._rows.y if self._spec.bias_variable.better == "lower" else -self._rows.y
 
-    def members(self, candidate: Candidate) -> Mask:
+    def members(self, finding: Finding) -> Mask:
         """Which rows a finding is about."""
-        return candidate.finding.members(self._frames[False])
+        return finding.members(self._frames[False])
 
-    def finding(self, candidate: Candidate, inside: Mask) -> tuple[Finding, Mask]:
+    def measured(self, finding: Finding, inside: Mask) -> tuple[Finding, Mask]:
         """A finding with its numbers of people and what remains of it, and which rows it is about."""
-        finding = with_rows(candidate.finding, inside, self._of / inside.size, is_rate=self._is_rate)
-        finding = replace(finding, reach=candidate.reach, on_test_rows=candidate.on_test_rows)
-        if self._factors and candidate.finding.found_by != "local_bias":
-            on_test = candidate.on_test_rows
-            members = candidate.finding.members(self._frames[True]) if on_test else inside
+        finding = with_rows(finding, inside, self._of / inside.size, is_rate=self._is_rate)
+        if self._factors and finding.found_by != "local_bias":
+            on_test = finding.on_test_rows
+            members = finding.members(self._frames[True]) if on_test else inside
             remaining = finding.remaining
             if remaining is None and 0 < members.sum() < members.size:
                 remaining = self._factors[on_test].compare(
-                    members, alpha=self._spec.significance.alpha, reach=candidate.reach
+                    members, alpha=self._spec.significance.alpha, reach=finding.reach
                 )
             if remaining is not None:
                 finding = replace(
@@ -145,8 +139,8 @@ class _Measured:
 
 
 def _without_copies(
-    candidates: Sequence[Candidate], members: Callable[[Candidate], Mask]
-) -> Iterator[tuple[Candidate, Mask]]:
+    candidates: Sequence[Finding], members: Callable[[Finding], Mask]
+) -> Iterator[tuple[Finding, Mask]]:
     """Of findings that are the very same people, the one of the widest search: its interval allows for most."""
     told: set[bytes] = set()
     for one in candidates:
@@ -155,6 +149,23 @@ def _without_copies(
         if people not in told:
             told.add(people)
             yield one, inside
+
+
+def ranked_by_harm(found: Sequence[tuple[Finding, Mask]]) -> list[tuple[Finding, Mask]]:
+    """Those first that harm most people at least.
+
+    What was measured on the test rows alone depends on which rows these are: it goes before what was measured on all
+    rows only where it harms more people at least than the other was found to harm.
+    """
+    by_harm = sorted(found, key=lambda pair: pair[0].harm_at_least, reverse=True)
+    on_all = [pair for pair in by_harm if not pair[0].on_test_rows]
+    on_test = [pair for pair in by_harm if pair[0].on_test_rows]
+    ranked = []
+    for pair in on_all:
+        while on_test and on_test[0][0].harm_at_least > pair[0].harm_as_found:
+            ranked.append(on_test.pop(0))
+        ranked.append(pair)
+    return ranked + on_test
 
 
 def _folded(ranked: Sequence[tuple[Finding, Mask]], harm: NDArray[np.float64]) -> Iterator[Finding]:

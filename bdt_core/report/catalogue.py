@@ -1,13 +1,17 @@
-"""What stages say, in the language of a report.
+"""What stages say, in the language of a report and with its readers' names.
 
 ``report.json`` is English, for machines; what its sentences are in another language stands in ``templates/LANGUAGE/
 messages.po``, an ordinary catalogue with places for what differs: ``{rows} rows against {others}``. A text that is
 not a message by itself is looked up sentence by sentence and clause by clause. What is known nowhere, such as the
 names of a table, stays as it is, and numbers are written as the language writes them.
 
+Names of columns and levels become the readers' in the same places: a condition says of which column its level is, and
+its numbers get their unit. English has the same messages, so that these places are found there, too.
+
 Places are named by what they may hold: ``{N...}`` a number, ``{list...}`` names with a comma or "and" between them,
-``{name...}`` what has no verb and no bracket, ``{as_is...}`` what is not translated; every other one is looked up
-itself. Messages of the context ``condition`` may be joined by "and".
+``{name...}`` what has no verb and no bracket, ``{as_is...}`` what is not translated, ``{level...}`` levels of the
+``{column}`` beside it; every other one is looked up itself. Messages of the context ``condition`` may be joined by
+"and".
 """
 
 from __future__ import annotations
@@ -20,9 +24,12 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from bdt_core.report.language import locale_of
+from bdt_core.report.names import Names
 
 if TYPE_CHECKING:
-    from babel.messages.catalog import Message
+    from importlib.resources.abc import Traversable
+
+    from bdt_core.report.document import Printed
 
 _PLACE = re.compile(r"\{(\w+)\}")
 _NUMBER = re.compile(r"(< )?[+−-]?(\d{1,3}(,\d{3})+|\d+)(\.\d+)?(e[+-]?\d+)?( × 10[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+)?( %)?")
@@ -36,6 +43,9 @@ _BETWEEN = (
 )
 """Between what is said one by one."""
 _AND = " and "
+_CONDITION = "condition"
+_SOME = "nl"
+"""A language whose messages say what is looked up."""
 _MOST_CONDITIONS = 40
 
 
@@ -81,40 +91,69 @@ def _holds(place: str, value: str) -> bool:
     return not (place.startswith("name") and (" is " in value or "(" in value))
 
 
-def sayings(language: str) -> Callable[[str], str]:
-    """What a text is in a language; itself where there is no catalogue."""
-    file = resources.files("bdt_core.report").joinpath("templates", language, "messages.po")
-    return _read(language).said if file.is_file() else str
+def sayings(language: str, names: Names | None = None) -> Callable[[str], str]:
+    """What a text is in a language, with the readers' names; itself where there is nothing to change."""
+    if not names and not _file_of(language).is_file():
+        return str
+    return Catalogue(_read(language), names or Names({})).said
+
+
+def say_in(document: Printed) -> Callable[[str], str]:
+    """What a text of a document is for its readers."""
+    variable = document.bias_variable
+    names = Names(document.spec, None if variable.unit == "rate" else variable.short)
+    return document.once("say", lambda one: sayings(str(one.spec.get("language", "en")), names))
+
+
+def _file_of(language: str) -> Traversable:
+    return resources.files("bdt_core.report").joinpath("templates", language, "messages.po")
+
+
+@dataclass(frozen=True)
+class _Messages:
+    """The messages of a language, by what they are looked up by."""
+
+    marks: Mapping[int, str]
+    exact: Mapping[str, str]
+    patterns: Sequence[_Pattern]
+    conditions: Sequence[_Pattern]
 
 
 @cache
-def _read(language: str) -> Catalogue:
+def _read(language: str) -> _Messages:
+    """The messages of a language; of one without a catalogue those of another, told as they are looked up."""
     from babel.messages.pofile import read_po
+    from babel.numbers import get_decimal_symbol, get_group_symbol
 
-    file = resources.files("bdt_core.report").joinpath("templates", language, "messages.po")
-    with file.open("rb") as opened:
-        return Catalogue(language, [one for one in read_po(opened, locale=language) if one.id and one.string])
+    own = _file_of(language).is_file()
+    locale = locale_of(language)
+    with _file_of(language if own else _SOME).open("rb") as opened:
+        messages = [
+            (str(one.context or ""), _bare(one.id), _bare(one.string if own else one.id))
+            for one in read_po(opened, locale=language)
+            if one.id and one.string
+        ]
+    return _Messages(
+        str.maketrans({",": get_group_symbol(locale), ".": get_decimal_symbol(locale)}),
+        {message: told for _, message, told in messages if not _PLACE.search(message)},
+        _patterns((message, told) for context, message, told in messages if context != _CONDITION),
+        _patterns((message, told) for context, message, told in messages if context == _CONDITION),
+    )
 
 
 class Catalogue:
-    """The messages of a language.
+    """Says what stages have written, to readers of a language.
 
     Parameters
     ----------
-    language : str
-    messages : sequence of babel's Message
+    messages : _Messages
+    names : Names
     """
 
-    def __init__(self, language: str, messages: Sequence[Message]) -> None:
-        from babel.numbers import get_decimal_symbol, get_group_symbol
-
-        locale = locale_of(language)
-        self._marks = str.maketrans({",": get_group_symbol(locale), ".": get_decimal_symbol(locale)})
-        self._exact: Mapping[str, str] = {
-            _bare(one.id): _bare(one.string) for one in messages if not _PLACE.search(str(one.id))
-        }
-        self._patterns = _patterns(one for one in messages if one.context is None)
-        self._conditions = _patterns(one for one in messages if one.context == "condition")
+    def __init__(self, messages: _Messages, names: Names) -> None:
+        self._marks, self._exact = messages.marks, messages.exact
+        self._patterns, self._conditions = messages.patterns, messages.conditions
+        self._names = names
         self._and = self._exact[_AND.strip()]
         self.said = lru_cache(maxsize=65_536)(self._said)
         self._conditions_in = lru_cache(maxsize=65_536)(self._condition)
@@ -141,6 +180,8 @@ class Catalogue:
         end = text[len(bare) :]
         if bare in self._exact:
             return self._exact[bare] + end
+        if (name := self._names.known(text)) is not None:
+            return name
         for between, mark in _BETWEEN:
             parts = between.split(text)
             if len(parts) > 1:
@@ -152,14 +193,22 @@ class Catalogue:
             known = ", ".join(one for one in several if one is not None) if None not in several else None
             known = known or self._conditions_in(bare) or ", ".join(map(self.said, parts))
         elif known is None:
-            known = self._conditions_in(bare)
+            known = self._conditions_in(bare) or self._of_column(bare)
         return None if known is None else known + end
 
-    def _matching(self, patterns: Iterable[_Pattern], text: str) -> str | None:
+    def _of_column(self, text: str) -> str | None:
+        """A labelled column with a level of it, or names in quotes."""
+        if text.startswith('"'):
+            return self._names.in_list(text)
+        column, colon, level = text.partition(": ")
+        label = self._names.label(column)
+        return f"{label}: {self._names.levels_in(column, level)}" if colon and label else None
+
+    def _matching(self, patterns: Iterable[_Pattern], text: str, *, condition: bool = False) -> str | None:
         for one in patterns:
             values = one.values(text)
             if values is not None:
-                return self._filled(one, values)
+                return self._filled(one, values, condition=condition)
         return None
 
     def _condition(self, text: str) -> str | None:
@@ -168,7 +217,7 @@ class Catalogue:
         if len(parts) > _MOST_CONDITIONS:
             return None
         for taken in range(1, len(parts) + 1):
-            first = self._matching(self._conditions, _AND.join(parts[:taken]))
+            first = self._matching(self._conditions, _AND.join(parts[:taken]), condition=True)
             if first is None:
                 continue
             if taken == len(parts):
@@ -178,26 +227,34 @@ class Catalogue:
                 return f"{first} {self._and} {others}"
         return None
 
-    def _filled(self, pattern: _Pattern, values: Iterable[str]) -> str:
-        told = {place: self._value(place, one) for place, one in zip(pattern.places, values, strict=True)}
-        return _PLACE.sub(lambda one: told[one[1]], pattern.told)
+    def _filled(self, pattern: _Pattern, values: Sequence[str], *, condition: bool) -> str:
+        of = values[pattern.places.index("column")] if "column" in pattern.places else None
+        told = {place: self._value(place, one, of) for place, one in zip(pattern.places, values, strict=True)}
+        bound = condition and of is not None and _NUMBER.fullmatch(values[-1]) is not None
+        unit = (self._names.unit_of(of) if bound and of is not None else None) or ""
+        return _PLACE.sub(lambda one: told[one[1]], pattern.told) + f" {unit}".rstrip()
 
-    def _value(self, place: str, value: str) -> str:
+    def _value(self, place: str, value: str, column: str | None) -> str:
+        if column is not None and place.startswith(("list", "value", "level")):  # levels of the column
+            said = self._names.levels_in(column, value)
+            return self.said(value) if said == value and not place.startswith("list") else said
         if place.startswith("as_is"):
-            return value
+            return self._names.in_list(value)
         if place.startswith("list"):
             start, between, end = value.rpartition(_AND)
-            return f"{start} {self._and} {end}" if between else value
+            if not between:
+                return self._names.in_list(value)
+            return f"{self._names.in_list(start)} {self._and} {self._names.in_list(end)}"
         return value.translate(self._marks) if place[0] == "N" else self.said(value)
 
 
-def _patterns(messages: Iterable[Message]) -> list[_Pattern]:
+def _patterns(messages: Iterable[tuple[str, str]]) -> list[_Pattern]:
     """Those with places, the most telling ones first."""
     made = []
-    for one in messages:
-        pieces = _PLACE.split(_bare(one.id))
+    for message, told in messages:
+        pieces = _PLACE.split(message)
         if len(pieces) > 1:
-            made.append(_Pattern(tuple(pieces[::2]), tuple(pieces[1::2]), _bare(one.string)))
+            made.append(_Pattern(tuple(pieces[::2]), tuple(pieces[1::2]), told))
     return sorted(made, key=lambda one: -len(one.joined))
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bdt_core.report.blocks import Cell, Facts, Paragraph, Table
-from bdt_core.report.catalogue import sayings
-from bdt_core.report.first_page import first_page
+from bdt_core.report.catalogue import say_in
+from bdt_core.report.first_page import first_page, measure
 from bdt_core.report.prose import language_of, read_in
 
 if TYPE_CHECKING:
@@ -49,9 +49,9 @@ def _figure_words(document: Printed, name: str) -> FigureWords:
     told = read_in(
         language_of(document),
         _template(name),
-        say=str if name == "first_page" else sayings(language_of(document)),
+        say=str if name == "first_page" else say_in(document),
         document=document,
-        page=first_page(document),
+        **({"page": first_page(document)} if name == "first_page" else {"measure": measure(document)}),
         figure=name,
     )
     assert told is not None  # it always has a title

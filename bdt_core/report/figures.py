@@ -9,16 +9,17 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from bdt_core.report.catalogue import sayings
+from bdt_core.report.catalogue import say_in
 from bdt_core.report.figure_words import figure_words
 from bdt_core.report.groups import FIGURES_SHOWN, figures_of_groups
 from bdt_core.report.local_bias import pair
 from bdt_core.report.mitigation import mitigation_points
 from bdt_core.report.printed import AnyDocument, printed
-from bdt_core.report.prose import language_of
 from bdt_core.report.slices import drawn_slices
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from bdt_core.report.document import Document, Printed
     from bdt_core.report.sheet import Sheet
 
@@ -103,9 +104,17 @@ def _drawn(document: AnyDocument, name: str, finish: Callable[[Sheet], _T], *, o
 
     safe = printed(document)
     # The first page's picture is in the readers' words already.
-    say = str if name == "first_page" else sayings(language_of(safe))
+    say = str if name == "first_page" else say_in(safe)
     with settings(outlines and is_outlined(safe), say):
         return finish(FIGURES[name](safe))
+
+
+def draw_onto(document: AnyDocument, name: str, axes: Callable[[float, float], Axes]) -> None:
+    """Draw a figure onto axes: those that are made for its width and height, in points."""
+    from bdt_core.report.sheet import onto
+
+    with onto(axes):
+        _drawn(document, name, lambda _: None, outlines=False)
 
 
 def _first_page(document: Printed) -> Sheet:

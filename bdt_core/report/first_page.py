@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from bdt_core.report.blocks import Facts, Folded, Section
 from bdt_core.report.figure_axis import scale
 from bdt_core.report.findings import unit_of
+from bdt_core.report.names import Names
 from bdt_core.report.prose import language_of, read_in
 from bdt_core.report.sheet import CALM, HARM, Sheet
 from bdt_core.report.verdict import remarks
@@ -306,6 +307,11 @@ def first_page(document: Printed) -> FirstPage:
     return document.once("first_page", _first_page)
 
 
+def measure(document: Document) -> Measure:
+    """What is counted of people by the bias variable."""
+    return _Names(document.spec).measure(document.bias_variable.unit == "rate")
+
+
 def first_section(document: Printed) -> Section:
     """The first page in the document's language."""
     return document.once("first_section", lambda one: _in_words(one, "first_page"))
@@ -374,7 +380,7 @@ def _first_page(document: Document) -> FirstPage:
         counted=ranked.counted if ranked else "people",
         people=document.data.rows_audited,
         people_of=document.data.rows,
-        measure=names.measure(unit == "rate"),
+        measure=measure(document),
         verdict=document.verdict.verdict,
         blocks=document.verdict.blocks,
         limits=len(document.gate),
@@ -405,13 +411,8 @@ def _first_page(document: Document) -> FirstPage:
     )
 
 
-class _Names:
-    """What readers call columns, levels and what is measured."""
-
-    def __init__(self, spec: dict[str, Any]) -> None:
-        self.labels: dict[str, Any] = spec.get("labels") or {}
-        self.units: dict[str, str] = spec.get("units") or {}
-        self.spec = spec
+class _Names(Names):
+    """What readers call columns, levels and what is measured, in whole sentences."""
 
     @staticmethod
     def plain(name: str) -> str:
@@ -419,13 +420,7 @@ class _Names:
         return " ".join(name.replace("_", " ").split()) or name
 
     def column(self, name: str) -> str:
-        return (self.labels.get(name) or {}).get("name") or self.plain(name)
-
-    def level(self, column: str, level: Any) -> str:
-        """A level; numbers without the point that no reader needs."""
-        told = f"{level:.12g}" if isinstance(level, float) else str(level)
-        known: dict[str, str] = (self.labels.get(column) or {}).get("levels") or {}
-        return known.get(told) or known.get(str(level)) or told
+        return self.label(name) or self.plain(name)
 
     def levels(self, columns: tuple[str, ...], values: tuple[Any, ...]) -> str:
         return ", ".join(self.level(column, one) for column, one in zip(columns, values, strict=True))
@@ -443,12 +438,6 @@ class _Names:
             outcome=self.column(bias["label"]) if bias["label"] else None,
         )
 
-    @property
-    def unit(self) -> str | None:
-        """Of the bias variable: that of its column, or of the prediction that it is made of."""
-        bias = self.spec["bias_variable"]
-        return self.units.get(bias["column"] or bias["prediction"]) if bias["derive"] != "squared_error" else None
-
     def condition(self, one: GroupCondition) -> Condition:
         low, high = one.low, one.high
         if one.whole:
@@ -460,7 +449,7 @@ class _Names:
             low=low,
             high=high,
             beyond=not one.whole,
-            unit=self.units.get(one.column),
+            unit=self.unit_of(one.column),
             values=tuple(self.level(one.column, value) for value in one.values[:told]),
             more=len(one.values[told:]),
             excluded=one.excluded,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from importlib import metadata
 from typing import Any, Literal
@@ -14,7 +13,7 @@ from bdt_core.clustering.clusters import Clusters
 from bdt_core.clustering.stability import UNSTABLE
 from bdt_core.clustering.tree import ClusterTree
 from bdt_core.fairness.declared_groups import FacetMetrics, GroupMetrics, GroupScores
-from bdt_core.fairness.metric_results import BiasMetrics, Metric, group_name
+from bdt_core.fairness.metric_results import BiasMetrics, DeclaredTest, Metric, group_name
 from bdt_core.fairness.score_parts import BiasScore
 from bdt_core.findings import AuditFindings
 from bdt_core.inference import CategoricalComparison
@@ -32,6 +31,7 @@ from bdt_core.table.rows import Rows
 from bdt_core.table.split import is_by_hash
 from bdt_core.table.summaries import Drawn
 from bdt_core.verdict import NO_CLUSTERS, judge_gate
+from bdt_core.version import installed_version
 
 SLICES_LISTED = 50
 NOT_SHOWN = "fewer than {} {}: not printed"
@@ -80,7 +80,7 @@ def build_document(findings: AuditFindings, spec: AuditSpec) -> dict[str, Any]:
         ),
         stability=_stability(clusters),
         clusters=tuple(_cluster(one, clusters) for one in significance.clusters),
-        tree=parts.Tree(nodes=_nodes(clusters.model.tree_)),
+        tree=parts.Tree(nodes=nodes_of(clusters.model.tree_)),
         primary_test=_primary(significance),
         differences=_differences(significance, differences),
         proxies=tuple(proxy for one in differences.columns if one.role == "protected" for proxy in _proxies(one)),
@@ -101,7 +101,7 @@ def build_document(findings: AuditFindings, spec: AuditSpec) -> dict[str, Any]:
 
 
 def _software() -> dict[str, str]:
-    versions = {"bdt": metadata.version("bdt-pipeline"), "python": platform.python_version()}
+    versions = {"bdt": installed_version(), "python": platform.python_version()}
     return versions | {name: metadata.version(name) for name in _PACKAGES}
 
 
@@ -182,7 +182,8 @@ def _end(interval: tuple[float, float] | None, side: Literal[0, 1]) -> float | N
     return None if interval is None else interval[side]
 
 
-def _nodes(tree: ClusterTree) -> tuple[parts.Node, ...]:
+def nodes_of(tree: ClusterTree) -> tuple[parts.Node, ...]:
+    """The splits of a tree, in words."""
     return tuple(
         parts.Node(
             id=node.id,
@@ -415,22 +416,43 @@ def _groups(metrics: GroupMetrics, scores: GroupScores | None) -> parts.Groups:
         confidence=1.0 - metrics.spec.significance.alpha,
         min_rows=metrics.spec.significance.min_rows,
         notes=metrics.notes,
-        facets=tuple(_facet(one, metrics, by_facet) for one in metrics.facets),
+        facets=tuple(
+            _facet(one, metrics.spec.significance.min_rows, metrics.tests, by_facet.get(one.metrics.facets))
+            for one in metrics.facets
+        ),
     )
 
 
-def _facet(one: FacetMetrics, metrics: GroupMetrics, scores: Mapping[tuple[str, ...], BiasScore]) -> parts.Facet:
-    found, min_rows = one.metrics, metrics.spec.significance.min_rows
+def facet_alone(found: BiasMetrics) -> parts.Groups:
+    """Groups of one grouping that is no part of an audit: all are shown, for nobody said how many people they need."""
+    sizes = found["prevalence" if found.label else "selection_rate"]
+    groups, rows = sizes.values, tuple(int(n) for n in sizes.n)
+    return parts.Groups(
+        label=found.label,
+        prediction=found.prediction,
+        positive=found.positive,
+        favourable=None,
+        score=found.score,
+        stratum=found.group,
+        confidence=found.confidence,
+        min_rows=0,
+        notes=found.notes,
+        facets=(_facet(FacetMetrics(found, groups, rows), 0, (), None),),
+    )
+
+
+def _facet(one: FacetMetrics, min_rows: int, declared: Sequence[DeclaredTest], score: BiasScore | None) -> parts.Facet:
+    found = one.metrics
     not_shown = NOT_SHOWN.format(min_rows, one.unit)
     small = {group for group, n in zip(one.groups, one.sizes, strict=True) if n < min_rows}
-    tests = {test.metric: test for test in metrics.tests if test.facet == found.facet}
+    tests = {test.metric: test for test in declared if test.facet == found.facet}
     return parts.Facet(
         facet=found.facet,
         columns=found.facets,
         rows=found.rows,
         missing=found.missing,
         reference=found.reference,
-        overall=_overall(one),
+        overall=found.overall.to_dict(),
         notes=found.notes,
         groups=tuple(
             parts.Group(
@@ -461,17 +483,8 @@ def _facet(one: FacetMetrics, metrics: GroupMetrics, scores: Mapping[tuple[str, 
             if x.kind == "range"
         ),
         clarify=tuple(_values(x, small, not_shown) for x in found.metrics if x.kind == "clarify"),
-        bias_score=scores.get(found.facets),
+        bias_score=score,
     )
-
-
-def _overall(one: FacetMetrics) -> dict[str, float]:
-    """Rates over all rows whose group, label and prediction are known."""
-    found = {}
-    for metric in one.metrics.metrics:
-        if metric.name in RATES and metric.kind == "rate" and (n := math.fsum(metric.n)):
-            found[metric.name] = math.fsum(metric.events) / n
-    return found
 
 
 def _rates(found: BiasMetrics, i: int) -> dict[str, parts.Rate]:
@@ -486,15 +499,8 @@ def _rates(found: BiasMetrics, i: int) -> dict[str, parts.Rate]:
             undefined_reason=one.undefined_reason[i],
         )
         for one in found.metrics
-        if one.kind == "rate" and not _was_not_asked_for(one)
+        if one.kind == "rate" and one.was_asked_for
     }
-
-
-def _was_not_asked_for(one: Metric) -> bool:
-    return bool(one.values) and all(
-        reason is not None and reason.startswith(("no score column", "no label column", "no prediction column"))
-        for reason in one.undefined_reason
-    )
 
 
 def _values(one: Metric, small: set[tuple[Any, ...]], not_shown: str) -> parts.GroupMetric:

@@ -11,7 +11,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from bdt_core.report.blocks import Block, Cell, Column, Facts, Figure, Folded, Section, Subheading, Table, answer_of
-from bdt_core.report.catalogue import sayings
+from bdt_core.report.catalogue import say_in
 from bdt_core.report.figure_words import figure_words
 from bdt_core.report.figures import figure_data, figure_svg
 from bdt_core.report.first_page import first_section, words_of_forms
@@ -113,7 +113,7 @@ def _opened(section: Section, document: Printed) -> Section:
     heads, language = [one.label for one in table.columns], language_of(document)
     opened = []
     for one, row in zip(document.findings.findings, table.rows, strict=True):
-        seen = read_in(language, "opened", say=sayings(language), document=document, one=one)
+        seen = read_in(language, "opened", say=say_in(document), document=document, one=one)
         assert seen is not None  # it always has a title
         numbers = tuple((head, ", ".join(filter(None, (x.text, x.note)))) for head, x in zip(heads, row, strict=True))
         blocks = (Facts(numbers), *said.get(row[0].text, ()), *seen.blocks)

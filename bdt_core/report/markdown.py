@@ -21,11 +21,10 @@ from bdt_core.report.blocks import (
     Subheading,
     Table,
 )
-from bdt_core.report.catalogue import sayings
+from bdt_core.report.catalogue import say_in
 from bdt_core.report.first_page import first_section
 from bdt_core.report.page import build_page
 from bdt_core.report.printed import AnyDocument, printed
-from bdt_core.report.prose import language_of
 
 _LEFT_OUT = ("rates", "tree", "original", "data", "method", "repeat")
 """Sections of the annex that are in the other forms."""
@@ -53,8 +52,9 @@ def render_markdown(document: AnyDocument, *, figures: bool = False) -> str:
         The first page, the body, and of the annex the searches, clusters, differences, intersections, local bias and
         mitigation; of tables ten rows at most. Names from the data are escaped.
     """
-    page = build_page(document)
-    written = Written(sayings(page.language), document if figures else None)
+    safe = printed(document)
+    page = build_page(safe)
+    written = Written(say_in(safe), safe if figures else None)
     lines = [
         written.first_page(page.first),
         f"# {escaped(page.words['body'])}",
@@ -73,7 +73,7 @@ def render_markdown(document: AnyDocument, *, figures: bool = False) -> str:
 def render_first_page(document: AnyDocument) -> str:
     """Draw the first page alone as Markdown."""
     safe = printed(document)  # the whole page takes as long again as all else
-    return Written(sayings(language_of(safe))).first_page(first_section(safe)) + "\n"
+    return Written(say_in(safe)).first_page(first_section(safe)) + "\n"
 
 
 @dataclass(frozen=True)

@@ -14,19 +14,23 @@ if TYPE_CHECKING:
 Small = list[tuple[tuple[str, ...], "PooledGroup"]]
 
 
-def small_groups(found: PooledGroups) -> tuple[Small, int]:
+def small_groups(document: Document) -> tuple[Small, int]:
     """Groups of which nothing else is said, each with its columns, and how many are not named.
 
-    Those that fare worst come first. A value that only a handful of rows have is not printed: it may be a slip of the
-    pen, or tell who somebody is.
+    Those that fare worst come first. A value that only a handful of rows have, and that no table of declared groups
+    has, is not printed: it may be a slip of the pen, or tell who somebody is.
     """
+    found = document.pooled_groups
+    assert found is not None
+    declared = document.groups.facets if document.groups else ()
+    printed = {(one.facet, group.group) for one in declared for group in one.groups}
     small = [(grouping.columns, one) for grouping in found.groupings for one in grouping.small]
     rare = {
         (*grouping.columns, *one.values)
         for grouping in found.groupings
         if len(grouping.columns) == 1
         for one in grouping.groups
-        if one.size is None
+        if one.size is None and (*grouping.columns, one.group) not in printed
     }
     named = [(columns, one) for columns, one in small if rare.isdisjoint(zip(columns, one.values, strict=True))]
     sign = 1.0 if found.better == "lower" else -1.0

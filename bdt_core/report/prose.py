@@ -46,7 +46,7 @@ from bdt_core.report.blocks import (
     Table,
     Tone,
 )
-from bdt_core.report.catalogue import AsItIs, sayings
+from bdt_core.report.catalogue import AsItIs, say_in
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-    from bdt_core.report.document import Document
+    from bdt_core.report.document import Document, Printed
 
 _PLACE = re.compile("\ue000(\\d+)\ue001")  # of a value; the template itself has none of these characters
 _CAPTION = "Table: "
@@ -62,13 +62,12 @@ _SPACES = re.compile(" {2,}")
 _RULES = ("table", "list", "heading", "hr", "code", "escape", "emphasis", "backticks", "link", "image", "newline")
 
 
-def section(name: str, document: Document) -> Section | None:
+def section(name: str, document: Printed) -> Section | None:
     """A section by the name of its template, in the document's language; None where the document has nothing for it.
 
     What stages have written is told in that language, too; see `bdt_core.report.catalogue`.
     """
-    language = language_of(document)
-    return read_in(language, name, say=sayings(language), document=document)
+    return read_in(language_of(document), name, say=say_in(document), document=document)
 
 
 def language_of(document: Document) -> str:
@@ -106,6 +105,11 @@ def environment(language: str = "en") -> Environment:
         context["values"].append(x if isinstance(x, AsItIs) else context["say"](str(x)))
         return Markup(f"\ue000{len(context['values']) - 1}\ue001")
 
+    @pass_context
+    def joined(context: Context, several: Sequence[str], between: str) -> AsItIs:
+        """Names with a word between them, each of them as readers call it."""
+        return AsItIs(between.join(map(context["say"], several)))
+
     made = Environment(
         loader=PackageLoader("bdt_core.report", f"templates/{language}"),
         autoescape=True,  # so that macros hand over what they have written as it is
@@ -118,6 +122,7 @@ def environment(language: str = "en") -> Environment:
     )
     made.filters |= chosen.FILTERS
     made.filters |= {name: _in_its_language(one) for name, one in filters(language).items()}
+    made.filters["joined"] = joined
     made.tests |= chosen.TESTS
     made.globals |= chosen.GLOBALS
     return made

@@ -51,6 +51,17 @@ _one_at_a_time = threading.Lock()  # matplotlib's settings are global
 
 
 _said: ContextVar[Callable[[str], str]] = ContextVar("said", default=str)
+_onto: ContextVar[Callable[[float, float], Axes] | None] = ContextVar("onto", default=None)
+
+
+@contextmanager
+def onto(axes: Callable[[float, float], Axes]) -> Iterator[None]:
+    """For the time of one drawing, a sheet is drawn onto axes: those that are made for its width and height."""
+    token = _onto.set(axes)
+    try:
+        yield
+    finally:
+        _onto.reset(token)
 
 
 @contextmanager
@@ -87,40 +98,56 @@ def is_outlined(document: Printed) -> bool:
     return document.once("outlines", lambda one: has_outlines(one.model_dump_json()))
 
 
-class Sheet:
-    """A figure as high as its title and its body need; lengths in points, (0, 0) is the top left corner.
+class _Page:
+    """A figure of its own, in points from the top left corner."""
 
-    Attributes
-    ----------
-    top : float
-        Where the body may begin, below the title and the subtitle.
-    """
+    times = 1.0
 
-    def __init__(self, title: str, body: float, width: float = WIDTH, subtitle: str = "") -> None:
+    def __init__(self, width: float, height: float) -> None:
         from matplotlib.figure import Figure
         from matplotlib.transforms import Affine2D
 
         self.figure = Figure(facecolor="white")
-        self._say = _said.get()
-        lines = self.wrap(title, width - 16, _TITLE, _TITLE_LINES, bold=True)
-        below = self.wrap(subtitle, width - 16, _SUBTITLE, _SUBTITLE_LINES) if subtitle else []
-        self.top = 14.0 + 15 * len(lines) + 12 * len(below)
-        self.width, self.height = width, self.top + body
-        self.figure.set_size_inches(width / 72, self.height / 72)
-        down = Affine2D().scale(1, -1).translate(0, self.height).scale(1 / 72)
-        self._points = down + self.figure.dpi_scale_trans
-        for number, line in enumerate(lines):
-            self.text(8, 13 + 15 * number, line, size=_TITLE, bold=True)
-        for number, line in enumerate(below):
-            self.text(8, 13 + 15 * len(lines) + 12 * number, line, size=_SUBTITLE, color=GREY)
+        self.figure.set_size_inches(width / 72, height / 72)
+        self._size = width, height
+        self.points = Affine2D().scale(1, -1).translate(0, height).scale(1 / 72) + self.figure.dpi_scale_trans
+        self.text, self.add = self.figure.text, self.figure.add_artist
 
     def axes(self, x: float, y: float, width: float, height: float) -> Axes:
-        """Axes whose top left corner is (x, y), without a frame."""
-        box = (x / self.width, 1 - (y + height) / self.height, width / self.width, height / self.height)
-        axes = self.figure.add_axes(box)
-        axes.spines[:].set_visible(False)
-        axes.tick_params(left=False, labelleft=False, labelsize=SMALL, colors=GREY, length=3)
-        return axes
+        """Axes within it."""
+        whole, high = self._size
+        return self.figure.add_axes((x / whole, 1 - (y + height) / high, width / whole, height / high))
+
+
+class _Given:
+    """Axes that somebody else has, as a page of points: texts and lines are as many times as large as it is."""
+
+    def __init__(self, axes: Axes, width: float, height: float) -> None:
+        box, dpi = axes.get_window_extent(), axes.get_figure(root=True).dpi
+        self.times = min(box.width / width, box.height / height) * 72 / dpi
+        axes.set(xlim=(0, width), ylim=(height, 0))
+        axes.set_aspect("equal", adjustable="box", anchor="NW")
+        axes.set_axis_off()
+        self.figure, self._axes, self.points = axes.get_figure(root=True), axes, axes.transData
+        self._size = width, height
+        self.text = axes.text
+
+    def add(self, artist: Any) -> None:
+        """Put a line or a shape on it."""
+        self._axes.add_artist(artist)
+        artist.set_clip_on(False)
+
+    def axes(self, x: float, y: float, width: float, height: float) -> Axes:
+        """Axes within it."""
+        whole, high = self._size
+        return self._axes.inset_axes((x / whole, 1 - (y + height) / high, width / whole, height / high), zorder=0)
+
+
+class Ruler:
+    """Measures texts in the language of a report."""
+
+    def __init__(self) -> None:
+        self._say = _said.get()
 
     def said(self, words: str) -> str:
         """A text in the language of the report; what is in several lines is so already."""
@@ -164,6 +191,37 @@ class Sheet:
             low, high = (kept, high) if fits else (low, kept - 1)
         return AsItIs(shorten(words, low))
 
+
+class Sheet(Ruler):
+    """A figure as high as its title and its body need; lengths in points, (0, 0) is the top left corner.
+
+    Attributes
+    ----------
+    top : float
+        Where the body may begin, below the title and the subtitle.
+    """
+
+    def __init__(self, title: str, body: float, width: float = WIDTH, subtitle: str = "") -> None:
+        super().__init__()
+        lines = self.wrap(title, width - 16, _TITLE, _TITLE_LINES, bold=True)
+        below = self.wrap(subtitle, width - 16, _SUBTITLE, _SUBTITLE_LINES) if subtitle else []
+        self.top = 14.0 + 15 * len(lines) + 12 * len(below)
+        self.width, self.height = width, self.top + body
+        onto = _onto.get()
+        self._on = _Page(width, self.height) if onto is None else _Given(onto(width, self.height), width, self.height)
+        self._points, self._times = self._on.points, self._on.times
+        for number, line in enumerate(lines):
+            self.text(8, 13 + 15 * number, line, size=_TITLE, bold=True)
+        for number, line in enumerate(below):
+            self.text(8, 13 + 15 * len(lines) + 12 * number, line, size=_SUBTITLE, color=GREY)
+
+    def axes(self, x: float, y: float, width: float, height: float) -> Axes:
+        """Axes whose top left corner is (x, y), without a frame."""
+        axes = self._on.axes(x, y, width, height)
+        axes.spines[:].set_visible(False)
+        axes.tick_params(left=False, labelleft=False, labelsize=SMALL * self._times, colors=GREY, length=3)
+        return axes
+
     def text(
         self,
         x: float,
@@ -180,18 +238,18 @@ class Sheet:
         lines = self.said(words).split("\n")
         for number, line in enumerate(lines):
             down = (number - (len(lines) - 1) / 2) * size * spacing
-            self.figure.text(
-                x, y + down, line, transform=self._points, fontsize=size, fontweight="bold" if bold else "normal",
-                color=color, ha=align, va="center_baseline",
+            self._on.text(
+                x, y + down, line, transform=self._points, fontsize=size * self._times,
+                fontweight="bold" if bold else "normal", color=color, ha=align, va="center_baseline",
             )  # fmt: skip
 
     def line(self, x: list[float], y: list[float], *, color: str = FAINT, width: float = 0.8, style: str = "-") -> None:
         """A line through the points."""
         from matplotlib.lines import Line2D
 
-        drawn = Line2D(x, y, transform=self._points, color=color, linewidth=width)
+        drawn = Line2D(x, y, transform=self._points, color=color, linewidth=width * self._times)
         drawn.set_linestyle(style)
-        self.figure.add_artist(drawn)
+        self._on.add(drawn)
 
     def box(
         self,
@@ -210,8 +268,8 @@ class Sheet:
 
         style = f"round,pad=0,rounding_size={round_by}" if round_by else "square,pad=0"
         drawn = FancyBboxPatch((x, y), width, height, boxstyle=style, transform=self._points)
-        drawn.set(facecolor=fill, edgecolor=edge, linewidth=0.8, hatch=hatch)
-        self.figure.add_artist(drawn)
+        drawn.set(facecolor=fill, edgecolor=edge, linewidth=0.8 * self._times, hatch=hatch)
+        self._on.add(drawn)
 
     def cover(self, x: float, y: float, width: float, height: float) -> None:
         """White that hides lines, for a text to stand on."""
@@ -219,15 +277,16 @@ class Sheet:
 
         white = Rectangle((x, y), width, height, transform=self._points, linewidth=0, zorder=_ABOVE_LINES)
         white.set(facecolor="white")
-        self.figure.add_artist(white)
+        self._on.add(white)
 
     def mark(self, x: float, y: float, *, shape: str, fill: str, edge: str, size: float = 7) -> None:
         """A mark of a size in points."""
         from matplotlib.lines import Line2D
 
-        drawn = Line2D([x], [y], transform=self._points, marker=shape, markersize=size, linestyle="none")
-        drawn.set(markerfacecolor=fill, markeredgecolor=edge, markeredgewidth=1.2)
-        self.figure.add_artist(drawn)
+        drawn = Line2D([x], [y], transform=self._points, marker=shape, linestyle="none")
+        drawn.set(markersize=size * self._times, markerfacecolor=fill)
+        drawn.set(markeredgecolor=edge, markeredgewidth=1.2 * self._times)
+        self._on.add(drawn)
 
     def legend(self, y: float, marks: Sequence[tuple[str, str, str, str]]) -> None:
         """Marks in a row, each with shape, fill, edge and what it stands for."""
@@ -244,16 +303,16 @@ class Sheet:
 
         written = io.StringIO()
         nothing: dict[str, Any] = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-        FigureCanvasSVG(self.figure).print_svg(written, metadata=nothing)
+        FigureCanvasSVG(self._on.figure).print_svg(written, metadata=nothing)
         return written.getvalue()
 
     def png(self, dpi: int) -> bytes:
         """The drawing as PNG, ``dpi`` / 72 times as many pixels wide as points."""
         from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-        self.figure.set_dpi(dpi)
+        self._on.figure.set_dpi(dpi)
         written = io.BytesIO()
-        FigureCanvasAgg(self.figure).print_png(written, metadata={"Software": None})
+        FigureCanvasAgg(self._on.figure).print_png(written, metadata={"Software": None})
         return written.getvalue()
 
 

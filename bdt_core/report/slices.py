@@ -11,7 +11,7 @@ from bdt_core import words
 from bdt_core.report.catalogue import AsItIs
 from bdt_core.report.figure_axis import Scale, draw_across, scale
 from bdt_core.report.figure_words import figure_words
-from bdt_core.report.sheet import CALM, FAINT, GREY, HARM, HARM_TINT, INK, SMALL, WIDTH, Sheet
+from bdt_core.report.sheet import CALM, FAINT, GREY, HARM, HARM_TINT, INK, SMALL, WIDTH, Ruler, Sheet
 from bdt_core.report.wording import asked, finite
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def draw_lattice(document: Printed) -> Sheet:
         levels[len(one.conditions)].append(one)
     widths = {level: min((WIDTH - 16 + _SPACE) / len(row) - _SPACE, _WIDEST) for level, row in levels.items()}
     said = figure_words(document, "slices_lattice")
-    ruler = Sheet(said.title, 0)
+    ruler = Ruler()
     lines = max(len(ruler.wrap(name, widths[1] - 30, SMALL, _LINES)) for name in alone.values())
     heights = {level: _TOGETHER if level > 1 else 10 + 10 * lines + _VALUE for level in levels}
     sheet = Sheet(

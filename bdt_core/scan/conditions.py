@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bdt_core import words
-from bdt_core.fairness.coding import Level, code_column, column, numbers
+from bdt_core.fairness.coding import Level, code_column, column, is_among, numbers
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class GroupCondition:
     def _holds_for(self, level: Level) -> bool:
         if level is None:
             return self.missing
-        return (level in self.values) != self.excluded
+        return is_among(level, self.values) != self.excluded
 
     @property
     def words(self) -> str:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bdt_core import words
 from bdt_core.inference.alike import AlikeComparison
-from bdt_core.result import Result
+from bdt_core.result import AuditPart
 from bdt_core.scan.conditions import GroupCondition, members
 from bdt_core.table.summaries import Drawn
 
@@ -203,8 +203,8 @@ class Searched:
     starts: int
 
 
-@dataclass(frozen=True)
-class WorstGroups(Result):
+@dataclass(frozen=True, repr=False)
+class WorstGroups(AuditPart):
     """The groups that were confirmed, in the order in which they were found, and what can be ruled out.
 
     Attributes
@@ -274,6 +274,53 @@ class WorstGroups(Result):
     searched_on: Drawn | None = None
     permuted_on: Drawn | None = None
     limited: tuple[Certificate, ...] = ()
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per group: the confirmed ones as they were found, then the one that chance explains.
+
+        Returns
+        -------
+        DataFrame
+            who, rows, share, mean_inside, mean_outside, difference, low, high, p_value, people_harmed, confirmed.
+        """
+        columns = (
+            "rows", "share", "mean_inside", "mean_outside", "difference", "low", "high", "p_value", "people_harmed"
+        )  # fmt: skip
+        several = [*self.groups, *([] if self.unconfirmed is None else [self.unconfirmed])]
+        return pd.DataFrame(
+            {
+                "who": [one.words for one in several],
+                **{name: [getattr(one, name) for one in several] for name in columns},
+                "confirmed": [one in self.groups for one in several],
+            }
+        )
+
+    def members(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Which rows of a table belong to each confirmed group.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            With the columns that were searched.
+
+        Returns
+        -------
+        DataFrame of bool
+            With the index of `frame`, and a column per group.
+
+        Raises
+        ------
+        DataError
+            A column is missing, or not numeric where it was.
+        """
+        typed = self._typed(frame)
+        return pd.DataFrame({one.words: one.members(typed) for one in self.groups}, index=frame.index)
+
+    def _glance(self) -> tuple[str, pd.DataFrame]:
+        what = self.reason or f"{len(self.groups)} confirmed among {self.rows:,} rows"
+        measure = f"{self.outcome}, {self.better} is better"
+        columns = ["who", "rows", "mean_inside", "mean_outside", "low", "high", "p_value", "confirmed"]
+        return f"Worst groups: {what} ({measure})", self.to_frame()[columns]
 
     @property
     def worst(self) -> WorstGroup | None:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from bdt_core import words
 from bdt_core.errors import DataError
-from bdt_core.fairness.coding import Level, code_column, column, level_order, numbers
+from bdt_core.fairness.coding import Level, code_column, column, is_among, level_order, numbers
 from bdt_core.table.blocks import OUTCOME, Block, Blocks, known_rows
 from bdt_core.table.cuts import looks_like_identifier, roundest
 
@@ -56,6 +56,18 @@ class Condition:
     value: Level = None
     low: float | None = None
     high: float | None = None
+
+    def holds(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
+        """Which rows of a table meet it."""
+        if self.kind == "missing":
+            return column(frame, self.column).isna().to_numpy(dtype=bool)
+        if self.kind == "interval":
+            of_rows = numbers(column(frame, self.column), self.column)
+            low, high = -np.inf if self.low is None else self.low, np.inf if self.high is None else self.high
+            return np.asarray((of_rows > low) & (of_rows <= high))
+        coded = code_column(frame, self.column)
+        of_level = np.array([is_among(one, (self.value,)) for one in coded.levels] or [False], dtype=bool)
+        return np.asarray(of_level[coded.codes])
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from bdt_core.inference import Comparison
-from bdt_core.result import Result
+from bdt_core.result import AuditPart
 from bdt_core.slices.columns import Condition, ExcludedColumn, SlicedColumn
 from bdt_core.slices.measure import Better
 from bdt_core.table.summaries import Drawn
@@ -97,6 +99,28 @@ class Slice:
         """Whether it could be tested; the reason is in the comparison."""
         return self.comparison.status
 
+    def members(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
+        """Which rows of a table belong to it.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            With the columns of the conditions.
+
+        Returns
+        -------
+        ndarray of bool, shape (rows,)
+
+        Raises
+        ------
+        DataError
+            A column is missing, or not numeric where it was.
+        """
+        inside = np.ones(len(frame), dtype=bool)
+        for one in self.conditions:
+            inside &= one.holds(frame)
+        return inside
+
 
 @dataclass(frozen=True)
 class LatticeNode:
@@ -128,8 +152,8 @@ class Bounded:
     columns: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Slices(Result):
+@dataclass(frozen=True, repr=False)
+class Slices(AuditPart):
     """All slices that were tested, the worst first.
 
     Attributes
@@ -236,6 +260,34 @@ class Slices(Result):
     def folded_into(self, parent: Slice) -> tuple[Slice, ...]:
         """Significant slices inside a reported one that add nothing to it: their effect is no larger."""
         return tuple(one for one in self.slices if one.parent == parent.name)
+
+    def members(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Which rows of a table belong to each reported slice.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            With the columns that were searched.
+
+        Returns
+        -------
+        DataFrame of bool
+            With the index of `frame`, and a column per reported slice, the worst first.
+
+        Raises
+        ------
+        DataError
+            A column is missing, or not numeric where it was.
+        """
+        typed = self._typed(frame)
+        return pd.DataFrame({one.name: one.members(typed) for one in self.reported}, index=frame.index)
+
+    def _glance(self) -> tuple[str, pd.DataFrame]:
+        what = self.reason or f"{len(self.reported)} worse off, of {self.tests:,} intersections tested"
+        measure = f"{self.metric_name}, {self.better} is better"
+        columns = ["slice", "test_rows", "value", "rest", "low", "high", "p_adjusted"]
+        frame = self.to_frame() if self.slices else pd.DataFrame(columns=columns)
+        return f"Slices: {what} ({measure})", frame[columns]
 
     def to_frame(self) -> pd.DataFrame:
         """One row per slice.

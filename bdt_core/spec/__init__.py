@@ -30,6 +30,7 @@ from bdt_core.spec.gate import (
     SliceLimit,
     WorstGroupLimit,
 )
+from bdt_core.spec.keywords import SHORT, spec_of_keywords, with_derivation
 from bdt_core.spec.language import LANGUAGES
 from bdt_core.spec.production import AlertSeverity, History, Inbox, PartitionBy
 from bdt_core.spec.reading import json_schema, load_spec, parse_spec, resolve_paths
@@ -40,6 +41,7 @@ __all__ = [
     "GATE_METRICS",
     "LANGUAGES",
     "SAID",
+    "SHORT",
     "About",
     "AlertSeverity",
     "AnyLimit",
@@ -81,4 +83,6 @@ __all__ = [
     "printed_specification",
     "reported_specification",
     "resolve_paths",
+    "spec_of_keywords",
+    "with_derivation",
 ]

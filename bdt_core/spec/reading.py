@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,8 @@ from bdt_core.spec.gate import KINDS_OF_LIMIT
 from bdt_core.spec.source import SQLITE_FILE, Table
 
 Location = tuple[int | str, ...]
+OF_DAGSTER = "translation"
+"""The one attribute of a Dagster component that is none of the specification: what Dagster shows of the assets."""
 _DEEPEST = 50
 _MOST_PLACES = 100_000
 _LONGEST_NUMBER = 40
@@ -30,7 +32,12 @@ _KINDS_OF_VALUE = {
 }
 
 
-def parse_spec(data: Any, origin: str = "the specification", lines: Mapping[Location, int] | None = None) -> AuditSpec:
+def parse_spec(
+    data: Any,
+    origin: str = "the specification",
+    lines: Mapping[Location, int] | None = None,
+    known: Collection[str] = (),
+) -> AuditSpec:
     """Check plain data and return the specification.
 
     Parameters
@@ -41,6 +48,8 @@ def parse_spec(data: Any, origin: str = "the specification", lines: Mapping[Loca
         Named in error messages, usually the file.
     lines : mapping, optional
         The line of each key of the file, to be named in error messages.
+    known : collection of str
+        Further keys that the file may have beside those of a specification, for suggestions.
 
     Raises
     ------
@@ -54,7 +63,7 @@ def parse_spec(data: Any, origin: str = "the specification", lines: Mapping[Loca
     try:
         return AuditSpec.model_validate(data)
     except ValidationError as error:
-        problems = [_sentence(one, lines or {}) for one in error.errors(include_url=False)]
+        problems = [_sentence(one, lines or {}, known) for one in error.errors(include_url=False)]
         raise SpecError(f"{origin} is not a valid audit specification.\n" + "\n".join(problems)) from None
 
 
@@ -80,8 +89,10 @@ def load_spec(path: str | Path) -> AuditSpec:
         line = f" in line {where.line + 1}" if where else ""
         problem = getattr(error, "problem", None) or "not readable"
         raise SpecError(f"{file} is not valid YAML{line}: {problem}.") from None
-    if isinstance(data, dict) and set(data) == {"type", "attributes"}:
+    if isinstance(data, dict) and {"type", "attributes"} <= data.keys():
         data = data["attributes"]  # a Dagster component file holds the same specification
+        if isinstance(data, dict):
+            data = {key: one for key, one in data.items() if key != OF_DAGSTER}
         lines = {place[1:]: line for place, line in lines.items() if place[0] == "attributes"}
     spec = parse_spec(data, str(file), lines)
     return resolve_paths(spec, file.parent)
@@ -234,7 +245,7 @@ def json_schema() -> dict[str, Any]:
     }
 
 
-def _sentence(error: Any, lines: Mapping[Location, int]) -> str:
+def _sentence(error: Any, lines: Mapping[Location, int], beside: Collection[str]) -> str:
     """One line for one pydantic error: where, what, and the nearest known key."""
     location = error["loc"]
     place = tuple(part for i, part in enumerate(location) if not _is_kind_of_limit(location, i))
@@ -242,7 +253,7 @@ def _sentence(error: Any, lines: Mapping[Location, int]) -> str:
     if place in lines:
         path += f" (line {lines[place]})"
     if error["type"] == "extra_forbidden":
-        known = _known_keys(location[:-1])
+        known = [*_known_keys(location[:-1]), *(sorted(beside) if len(location) == 1 else ())]
         near = difflib.get_close_matches(str(location[-1]), known, n=1, cutoff=0.5)
         hint = f'did you mean "{near[0]}"?' if near else f"known keys here: {', '.join(known)}."
         return f"  {path}: unknown key; {hint}"

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from bdt_core.table.notation import looks_like_date, looks_like_number
+from bdt_core.table.notation import looks_like_date, looks_like_day_of_year, looks_like_number
 
 MOST_DISTINCT = 65_536
 """More distinct values are not counted."""
+_DAYS_OF_A_MONTH = 31
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,13 @@ class ColumnFacts:
 
     @property
     def distinct_dates(self) -> int:
-        """How many of the distinct values are texts of dates; 0 if they were not counted."""
-        return sum(looks_like_date(one) for one in self.values or () if isinstance(one, str))
+        """How many of the distinct values are texts of dates; 0 if they were not counted.
+
+        Days without a year are told from ranges such as 10-12 by being more than a month has.
+        """
+        texts = [one for one in self.values or () if isinstance(one, str)]
+        days = sum(map(looks_like_day_of_year, texts))
+        return sum(map(looks_like_date, texts)) + (days if days > _DAYS_OF_A_MONTH else 0)
 
     @property
     def is_constant(self) -> bool:

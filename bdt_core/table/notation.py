@@ -71,6 +71,7 @@ _UNCERTAIN_DATES = (
     r"^ *[0-9]{4}-?W[0-9]{2}(?:-?[1-7])? *$",
 )
 """Written as dates are, though in no order that is read: a year of two digits, or none, or no day."""
+_DAY_OF_YEAR = re.compile(rf"^ *(?:{_OF_DAY}[-/]{_OF_MONTH}|{_OF_MONTH}[-/]{_OF_DAY}|{_OF_DAY}[.]{_OF_MONTH}[.]) *$")
 _TWO_WAYS = {"day, month, year", "month, day, year"}
 _FIRST_YEAR, _LAST_YEAR = 1850, 2150
 _DAYS = np.dtype("datetime64[s]")
@@ -223,6 +224,17 @@ def looks_like_date(text: str) -> bool:
         return False
     month = found.groupdict().get("month")
     return month is None or month.isdigit() or month.lower() in _MONTH
+
+
+def looks_like_day_of_year(text: str) -> bool:
+    """Whether a text is written as a day and a month in numbers, in either order; "10-12" may be a range as well.
+
+    Examples
+    --------
+    >>> looks_like_day_of_year("31-01"), looks_like_day_of_year("1/31"), looks_like_day_of_year("18-24")
+    (True, True, False)
+    """
+    return _DAY_OF_YEAR.match(text) is not None
 
 
 def looks_like_number(text: str) -> bool:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from bdt_core import words
 from bdt_core.fairness.declared_groups import GroupMetrics, GroupScores
-from bdt_core.result import Result
+from bdt_core.result import Result, Shown
 from bdt_core.significance.clusters import ClusterSignificance
 from bdt_core.spec import AnyLimit, FourFifthsLimit, LocalBiasLimit, MetricLimit, SliceLimit, WorstGroupLimit
 from bdt_core.verdict.clusters import ClusterLimitResult, default_limit, judge_clusters
@@ -20,6 +20,8 @@ from bdt_core.verdict.words import SEVEREST_FIRST, Verdict, stops
 from bdt_core.verdict.worst_group import WorstGroupLimitResult, judge_worst_group, worst_proven
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from bdt_core.fairness.selection_rules import SelectionRules
     from bdt_core.local_bias.results import LocalBias
     from bdt_core.scan.results import WorstGroups
@@ -54,8 +56,8 @@ class Findings(Protocol):
     def local_bias(self) -> LocalBias | None: ...
 
 
-@dataclass(frozen=True)
-class GateResult(Result):
+@dataclass(frozen=True, repr=False)
+class GateResult(Result, Shown):
     """What all limits together say.
 
     Attributes
@@ -73,6 +75,36 @@ class GateResult(Result):
     blocks: bool
     sentence: str
     limits: tuple[LimitResult, ...]
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per limit, in the order of the specification.
+
+        Returns
+        -------
+        DataFrame
+            check, verdict, blocks; value, low, high (what was found: a difference or a metric); minimum, maximum (what
+            is tolerated of it); p_value, severity, sentence.
+        """
+        import pandas as pd  # not needed to judge
+
+        return pd.DataFrame([_row(one) for one in self.limits], columns=list(_COLUMNS))
+
+    def _glance(self) -> tuple[str, pd.DataFrame]:
+        told = f"Gate: {self.verdict}{', blocks' if self.blocks else ''}. {self.sentence}"
+        return told, self.to_frame()[["check", "verdict", "blocks", "value", "low", "high", "minimum", "maximum"]]
+
+
+_COLUMNS = (
+    "check", "verdict", "blocks", "value", "low", "high", "minimum", "maximum", "p_value", "severity", "sentence"
+)  # fmt: skip
+
+
+def _row(one: LimitResult) -> dict[str, Any]:
+    """A limit with the names that all kinds of them share."""
+    found = {name: getattr(one, name, None) for name in _COLUMNS}
+    if not isinstance(one, MetricLimitResult | FourFifthsLimitResult):
+        found |= {"value": one.difference, "maximum": one.limit}
+    return found
 
 
 def judge_gate(limits: Sequence[AnyLimit], require: Literal["all", "majority"], found: Findings) -> GateResult:

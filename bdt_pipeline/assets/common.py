@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 import dagster as dg
@@ -17,6 +19,9 @@ from bdt_pipeline.resources.config import effective_spec
 from bdt_pipeline.resources.run_log import harmless_metadata, log
 from bdt_pipeline.resources.settings import keys_of_run
 
+Translation = Callable[[dg.AssetSpec], dg.AssetSpec]
+"""What a project makes of the assets of an audit: group, owners, tags, kinds, a prefix of their keys."""
+_KIND = "dagster/kind/"
 _SETTINGS = "settings"
 """Metadata of each value: the settings that it was made with."""
 _JUDGES = frozenset({"gate", "require", "history", *SAID})
@@ -34,11 +39,14 @@ class AuditAssets:
     stages : Stages
     storage : str, optional
         Folder or URL of values and reports; by default the storage directory of the Dagster instance.
+    translation : callable, optional
+        Takes and gives the specification of each asset.
     """
 
     spec: AuditSpec
     stages: Stages = field(default_factory=Stages)
     storage: str | None = None
+    translation: Translation | None = None
 
     @property
     def job(self) -> str:
@@ -47,13 +55,13 @@ class AuditAssets:
 
     @property
     def tables(self) -> str:
-        """Key of the resource that stores tables."""
-        return f"{self.spec.name}_tables"
+        """Key of the resource that stores tables: one for all audits, unless this one has a storage of its own."""
+        return f"{'bdt' if self.storage is None else self.spec.name}_tables"
 
     @property
     def results(self) -> str:
-        """Key of the resource that stores results."""
-        return f"{self.spec.name}_results"
+        """Key of the resource that stores results, shared like that of the tables."""
+        return f"{'bdt' if self.storage is None else self.spec.name}_results"
 
     @property
     def settings(self) -> str:
@@ -61,23 +69,73 @@ class AuditAssets:
         return f"{self.spec.name}_settings"
 
     @property
-    def tags(self) -> dict[str, str]:
-        """Tags of every asset."""
-        return {"bdt/audit": self.spec.name}
-
-    @property
     def has_groups(self) -> bool:
         """Whether groups are declared, and there is a label or a prediction to compare them by."""
         return bool(self.spec.facets)
 
-    @property
+    @cached_property
     def asked(self) -> tuple[Stage, ...]:
         """The stages between the split and the report that the specification asks for, in order."""
         return tuple(stages_of(self.spec))
 
+    @cached_property
+    def under(self) -> tuple[str, ...]:
+        """What the keys of all assets begin with: the audit's name, behind what the project puts before it."""
+        return tuple(self._translated(dg.AssetSpec([self.spec.name, "bias_report"])).key.path[:-1])
+
     def key(self, asset: str) -> dg.AssetKey:
         """Key of one of the audit's assets."""
-        return dg.AssetKey([self.spec.name, asset])
+        return dg.AssetKey([*self.under, asset])
+
+    def op(self, what: str) -> str:
+        """Name of a step: of an asset, or of what makes or checks several."""
+        return f"{dg.AssetKey(self.under).to_python_identifier()}__{what}"
+
+    def described(self, asset: str, description: str, kinds: set[str], code_version: str) -> dict[str, Any]:
+        """What Dagster shows of an asset: as the audit has it, and then as the project wants it.
+
+        Raises
+        ------
+        SpecError
+            The project's translation changes more of a key than its beginning, or does so for some assets only.
+        """
+        ours = dg.AssetSpec(
+            [self.spec.name, asset],
+            description=description,
+            kinds=kinds,
+            group_name=self.spec.name,
+            tags={"bdt/audit": self.spec.name},
+            code_version=code_version,
+        )
+        shown = self._translated(ours)
+        if shown.key != self.key(asset):
+            raise SpecError(
+                f"translation: the key of {asset} is {shown.key.to_user_string()}. Assets, checks and alerts of an "
+                "audit find each other by their keys: give all of them the same key_prefix, and leave the rest."
+            )
+        return {
+            "description": shown.description,
+            "kinds": shown.kinds,
+            "group_name": shown.group_name,
+            "tags": {name: tag for name, tag in shown.tags.items() if not name.startswith(_KIND)},
+            "owners": shown.owners,
+            "metadata": shown.metadata,
+            "code_version": shown.code_version,
+        }
+
+    def _translated(self, spec: dg.AssetSpec) -> dg.AssetSpec:
+        return spec if self.translation is None else self.translation(spec)
+
+    def code_version(self, *keys: str) -> str:
+        """What an asset is made by: a hash of some keys of the specification, or of all that say how results are made.
+
+        Where another class has the stages, of its name, too. What is before an asset counts there, for Dagster sees
+        by itself that it was made anew.
+        """
+        printed = printed_specification(self.spec)
+        parts = {key: one for key, one in printed.items() if (key in keys if keys else key not in _JUDGES)}
+        made_by = [type(self.stages).__qualname__, parts]
+        return hashlib.sha256(json.dumps(made_by, sort_keys=True).encode()).hexdigest()[:12]
 
     def inputs(self, *assets: str) -> dict[str, dg.AssetIn]:
         """The named assets of this audit as inputs."""
@@ -121,7 +179,7 @@ class AuditAssets:
         ops: dict[str, Any] = run_config.get("ops", {})
         for op, given in ops.items():
             keys = [key for key in given.get("config") or () if key in AuditSpec.model_fields]
-            if op.startswith(f"{self.spec.name}__") and keys:
+            if op.startswith(self.op("")) and keys:
                 places = " and ".join(f"resources > {self.settings} > config > {key}" for key in keys)
                 raise SpecError(
                     f"The run's configuration gives {' and '.join(keys)} to {op}. Settings stand once, for all assets "
@@ -191,6 +249,7 @@ class AuditAssets:
         *,
         description: str,
         kinds: set[str],
+        made_by: Sequence[str] = (),
         takes: Sequence[str] | Mapping[str, dg.AssetIn] = (),
         stored_as: Literal["table", "result"] = "result",
         **more: Any,
@@ -201,6 +260,8 @@ class AuditAssets:
         ----------
         name, description, kinds
             As Dagster shows them.
+        made_by : sequence of str
+            Keys of the specification that it depends on; by default all that say how results are made.
         takes : sequence of str, or mapping
             Assets of this audit that it takes, or any inputs.
         stored_as : {"table", "result"}
@@ -208,17 +269,13 @@ class AuditAssets:
             Handed on to `dagster.asset`.
         """
         decorator: Callable[[Callable[..., Any]], dg.AssetsDefinition] = dg.asset(
-            name=name,
-            key_prefix=self.spec.name,
+            key=self.key(name),
             ins=takes if isinstance(takes, Mapping) else self.inputs(*takes),
             io_manager_key=self.tables if stored_as == "table" else self.results,
             required_resource_keys={self.settings},
-            group_name=self.spec.name,
-            kinds=kinds,
-            tags=self.tags,
-            description=description,
             partitions_def=self.partitions,
             automation_condition=self.automation,
+            **self.described(name, description, kinds, self.code_version(*made_by)),
             **more,
         )
         return decorator

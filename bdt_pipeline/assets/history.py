@@ -6,6 +6,7 @@ from typing import Any
 
 import dagster as dg
 
+from bdt_core.spec import AuditSpec
 from bdt_pipeline.assets import views_history as views
 from bdt_pipeline.assets.common import AuditAssets
 from bdt_pipeline.assets.values import GroupCounts
@@ -34,6 +35,7 @@ def bias_history(audit: AuditAssets) -> dg.AssetsDefinition:
             "again replaces itself."
         ),
         kinds={"numpy", "json"},
+        made_by=tuple(AuditSpec.model_fields),
         takes=["group_counts", *of_content],
     )
     def asset(

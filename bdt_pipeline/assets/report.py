@@ -7,6 +7,7 @@ from urllib.parse import quote
 import dagster as dg
 from upath import UPath
 
+from bdt_core.spec import AuditSpec
 from bdt_core.table.environment import expanded
 from bdt_pipeline.assets import views
 from bdt_pipeline.assets.common import AuditAssets
@@ -37,6 +38,7 @@ def bias_report(audit: AuditAssets) -> dg.AssetsDefinition:
             "when the gate fails goes downstream of this asset."
         ),
         kinds={"html", "json"},
+        made_by=tuple(AuditSpec.model_fields),
         takes=list(taken.values()),
         config_schema=_FORM,
         freshness_policy=None if hours is None else dg.FreshnessPolicy.time_window(timedelta(hours=hours)),

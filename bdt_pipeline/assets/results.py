@@ -74,6 +74,7 @@ def result_asset(audit: AuditAssets, stage: Stage) -> dg.AssetsDefinition:
         stage.asset,
         description=stage.description,
         kinds=shown.kinds,
+        made_by=stage.keys,
         takes=[*taken.values(), *rows_of_source],
         pool=audit.spec.pool if shown.is_long else None,
     )

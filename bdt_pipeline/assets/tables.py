@@ -28,6 +28,7 @@ def raw_data(audit: AuditAssets) -> dg.AssetsDefinition:
         "raw_data",
         description="The table as it was read: nothing dropped, nothing converted.",
         kinds={"pandas", "parquet"},
+        made_by=["source"],
         takes=_upstream(audit),
         stored_as="table",
     )
@@ -42,9 +43,10 @@ def raw_data(audit: AuditAssets) -> dg.AssetsDefinition:
                 log(context, f"{source.described} is left where it is: {large.reason}.")
                 return audit.made(large, large_source_metadata(large), spec)
             frame = audit.stages.take_table(inputs["upstream"]) if inputs else audit.stages.read_table(source)
+            taken = list(map(str, frame.columns))
             frame = as_source_reads_it(frame, source)
         frame.attrs[_SOURCE] = source.model_dump(mode="json")
-        return audit.made(frame, views.raw_table(frame, source), spec)
+        return audit.made(frame, views.raw_table(frame, source, taken), spec)
 
     return asset
 
@@ -76,7 +78,7 @@ def validated_data(audit: AuditAssets) -> dg.AssetsDefinition:
             else:
                 source = _source(raw_data, spec.source)
                 table = audit.stages.validate(raw_data, spec.model_copy(update={"source": source}))
-        return audit.made(table, views.validated_table(table) | work_metadata(table), spec)
+        return audit.made(table, views.validated_table(table, audit.key("raw_data")) | work_metadata(table), spec)
 
     return asset
 
@@ -84,23 +86,20 @@ def validated_data(audit: AuditAssets) -> dg.AssetsDefinition:
 def train_and_test_data(audit: AuditAssets) -> dg.AssetsDefinition:
     """The two parts: clusters are found on one and tested on the other."""
 
-    def out(description: str) -> dg.AssetOut:
+    def out(name: str, description: str) -> dg.AssetOut:
         return dg.AssetOut(
-            key_prefix=audit.spec.name,
+            key=audit.key(name),
             io_manager_key=audit.tables,
-            group_name=audit.spec.name,
-            kinds={"pandas", "parquet"},
-            tags=audit.tags,
-            description=description,
             automation_condition=audit.automation,
+            **audit.described(name, description, {"pandas", "parquet"}, audit.code_version("split")),
         )
 
     @dg.multi_asset(
-        name=f"{audit.spec.name}__train_and_test_data",
+        name=audit.op("train_and_test_data"),
         ins=audit.inputs("validated_data"),
         outs={
-            "train_data": out("The rows on which clusters are searched."),
-            "test_data": out("The rows that the search never sees, on which its clusters are tested."),
+            "train_data": out("train_data", "The rows on which clusters are searched."),
+            "test_data": out("test_data", "The rows that the search never sees, on which its clusters are tested."),
         },
         required_resource_keys={audit.settings},
         partitions_def=audit.partitions,
@@ -114,7 +113,7 @@ def train_and_test_data(audit: AuditAssets) -> dg.AssetsDefinition:
             spec = audit.spec_of_run(context, "validated_data")
             parts = audit.stages.split_rows(validated_data, spec.split)
         for name, part in zip(("train_data", "test_data"), parts, strict=True):
-            yield audit.made(part, views.part(part), spec, asset_key=audit.key(name))
+            yield audit.made(part, views.part(part, audit.key("validated_data")), spec, asset_key=audit.key(name))
 
     return asset
 

@@ -30,6 +30,7 @@ UI_DPI = 147
 """Figures are 980 pixels wide then: the UI shows them in a window that holds no more of a common screen."""
 _ROWS = "dagster/row_count"
 _COLUMNS = "dagster/column_schema"
+_LINEAGE = "dagster/column_lineage"
 _FIGURES = {
     "clusters": "clusters against everybody else",
     "apart": "what sets the most deviating cluster apart",
@@ -73,12 +74,29 @@ def numbers(**values: float | int | None) -> Metadata:
     }
 
 
-def raw_table(frame: DataFrame, source: Source) -> Metadata:
-    """The table as read."""
+def raw_table(frame: DataFrame, source: Source, taken: Sequence[str] = ()) -> Metadata:
+    """The table as read; of columns that were taken from another asset, with their lineage.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    source : Source
+    taken : sequence of str
+        Columns that the asset of the source has.
+    """
     missing = frame.isna().sum()
     return {
         _ROWS: len(frame),
         _COLUMNS: _schema({str(name): str(kind) for name, kind in frame.dtypes.items()}),
+        **(
+            {}
+            if source.asset is None
+            else {
+                _LINEAGE: column_lineage(
+                    dg.AssetKey.from_user_string(source.asset), {one: [one] for one in taken if one in frame.columns}
+                )
+            }
+        ),
         "columns": frame.shape[1],
         "source": source.described,
         "missing values": table_of(
@@ -88,14 +106,26 @@ def raw_table(frame: DataFrame, source: Source) -> Metadata:
     }
 
 
-def validated_table(table: Rows) -> Metadata:
-    """The audited rows and the columns' roles."""
+def validated_table(table: Rows, read: dg.AssetKey) -> Metadata:
+    """The audited rows and the columns' roles; the columns are those of the table that was read, and what is measured.
+
+    Parameters
+    ----------
+    table : Rows
+    read : AssetKey
+    """
     from bdt_core.report.wording import more_than_counted
+    from bdt_core.table.audit_table import BIAS_VARIABLE
     from bdt_core.table.bias_variable import wording
 
+    types, bias = _types(table), table.spec.bias_variable
+    measured = [one for one in (bias.column, bias.label, bias.prediction) if one is not None]
+    roles = {one.name: one.role.replace("_", " ") for one in table.columns} | {BIAS_VARIABLE: "what is measured"}
+    made_of = {name: measured if name == BIAS_VARIABLE else [name] for name in types}
     return {
         _ROWS: table.audited_rows,
-        _COLUMNS: _schema(_types(table)),
+        _COLUMNS: _schema(types, roles),
+        _LINEAGE: column_lineage(read, made_of),
         "bias variable": wording(table.spec.bias_variable).description,
         **numbers(mean=_mean(table), **{"rows audited": table.audited_rows}),
         "columns": table_of(
@@ -117,9 +147,35 @@ def validated_table(table: Rows) -> Metadata:
     }
 
 
-def part(table: Rows) -> Metadata:
-    """The train or the test rows."""
-    return {_ROWS: table.audited_rows, **numbers(mean=_mean(table), rows=table.audited_rows)}
+def part(table: Rows, validated: dg.AssetKey) -> Metadata:
+    """The train or the test rows, with the columns of the validated table.
+
+    Parameters
+    ----------
+    table : Rows
+    validated : AssetKey
+    """
+    types = _types(table)
+    return {
+        _ROWS: table.audited_rows,
+        _COLUMNS: _schema(types),
+        _LINEAGE: column_lineage(validated, {name: [name] for name in types}),
+        **numbers(mean=_mean(table), rows=table.audited_rows),
+    }
+
+
+def column_lineage(before: dg.AssetKey, made_of: Mapping[str, Sequence[str]]) -> dg.TableColumnLineage:
+    """Which columns of one asset before it each column comes from.
+
+    Parameters
+    ----------
+    before : AssetKey
+    made_of : mapping
+        The columns there, by the column here.
+    """
+    return dg.TableColumnLineage(
+        {name: [dg.TableColumnDep(before, one) for one in several] for name, several in made_of.items()}
+    )
 
 
 def _mean(table: Rows) -> float:
@@ -346,8 +402,9 @@ def _number(value: Any) -> float | None:
     return None if value is None else float(value)
 
 
-def _schema(types: Mapping[str, str]) -> dg.TableSchema:
-    return dg.TableSchema([dg.TableColumn(name, kind) for name, kind in types.items()])
+def _schema(types: Mapping[str, str], roles: Mapping[str, str] | None = None) -> dg.TableSchema:
+    """Columns with their types, and what each is for."""
+    return dg.TableSchema([dg.TableColumn(name, kind, (roles or {}).get(name)) for name, kind in types.items()])
 
 
 def listed(lines: Sequence[str]) -> dg.MarkdownMetadataValue:

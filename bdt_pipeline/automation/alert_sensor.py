@@ -53,6 +53,8 @@ class _Watched:
     Attributes
     ----------
     audit : str
+    under : tuple of str
+        What the keys of its assets begin with.
     checks : frozenset of AssetCheckKey or None
     limits : frozenset of AssetCheckKey
         Checks of limits that the gate holds as well.
@@ -60,15 +62,16 @@ class _Watched:
     """
 
     audit: str
+    under: tuple[str, ...]
     checks: frozenset[dg.AssetCheckKey] | None
     limits: frozenset[dg.AssetCheckKey]
     partitions: Callable[[dg.AssetKey], dg.PartitionsDefinition[Any] | None]
 
     def has_asset(self, key: dg.AssetKey) -> bool:
-        return self.checks is None and key.path[0] == self.audit
+        return self.checks is None and tuple(key.path[: len(self.under)]) == self.under
 
     def has_check(self, key: dg.AssetCheckKey) -> bool:
-        return key.asset_key.path[0] == self.audit if self.checks is None else key in self.checks
+        return self.has_asset(key.asset_key) if self.checks is None else key in self.checks
 
     def name_of_check(self, key: dg.AssetCheckKey) -> str:
         asset = key.asset_key.path[-1] if self.checks is None else key.asset_key.to_user_string()
@@ -100,7 +103,7 @@ def build_alert_sensor(audit: AuditAssets) -> dg.SensorDefinition | None:
     check ``alerts`` on the report does not pass.
     """
     partitions = audit.partitions
-    watched = _Watched(audit.spec.name, None, held_by_gate(audit), lambda _: partitions)
+    watched = _Watched(audit.spec.name, audit.under, None, held_by_gate(audit), lambda _: partitions)
     return _build_sensor(f"{audit.spec.name}_alerts", audit.spec, watched)
 
 
@@ -126,7 +129,9 @@ def build_gate_alert_sensor(
     """
     partitions = {one.asset_key: one.partitions_def for check in checks for one in check.check_specs}
     keys = frozenset(key for one in checks for key in one.check_keys)
-    return _build_sensor(f"{spec.name}_gate_alerts", spec, _Watched(spec.name, keys, frozenset(), partitions.get))
+    return _build_sensor(
+        f"{spec.name}_gate_alerts", spec, _Watched(spec.name, (spec.name,), keys, frozenset(), partitions.get)
+    )
 
 
 def _build_sensor(name: str, spec: AuditSpec, watched: _Watched) -> dg.SensorDefinition | None:
@@ -233,7 +238,7 @@ def _problems(watched: _Watched, instance: dg.DagsterInstance, run_id: str, fail
             running.discard(step)
             ended.add(step)
             reason = _why_it_broke(event) if event.is_step_failure else None
-            name = step.removeprefix(f"{watched.audit}__")
+            name = step.removeprefix(f"{dg.AssetKey(watched.under).to_python_identifier()}__")
             yield of_failure(
                 name,
                 f"Run of {run.job_name}: {name}",

@@ -30,7 +30,7 @@ def history_checks(audit: AuditAssets) -> dg.AssetChecksDefinition:
     asset = audit.key("bias_history")
 
     @dg.multi_asset_check(
-        name=f"{audit.spec.name}__history",
+        name=audit.op("history"),
         specs=[
             dg.AssetCheckSpec(name, asset=asset, blocking=False, description=told, partitions_def=audit.partitions)
             for name, told in _DESCRIPTIONS.items()

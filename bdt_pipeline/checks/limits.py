@@ -75,7 +75,7 @@ def _checks(audit: AuditAssets, judged: _Judged) -> dg.AssetChecksDefinition:
     others = [audit.key(one) for one in judged.takes if one != judged.asset]
 
     @dg.multi_asset_check(
-        name=f"{audit.spec.name}__{judged.asset}_limits",
+        name=audit.op(f"{judged.asset}_limits"),
         specs=[
             dg.AssetCheckSpec(
                 name,

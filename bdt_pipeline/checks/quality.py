@@ -89,7 +89,7 @@ def quality_checks(audit: AuditAssets) -> Sequence[dg.AssetChecksDefinition]:
 
 def _raw_quality(audit: AuditAssets) -> dg.AssetChecksDefinition:
     @dg.multi_asset_check(
-        name=f"{audit.spec.name}__raw_data_quality",
+        name=audit.op("raw_data_quality"),
         specs=_specs(audit, "raw_data", _RAW),
         can_subset=True,
         required_resource_keys={audit.settings},
@@ -117,7 +117,7 @@ def _raw_quality(audit: AuditAssets) -> dg.AssetChecksDefinition:
 
 def _validated_quality(audit: AuditAssets) -> dg.AssetChecksDefinition:
     @dg.multi_asset_check(
-        name=f"{audit.spec.name}__validated_data_quality",
+        name=audit.op("validated_data_quality"),
         specs=_specs(audit, "validated_data", _VALIDATED),
         can_subset=True,
         required_resource_keys={audit.settings},

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-import re
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
-
-from pydantic import ValidationError
 
 from bdt_core.audit import AuditResult, audit
 from bdt_core.errors import SpecError
 from bdt_core.proposal import propose
 from bdt_core.report import for_publication
-from bdt_core.spec import AuditSpec, Source, load_spec, parse_spec
+from bdt_core.spec import AuditSpec, load_spec, parse_spec
 from bdt_core.stages import READING, titles_of
 from bdt_pipeline.commands.console import progress_bar, report_folder, say, show_result, tell
-from bdt_pipeline.commands.proposal_in_words import proposal_in_words
+from bdt_pipeline.commands.members_file import members_file, write_members
+from bdt_pipeline.proposed.named_table import name_of, source_of
+from bdt_pipeline.proposed.proposal_in_words import proposal_in_words
 
-_LONGEST = 200
 _SPEC_FILES = {".yaml", ".yml"}
 
 
-def run_audit(target: str, changes: dict[str, Any], out: Path | None, *, publication: bool = False) -> None:
+def run_audit(
+    target: str,
+    changes: dict[str, Any],
+    out: Path | None,
+    *,
+    publication: bool = False,
+    members: Path | None = None,
+) -> None:
     """Audit a specification or a table and write the report.
 
     Parameters
@@ -33,12 +39,26 @@ def run_audit(target: str, changes: dict[str, Any], out: Path | None, *, publica
     out : Path, optional
     publication : bool
         Whether the form for others is written and shown, in which nobody can be recognised.
+    members : Path, optional
+        A new file for who is in which cluster and finding.
+
+    Raises
+    ------
+    SpecError
+        A file of people goes with no form for publication.
     """
+    if publication and members is not None:
+        raise SpecError(
+            "--members names people, and --for publication writes a report in which nobody can be recognised. Leave "
+            "one of them out."
+        )
     spec = spec_of(target, changes)
-    with report_folder(out, spec.name) as folder:
+    with nullcontext() if members is None else members_file(members) as stream, report_folder(out, spec.name) as folder:
         result = audit_watched(spec)
-        files = result.write(folder, publication=publication)
-    show_result(for_publication(result.document) if publication else result.document, files.values())
+        if stream is not None:
+            write_members(result, stream)
+        files = [*result.write(folder, publication=publication).values(), *([] if members is None else [members])]
+    show_result(for_publication(result.document) if publication else result.document, files)
 
 
 def spec_of(target: str, changes: dict[str, Any]) -> AuditSpec:
@@ -66,8 +86,8 @@ def spec_of(target: str, changes: dict[str, Any]) -> AuditSpec:
     for key, value in changes.items():
         kept = {} if key == "bias_variable" and replaces else base.get(key, {})
         base[key] = {**kept, **value} if isinstance(value, dict) else value
-    if {"label", "prediction"} & set(bias) and "derive" not in bias:
-        base["bias_variable"]["derive"] = "error" if "label" in bias else "positive_prediction"
+    if replaces:
+        base["bias_variable"] = with_derivation(base["bias_variable"])
     return parse_spec(base, "The command line" if changes else target)
 
 
@@ -90,33 +110,6 @@ def _proposed(target: str, changes: dict[str, Any]) -> tuple[dict[str, Any], dic
         both = list(dict.fromkeys([*base["features"]["exclude"], *left_out]))
         changes = changes | {"features": changes["features"] | {"exclude": both}}
     return base, changes
-
-
-def source_of(data: str) -> Source:
-    """The source of a table that is named on the command line.
-
-    Raises
-    ------
-    SpecError
-        It cannot be one.
-    """
-    try:
-        return Source(path=data)
-    except ValidationError as error:
-        reason = str(error.errors(include_url=False)[0]["msg"]).removeprefix("Value error, ")
-        raise SpecError(f"DATA cannot be {data[:_LONGEST]}: {reason}.") from None
-
-
-def name_of(target: str) -> str:
-    """A name for an audit, from its table's file name.
-
-    Examples
-    --------
-    >>> name_of("data/loans 2024-05.csv"), name_of("demo:compas")
-    ('loans_2024_05', 'compas')
-    """
-    stem = Path(target.removeprefix("demo:")).stem
-    return re.sub(r"[^A-Za-z0-9]+", "_", stem).strip("_") or "audit"
 
 
 def audit_watched(spec: AuditSpec) -> AuditResult:

@@ -4,29 +4,37 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 import dagster as dg
-from pydantic import BaseModel
+from dagster_shared.yaml_utils.source_position import SourcePositionTree
+from pydantic import BaseModel, Field
 
 from bdt_core.errors import SpecError
 from bdt_core.spec import AuditSpec, parse_spec, resolve_paths
 from bdt_core.stages import Stages
 from bdt_pipeline.assets import AuditAssets, build_assets
+from bdt_pipeline.assets.common import Translation
 from bdt_pipeline.automation.alert_sensor import build_alert_sensor
 from bdt_pipeline.automation.eager import build_automation_sensor
 from bdt_pipeline.automation.inbox_sensor import build_inbox_sensor
 from bdt_pipeline.automation.schedules import build_schedule
 from bdt_pipeline.checks import build_checks
+from bdt_pipeline.components.scaffolder import BiasAuditScaffolder
+from bdt_pipeline.components.translation import AssetAttributes, translation_of
 from bdt_pipeline.components.yaml_model import yaml_model
-from bdt_pipeline.resources.io_managers import ResultStore, TableStore
+from bdt_pipeline.resources.io_managers import stores
 from bdt_pipeline.resources.settings import settings_resource
 
 
 def bias_audit_definitions(
-    spec: AuditSpec, *, stages: Stages | None = None, storage: str | None = None
+    spec: AuditSpec,
+    *,
+    stages: Stages | None = None,
+    storage: str | None = None,
+    translation: Translation | None = None,
 ) -> dg.Definitions:
     """Dagster definitions of one audit.
 
@@ -38,6 +46,9 @@ def bias_audit_definitions(
         Replaces stages of the method.
     storage : str, optional
         Folder or URL for values and reports; by default the storage directory of the Dagster instance.
+    translation : callable, optional
+        Takes the AssetSpec of each asset and gives the one that Dagster shows: its group, owners, tags, kinds,
+        description, metadata, or a prefix of all keys.
 
     Returns
     -------
@@ -52,7 +63,7 @@ def bias_audit_definitions(
     >>> bias_audit_definitions(spec).resolve_job_def("loans_audit").name
     'loans_audit'
     """
-    audit = AuditAssets(spec, stages or Stages(), storage)
+    audit = AuditAssets(spec, stages or Stages(), storage, translation)
     return _definitions(audit, build_assets(audit), build_checks(audit))
 
 
@@ -90,29 +101,46 @@ def build_job(audit: AuditAssets, assets: Sequence[dg.AssetsDefinition] | None =
 
 
 def build_resources(audit: AuditAssets) -> dict[str, Any]:
-    """Where the audit's values are stored, and its settings; keys carry its name, so that audits do not meet."""
-    return {
-        audit.tables: TableStore(base_path=audit.storage),
-        audit.results: ResultStore(base_path=audit.storage),
-        audit.settings: settings_resource(audit.spec),
-    }
+    """Where values are stored, which all audits of a project share, and the settings of this one, by its name."""
+    tables, results = stores(audit.storage)
+    return {audit.tables: tables, audit.results: results, audit.settings: settings_resource(audit.spec)}
 
 
+@dg.scaffold_with(BiasAuditScaffolder)
 class BiasAudit(dg.Component, AuditSpec, dg.Resolvable):
     """A bias audit: finds the groups an algorithm treats worse, proves it on held-out rows, and gates deployments.
 
-    The attributes are the keys of the audit specification. A relative path of the source is looked up beside the
-    YAML file. Subclass it and override one of the methods to change a part:
+    The attributes are the keys of the audit specification, and `translation`, which says what Dagster shows of the
+    assets: their group, owners, tags, kinds and key prefix. A relative path of the source is looked up beside the YAML
+    file.
 
-    >>> class WarehouseAudit(BiasAudit):
-    ...     def build_stages(self) -> Stages:
-    ...         return FromWarehouse()
+    `dg scaffold defs bdt_pipeline.BiasAudit loans --file loans.csv` looks at a table and writes what it seems to need.
+
+    The last asset is `NAME/bias_report`. Its blocking check `bias_gate` holds the limits: what must not happen when it
+    fails goes downstream of it.
+
+    To change a part, subclass it and override a method: `build_stages` for what is computed, `get_asset_spec` for
+    what is shown, `build_assets` and `build_checks` for what there is.
     """
+
+    translation: Translation | None = Field(
+        None,
+        exclude=True,
+        description="What Dagster shows of the audit's assets: group_name, owners, tags, kinds, key_prefix and so on.",
+    )
+
+    @classmethod
+    def get_spec(cls) -> dg.ComponentTypeSpec:
+        """What the list of components shows beside the description."""
+        return dg.ComponentTypeSpec(
+            tags=["fairness", "bias", "audit", "data-quality"],
+            produces=["asset", "asset_check", "job", "schedule", "sensor", "resource"],
+        )
 
     @classmethod
     def model(cls) -> type[BaseModel]:
         """The shape of the YAML attributes."""
-        return yaml_model(cls)
+        return yaml_model(cls, (("translation", AssetAttributes | str | None),))
 
     @classmethod
     def resolve_from_model(cls, context: dg.ResolutionContext, model: BaseModel) -> Self:
@@ -120,10 +148,19 @@ class BiasAudit(dg.Component, AuditSpec, dg.Resolvable):
         written = model.model_dump(exclude_unset=True)
         tree = context.source_position_tree
         file = "The YAML file" if tree is None else tree.position.filename
-        _refuse_unset_variables(written, file)
+        lines = {} if tree is None else dict(_lines(tree.children.get("attributes", tree)))
+        translation = written.pop("translation", None)
+        _refuse_unset_variables(written, file, lines)
         values = context.resolve_value(written)
-        spec = parse_spec({key: one for key, one in values.items() if key in AuditSpec.model_fields}, file)
-        return cls.model_validate({**values, **spec.model_dump(exclude_unset=True)})
+        own = cls.model_fields.keys() - AuditSpec.model_fields.keys()
+        spec = parse_spec({key: one for key, one in values.items() if key not in own}, file, lines, known=own)
+        return cls.model_validate(
+            {
+                **{key: one for key, one in values.items() if key in own},
+                **spec.model_dump(exclude_unset=True),
+                "translation": None if translation is None else translation_of(translation, context, file),
+            }
+        )
 
     def build_spec(self, context: dg.ComponentLoadContext) -> AuditSpec:
         """The specification."""
@@ -135,6 +172,10 @@ class BiasAudit(dg.Component, AuditSpec, dg.Resolvable):
         """The stages that the assets call."""
         return Stages()
 
+    def get_asset_spec(self, spec: dg.AssetSpec) -> dg.AssetSpec:
+        """What Dagster shows of an asset, of which ``spec`` is the audit's own idea."""
+        return spec if self.translation is None else self.translation(spec)
+
     def build_assets(self, audit: AuditAssets) -> Sequence[dg.AssetsDefinition]:
         """The assets."""
         return build_assets(audit)
@@ -145,14 +186,22 @@ class BiasAudit(dg.Component, AuditSpec, dg.Resolvable):
 
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
         """Everything together."""
-        audit = AuditAssets(self.build_spec(context), self.build_stages())
+        audit = AuditAssets(self.build_spec(context), self.build_stages(), translation=self.get_asset_spec)
         return _definitions(audit, self.build_assets(audit), self.build_checks(audit))
 
 
 _VARIABLE = re.compile(r"\{\{\s*env\.(\w+)\s*\}\}")
+_Place = tuple[int | str, ...]
 
 
-def _refuse_unset_variables(written: Any, file: str, place: tuple[str, ...] = ()) -> None:
+def _lines(tree: SourcePositionTree, place: _Place = ()) -> Iterator[tuple[_Place, int]]:
+    """The line of each attribute in the file."""
+    for key, one in tree.children.items():
+        yield (*place, key), one.position.start.line
+        yield from _lines(one, (*place, key))
+
+
+def _refuse_unset_variables(written: Any, file: str, lines: Mapping[_Place, int], place: _Place = ()) -> None:
     """Say which key waits for a variable: Dagster would fill in "None".
 
     Raises
@@ -161,13 +210,13 @@ def _refuse_unset_variables(written: Any, file: str, place: tuple[str, ...] = ()
         A variable is not set.
     """
     if isinstance(written, dict | list):
-        inner = written.items() if isinstance(written, dict) else enumerate(written)
-        for key, one in inner:
-            _refuse_unset_variables(one, file, (*place, str(key)))
+        for key, one in written.items() if isinstance(written, dict) else enumerate(written):
+            _refuse_unset_variables(one, file, lines, (*place, key))
     elif isinstance(written, str):
         unset = [name for name in _VARIABLE.findall(written) if name not in os.environ]
         if unset:
+            line = f" (line {lines[place]})" if place in lines else ""
             raise SpecError(
-                f"{file}: {'.'.join(place)}: the environment variable {unset[0]} is not set. Set it where Dagster "
-                f"runs, or give a default: {{{{ env('{unset[0]}', 'DEFAULT') }}}}."
+                f"{file}: {'.'.join(map(str, place))}{line}: the environment variable {unset[0]} is not set. Set it "
+                f"where Dagster runs, or give a default: {{{{ env('{unset[0]}', 'DEFAULT') }}}}."
             )

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import types
 from pathlib import Path
 
 import dagster as dg
+from dagster.components.core.load_defs import get_library_json_enriched_defs
 
 from bdt_core.harmless import harmless
 
 _WHOLE = ("defs.yaml", "defs.yml", "component.yaml", "definitions.py")
 """What makes one thing of a folder."""
+_BROKEN = "bdt/not_loaded"
+_CHECKED = "DAGSTER_IS_DEFS_VALIDATION_CLI"
+"""Dagster sets it where definitions are only looked at, as by `dg check defs`."""
 _WRITTEN_IN = (".py", ".yaml", ".yml")
 
 
@@ -29,12 +34,21 @@ def load_audits(path_within_project: Path) -> dg.Definitions:
         Everything in ``defs``. For each of its folders and files that cannot be loaded, the asset
         ``FOLDER/not_loaded`` has the reason as its description, and fails with it. Dagster itself would load
         nothing at all then.
+
+    Raises
+    ------
+    DagsterInvalidDefinitionError
+        One cannot be loaded, and this is a check of the definitions, as `dg check defs` in CI: it is told of each.
     """
     try:
         return dg.load_from_defs_folder(path_within_project=path_within_project)
     except Exception:  # whichever of the folders it is: each is tried alone
         tree = dg.ComponentTree.for_project(path_within_project)
-        return dg.Definitions.merge(*(_alone(tree, one) for one in _places(tree.defs_module_path)))
+        several = [_alone(tree, one) for one in _places(tree.defs_module_path)]
+        broken = [one for defs in several for one in defs.resolve_all_asset_specs() if one.tags.get(_BROKEN)]
+        if broken and os.environ.get(_CHECKED):
+            raise dg.DagsterInvalidDefinitionError("\n".join(str(one.description) for one in broken)) from None
+        return dg.Definitions.merge(get_library_json_enriched_defs(None), *several)  # the pages of all components
 
 
 def _places(folder: Path) -> list[Path]:
@@ -83,7 +97,7 @@ def _not_loaded(name: list[str], error: Exception) -> dg.AssetsDefinition:
         why = why.__cause__
     reason = harmless(f"{'/'.join(name)} could not be loaded: {why}")
 
-    @dg.asset(key=[*name, "not_loaded"], description=reason, group_name="not_loaded")
+    @dg.asset(key=[*name, "not_loaded"], description=reason, group_name="not_loaded", tags={_BROKEN: "true"})
     def asset() -> None:
         raise dg.Failure(description=reason, allow_retries=False)
 

@@ -6,9 +6,11 @@ the shape while somebody types; the specification checks the values again when t
 
 from __future__ import annotations
 
+import json
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import dagster as dg
@@ -45,7 +47,7 @@ def config_schema(spec: AuditSpec, keys: Sequence[str]) -> dict[str, dg.Field]:
     10
     """
     values = spec.to_dict()
-    return {key: _field(AuditSpec.model_fields[key], values[key]) for key in keys}
+    return {key: _field_of(key, json.dumps(values[key])) for key in keys}
 
 
 def effective_spec(spec: AuditSpec, config: Mapping[str, Any]) -> AuditSpec:
@@ -100,6 +102,12 @@ def advice_of(failure: Any) -> str | None:
     told = failure.user_failure_data
     advice = None if told is None else told.metadata.get(_RECOMMENDATION)
     return None if advice is None else str(advice.value)
+
+
+@cache
+def _field_of(key: str, value: str) -> dg.Field:
+    """A key of the specification; made once for all audits that have the same value, as JSON, there."""
+    return _field(AuditSpec.model_fields[key], json.loads(value))
 
 
 def _field(info: Any, value: Any) -> dg.Field:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import json
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import dagster as dg
@@ -14,6 +15,7 @@ from pydantic import Field
 from upath import UPath
 
 from bdt_core.errors import OutputError
+from bdt_core.harmless import harmless
 from bdt_core.spec.source import no_part
 from bdt_core.stages import STAGES
 from bdt_pipeline.resources.history_store import HistoryStore
@@ -32,7 +34,14 @@ _FOLLOWED_UNDER = "history under the specification"
 
 
 class _WholeFiles(dg.UPathIOManager):
-    """Says in words for people why a value could not be stored, such as a full disk."""
+    """Says in words for people why a value could not be stored, such as a full disk, or that it was never made."""
+
+    def load_input(self, context: dg.InputContext) -> Any:
+        """Load a value."""
+        try:
+            return super().load_input(context)
+        except FileNotFoundError:
+            raise dg.Failure(description=_never_made(context), allow_retries=False) from None
 
     def handle_output(self, context: dg.OutputContext, obj: Any) -> None:
         """Store a value."""
@@ -149,6 +158,32 @@ class ResultStore(_Store):
     """Results and histories as JSON, under a local folder or any fsspec path."""
 
     manager = ResultIOManager
+
+
+def _never_made(context: dg.InputContext) -> str:
+    """Why an asset cannot be made, or checked, by itself, and what to select instead."""
+    key = context.asset_key
+    of_part = f" for {', '.join(context.asset_partition_keys)}" if context.has_asset_partitions else ""
+    report = dg.AssetKey([*key.path[:-1], "bias_report"]).to_user_string()
+    return harmless(
+        f"{key.to_user_string()} is not stored{of_part}, and this selection takes it without making it: put a + before "
+        f'what you select, as in +key:"{report}", which adds all that comes before, or launch the job '
+        f"{key.path[-2]}_audit."
+    )
+
+
+@cache
+def stores(base_path: str | None) -> tuple[TableStore, ResultStore]:
+    """Where tables and results of all audits with this place are stored.
+
+    Each is one object, because Dagster joins definitions that name the same resource only if it is the same.
+
+    Parameters
+    ----------
+    base_path : str or None
+        A folder or a URL; see `storage_root`.
+    """
+    return TableStore(base_path=base_path), ResultStore(base_path=base_path)
 
 
 def _to_arrow(table: Any) -> pa.Table:

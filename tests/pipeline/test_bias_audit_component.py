@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
 import pandas as pd
 import pytest
+import yaml
 from dagster.components.core.component_tree import ComponentTreeException
 from dagster.components.core.package_entry import discover_package_objects
+from dagster.components.core.snapshot import get_package_entry_snap
 from dagster.components.testing.utils import create_defs_folder_sandbox
+from dagster_shared.serdes.objects import EnvRegistryKey
+from dagster_shared.serdes.objects.package_entry import json_for_component_type
+from jsonschema import Draft202012Validator
 
 import bdt_pipeline
 from bdt_core.spec import About, AuditSpec
-from bdt_pipeline import BiasAudit, Stages
+from bdt_pipeline import BiasAudit, Stages, bias_audit_definitions
 
 ASSETS = {
     "raw_data",
@@ -231,17 +238,55 @@ def test_the_registry_of_other_projects_finds_it() -> None:
 
 def test_editors_get_a_schema_with_descriptions() -> None:
     schema = BiasAudit.model().model_json_schema()
-    assert set(schema["properties"]) == set(AuditSpec.model_fields)
+    assert set(schema["properties"]) == {*AuditSpec.model_fields, "translation"}
     assert all(one["description"] for one in schema["properties"].values())
-    assert schema["$defs"]["ClusteringYaml"]["properties"]["max_iter"]["description"]
+    assert schema["properties"]["clustering"]["properties"]["max_iter"]["description"]
+
+
+def test_the_page_of_the_component_in_the_ui_has_an_example_that_can_be_taken_over() -> None:
+    snap = get_package_entry_snap(EnvRegistryKey("bdt_pipeline", "BiasAudit"), BiasAudit)
+    (feature,) = [one for one in snap.feature_data if one.feature == "component"]
+    page = json_for_component_type(snap.key, snap, feature)
+    example = yaml.safe_load(page["example"])
+    assert example["type"] == "bdt_pipeline.BiasAudit"
+    assert loaded(example["attributes"])[1].resolve_job_def("loans_audit")
+    assert "\n\n" in (page["description"] or "")
+    assert "dg scaffold defs bdt_pipeline.BiasAudit" in (page["description"] or "")
+    assert page["tags"]
+    assert set(page["produces"]) == {"asset", "asset_check", "job", "schedule", "sensor", "resource"}
+    shown = json.loads(page["schema"])["properties"]
+    assert not any("required" in one for one in shown.values())  # the page would call the section itself required
+
+
+@pytest.mark.parametrize("key", CASES)
+def test_what_is_right_is_right_to_dg_check_yaml(key: str) -> None:
+    """As it stands, and with a template in the place of each value, however deep."""
+    check = Draft202012Validator(BiasAudit.model().model_json_schema())
+    attributes = {**LEAST, **NEEDED.get(key, {}), key: CASES[key]}
+    assert [one.message for one in check.iter_errors(attributes)] == []
+    for templated in _with_templates(CASES[key]):
+        assert [one.message for one in check.iter_errors({**LEAST, key: templated})] == []
+
+
+def _with_templates(value: Any) -> Iterator[Any]:
+    """The value with a template in the place of each of its parts in turn, and of the whole."""
+    yield "{{ env.SOMETHING }}"
+    if isinstance(value, dict):
+        yield from ({**value, name: one} for name, inner in value.items() for one in _with_templates(inner))
+    elif isinstance(value, list):
+        yield from (
+            [*value[:i], one, *value[i + 1 :]] for i, inner in enumerate(value) for one in _with_templates(inner)
+        )
 
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"clusterin": {}}, "clusterin"),
-        ({"clustering": {"max_itr": 3}}, "max_itr"),
-        ({"split": {"test_size": 2}}, "test_size"),
+        ({"clusterin": {}}, 'clusterin (line 4): unknown key; did you mean "clustering"?'),
+        ({"clustering": {"max_itr": 3}}, 'clustering.max_itr (line 5): unknown key; did you mean "max_iter"?'),
+        ({"translaton": {"group_name": "risk"}}, 'translaton (line 7): unknown key; did you mean "translation"?'),
+        ({"translation": {"group": "risk"}}, "translation.group: "),
+        ({"split": {"test_size": 2}}, "split.test_size (line 8): "),
         ({"bias_variable": {"derive": "error"}}, "prediction"),
     ],
 )
@@ -298,4 +343,45 @@ def test_two_audits_live_side_by_side() -> None:
     _, other = loaded({**LEAST, "name": "cards"})
     merged = dg.Definitions.merge(one, other)
     assert len(list(merged.resolve_all_asset_specs())) == 2 * len(ASSETS)
+    assert set(merged.resources or {}) == {"bdt_tables", "bdt_results", "loans_settings", "cards_settings"}
     dg.Definitions.validate_loadable(merged)
+
+
+def test_what_is_stored_elsewhere_has_a_resource_of_its_own(tmp_path: Path) -> None:
+    """Two places under one name would be refused by Dagster, or one of them ignored."""
+    here, there = AuditSpec.model_validate(LEAST), AuditSpec.model_validate({**LEAST, "name": "cards"})
+    both = dg.Definitions.merge(
+        bias_audit_definitions(here), bias_audit_definitions(there, storage=str(tmp_path / "elsewhere"))
+    )
+    assert both.resources is not None
+    assert both.resources["bdt_tables"].base_path is None
+    assert both.resources["cards_tables"].base_path == str(tmp_path / "elsewhere")
+
+
+def test_every_resource_and_each_of_its_settings_says_what_it_is() -> None:
+    defs = bias_audit_definitions(AuditSpec.model_validate({**LEAST, **DEEP}))
+    snaps = defs.get_repository_def().get_top_level_resources()
+    assert set(snaps) == {"bdt_tables", "bdt_results", "loans_settings"}
+    for name, resource in snaps.items():
+        assert resource.description, name
+        fields = list(_fields(name, resource.config_schema.config_type))
+        assert fields
+        assert [path for path, one in fields if not one.description or len(one.description) < 10] == []
+
+
+DEEP = {
+    "bias_variable": DERIVED,
+    "protected": ["sex"],
+    "local_bias": {"group": "sex"},
+    "mitigation": {"group": "sex", "score": "income"},
+}
+
+
+def _fields(path: str, config_type: Any) -> Any:
+    """Every field of a configuration, however deep."""
+    for name, one in (getattr(config_type, "fields", None) or {}).items():
+        yield f"{path}.{name}", one
+        yield from _fields(f"{path}.{name}", one.config_type)
+    inner = getattr(config_type, "inner_type", None)
+    if inner is not None:
+        yield from _fields(f"{path}[]", inner)

@@ -20,7 +20,7 @@ from bdt_core.spec import AuditSpec, load_spec
 from bdt_core.table.audit_table import AuditTable
 from bdt_core.table.sources import read_table
 from bdt_core.table.validate import validate
-from bdt_pipeline.commands.init_spec import write_spec
+from bdt_pipeline.proposed.init_spec import write_spec
 
 _TABLES = Path("shared") / "data" / "tables"
 TABLES = next((one / _TABLES for one in Path(__file__).parents if (one / _TABLES).is_dir()), None)

@@ -12,6 +12,7 @@ import dagster as dg
 import pytest
 import yaml
 
+import bdt_pipeline
 from bdt_core.spec import AuditSpec
 from bdt_pipeline import bias_audit_definitions, build_gate_alert_sensor, load_audits
 
@@ -20,7 +21,7 @@ LEAST: dict[str, Any] = {"source": {"path": "loans.csv"}, "bias_variable": {"col
 BROKEN: dict[str, tuple[Any, str]] = {
     "unset": (
         {**LEAST, "name": "unset", "source": {"path": "s3://{{ env.NO_SUCH_BUCKET }}/x.csv"}},
-        r"unset/defs\.yaml: source\.path: the environment variable NO_SUCH_BUCKET is not set",
+        r"unset/defs\.yaml: source\.path \(line \d+\): the environment variable NO_SUCH_BUCKET is not set",
     ),
     "typo": ({**LEAST, "name": "typo", "clusterin": {}}, "clusterin"),
     "wrong": ({**LEAST, "name": "wrong", "split": {"test_size": 3}}, r"wrong/defs\.yaml .*\n.*split\.test_size"),
@@ -61,6 +62,8 @@ def test_a_broken_audit_leaves_its_neighbours_alone(name: str, project: Path) ->
     specs = {one.key.to_user_string(): one for one in defs.resolve_all_asset_specs()}
     assert {"before/bias_report", "zebra/bias_report", f"{name}/not_loaded"} <= specs.keys()
     assert defs.resolve_job_def("zebra_audit")
+    theirs = dg.load_from_defs_folder(path_within_project=Path(bdt_pipeline.__file__).parent)
+    assert dict(defs.metadata or {}) == dict(theirs.metadata or {}) != {}  # the pages of all components in the UI
     assert re.search(reason, str(specs[f"{name}/not_loaded"].description)), specs[f"{name}/not_loaded"].description
     result = dg.materialize(
         [one for one in defs.assets or () if isinstance(one, dg.AssetsDefinition)],

@@ -127,7 +127,7 @@ INSTALLED = "bdt_pipeline_no_telemetry.pth"
 
 def test_what_is_installed_beside_the_packages() -> None:
     wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
-    assert wheel["force-include"] == {f"bdt_pipeline/{INSTALLED}": INSTALLED}
+    assert wheel["force-include"][f"bdt_pipeline/{INSTALLED}"] == INSTALLED
 
 
 @pytest.mark.parametrize("home", ["ours", "one's own"])

@@ -273,7 +273,7 @@ def test_no_asset_is_kept_by_the_default_io_manager_which_pickles(make_spec: Mak
     assert len(keys) >= 15  # those that are asked for by a section among them
     for key in keys:
         node = graph.get(key).assets_def
-        assert node.get_io_manager_key_for_asset_key(key) in ("loans_tables", "loans_results"), key
+        assert node.get_io_manager_key_for_asset_key(key) in ("bdt_tables", "bdt_results"), key
 
 
 HARMFUL = "!!python/object/apply:os.mkdir [{}]"

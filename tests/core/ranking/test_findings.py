@@ -14,6 +14,7 @@ from bdt_core.errors import DataError
 from bdt_core.inference import interval_at_once
 from bdt_core.ranking import Findings
 from bdt_core.ranking.candidates import from_clusters
+from bdt_core.ranking.stage import ranked_by_harm
 from bdt_core.spec import parse_spec
 
 QUICK: dict[str, Any] = {
@@ -69,6 +70,25 @@ def test_findings_are_ranked_by_how_many_are_harmed_at_least(result):
     harmed = [one.at_least * one.rows for one in result.findings]
     assert harmed == sorted(harmed, reverse=True)
     assert all(one.low > 0 and one.p_value <= 0.05 for one in result.findings)
+
+
+def test_which_rows_are_test_rows_does_not_decide_the_order(result):
+    """What was measured on them alone goes first only where it harms more at least than the other was found to."""
+
+    def order(harm_on_test: float) -> list[str]:
+        on_all = [(100.0, 120.0, "a"), (60.0, 70.0, "b"), (20.0, 30.0, "c")]
+        found = [(low, high, who, False) for low, high, who in on_all] + [(harm_on_test, 200.0, "on test rows", True)]
+        first = result.findings[0]
+        pairs = [
+            (replace(first, who=who, rows=1000, low=low / 1000, difference=high / 1000, on_test_rows=on_test), None)
+            for low, high, who, on_test in found
+        ]
+        return [one.who for one, _ in ranked_by_harm(pairs)]
+
+    assert order(121) == ["on test rows", "a", "b", "c"]
+    assert order(119) == order(71) == ["a", "on test rows", "b", "c"]
+    assert order(69) == order(31) == ["a", "b", "on test rows", "c"]
+    assert order(1) == ["a", "b", "c", "on test rows"]
 
 
 def test_what_is_mostly_the_same_people_is_folded(result):
@@ -199,11 +219,11 @@ def test_the_most_deviating_cluster_is_a_finding_by_all_its_splits():
     tested = replace(significance, repeats=replace(significance.repeats, together=together))
     first = next(from_clusters(found.clusters, tested, "errors"))
     clusters = len(significance.clusters)
-    assert first.finding.p_value == pytest.approx(1e-6 * clusters)
-    assert (first.finding.low, first.finding.high) == interval_at_once(together, clusters)
-    assert first.finding.mean_inside == together.mean_a
+    assert first.p_value == pytest.approx(1e-6 * clusters)
+    assert (first.low, first.high) == interval_at_once(together, clusters)
+    assert first.mean_inside == together.mean_a
     own = from_clusters(found.clusters, replace(significance, repeats=None), "errors")
-    assert next(own).finding.mean_inside == significance.primary.comparison.mean_a != together.mean_a
+    assert next(own).mean_inside == significance.primary.comparison.mean_a != together.mean_a
 
 
 def by_age(n: int = 4000) -> pd.DataFrame:

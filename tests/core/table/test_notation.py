@@ -175,6 +175,9 @@ def test_dates_that_are_not_certain_are_asked_for_or_left_out(tmp_path: Path) ->
         ["%m/%Y"],
         ["%B %Y"],
         ["%G-W%V"],
+        ["%d-%m"],
+        ["%m/%d"],
+        ["%d.%m."],
         ["%Y-%m-%d", "%d-%m-%Y", "%d %B %Y", "%Y%m%d", "%m/%d/%Y"],
     ],
 )
@@ -184,6 +187,13 @@ def test_dates_that_are_not_read_make_no_groups(tmp_path: Path, forms: list[str]
     table = validate(read_table(path), spec(Source(path=path)))
     assert table.names("feature") == ["age"]
     assert any('Column "day" holds dates as texts' in one for one in table.warnings)
+
+
+def test_ranges_of_small_numbers_stay_ranges(tmp_path: Path) -> None:
+    """They are written as days of a year, but are fewer than a month has."""
+    path = written(tmp_path, rooms=[("1-2", "3-5", "6-9", "10-12")[i % 4] for i in range(ROWS)])
+    table = validate(read_table(path), spec(Source(path=path)))
+    assert sorted(table.names("feature")) == ["age", "rooms"]
 
 
 def test_names_of_months_stay_names(tmp_path: Path) -> None:

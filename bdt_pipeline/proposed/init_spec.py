@@ -16,8 +16,8 @@ from bdt_core.harmless import escaped_in_json
 from bdt_core.proposal import Measured, Proposal, propose
 from bdt_core.spec import LANGUAGES
 from bdt_core.words import printable
-from bdt_pipeline.commands.proposal_in_words import proposal_in_words, reach_in_words
-from bdt_pipeline.commands.run_audit import name_of, source_of
+from bdt_pipeline.proposed.named_table import name_of, source_of
+from bdt_pipeline.proposed.proposal_in_words import proposal_in_words, reach_in_words
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -145,7 +145,7 @@ def _of_persons(settings: dict[str, dict[str, Any]], person: str | None) -> dict
 def _template() -> Template:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    loader = PackageLoader("bdt_pipeline", "commands")
+    loader = PackageLoader("bdt_pipeline", "proposed")
     environment = Environment(
         loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
     )

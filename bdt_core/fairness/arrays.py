@@ -1,0 +1,86 @@
+"""Arrays, as other libraries take them, as a table of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from bdt_core.errors import DataError
+
+Y_TRUE, Y_PRED, SCORE, WEIGHT = "y_true", "y_pred", "score", "weight"
+GROUP = "group"
+"""What groups are called that have no name."""
+
+
+def table_of_arrays(
+    y_true: Any, y_pred: Any, groups: Any, *, score: Any = None, weight: Any = None
+) -> tuple[pd.DataFrame, tuple[str, ...], dict[str, str]]:
+    """Set arrays beside each other.
+
+    Parameters
+    ----------
+    y_true, y_pred, score, weight : array of shape (n,), optional
+    groups : array or Series of shape (n,), array of shape (n, k), DataFrame or mapping of arrays
+
+    Returns
+    -------
+    frame : DataFrame
+    facet : tuple of str
+        Names of the columns with groups.
+    columns : dict of str to str
+        Names of the other arrays that were given; they step aside where groups are called the same.
+
+    Raises
+    ------
+    DataError
+        Arrays differ in length or have more than one dimension.
+
+    Examples
+    --------
+    >>> frame, facet, columns = table_of_arrays([1, 0], None, pd.Series(["f", "m"], name="sex"))
+    >>> list(frame.columns), facet, columns
+    (['sex', 'y_true'], ('sex',), {'y_true': 'y_true'})
+    """
+    found = _named(groups)
+    facet = tuple(found)
+    columns: dict[str, str] = {}
+    for name, values in ((Y_TRUE, y_true), (Y_PRED, y_pred), (SCORE, score), (WEIGHT, weight)):
+        if values is None:
+            continue
+        columns[name] = name
+        while columns[name] in found:
+            columns[name] += "_"
+        found[columns[name]] = _one_dimensional(values, name)
+    lengths = {name: len(values) for name, values in found.items()}
+    if len(set(lengths.values())) > 1:
+        told = ", ".join(f"{name} {n:,}" for name, n in lengths.items())
+        raise DataError(f"Arrays must have one value per row, and these differ in length: {told}.")
+    return pd.DataFrame(found), facet, columns
+
+
+def _named(groups: Any) -> dict[str, Any]:
+    """Groups by name, without an index."""
+    if isinstance(groups, pd.DataFrame):
+        return {str(name): _one_dimensional(groups[name], str(name)) for name in groups.columns}
+    if isinstance(groups, Mapping):
+        return {str(name): _one_dimensional(values, str(name)) for name, values in groups.items()}
+    name = getattr(groups, "name", None)
+    if np.ndim(groups) == 2:
+        whole = np.asarray(groups)
+        return {f"{GROUP}_{i + 1}": whole[:, i] for i in range(whole.shape[1])}
+    return {GROUP if name is None else str(name): _one_dimensional(groups, "groups")}
+
+
+def _one_dimensional(values: Any, name: str) -> Any:
+    """An array without the index that it may have: rows belong together by their order."""
+    if isinstance(values, pd.Series):
+        return values.reset_index(drop=True).array
+    if isinstance(values, pd.api.extensions.ExtensionArray):
+        return values
+    array = np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values)
+    if array.ndim != 1:
+        raise DataError(f"{name} must have one value per row; its shape is {array.shape}.")
+    return array

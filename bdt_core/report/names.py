@@ -1,0 +1,122 @@
+"""What readers call columns and their levels: the one place where a name of the table becomes theirs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from bdt_core.words import capital
+
+_VALUE = re.compile(r"""(?P<quote>["'])(?P<quoted>.*?)(?P=quote)(?=, |$)|(?<![^ ])[^,]+(?:,(?! )[^,]+)*""")
+_QUOTED = re.compile('"([^"]+)"')
+_JOINT = " & "
+
+
+class Names:
+    """The readers' names of a specification.
+
+    Parameters
+    ----------
+    spec : mapping
+        Of a document: its ``labels``, ``units`` and ``bias_variable``.
+    short : str, optional
+        What reports call the mean of the bias variable, where that is no rate: its unit stands beside it.
+
+    Examples
+    --------
+    >>> names = Names({"labels": {"sex": {"name": "gender", "levels": {"F": "woman"}}}, "units": {"age": "years"}})
+    >>> names.known("sex"), names.known("Sex"), names.known("F"), names.known("age")
+    ('gender', 'Gender', 'woman', None)
+    >>> names.level("sex", "F"), names.level("sex", "M"), names.levels_in("sex", "'F', M"), names.unit_of("age")
+    ('woman', 'M', "'woman', M", 'years')
+    """
+
+    def __init__(self, spec: Mapping[str, Any], short: str | None = None) -> None:
+        self.spec = spec
+        self.short = short
+        self.labels: Mapping[str, Any] = spec.get("labels") or {}
+        self.units: Mapping[str, str] = spec.get("units") or {}
+
+    def __bool__(self) -> bool:
+        return bool(self.labels or self.units)
+
+    def label(self, column: str) -> str | None:
+        """A column's name, with a capital where it has one in the text; None where readers have none of their own."""
+        found: str | None = (self.labels.get(column) or {}).get("name")
+        if found is None and column[:1].isupper():
+            found = (self.labels.get(column[:1].lower() + column[1:]) or {}).get("name")
+            return None if found is None else found[:1].upper() + found[1:]
+        return found
+
+    def level(self, column: str, level: Any) -> str:
+        """A level of a column; numbers without the point that no reader needs."""
+        told = f"{level:.12g}" if isinstance(level, float) else str(level)
+        levels = self._levels(column)
+        return levels.get(told) or levels.get(str(level)) or told
+
+    def levels_in(self, column: str, values: str) -> str:
+        """Several levels with commas between them, each of which may be in quotes."""
+
+        def told(one: re.Match[str]) -> str:
+            quote = one["quote"] or ""
+            return f"{quote}{self.level(column, one['quoted'] if quote else one[0])}{quote}"
+
+        return _VALUE.sub(told, values)
+
+    def known(self, name: str) -> str | None:
+        """What a text is called that is a column, a level that only one column has, or the bias variable's mean.
+
+        None if it is none of them.
+        """
+        if _JOINT in name and ", " not in name:  # of an intersection
+            return self._each(name.split(_JOINT), _JOINT)
+        told = self.label(name) or self._of_one_column.get(name)
+        if self.short is None or name not in (self.short, capital(self.short)) or self.unit is None:
+            return told
+        return f"{told or name} ({self.unit})"
+
+    def in_list(self, several: str) -> str:
+        """Names with commas between them, or in quotes."""
+        if '"' in several:
+            return _QUOTED.sub(lambda one: f'"{self.known(one[1]) or one[1]}"', several)
+        return self._each(several.split(", "), ", ") or several
+
+    def _each(self, several: Sequence[str], between: str) -> str | None:
+        told = [self.known(one) for one in several]
+        if not any(told):
+            return None
+        return between.join(one or raw for one, raw in zip(told, several, strict=True))
+
+    @property
+    def unit(self) -> str | None:
+        """Of the bias variable: that of its column, or of the prediction that it is made of."""
+        bias = self.spec["bias_variable"]
+        return self.units.get(bias["column"] or bias["prediction"]) if bias["derive"] != "squared_error" else None
+
+    def unit_of(self, column: str) -> str | None:
+        """Of a column's numbers."""
+        return self.units.get(column) or self.units.get(column[:1].lower() + column[1:])
+
+    @cached_property
+    def _of_one_column(self) -> Mapping[str, str]:
+        told: dict[str, set[str]] = {}
+        for column in self.labels.values():
+            for level, name in ((column or {}).get("levels") or {}).items():
+                told.setdefault(level, set()).add(name)
+        return {level: min(several) for level, several in told.items() if len(several) == 1 and not _is_number(level)}
+
+    def _levels(self, column: str) -> Mapping[str, str]:
+        found = self.labels.get(column) or self.labels.get(column[:1].lower() + column[1:]) or {}
+        levels: Mapping[str, str] = found.get("levels") or {}
+        return levels
+
+
+def _is_number(level: str) -> bool:
+    """Whether a level alone could be any number of a report."""
+    try:
+        float(level)
+    except ValueError:
+        return False
+    return True

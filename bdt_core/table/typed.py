@@ -1,0 +1,71 @@
+"""A table as an audit saw it: which of its columns were numbers, and which categories."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from bdt_core.errors import DataError, did_you_mean
+from bdt_core.spec import AuditSpec
+from bdt_core.table.audit_table import BIAS_VARIABLE, Column
+from bdt_core.table.bias_variable import bias_variable
+from bdt_core.table.facts import holds_dates
+from bdt_core.table.roles import settle_type
+from bdt_core.table.sources import as_source_reads_it
+
+
+def typed_as_audited(
+    frame: pd.DataFrame,
+    spec: AuditSpec,
+    columns: Sequence[Column],
+    *,
+    with_outcome: bool = False,
+    as_read: bool = False,
+) -> pd.DataFrame:
+    """The columns of a table with the types that they had in an audit.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The table that was audited, or one of other people with columns of the same names; some may be missing.
+    spec : AuditSpec
+    columns : sequence of Column
+        As they were settled in the audit.
+    with_outcome : bool
+        Whether the bias variable is made as well, in the column ``(bias variable)``.
+    as_read : bool
+        Whether it was read from the source of the audit, as all of it or a batch: dates, ages and spellings are then as
+        the source says.
+
+    Returns
+    -------
+    DataFrame
+        With the rows of `frame`, numbered from 0.
+
+    Raises
+    ------
+    DataError
+        A column holds something else than in the audit.
+    """
+    named = frame.set_axis([str(one) for one in frame.columns], axis="columns").reset_index(drop=True)
+    read = named
+    if not as_read:
+        ages = {name: one for name, one in spec.source.ages.items() if name in named.columns}
+        read = as_source_reads_it(named, spec.source.model_copy(update={"ages": ages}))
+    kinds = {one.name: one.kind for one in columns}
+    typed = {}
+    for name in read.columns:
+        column, kind = read[name], kinds.get(name)
+        if kind == "categorical" and holds_dates(column) and name not in spec.features.kinds:
+            column = named[name]  # of these people it has nothing but dates, of those in the audit it had not
+        if kind is None and not pd.api.types.is_numeric_dtype(column.dtype) and name in spec.carried:
+            kind = "categorical"
+        typed[name] = column if kind is None else settle_type(column, kind)
+    if with_outcome:
+        bias = spec.bias_variable
+        for name in (bias.column, bias.label, bias.prediction):
+            if name is not None and name not in read.columns:
+                raise DataError(f'There is no column "{name}". {did_you_mean(name, read.columns)}')
+        typed[BIAS_VARIABLE] = pd.Series(bias_variable(read, spec.bias_variable).y)
+    return pd.DataFrame(typed, copy=False)

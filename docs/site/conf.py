@@ -1,0 +1,45 @@
+"""The site's settings: `python -m sphinx -W -c docs/site . FOLDER` from the top of the repository.
+
+Its sources are the pages where they lie, so that their links work here and in a code browser alike. Nothing of it is
+fetched from elsewhere, neither when it is built nor when it is read.
+"""
+
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+sys.path[:0] = [str(HERE), str(ROOT)]
+
+import tomllib  # noqa: E402
+
+project = "Bias audit"
+version = release = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+project_copyright = ""
+html_show_copyright = False
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "generated"]
+root_doc = "docs/index"
+include_patterns = [
+    "README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "docs/**",
+    "bdt_core/data/README.md",
+    "benchmarks/RESULTS.md",
+]
+exclude_patterns = ["docs/site/**"]
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+
+myst_heading_anchors = 4
+myst_enable_extensions = ["colon_fence"]
+myst_fence_as_directive = ["mermaid"]
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"  # the docstrings have shapes and units
+napoleon_google_docstring = False
+
+html_theme = "furo"
+html_title = f"{project} {release}"
+html_copy_source = False
+html_last_updated_fmt = None  # the same sources give the same bytes

@@ -1,0 +1,357 @@
+"""Every block of every page: a command is parsed by its program, YAML taken by the model that reads it, Python run."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import json
+import re
+import shlex
+import tomllib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import pandas as pd
+import pytest
+import typer
+import yaml
+
+from bdt_core.spec import AuditSpec, parse_spec
+from bdt_core.table.sources import read_table
+from bdt_pipeline.cli import app
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted(
+    path
+    for pattern in ("*.md", "docs/**/*.md", "gate/*.md", "benchmarks/*.md", "bdt_core/data/*.md")
+    for path in ROOT.glob(pattern)
+)
+WORDS_ONLY = {"text", "mermaid", "nginx"}
+"""Languages in which nothing can be run or checked here."""
+OTHERS = {
+    "cp", "docker", "kubectl", "sed", "oauth2-proxy", "export", "pipx", "pytest", "bash", "chmod", "jupyter",
+}  # fmt: skip
+"""Programs whose commands are not parsed: the machine of a test has them not, or they take whatever they are given."""
+BASE = {
+    "name": "page",
+    "source": {"path": "page.csv"},
+    "bias_variable": {"derive": "error", "label": "label", "prediction": "prediction"},
+    "favourable": "positive",
+    "protected": ["sex", "gender", "race", "origin", "race_eth_2"],
+}
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block of a page."""
+
+    page: Path
+    line: int
+    language: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.page.relative_to(ROOT)}:{self.line}"
+
+
+def blocks_of(page: Path) -> Iterator[Block]:
+    fence = re.compile(r"^( *)(`{3,})([^\n`]*)\n(.*?)^\1\2[ ]*$", re.MULTILINE | re.DOTALL)
+    told = page.read_text(encoding="utf-8")
+    for one in fence.finditer(told):
+        text = "".join(line.removeprefix(one[1]) for line in one[4].splitlines(keepends=True))
+        yield Block(page, told.count("\n", 0, one.start()) + 1, one[3].strip(), text)
+
+
+BLOCKS = [block for page in PAGES for block in blocks_of(page)]
+
+
+def of(language: str) -> list[Block]:
+    return [one for one in BLOCKS if one.language == language]
+
+
+def test_every_block_says_what_it_is_and_is_checked() -> None:
+    checked = {"bash", "yaml", "python", "po", *WORDS_ONLY}
+    assert [str(one) for one in BLOCKS if one.language not in checked and not one.language.startswith("{")] == []
+    assert len(BLOCKS) > 60  # they are found at all
+
+
+# Commands
+
+
+def commands_of(text: str) -> Iterator[list[str]]:
+    """The words of each command of a shell's text, without comments, variables and what joins them."""
+    for line in text.replace("\\\n", " ").splitlines():
+        lexer = shlex.shlex(line, posix=True, punctuation_chars=";|&<>")
+        lexer.whitespace_split = True
+        words: list[str] = []
+        for word in [*lexer, ";"]:
+            if set(word) <= set(";|&"):
+                while words and re.match(r"[A-Z_]+=", words[0]):
+                    words = words[1:]
+                if words:
+                    yield words
+                words = []
+            else:
+                words.append(word)
+
+
+INLINE = [
+    (page, one[1])
+    for page in PAGES
+    for one in re.finditer(r"(?<!`)`((?:bdt|dg|dagster|python -m) [^`\n]+)`(?!`)", page.read_text(encoding="utf-8"))
+]
+
+
+def checked(words: list[str], where: str, *, whole: bool) -> None:
+    """Ask the program that a command calls whether it knows the command and its options.
+
+    Parameters
+    ----------
+    words : list of str
+    where : str
+        For the message.
+    whole : bool
+        Whether what the command needs must be there, too; in a sentence only a part of it may stand.
+    """
+    program, *rest = words
+    if ">" in rest:
+        rest = rest[: rest.index(">")]
+    rest = [one for one in rest if one != "..."]
+    program = program.rpartition("/")[2]
+    if program == "bdt":
+        known(typer.main.get_command(app), rest, where, whole=whole and "..." not in words)
+    elif program in ("dagster", "dg", "dask", "dagster-webserver"):
+        known(group_of(program), rest, where, whole=False)
+    elif program in ("python", "python3") and rest[:1] == ["-m"]:
+        module, *given = rest[1:]
+        if module == "benchmarks" and given:
+            benchmark(given, where)
+        elif not module.endswith("..."):
+            assert importlib.util.find_spec(module) is not None, f"{where}: {module}"
+    elif program == "pip":
+        assert rest[0] == "install", where
+        for target in rest[1:]:
+            installable(target, where)
+    elif program != "." and not (ROOT / words[0]).exists() and program != "deploy.sh":
+        assert program in OTHERS, f"{where}: nobody checks {program}"
+
+
+def benchmark(given: list[str], where: str) -> None:
+    """``benchmarks.NAME`` and the keywords of its ``run``; a name in capitals stands for any."""
+    if given[0].isupper():
+        return
+    source = ROOT / "benchmarks" / f"{given[0]}.py"
+    assert source.exists(), f"{where}: no benchmark {given[0]}"
+    (run,) = [
+        one for one in ast.parse(source.read_text()).body if isinstance(one, ast.FunctionDef) and one.name == "run"
+    ]
+    keywords = {one.arg for one in [*run.args.args, *run.args.kwonlyargs]}
+    asked = {one.removeprefix("--").partition("=")[0].replace("-", "_") for one in given[1:]}
+    assert asked <= keywords, f"{where}: {asked - keywords}"
+
+
+def installable(target: str, where: str) -> None:
+    name, _, extras = target.rstrip("]").partition("[")
+    if target.startswith("-"):
+        return
+    if name in (".", "bdt-pipeline"):
+        there = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+        assert set(extras.split(",")) <= {"", *there}, f"{where}: {target}"
+    elif name.startswith("./"):
+        assert (ROOT / name / "pyproject.toml").exists(), f"{where}: {target}"
+    else:
+        assert re.fullmatch(r"[a-z0-9-]+", name), f"{where}: {target}"
+
+
+def group_of(program: str) -> Any:
+    if program == "dagster":
+        from dagster._cli import create_dagster_cli
+
+        return create_dagster_cli()
+    if program == "dg":
+        from dagster_dg_cli.cli import create_dg_cli
+
+        return create_dg_cli()
+    if program == "dagster-webserver":
+        from dagster_webserver.cli import create_dagster_webserver_cli
+
+        return create_dagster_webserver_cli()
+    from distributed.cli.dask_scheduler import main as scheduler
+    from distributed.cli.dask_worker import main as worker
+
+    return click.Group("dask", {"scheduler": scheduler, "worker": worker})
+
+
+def known(command: Any, rest: list[str], where: str, *, whole: bool) -> None:
+    """Walk down the commands that the words name, and look for the options."""
+    while rest and not rest[0].startswith("-") and hasattr(command, "get_command"):
+        below = command.get_command(click.Context(command) if isinstance(command, click.Group) else None, rest[0])
+        assert below is not None, f"{where}: no command {rest[0]}"
+        command, rest = below, rest[1:]
+    options = {name for one in command.params for name in [*one.opts, *one.secondary_opts]} | {"--help", "-h"}
+    for one in rest:
+        if one.startswith("-") and not re.fullmatch(r"-\d.*", one):
+            assert one.partition("=")[0] in options, f"{where}: no option {one}"
+    if whole and rest and hasattr(command, "make_context"):
+        command.make_context(command.name, list(rest))
+
+
+@pytest.mark.parametrize("block", of("bash"), ids=str)
+def test_commands_are_known_to_their_programs(block: Block) -> None:
+    found = list(commands_of(block.text))
+    assert found
+    for words in found:
+        checked(words, str(block), whole=True)
+
+
+def test_commands_within_sentences_are_known_to_their_programs() -> None:
+    assert len(INLINE) > 20
+    for page, text in INLINE:
+        for words in commands_of(text):
+            checked(words, f"{page.relative_to(ROOT)}: {text}", whole=False)
+
+
+def test_a_wrong_command_is_found() -> None:
+    for wrong in (
+        "bdt adit x",
+        "bdt audit x --fr owner",
+        "python -m benchmarks nothing",
+        "pip install '.[tests]'",
+        "rm x",
+    ):
+        with pytest.raises(AssertionError):
+            checked(next(commands_of(wrong)), "here", whole=True)
+
+
+# YAML
+
+
+def alternatives(text: str) -> Iterator[Any]:
+    """What a block says; where a key stands twice, as one way or another, each of them."""
+    node = yaml.compose(text)
+    if not isinstance(node, yaml.MappingNode):
+        yield yaml.safe_load(text)
+        return
+    names = [key.value for key, _ in node.value]
+    most = max(names.count(one) for one in names)
+    for turn in range(most):
+        chosen = {}
+        for name in dict.fromkeys(names):
+            values = [value for key, value in node.value if key.value == name]
+            chosen[name] = yaml.safe_load(yaml.serialize(values[min(turn, len(values) - 1)]))
+        yield chosen
+
+
+def check_yaml(told: Any, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the model that reads it take it."""
+    action = yaml.safe_load((ROOT / "action.yml").read_text())
+    gitlab = yaml.safe_load((ROOT / "docs" / "gitlab-bias-gate.yml").read_text())[".bias-gate"]
+    if isinstance(told, list):
+        for step in told:
+            assert set(step["with"]) <= set(action["inputs"]), where
+        return
+    for name in re.findall(r"\$\{(\w+)\}", str(told)):
+        monkeypatch.setenv(name, "tcp://127.0.0.1:8786")
+    if "type" in told:
+        assert told["type"] == "bdt_pipeline.BiasAudit"
+        attributes = yaml.safe_load(re.sub(r"\{\{ env\.\w+ \}\}", "page.csv", yaml.safe_dump(told["attributes"])))
+        parse_spec(attributes, where)
+    elif set(told) <= set(AuditSpec.model_fields):
+        parse_spec(BASE | told, where)
+    elif set(told) <= {"resources", "ops"}:
+        for resource in told["resources"].values():
+            parse_spec(BASE | resource["config"], where)
+    elif "include" in told:
+        for name, job in told.items():
+            assert name == "include" or set(job["variables"]) <= set(gitlab["variables"]), where
+    else:
+        from dagster._config import validate_config
+        from dagster._core.instance.config import dagster_instance_config_schema
+
+        settled = validate_config(dagster_instance_config_schema(), told)
+        assert settled.success, f"{where}: {settled.errors}"
+
+
+@pytest.mark.parametrize("block", of("yaml"), ids=str)
+def test_yaml_is_taken_by_what_reads_it(block: Block, monkeypatch: pytest.MonkeyPatch) -> None:
+    for told in alternatives(block.text):
+        check_yaml(told, str(block), monkeypatch)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"gat": []}, {"protected": "sex", "gate": [{"check": "worst"}]}, {"concurrency": {"rns": 1}}]
+)
+def test_wrong_yaml_is_found(wrong: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises((Exception, AssertionError)):
+        check_yaml(wrong, "here", monkeypatch)
+
+
+# Python
+
+
+@pytest.fixture
+def desk(
+    loans: pd.DataFrame, make_spec: Callable[..., AuditSpec], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    """A folder with what the pages speak of: tables, specifications, a report."""
+    monkeypatch.chdir(tmp_path)
+    table = loans.assign(person=np.arange(len(loans)), granted=loans["approved"])
+    table.to_csv("loans.csv", index=False)
+    spec = make_spec(
+        "loans.csv", bias_variable={"derive": "error", "label": "repaid", "prediction": "granted"}
+    ).to_dict()
+    Path("loans.yaml").write_text(yaml.safe_dump(spec))
+    Path("loans-new.yaml").write_text(yaml.safe_dump(spec))
+    compas = read_table("demo:compas")
+    compas.to_csv("people.csv", index=False)
+    compas.to_csv("data.csv", index=False)
+    config = {
+        "dataset_type": "text/csv", "headers": [*map(str, compas.columns)], "label": "two_year_recid",
+        "predicted_label": "high_risk", "label_values_or_threshold": [0],
+        "facet": [{"name_or_index": "sex", "value_or_threshold": ["Female"]}],
+        "methods": {"pre_training_bias": {"methods": "all"}},
+    }  # fmt: skip
+    Path("analysis_config.json").write_text(json.dumps(config))
+    return tmp_path
+
+
+def names_before(page: Path, desk: Path) -> dict[str, Any]:
+    """What stands before the first block of a page: what a sentence of it, or another page, has made."""
+    import dagster as dg
+
+    from bdt_core.audit import audit
+    from bdt_pipeline import load_audits
+
+    compas = read_table("demo:compas").drop(columns=["is_recid", "score_text", "decile_score"])
+    frame = compas.assign(wrong=(compas["two_year_recid"] != compas["high_risk"]).astype(float))
+    names: dict[str, Any] = {"frame": frame, "json": json, "Path": Path, "dg": dg, "load_audits": load_audits}
+    if page.name == "README.md":
+        names["frame"] = pd.read_csv("loans.csv")[["age", "region", "income", "sex", "error"]]
+    if page.name == "security.md":
+        names["result"] = audit(None, "loans.yaml")
+        names["result"].write("earlier")
+        Path("report.json").write_bytes(Path("earlier/report.json").read_bytes())
+    return names
+
+
+WITH_PYTHON = sorted({one.page for one in of("python")})
+
+
+@pytest.mark.parametrize("page", WITH_PYTHON, ids=lambda page: str(page.relative_to(ROOT)))
+def test_python_of_a_page_runs_from_top_to_bottom(page: Path, desk: Path) -> None:
+    names = names_before(page, desk)
+    for block in [one for one in of("python") if one.page == page]:
+        exec(compile(ast.parse(block.text, str(block)), str(block), "exec"), names)
+
+
+# Translations
+
+
+@pytest.mark.parametrize("block", of("po"), ids=str)
+def test_messages_stand_in_the_catalogue(block: Block) -> None:
+    catalogue = (ROOT / "bdt_core" / "report" / "templates" / "nl" / "messages.po").read_text(encoding="utf-8")
+    assert block.text.strip() in catalogue

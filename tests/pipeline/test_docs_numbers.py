@@ -1,0 +1,159 @@
+"""Numbers of the program, of its data and of its demonstrations, where a page says them.
+
+Tables of studies (validity, finding and the like) are records of runs that take hours, and name what makes them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import tomllib
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bdt_core.metrics import CLARIFY, GATE_METRICS
+from bdt_core.scan.stages import PERMUTED_ROWS
+from bdt_core.slices.bound import FEWEST_COMBINATIONS
+from bdt_core.spec import parse_spec
+from bdt_core.table.sources import read_table
+
+ROOT = Path(__file__).parents[2]
+
+
+@cache
+def golden(name: str) -> dict[str, Any]:
+    """A report that the program is held to, to the byte."""
+    told: dict[str, Any] = json.loads((ROOT / "tests" / "goldens" / f"{name}.json").read_text(encoding="utf-8"))
+    return told
+
+
+def found(name: str, place: int) -> dict[str, Any]:
+    """One of the findings of a demonstration, in the order of its report."""
+    one: dict[str, Any] = golden(name)["findings"]["findings"][place]
+    return one
+
+
+def of_100(share: float) -> str:
+    return str(round(100 * share))
+
+
+def number(value: float) -> str:
+    return f"{value:,}"
+
+
+def default(section: str, key: str) -> str:
+    """What a key of the specification is when nobody says it."""
+    spec = parse_spec({"name": "a", "source": {"path": "a.csv"}, "bias_variable": {"column": "x"}})
+    return f"{getattr(getattr(spec, section), key):g}"
+
+
+def pythons() -> list[str]:
+    """The first and the last version of Python that the package takes."""
+    told = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"]
+    first, after = re.fullmatch(r">=3\.(\d+),<3\.(\d+)", told).groups()  # type: ignore[union-attr]
+    return [f"3.{first}", f"3.{int(after) - 1}"]
+
+
+def most_columns(conditions: int) -> int:
+    """The widest table of which every combination of so many columns is counted."""
+    return max(n for n in range(300) if math.comb(n, conditions) <= FEWEST_COMBINATIONS)
+
+
+def shares_tested() -> list[float]:
+    """Of the splits by default: each is of the rows that the ones before left to the search."""
+    size = float(default("split", "test_size"))
+    return [size * (1 - size) ** place for place in range(5)]
+
+
+CLAIMS: dict[str, list[tuple[str, Callable[[], list[str]]]]] = {
+    "README.md": [
+        (r"any of (\d+) metrics", lambda: [number(len(set(GATE_METRICS.values())))]),
+        (r"Python (3\.\d+) to (3\.\d+)", pythons),
+    ],
+    "CONTRIBUTING.md": [(r"Python (3\.\d+) to (3\.\d+)", pythons)],
+    "CHANGELOG.md": [(r"(\d+) metrics with intervals", lambda: [number(len(set(GATE_METRICS.values())))])],
+    "docs/methods.md": [
+        (r"Clarify's (\d+) metrics", lambda: [number(len(CLARIFY))]),
+        (r"tables of more than (\d+) columns", lambda: [number(most_columns(3))]),
+    ],
+    "docs/from-clarify.md": [(r"All (\d+) metrics", lambda: [number(len(CLARIFY))])],
+    "docs/worst-groups.md": [
+        (r"Of more than ([\d,]+) rows so many are permuted", lambda: [number(PERMUTED_ROWS)]),
+        (
+            r"up to ([\d,]+) pairs \((\d+) columns\) and ([\d,]+) triples \((\d+) columns\)",
+            lambda: [
+                number(FEWEST_COMBINATIONS),
+                number(most_columns(2)),
+                number(FEWEST_COMBINATIONS),
+                number(most_columns(3)),
+            ],
+        ),
+        (r"worst_groups: \{min_share: ([\d.]+)\}      # on by default", lambda: [default("worst_groups", "min_share")]),
+    ],
+    "docs/small-groups.md": [
+        (r"`significance.min_rows` people \((\d+)\)", lambda: [default("significance", "min_rows")]),
+        (r"`pooled_from` people \((\d+)\)", lambda: [default("groups", "pooled_from")]),
+        (r"pooled_from: (\d+)\}      # the default", lambda: [default("groups", "pooled_from")]),
+    ],
+    "docs/clusters.md": [
+        (r"repeated on (\d+) draws of the train rows", lambda: [default("clustering", "stability")]),
+        (
+            r"test +(\d+) ?%.*test +(\d+) ?%.*test +(\d+) ?%.*test +(\d+) ?%.*test +(\d+) ?%",
+            lambda: [of_100(one) for one in shares_tested()],
+        ),
+    ],
+    "docs/grants.md": [
+        (r"audits ([\d,]+) students", lambda: [number(golden("grants")["data"]["rows"])]),
+        (r"among the ([\d,]+) students who", lambda: [number(golden("grants")["data"]["rows_audited"])]),
+        (
+            r"exactly these (\d+): (\d+) of 100 are visited in vain, of the others (\d+)\.",
+            lambda: [
+                number(found("grants", 0)["rows"]),
+                of_100(found("grants", 0)["mean_inside"]),
+                of_100(found("grants", 0)["mean_outside"]),
+            ],
+        ),
+        (
+            r"near to their parents (\d+) more of 100, and at least (\d+)",
+            lambda: [
+                of_100(found("grants", 0)["remaining"]["remaining"]),
+                str(math.floor(100 * found("grants", 0)["remaining"]["remaining_low"])),  # a bound is never rounded up
+            ],
+        ),
+        (
+            r"the consequence: (\d+) of 100, of the others (\d+)",
+            lambda: [of_100(found("grants", 1)[one]) for one in ("mean_inside", "mean_outside")],
+        ),
+        (
+            r"declared origin, (\d+) of 100, is not broken",
+            lambda: [of_100(one["maximum"]) for one in golden("grants")["gate"] if one["verdict"] != "fail"],
+        ),
+    ],
+    "bdt_core/data/README.md": [
+        (rf"`demo:{name}` \([`a-z.]+\) \| ([\d,]+) \|", lambda name=name: [number(len(read_table(f"demo:{name}")))])
+        for name in ("compas", "adult", "grants")
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("page", "pattern", "expected"), [(page, *claim) for page, claims in CLAIMS.items() for claim in claims]
+)
+def test_a_number_is_what_the_program_has(page: str, pattern: str, expected: Callable[[], list[str]]) -> None:
+    said = re.search(pattern, re.sub(r"(?<=\S)\n(?=\S)", " ", (ROOT / page).read_text(encoding="utf-8")))
+    assert said is not None, f"{page} says it no more"
+    assert list(said.groups()) == expected()
+
+
+RECORDS = ("docs/validity.md", "docs/validity-over-time.md", "docs/finding.md", "docs/cost-of-large-audits.md")
+
+
+@pytest.mark.parametrize("page", RECORDS)
+def test_records_of_studies_name_what_makes_them(page: str) -> None:
+    (name, *_) = re.findall(r"`python -m benchmarks (\w+)", (ROOT / page).read_text(encoding="utf-8"))
+    assert (ROOT / "benchmarks" / f"{name}.py").exists()

@@ -1,0 +1,76 @@
+"""What would be released: built from the sources as a release is, and looked at by the tool that uploads it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from email.message import Message
+from email.parser import Parser
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Both forms of the whole, and the gate's wheel."""
+    folder = tmp_path_factory.mktemp("dist")
+    for options in (["."], ["--wheel", "gate"]):
+        command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), *options]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+def metadata_of(wheel: Path) -> Message:
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = [one for one in archive.namelist() if one.endswith("/METADATA")]
+        return Parser().parsestr(archive.read(name).decode())
+
+
+def test_twine_finds_nothing(built: Path) -> None:
+    files = sorted(map(str, built.iterdir()))
+    assert len(files) == 3
+    done = subprocess.run(
+        [sys.executable, "-m", "twine", "check", "--strict", *files], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_what_the_packages_say_of_themselves(built: Path) -> None:
+    whole, gate = (metadata_of(next(built.glob(f"{name}-*.whl"))) for name in ("bdt_pipeline", "bdt_gate"))
+    for one in (whole, gate):
+        assert one["Version"] == PROJECT["version"]
+        assert one["Requires-Python"] is not None
+        assert "Private :: Do Not Upload" in one.get_all("Classifier", [])  # until there is a licence
+        assert one["License-Expression"] is None
+        assert not [url for url in one.get_all("Project-URL", []) if "example" in url]
+
+
+def test_the_sources_hold_what_the_tests_and_the_site_need(built: Path) -> None:
+    with tarfile.open(next(built.glob("*.tar.gz"))) as archive:
+        names = {one.partition("/")[2] for one in archive.getnames()}
+    wanted = ("README.md", "CHANGELOG.md", "action.yml", "gate/pyproject.toml", "docs/site/conf.py", "docs/ci.md")
+    assert set(wanted) <= names
+    assert "tests/pipeline/test_packages.py" in names
+
+
+def test_a_tag_names_the_version() -> None:
+    """A release is a tag; it must not say another version than the packages do."""
+    told = subprocess.run(
+        ["git", "tag", "--points-at", "HEAD", "--list", "v*"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    for tag in told.stdout.split():
+        assert tag == f"v{PROJECT['version']}"
+
+
+def test_the_changelog_begins_with_this_version() -> None:
+    (first, *_) = re.findall(r"^## (\S+?),", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert first == PROJECT["version"]
