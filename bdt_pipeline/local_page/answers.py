@@ -24,8 +24,8 @@ from bdt_core.proposal import (
     proposed,
 )
 from bdt_core.spec import Better, BiasVariable, Derivation
-from bdt_pipeline.commands.init_spec import spec_text
-from bdt_pipeline.commands.run_audit import name_of
+from bdt_pipeline.proposed.init_spec import spec_text
+from bdt_pipeline.proposed.named_table import name_of
 
 Form = Mapping[str, str]
 Use = Literal["feature", "protected", "legitimate", "person", "left out"]

@@ -7,12 +7,13 @@ that is in no catalogue stays English, and is marked as such.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cache
 from importlib import resources
 
 from markupsafe import Markup, escape
 
-from bdt_core.report.catalogue import Catalogue, sayings
+from bdt_core.report.catalogue import sayings_in
 from bdt_core.spec import LANGUAGES
 
 ENGLISH = "en"
@@ -25,31 +26,28 @@ class Language:
     ----------
     name : str
         One of `LANGUAGES`.
+
+    Attributes
+    ----------
+    said : callable
+        What a sentence of the product is; itself where no catalogue has it.
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
         self._words: dict[str, str] = {}
-        self._catalogue: Catalogue | None = None
+        self.said: Callable[[str], str] = str
         file = resources.files("bdt_pipeline.local_page").joinpath("templates", f"{name}.po")
         if name != ENGLISH:
             from babel.messages.pofile import read_po
 
             with file.open("rb") as opened:
-                messages = [one for one in read_po(opened, locale=name) if one.id and one.string]
-            self._words = {str(one.id): str(one.string) for one in messages}
-            self._catalogue = Catalogue(name, messages)
+                self._words = {str(one.id): str(one.string) for one in read_po(opened, locale=name) if one.id}
+            self.said = sayings_in(file, name)
 
     def say(self, text: str, **names: object) -> str:
         """Words of the page itself, with names in their places."""
         return self._words.get(text, text).format(**names)
-
-    def said(self, sentence: str) -> str:
-        """What the product says; as it is where no catalogue has it."""
-        if self._catalogue is None:
-            return sentence
-        found = self._catalogue.said(sentence)
-        return sayings(self.name)(sentence) if found == sentence else found
 
     def marked(self, sentence: str) -> Markup:
         """What the product says, with its language where that is not the page's."""

@@ -208,9 +208,9 @@ def draw(visit: Visit, spoken: Language, most: int, *, problem: str = "", notice
 
 def _questions(answers: Answers, spoken: Language) -> dict[str, Any]:
     """What the questions are drawn from."""
-    from bdt_pipeline.commands.proposal_in_words import reach_in_words
     from bdt_pipeline.local_page.answers import choice_of, levels_of, numbers_of
     from bdt_pipeline.local_page.outcomes import outcome_in_words
+    from bdt_pipeline.proposed.proposal_in_words import reach_in_words
 
     glance = answers.glance
     return {

@@ -18,6 +18,7 @@ from bdt_core.stages import titles_of
 from bdt_pipeline.local_page.child import Audit, Look, Looked, Problem, Written
 from bdt_pipeline.local_page.upload import safe_name
 from bdt_pipeline.local_page.work import Work
+from bdt_pipeline.proposed.named_table import name_of, source_of
 
 if TYPE_CHECKING:  # what reads tables takes long to import: the page is there before
     from bdt_pipeline.local_page.answers import Answers, Form
@@ -82,8 +83,6 @@ class Visit:
     @property
     def name(self) -> str:
         """What files of this audit are called."""
-        from bdt_pipeline.commands.run_audit import name_of
-
         return name_of(self.table or "")
 
     @property
@@ -277,7 +276,6 @@ def linked(file: str, folder: Path) -> str:
         There is no such table.
     """
     from bdt_core.table.locations import located
-    from bdt_pipeline.commands.run_audit import source_of
 
     source_of(file)
     if ":" in file.split("/")[0] or file.startswith("$"):
