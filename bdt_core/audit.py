@@ -114,7 +114,7 @@ class AuditResult(AuditFindings):
 
     def joined(self) -> AuditResult:
         """The same with parts that know of the audit."""
-        parts = {name: one for name, one in vars(self).items() if isinstance(one, AuditPart)}
+        parts: dict[str, Any] = {name: one for name, one in vars(self).items() if isinstance(one, AuditPart)}
         return replace(self, **{name: replace(one, audit=self._in_audit) for name, one in parts.items()})
 
     @property

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from bdt_core.result import Result
+import pandas as pd
+
+from bdt_core.result import Result, Shown
 from bdt_core.scan.conditions import GroupCondition
 from bdt_core.spec import Better, FoundBy
 from bdt_core.verdict.words import Verdict
@@ -118,8 +120,8 @@ class HeldToLimit(Result):
     high: float
 
 
-@dataclass(frozen=True)
-class Changes(Result):
+@dataclass(frozen=True, repr=False)
+class Changes(Result, Shown):
     """What has become better or worse from A to B, and for whom.
 
     Attributes
@@ -171,6 +173,30 @@ class Changes(Result):
     limit: HeldToLimit | None
     spec_a: dict[str, Any]
     spec_b: dict[str, Any]
+
+    def to_frame(self) -> pd.DataFrame:
+        """Everybody, then a row per group.
+
+        Returns
+        -------
+        DataFrame
+            who, found_by, people_a, people_b, a, b (means), difference (B less A), low, high (which hold for all rows
+            at once), says.
+        """
+        everybody = ("everybody", None, self.people.a, self.people.b, self.overall)
+        several = [everybody, *((one.who, one.found_by, one.people_a, one.people_b, one.change) for one in self.groups)]
+        names = ("a", "b", "difference", "low", "high", "says")
+        return pd.DataFrame(
+            [
+                {"who": who, "found_by": found_by, "people_a": people_a, "people_b": people_b}
+                | {name: getattr(change, name) for name in names}
+                for who, found_by, people_a, people_b, change in several
+            ]
+        )
+
+    def _glance(self) -> tuple[str, pd.DataFrame]:
+        told = f"From {self.name_a} to {self.name_b}, {self.measured}: {self.says.replace('_', ' ')}"
+        return told, self.to_frame()[["who", "people_b", "a", "b", "difference", "low", "high", "says"]]
 
     @property
     def says(self) -> Literal["worse", "better", "both", "cannot_tell"]:

@@ -158,19 +158,20 @@ class GroupMetrics(AuditPart):
         Returns
         -------
         DataFrame
-            facet, group, rows, and a column per rate; undefined rates are missing. `self[facet]` has all metrics, with
-            intervals.
+            facet, group, rows, and a column per rate: missing where it is undefined, and of groups smaller than
+            `significance.min_rows`, as in the report. `self[facet]` has all metrics, with intervals.
         """
-        parts = [
-            one.metrics.by_group.assign(
-                facet=one.metrics.facet, group=[group_name(group) for group in one.groups], rows=one.rows
-            )
-            for one in self.facets
-        ]
-        if not parts:
+        if not self.facets:
             return pd.DataFrame(columns=["facet", "group", "rows"])
-        rates = [name for name in parts[0].columns if name not in ("facet", "group", "rows")]
-        return pd.concat(parts, ignore_index=True)[["facet", "group", "rows", *rates]]
+        parts = []
+        for one in self.facets:
+            rates = one.metrics.by_group
+            rates[np.array(one.sizes) < self.spec.significance.min_rows] = np.nan
+            names = [group_name(group) for group in one.groups]
+            parts.append(rates.assign(facet=one.metrics.facet, group=names, rows=one.rows))
+        whole = pd.concat(parts, ignore_index=True)
+        first = ["facet", "group", "rows"]
+        return whole[[*first, *(name for name in whole.columns if name not in first)]]
 
     def plot(self, ax: Axes | None = None, *, facet: str | tuple[str, ...] | None = None) -> Axes:
         """Draw one grouping as the report does.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import pandas as pd
 
 from bdt_core.errors import DataError, did_you_mean
 from bdt_core.fairness.comparisons import FEWEST_IN_DENOMINATOR
@@ -15,8 +16,12 @@ from bdt_core.history.counted import Pair
 from bdt_core.history.evidence import evidence
 from bdt_core.history.limits import LimitOverTime
 from bdt_core.inference.sequential import SequentialComparison
-from bdt_core.result import Result
+from bdt_core.result import Plotted, Result, Shown
 from bdt_core.spec import AuditSpec
+
+_COLUMNS = (
+    "facet", "group", "reference", "metric", "difference", "low", "high", "p_value", "discovered", "since", "drift"
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -136,8 +141,8 @@ class SmallGroup(Result):
     rows: int
 
 
-@dataclass(frozen=True)
-class History(Result):
+@dataclass(frozen=True, repr=False)
+class History(Result, Shown, Plotted):
     """What all batches show together.
 
     Attributes
@@ -169,6 +174,34 @@ class History(Result):
     def streams(self) -> tuple[Stream, ...]:
         """The streams of all groupings."""
         return tuple(stream for one in self.groupings for stream in one.streams)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per stream.
+
+        Returns
+        -------
+        DataFrame
+            facet, group, reference, metric, difference, low, high (a confidence sequence: valid however often one
+            looks), p_value (always valid), discovered, since (the first batch after which it was), drift.
+        """
+        rows = [
+            {
+                "facet": " & ".join(one.facets),
+                **{name: getattr(one, name) for name in ("group", "reference", "metric", "difference", "low", "high")},
+                "p_value": one.p_value,
+                "discovered": one.discovered,
+                "since": None if one.alarm is None else self.batches[one.alarm].id,
+                "drift": one.drift.state,
+            }
+            for one in self.streams
+        ]
+        return pd.DataFrame(rows, columns=list(_COLUMNS))
+
+    def _glance(self) -> tuple[str, pd.DataFrame]:
+        found = [one for one in self.streams if one.discovered]
+        told = f"History of {len(self.batches)} batches: {len(found)} of {len(self.streams)} differences are certain"
+        columns = ["group", "reference", "metric", "difference", "low", "high", "discovered", "since"]
+        return told, self.to_frame()[columns].sort_values("discovered", ascending=False, kind="stable")
 
     def over_time(self, stream: Stream) -> SequentialComparison:
         """Difference so far, confidence sequence and e-value of a stream after every batch."""

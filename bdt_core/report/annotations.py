@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from bdt_core.harmless import escaped_in_json
@@ -20,7 +20,7 @@ class Place(NamedTuple):
     line: int
 
 
-def github_annotations(result: GateResult, places: Sequence[Place]) -> str:
+def github_annotations(result: GateResult, places: Sequence[Place], say: Callable[[str], str] = str) -> str:
     """Workflow commands that GitHub shows beside the lines of the specification.
 
     Parameters
@@ -29,6 +29,8 @@ def github_annotations(result: GateResult, places: Sequence[Place]) -> str:
         From :func:`bdt_core.report.gate_result.build_gate_result`.
     places : sequence of Place
         One per limit.
+    say : callable
+        What a text is in the report's language.
 
     Returns
     -------
@@ -43,10 +45,13 @@ def github_annotations(result: GateResult, places: Sequence[Place]) -> str:
     >>> print(github_annotations({"name": "loans", "limits": [limit]}, [Place("loans.yaml", 7)]))
     ::error file=loans.yaml,line=7,title=Bias gate loans%3A Fail%3A worst_cluster::50 %25 off.
     """
-    return "\n".join(_command(one, place, result["name"]) for one, place in zip(result["limits"], places, strict=True))
+    return "\n".join(
+        _command(one, place, f"{say('Bias gate')} {result['name']}", say)
+        for one, place in zip(result["limits"], places, strict=True)
+    )
 
 
-def gitlab_code_quality(result: GateResult, places: Sequence[Place]) -> str:
+def gitlab_code_quality(result: GateResult, places: Sequence[Place], say: Callable[[str], str] = str) -> str:
     """GitLab's code quality report, as JSON: one finding per limit that does not hold.
 
     Parameters
@@ -55,6 +60,8 @@ def gitlab_code_quality(result: GateResult, places: Sequence[Place]) -> str:
         From :func:`bdt_core.report.gate_result.build_gate_result`.
     places : sequence of Place
         One per limit.
+    say : callable
+        What a text is in the report's language.
 
     Returns
     -------
@@ -68,7 +75,7 @@ def gitlab_code_quality(result: GateResult, places: Sequence[Place]) -> str:
             continue
         findings.append(
             {
-                "description": f"{limit_title(one)}. {limit_text(one)}",
+                "description": f"{limit_title(one, say)}. {limit_text(one, say)}",
                 "check_name": f"bias-gate/{one['check']}",
                 "fingerprint": _fingerprint(result["name"], one, findings),
                 "severity": _SEVERITIES.get(one["severity"], "major") if one["outcome"] == "stops" else "info",
@@ -78,11 +85,11 @@ def gitlab_code_quality(result: GateResult, places: Sequence[Place]) -> str:
     return escaped_in_json(json.dumps(findings, indent=2, ensure_ascii=False))
 
 
-def _command(limit: dict[str, Any], place: Place, name: str) -> str:
+def _command(limit: dict[str, Any], place: Place, gate: str, say: Callable[[str], str]) -> str:
     level = {"stops": "error", "holds": "notice"}.get(limit["outcome"], "warning")
-    title = f"Bias gate {name}: {limit_title(limit)}"
+    title = f"{gate}: {limit_title(limit, say)}"
     at = f"file={_property(place.path)},line={place.line},title={_property(title)}"
-    return f"::{level} {at}::{_data(limit_text(limit))}"
+    return f"::{level} {at}::{_data(limit_text(limit, say))}"
 
 
 def _data(words: str) -> str:

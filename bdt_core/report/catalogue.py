@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
     from bdt_core.report.document import Printed
+    from bdt_core.spec import AuditSpec
 
 _PLACE = re.compile(r"\{(\w+)\}")
 _NUMBER = re.compile(r"(< )?[+−-]?(\d{1,3}(,\d{3})+|\d+)(\.\d+)?(e[+-]?\d+)?( × 10[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+)?( %)?")
@@ -112,8 +113,14 @@ def sayings_in(file: Traversable, language: str) -> Callable[[str], str]:
 def say_in(document: Printed) -> Callable[[str], str]:
     """What a text of a document is for its readers."""
     variable = document.bias_variable
-    names = Names(document.spec, None if variable.unit == "rate" else variable.short)
+    short = None if variable.unit == "rate" else variable.short
+    names = Names(document.spec, short, (one.name for one in document.data.columns))
     return document.once("say", lambda one: sayings(str(one.spec.get("language", "en")), names))
+
+
+def say_for(spec: AuditSpec) -> Callable[[str], str]:
+    """What a text is for the readers of a specification."""
+    return sayings(spec.language, Names(spec.to_dict()))
 
 
 def _file_of(language: str) -> Traversable:
@@ -193,10 +200,12 @@ class Catalogue:
         """A message, or several of them in one text; None where it is not known."""
         bare = text.removesuffix(".")
         end = text[len(bare) :]
-        if bare in self._exact:
+        if bare in self._exact and text not in self._names.columns:
             return self._exact[bare] + end
         if (name := self._names.known(text)) is not None:
             return name
+        if text in self._names.columns:
+            return text
         for between, mark in _BETWEEN:
             parts = between.split(text)
             if len(parts) > 1:
@@ -212,9 +221,10 @@ class Catalogue:
         return None if known is None else known + end
 
     def _of_column(self, text: str) -> str | None:
-        """A labelled column with a level of it, or names in quotes."""
-        if text.startswith('"'):
-            return self._names.in_list(text)
+        """A labelled column with a level of it, names in quotes, or those of an intersection."""
+        if text.startswith('"') or " & " in text:
+            told = self._names.in_list(text)
+            return None if told == text else told
         column, colon, level = text.partition(": ")
         label = self._names.label(column)
         return f"{label}: {self._names.levels_in(column, level)}" if colon and label else None

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from bdt_core import words
+from bdt_core.report.catalogue import say_for
 from bdt_core.report.figures import PNG_DPI
-from bdt_core.report.sheet import CALM, CALM_TINT, FAINT, GREY, HARM, INK, Sheet, has_outlines, settings
+from bdt_core.report.sheet import CALM, CALM_TINT, FAINT, GREY, HARM, INK, Sheet, has_outlines, onto, settings
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from bdt_core.history import History, LimitOverTime, Stream
 
 _T = TypeVar("_T")
@@ -31,6 +34,12 @@ def history_svg(history: History) -> str:
 def history_png(history: History, dpi: int = PNG_DPI) -> bytes:
     """The figure as PNG."""
     return _finished(history, lambda sheet: sheet.png(dpi))
+
+
+def history_onto(history: History, axes: Callable[[float, float], Axes]) -> None:
+    """The figure on axes: those that are made for its width and height, in points."""
+    with onto(axes):
+        _finished(history, lambda _: None)
 
 
 @dataclass(frozen=True)
@@ -142,7 +151,7 @@ def draw(history: History) -> Sheet:
 def _finished(history: History, finish: Callable[[Sheet], _T]) -> _T:
     names = [part for one in history.streams for part in (*one.facets, one.group, one.reference)]
     names += [one.group or "" for one in history.limits]
-    with settings(has_outlines("".join([*names, *(one.id for one in history.batches)]))):
+    with settings(has_outlines("".join([*names, *(one.id for one in history.batches)])), say_for(history.spec)):
         return finish(draw(history))
 
 
@@ -181,7 +190,7 @@ def _panel(sheet: Sheet, history: History, one: Panel, x: float, y: float, width
     axes.spines["bottom"].set_color(FAINT)
     axes.tick_params(left=False, labelleft=True, labelsize=7, colors=GREY, pad=2)
     axes.locator_params(axis="y", nbins=5)
-    axes.yaxis.set_major_formatter(lambda value, _: words.number(value))
+    axes.yaxis.set_major_formatter(lambda value, _: sheet.said(words.number(value)))
     axes.axhline(1 if one.is_ratio else 0, color=GREY, linewidth=0.8)
     for limit in one.limits:
         axes.axhline(limit * one.scale, color=HARM, linewidth=1.1, linestyle="--")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 from bdt_core import words
@@ -67,22 +68,22 @@ def build_gate_result(
     return safe
 
 
-def limit_title(limit: dict[str, Any]) -> str:
-    """A limit and its verdict in a few words.
+def limit_title(limit: dict[str, Any], say: Callable[[str], str] = str) -> str:
+    """A limit and its verdict in a few words, in a language.
 
     Examples
     --------
     >>> limit_title({"check": "disparate_impact by sex", "verdict": "not_testable"})
     'Not testable: disparate_impact by sex'
     """
-    return f"{words.VERDICT_WORDS[limit['verdict']]}: {limit['check']}"
+    return f"{say(words.VERDICT_WORDS[limit['verdict']])}: {say(limit['check'])}"
 
 
-def limit_text(limit: dict[str, Any]) -> str:
-    """Why a limit's verdict is what it is, and what has changed since the baseline."""
+def limit_text(limit: dict[str, Any], say: Callable[[str], str] = str) -> str:
+    """Why a limit's verdict is what it is, and what has changed since the baseline, in a language."""
     change = limit["change"]
-    told = shortened(limit["sentence"])
-    return told if change is None else f"{told} Baseline: {shortened(change['sentence'])}"
+    told = shortened(say(limit["sentence"]))
+    return told if change is None else f"{told} {say('Baseline')}: {shortened(say(change['sentence']))}"
 
 
 def shortened(phrase: str, longest: int = LONGEST_TEXT) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 from xml.etree import ElementTree
 
@@ -13,13 +14,15 @@ from bdt_core.report.gate_result import GateResult, limit_text, limit_title
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def render_junit(result: GateResult) -> str:
+def render_junit(result: GateResult, say: Callable[[str], str] = str) -> str:
     """Draw the gate's result as JUnit XML.
 
     Parameters
     ----------
     result : dict
         From :func:`bdt_core.report.gate_result.build_gate_result`.
+    say : callable
+        What a text is in the report's language; names of suites and cases, by which CI systems know them, stay.
 
     Returns
     -------
@@ -28,7 +31,7 @@ def render_junit(result: GateResult) -> str:
         cannot tell or could not be tested is skipped, with the sentence that says why, and so is one that is accepted
         because it is not significantly worse than the baseline. Without limits: an empty suite.
     """
-    cases = [_case(one, result["name"], f"{n}. " if len(result["limits"]) > 1 else "")
+    cases = [_case(one, result["name"], f"{n}. " if len(result["limits"]) > 1 else "", say)
              for n, one in enumerate(result["limits"], start=1)]  # fmt: skip
     counts = {
         "tests": str(len(cases)),
@@ -44,20 +47,20 @@ def render_junit(result: GateResult) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suites, encoding="unicode")
 
 
-def _case(limit: dict[str, Any], name: str, number: str) -> ElementTree.Element:
-    told = _xml(limit_text(limit))
+def _case(limit: dict[str, Any], name: str, number: str, say: Callable[[str], str]) -> ElementTree.Element:
+    told = _xml(limit_text(limit, say))
     case = ElementTree.Element(
         "testcase", {"classname": f"bias_gate.{name}", "name": _xml(f"{number}{limit['check']}"), "time": "0"}
     )
     if limit["outcome"] == "stops" or (limit["verdict"] == "fail" and limit["outcome"] == "warns"):
         failure = ElementTree.SubElement(
-            case, "failure", {"type": limit["verdict"], "message": _xml(limit_title(limit))}
+            case, "failure", {"type": limit["verdict"], "message": _xml(limit_title(limit, say))}
         )
         failure.text = told
     elif limit["outcome"] != "holds":
         accepted = "not significantly worse than the baseline" if limit["outcome"] == "accepted" else ""
-        why = accepted or words.VERDICT_WORDS[limit["verdict"]].lower()
-        ElementTree.SubElement(case, "skipped", {"message": _xml(f"{words.capital(why)}. {told}")})
+        why = say(words.capital(accepted or words.VERDICT_WORDS[limit["verdict"]].lower()))
+        ElementTree.SubElement(case, "skipped", {"message": _xml(f"{why}. {told}")})
     else:
         ElementTree.SubElement(case, "system-out").text = told
     return case

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -23,6 +23,8 @@ class Names:
         Of a document: its ``labels``, ``units`` and ``bias_variable``.
     short : str, optional
         What reports call the mean of the bias variable, where that is no rate: its unit stands beside it.
+    columns : iterable of str
+        Names of the table, which are no words of a report where readers have none for them.
 
     Examples
     --------
@@ -33,9 +35,10 @@ class Names:
     ('woman', 'M', "'woman', M", 'years')
     """
 
-    def __init__(self, spec: Mapping[str, Any], short: str | None = None) -> None:
+    def __init__(self, spec: Mapping[str, Any], short: str | None = None, columns: Iterable[str] = ()) -> None:
         self.spec = spec
         self.short = short
+        self.columns = frozenset(columns)
         self.labels: Mapping[str, Any] = spec.get("labels") or {}
         self.units: Mapping[str, str] = spec.get("units") or {}
 
@@ -70,24 +73,16 @@ class Names:
 
         None if it is none of them.
         """
-        if _JOINT in name and ", " not in name:  # of an intersection
-            return self._each(name.split(_JOINT), _JOINT)
         told = self.label(name) or self._of_one_column.get(name)
         if self.short is None or name not in (self.short, capital(self.short)) or self.unit is None:
             return told
         return f"{told or name} ({self.unit})"
 
     def in_list(self, several: str) -> str:
-        """Names with commas between them, or in quotes."""
+        """Names with commas between them, or in quotes; of an intersection, each of its columns or levels."""
         if '"' in several:
             return _QUOTED.sub(lambda one: f'"{self.known(one[1]) or one[1]}"', several)
-        return self._each(several.split(", "), ", ") or several
-
-    def _each(self, several: Sequence[str], between: str) -> str | None:
-        told = [self.known(one) for one in several]
-        if not any(told):
-            return None
-        return between.join(one or raw for one, raw in zip(told, several, strict=True))
+        return ", ".join(_JOINT.join(self.known(x) or x for x in one.split(_JOINT)) for one in several.split(", "))
 
     @property
     def unit(self) -> str | None:

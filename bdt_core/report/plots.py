@@ -10,8 +10,10 @@ from bdt_core import words
 from bdt_core.clustering.clusters import Clusters
 from bdt_core.errors import DataError
 from bdt_core.fairness.metric_results import BiasMetrics
+from bdt_core.history import History
 from bdt_core.ranking import FindingList
 from bdt_core.report import document as parts
+from bdt_core.report.figure_history import history_onto
 from bdt_core.report.figures import draw_onto, figure_names, figures_of_depth
 from bdt_core.report.from_findings import facet_alone, nodes_of
 from bdt_core.report.groups import figures_of_groups
@@ -30,6 +32,8 @@ NOTHING = "There is nothing to draw: {}."
 
 def plot(result: Any, ax: Axes | None = None) -> Axes:
     """Draw a result as the report does; see `bdt_core.result.Plotted.plot`."""
+    if isinstance(result, History):
+        return _drawn(lambda axes: history_onto(result, axes), ax)
     audit = getattr(result, "audit", None)
     if audit is None:
         document, name = _alone(result)
@@ -61,21 +65,27 @@ def plot_tree(tree: ClusterTree, ax: Axes | None = None, *, outcome: str = "mean
 
 
 def _on(document: parts.Printed, name: str, ax: Axes | None) -> Axes:
-    """A figure on axes; a new figure of its size where there are none."""
+    """A figure of the report on axes."""
+    return _drawn(lambda axes: draw_onto(document, name, axes), ax)
+
+
+def _drawn(draw: Callable[[Callable[[float, float], Axes]], None], ax: Axes | None) -> Axes:
+    """The axes that something was drawn on; in a new figure of its size where there are none."""
     drawn: list[Axes] = []
 
     def axes(width: float, height: float) -> Axes:
         drawn.append(_own(width, height) if ax is None else ax)
         return drawn[-1]
 
-    draw_onto(document, name, axes)
+    draw(axes)
     return drawn[-1]
 
 
 def _own(width: float, height: float) -> Axes:
     import matplotlib.pyplot as plt
 
-    return plt.figure(figsize=(width / 72, height / 72), facecolor="white").add_axes((0.0, 0.0, 1.0, 1.0))
+    axes: Axes = plt.figure(figsize=(width / 72, height / 72), facecolor="white").add_axes((0.0, 0.0, 1.0, 1.0))
+    return axes
 
 
 @singledispatch
@@ -139,6 +149,12 @@ def _document(outcome: str, unit: words.Unit, **found: Any) -> parts.Printed:
     named = words.printable(outcome)
     spec = {"bias_variable": BiasVariable(column=outcome).model_dump()}
     empty = dict.fromkeys(("publication", "groups", "worst_groups", "slices", "local_bias", "mitigation", "findings"))
-    variable = parts.BiasVariable.model_construct(name=named, short=named, unit=unit, better="lower")
-    whole = {**empty, "clusters": (), "gate": (), "spec": words.printable(spec), "bias_variable": variable}
+    variable = {"name": named, "short": named, "unit": unit}
+    whole = {
+        **empty,
+        "clusters": (),
+        "gate": (),
+        "spec": words.printable(spec),
+        "bias_variable": parts.BiasVariable.model_construct(None, **variable),
+    }
     return parts.Printed.model_construct(**(whole | found))

@@ -123,12 +123,13 @@ class _Given:
     """Axes that somebody else has, as a page of points: texts and lines are as many times as large as it is."""
 
     def __init__(self, axes: Axes, width: float, height: float) -> None:
-        box, dpi = axes.get_window_extent(), axes.get_figure(root=True).dpi
-        self.times = min(box.width / width, box.height / height) * 72 / dpi
+        figure, box = axes.get_figure(root=True), axes.get_window_extent()
+        assert figure is not None  # axes that are drawn on are somewhere
+        self.times = min(box.width / width, box.height / height) * 72 / figure.dpi
         axes.set(xlim=(0, width), ylim=(height, 0))
         axes.set_aspect("equal", adjustable="box", anchor="NW")
         axes.set_axis_off()
-        self.figure, self._axes, self.points = axes.get_figure(root=True), axes, axes.transData
+        self.figure, self._axes, self.points = figure, axes, axes.transData
         self._size = width, height
         self.text = axes.text
 

@@ -64,8 +64,8 @@ def typed_as_audited(
         typed[name] = column if kind is None else settle_type(column, kind)
     if with_outcome:
         bias = spec.bias_variable
-        for name in (bias.column, bias.label, bias.prediction):
-            if name is not None and name not in read.columns:
-                raise DataError(f'There is no column "{name}". {did_you_mean(name, read.columns)}')
+        for needed in (bias.column, bias.label, bias.prediction):
+            if needed is not None and needed not in read.columns:
+                raise DataError(f'There is no column "{needed}". {did_you_mean(needed, read.columns)}')
         typed[BIAS_VARIABLE] = pd.Series(bias_variable(read, spec.bias_variable).y)
     return pd.DataFrame(typed, copy=False)

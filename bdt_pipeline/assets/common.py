@@ -68,6 +68,11 @@ class AuditAssets:
         """Key of the resource that holds the settings of a run."""
         return f"{self.spec.name}_settings"
 
+    @cached_property
+    def say(self) -> Callable[[str], str]:
+        """What a text of ours is to the audit's readers."""
+        return told_by(self.spec)
+
     @property
     def has_groups(self) -> bool:
         """Whether groups are declared, and there is a label or a prediction to compare them by."""
@@ -101,7 +106,7 @@ class AuditAssets:
         """
         ours = dg.AssetSpec(
             [self.spec.name, asset],
-            description=description,
+            description=self.say(description),
             kinds=kinds,
             group_name=self.spec.name,
             tags={"bdt/audit": self.spec.name},
@@ -172,7 +177,9 @@ class AuditAssets:
     def made(self, value: Any, metadata: Mapping[str, Any], spec: AuditSpec, **more: Any) -> dg.MaterializeResult[Any]:
         """A value with its metadata, and the settings that it was made with."""
         settings = dg.MetadataValue.json(printed_specification(spec))
-        return dg.MaterializeResult(value=value, metadata={**harmless_metadata(metadata), _SETTINGS: settings}, **more)
+        return dg.MaterializeResult(
+            value=value, metadata={**harmless_metadata(metadata, told_by(spec)), _SETTINGS: settings}, **more
+        )
 
     def _refuse_settings_of_assets(self, run: dg.DagsterRun) -> None:
         run_config: dict[str, Any] = dict(run.run_config)
@@ -279,6 +286,15 @@ class AuditAssets:
             **more,
         )
         return decorator
+
+
+def told_by(spec: AuditSpec) -> Callable[[str], str]:
+    """What a text of ours is to the readers of a specification."""
+    if spec.language == "en" and not (spec.labels or spec.units):
+        return str
+    from bdt_core.report.catalogue import say_for  # not when definitions load, where nothing is to be changed
+
+    return say_for(spec)
 
 
 def _change(key: str, before: Any, now: Any) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 
 from bdt_core import words
+from bdt_pipeline.resources.run_log import ToldList, ToldTable
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -37,24 +38,17 @@ _FIGURES = {
 }
 
 
-def table_of(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> dg.MarkdownMetadataValue:
-    """A Markdown table.
+def table_of(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> ToldTable:
+    """A table of texts.
 
     Examples
     --------
-    >>> print(table_of(["column", "rows"], [["a|b", 3]]).value)
+    >>> print(table_of(["column", "rows"], [["a|b", 3]]).markdown())
     | column | rows |
     | --- | --- |
     | a\\|b | 3 |
     """
-
-    from bdt_core.report.markdown import escaped_within_a_line
-
-    def line(cells: Sequence[Any]) -> str:
-        return "| " + " | ".join(escaped_within_a_line(str(one)) for one in cells) + " |"
-
-    rule = "| " + " | ".join(["---"] * len(header)) + " |"
-    return dg.MetadataValue.md("\n".join([line(header), rule, *map(line, rows)]))
+    return ToldTable(header, rows)
 
 
 def figure(document: AnyDocument, name: str, title: str) -> dg.MarkdownMetadataValue:
@@ -84,6 +78,8 @@ def raw_table(frame: DataFrame, source: Source, taken: Sequence[str] = ()) -> Me
     taken : sequence of str
         Columns that the asset of the source has.
     """
+    from bdt_core.report.catalogue import AsItIs
+
     missing = frame.isna().sum()
     return {
         _ROWS: len(frame),
@@ -101,7 +97,7 @@ def raw_table(frame: DataFrame, source: Source, taken: Sequence[str] = ()) -> Me
         "source": source.described,
         "missing values": table_of(
             ["column", "type", "missing"],
-            [[name, frame[name].dtype, f"{int(missing[name]):,}"] for name in frame.columns],
+            [[AsItIs(name), frame[name].dtype, f"{int(missing[name]):,}"] for name in frame.columns],
         ),
     }
 
@@ -114,6 +110,7 @@ def validated_table(table: Rows, read: dg.AssetKey) -> Metadata:
     table : Rows
     read : AssetKey
     """
+    from bdt_core.report.catalogue import AsItIs
     from bdt_core.report.wording import more_than_counted
     from bdt_core.table.audit_table import BIAS_VARIABLE
     from bdt_core.table.bias_variable import wording
@@ -132,7 +129,7 @@ def validated_table(table: Rows, read: dg.AssetKey) -> Metadata:
             ["column", "role", "kind", "missing", "distinct"],
             [
                 [
-                    one.name,
+                    AsItIs(one.name),
                     one.role.replace("_", " "),
                     one.kind or "",
                     f"{one.missing:,}",
@@ -407,11 +404,9 @@ def _schema(types: Mapping[str, str], roles: Mapping[str, str] | None = None) ->
     return dg.TableSchema([dg.TableColumn(name, kind, (roles or {}).get(name)) for name, kind in types.items()])
 
 
-def listed(lines: Sequence[str]) -> dg.MarkdownMetadataValue:
-    """A list in Markdown."""
-    from bdt_core.report.markdown import escaped
-
-    return dg.MetadataValue.md("\n".join(f"- {escaped(one)}" for one in lines) or "none")
+def listed(lines: Sequence[str]) -> ToldList:
+    """A list of sentences."""
+    return ToldList(lines)
 
 
 def _link(path: UPath) -> dg.MetadataValue[Any]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import dagster as dg
-
 from bdt_core import words
 from bdt_pipeline.assets.views import Metadata, listed, numbers, table_of
+from bdt_pipeline.resources.run_log import ToldTable
 
 if TYPE_CHECKING:
     from bdt_pipeline.assets.values import (
@@ -180,7 +179,7 @@ def characteristics(found: Characteristics) -> Metadata:
     return metadata
 
 
-def _rates(one: Any, min_rows: int) -> dg.MarkdownMetadataValue:
+def _rates(one: Any, min_rows: int) -> ToldTable:
     from bdt_core.fairness.metric_results import group_name
     from bdt_core.metrics import shown_rates
 

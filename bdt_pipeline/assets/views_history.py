@@ -36,7 +36,7 @@ def history(found: History, batch: str, notes: Sequence[str]) -> Metadata:
         "ratios over time": table_of(
             ["ratio", "of", *RATIO_HEADER], [[one.check, one.group or "", *ratio_row(one)] for one in ratios(found)]
         ),
-        "limits over time, in words": listed([f"{one.check}: {one.sentence}" for one in found.limits]),
+        "limits over time, in words": listed([one.sentence for one in found.limits]),
         "groups too small to be followed": listed(
             [f"{one.facet}: {name}" for one in found.groupings for name in one.too_small]
         ),

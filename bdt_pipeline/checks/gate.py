@@ -26,7 +26,7 @@ def bias_gate(audit: AuditAssets) -> dg.AssetChecksDefinition:
         asset=audit.key("bias_report"),
         blocking=True,
         partitions_def=audit.partitions,
-        description=(
+        description=audit.say(
             "Does every limit of the gate hold? A failure stops everything downstream of the report. An inconclusive "
             'verdict only warns, unless the limit says "inconclusive: block".'
         ),
@@ -36,7 +36,7 @@ def bias_gate(audit: AuditAssets) -> dg.AssetChecksDefinition:
         return dg.AssetCheckResult(
             passed=bool(verdict["verdict"] == "pass"),
             severity=dg.AssetCheckSeverity.ERROR if verdict["blocks"] else dg.AssetCheckSeverity.WARN,
-            **in_check(verdict["sentence"], gate_metadata(bias_report)),
+            **in_check(verdict["sentence"], gate_metadata(bias_report), audit.say),
         )
 
     return check

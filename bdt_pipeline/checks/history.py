@@ -32,7 +32,9 @@ def history_checks(audit: AuditAssets) -> dg.AssetChecksDefinition:
     @dg.multi_asset_check(
         name=audit.op("history"),
         specs=[
-            dg.AssetCheckSpec(name, asset=asset, blocking=False, description=told, partitions_def=audit.partitions)
+            dg.AssetCheckSpec(
+                name, asset=asset, blocking=False, description=audit.say(told), partitions_def=audit.partitions
+            )
             for name, told in _DESCRIPTIONS.items()
         ],
         can_subset=True,
@@ -56,7 +58,7 @@ def history_checks(audit: AuditAssets) -> dg.AssetChecksDefinition:
                 check_name=name,
                 passed=one.passed,
                 severity=dg.AssetCheckSeverity.ERROR if one.broken else dg.AssetCheckSeverity.WARN,
-                **in_check(one.sentence, finding_metadata(one)),
+                **in_check(one.sentence, finding_metadata(one), audit.say),
             )
 
     return check

@@ -81,7 +81,7 @@ def _checks(audit: AuditAssets, judged: _Judged) -> dg.AssetChecksDefinition:
                 name,
                 asset=asset,
                 blocking=False,
-                description=_description(one, audit.spec),
+                description=audit.say(_description(one, audit.spec)),
                 additional_deps=others,
                 partitions_def=audit.partitions,
             )
@@ -104,7 +104,7 @@ def _checks(audit: AuditAssets, judged: _Judged) -> dg.AssetChecksDefinition:
                 check_name=name,
                 passed=found.verdict == "pass",
                 severity=dg.AssetCheckSeverity.ERROR if found.verdict == "fail" else dg.AssetCheckSeverity.WARN,
-                **in_check(found.sentence, limit_metadata(found)),
+                **in_check(found.sentence, limit_metadata(found), audit.say),
             )
 
     return check

@@ -1,6 +1,6 @@
 """Data quality as asset checks: Great Expectations on the tables, with counts and no cell values."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -110,7 +110,7 @@ def _raw_quality(audit: AuditAssets) -> dg.AssetChecksDefinition:
                   for row in rows.get(one.name, ()) if not row[3]]  # fmt: skip
         if broken and put_aside is not None:
             put_aside("; ".join(broken))
-        yield from _results(context, audit.key("raw_data"), _RAW, rows)
+        yield from _results(context, audit.key("raw_data"), _RAW, rows, audit.say)
 
     return check
 
@@ -135,7 +135,7 @@ def _validated_quality(audit: AuditAssets) -> dg.AssetChecksDefinition:
         features = table.names("feature")
         leaks = find_leaks(table)
         rows["no_leaks"] = [(one, leaks.get(one, "no"), "no leak", one not in leaks) for one in features]
-        yield from _results(context, audit.key("validated_data"), _VALIDATED, rows)
+        yield from _results(context, audit.key("validated_data"), _VALIDATED, rows, audit.say)
 
     return check
 
@@ -160,7 +160,7 @@ def _specs(audit: AuditAssets, asset: str, checks: Sequence[_Check]) -> list[dg.
             one.name,
             asset=audit.key(asset),
             blocking=one.blocking,
-            description=one.description,
+            description=audit.say(one.description),
             partitions_def=audit.partitions,
         )
         for one in checks
@@ -172,6 +172,7 @@ def _results(
     asset: dg.AssetKey,
     checks: Sequence[_Check],
     rows: Mapping[str, Sequence[_Row]],
+    say: Callable[[str], str],
 ) -> Iterator[dg.AssetCheckResult]:
     """One result per check that was asked for, the broken rules named first."""
     wanted = context.op_execution_context.selected_asset_check_keys
@@ -198,5 +199,6 @@ def _results(
                         [["✓" if kept else "✗", subject, what, wanted] for subject, what, wanted, kept in found],
                     ),
                 },
+                say,
             ),
         )

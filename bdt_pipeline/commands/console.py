@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, TextIO, cast
@@ -18,7 +18,7 @@ from bdt_core import words
 from bdt_core.errors import OutputError
 from bdt_core.harmless import harmless
 from bdt_core.report.blocks import Block, Bullets, Facts, Paragraph
-from bdt_core.report.catalogue import sayings
+from bdt_core.report.catalogue import say_in
 from bdt_core.report.selection_rules import rule_lines
 from bdt_core.report.write import _write, remove_unfinished
 from bdt_pipeline.commands.printing import Screen, put, screen
@@ -88,20 +88,21 @@ def show_result(document: dict[str, Any], files: Iterable[Path]) -> None:
     from bdt_core.report.printed import printed
 
     to = console()
-    verdict, said = document["verdict"], sayings(document["spec"].get("language", "en"))
-    show_verdict(to, verdict["verdict"], said(_without_verdict(verdict["sentence"])))
-    for part in short_parts(printed(document)):
+    verdict, safe = document["verdict"], printed(document)
+    said = say_in(safe)
+    show_verdict(to, verdict["verdict"], said(_without_verdict(verdict["sentence"])), said)
+    for part in short_parts(safe):
         to.print(f"\n[bold]{shown(part.title)}[/]")
         for block in part.blocks:
             for line in lines_of(block):
                 to.print(Padding(line, (0, 2)))
     rules = list(rule_lines(document))
     if rules:
-        to.print("\n[bold]Rules of selection[/]")
+        to.print(f"\n[bold]{said('Rules of selection')}[/]")
         for line in rules:
-            to.print(Padding(f"- {shown(line)}", (0, 2)))
-    show_notes(to, map(said, document["warnings"]))
-    show_files(to, "Report", files)
+            to.print(Padding(f"- {shown(said(line))}", (0, 2)))
+    show_notes(to, map(said, document["warnings"]), said)
+    show_files(to, said("Report"), files)
 
 
 def lines_of(block: Block) -> Iterator[str]:
@@ -115,15 +116,15 @@ def lines_of(block: Block) -> Iterator[str]:
             yield from (f"[bold]{shown(name)}[/]: {shown(told)}" for name, told in block.pairs)
 
 
-def show_verdict(to: Console, verdict: str, sentence: str) -> None:
-    """A verdict in its colour, and the reason."""
-    to.print(f"\n[bold {_COLORS[verdict]}]{verdict_word(verdict)}[/]  {shown(sentence)}")
+def show_verdict(to: Console, verdict: str, sentence: str, say: Callable[[str], str] = str) -> None:
+    """A verdict in its colour, and the reason, which is in the report's language already."""
+    to.print(f"\n[bold {_COLORS[verdict]}]{verdict_word(verdict, say)}[/]  {shown(sentence)}")
 
 
-def show_notes(to: Console, notes: Iterable[str]) -> None:
-    """What a reader must know beside the result."""
+def show_notes(to: Console, notes: Iterable[str], say: Callable[[str], str] = str) -> None:
+    """What a reader must know beside the result, in the report's language already."""
     for note in notes:
-        to.print(f"\n[yellow]Note:[/] {shown(note)}")
+        to.print(f"\n[yellow]{say('Note')}:[/] {shown(note)}")
 
 
 def show_files(to: Console, title: str, files: Iterable[Path]) -> None:
@@ -138,20 +139,20 @@ def shown(text: str) -> str:
     return escape(str(words.printable(text)))
 
 
-def verdict_word(verdict: str) -> str:
-    """A verdict as it stands before its reason.
+def verdict_word(verdict: str, say: Callable[[str], str] = str) -> str:
+    """A verdict as it stands before its reason, in a language.
 
     Examples
     --------
     >>> verdict_word("not_testable")
     'NOT TESTABLE'
     """
-    return verdict.replace("_", " ").upper()
+    return say(words.VERDICT_WORDS[verdict]).upper()
 
 
-def gate_line(name: str, verdict: Mapping[str, Any]) -> str:
-    """Verdict and reason in one line."""
-    return f"{verdict_word(verdict['verdict'])}: {name}: {_without_verdict(verdict['sentence'])}"
+def gate_line(name: str, verdict: Mapping[str, Any], say: Callable[[str], str] = str) -> str:
+    """Verdict and reason in one line, in a language."""
+    return f"{verdict_word(verdict['verdict'], say)}: {name}: {say(_without_verdict(verdict['sentence']))}"
 
 
 def write_file(path: Path, content: bytes, *, called: str = "") -> None:

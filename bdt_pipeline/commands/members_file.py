@@ -65,7 +65,7 @@ def write_members(result: AuditResult, stream: TextIO) -> None:
     with open_batches(spec.source) as batches:
         for batch in batches:
             told = result.members(batch, as_read=True)
-            told = told.astype({name: int for name, kind in told.dtypes.items() if kind.kind == "b"})
+            told = told.astype(int)
             key = spec.split.key
             values = range(rows + 1, rows + len(batch) + 1) if key is None else batch[key].to_numpy()
             told.insert(0, ROW if key is None else key, values)

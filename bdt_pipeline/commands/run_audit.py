@@ -10,7 +10,7 @@ from bdt_core.audit import AuditResult, audit
 from bdt_core.errors import SpecError
 from bdt_core.proposal import propose
 from bdt_core.report import for_publication
-from bdt_core.spec import AuditSpec, load_spec, parse_spec
+from bdt_core.spec import AuditSpec, load_spec, parse_spec, with_derivation
 from bdt_core.stages import READING, titles_of
 from bdt_pipeline.commands.console import progress_bar, report_folder, say, show_result, tell
 from bdt_pipeline.commands.members_file import members_file, write_members

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -14,9 +14,11 @@ from bdt_core import words
 from bdt_core.audit import audit
 from bdt_core.errors import OutputError, SpecError
 from bdt_core.report.annotations import Place, github_annotations, gitlab_code_quality
+from bdt_core.report.catalogue import say_in
 from bdt_core.report.comment import render_comment
 from bdt_core.report.gate_result import GateResult, build_gate_result
 from bdt_core.report.junit import render_junit
+from bdt_core.report.printed import printed
 from bdt_core.report.write import canonical_json
 from bdt_core.spec import AuditSpec, load_spec, parse_spec
 from bdt_core.verdict import Verdict
@@ -96,14 +98,15 @@ def exit_code(verdict: dict[str, Any]) -> int:
     return 1 if verdict["blocks"] else EXIT_CODES[verdict["verdict"]]
 
 
-def verdict_in_words(result: GateResult) -> str:
+def verdict_in_words(result: GateResult, say: Callable[[str], str] = str) -> str:
     """Verdict and reason in one line; with a baseline, a line on it and one per limit."""
-    line = gate_line(result["name"], result)
+    line = gate_line(result["name"], result, say)
     if result["baseline"] is None:
         return line
-    word = verdict_word(result["baseline"]["verdict"])
-    changes = [f"  {one['change']['sentence']}" for one in result["limits"]]
-    return "\n".join([line, f"{word} against the baseline: {result['baseline']['sentence']}", *changes])
+    word = verdict_word(result["baseline"]["verdict"], say)
+    changes = [f"  {say(one['change']['sentence'])}" for one in result["limits"]]
+    told = f"{word} {say('against the baseline')}: {say(result['baseline']['sentence'])}"
+    return "\n".join([line, told, *changes])
 
 
 def _spec(asked: Request) -> AuditSpec:
@@ -128,12 +131,12 @@ def _spec(asked: Request) -> AuditSpec:
 
 
 def _forms(asked: Request, document: dict[str, Any], result: GateResult) -> dict[Format, str]:
-    places = _places(asked.spec, len(result["limits"]))
+    places, say = _places(asked.spec, len(result["limits"])), say_in(printed(document))
     return {
-        "text": verdict_in_words(result),
-        "github": github_annotations(result, places),
-        "gitlab": gitlab_code_quality(result, places),
-        "junit": render_junit(result),
+        "text": verdict_in_words(result, say),
+        "github": github_annotations(result, places, say),
+        "gitlab": gitlab_code_quality(result, places, say),
+        "junit": render_junit(result, say),
         "json": canonical_json(result).rstrip("\n"),
         "markdown": render_comment(document, result).rstrip("\n"),
     }

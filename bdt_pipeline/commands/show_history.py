@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.table import Table
 
 from bdt_core.errors import SourceError, SpecError, did_you_mean
+from bdt_core.report.catalogue import say_for
 from bdt_pipeline.assets.views_history import HEADER, RATIO_HEADER, ratio_row, ratios, row
 from bdt_pipeline.commands.console import console, show_notes, show_verdict, shown, write_file
 from bdt_pipeline.commands.printing import put
@@ -51,7 +53,7 @@ def show_history(name: str, storage: str | None, out: Path | None) -> None:
     _print(name, history, unreadable)
     if out is not None:
         write_file(out, _drawn(history, out.suffix.lower()), called="The figure ")
-        put(f"Figure: {out}")
+        put(f"{say_for(history.spec)('Figure')}: {out}")
 
 
 def history_of(name: str, root: UPath) -> tuple[History, list[str]]:
@@ -105,57 +107,63 @@ def _audits(root: UPath, folder: str) -> list[str]:
 def _print(name: str, history: History, unreadable: list[str]) -> None:
     from bdt_core.history import difference_finding, drift_finding, volume_finding
 
-    to = console()
+    to, say = console(), say_for(history.spec)
     if not to.is_terminal and "COLUMNS" not in os.environ:
         to.width = _WIDTH
-    several = f"{len(history.batches):,} batch{'es' * (len(history.batches) != 1)}"
-    ends = f", {shown(history.batches[0].id)} to {shown(history.batches[-1].id)}" if history.batches else ""
+    several = say(f"{len(history.batches):,} batch{'es' * (len(history.batches) != 1)}")
+    ends = f", {shown(history.batches[0].id)} {say('to')} {shown(history.batches[-1].id)}" if history.batches else ""
     to.print(f"\n[bold]{shown(name)}[/]: {several}{ends}\n", soft_wrap=True)
     for grouping in history.groupings:
-        table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-        for head in (f"by {grouping.facet}", f"less {grouping.reference}", *HEADER):
-            table.add_column(shown(head), overflow="fold")
+        table = _table((f"by {grouping.facet}", f"less {grouping.reference}", *HEADER), say)
         for one in grouping.streams:
             latest, so_far, trend, *rest = row(one, history)
             if to.width < _NARROW:
                 trend = trend.split(" [")[0]
             cells = (one.metric.replace("_", " "), one.group, latest, so_far, trend, *rest)
-            table.add_row(*map(shown, cells))
+            table.add_row(*(shown(say(cell)) for cell in cells))
         if grouping.streams:
             to.print(table, "")
-    _print_ratios(to, history)
+    _print_ratios(to, history, say)
     if history.streams:
         level = 100 * (1 - history.spec.significance.alpha)
-        to.print(
-            "In points, ratios as they are. So far: within the batches, over all of them, with the "
-            f"{level:.4g} % confidence sequence, which holds however often one looks. Trend: the last "
-            f"{history.look_back} batches. Drift: the latest batch against them; moved means that chance alone may do "
-            "it.",
+        told = (
+            "In points, ratios as they are.",
+            f"So far: within the batches, over all of them, with the {level:.4g} % confidence sequence, which holds "
+            "however often one looks.",
+            f"Trend: the last {history.look_back} batches.",
+            "Drift: the latest batch against them; moved means that chance alone may do it.",
         )
+        to.print(" ".join(map(say, told)))
     for limit in history.limits:
-        show_verdict(to, limit.verdict, limit.sentence)
+        show_verdict(to, limit.verdict, say(limit.sentence), say)
     for finding in (difference_finding(history), drift_finding(history), volume_finding(history)):
         if not finding.passed:
-            to.print(f"\n[yellow]{finding.severity}[/]  {shown(finding.sentence)}")
-            to.print(f"  {shown(finding.recommendation)}")
+            to.print(f"\n[yellow]{say(str(finding.severity))}[/]  {shown(say(finding.sentence))}")
+            to.print(f"  {shown(say(finding.recommendation))}")
     small = [f"{one.facet}: {group}" for one in history.groupings for group in one.too_small]
     notes = [*history.notes, *(f"{one} holds no batch and is left out." for one in unreadable)]
     if small:
         notes.append(f"Too few rows to be followed: {', '.join(small)}.")
-    show_notes(to, notes)
+    show_notes(to, map(say, notes), say)
 
 
-def _print_ratios(to: Console, history: History) -> None:
+def _table(heads: Sequence[str], say: Callable[[str], str]) -> Table:
+    made = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    for head in heads:
+        made.add_column(shown(say(head)), overflow="fold")
+    return made
+
+
+def _print_ratios(to: Console, history: History, say: Callable[[str], str]) -> None:
     if not ratios(history):
         return
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    for head in ("ratio", "of", *RATIO_HEADER):
-        table.add_column(shown(head), overflow="fold")
+    table = _table(("ratio", "of", *RATIO_HEADER), say)
     for one in ratios(history):
         latest, so_far, trend, *rest = ratio_row(one)
         if to.width < _NARROW:
             trend = trend.split(" [")[0]
-        table.add_row(*map(shown, (one.check.replace("_", " "), one.group or "", latest, so_far, trend, *rest)))
+        cells = (one.check.replace("_", " "), one.group or "", latest, so_far, trend, *rest)
+        table.add_row(*(shown(say(cell)) for cell in cells))
     to.print(table, "")
 
 

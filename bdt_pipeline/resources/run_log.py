@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
+
+import dagster as dg
 
 from bdt_core import words
 from bdt_core.harmless import harmless
@@ -21,22 +24,75 @@ def log(context: Any, sentence: str, level: Literal["debug", "info", "warning", 
     getattr(context.log, level)(harmless(sentence))
 
 
-def harmless_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Metadata whose texts do nothing; tables and lists are made so."""
-    return {name: harmless(words.printable(one)) if isinstance(one, str) else one for name, one in metadata.items()}
+@dataclass(frozen=True)
+class ToldTable:
+    """A table of texts, which becomes Markdown in the audit's language."""
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+
+    def markdown(self, say: Callable[[str], str] = str) -> str:
+        """The table in a language; names of the table as they are, where a cell says so."""
+        from bdt_core.report.catalogue import AsItIs
+        from bdt_core.report.markdown import escaped_within_a_line
+
+        def line(cells: Sequence[Any]) -> str:
+            told = (one if isinstance(one, AsItIs) else say(str(one)) for one in cells)
+            return "| " + " | ".join(map(escaped_within_a_line, told)) + " |"
+
+        rule = "| " + " | ".join(["---"] * len(self.header)) + " |"
+        return "\n".join([line(self.header), rule, *map(line, self.rows)])
 
 
-def in_check(description: str | None, metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """What a check says, with names that do nothing.
+@dataclass(frozen=True)
+class ToldList:
+    """Sentences, which become a list in Markdown in the audit's language."""
+
+    lines: Sequence[str]
+
+    def markdown(self, say: Callable[[str], str] = str) -> str:
+        """The list in a language."""
+        from bdt_core.report.markdown import escaped
+
+        return "\n".join(f"- {escaped(say(one))}" for one in self.lines) or say("none")
+
+
+_KEYS_OF_CODE = ("verdict", "severity", "recommendation")
+"""Metadata that sensors read by its key."""
+_AS_THEY_ARE = ("verdict", "severity", "fingerprint", "source", "batch")
+"""Metadata whose values are read by machines, or name something of theirs."""
+
+
+def harmless_metadata(metadata: Mapping[str, Any], say: Callable[[str], str] = str) -> dict[str, Any]:
+    """Metadata in the audit's language, whose texts do nothing; tables and lists are made so."""
+
+    def value(name: str, one: Any) -> Any:
+        if isinstance(one, ToldTable | ToldList):
+            return dg.MetadataValue.md(one.markdown(say))
+        if not isinstance(one, str):
+            return one
+        return harmless(words.printable(one if name in _AS_THEY_ARE else say(one)))
+
+    def key(name: str) -> str:
+        return name if name in _KEYS_OF_CODE or "/" in name else say(name)
+
+    return {key(name): value(name, one) for name, one in metadata.items()}
+
+
+def in_check(description: str | None, metadata: Mapping[str, Any], say: Callable[[str], str] = str) -> dict[str, Any]:
+    """What a check says, in the audit's language, with names that do nothing.
 
     Parameters
     ----------
     description : str, optional
     metadata : mapping
+    say : callable
+        What a text is in the audit's language.
 
     Returns
     -------
     dict
         ``description`` and ``metadata`` of an AssetCheckResult.
     """
-    return {**harmless_metadata({"description": description}), "metadata": harmless_metadata(metadata)}
+    told = None if description is None else harmless(words.printable(say(description)))
+    return {"description": told, "metadata": harmless_metadata(metadata, say)}

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import dagster as dg
 import numpy as np
 import pandas as pd
 
 from bdt_core import words
 from bdt_core.slices import find_slices
 from bdt_pipeline.assets import views, views_depth
+from bdt_pipeline.resources.run_log import ToldTable
 from benchmarks import simulated
 
 
-def rows_of(table: dg.MarkdownMetadataValue) -> list[dict[str, str]]:
+def rows_of(table: ToldTable) -> list[dict[str, str]]:
     """A Markdown table, by the heads of its columns."""
-    heads, _, *rows = ([cell.strip() for cell in line.strip("| ").split(" | ")] for line in table.value.splitlines())
+    heads, _, *rows = (
+        [cell.strip() for cell in line.strip("| ").split(" | ")] for line in table.markdown().splitlines()
+    )
     return [dict(zip(heads, row, strict=True)) for row in rows]
 
 

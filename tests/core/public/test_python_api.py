@@ -239,3 +239,48 @@ def test_a_result_can_be_kept(result: AuditResult) -> None:
     assert again.members(people()).equals(result.members(people()))
     assert "audit" not in result.clusters.to_dict()
     assert type(result.slices).from_dict(result.slices.to_dict()) == result.slices
+
+
+def test_a_history_and_a_comparison_are_tables_too() -> None:
+    from bdt_core import compare
+    from bdt_core.history import follow
+    from tests.core.history.made_batches import days, history_spec
+
+    spec = history_spec()
+    apart = {"f": (60, 30, 5, 105), "m": (60, 10, 5, 125)}
+    history = follow(days(spec, [apart] * 12), spec)
+    frame = history.to_frame()
+    assert frame["difference"].tolist() == [one.difference for one in history.streams]
+    first = next(one for one in history.streams if one.discovered)
+    row = frame[(frame.metric == first.metric) & frame.discovered].iloc[0]
+    assert row["since"] == history.batches[first.alarm].id
+    assert len(repr(history).splitlines()) <= 10
+    axes = history.plot()
+    assert any("less" in one.get_text() for one in axes.texts)
+    axes.figure.canvas.draw()
+    plt.close("all")
+
+    people_now = people(1500)
+    old = {
+        "name": "old", "source": {"path": "people.csv"}, "protected": ["sex"], "slices": None, **KEYS,
+        "bias_variable": {"derive": "positive_prediction", "prediction": "prediction", "better": "lower"},
+        "features": {"include": ["zone"]},
+    }  # fmt: skip
+    new = {**old, "name": "new", "bias_variable": {**old["bias_variable"], "prediction": "mended"}}
+    both = people_now.assign(mended=np.where(people_now.sex == "f", 0, people_now.prediction))
+    changes = compare(old, new, data_a=both)
+    told = changes.to_frame().set_index("who")
+    assert told.loc["everybody", "difference"] == pytest.approx(both.mended.mean() - both.prediction.mean(), abs=1e-12)
+    assert told.loc["sex is f", "says"] == "better"
+    assert repr(changes).startswith("From old to new")
+    assert len(repr(changes).splitlines()) <= 10
+
+
+def test_small_declared_groups_have_no_rates_in_the_table() -> None:
+    frame = people()
+    frame.loc[frame.index[:12], "sex"] = "x"
+    found = audit(frame, label="label", prediction="prediction", protected=["sex"], slices=None, **KEYS)
+    table = found.groups.to_frame().set_index("group")
+    assert table.loc["x", "rows"] == 12
+    assert table.loc["x"].drop(["facet", "rows"]).isna().all()
+    assert table.loc["f"].drop(["facet", "rows"]).notna().any()
