@@ -46,7 +46,7 @@
     const ask = async () => {
       try {
         const now = await (await fetch("progress")).json();
-        if (now.place !== place) return location.reload();
+        if (now.place !== place) return location.replace("./"); // this page may be the answer to a form
         const told = now.stages[now.at];
         if (find("#told").textContent !== told) find("#told").textContent = told;
         find("progress").value = now.share;

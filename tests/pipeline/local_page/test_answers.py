@@ -104,6 +104,7 @@ def test_another_outcome_is_looked_at_before_anything_is_begun(given: Answers) -
     again, is_other = changed.changed(form_of(changed))
     assert not is_other
     assert again.proposal.measured.settings.derive == other.settings.derive
+    assert spec_of(again)["protected"] == ["region", "sex"]
 
 
 def choice(given: Answers, column: str, level: Any) -> str:

@@ -19,6 +19,7 @@ from bdt_pipeline.local_page.guard import Guard
 from bdt_pipeline.local_page.pages import Pages
 from bdt_pipeline.local_page.visit import Visit, linked
 from bdt_pipeline.local_page.work import Work
+from tests.core.table.test_sheets_and_packed_files import workbook
 from tests.pipeline.local_page.served import HOST, TOKEN, alive, ask, processes, refusals, sent_file, until
 
 
@@ -244,6 +245,19 @@ def test_a_table_on_this_machine_is_linked(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="does not exist"):
         linked(str(tmp_path / "none.csv"), beside)
     assert (tmp_path / "a [1].csv").exists()
+
+
+def test_the_sheet_of_a_workbook_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = refusals(60)[["age", "region", "refused"]]
+    rows = [list(frame.columns), *frame.to_numpy(dtype=object).tolist()]
+    (tmp_path / "two.xlsx").write_bytes(workbook(people=rows, notes=rows[:3]))
+    monkeypatch.chdir(tmp_path)
+    first = _ended(Look({"path": "two.xlsx"}), lambda _: None)
+    assert isinstance(first, Problem)
+    assert '2 sheets. Name one in "source.sheet": people, notes.' in first.sentence
+    then = _ended(Look({"path": "two.xlsx", "sheet": "people"}), lambda _: None)
+    assert isinstance(then, Looked)
+    assert then.proposal.rows == 60
 
 
 def test_looking_gives_the_proposal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
