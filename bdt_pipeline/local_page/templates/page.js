@@ -8,18 +8,21 @@
   if (drop) {
     const input = find("#file");
     const told = find(".large");
-    const light = (on) => () => drop.classList.toggle("over", on);
-    input.addEventListener("dragenter", light(true));
-    for (const one of ["dragleave", "drop", "change"]) input.addEventListener(one, light(false));
     input.addEventListener("change", () => {
       const isLarge = input.files.length > 0 && input.files[0].size > drop.dataset.most * 1e6;
       told.hidden = !isLarge;
       if (input.files.length > 0 && !isLarge) drop.requestSubmit();
     });
-    // A file that misses the field would otherwise take the place of the page.
-    for (const one of ["dragover", "drop"]) {
-      document.addEventListener(one, (event) => { if (event.target !== input) event.preventDefault(); });
-    }
+    // Wherever on the page it is dropped; without this it would take the place of the page.
+    document.addEventListener("dragover", (event) => { event.preventDefault(); drop.classList.add("over"); });
+    document.addEventListener("dragleave", (event) => { if (!event.relatedTarget) drop.classList.remove("over"); });
+    document.addEventListener("drop", (event) => {
+      event.preventDefault();
+      drop.classList.remove("over");
+      if (event.dataTransfer.files.length === 0) return;
+      input.files = event.dataTransfer.files;
+      input.dispatchEvent(new Event("change"));
+    });
   }
 
   const questions = find(".questions");
