@@ -197,9 +197,7 @@ def look_at(source: Source | pd.DataFrame) -> Glance:
         return glance(batches)
 
 
-def proposed(
-    seen: Glance, measured: Measured | None = None, roles: Mapping[str, Role] | None = None
-) -> Proposal:
+def proposed(seen: Glance, measured: Measured | None = None, roles: Mapping[str, Role] | None = None) -> Proposal:
     """Say what a table that was looked at seems to be about.
 
     Parameters

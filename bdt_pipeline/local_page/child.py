@@ -135,13 +135,20 @@ def main() -> None:
 def _ended(task: Look | Audit, tell: Tell) -> End:
     try:
         return task.run(tell)
-    except BDTError as error:
-        return Problem(str(error))
-    except MemoryError:
-        return Problem("The memory is too small for this table. Close other programs, or take fewer rows or columns.")
-    except Exception as error:  # whatever it is, a person reads one sentence of it
-        first_line = (str(error).splitlines() or [""])[0]
-        return Problem(str(BDTError(f"Unexpected error: {type(error).__name__}: {first_line}")))
+    except Exception as error:
+        return Problem(problem_of(error))
+
+
+def problem_of(error: Exception) -> str:
+    """What a person reads of an error: a sentence, whatever it is."""
+    match error:
+        case BDTError():
+            return str(error)
+        case MemoryError():
+            return "The memory is too small for this table. Close other programs, or take fewer rows or columns."
+        case _:
+            first_line = (str(error).splitlines() or [""])[0]
+            return str(BDTError(f"Unexpected error: {type(error).__name__}: {first_line}"))
 
 
 def _end_with_parent(connection: Connection) -> None:

@@ -20,6 +20,7 @@ from bdt_core.errors import BDTError
 from bdt_core.harmless import harmless
 from bdt_core.spec import LANGUAGES
 from bdt_core.words import printable
+from bdt_pipeline.local_page.child import problem_of
 from bdt_pipeline.local_page.language import Language, language, wanted_language
 from bdt_pipeline.local_page.upload import TooLargeError, received
 from bdt_pipeline.local_page.visit import BusyError, Visit
@@ -94,12 +95,8 @@ class Pages:
         async def acted(request: Request) -> Response:
             try:
                 return await act(request)
-            except BDTError as error:
-                status = 409 if isinstance(error, BusyError) else 413 if isinstance(error, TooLargeError) else 400
-                return self._page(request, status, problem=str(error))
-            except Exception as error:  # a person reads one sentence of it, and nothing is logged
-                first_line = (str(error).splitlines() or [""])[0]
-                return self._page(request, 500, problem=f"Unexpected error: {type(error).__name__}: {first_line}")
+            except Exception as error:  # nothing is logged
+                return self._page(request, _status_of(error), problem=problem_of(error))
             finally:  # a browser reads no answer before it has sent everything
                 with suppress(RuntimeError, ClientDisconnect):  # it was read to its end, or will not come
                     async for _ in request.stream():
@@ -238,6 +235,11 @@ def progress_of(work: Work | None, spoken: Language) -> dict[str, Any]:
         "share": (at + of_stage) / len(titles),
         "notices": [spoken.said(one) for one in work.notices],
     }
+
+
+def _status_of(error: Exception) -> int:
+    kinds: dict[type[Exception], int] = {BusyError: 409, TooLargeError: 413, BDTError: 400}
+    return next((status for kind, status in kinds.items() if isinstance(error, kind)), 500)
 
 
 def _home() -> Response:

@@ -203,6 +203,21 @@ def test_the_page_says_what_is_wrong_with_a_file(application: ASGIApp, visit: Vi
     assert list(visit.folder.iterdir()) == []
 
 
+def test_what_nobody_expected_is_a_sentence_too(
+    application: ASGIApp, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def odd(self: Visit) -> None:
+        raise KeyError("salary of <b>Jo</b>")
+
+    monkeypatch.setattr(Visit, "back", odd)
+    answer = ask(application, "/back", b"")
+    assert answer.status == 500
+    assert "Unexpected error: KeyError" in answer.text
+    assert "<b>" not in answer.text
+    assert "Traceback" not in answer.text
+    assert capfd.readouterr() == ("", "")  # nothing is logged
+
+
 @pytest.mark.parametrize(
     ("name", "safe"),
     [
