@@ -5,6 +5,7 @@ from __future__ import annotations
 import html.parser
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -20,6 +21,7 @@ from bdt_core.stages import READING, SPLITTING, STAGES, VALIDATING, WRITING
 from bdt_pipeline.local_page import outcomes
 from bdt_pipeline.local_page import pages as drawing
 from bdt_pipeline.local_page.answers import Answers, choice_of, levels_of
+from bdt_pipeline.local_page.child import Audit, Problem
 from bdt_pipeline.local_page.language import language, wanted_language
 from bdt_pipeline.local_page.visit import Visit
 from tests.pipeline.local_page.served import refusals
@@ -184,6 +186,22 @@ def test_a_leak_of_another_outcome_is_left_out(table: pd.DataFrame) -> None:
     assert {one.name: one.role for one in found.columns}["copy"] == "left out"
     kept = proposed(glance, chosen(BiasVariable(column="amount")), {"copy": "feature"})  # a person's word decides
     assert {one.name: one.role for one in kept.columns}["copy"] == "feature"
+
+
+def test_an_audit_that_fails_leads_back_to_the_questions(given: Answers, tmp_path: Path) -> None:
+    (tmp_path / "report").mkdir()
+    visit = Visit(tmp_path, table="loans.csv", answers=given)
+    task = Audit("loans.yaml", str(tmp_path / "report"), ("read the table",))
+    visit.work = SimpleNamespace(task=task, end=None, step=None, notices=["It is wide."])  # type: ignore[assignment]
+    assert visit.place == "auditing"
+    visit.work.end = Problem("The bias variable (y) is missing in all 400 rows. There is nothing to audit.")
+    assert visit.place == "questions"
+    page = drawing.draw(visit, language("en"), 1)
+    assert "The bias variable (y) is missing in all 400 rows." in page
+    assert "1. What happened to people?" in page
+    assert not (tmp_path / "report").exists()
+    visit.back()
+    assert "is missing" not in drawing.draw(visit, language("en"), 1)
 
 
 # --- pages ------------------------------------------------------------------------------------------------------------
