@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from html import escape
@@ -15,7 +16,7 @@ from bdt_core.report.catalogue import say_in
 from bdt_core.report.figure_words import figure_words
 from bdt_core.report.figures import figure_data, figure_svg
 from bdt_core.report.first_page import first_section, words_of_forms
-from bdt_core.report.page import build_page
+from bdt_core.report.page import body_of, build_page
 from bdt_core.report.printed import AnyDocument, printed
 from bdt_core.report.prose import language_of, read_in
 
@@ -26,20 +27,25 @@ if TYPE_CHECKING:
     from bdt_core.ranking import Finding
     from bdt_core.report.document import Printed
 
+_LONG, _LONGER = 32, 90
 _SIGNS = {"pass": "✓", "fail": "✕", "inconclusive": "?", "not_testable": "–"}
 _NUMBER = re.compile(r"(-?\d+(\.\d+)?(e[-+]?\d+)?|-?Infinity)?")
 
 
 @dataclass(frozen=True)
-class _FirstPage:
-    """The first page in a language that is not the report's.
+class _Told:
+    """The first page and the body in a language.
 
     Attributes
     ----------
     language, verdict, answer : str
     first : Section
     words : dict of str to str
-        Around it.
+        Around them.
+    body : tuple of Section
+    suffix : str
+        At the end of every name of a part that a link can lead to: in the report's own language there is none.
+    drawn : _Figures
     """
 
     language: str
@@ -47,6 +53,9 @@ class _FirstPage:
     answer: str
     first: Section
     words: dict[str, str]
+    body: tuple[Section, ...]
+    suffix: str
+    drawn: _Figures
 
 
 def render_html(document: AnyDocument) -> str:
@@ -62,14 +71,15 @@ def render_html(document: AnyDocument) -> str:
     str
         A whole page. Styles, figures and one script are inside, and its content security policy forbids everything
         else. Nothing but comfort needs the script: sorting, filtering, links, numbers to take along. Every text of the
-        document is escaped. The first page is there in every language.
+        document is escaped. The first page and the body are there in every language, and the annex in the report's.
     """
     document = printed(document)
     page = build_page(document)
     return _template().render(
-        page=replace(page, body=tuple(_opened(one, document) if one.name == "findings" else one for one in page.body)),
+        page=page,
         drawn=_Figures(document, page.words),
-        others=[_in_language(document, one) for one in _other_languages(document)],
+        own=_told(document, page.body),
+        others=[_told(other, body_of(other), f"-{one}") for one, other in _others(document)],
         sign=_SIGNS[document.verdict.verdict],
     )
 
@@ -83,21 +93,29 @@ def render_notebook(document: AnyDocument) -> str:
     )
 
 
-def _other_languages(document: Printed) -> tuple[str, ...]:
+def _others(document: Printed) -> Iterator[tuple[str, Printed]]:
+    """The document in the languages that are not its own."""
     from bdt_core.spec import LANGUAGES  # which reads YAML
 
-    return tuple(one for one in LANGUAGES if one != language_of(document))
+    yield from ((one, document.in_language(one)) for one in LANGUAGES if one != language_of(document))
 
 
-def _in_language(document: Printed, language: str) -> tuple[_FirstPage, _Figures]:
-    """The first page in a language, and what draws its figures."""
-    other = document.in_language(language)
-    first = first_section(other)
-    page = _FirstPage(language, other.verdict.verdict, answer_of(first), first, words_of_forms(other))
-    return page, _Figures(other, page.words, f"-{language}")
+def _told(document: Printed, body: tuple[Section, ...], suffix: str = "") -> _Told:
+    """The first page and the body in a document's language."""
+    first, words = first_section(document), words_of_forms(document)
+    return _Told(
+        language_of(document),
+        document.verdict.verdict,
+        answer_of(first),
+        first,
+        words,
+        tuple(_opened(one, document, suffix) if one.name == "findings" else one for one in body),
+        suffix,
+        _Figures(document, words, suffix),
+    )
 
 
-def _opened(section: Section, document: Printed) -> Section:
+def _opened(section: Section, document: Printed, suffix: str) -> Section:
     """The findings, each to be opened and linked to: the table's row, what is said of it, and where it was seen."""
     table = next((one for one in section.blocks if isinstance(one, Table)), None)
     if table is None or document.findings is None:
@@ -118,7 +136,9 @@ def _opened(section: Section, document: Printed) -> Section:
         numbers = tuple((head, ", ".join(filter(None, (x.text, x.note)))) for head, x in zip(heads, row, strict=True))
         blocks = (Facts(numbers), *said.get(row[0].text, ()), *seen.blocks)
         facts = Facts(tuple(pair for block in blocks if isinstance(block, Facts) for pair in block.pairs))
-        opened.append(Folded(row[0].text, (facts, *(x for x in blocks if not isinstance(x, Facts))), _anchor(one)))
+        opened.append(
+            Folded(row[0].text, (facts, *(x for x in blocks if not isinstance(x, Facts))), _anchor(one) + suffix)
+        )
     return replace(section, blocks=(*said[""], *opened))
 
 
@@ -154,6 +174,15 @@ class _Figures:
         )
 
 
+def _long_columns(table: Table) -> list[str]:
+    """Classes of columns by how much their texts hold: where there is little room, those with most have most of it."""
+    longest = [max((len(row[place].text) for row in table.rows), default=0) for place in range(len(table.columns))]
+    return [
+        "" if column.number or held < _LONG else "long" if held < _LONGER else "longer"
+        for column, held in zip(table.columns, longest, strict=True)
+    ]
+
+
 def _hash_of(text: str) -> str:
     """As a content security policy names a script or a style sheet."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
@@ -176,5 +205,6 @@ def _template() -> Template:
         text, _, _ = environment.loader.get_source(environment, file)
         environment.globals[name] = Markup(text)  # our own file, not the document's text
     environment.globals["hash_of"] = _hash_of
+    environment.globals["long_columns"] = _long_columns
     environment.globals["kind_of"] = lambda block: type(block).__name__.lower()
     return environment.get_template("report.html.jinja")

@@ -20,9 +20,9 @@ _COLOURS = {
 }  # fmt: skip
 _USUAL = {
     ("text-anchor", "start"), ("stroke-dashoffset", "0"), ("fill", "var(--ink)"), ("stroke-width", "1"),
-    ("stroke-linejoin", "round"), ("stroke-linecap", "butt"),
+    ("stroke-linejoin", "round"), ("stroke-linejoin", "miter"), ("font-size", "8"), ("stroke-linecap", "butt"),
 }  # fmt: skip
-"""What the style sheet or SVG has where nothing is said."""
+"""What the style sheet or SVG has where nothing is said; how corners of thin lines end is not seen."""
 _NUMBER = re.compile(r"-?\d+\.\d+")
 _HEX = re.compile("#[0-9a-f]{6}")
 _REFERENCE = re.compile(r"url\(#([\w.-]+)\)")

@@ -63,9 +63,14 @@ def page_of(document: Printed) -> Page:
         day=None if told.tested_on is None else told.tested_on.isoformat(),
         first=first_section(document),
         words=words_of_forms(document),
-        body=_sections(BODY if document.publication is None else PUBLISHED_BODY, document),
+        body=body_of(document),
         annex=_sections(ANNEX if document.publication is None else PUBLISHED_ANNEX, document),
     )
+
+
+def body_of(document: Printed) -> tuple[Section, ...]:
+    """What stands between the first page and the annex."""
+    return _sections(BODY if document.publication is None else PUBLISHED_BODY, document)
 
 
 def _sections(names: tuple[str, ...], document: Printed) -> tuple[Section, ...]:

@@ -87,6 +87,7 @@ def _widths(table: dict[str, Any]) -> list[int]:
     Where numbers stand below long names, those with a smaller line are as wide as that needs.
     """
     crowded = any(column["number"] and len(column["label"]) > 20 for column in table["columns"])
+    most = 40 if crowded else 64
     widths = []
     for place, column in enumerate(table["columns"]):
         held = max((len(row[place]["text"]) for row in table["rows"]), default=0)
@@ -94,7 +95,7 @@ def _widths(table: dict[str, Any]) -> list[int]:
         fits = len(column["label"]) <= 20 and notes <= 30 and (column["number"] or held <= 12)
         if column["number"] and crowded and notes:
             fits = False
-        needed = min(max(notes, 14), 26) if column["number"] else min(max(held, notes // 2, 14), 40)
+        needed = min(max(notes, 14), 26) if column["number"] else max(min(held, most), min(notes // 2, 40), 14)
         widths.append(0 if fits else needed)
     return widths if any(widths) else [1] * len(widths)
 

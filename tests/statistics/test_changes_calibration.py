@@ -100,6 +100,22 @@ def test_two_versions_of_a_real_score_are_told_apart_with_half_the_width(
         assert widths[one.who] > of_groups * (one.change.high - one.change.low), one.who
 
 
+@pytest.mark.parametrize("threshold", [6, 7])
+def test_no_interval_from_the_same_people_is_much_shorter(threshold: int) -> None:
+    """Pairing gives at most the standard error of strangers over that of what each person adds."""
+    table = read_table("demo:compas")
+    table = table[table.two_year_recid == 0]
+    for race in ("African-American", "Caucasian", "Hispanic", "Other"):
+        score = table.decile_score[table.race == race].to_numpy()
+        before, after = score >= 5, score >= threshold
+        who = np.arange(score.size)
+        paired = Difference(rates(after, who, score.size), rates(before, who, score.size))
+        apart = Difference(paired.one, paired.other, paired=False)
+        (low, high), (low_apart, high_apart) = paired.interval(Z), apart.interval(Z)
+        possible = np.sqrt((before.var() + after.var()) / (after.astype(float) - before).var())
+        assert 0.9 * possible < (high_apart - low_apart) / (high - low) <= 1.02 * possible
+
+
 def test_groups_that_were_chosen_for_being_bad_are_not_called_better_by_chance() -> None:
     """Two models that treat nobody differently: the group that fares worst under A, of a hundred, is followed to B."""
     rng = np.random.default_rng(11)

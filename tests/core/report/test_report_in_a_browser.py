@@ -96,9 +96,10 @@ def test_axe_finds_nothing(opened, theme, width):
 def test_all_is_there_without_the_script(opened):
     page = opened("deep", java_script_enabled=False)
     assert page.locator("button, input").count() == 0
-    page.get_by_text("De eerste bladzijde in het Nederlands").click()
+    page.get_by_text("De eerste bladzijde en het rapport in het Nederlands").click()
     assert page.get_by_role("heading", name="Mag het worden gebruikt?").is_visible()
-    finding = page.locator("details[id^=finding-]").first
+    assert page.get_by_role("heading", name="Bevindingen").is_visible()
+    finding = page.locator("details[id^=finding-]:not([id$=-nl])").first
     finding.locator("summary").click()
     assert finding.get_by_text("Everybody else", exact=True).is_visible()
     assert page.locator("section:not([id=''])").last.is_visible()
@@ -144,7 +145,7 @@ def test_large_tables_are_sorted_and_filtered(opened):
 
 def test_a_finding_is_opened_by_its_link_which_can_be_copied(opened, files):
     page = opened("deep", permissions=["clipboard-read", "clipboard-write"])
-    finding = page.locator("details[id^=finding-]").nth(1)
+    finding = page.locator("details[id^=finding-]:not([id$=-nl])").nth(1)
     anchor = finding.get_attribute("id")
     finding.locator("summary").click()
     finding.get_by_role("button", name="Copy link").click()
@@ -153,7 +154,7 @@ def test_a_finding_is_opened_by_its_link_which_can_be_copied(opened, files):
     assert link == f"{files['deep']}#{anchor}"
     assert page.url == link
     other = opened("deep", f"#{anchor}")
-    (found,) = other.locator("details[id^=finding-][open]").all()
+    (found,) = other.locator("details[id^=finding-][open]:visible").all()
     assert found.get_attribute("id") == anchor
     assert other.evaluate("document.querySelector(':target').getBoundingClientRect().top") < 900
     facts = found.inner_text()
@@ -168,12 +169,19 @@ def test_a_finding_is_opened_by_its_link_which_can_be_copied(opened, files):
 def test_the_language_is_switched(opened, name, own, other):
     page = opened(name)
     titles = {"en": "May it be used?", "nl": "Mag het worden gebruikt?"}
+    bodies = {"en": "How far to trust this", "nl": "Hoe ver dit te vertrouwen is"}
     buttons = {"en": "English", "nl": "Nederlands"}
     for language, hidden in ((own, other), (other, own), (own, other)):
         page.get_by_role("button", name=buttons[language]).click()
         assert page.locator("html").get_attribute("lang") == language
         assert page.get_by_role("heading", name=titles[language]).is_visible()
         assert not page.get_by_role("heading", name=titles[hidden]).is_visible()
+        assert page.get_by_role("heading", name=bodies[language]).is_visible()
+        assert not page.get_by_role("heading", name=bodies[hidden]).is_visible()
+        # The annex is there once, which the page says where it is in another language.
+        assert page.locator("#clusters").is_visible()
+        told = {"en": "The annex is in the language of the audit", "nl": "De bijlage is in de taal van het onderzoek"}
+        assert page.get_by_text(told[language]).is_visible() == (language != own)
         assert titles[language] in page.title()
         assert page.get_by_role("button", pressed=True).inner_text() == buttons[language]
         assert page.locator("h1:visible").count() == 1
@@ -253,8 +261,7 @@ def test_names_from_data_are_never_markup(opened):
     tags = "document.querySelectorAll('script, img, iframe, a[href^=http], b, [onerror]').length"
     assert page.evaluate(tags) == 1  # our script
     page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
-    for button in page.locator("button:visible").all():
-        button.evaluate("one => one.click()")
+    page.evaluate("document.querySelectorAll('button').forEach(one => one.click())")
     for box in page.get_by_role("searchbox").all():
         box.fill("<script")
     assert page.evaluate(tags) == 1
