@@ -23,6 +23,8 @@ import yaml
 from bdt_core.spec import AuditSpec, parse_spec
 from bdt_core.table.sources import read_table
 from bdt_pipeline.cli import app
+from bdt_pipeline.components.scaffolder import ScaffoldedAudit
+from bdt_pipeline.components.translation import AssetAttributes
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
@@ -189,6 +191,11 @@ def group_of(program: str) -> Any:
 def known(command: Any, rest: list[str], where: str, *, whole: bool) -> None:
     """Walk down the commands that the words name, and look for the options."""
     while rest and not rest[0].startswith("-") and hasattr(command, "get_command"):
+        if command.name == "defs":  # of `dg scaffold`, which has a command per component
+            assert rest[0] == "bdt_pipeline.BiasAudit", where
+            given = {one for one in rest if one.startswith("--")}
+            assert given <= {"--format", *(f"--{name}" for name in ScaffoldedAudit.model_fields)}, where
+            return
         below = command.get_command(click.Context(command) if isinstance(command, click.Group) else None, rest[0])
         assert below is not None, f"{where}: no command {rest[0]}"
         command, rest = below, rest[1:]
@@ -262,6 +269,8 @@ def check_yaml(told: Any, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
         parse_spec(attributes, where)
     elif set(told) <= set(AuditSpec.model_fields):
         parse_spec(BASE | told, where)
+    elif set(told) == {"translation"}:
+        AssetAttributes.model_validate(told["translation"])
     elif set(told) <= {"resources", "ops"}:
         for resource in told["resources"].values():
             parse_spec(BASE | resource["config"], where)
