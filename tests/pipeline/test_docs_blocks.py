@@ -25,6 +25,7 @@ from bdt_core.spec import AuditSpec, parse_spec
 from bdt_core.table.sources import read_table
 from bdt_pipeline.cli import app
 from bdt_pipeline.components.scaffolder import ScaffoldedAudit
+from bdt_pipeline.components.translation import AssetAttributes
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
@@ -267,6 +268,8 @@ def check_yaml(told: Any, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
         parse_spec(attributes, where)
     elif set(told) <= set(AuditSpec.model_fields):
         parse_spec(BASE | told, where)
+    elif set(told) == {"translation"}:
+        AssetAttributes.model_validate(told["translation"])
     elif set(told) <= {"resources", "ops"}:
         for resource in told["resources"].values():
             parse_spec(BASE | resource["config"], where)
