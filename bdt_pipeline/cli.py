@@ -42,6 +42,7 @@ app = typer.Typer(
 
 \b
 See it work:    bdt demo
+On a page:      bdt open DATA.csv
 Your own data:  bdt init DATA.csv
                 look at the specification that it wrote, then
                 bdt audit DATA.yaml
@@ -140,6 +141,33 @@ def demo(
         from bdt_pipeline.commands.run_demo import run_demo
 
         run_demo(case, language, out, verbose=verbose)
+
+
+@app.command("open")
+@_reported
+def open_page(
+    file: Annotated[
+        str | None, typer.Argument(metavar="[FILE]", help="A table to begin with; else the page asks for one.")
+    ] = None,
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="Whether to open the page in the browser.")
+    ] = True,
+    max_size: Annotated[int, typer.Option(min=1, help="Largest file that the page takes, in MB.")] = 500,
+    verbose: Verbose = False,  # noqa: ARG001 - _reported reads it
+) -> None:
+    """Audit a table on a page in the browser: drop a file, answer three questions, read the report.
+
+    The page is on this machine only, in English and Dutch; files lie in a temporary folder that goes with it. It shows
+    what it took for what, as `bdt init` does, and gives the specification that makes the report again.
+
+    \b
+    Example:  bdt open
+              bdt open loans.xlsx
+              bdt open loans.csv --no-browser
+    """
+    from bdt_pipeline.local_page.serving import serve
+
+    serve(file, most=max_size * 1_000_000, browser=browser)
 
 
 @app.command()

@@ -9,7 +9,7 @@ from typing import Any
 
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
-ORCHESTRATION = {"dagster", "dagster-webserver", "great-expectations"}
+ORCHESTRATION = {"dagster", "dagster-webserver", "great-expectations", "starlette", "uvicorn"}
 """What no command of the gate imports."""
 
 

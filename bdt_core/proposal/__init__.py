@@ -4,7 +4,23 @@ Content decides first, names in English, Dutch, German, French and Spanish secon
 is data, from which a specification, a page or a scaffold is made.
 """
 
-from bdt_core.proposal.measured import Measured
-from bdt_core.proposal.proposal import Proposal, ProposedColumn, Reach, propose
+from bdt_core.proposal.looks import FEW, Glance, Seen
+from bdt_core.proposal.measured import Level, Measured, as_value, chosen
+from bdt_core.proposal.proposal import Proposal, ProposedColumn, Reach, Role, look_at, propose, proposed
 
-__all__ = ["Measured", "Proposal", "ProposedColumn", "Reach", "propose"]
+__all__ = [
+    "FEW",
+    "Glance",
+    "Level",
+    "Measured",
+    "Proposal",
+    "ProposedColumn",
+    "Reach",
+    "Role",
+    "Seen",
+    "as_value",
+    "chosen",
+    "look_at",
+    "propose",
+    "proposed",
+]

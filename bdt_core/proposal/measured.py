@@ -68,6 +68,25 @@ def could_be_measured(glance: Glance, protected: Sequence[str]) -> list[Measured
     return [*(_guessed(outcomes, glance) or _guessed(everything, glance)), *found]
 
 
+def chosen(settings: BiasVariable) -> Measured:
+    """What a person wants to be measured, with the way that words say is better; lower where none says it.
+
+    Parameters
+    ----------
+    settings : BiasVariable
+        Its ``better`` is not looked at.
+    """
+    name = settings.column or settings.prediction
+    assert name is not None  # the model has one of them
+    levels = settings.positive if isinstance(settings.positive, list) else [settings.positive]
+    positive = next((one for one in levels if isinstance(one, str)), None)
+    better = "lower" if speaks_of(name, "error") else better_of(name, positive)
+    if settings.derive not in (None, "positive_prediction"):
+        better = "lower"  # an error is good for nobody
+    wanted = settings.model_copy(update={"better": better or "lower"})
+    return Measured(wanted, "You chose it", is_better_sure=better is not None)
+
+
 def is_named_like_an_outcome(seen: Seen) -> bool:
     """Whether a column that is not measured says what happened, was decided or was predicted, and is no trait."""
     if speaks_of(seen.name, "error"):
@@ -80,7 +99,7 @@ def is_named_like_an_outcome(seen: Seen) -> bool:
 
 def positive_level(seen: Seen) -> Level | None:
     """The value that counts as positive: the good one of two, else yes, else the last; None where 1 is it."""
-    every = [_as_value(one) for one in seen.levels]
+    every = [as_value(one) for one in seen.levels]
     levels = [one for one in every if plain(str(one)) not in UNKNOWN] or every
     if set(levels) <= {0, 1}:
         return None
@@ -135,7 +154,7 @@ def _look_alike(label: Seen, prediction: Seen) -> bool:
         return False
     positives = _positives(label, prediction)
     for one in (label, prediction):
-        if positives and sum(level in positives for level in map(_as_value, one.levels)) != 1:
+        if positives and sum(level in positives for level in map(as_value, one.levels)) != 1:
             return False
     return True
 
@@ -234,7 +253,7 @@ def _can_be_measured(seen: Seen) -> bool:
         return False
     if seen.look == "two-valued":
         values = seen.facts.values or ()
-        plain_levels = all(isinstance(_as_value(one), bool | int | float | str) for one in values)
+        plain_levels = all(isinstance(as_value(one), bool | int | float | str) for one in values)
         numbers = [float(one) for one in values if isinstance(one, int | float)]
         return len(values) == 2 and plain_levels and all(map(math.isfinite, numbers)) and _can_be_told_apart(seen)
     return (
@@ -246,7 +265,7 @@ def _can_be_measured(seen: Seen) -> bool:
 
 def _can_be_told_apart(seen: Seen) -> bool:
     """Two values of which one can be written into a specification and found again."""
-    kinds = {type(_as_value(one)) for one in seen.facts.values or ()}
+    kinds = {type(as_value(one)) for one in seen.facts.values or ()}
     return kinds <= {bool} or kinds <= {int, float} or kinds <= {str}
 
 
@@ -282,7 +301,7 @@ def _usable(seen: Seen, glance: Glance) -> bool:
     return len(known) - most >= max(_RARE_ROWS, min(_ROWS_ENOUGH, _RARE_SHARE * len(known)))
 
 
-def _as_value(level: object) -> Level:
+def as_value(level: object) -> Level:
     """A value as a specification has it."""
     plain_level = level.item() if isinstance(level, np.generic) else level
     if isinstance(plain_level, float) and plain_level.is_integer() and abs(plain_level) < 2**53:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -35,6 +35,7 @@ _NO_FEATURES: dict[Look, str] = {
     "date": "holds dates: years if it is included, or ages (source.ages)",
     "constant": "has one value only",
 }
+_SAID = "you said so"
 _SPLIT_ROWS = 300
 """Below, a fifth of the rows is too little to test on; half of them are."""
 _FEWEST_ROWS = 20
@@ -181,19 +182,75 @@ def propose(source: Source | pd.DataFrame) -> Proposal:
     >>> [(one.name, one.role) for one in found.columns]
     [('nr', 'left out'), ('Geslacht', 'protected'), ('x', 'feature'), ('geslaagd', 'measured')]
     """
+    return proposed(look_at(source))
+
+
+def look_at(source: Source | pd.DataFrame) -> Glance:
+    """Look at a table once, so that several proposals can be made of it.
+
+    Raises
+    ------
+    SourceError
+        The table cannot be read.
+    """
     with open_batches(source) as batches:
-        seen = glance(batches)
+        return glance(batches)
+
+
+def proposed(seen: Glance, measured: Measured | None = None, roles: Mapping[str, Role] | None = None) -> Proposal:
+    """Say what a table that was looked at seems to be about.
+
+    Parameters
+    ----------
+    seen : Glance
+    measured : Measured, optional
+        What a person wants to be measured; else the likeliest.
+    roles : mapping of str to {"protected", "feature", "left out"}, optional
+        What a person says of columns, whatever they look like.
+
+    Raises
+    ------
+    DataError
+        Nothing in it can be audited, or not what is wanted.
+
+    Examples
+    --------
+    >>> from bdt_core.proposal import chosen
+    >>> from bdt_core.spec import BiasVariable
+    >>> table = pd.DataFrame({"x": [1, 2, 4, 9] * 15, "granted": [0, 1, 1, 1, 0] * 12, "repaid": [1, 0, 0] * 20})
+    >>> seen = look_at(table)
+    >>> wanted = chosen(BiasVariable(column="repaid"))
+    >>> found = proposed(seen, wanted, {"granted": "protected"})
+    >>> [(one.name, one.role, one.reason) for one in found.columns[1:]]
+    [('granted', 'protected', 'you said so'), ('repaid', 'measured', '')]
+    """
+    said = roles or {}
     protected = _protected(seen)
     candidates = could_be_measured(seen, list(protected))
-    for measured in candidates:
-        found = _with_features(measured, candidates, seen, protected)
+    if measured is not None:
+        _refuse_useless(measured, seen)
+    for one in candidates if measured is None else [measured]:
+        found = _with_features(one, candidates, seen, protected, said)
         if found is not None:
             return found
+    if said:
+        raise DataError("No column is left to search in. Make at least one whose values differ a feature.")
     raise DataError(
         f"Nothing in this table of {seen.rows:,} rows can be audited: it takes {_FEWEST_ROWS} rows, a column of two "
         "values or of numbers that is measured, and another column whose values differ and that is no identifier. Its "
         "columns are: " + ", ".join(f'"{one.name}" ({one.look})' for one in list(seen.columns.values())[:FEW]) + "."
     )
+
+
+def _refuse_useless(measured: Measured, seen: Glance) -> None:
+    """Raise DataError where what a person wants cannot be measured."""
+    outcome = bias_variable(seen.sample, measured.settings)
+    outcome.facts.refuse_useless(measured.settings)
+    if seen.is_whole and outcome.facts.known < _FEWEST_ROWS:
+        raise DataError(
+            f"Only {outcome.facts.known:,} rows have what is to be measured. Expected {_FEWEST_ROWS} at least: choose "
+            "another column."
+        )
 
 
 def _protected(seen: Glance) -> dict[str, str]:
@@ -211,7 +268,11 @@ def _protected(seen: Glance) -> dict[str, str]:
 
 
 def _with_features(
-    measured: Measured, candidates: list[Measured], seen: Glance, protected: dict[str, str]
+    measured: Measured,
+    candidates: list[Measured],
+    seen: Glance,
+    protected: dict[str, str],
+    said: Mapping[str, Role],
 ) -> Proposal | None:
     """The proposal that measures this; None where no column is left to tell people apart by, or too few people."""
     y = bias_variable(seen.sample, measured.settings).y
@@ -238,8 +299,9 @@ def _with_features(
             roles[name] = ("feature", "")
     doubts: list[str] = []
     roles |= _leaks(roles, measured, seen)
+    roles |= {name: (role, _SAID) for name, role in said.items() if name in free and role != roles[name][0]}
     if not any(role == "feature" for role, _ in roles.values()):
-        brought_back = _brought_back(roles, seen, known)
+        brought_back = {} if said else _brought_back(roles, seen, known)
         if not brought_back:
             return None
         roles |= brought_back

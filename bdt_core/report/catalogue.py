@@ -99,6 +99,17 @@ def sayings(language: str, names: Names | None = None) -> Callable[[str], str]:
     return Catalogue(_read(language), names or Names({})).said
 
 
+def sayings_in(file: Traversable, language: str) -> Callable[[str], str]:
+    """What a text is in a language by another catalogue than that of reports, which is asked next."""
+    own, of_reports = Catalogue(_messages_in(file, language), Names({})).said, sayings(language)
+
+    def said(text: str) -> str:
+        found = own(text)
+        return of_reports(text) if found == text else found
+
+    return said
+
+
 def say_in(document: Printed) -> Callable[[str], str]:
     """What a text of a document is for its readers."""
     variable = document.bias_variable
@@ -129,12 +140,16 @@ class _Messages:
 @cache
 def _read(language: str) -> _Messages:
     """The messages of a language; of one without a catalogue those of another, told as they are looked up."""
+    own = _file_of(language).is_file()
+    return _messages_in(_file_of(language if own else _SOME), language, own=own)
+
+
+def _messages_in(file: Traversable, language: str, *, own: bool = True) -> _Messages:
     from babel.messages.pofile import read_po
     from babel.numbers import get_decimal_symbol, get_group_symbol
 
-    own = _file_of(language).is_file()
     locale = locale_of(language)
-    with _file_of(language if own else _SOME).open("rb") as opened:
+    with file.open("rb") as opened:
         messages = [
             (str(one.context or ""), _bare(one.id), _bare(one.string if own else one.id))
             for one in read_po(opened, locale=language)

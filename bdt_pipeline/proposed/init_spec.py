@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -84,8 +85,30 @@ def _write_new(target: Path, text: str) -> None:
         raise
 
 
-def spec_text(proposal: Proposal, name: str, path: str) -> str:
+def spec_text(
+    proposal: Proposal,
+    name: str,
+    path: str,
+    *,
+    reading: Mapping[str, str] | None = None,
+    legitimate: Sequence[str] = (),
+    person: str | None = None,
+    language: str | None = None,
+) -> str:
     """The specification as commented YAML.
+
+    Parameters
+    ----------
+    proposal : Proposal
+    name, path : str
+    reading : mapping, optional
+        What else the source says of how the table is read.
+    legitimate : sequence of str
+        What the decision may depend on, where somebody said it.
+    person : str, optional
+        Column that says whose a row is.
+    language : str, optional
+        Of the report.
 
     Examples
     --------
@@ -98,6 +121,11 @@ def spec_text(proposal: Proposal, name: str, path: str) -> str:
     return _template().render(
         name=name,
         path=path,
+        source={"path": path, **(reading or {})},
+        legitimate=legitimate,
+        person=person,
+        settings=_of_persons(proposal.settings, person),
+        language=language,
         proposal=proposal,
         bias=proposal.measured.settings,
         features=proposal.of_role("feature", "left out"),
@@ -108,6 +136,10 @@ def spec_text(proposal: Proposal, name: str, path: str) -> str:
         reach=reach_in_words(proposal.reach),
         languages=LANGUAGES,
     )
+
+
+def _of_persons(settings: dict[str, dict[str, Any]], person: str | None) -> dict[str, dict[str, Any]]:
+    return settings if person is None else {**settings, "split": {**settings.get("split", {}), "key": person}}
 
 
 def _template() -> Template:
@@ -122,6 +154,7 @@ def _template() -> Template:
     environment.filters["count_line"] = lambda level: f"{_flow(level)}: 0"
     environment.filters["flow"] = _flow
     environment.filters["choice"] = _choice
+    environment.filters["pairs"] = lambda keys: ", ".join(f"{key}: {_quoted(value)}" for key, value in keys.items())
     environment.filters["printable"] = printable
     return environment.get_template("spec.yaml.jinja")
 

@@ -34,7 +34,7 @@ HARM = {"check": "worst_cluster", "max_difference": 0.05}
 PARITY = {"metric": "demographic_parity_difference", "facet": "sex", "max": 0.5}
 CANNOT_TELL = {"metric": "false_positive_rate_difference", "facet": "sex", "max": 0.0001}
 DERIVED = {"derive": "error", "label": "repaid", "prediction": "approved"}
-ORCHESTRATION = ("dagster", "dagster-webserver", "great-expectations")
+ORCHESTRATION = ("dagster", "dagster-webserver", "great-expectations", "starlette", "uvicorn")
 SITE = "import sysconfig; print(sysconfig.get_path('purelib'))"
 
 

@@ -1,0 +1,215 @@
+"""What a person answers: what happened to people, which way is worse, and which columns are what."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, cast, get_args
+
+from pydantic import ValidationError
+
+from bdt_core.errors import SpecError
+from bdt_core.proposal import (
+    FEW,
+    Glance,
+    Level,
+    Measured,
+    Proposal,
+    ProposedColumn,
+    Role,
+    Seen,
+    as_value,
+    chosen,
+    proposed,
+)
+from bdt_core.spec import Better, BiasVariable, Derivation
+from bdt_pipeline.proposed.init_spec import spec_text
+from bdt_pipeline.proposed.named_table import name_of
+
+Form = Mapping[str, str]
+Use = Literal["feature", "protected", "legitimate", "person", "left out"]
+"""What a column is for; a legitimate factor is a feature, too, and who a person is is left out of the search."""
+ROLES: Mapping[Use, Role] = {
+    "feature": "feature", "protected": "protected", "legitimate": "feature", "person": "left out",
+    "left out": "left out",
+}  # fmt: skip
+ERRORS: tuple[Derivation, ...] = ("error", "false_positive_rate", "false_negative_rate")
+
+
+@dataclass(frozen=True)
+class Answers:
+    """A proposal, as a person has changed it.
+
+    Attributes
+    ----------
+    glance : Glance
+        The table.
+    proposal : Proposal
+        With what the person said.
+    said : dict of str to Role
+        Columns of which the person said something.
+    legitimate : frozenset of str
+    person : str or None
+        The column that says whose a row is.
+    """
+
+    glance: Glance
+    proposal: Proposal
+    said: Mapping[str, Role] = field(default_factory=dict)
+    legitimate: frozenset[str] = frozenset()
+    person: str | None = None
+
+    @property
+    def outcomes(self) -> tuple[Measured, ...]:
+        """What could be measured; first what is."""
+        return (self.proposal.measured, *self.proposal.alternatives)
+
+    def use_of(self, column: ProposedColumn) -> Use | None:
+        """What a column is for; None for those that are measured."""
+        if column.name == self.person:
+            return "person"
+        if column.name in self.legitimate:
+            return "legitimate"
+        return cast("Use", column.role) if column.role in get_args(Use) else None
+
+    def changed(self, form: Form) -> tuple[Answers, bool]:
+        """As a form says.
+
+        Parameters
+        ----------
+        form : mapping of str to str
+            ``outcome`` is a choice as of `choice_of`, or the name of one of the selections beside it; ``better``;
+            ``use-N`` of column N.
+
+        Returns
+        -------
+        answers : Answers
+        is_other : bool
+            Whether another outcome was chosen, so that all else has to be looked at again.
+
+        Raises
+        ------
+        SpecError
+            The form is not of this table.
+        DataError
+            The table cannot be audited in this way.
+        """
+        settings = self._outcome(form)
+        is_other = choice_of(settings) != choice_of(self.proposal.measured.settings)
+        uses = dict(self._uses(form))
+        here = {one.name: one.role for one in self.proposal.columns}
+        said = {**self.said, **{name: ROLES[use] for name, use in uses.items() if ROLES[use] != here[name]}}
+        if is_other:
+            known = {choice_of(one.settings): one for one in self.outcomes}
+            measured = known.get(choice_of(settings)) or chosen(settings)
+        else:
+            better: Better = "higher" if form.get("better") == "higher" else "lower"
+            measured = replace(
+                self.proposal.measured,
+                settings=self.proposal.measured.settings.model_copy(update={"better": better}),
+                is_guess=False,
+                is_better_sure=True,
+            )
+        said = {name: role for name, role in said.items() if name not in measured.columns}
+        found = proposed(self.glance, measured, said)
+        free = {one.name for one in found.columns if one.name not in measured.columns}
+        legitimate = frozenset(name for name, use in uses.items() if use == "legitimate") & free
+        people = [name for name, use in uses.items() if use == "person" and name in free]
+        if len(people) > 1:
+            raise SpecError(f'Only one column can say who it is, not "{people[0]}" and "{people[1]}".')
+        return Answers(self.glance, found, said, legitimate, people[0] if people else None), is_other
+
+    def specification(self, table: str, reading: Mapping[str, str], language: str) -> str:
+        """The specification as YAML, which lies beside the table."""
+        return spec_text(
+            self.proposal,
+            name_of(table),
+            table,
+            reading=reading,
+            legitimate=sorted(self.legitimate),
+            person=self.person,
+            language=language,
+        )
+
+    def _uses(self, form: Form) -> Iterator[tuple[str, Use]]:
+        for number, column in enumerate(self.proposal.columns):
+            asked = form.get(f"use-{number}")
+            if asked in get_args(Use) and self.use_of(column) is not None:
+                yield column.name, cast("Use", asked)
+
+    def _outcome(self, form: Form) -> BiasVariable:
+        match form.get("outcome", ""):
+            case "decision":
+                name, level = self._level(form, "decision")
+                given: Any = {"derive": "positive_prediction", "prediction": name, "positive": level}
+            case "number":
+                given = {"column": numbers_of(self.glance).get(form.get("number", ""))}
+            case "prediction":
+                (prediction, said), (label, happened) = self._level(form, "prediction"), self._level(form, "label")
+                positive = list(dict.fromkeys((said, happened)))
+                self._refuse_two_ways({prediction: said, label: happened})
+                derive = form.get("derive", "error")
+                given = {"derive": derive, "label": label, "prediction": prediction, "positive": positive}
+            case known:
+                given = _read(known)
+        try:
+            settings = BiasVariable.model_validate(given)
+        except ValidationError:
+            raise SpecError("This is no answer to what happened to people. Choose one of those on the page.") from None
+        if not {settings.column, settings.label, settings.prediction} - {None} <= self.glance.columns.keys():
+            raise SpecError("The answer names a column that this table does not have. Choose one on the page.")
+        if settings.label is not None and settings.label == settings.prediction:
+            raise SpecError("What was predicted and what really happened are two columns. Choose another one of them.")
+        return settings
+
+    def _refuse_two_ways(self, positive: Mapping[str, Level]) -> None:
+        """A specification has one list of values that mean yes, for both columns."""
+        for name, level in positive.items():
+            others = set(positive.values()) - {level}
+            if others & set(map(as_value, self.glance.columns[name].levels)):
+                raise SpecError(
+                    f'"{name}" has both values that mean yes. Choose the same one for both columns, or give the values '
+                    "of one of them other names in the file."
+                )
+
+    def _level(self, form: Form, name: str) -> tuple[str, Level]:
+        """The column and the value of a selection."""
+        known = {choice: (column, level) for column, several in levels_of(self.glance) for choice, level in several}
+        if form.get(name) not in known:
+            raise SpecError("This is no value of this table. Choose one of those on the page.")
+        return known[form[name]]
+
+
+def choice_of(settings: BiasVariable) -> str:
+    """What is measured, whichever way is better, as a form sends it."""
+    return json.dumps(settings.model_dump(mode="json", exclude={"better"}, exclude_none=True), sort_keys=True)
+
+
+def numbers_of(glance: Glance) -> dict[str, str]:
+    """Columns that can be measured as they stand, by what a form sends."""
+    found = {str(number): one for number, one in enumerate(glance.columns.values())}
+    return {
+        choice: one.name for choice, one in found.items() if one.look in ("numeric", "two-valued") and one.is_number
+    }
+
+
+def levels_of(glance: Glance) -> list[tuple[str, list[tuple[str, Level]]]]:
+    """Columns of few values, and these: each with what a form sends."""
+    found = []
+    for number, one in enumerate(glance.columns.values()):
+        values = [as_value(level) for level in one.levels] if _has_few(one) else []
+        if len(values) >= 2 and all(isinstance(value, bool | int | float | str) for value in values):
+            found.append((one.name, [(f"{number}-{place}", value) for place, value in enumerate(values)]))
+    return found
+
+
+def _has_few(seen: Seen) -> bool:
+    return seen.look != "unreadable" and seen.facts.values is not None and len(seen.facts.values) <= FEW
+
+
+def _read(choice: str) -> Any:
+    try:
+        return json.loads(choice)
+    except (ValueError, RecursionError):
+        return None

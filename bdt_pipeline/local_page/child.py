@@ -1,0 +1,159 @@
+"""What is done in a process of its own, so that it can be stopped at any time: a table is read, or audited.
+
+The process begins with `main` and the number of a connection: a task comes in, and what is to be told goes out. It
+prints nothing, and ends with whoever began it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING
+
+from bdt_core.errors import BDTError
+from bdt_core.stages import READING
+
+if TYPE_CHECKING:
+    from bdt_core.proposal import Glance, Proposal
+
+
+@dataclass(frozen=True)
+class Step:
+    """How far a stage is; 0 steps done where it begins."""
+
+    title: str
+    done: int
+    steps: int
+
+
+@dataclass(frozen=True)
+class Notice:
+    """Something that whoever waits should know."""
+
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Why it has ended too early."""
+
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Looked:
+    """A table that was looked at, and what it seems to be about."""
+
+    glance: Glance
+    proposal: Proposal
+
+
+@dataclass(frozen=True)
+class Written:
+    """An audit that is done, and whose report is written."""
+
+
+End = Problem | Looked | Written
+Told = Step | Notice | End
+Tell = Callable[[Told], None]
+
+
+@dataclass(frozen=True)
+class Look:
+    """Look at a table.
+
+    Attributes
+    ----------
+    source : dict
+        As in a specification.
+    """
+
+    source: dict[str, str]
+
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """Its stages."""
+        return (READING,)
+
+    def run(self, _tell: Tell) -> End:
+        """Read it, and make a proposal."""
+        from bdt_core.proposal import look_at, proposed
+        from bdt_core.spec import parse_spec
+
+        asked = {"name": "table", "source": self.source, "bias_variable": {"column": "y"}}
+        glance = look_at(parse_spec(asked, "The way the file is read").source)
+        return Looked(glance, proposed(glance))
+
+
+@dataclass(frozen=True)
+class Audit:
+    """Carry out an audit.
+
+    Attributes
+    ----------
+    spec : str
+        Name of the specification in the working directory.
+    folder : str
+        Folder for the report.
+    titles : tuple of str
+        Its stages.
+    """
+
+    spec: str
+    folder: str
+    titles: tuple[str, ...]
+
+    def run(self, tell: Tell) -> End:
+        """Audit, and write the report."""
+        from bdt_core.audit import audit
+        from bdt_core.spec import load_spec
+
+        spec = load_spec(self.spec)
+        result = audit(
+            None,
+            spec,
+            progress=lambda title, done, steps: tell(Step(title, done, steps)),
+            notice=lambda sentence: tell(Notice(sentence)),
+        )
+        result.write(Path(self.folder))
+        return Written()
+
+
+def main() -> None:
+    """Do the task that comes in."""
+    connection = Connection(int(sys.argv[1]))
+    task: Look | Audit = connection.recv()
+    Thread(target=_end_with_parent, args=(connection,), daemon=True).start()
+    connection.send(_ended(task, connection.send))
+
+
+def _ended(task: Look | Audit, tell: Tell) -> End:
+    try:
+        return task.run(tell)
+    except Exception as error:
+        return Problem(problem_of(error))
+
+
+def problem_of(error: Exception) -> str:
+    """What a person reads of an error: a sentence, whatever it is."""
+    match error:
+        case BDTError():
+            return str(error)
+        case MemoryError():
+            return "The memory is too small for this table. Close other programs, or take fewer rows or columns."
+        case _:
+            first_line = (str(error).splitlines() or [""])[0]
+            return str(BDTError(f"Unexpected error: {type(error).__name__}: {first_line}"))
+
+
+def _end_with_parent(connection: Connection) -> None:
+    """Nobody sends anything more: what can be read is the end."""
+    try:
+        connection.recv()
+    except (EOFError, OSError):
+        os._exit(1)

@@ -1,0 +1,104 @@
+"""Who may ask the page for something: the browser that was given the address, and no page of others."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Mapping
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse, RedirectResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+_SAFE = ("GET", "HEAD")
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; frame-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+_HEADERS: Mapping[str, str] = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": POLICY,
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    # With no-referrer a browser would hide the origin of our own forms, too.
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+class Guard:
+    """Stands before the pages: every path begins with the token.
+
+    Other pages in the same browser cannot reach them: they know no token, their name is not ours where they let a name
+    of theirs point to this machine, and what changes something has to come from a page of ours. A token in the path is
+    not sent to other ports of this machine, as a cookie would be.
+
+    Parameters
+    ----------
+    pages : ASGI application
+    token : str
+    hosts : iterable of str
+        What the browser may call us, with the port.
+    once : iterable of str
+        Tokens that open the page once, for a browser whose command line others on this machine can read.
+    """
+
+    def __init__(self, pages: ASGIApp, token: str, hosts: Iterable[str], once: Iterable[str] = ()) -> None:
+        self._pages = pages
+        self._token = token
+        self._hosts = frozenset(hosts)
+        self._once = set(once)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request pass, or refuse it."""
+        if scope["type"] != "http":
+            if scope["type"] == "websocket":
+                await send({"type": "websocket.close", "code": 1008})
+            return
+        send = _with_headers(send)
+        headers = Headers(scope=scope)
+        refused = self._refused(headers, scope["method"])
+        if refused is not None:
+            await PlainTextResponse(refused, 403)(scope, receive, send)
+            return
+        _, first, *rest = scope["path"].split("/")
+        if self._is_first_use(first):
+            await RedirectResponse(f"/{self._token}/", 303)(scope, receive, send)
+        elif not _equal(first, self._token) or not rest:
+            told = "This page is opened by the whole address that bdt open has printed."
+            await PlainTextResponse(told, 403)(scope, receive, send)
+        else:
+            path = "/" + "/".join(rest)
+            await self._pages({**scope, "path": path, "raw_path": path.encode()}, receive, send)
+
+    def _refused(self, headers: Headers, method: str) -> str | None:
+        """Why nobody is let in, whatever the token; None where that is to be seen."""
+        if headers.get("host") not in self._hosts:
+            return "This page answers by its own address only."
+        came_from = headers.get("sec-fetch-site")
+        if method in _SAFE:
+            if came_from not in (None, "none", "same-origin"):
+                return "Another page may not ask for this one. Open the address that bdt open has printed."
+        elif headers.get("origin") != f"http://{headers['host']}" or came_from not in (None, "same-origin"):
+            return "Only the page itself may change something here."
+        return None
+
+    def _is_first_use(self, token: str) -> bool:
+        used = [one for one in self._once if _equal(one, token)]
+        self._once.difference_update(used)
+        return bool(used)
+
+
+def _equal(one: str, other: str) -> bool:
+    """In a time that says nothing of where they differ."""
+    return secrets.compare_digest(one.encode(errors="replace"), other.encode())
+
+
+def _with_headers(send: Send) -> Send:
+    async def sent(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in _HEADERS.items():
+                headers.setdefault(name, value)
+        await send(message)
+
+    return sent

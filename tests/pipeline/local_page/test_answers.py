@@ -1,0 +1,302 @@
+"""What a person answers becomes the specification; and the pages say all of it, in both languages."""
+
+from __future__ import annotations
+
+import html.parser
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pandas as pd
+import pytest
+import yaml
+from babel.messages.pofile import read_po
+
+from bdt_core.errors import DataError, SpecError
+from bdt_core.proposal import Proposal, chosen, look_at, proposed
+from bdt_core.proposal import proposal as proposing
+from bdt_core.spec import BiasVariable, parse_spec
+from bdt_core.stages import READING, SPLITTING, STAGES, VALIDATING, WRITING
+from bdt_pipeline.local_page import outcomes
+from bdt_pipeline.local_page import pages as drawing
+from bdt_pipeline.local_page.answers import Answers, choice_of, levels_of
+from bdt_pipeline.local_page.child import Audit, Problem
+from bdt_pipeline.local_page.language import language, wanted_language
+from bdt_pipeline.local_page.visit import Visit
+from tests.pipeline.local_page.served import refusals
+
+TEMPLATES = Path(drawing.__file__).parent / "templates"
+HOSTILE = '"><script>alert(1)</script>\u202e{{ 7 * 7 }}\x1b[2J'
+
+
+def answers(frame: pd.DataFrame) -> Answers:
+    glance = look_at(frame)
+    return Answers(glance, proposed(glance))
+
+
+@pytest.fixture(scope="module")
+def table() -> pd.DataFrame:
+    return refusals().assign(
+        repaid=[1, 0, 1, 1] * 100, approved=[1, 1, 0, 1, 0] * 80, amount=[i * 7 % 93 for i in range(400)]
+    )
+
+
+@pytest.fixture
+def given(table: pd.DataFrame) -> Answers:
+    return answers(table)
+
+
+def form_of(given: Answers, **changes: str) -> dict[str, str]:
+    """The form as the page has it, with changes; columns by their names."""
+    columns = {one.name: f"use-{number}" for number, one in enumerate(given.proposal.columns)}
+    uses = {columns[one.name]: given.use_of(one) or "" for one in given.proposal.columns if given.use_of(one)}
+    measured = given.proposal.measured.settings
+    shown = {"outcome": choice_of(measured), "better": measured.better, **uses}
+    return {**shown, **{columns.get(name, name): value for name, value in changes.items()}}
+
+
+def spec_of(given: Answers, lang: str = "en", **reading: str) -> dict[str, Any]:
+    text = given.specification("loans.csv", reading, lang)
+    parse_spec(yaml.safe_load(text))
+    found: dict[str, Any] = yaml.safe_load(text)
+    return found
+
+
+def test_what_is_filled_in_is_the_proposal(given: Answers) -> None:
+    same, is_other = given.changed(form_of(given))
+    assert not is_other
+    before = given.proposal.specification("loans", {"path": "loans.csv"})
+    found = spec_of(same)
+    assert found["bias_variable"] == before["bias_variable"]
+    assert found["features"]["exclude"] == before["features"]["exclude"]
+    assert found["protected"] == ["sex"]
+    assert found["source"] == {"path": "loans.csv"}
+    assert found["language"] == "en"
+    assert "legitimate" not in found
+    assert "split" not in found
+
+
+def test_each_answer_is_in_the_specification(given: Answers) -> None:
+    form = form_of(given, better="higher", region="protected", age="legitimate", amount="left out", person_id="person")
+    found = spec_of(given.changed(form)[0], "nl", sheet="A", decimal="comma")
+    assert found["bias_variable"]["better"] == "higher"
+    assert found["protected"] == ["region", "sex"]
+    assert found["legitimate"] == ["age"]
+    assert "age" in found["features"]["include"]
+    assert {"amount", "person_id"} <= set(found["features"]["exclude"])
+    assert found["split"]["key"] == "person_id"
+    assert found["language"] == "nl"
+    assert found["source"] == {"path": "loans.csv", "sheet": "A", "decimal": "comma"}
+
+
+def test_answers_can_be_taken_back(given: Answers) -> None:
+    changed, _ = given.changed(form_of(given, region="protected", age="legitimate", person_id="person"))
+    back, _ = changed.changed(form_of(changed, region="feature", age="feature", person_id="left out"))
+    assert spec_of(back) == spec_of(given.changed(form_of(given))[0])
+
+
+def test_another_outcome_is_looked_at_before_anything_is_begun(given: Answers) -> None:
+    other = given.proposal.alternatives[0]
+    changed, is_other = given.changed(form_of(given, outcome=choice_of(other.settings), region="protected"))
+    assert is_other
+    assert choice_of(changed.proposal.measured.settings) == choice_of(other.settings)
+    assert changed.proposal.measured.settings.better == other.settings.better
+    assert spec_of(changed)["protected"] == ["region", "sex"]  # what was said of columns stays
+    again, is_other = changed.changed(form_of(changed))
+    assert not is_other
+    assert again.proposal.measured.settings.derive == other.settings.derive
+    assert spec_of(again)["protected"] == ["region", "sex"]
+
+
+def choice(given: Answers, column: str, level: Any) -> str:
+    return next(
+        one for name, several in levels_of(given.glance) for one, value in several if (name, value) == (column, level)
+    )
+
+
+@pytest.mark.parametrize(
+    ("outcome", "expected"),
+    [
+        ({"outcome": "number", "number": "7"}, {"column": "amount"}),
+        (
+            {"outcome": "decision", "decision": ("region", "south")},
+            {"derive": "positive_prediction", "prediction": "region", "positive": "south"},
+        ),
+        (
+            {"outcome": "prediction", "prediction": ("sex", "f"), "label": ("refused", 1), "derive": "error"},
+            {"derive": "error", "prediction": "sex", "label": "refused", "positive": ["f", 1]},
+        ),
+        (
+            {
+                "outcome": "prediction", "prediction": ("approved", 1), "label": ("repaid", 1),
+                "derive": "false_positive_rate",
+            },
+            {"derive": "false_positive_rate", "prediction": "approved", "label": "repaid", "positive": [1]},
+        ),
+    ],
+)  # fmt: skip
+def test_something_else_can_have_happened(given: Answers, outcome: dict[str, Any], expected: dict[str, Any]) -> None:
+    form = {name: choice(given, *one) if isinstance(one, tuple) else one for name, one in outcome.items()}
+    changed, is_other = given.changed(form_of(given, **form))
+    assert is_other
+    found = spec_of(changed)["bias_variable"]
+    assert {name: found[name] for name in expected if name in found} == {
+        name: one for name, one in expected.items() if name in found
+    }
+    assert choice_of(changed.proposal.measured.settings) == choice_of(BiasVariable(**expected))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"outcome": ""},
+        {"outcome": "[1]"},
+        {"outcome": "[" * 100_000},
+        {"outcome": '{"column": "none"}'},
+        {"outcome": '{"derive": "nonsense", "prediction": "approved"}'},
+        {"outcome": "decision", "decision": "99-1"},
+        {"outcome": "number", "number": ""},
+        {"outcome": "number", "number": "2"},  # region
+        {"outcome": "prediction", "prediction": "3-0", "label": "3-1"},  # one column
+        {"outcome": "prediction", "prediction": "4-0", "label": "5-1"},  # 0 means yes in one, and no in the other
+        {"age": "person", "region": "person"},
+    ],
+)
+def test_odd_forms_are_told_apart(given: Answers, wrong: dict[str, str]) -> None:
+    with pytest.raises(SpecError):
+        given.changed(form_of(given, **wrong))
+
+
+def test_what_cannot_be_done_is_said(given: Answers) -> None:
+    free = [one.name for one in given.proposal.columns if given.use_of(one) is not None]
+    with pytest.raises(DataError, match="No column is left to search in"):
+        given.changed(form_of(given, **dict.fromkeys(free, "left out")))
+    with pytest.raises(DataError, match="constant"):
+        proposed(look_at(refusals().assign(y=1)), chosen(BiasVariable(column="y")))
+    few = refusals().assign(y=[0, 1] * 5 + [None] * 390)
+    with pytest.raises(DataError, match="Only 10 rows"):
+        proposed(look_at(few), chosen(BiasVariable(column="y")))
+
+
+def test_a_leak_of_another_outcome_is_left_out(table: pd.DataFrame) -> None:
+    glance = look_at(table.assign(copy=table["amount"] * 2 + 1))
+    assert {one.name: one.role for one in proposed(glance).columns}["copy"] != "left out"
+    found = proposed(glance, chosen(BiasVariable(column="amount")))
+    assert {one.name: one.role for one in found.columns}["copy"] == "left out"
+    kept = proposed(glance, chosen(BiasVariable(column="amount")), {"copy": "feature"})  # a person's word decides
+    assert {one.name: one.role for one in kept.columns}["copy"] == "feature"
+
+
+def test_an_audit_that_fails_leads_back_to_the_questions(given: Answers, tmp_path: Path) -> None:
+    (tmp_path / "report").mkdir()
+    visit = Visit(tmp_path, table="loans.csv", answers=given)
+    task = Audit("loans.yaml", str(tmp_path / "report"), ("read the table",))
+    visit.work = SimpleNamespace(task=task, end=None, step=None, notices=["It is wide."])  # type: ignore[assignment]
+    assert visit.place == "auditing"
+    visit.work.end = Problem("The bias variable (y) is missing in all 400 rows. There is nothing to audit.")
+    assert visit.place == "questions"
+    page = drawing.draw(visit, language("en"), 1)
+    assert "The bias variable (y) is missing in all 400 rows." in page
+    assert "1. What happened to people?" in page
+    assert not (tmp_path / "report").exists()
+    visit.back()
+    assert "is missing" not in drawing.draw(visit, language("en"), 1)
+
+
+# --- pages ------------------------------------------------------------------------------------------------------------
+
+
+class Reader(html.parser.HTMLParser):
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+
+def page_of(given: Answers, lang: str = "en", table: str = "loans.csv", **more: str) -> str:
+    visit = Visit(Path(), table=table, answers=given)
+    return drawing.draw(visit, language(lang), 500_000_000, **more)
+
+
+@pytest.mark.parametrize("lang", ["en", "nl"])
+def test_names_from_data_do_nothing(table: pd.DataFrame, lang: str) -> None:
+    hostile = table.rename(columns={"region": HOSTILE, "refused": f"refused {HOSTILE}"})
+    hostile[HOSTILE] = hostile[HOSTILE].replace("north", HOSTILE)
+    page = page_of(answers(hostile), lang, f"{HOSTILE}.csv", problem=HOSTILE)
+    tags = Reader(page).tags
+    assert [attrs for tag, attrs in tags if tag == "script"] == [{"src": "page.js", "defer": None}]
+    assert not [key for _, attrs in tags for key in attrs if key.startswith("on") or key == "style"]
+    assert "49" not in re.sub(r"\d{3,}|\d[.,]\d+", "", page)
+    assert "\u202e" not in page
+    assert "\x1b" not in page
+    assert page.count("&lt;script&gt;") > 5
+
+
+def test_the_questions_show_what_was_understood(table: pd.DataFrame) -> None:
+    given = answers(table.assign(note="x"))
+    page = page_of(given)
+    for one in given.proposal.columns:
+        assert f">{one.name}<" in page
+        assert not one.reason or html.escape(one.reason) in page
+    for doubt in given.proposal.doubts:
+        assert html.escape(doubt).replace("&quot;", "&#34;") in page
+    assert "has one value only" in page
+    tags = Reader(page).tags
+    chosen_ones = [attrs["value"] for tag, attrs in tags if tag == "input" and "checked" in attrs]
+    assert chosen_ones == [choice_of(given.proposal.measured.settings), given.proposal.measured.settings.better]
+
+
+def test_all_that_stands_on_the_pages_is_there_in_dutch() -> None:
+    with (TEMPLATES / "nl.po").open("rb") as opened:
+        messages = {str(one.id): str(one.string) for one in read_po(opened) if one.id}
+    sources = [one.read_text() for one in TEMPLATES.glob("*.jinja")]
+    sources += [one.read_text() for one in TEMPLATES.parent.glob("*.py")]
+    said = {one for text in sources for one in re.findall(r'\bsay\(\s*"([^"]+)"', text)}
+    said |= {drawing.OTHER_OUTCOME, *outcomes._OF_BOTH.values()} - {""}
+    assert len(said) > 80
+    assert said - messages.keys() == set()
+    places = re.compile(r"\{(\w+)\}")
+    assert {one for one in messages if set(places.findall(one)) != set(places.findall(messages[one]))} == set()
+
+
+def test_what_proposals_and_stages_say_is_there_in_dutch() -> None:
+    dutch = language("nl")
+    titles = [READING, VALIDATING, SPLITTING, WRITING, *(one.title for one in STAGES)]
+    text = Path(proposing.__file__).read_text()
+    reasons = re.findall(r'\("(?:left out|feature|protected)", "([^"]+)"\)', text)
+    reasons += [*proposing._NO_FEATURES.values(), *proposing._NO_FEATURES, proposing._SAID]
+    assert len(reasons) > 10
+    for one in (*titles, *reasons):
+        assert dutch.said(one) != one or one == "code", one
+
+
+def proposals(table: pd.DataFrame) -> list[Proposal]:
+    odd = pd.DataFrame({"a": [1, 2, 3, 4] * 10, "b": ["x", "y"] * 20, "c": [1.5, 2, 9, 7, 1] * 8})
+    several = table.assign(
+        person_id=[f"p{i % 399}" for i in range(400)], again=table["sex"], whole=table["region"] + "!"
+    )
+    return [proposed(look_at(one)) for one in (table, odd, several, table.assign(free=lambda x: x.age > 39))]
+
+
+def test_no_english_is_left_in_what_is_said_of_tables(table: pd.DataFrame) -> None:
+    for found in proposals(table):
+        for sentence in (*found.doubts, found.measured.why, *(one.reason for one in found.columns)):
+            assert 'lang="en"' not in language("nl").marked(sentence), sentence
+
+
+@pytest.mark.parametrize(
+    ("accepted", "expected"),
+    [
+        ("nl", "nl"),
+        ("nl-NL,nl;q=0.9,en;q=0.8", "nl"),
+        ("en;q=0.2, NL-be;q=0.7", "nl"),
+        ("fr,*;q=0.1", "en"),
+        ("x;q=9", "en"),
+    ],
+)
+def test_the_browser_s_language_is_taken(accepted: str, expected: str) -> None:
+    assert wanted_language(accepted) == expected

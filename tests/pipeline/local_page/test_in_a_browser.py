@@ -1,0 +1,246 @@
+"""``bdt open`` as a person uses it, in a real browser."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.core.report.browser import chromium
+from tests.pipeline.local_page.served import alive, opened, processes, refusals, until
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+WIDTHS = (1280, 390)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    refusals().to_csv(tmp_path / "refusals.csv", index=False)
+    return tmp_path / "refusals.csv"
+
+
+@contextmanager
+def page_of(browser: Browser, address: str, **how: Any) -> Iterator[Page]:
+    """A page; whatever it complains of, or asks of others, fails the test."""
+    said: list[str] = []
+    context = browser.new_context(**{"viewport": {"width": WIDTHS[0], "height": 900}, "locale": "en-GB", **how})
+    page = context.new_page()
+    here = address.rpartition("/")[0].rpartition("/")[0]
+    page.on("console", lambda told: said.append(told.text))
+    page.on("pageerror", lambda told: said.append(str(told)))
+    page.on("request", lambda one: None if one.url.startswith((here, "blob:")) else said.append(one.url))
+    page.goto(address)
+    try:
+        yield page
+    finally:
+        context.close()
+    assert [one for one in said if "status of 4" not in one] == []  # which is how it tells what a test asks for
+
+
+@pytest.fixture
+def visited(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Page]]:
+    """Open the page of a new program."""
+    with ExitStack() as stack:
+
+        def visited(*arguments: str, **how: Any) -> Page:
+            program = stack.enter_context(opened(tmp_path, *arguments))
+            page = stack.enter_context(page_of(browser, program.address, **how))
+            page.program = program  # type: ignore[attr-defined]
+            return page
+
+        yield visited
+
+
+def place(page: Page, name: str) -> None:
+    """Wait until the page stands somewhere."""
+    page.wait_for_selector(f"[data-place={name}]", timeout=120_000)
+
+
+def has_no_flaws(page: Page) -> None:
+    """Axe finds nothing, and nothing is wider than the screen: wide and narrow, light and dark."""
+    from axe_playwright_python.base import AXE_SCRIPT
+
+    page.evaluate(AXE_SCRIPT)
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+            found = page.evaluate("axe.run({exclude: [['iframe']]})")["violations"]
+            assert [(one["id"], [x["html"] for x in one["nodes"]]) for one in found] == []
+    page.emulate_media(color_scheme="light")
+    page.set_viewport_size({"width": WIDTHS[0], "height": 900})
+
+
+def drop(page: Page, where: str, file: Path) -> None:
+    """Drag a file from the desktop to a place of the page, as the browser itself is told."""
+    box = page.locator(where).bounding_box()
+    assert box is not None
+    at = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
+    dragged = {"items": [], "files": [str(file)], "dragOperationsMask": 1}
+    session = page.context.new_cdp_session(page)
+    for kind in ("dragEnter", "dragOver", "drop"):
+        session.send("Input.dispatchDragEvent", {"type": kind, **at, "data": dragged})
+
+
+def saved(page: Page, name: str, folder: Path) -> Path:
+    """What a link saves."""
+    with page.expect_download() as download:
+        page.click(name)
+    target = folder / download.value.suggested_filename
+    download.value.save_as(target)
+    return target
+
+
+def test_from_a_file_to_the_report_and_to_the_same_verdict_again(visited: Callable[..., Page], table: Path) -> None:
+    page = visited()
+    assert page.title() == "Are some people worse off?"
+    has_no_flaws(page)
+    page.set_input_files("#file", table)  # its form is sent at once
+    place(page, "questions")
+    assert page.is_checked("text=How often “refused” is 1")
+    assert page.is_checked("text=More of it is worse")
+    assert page.input_value("text=sex >> xpath=.. >> select") == "protected"
+    has_no_flaws(page)
+    page.get_by_label("region", exact=True).select_option("legitimate")
+    page.get_by_label("person_id", exact=True).select_option("person")
+    page.click("text=Start the audit")
+    place(page, "auditing")
+    assert page.inner_text(".stages .now") == page.inner_text("#told")
+    has_no_flaws(page)
+    place(page, "report")
+    report = page.frame_locator("iframe")
+    report.locator("text=May it be used? No, not as it is").first.wait_for()
+    has_no_flaws(page)
+    with page.expect_popup() as own:
+        page.click("text=Read it in a window of its own")
+    assert own.value.title().startswith("Refusals: are some people worse off?")
+    own.value.close()
+    # What the report's script does works in its frame, and it reaches nothing around it.
+    (frame,) = [one for one in page.frames if one != page.main_frame]
+    assert frame.evaluate("self.origin") == "null"
+    with pytest.raises(Exception, match="cross-origin"):
+        frame.evaluate("parent.document.title")
+    report.get_by_role("button", name="Nederlands").click()
+    assert "Mag het worden gebruikt" in report.locator("main").inner_text()
+
+    kept = table.parent / "kept"
+    kept.mkdir()
+    files = [saved(page, f"nav >> text={form}", kept) for form in ("HTML", "PDF", "Markdown", "report.json")]
+    assert [one.name for one in files] == [f"refusals-report.{form}" for form in ("html", "pdf", "md", "json")]
+    page.click("summary")
+    has_no_flaws(page)
+    spec = saved(page, "text=Save refusals.yaml", table.parent)
+    assert spec.read_text().strip() == page.inner_text("pre >> nth=1").strip()
+    done = subprocess.run(
+        [sys.executable, "-m", "bdt_pipeline.cli", "audit", spec.name, "--out", "again"],
+        cwd=table.parent, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    first, again = (json.loads(one.read_text()) for one in (files[3], table.parent / "again" / "report.json"))
+    assert first["spec"]["legitimate"] == ["region"]
+    assert first["spec"]["split"]["key"] == "person_id"
+    assert first["verdict"] == again["verdict"]
+    assert files[3].read_bytes() == (table.parent / "again" / "report.json").read_bytes()
+
+    page.click("text=Change the answers")
+    place(page, "questions")
+    assert page.get_by_label("region", exact=True).input_value() == "legitimate"
+    page.click("text=Take another table")
+    place(page, "start")
+    assert [one.name for one in page.program.temporary.glob("*/*")] == []  # type: ignore[attr-defined]
+
+
+def test_in_dutch_on_a_phone_without_a_script_by_keyboard(visited: Callable[..., Page], table: Path) -> None:
+    screen = {"width": WIDTHS[1], "height": 844}
+    page = visited(str(table), locale="nl-NL", java_script_enabled=False, viewport=screen, color_scheme="dark")
+    place(page, "questions")  # the page asks for itself again
+    assert page.get_attribute("html", "lang") == "nl"
+    assert page.title() == "refusals.csv: klopt dit?"
+    page.focus("button[value=start]")
+    page.keyboard.press("Enter")
+    place(page, "auditing")
+    assert page.title() == "refusals.csv wordt onderzocht"
+    place(page, "report")
+    page.frame_locator("iframe").get_by_text("Mag het worden gebruikt? Nee").wait_for()
+    assert "language: nl" in page.content()
+    english = re.findall(r'lang="en"', page.content())
+    assert len(english) == 1  # the switch
+    page.click("button[value=en]")
+    assert page.title() == "The report on refusals.csv"
+
+
+def test_another_outcome_is_looked_at_first(visited: Callable[..., Page], table: Path) -> None:
+    frame = refusals().assign(approved=[1, 1, 0, 1] * 100, notes="x")
+    frame.to_csv(table, index=False)
+    page = visited(str(table))
+    place(page, "questions")
+    page.get_by_label("sex", exact=True).select_option("feature")
+    first = page.locator("[name=outcome]:checked").get_attribute("value")
+    other = page.locator("[name=outcome]:not(:checked)").first
+    value = other.get_attribute("value")
+    with page.expect_navigation():
+        other.check()
+    assert value != first
+    assert page.locator("[name=outcome]:checked").get_attribute("value") == value
+    assert page.get_by_label("sex", exact=True).input_value() == "feature"
+    # Without the script it is asked at the start.
+    page.click("text=Something else")
+    page.select_option("#number", label="age")
+    assert page.is_checked("[value=number]")  # whoever chooses a column means it
+    page.click("text=Start the audit")
+    page.wait_for_selector("text=You have chosen another outcome")
+    assert page.is_checked("text=“age”, as it stands")
+    has_no_flaws(page)
+
+
+def test_an_audit_can_be_stopped(visited: Callable[..., Page], table: Path) -> None:
+    page = visited(str(table))
+    place(page, "questions")
+    page.click("text=Start the audit")
+    place(page, "auditing")
+    its = processes(page.program.process.pid)  # type: ignore[attr-defined]
+    assert its
+    page.click("text=Stop")
+    place(page, "questions")
+    until(lambda: not alive(its), 5)
+    assert not list(page.program.temporary.glob("*/work-*"))  # type: ignore[attr-defined]
+    assert not list(page.program.temporary.glob("*/report-*"))  # type: ignore[attr-defined]
+
+
+def test_what_is_wrong_is_said_on_the_page(visited: Callable[..., Page], table: Path) -> None:
+    page = visited("--max-size", "1")
+    bad = table.parent / "<img src=x onerror=alert(1)>.csv"
+    bad.write_text("a,b\n1,2\n3\n4,5\n")
+    page.set_input_files("#file", bad)
+    place(page, "unread")
+    assert "line 3: 1 column where the header has 2" in page.inner_text("[role=alert]")
+    assert page.locator("main img").count() == 0
+    has_no_flaws(page)
+    page.click("text=Take another table")
+    large = table.parent / "large.csv"
+    large.write_text("a,b\n" + "1,2\n" * 300_000)
+    page.set_input_files("#file", large)
+    page.wait_for_selector("text=This file is larger than 1 MB")  # nothing is sent
+    has_no_flaws(page)
+    page.click("text=Look at it")  # as without the script
+    page.wait_for_selector("text=The file is larger than the 1 MB that this page takes.")
+    drop(page, "#then", table)  # wherever on the page
+    place(page, "questions")

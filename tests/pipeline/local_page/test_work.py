@@ -1,0 +1,271 @@
+"""Work in a child process: how it ends, how it is stopped, and that one thing is done at a time."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from bdt_core.errors import SourceError
+from bdt_pipeline.local_page.child import Look, Looked, Notice, Problem, Step, Tell, Written, _ended
+from bdt_pipeline.local_page.guard import Guard
+from bdt_pipeline.local_page.pages import Pages
+from bdt_pipeline.local_page.visit import Visit, linked
+from bdt_pipeline.local_page.work import Work
+from tests.core.table.test_sheets_and_packed_files import workbook
+from tests.pipeline.local_page.served import HOST, TOKEN, alive, ask, processes, refusals, sent_file, until
+
+
+@dataclass(frozen=True)
+class Endless:
+    """Has begun a process of its own, and goes on."""
+
+    titles: tuple[str, ...] = ("first", "second")
+    put: str = "left"
+
+    def run(self, tell: Tell) -> Written:
+        subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+        Path(os.environ["TMPDIR"], self.put).write_text("rows")
+        tell(Notice("It has begun."))
+        tell(Step("second", 1, 4))
+        time.sleep(600)
+        return Written()
+
+
+@dataclass(frozen=True)
+class Ending:
+    """Ends in some way."""
+
+    way: str
+    titles: tuple[str, ...] = field(default=("first",))
+
+    def run(self, tell: Tell) -> Written:
+        print("rows")  # goes nowhere, and no message is broken by it
+        match self.way:
+            case "killed":
+                os.kill(os.getpid(), signal.SIGKILL)
+            case "exit":
+                os._exit(3)
+            case "error":
+                raise SourceError("a.csv is odd.")
+            case "memory":
+                raise MemoryError
+            case "unexpected":
+                raise KeyError("column")
+        return Written()
+
+
+@pytest.fixture
+def begin(tmp_path: Path) -> Iterator[Callable[..., Work]]:
+    """Begin some work; it is stopped at the end in any case."""
+    begun: list[Work] = []
+
+    def begin(task: object) -> Work:
+        (tmp_path / "work").mkdir()
+        begun.append(Work(task, tmp_path, tmp_path / "work"))  # type: ignore[arg-type]
+        return begun[-1]
+
+    yield begin
+    for one in begun:
+        one.stop()
+
+
+def test_stopping_leaves_no_process_and_no_file(begin: Callable[..., Work], tmp_path: Path) -> None:
+    work = begin(Endless())
+    until(lambda: work.step is not None)
+    assert work.step == Step("second", 1, 4)
+    assert work.notices == ["It has begun."]
+    assert work.end is None
+    its = processes(work._process.pid) | {work._process.pid}
+    assert len(its) == 2
+    assert (tmp_path / "work" / "left").exists()
+    work.stop()
+    until(lambda: not alive(its), 5)
+    assert list(tmp_path.iterdir()) == []
+    work.stop()  # once more is no error
+
+
+@pytest.mark.parametrize(
+    ("way", "said"),
+    [
+        ("", None),
+        ("killed", "The work was ended from outside, as systems do when memory runs out."),
+        ("exit", "The work has ended without a word (code 3)."),
+        ("error", "a.csv is odd."),
+        ("memory", "The memory is too small for this table."),
+        ("unexpected", "Unexpected error: KeyError: 'column'"),
+    ],
+)
+def test_every_end_is_told(begin: Callable[..., Work], tmp_path: Path, way: str, said: str | None) -> None:
+    if way in ("memory", "unexpected"):  # need no process
+        end = _ended(Ending(way), lambda _: None)  # type: ignore[arg-type]
+    else:
+        work = begin(Ending(way))
+        until(lambda: work.end is not None)
+        assert not (tmp_path / "work").exists()
+        assert work.end is not None
+        end = work.end
+    assert end == Written() if said is None else isinstance(end, Problem) and end.sentence.startswith(said)
+
+
+def test_work_ends_with_whoever_began_it(tmp_path: Path) -> None:
+    program = (
+        "import sys, time; from pathlib import Path\n"
+        "from bdt_pipeline.local_page.work import Work\n"
+        "from tests.pipeline.local_page.test_work import Endless\n"
+        "Path('work').mkdir(); work = Work(Endless(), Path('.'), Path('work').resolve())\n"
+        "while work.step is None: time.sleep(.05)\n"
+        "print(work._process.pid, flush=True); time.sleep(600)"
+    )
+    modules = os.pathsep.join(filter(None, sys.path))
+    environment = {**os.environ, "PYTHONPATH": modules}
+    parent = subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path, env=environment, stdout=subprocess.PIPE)
+    assert parent.stdout is not None
+    child = int(parent.stdout.readline())
+    of_child = processes(child)
+    parent.kill()
+    parent.wait()
+    parent.stdout.close()
+    until(lambda: not alive({child}), 10)
+    for one in of_child:
+        os.kill(one, signal.SIGKILL)  # what a task has begun ends by itself; here it would sleep
+
+
+# --- one at a time ----------------------------------------------------------------------------------------------------
+
+
+def test_one_thing_is_done_at_a_time(tmp_path: Path) -> None:
+    visit = Visit(tmp_path)
+    application = Guard(Pages(visit, 1_000_000).application(), TOKEN, [HOST])
+    visit.take(visit.new_folder(), "demo:grants")
+    assert visit.work is not None
+    first = visit.work._process.pid
+    try:
+        there = sorted(tmp_path.iterdir())
+        body, headers = sent_file("a.csv", b"a,b\n1,2\n")
+        for path, content in (
+            ("/table", body),
+            ("/read", b"sheet=a"),
+            ("/answers", b"do=start"),
+            ("/back", b""),
+            ("/forget", b""),
+        ):
+            answer = ask(application, path, content, headers=headers if path == "/table" else {})
+            assert answer.status == 409
+            assert "Something is being done already, and one thing at a time." in answer.text
+        assert sorted(tmp_path.iterdir()) == there
+        assert visit.work is not None
+        assert visit.work._process.pid == first
+        # A table whose arrival has taken until something else was begun is not kept, either.
+        late = tmp_path / "table-late"
+        late.mkdir()
+        with pytest.raises(Exception, match="one thing at a time"):
+            visit.take(late, "late.csv")
+        assert not late.exists()
+        assert ask(application, "/stop", b"").status == 303
+    finally:
+        visit.stop()
+    assert not alive({first})
+    assert visit.place == "start"
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- tables that cannot be taken --------------------------------------------------------------------------------------
+
+BAD = {
+    "empty.csv": (b"", "is empty (0 bytes)"),
+    "header.csv": (b"a,b\n", "has a header but no rows."),
+    "one.csv": (b"a\n1\n2\n", "one column only"),
+    "picture.csv": (b"\x89PNG\r\n\x1a\n\x00\x00" + bytes(range(256)) * 9, "not a text table"),
+    "text.parquet": (b"a,b\n1,2\n", "It is cut off or no Parquet"),
+    "text.xlsx": (b"a,b\n1,2\n", "cannot be read as a table"),
+    "ragged.csv": (b"a,b\n1,2\n3\n4,5\n", "line 3: 1 column where the header has 2"),
+    "mixed.csv": ("a,b\né,2\n".encode() + "é,3\n".encode("latin-1"), "mixes encodings"),
+    "twice.csv": (b"a,a\n1,2\n", "column names must differ"),
+    "few.csv": (b"a,b\n1,2\n3,4\n", "Nothing in this table of 2 rows can be audited"),
+    "no.json": (b"{nope", "not valid JSON"),
+    "no.csv.gz": (b"nope", "cut off or no table"),
+    "no.zip": (b"nope", "cannot be read as a .zip file"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_file_gets_the_product_s_own_sentence(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    content, said = BAD[name]
+    (tmp_path / name).write_bytes(content)
+    monkeypatch.chdir(tmp_path)
+    visit = Visit(tmp_path, table=name)
+    end = _ended(Look({"path": name}), lambda _: None)
+    assert isinstance(end, Problem)
+    visit.problem = end.sentence
+    application = Guard(Pages(visit, 1_000_000).application(), TOKEN, [HOST])
+    page = ask(application).text
+    assert said in page
+    assert name in page
+    assert "Traceback" not in page
+    assert str(tmp_path) not in page
+    assert "source.separator" in page  # what may mend it
+    dutch = ask(application, headers={"accept-language": "nl"}).text
+    assert "Dat is niet gelukt" in dutch
+    assert said not in dutch
+    assert '<span lang="en">' not in dutch
+
+
+def test_a_bad_file_goes_all_the_way(tmp_path: Path) -> None:
+    visit = Visit(tmp_path)
+    application = Guard(Pages(visit, 1_000_000).application(), TOKEN, [HOST])
+    lines = refusals(60)[["age", "refused"]].to_csv(index=False).splitlines()
+    body, headers = sent_file("ragged.csv", "\n".join([*lines[:2], "31", *lines[2:], ""]).encode())
+    assert ask(application, "/table", body, headers=headers).status == 303
+    until(lambda: visit.place == "unread")
+    assert "line 3: 1 column where the header has 2" in ask(application).text
+    assert ask(application, "/read", b"bad_rows=leave_out&sheet=&unknown=1").status == 303
+    assert visit.reading == {"bad_rows": "leave_out"}
+    until(lambda: visit.place == "questions")
+    assert ask(application, "/forget", b"").status == 303
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_table_on_this_machine_is_linked(tmp_path: Path) -> None:
+    beside = tmp_path / "beside"
+    beside.mkdir()
+    refusals(30).to_csv(tmp_path / "a [1].csv", index=False)
+    assert linked(str(tmp_path / "a [1].csv"), beside) == "a _1_.csv"
+    assert (beside / "a _1_.csv").resolve() == tmp_path / "a [1].csv"
+    assert linked("demo:grants", beside) == "demo:grants"
+    assert linked("s3://bucket/a.csv", beside) == "s3://bucket/a.csv"
+    assert linked(str(tmp_path / "*.csv"), beside) == str(tmp_path / "*.csv")
+    with pytest.raises(SourceError, match="does not exist"):
+        linked(str(tmp_path / "none.csv"), beside)
+    assert (tmp_path / "a [1].csv").exists()
+
+
+def test_the_sheet_of_a_workbook_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = refusals(60)[["age", "region", "refused"]]
+    rows = [list(frame.columns), *frame.to_numpy(dtype=object).tolist()]
+    (tmp_path / "two.xlsx").write_bytes(workbook(people=rows, notes=rows[:3]))
+    monkeypatch.chdir(tmp_path)
+    first = _ended(Look({"path": "two.xlsx"}), lambda _: None)
+    assert isinstance(first, Problem)
+    assert '2 sheets. Name one in "source.sheet": people, notes.' in first.sentence
+    then = _ended(Look({"path": "two.xlsx", "sheet": "people"}), lambda _: None)
+    assert isinstance(then, Looked)
+    assert then.proposal.rows == 60
+
+
+def test_looking_gives_the_proposal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    refusals(60).to_csv(tmp_path / "a.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    end = _ended(Look({"path": "a.csv"}), lambda _: None)
+    assert isinstance(end, Looked)
+    assert end.proposal.measured.settings.prediction == "refused"
+    wrong = _ended(Look({"path": "a.csv", "decimal": "dot"}), lambda _: None)
+    assert isinstance(wrong, Problem)
+    assert "source.decimal" in wrong.sentence
