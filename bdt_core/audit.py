@@ -50,8 +50,8 @@ class AuditResult(AuditFindings):
     ...     "demo:compas", outcome="two_year_recid", columns=["age", "priors_count"], protected=["sex"],
     ...     clustering={"stability": 0}, slices=None, worst_groups={"permutations": 39},
     ... )
-    >>> result.findings.to_frame().loc[0, ["who", "rows"]].tolist()
-    ['priors_count from 3', 2803]
+    >>> result.findings.to_frame()[["who", "rows"]].values.tolist()[0]
+    ['age up to 49 and priors_count from 3', 2376]
     >>> result.gate.to_frame()["verdict"].tolist()
     ['fail']
     """

@@ -23,7 +23,7 @@ LONG = (
     "test_slices_calibration", "test_bias_gate", "test_report_forms", "test_cli_gate",
     "test_characteristics_calibration", "test_remote_results", "test_printed", "test_broken_off",
     "test_large_tables_in_dagster", "test_bad_input_at_scale", "test_group_assets", "test_history_calibration",
-    "test_dask_cluster",
+    "test_dask_cluster", "test_ci_templates", "test_docs_blocks", "test_docs_site",
 )  # fmt: skip
 """Files that take longest; those that wait for processes of their own stand between those that calculate."""
 

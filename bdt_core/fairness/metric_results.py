@@ -230,7 +230,14 @@ class BiasMetrics(AuditPart):
 
     @property
     def overall(self) -> pd.Series:
-        """Every rate of all rows whose facets, label and prediction are known; scores have none."""
+        """Every rate of all rows whose facets, label and prediction are known; scores have none.
+
+        Examples
+        --------
+        >>> from bdt_core import bias_metrics
+        >>> float(bias_metrics([1, 0, 1, 0], [1, 0, 0, 0], groups=list("ffmm")).overall["accuracy"])
+        0.75
+        """
         pooled = {
             one.name: math.fsum(one.events) / n
             for one in self.metrics
@@ -248,6 +255,13 @@ class BiasMetrics(AuditPart):
         -------
         Series
             By rate; 0 is no difference.
+
+        Examples
+        --------
+        >>> from bdt_core import bias_metrics
+        >>> result = bias_metrics([1, 0, 1, 0], [1, 0, 0, 0], groups=list("ffmm"))
+        >>> result.difference()[["accuracy", "selection_rate"]].tolist()
+        [0.5, 0.5]
         """
         return self.by_group.max() - self.by_group.min()
 
@@ -258,6 +272,13 @@ class BiasMetrics(AuditPart):
         -------
         Series
             By rate; 1 is no difference, missing where the rate is 0 in all groups.
+
+        Examples
+        --------
+        >>> from bdt_core import bias_metrics
+        >>> result = bias_metrics([1, 0, 1, 0], [1, 0, 0, 0], groups=list("ffmm"))
+        >>> result.ratio()[["accuracy", "selection_rate"]].tolist()
+        [0.5, 0.0]
         """
         return self.by_group.min() / self.by_group.max()
 

@@ -62,6 +62,8 @@ def follow(batches: Iterable[Batch], spec: AuditSpec) -> History:
     >>> history = follow([batch_of(count_groups(frame, spec), id=str(day.date()), time=day) for day in days], spec)
     >>> history.streams[0].difference, history.streams[0].discovered
     (0.5, True)
+    >>> history.to_frame()[["group", "reference", "since"]].values.tolist()
+    [['m', 'f', '2026-01-01']]
     """
     every = in_order(batches)
     ordered = [one for one in every if one.is_settled(spec.history.labels_after)]

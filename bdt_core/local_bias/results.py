@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 
 from bdt_core.inference.comparison import PersonsCompared
 from bdt_core.local_bias.metrics import Integers
@@ -14,7 +15,7 @@ from bdt_core.local_bias.partition import Partition
 from bdt_core.local_bias.rows import encoded
 from bdt_core.local_bias.settings import LocalBiasSettings
 from bdt_core.local_bias.topics import ClusterTopic
-from bdt_core.result import Result
+from bdt_core.result import AuditPart
 from bdt_core.table.encoding import Encoder
 
 
@@ -217,8 +218,8 @@ class LocalClustering:
     confirmed: int
 
 
-@dataclass(frozen=True)
-class LocalBias(Result):
+@dataclass(frozen=True, repr=False)
+class LocalBias(AuditPart):
     """Local group bias, by LOGAN and by plain k-means.
 
     Attributes
@@ -256,6 +257,33 @@ class LocalBias(Result):
             name: (Partition.from_dict(state[name]), np.array(state[f"{name}_labels"])) for name in ("logan", "kmeans")
         }
         return encoder, partitions
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per cluster of LOGAN, the largest gap among the train rows first.
+
+        Returns
+        -------
+        DataFrame
+            cluster, train_rows, test_rows, train_gap; of the two groups that are compared on the test rows: higher,
+            lower, gap, low, high, p_adjusted, confirmed, and reason where they could not be.
+        """
+        tested = ("higher", "lower", "gap", "low", "high", "p_adjusted", "confirmed", "reason")
+        return pd.DataFrame(
+            [
+                {
+                    "cluster": one.label,
+                    **{name: getattr(one, name) for name in ("train_rows", "test_rows", "train_gap")},
+                    **{name: getattr(one.held_out, name) for name in tested},
+                }
+                for one in self.logan.clusters
+            ],
+            columns=["cluster", "train_rows", "test_rows", "train_gap", *tested],
+        )
+
+    def _glance(self) -> tuple[str, pd.DataFrame]:
+        told = f"Local bias: {self.logan.confirmed} of {len(self.logan.clusters)} clusters have a confirmed gap"
+        columns = ["cluster", "test_rows", "train_gap", "higher", "lower", "gap", "low", "high", "confirmed"]
+        return f"{told} ({self.settings.metric})", self.to_frame()[columns]
 
     @property
     def columns(self) -> list[str] | None:

@@ -11,6 +11,7 @@ from bdt_core.clustering.clusters import Clusters
 from bdt_core.errors import DataError
 from bdt_core.fairness.metric_results import BiasMetrics
 from bdt_core.history import History
+from bdt_core.local_bias.results import LocalBias
 from bdt_core.ranking import FindingList
 from bdt_core.report import document as parts
 from bdt_core.report.figure_history import history_onto
@@ -108,6 +109,12 @@ def _(result: WorstGroups) -> tuple[parts.Printed, str]:
 
 
 @_alone.register
+def _(result: LocalBias) -> tuple[parts.Printed, str]:
+    safe = LocalBias.from_dict(words.printable(result.to_dict()))
+    return _document(safe.settings.metric, "rate", local_bias=safe), "local_bias"
+
+
+@_alone.register
 def _(result: BiasMetrics) -> tuple[parts.Printed, str]:
     groups = parts.Groups.model_validate(words.printable(facet_alone(result).model_dump()))
     return _document(result.facet, "rate", groups=groups), "groups_1"
@@ -123,6 +130,7 @@ _name.register(FindingList, lambda *_: "first_page")
 _name.register(Clusters, lambda *_: "clusters")
 _name.register(Slices, lambda *_: "slices")
 _name.register(WorstGroups, lambda *_: "worst_groups")
+_name.register(LocalBias, lambda *_: "local_bias")
 
 
 @_name.register
@@ -135,6 +143,7 @@ _WHYS: tuple[tuple[type, Callable[[Any], str]], ...] = (
     (FindingList, lambda one: "nobody is confirmed to fare worse" if not one else "no finding is told by its mean"),
     (WorstGroups, lambda one: one.reason or "no group is confirmed"),
     (Slices, lambda one: one.reason or "no intersection was tested"),
+    (LocalBias, lambda _: "no cluster has two groups to compare"),
     (BiasMetrics, lambda _: "the report draws the first four groupings that have rates"),
 )
 
@@ -150,11 +159,13 @@ def _document(outcome: str, unit: words.Unit, **found: Any) -> parts.Printed:
     spec = {"bias_variable": BiasVariable(column=outcome).model_dump()}
     empty = dict.fromkeys(("publication", "groups", "worst_groups", "slices", "local_bias", "mitigation", "findings"))
     variable = {"name": named, "short": named, "unit": unit}
+    unnamed: dict[str, Any] = {"columns": ()}  # nobody has named columns for readers
     whole = {
         **empty,
         "clusters": (),
         "gate": (),
         "spec": words.printable(spec),
         "bias_variable": parts.BiasVariable.model_construct(None, **variable),
+        "data": parts.Data.model_construct(None, **unnamed),
     }
     return parts.Printed.model_construct(**(whole | found))

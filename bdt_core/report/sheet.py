@@ -200,6 +200,8 @@ class Sheet(Ruler):
     ----------
     top : float
         Where the body may begin, below the title and the subtitle.
+    figure : Figure
+        What it is drawn on.
     """
 
     def __init__(self, title: str, body: float, width: float = WIDTH, subtitle: str = "") -> None:
@@ -210,7 +212,7 @@ class Sheet(Ruler):
         self.width, self.height = width, self.top + body
         onto = _onto.get()
         self._on = _Page(width, self.height) if onto is None else _Given(onto(width, self.height), width, self.height)
-        self._points, self._times = self._on.points, self._on.times
+        self.figure, self._points, self._times = self._on.figure, self._on.points, self._on.times
         for number, line in enumerate(lines):
             self.text(8, 13 + 15 * number, line, size=_TITLE, bold=True)
         for number, line in enumerate(below):
@@ -304,16 +306,16 @@ class Sheet(Ruler):
 
         written = io.StringIO()
         nothing: dict[str, Any] = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-        FigureCanvasSVG(self._on.figure).print_svg(written, metadata=nothing)
+        FigureCanvasSVG(self.figure).print_svg(written, metadata=nothing)
         return written.getvalue()
 
     def png(self, dpi: int) -> bytes:
         """The drawing as PNG, ``dpi`` / 72 times as many pixels wide as points."""
         from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-        self._on.figure.set_dpi(dpi)
+        self.figure.set_dpi(dpi)
         written = io.BytesIO()
-        FigureCanvasAgg(self._on.figure).print_png(written, metadata={"Software": None})
+        FigureCanvasAgg(self.figure).print_png(written, metadata={"Software": None})
         return written.getvalue()
 
 

@@ -97,6 +97,14 @@ def find_worst_groups(
     >>> found = find_worst_groups(frame, outcome="wrong", better="lower", permutations=39)
     >>> found.worst.words, found.worst.p_value
     ('age up to 30 and region is land', 0.025)
+
+    As a table, and which rows they are:
+
+    >>> found.to_frame()[["who", "confirmed"]].values.tolist()[0]
+    ['age up to 30 and region is land', True]
+    >>> inside = found.members(frame)["age up to 30 and region is land"]
+    >>> int(inside.sum()) == found.worst.rows
+    True
     """
     settings = Settings(min_share, min_rows, max_groups, permutations, alpha, random_state)
     if better not in get_args(Better):

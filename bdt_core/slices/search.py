@@ -145,6 +145,13 @@ def find_slices(
     >>> found = find_slices(frame, outcome="wrong", better="lower")
     >>> found.worst.name, found.worst.test_rows, round(found.worst.comparison.difference, 2)
     ('sex is f and region is land', 458, 0.19)
+
+    As a table, and which rows they are:
+
+    >>> found.to_frame()[["slice", "test_rows"]].values.tolist()[0]
+    ['sex is f and region is land', 458]
+    >>> bool((found.members(frame)["sex is f and region is land"] == harmed).all())
+    True
     """
     settings = _settings(locals())
     frame = _table(frame, "frame")

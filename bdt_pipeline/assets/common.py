@@ -131,14 +131,17 @@ class AuditAssets:
     def _translated(self, spec: dg.AssetSpec) -> dg.AssetSpec:
         return spec if self.translation is None else self.translation(spec)
 
+    @cached_property
+    def _printed(self) -> dict[str, Any]:
+        return printed_specification(self.spec)
+
     def code_version(self, *keys: str) -> str:
         """What an asset is made by: a hash of some keys of the specification, or of all that say how results are made.
 
         Where another class has the stages, of its name, too. What is before an asset counts there, for Dagster sees
         by itself that it was made anew.
         """
-        printed = printed_specification(self.spec)
-        parts = {key: one for key, one in printed.items() if (key in keys if keys else key not in _JUDGES)}
+        parts = {key: one for key, one in self._printed.items() if (key in keys if keys else key not in _JUDGES)}
         made_by = [type(self.stages).__qualname__, parts]
         return hashlib.sha256(json.dumps(made_by, sort_keys=True).encode()).hexdigest()[:12]
 

@@ -16,7 +16,7 @@ def build_automation_sensor(audit: AuditAssets) -> dg.AutomationConditionSensorD
         return None
     return dg.AutomationConditionSensorDefinition(
         name=f"{audit.spec.name}_automation",
-        target=dg.AssetSelection.key_prefixes(audit.under),
+        target=dg.AssetSelection.key_prefixes(list(audit.under)),
         default_status=dg.DefaultSensorStatus.RUNNING,
         description=f"Audits {audit.spec.name} whenever its table is new and has passed its blocking checks.",
     )

@@ -151,7 +151,7 @@ class BiasAudit(dg.Component, AuditSpec, dg.Resolvable):
         lines = {} if tree is None else dict(_lines(tree.children.get("attributes", tree)))
         translation = written.pop("translation", None)
         _refuse_unset_variables(written, file, lines)
-        values = context.resolve_value(written)
+        values = {key: context.resolve_value(one) if _holds_template(one) else one for key, one in written.items()}
         own = cls.model_fields.keys() - AuditSpec.model_fields.keys()
         spec = parse_spec({key: one for key, one in values.items() if key not in own}, file, lines, known=own)
         return cls.model_validate(
@@ -188,6 +188,13 @@ class BiasAudit(dg.Component, AuditSpec, dg.Resolvable):
         """Everything together."""
         audit = AuditAssets(self.build_spec(context), self.build_stages(), translation=self.get_asset_spec)
         return _definitions(audit, self.build_assets(audit), self.build_checks(audit))
+
+
+def _holds_template(written: Any) -> bool:
+    """Whether there is anything to fill in: Dagster would compile each text to find out."""
+    if isinstance(written, dict | list):
+        return any(map(_holds_template, written.values() if isinstance(written, dict) else written))
+    return isinstance(written, str) and "{" in written
 
 
 _VARIABLE = re.compile(r"\{\{\s*env\.(\w+)\s*\}\}")

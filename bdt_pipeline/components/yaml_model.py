@@ -63,7 +63,8 @@ def yaml_schema(component: type[BaseModel], others: Mapping[str, Any]) -> Schema
     properties = whole["properties"]
     for name, info in component.model_fields.items():
         if name not in properties:
-            own = TypeAdapter(Annotated[others.get(name, info.annotation), Field(description=info.description)])
+            kind: Any = Annotated[others.get(name, info.annotation), Field(description=info.description)]
+            own: TypeAdapter[Any] = TypeAdapter(kind)
             properties[name] = own.json_schema()
             definitions |= properties[name].pop("$defs", {})
             whole["required"] += [name] if info.is_required() else []
@@ -103,7 +104,7 @@ def _loose(node: Schema) -> Schema:
     loose["type"] = [*kinds, *(() if "string" in kinds else ("string",))]
     texts = [one.get("enum") for one in alternatives if "string" in one["type"]]
     if texts and all(texts):
-        choices = dict.fromkeys(choice for several in texts for choice in several)
+        choices = dict.fromkeys(choice for several in texts for choice in several or ())
         loose |= {"if": {"type": "string", "not": {"pattern": _TEMPLATE}}, "then": {"enum": list(choices)}}
     numbers = [one for one in alternatives if {"number", "integer"} & set(one["type"])]
     if len(numbers) == 1:

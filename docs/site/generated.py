@@ -96,7 +96,7 @@ class Commands(SphinxDirective):
 
         text = ""
         for name in typer.main.get_command(app).commands:  # type: ignore[attr-defined]
-            told = CliRunner().invoke(app, [name, "--help"], prog_name="bdt", terminal_width=100).output
+            told = CliRunner().invoke(app, [name, "--help"], prog_name="bdt", terminal_width=88).output
             text += f"## bdt {name}\n\n```text\n{told.strip()}\n```\n\n"
         return self.parse_text_to_nodes(text, allow_section_headings=True)
 

@@ -204,6 +204,20 @@ def test_a_component_file_is_read_too(tmp_path):
     assert load_spec(file) == parse_spec(SMALLEST)
 
 
+def test_what_a_component_file_says_to_dagster_alone_is_passed_over(tmp_path: Path) -> None:
+    file = tmp_path / "defs.yaml"
+    beside = {
+        "requirements": {"env": ["TOKEN"]},
+        "post_processing": {"assets": [{"attributes": {"owners": ["team:x"]}}]},
+    }
+    attributes = {**SMALLEST, "translation": {"group_name": "risk"}}
+    file.write_text(yaml.safe_dump({"type": "bdt_pipeline.BiasAudit", "attributes": attributes, **beside}))
+    assert load_spec(file).to_dict() == AuditSpec.model_validate(SMALLEST).to_dict()
+    file.write_text(yaml.safe_dump({**SMALLEST, "translation": {"group_name": "risk"}}))
+    with pytest.raises(SpecError, match="translation"):  # in a specification of its own it is none of the keys
+        load_spec(file)
+
+
 def test_the_schema_accepts_what_the_model_accepts():
     validator = jsonschema.Draft202012Validator(json_schema())
     validator.check_schema(json_schema())

@@ -13,6 +13,7 @@ import pytest
 from bdt_core.errors import SpecError
 from bdt_core.spec import AuditSpec
 from bdt_pipeline import Stages, bias_audit_definitions
+from bdt_pipeline.automation.alert_sensor import _problems, _Watched
 from tests.pipeline.conftest import QUIET, loans_spec
 
 Made = tuple[dg.ExecuteInProcessResult, dg.DagsterInstance]
@@ -182,3 +183,37 @@ def test_what_cannot_be_made_by_itself_says_so_and_what_to_select(
         '+key:"loans/bias_report", which adds all that comes before, or launch the job loans_audit.'
     )
     assert "\n" not in told
+
+
+def test_what_happens_to_translated_assets_is_watched(translated: Made) -> None:
+    run, instance = translated
+    watched = _Watched("loans", UNDER, None, frozenset(), lambda _: None)
+    titles = {one.title for one in _problems(watched, instance, run.run_id, None)}
+    assert {"Run of loans_audit: hbac_clusters", "Run of loans_audit: raw_data_quality"} <= titles
+    assert any("bias_report: bias_gate" in one for one in titles)
+    elsewhere = _Watched("loans", ("loans",), None, frozenset(), lambda _: None)
+    assert not list(_problems(elsewhere, instance, run.run_id, None))
+
+
+def test_automation_looks_at_all_translated_assets(make_spec: Callable[..., AuditSpec]) -> None:
+    spec = make_spec("", source={"asset": "warehouse/scored"}, automation="eager")
+    source = dg.Definitions(assets=[dg.AssetSpec(["warehouse", "scored"])])
+    defs = dg.Definitions.merge(source, bias_audit_definitions(spec, translation=risky))
+    graph = defs.resolve_asset_graph()
+    looked_at: Any = defs.resolve_sensor_def("loans_automation").asset_selection
+    assert looked_at.resolve(graph) == graph.materializable_asset_keys
+
+
+def test_settings_given_to_a_translated_asset_are_answered_with_where_they_stand(
+    loans_file: Path, instance: dg.DagsterInstance
+) -> None:
+    job = bias_audit_definitions(loans_spec(loans_file), translation=risky).resolve_job_def("loans_audit")
+    config: Any = {"loggers": QUIET, "ops": {"risk__models__loans__bias_report": {"config": {"title": "Loans"}}}}
+    run = job.execute_in_process(
+        instance=instance,
+        raise_on_error=False,
+        run_config=config,
+        asset_selection=[dg.AssetKey([*UNDER, "raw_data"]), dg.AssetKey([*UNDER, "bias_report"])],
+    )
+    told = [one.step_failure_data.user_failure_data for one in run.all_events if one.is_step_failure]
+    assert any("resources > loans_settings > config > title" in str(one) for one in told), told

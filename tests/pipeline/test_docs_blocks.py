@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import doctest
 import importlib.util
 import json
 import re
@@ -23,6 +24,7 @@ import yaml
 from bdt_core.spec import AuditSpec, parse_spec
 from bdt_core.table.sources import read_table
 from bdt_pipeline.cli import app
+from bdt_pipeline.components.scaffolder import ScaffoldedAudit
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
@@ -188,11 +190,14 @@ def group_of(program: str) -> Any:
 
 def known(command: Any, rest: list[str], where: str, *, whole: bool) -> None:
     """Walk down the commands that the words name, and look for the options."""
-    while rest and not rest[0].startswith("-") and hasattr(command, "get_command"):
+    while rest and not rest[0].startswith("-") and hasattr(command, "get_command") and command.name != "defs":
         below = command.get_command(click.Context(command) if isinstance(command, click.Group) else None, rest[0])
         assert below is not None, f"{where}: no command {rest[0]}"
         command, rest = below, rest[1:]
     options = {name for one in command.params for name in [*one.opts, *one.secondary_opts]} | {"--help", "-h"}
+    if command.name == "defs" and rest:  # dg scaffold defs: a component, which has options of its own
+        assert rest[0] == "bdt_pipeline.BiasAudit", where
+        options |= {f"--{name.replace('_', '-')}" for name in ScaffoldedAudit.model_fields}
     for one in rest:
         if one.startswith("-") and not re.fullmatch(r"-\d.*", one):
             assert one.partition("=")[0] in options, f"{where}: no option {one}"
@@ -338,6 +343,17 @@ def names_before(page: Path, desk: Path) -> dict[str, Any]:
     return names
 
 
+def as_shown(block: Block, names: dict[str, Any]) -> None:
+    """Run a session of the interpreter, and hold what it prints against what the page shows."""
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    session = doctest.DocTestParser().get_doctest(block.text, names, str(block), str(block.page), block.line)
+    assert session.examples
+    session.globs = names  # the next block goes on from here
+    with pd.option_context("display.width", 100, "display.max_columns", 20):
+        done = doctest.DocTestRunner(optionflags=flags).run(session, clear_globs=False)
+    assert done.failed == 0
+
+
 WITH_PYTHON = sorted({one.page for one in of("python")})
 
 
@@ -345,7 +361,10 @@ WITH_PYTHON = sorted({one.page for one in of("python")})
 def test_python_of_a_page_runs_from_top_to_bottom(page: Path, desk: Path) -> None:
     names = names_before(page, desk)
     for block in [one for one in of("python") if one.page == page]:
-        exec(compile(ast.parse(block.text, str(block)), str(block), "exec"), names)
+        if block.text.startswith(">>>"):
+            as_shown(block, names)
+        else:
+            exec(compile(ast.parse(block.text, str(block)), str(block), "exec"), names)
 
 
 # Translations

@@ -16,11 +16,15 @@ from typing import Any
 
 import pytest
 
+from bdt_core import compare
+from bdt_core.inference.alike import Factors
 from bdt_core.metrics import CLARIFY, GATE_METRICS
+from bdt_core.report.dossier import FORMS
 from bdt_core.scan.stages import PERMUTED_ROWS
 from bdt_core.slices.bound import FEWEST_COMBINATIONS
 from bdt_core.spec import parse_spec
 from bdt_core.table.sources import read_table
+from tests.pictures import PICTURES, words_in, words_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -52,9 +56,14 @@ def default(section: str, key: str) -> str:
     return f"{getattr(getattr(spec, section), key):g}"
 
 
+def project() -> dict[str, Any]:
+    told: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    return told
+
+
 def pythons() -> list[str]:
     """The first and the last version of Python that the package takes."""
-    told = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"]
+    told = project()["requires-python"]
     first, after = re.fullmatch(r">=3\.(\d+),<3\.(\d+)", told).groups()  # type: ignore[union-attr]
     return [f"3.{first}", f"3.{int(after) - 1}"]
 
@@ -70,6 +79,42 @@ def shares_tested() -> list[float]:
     return [size * (1 - size) ** place for place in range(5)]
 
 
+def of_compas() -> list[str]:
+    """What race tells of false positives, in points: as found, and among people alike in priors and age."""
+    table = read_table("demo:compas")
+    two = table[(table["two_year_recid"] == 0) & table["race"].isin(["African-American", "Caucasian"])]
+    factors = Factors(two[["priors_count", "age"]].to_numpy(float), (False, False), two["high_risk"].to_numpy(float))
+    alike = factors.compare((two["race"] == "African-American").to_numpy())
+    return [f"{100 * alike.difference:.1f}", f"{100 * alike.remaining:.1f}"]
+
+
+def narrower() -> list[str]:
+    """How many times narrower pairing makes intervals, of everybody and at least of declared groups, on COMPAS."""
+    table = read_table("demo:compas")
+    table["version_2"] = (table["decile_score"] >= 6).astype(int)
+    spec = parse_spec(
+        {
+            "name": "compas",
+            "source": {"path": "demo:compas"},
+            "bias_variable": {"derive": "false_positive_rate", "label": "two_year_recid", "prediction": "high_risk"},
+            "features": {"include": ["priors_count", "age"]},
+            "protected": ["race", "sex"],
+            "worst_groups": None,
+            "slices": None,
+            "clustering": {"max_iter": 1, "n_init": 1, "stability": 0},
+            "split": {"repeats": 1},
+        }
+    ).to_dict()
+    after = spec | {"bias_variable": spec["bias_variable"] | {"prediction": "version_2"}}
+    others = table.drop(columns="high_risk").assign(other=1.0)
+    paired, apart = (compare(spec, after, data_a=table, data_b=one) for one in (None, others))
+    widths = {one.who: one.change.high - one.change.low for one in apart.groups}
+    declared = [one for one in paired.groups if one.found_by == "groups"]
+    least = min(widths[one.who] / (one.change.high - one.change.low) for one in declared)
+    assert paired.narrower is not None
+    return [f"{paired.narrower:.1f}", f"{math.floor(10 * least) / 10}"]
+
+
 CLAIMS: dict[str, list[tuple[str, Callable[[], list[str]]]]] = {
     "README.md": [
         (r"any of (\d+) metrics", lambda: [number(len(set(GATE_METRICS.values())))]),
@@ -83,6 +128,7 @@ CLAIMS: dict[str, list[tuple[str, Callable[[], list[str]]]]] = {
     ],
     "docs/from-clarify.md": [(r"All (\d+) metrics", lambda: [number(len(CLARIFY))])],
     "docs/worst-groups.md": [
+        (r"are ([\d.]+) points more of the African-Americans than of the Caucasians, and ([\d.]+) more", of_compas),
         (r"Of more than ([\d,]+) rows so many are permuted", lambda: [number(PERMUTED_ROWS)]),
         (
             r"up to ([\d,]+) pairs \((\d+) columns\) and ([\d,]+) triples \((\d+) columns\)",
@@ -95,6 +141,12 @@ CLAIMS: dict[str, list[tuple[str, Callable[[], list[str]]]]] = {
         ),
         (r"worst_groups: \{min_share: ([\d.]+)\}      # on by default", lambda: [default("worst_groups", "min_share")]),
     ],
+    "docs/compare.md": [
+        (r"at 6 instead of 5, ([\d.]+) times for everybody and at least ([\d.]+) times for each", narrower),
+    ],
+    "docs/ci.md": [(r"Python (3\.\d+) to (3\.\d+)", pythons)],
+    "action.yml": [(r"runs with, (3\.\d+) to (3\.\d+)", pythons)],
+    "docs/peers.md": [(r"\| this \| ([\d.]+) \|", lambda: [project()["version"]])],
     "docs/small-groups.md": [
         (r"`significance.min_rows` people \((\d+)\)", lambda: [default("significance", "min_rows")]),
         (r"`pooled_from` people \((\d+)\)", lambda: [default("groups", "pooled_from")]),
@@ -157,3 +209,49 @@ RECORDS = ("docs/validity.md", "docs/validity-over-time.md", "docs/finding.md", 
 def test_records_of_studies_name_what_makes_them(page: str) -> None:
     (name, *_) = re.findall(r"`python -m benchmarks (\w+)", (ROOT / page).read_text(encoding="utf-8"))
     assert (ROOT / "benchmarks" / f"{name}.py").exists()
+
+
+def recordings(peer: str) -> list[dict[str, Any]]:
+    folder = ROOT / "tests" / "core" / "fairness" / "recorded"
+    return [json.loads(one.read_text(encoding="utf-8")) for one in sorted(folder.glob(f"{peer}*.json"))]
+
+
+def test_what_is_said_of_other_tools_was_recorded() -> None:
+    page = (ROOT / "docs" / "peers.md").read_text(encoding="utf-8")
+    for tool in ("fairlearn", "aequitas", "aif360", "smclarify"):
+        (version,) = re.findall(rf"(?im)^\| {tool} \| ([\d.]+) \| \d{{4}}-\d\d-\d\d \|", page)
+        assert {one["versions"][tool] for one in recordings(tool)} == {version}
+    cases = re.findall(r"`(\w+) record (\w+)`", page)
+    assert len(cases) > 15
+    for tool, case in cases:
+        assert any(case in one["figures"] for one in recordings(tool)), f"{tool} {case}"
+    methods = (ROOT / "docs" / "finding.md").read_text(encoding="utf-8")
+    for tool in ("DivExplorer", "SliceLine", "AIF360"):
+        (version,) = re.findall(rf"(?m)^\| {tool} \| ([\d.]+) \| \d{{4}}-", page)
+        assert re.search(rf"(?m)^\| {tool} \| {re.escape(version)};", methods)
+
+
+@pytest.mark.parametrize(("picture", "shown"), PICTURES.items())
+def test_pictures_show_what_the_first_page_says(picture: str, shown: str) -> None:
+    assert words_in(picture) == words_of(shown), "take it anew: python -m tests.pictures"
+
+
+def test_what_is_said_of_all_false_alarms_follows_from_the_table() -> None:
+    page = (ROOT / "docs" / "validity.md").read_text(encoding="utf-8")
+    runs = 50
+    rows = re.findall(
+        r"(?m)^\|[^|]+\|[^|]+\|[^|]+\| [15]% \| [\d.]+ % \| ([\d.]+) % \| ([\d.]+) % \| ([\d.]+) % \|$", page
+    )
+    counts = [[round(float(one) * runs / 100) for one in row] for row in rows]
+    together = [sum(column) for column in zip(*counts, strict=True)]
+    most = [max(column) for column in zip(*counts, strict=True)]
+    assert f"Largest counts of {runs}: primary {most[0]}, any {most[1]}, gate {most[2]}." in page
+    shares = [f"{100 * one / (runs * len(rows)):.1f} %" for one in together]
+    said = f"Of all {runs * len(rows):,} runs together: primary {shares[0]}, any {shares[1]}, gate {shares[2]}."
+    assert said in page
+
+
+def test_every_form_stands_in_the_table_of_forms() -> None:
+    page = (ROOT / "docs" / "dossier.md").read_text(encoding="utf-8")
+    firsts = re.findall(r"(?m)^\| (`[a-z0-9-`, ]+`) \| .*\.pdf", page)
+    assert sorted(name.strip("` ") for one in firsts for name in one.split(",")) == sorted(FORMS)

@@ -8,11 +8,13 @@ import sys
 import tarfile
 import tomllib
 import zipfile
+from collections.abc import Iterator
 from email.message import Message
 from email.parser import Parser
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -60,6 +62,30 @@ def test_the_sources_hold_what_the_tests_and_the_site_need(built: Path) -> None:
     wanted = ("README.md", "CHANGELOG.md", "action.yml", "gate/pyproject.toml", "docs/site/conf.py", "docs/ci.md")
     assert set(wanted) <= names
     assert "tests/pipeline/test_packages.py" in names
+
+
+@pytest.fixture(scope="module")
+def wheel(built: Path) -> Iterator[zipfile.ZipFile]:
+    with zipfile.ZipFile(next(built.glob("bdt_pipeline-*.whl"))) as archive:
+        yield archive
+
+
+def test_dagsters_storage_on_postgresql_can_be_copied_from_where_the_package_is(wheel: zipfile.ZipFile) -> None:
+    config = yaml.safe_load(wheel.read("bdt_pipeline/dagster.postgres.yaml"))
+    assert config["storage"]["postgres"]["postgres_url"] == {"env": "DAGSTER_POSTGRES_URL"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["bdt_pipeline/dg.toml", "bdt_pipeline/proposed/spec.yaml.jinja", "bdt_pipeline_no_telemetry.pth"],
+)
+def test_what_is_read_at_run_time_is_there(name: str, wheel: zipfile.ZipFile) -> None:
+    assert name in wheel.namelist()
+
+
+def test_other_projects_find_the_component(wheel: zipfile.ZipFile) -> None:
+    (points,) = [name for name in wheel.namelist() if name.endswith("dist-info/entry_points.txt")]
+    assert "[dagster_dg_cli.registry_modules]\nbdt_pipeline = bdt_pipeline" in wheel.read(points).decode()
 
 
 def test_a_tag_names_the_version() -> None:

@@ -284,3 +284,18 @@ def test_small_declared_groups_have_no_rates_in_the_table() -> None:
     assert table.loc["x", "rows"] == 12
     assert table.loc["x"].drop(["facet", "rows"]).isna().all()
     assert table.loc["f"].drop(["facet", "rows"]).notna().any()
+
+
+def test_local_bias_is_a_table_and_a_picture_in_an_audit_and_alone() -> None:
+    from bdt_core.local_bias import LocalBias
+
+    keys = {"label": "label", "prediction": "prediction", "columns": ["zone", "since"], "slices": None, **KEYS}
+    found = audit(people(), **keys, local_bias={"group": "sex", "n_clusters": 3}).local_bias
+    assert found is not None
+    table = found.to_frame()
+    assert table["gap"].tolist() == [one.held_out.gap for one in found.logan.clusters]
+    assert len(repr(found).splitlines()) <= 10
+    for one in (found, LocalBias.from_dict(found.to_dict())):
+        axes = one.plot()
+        assert "All rows" in [text.get_text() for text in axes.texts]
+    plt.close("all")
