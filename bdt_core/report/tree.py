@@ -11,11 +11,13 @@ from bdt_core.report.figure_words import figure_words
 from bdt_core.report.sheet import CALM, CALM_TINT, FAINT, GREY, HARM, HARM_TINT, INK, SMALL, Sheet
 
 if TYPE_CHECKING:
-    from bdt_core.report.document import Cluster, Document, Node, Printed
+    from bdt_core.report.document import BiasVariable, Cluster, Document, Node, Printed
 
 NODES_SHOWN = 29
 _ROW = 35.0
-_BOX = (184.0, 28.0)
+_HIGH = 28.0
+_NARROWEST, _WIDEST = 184.0, 240.0
+"""Of boxes, which are as wide as the longest line in them."""
 _DEEPEST = 96.0
 _STEP_LINES = 3
 
@@ -32,9 +34,12 @@ def draw(document: Printed) -> Sheet:
     places = {node.id: (8 + indent * depth, top + _ROW * row) for row, (node, depth) in enumerate(rows)}
     for node, _ in rows:
         _connect(sheet, node, places)
+    told = {node.id: _told(sheet, document.bias_variable, node, said.words) for node, _ in rows}
+    longest = max(sum(sheet.measure(one, SMALL) for one in line) for line in told.values())
+    wide = min(max(longest + 18, _NARROWEST), _WIDEST)
     for node, _ in rows:
         divided = any(one not in nodes for one in node.children)
-        _group(sheet, document, node, *places[node.id], said.words, divided=divided)
+        _group(sheet, node, told[node.id], (*places[node.id], wide, _HIGH), said.words, divided=divided)
     _legend(sheet, said.words, top + _ROW * len(rows) + 8)
     return sheet
 
@@ -54,34 +59,46 @@ def _connect(sheet: Sheet, node: Node, places: dict[int, tuple[float, float]]) -
     x, y = places[node.id]
     for child in node.children:
         if child in places:
-            down, across = places[child][1] + _BOX[1] / 2, places[child][0]
-            sheet.line([x + 9, x + 9, across], [y + _BOX[1], down, down], color=GREY, width=1)
+            down, across = places[child][1] + _HIGH / 2, places[child][0]
+            sheet.line([x + 9, x + 9, across], [y + _HIGH, down, down], color=GREY, width=1)
+
+
+def _told(sheet: Sheet, variable: BiasVariable, node: Node, said: Mapping[str, str]) -> tuple[AsItIs, AsItIs]:
+    """The mean of a group, and how much worse or better off it is."""
+    mean = AsItIs(f"{sheet.said(variable.short)} {sheet.said(words.value(node.mean, variable.unit))}")
+    if node.parent is None or node.gap is None:
+        return mean, AsItIs("")
+    worse = said["worse" if node.gap > 0 else "better"]
+    return mean, AsItIs(f"{worse} {sheet.said(words.size(node.gap, variable.unit))}")
 
 
 def _group(
-    sheet: Sheet, document: Document, node: Node, x: float, y: float, said: Mapping[str, str], *, divided: bool
+    sheet: Sheet,
+    node: Node,
+    told: tuple[AsItIs, AsItIs],
+    box: tuple[float, float, float, float],
+    said: Mapping[str, str],
+    *,
+    divided: bool,
 ) -> None:
-    variable = document.bias_variable
+    x, y, wide, high = box
     worse = (node.gap or 0) > 0
     leaf = node.label is not None
     alone = node.parent is None
     fill, edge = ("white", FAINT) if alone or not leaf else (HARM_TINT, HARM) if worse else (CALM_TINT, CALM)
-    sheet.box(x, y, *_BOX, fill=fill, edge=edge)
+    sheet.box(x, y, wide, high, fill=fill, edge=edge)
     kind = said["everybody" if alone else "divided" if divided else "group"]
     name = f"{said['cluster']} {node.label}" if leaf else kind
-    middle = y + _BOX[1] / 2
+    middle, right = y + high / 2, x + wide - 6
     sheet.text(x + 6, middle - 6, name, size=SMALL, bold=leaf)
     rows = AsItIs(f"{sheet.said(words.count(node.rows))} {said['rows']}")
-    sheet.text(x + _BOX[0] - 6, middle - 6, rows, size=SMALL, color=GREY, align="right")
-    mean = AsItIs(f"{sheet.said(variable.short)} {sheet.said(words.value(node.mean, variable.unit))}")
-    gap = ""
-    if not alone and node.gap is not None:
-        gap = AsItIs(f"{said['worse' if worse else 'better']} {sheet.said(words.size(node.gap, variable.unit))}")
-    room = _BOX[0] - 18 - sheet.measure(gap, SMALL)
+    sheet.text(right, middle - 6, rows, size=SMALL, color=GREY, align="right")
+    mean, gap = told
+    room = wide - 18 - sheet.measure(gap, SMALL)
     sheet.text(x + 6, middle + 6, sheet.fit(mean, room, SMALL), size=SMALL, color=INK)
-    sheet.text(x + _BOX[0] - 6, middle + 6, gap, size=SMALL, color=HARM if worse else CALM, align="right")
+    sheet.text(right, middle + 6, gap, size=SMALL, color=HARM if worse else CALM, align="right")
     if node.step:
-        left = x + _BOX[0] + 8
+        left = x + wide + 8
         lines = sheet.wrap(node.step, sheet.width - 8 - left, SMALL, _STEP_LINES)
         sheet.text(left, middle, "\n".join(lines), size=SMALL)
 
