@@ -278,6 +278,6 @@ def test_titles_of_figures_state_what_was_found(figure: str, title: str) -> None
 def test_numbers_in_the_tree_of_splits_are_whole(name: str, language: str) -> None:
     """The boxes are as wide as what is said in them, in whichever language."""
     drawn = figures.figure_svg(document(name).in_language(language), "tree", outlines=False)
-    means = re.findall(r">(FPR [^<]*)<", drawn)
+    means = re.findall(r">(FPR [0-9][^<]*)<", drawn)
     assert len(means) == len(document(name).tree.nodes)
     assert [one for one in means if "…" in one] == []
