@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _PAIR = 16
 """Bytes of a row of two whole numbers."""
+_HEADERS = threading.Lock()
+"""NumPy reads headers with Python's parser, which fails now and then in threads of 3.11 and 3.12 (cpython 106905)."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,8 @@ class Shard:
         """An array, mapped into memory."""
         file = self._readable(what)
         try:
-            array: NDArray[Any] = np.load(file, mmap_mode="r", allow_pickle=False)
+            with _HEADERS:
+                array: NDArray[Any] = np.load(file, mmap_mode="r", allow_pickle=False)
         except (OSError, ValueError, EOFError):
             raise lost(file) from None
         return array

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -230,3 +232,25 @@ def test_what_is_kept_of_a_shard_does_not_hold_its_rows(tmp_path):
         while memory.base is not None:
             memory = memory.base
         assert memory.nbytes == 0, name
+
+
+def test_headers_of_arrays_are_read_one_at_a_time(tmp_path, monkeypatch):
+    """NumPy parses them with Python's own parser, which some versions of Python may not enter in two threads."""
+    shard = Shard(str(tmp_path), 0, 3)
+    shard.write_array("x.npy", np.arange(3.0))
+    load, under_way, most = np.load, [], []
+
+    def watched(*args, **kwargs):
+        under_way.append(1)
+        time.sleep(0.02)
+        most.append(len(under_way))
+        try:
+            return load(*args, **kwargs)
+        finally:
+            under_way.pop()
+
+    monkeypatch.setattr(np, "load", watched)
+    with ThreadPoolExecutor(4) as pool:
+        read = list(pool.map(shard.read_array, ["x.npy"] * 8))
+    assert all((one == [0.0, 1.0, 2.0]).all() for one in read)
+    assert most == [1] * 8
