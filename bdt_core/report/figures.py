@@ -45,7 +45,9 @@ def figure_svg(document: AnyDocument, name: str, *, outlines: bool = True) -> st
     str
         An SVG file.
     """
-    return _drawn(document, name, lambda sheet: sheet.svg(), outlines=outlines)
+    safe = printed(document)
+    kind = "outlines" if outlines else "texts"
+    return safe.once(f"{name} with {kind}", lambda one: _drawn(one, name, lambda sheet: sheet.svg(), outlines=outlines))
 
 
 def figure_png(document: AnyDocument, name: str, dpi: int = PNG_DPI) -> bytes:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bdt_core import words
@@ -17,6 +19,19 @@ AnyDocument: TypeAlias = "Mapping[str, Any] | Printed"
 """A report as data, fresh or read back from report.json; or what `printed` made of it."""
 
 
+_shared: ContextVar[tuple[Mapping[str, Any], Printed] | None] = ContextVar("shared", default=None)
+
+
+@contextmanager
+def printed_once(document: Mapping[str, Any]) -> Iterator[None]:
+    """Within it, all forms of a document that is not changed share the page and the figures."""
+    token = _shared.set((document, printed(document)))
+    try:
+        yield
+    finally:
+        _shared.reset(token)
+
+
 def printed(document: AnyDocument) -> Printed:
     """The document with every text made safe to print, and with the largest declared groups first.
 
@@ -26,6 +41,9 @@ def printed(document: AnyDocument) -> Printed:
 
     if isinstance(document, Printed):
         return document
+    shared = _shared.get()
+    if shared is not None and shared[0] is document:
+        return shared[1]
     groups = document.get("groups")
     if groups is not None:
         groups = {**groups, "facets": [_largest_first(one) for one in groups["facets"]]}

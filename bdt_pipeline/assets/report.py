@@ -46,6 +46,7 @@ def bias_report(audit: AuditAssets) -> dg.AssetsDefinition:
     def asset(context: dg.AssetExecutionContext, **inputs: Any) -> dg.MaterializeResult[Any]:
         output = context.op_execution_context.op_config["output"]
         from bdt_core.findings import AuditFindings  # not when definitions load
+        from bdt_core.report.printed import printed_once
 
         with clear_failures():
             spec = audit.spec_of_run(context, *inputs)
@@ -53,8 +54,10 @@ def bias_report(audit: AuditAssets) -> dg.AssetsDefinition:
             document = audit.stages.build_document(findings, spec)
             folder = UPath(output) if output else _own_folder(context, audit)
             served = None if output or spec.report_url is None else _served(context, audit, folder, spec.report_url)
-            files = write_folder(folder, lambda local: audit.stages.write_reports(document, local))
-        return audit.made(document, views.report(document, files, served), spec)
+            with printed_once(document):
+                files = write_folder(folder, lambda local: audit.stages.write_reports(document, local))
+                shown = views.report(document, files, served)
+        return audit.made(document, shown, spec)
 
     return asset
 

@@ -19,6 +19,7 @@ from bdt_core.report import (
     canonical_json,
     figure_png,
     figure_svg,
+    figures,
     render_html,
     render_markdown,
     render_notebook,
@@ -28,7 +29,7 @@ from bdt_core.report.blocks import plain
 from bdt_core.report.clusters import mark
 from bdt_core.report.figures import figure_names
 from bdt_core.report.page import build_page
-from bdt_core.report.printed import printed
+from bdt_core.report.printed import printed, printed_once
 from tests.core.report.drawn import html_of, pdf_of, pdf_words
 from tests.core.report.sample_document import DOCUMENTS, HOSTILE, cluster, comparison, fail
 
@@ -359,3 +360,22 @@ def test_unknown_names_are_refused():
 
     with pytest.raises(AttributeError, match="no attribute 'render_word'"):
         _ = bdt_core.report.render_word
+
+
+def test_forms_share_what_is_drawn(monkeypatch):
+    """Within `printed_once` Dagster's form draws nothing that the page has drawn; what is changed later is seen."""
+    document, drawn, draw = json.loads(canonical_json(DOCUMENTS["fail"]())), [], figures._drawn
+
+    def watched(*args, **settings):
+        drawn.append(args)
+        return draw(*args, **settings)
+
+    monkeypatch.setattr(figures, "_drawn", watched)
+    apart = render_html(document), render_markdown(document, figures=True)
+    of_two = len(drawn)
+    with printed_once(document):
+        assert (render_html(document), render_markdown(document, figures=True)) == apart
+    of_one = len(drawn) - of_two
+    assert of_two - of_one == apart[1].count("data:image/svg") > 2
+    document["name"] = "another"
+    assert render_markdown(document).startswith("# Another:")
