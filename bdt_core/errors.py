@@ -42,6 +42,18 @@ class OutputError(BDTError):
     """The results cannot be written."""
 
 
+def nearest(name: str, known: Iterable[str], otherwise: str) -> str:
+    """Ask whether the nearest known name was meant; say something else when nothing is near.
+
+    Examples
+    --------
+    >>> nearest("prediciton", ["label", "prediction"], "name one."), nearest("x", ["label"], "name one.")
+    ('did you mean "prediction"?', 'name one.')
+    """
+    near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    return f'did you mean "{near[0]}"?' if near else otherwise
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Suggest the nearest known name, or list the known ones when nothing is near.
 
@@ -51,11 +63,9 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     'Did you mean "prediction"?'
     """
     names = [str(one) for one in known]
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
-    if near:
-        return f'Did you mean "{near[0]}"?'
     shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
-    return f"Known names: {shown}."
+    told = nearest(name, names, f"known names: {shown}.")
+    return told[0].upper() + told[1:]
 
 
 def repeated_names(names: Iterable[str]) -> list[str]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
+from bdt_core.errors import nearest
 from bdt_core.metrics import GATE_METRICS
 from bdt_core.spec.section import Section
 
@@ -40,8 +40,7 @@ class Limit(Section):
     @classmethod
     def _check_is_known(cls, check: Any) -> Any:
         if isinstance(check, str) and check not in CHECKS:
-            near = difflib.get_close_matches(check, CHECKS, n=1, cutoff=0.5)
-            hint = f'did you mean "{near[0]}"?' if near else f"known: {', '.join(CHECKS)}"
+            hint = nearest(check, CHECKS, f"known: {', '.join(CHECKS)}")
             raise ValueError(f'there is no check "{check}"; {hint}')
         return check
 
@@ -85,8 +84,7 @@ class MetricLimit(Section):
     @classmethod
     def _metric_is_known(cls, metric: str) -> str:
         if metric not in GATE_METRICS:
-            near = difflib.get_close_matches(metric, GATE_METRICS, n=1, cutoff=0.5)
-            hint = f'did you mean "{near[0]}"?' if near else "see the description of the key in: bdt schema"
+            hint = nearest(metric, GATE_METRICS, "see the description of the key in: bdt schema")
             raise ValueError(f'there is no metric "{metric}"; {hint}')
         return metric
 

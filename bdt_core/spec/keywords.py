@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from typing import Any
 
-from bdt_core.errors import SpecError
+from bdt_core.errors import SpecError, nearest
 from bdt_core.spec.audit_spec import AuditSpec
 from bdt_core.spec.reading import parse_spec
 
@@ -89,6 +88,5 @@ def with_derivation(bias: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _unknown(name: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    hint = f'did you mean "{near[0]}"?' if near else f"known ones: {', '.join(known)}."
+    hint = nearest(name, known, f"known ones: {', '.join(known)}.")
     return f"audit() has no keyword {name}; {hint}"

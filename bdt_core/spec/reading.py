@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import itertools
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from bdt_core.errors import SpecError
+from bdt_core.errors import SpecError, nearest
 from bdt_core.spec.audit_spec import AuditSpec
 from bdt_core.spec.gate import KINDS_OF_LIMIT
 from bdt_core.spec.source import SQLITE_FILE, Table
@@ -254,8 +253,7 @@ def _sentence(error: Any, lines: Mapping[Location, int], beside: Collection[str]
         path += f" (line {lines[place]})"
     if error["type"] == "extra_forbidden":
         known = [*_known_keys(location[:-1]), *(sorted(beside) if len(location) == 1 else ())]
-        near = difflib.get_close_matches(str(location[-1]), known, n=1, cutoff=0.5)
-        hint = f'did you mean "{near[0]}"?' if near else f"known keys here: {', '.join(known)}."
+        hint = nearest(str(location[-1]), known, f"known keys here: {', '.join(known)}.")
         return f"  {path}: unknown key; {hint}"
     if error["type"] == "missing":
         return f"  {path}: required key is missing."

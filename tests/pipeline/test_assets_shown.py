@@ -15,6 +15,7 @@ from bdt_core.spec import AuditSpec
 from bdt_pipeline import Stages, bias_audit_definitions
 from bdt_pipeline.automation.alert_sensor import _problems, _Watched
 from tests.pipeline.conftest import QUIET, loans_spec
+from tests.pipeline.test_assets import ASSETS
 
 Made = tuple[dg.ExecuteInProcessResult, dg.DagsterInstance]
 UNDER = ("risk", "models", "loans")
@@ -120,20 +121,7 @@ class Otherwise(Stages):
 
 
 LATER = {"bias_report"}
-ALL = {
-    "raw_data",
-    "validated_data",
-    "train_data",
-    "test_data",
-    "hbac_clusters",
-    "cluster_significance",
-    "feature_differences",
-    "worst_groups",
-    "findings",
-    "pooled_groups",
-    "bias_slices",
-    "bias_report",
-}
+ALL = set(ASSETS)
 OF_ALL_KEYS = {"validated_data", "worst_groups", "pooled_groups", "findings"}
 
 

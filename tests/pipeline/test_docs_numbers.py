@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 
-from bdt_core import compare
 from bdt_core.inference.alike import Factors
 from bdt_core.metrics import CLARIFY, GATE_METRICS
 from bdt_core.report.dossier import FORMS
@@ -25,6 +24,7 @@ from bdt_core.slices.bound import FEWEST_COMBINATIONS
 from bdt_core.spec import parse_spec
 from bdt_core.table.sources import read_table
 from tests.pictures import PICTURES, words_in, words_of
+from tests.statistics.test_changes_calibration import two_versions
 
 ROOT = Path(__file__).parents[2]
 
@@ -90,24 +90,7 @@ def of_compas() -> list[str]:
 
 def narrower() -> list[str]:
     """How many times narrower pairing makes intervals, of everybody and at least of declared groups, on COMPAS."""
-    table = read_table("demo:compas")
-    table["version_2"] = (table["decile_score"] >= 6).astype(int)
-    spec = parse_spec(
-        {
-            "name": "compas",
-            "source": {"path": "demo:compas"},
-            "bias_variable": {"derive": "false_positive_rate", "label": "two_year_recid", "prediction": "high_risk"},
-            "features": {"include": ["priors_count", "age"]},
-            "protected": ["race", "sex"],
-            "worst_groups": None,
-            "slices": None,
-            "clustering": {"max_iter": 1, "n_init": 1, "stability": 0},
-            "split": {"repeats": 1},
-        }
-    ).to_dict()
-    after = spec | {"bias_variable": spec["bias_variable"] | {"prediction": "version_2"}}
-    others = table.drop(columns="high_risk").assign(other=1.0)
-    paired, apart = (compare(spec, after, data_a=table, data_b=one) for one in (None, others))
+    paired, apart = two_versions(6)
     widths = {one.who: one.change.high - one.change.low for one in apart.groups}
     declared = [one for one in paired.groups if one.found_by == "groups"]
     least = min(widths[one.who] / (one.change.high - one.change.low) for one in declared)

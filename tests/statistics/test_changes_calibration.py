@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from bdt_core import compare
+from bdt_core.changes import Changes
 from bdt_core.changes.comparing import change_of
 from bdt_core.inference.estimates import Difference, MeanOfPersons, critical_value
 from bdt_core.inference.persons import Steps, person_sums
@@ -68,14 +69,11 @@ def test_a_gap_between_groups_is_covered_too() -> None:
     assert covered / TABLES == pytest.approx(0.96, abs=0.025)
 
 
-@pytest.mark.parametrize(("threshold", "overall", "of_groups"), [(6, 2.0, 1.8), (7, 1.5, 1.25)])
-def test_two_versions_of_a_real_score_are_told_apart_with_half_the_width(
-    threshold: int, overall: float, of_groups: float
-) -> None:
-    """COMPAS as it is used, and the same score with a higher threshold: the design of a new version."""
+def two_versions(threshold: int) -> tuple[Changes, Changes]:
+    """COMPAS against the same score with a higher threshold: on the same people, and as if they were others."""
     table = read_table("demo:compas")
     table["version_2"] = (table.decile_score >= threshold).astype(int)
-    spec = {
+    before = {
         "name": "compas",
         "source": {"path": "demo:compas"},
         "bias_variable": {"derive": "false_positive_rate", "label": "two_year_recid", "prediction": "high_risk"},
@@ -86,10 +84,17 @@ def test_two_versions_of_a_real_score_are_told_apart_with_half_the_width(
         "clustering": {"max_iter": 1, "n_init": 1, "stability": 0},
         "split": {"repeats": 1},
     }
-    after = {**spec, "bias_variable": {**spec["bias_variable"], "prediction": "version_2"}}
-    paired, apart = (
-        compare(spec, after, data_a=table, data_b=b) for b in (None, table.drop(columns="high_risk").assign(other=1.0))
-    )
+    after = {**before, "bias_variable": {**before["bias_variable"], "prediction": "version_2"}}
+    others = table.drop(columns="high_risk").assign(other=1.0)
+    return compare(before, after, data_a=table), compare(before, after, data_a=table, data_b=others)
+
+
+@pytest.mark.parametrize(("threshold", "overall", "of_groups"), [(6, 2.0, 1.8), (7, 1.5, 1.25)])
+def test_two_versions_of_a_real_score_are_told_apart_with_half_the_width(
+    threshold: int, overall: float, of_groups: float
+) -> None:
+    """COMPAS as it is used, and the same score with a higher threshold: the design of a new version."""
+    paired, apart = two_versions(threshold)
     assert (paired.people.paired_by, apart.people.paired_by) == ("row", None)
     assert paired.narrower is not None
     assert paired.narrower > overall
