@@ -135,6 +135,23 @@ class GroupMetrics(AuditPart):
     notes : tuple of str
     drawn : Drawn or None
         Rows of the flip test, where it was not made on all.
+
+    Examples
+    --------
+    >>> from bdt_core import audit
+    >>> frame = pd.DataFrame({"age": [*range(20, 60)] * 10, "sex": ["f", "f", "m", "m"] * 100})
+    >>> frame["repaid"], frame["granted"] = frame.index % 2, (frame["sex"] == "m") * 1
+    >>> groups = audit(
+    ...     frame, label="repaid", prediction="granted", protected=["sex"], columns=["age"], slices=None,
+    ...     worst_groups=None, clustering={"stability": 0},
+    ... ).groups
+    >>> groups.to_frame()[["group", "rows", "selection_rate"]].values.tolist()
+    [['f', 200, 0.0], ['m', 200, 1.0]]
+    >>> groups["sex"]["demographic_parity_difference"].only.estimate
+    1.0
+    >>> groups.members(frame).sum().to_dict()
+    {'sex is f': 200, 'sex is m': 200}
+    >>> axes = groups.plot(facet="sex")
     """
 
     spec: AuditSpec

@@ -38,6 +38,7 @@ myst_fence_as_directive = ["mermaid"]
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the docstrings have shapes and units
 napoleon_google_docstring = False
+napoleon_use_ivar = True  # else "rows" of a shape is taken for an attribute of that name
 
 html_theme = "furo"
 html_title = f"{project} {release}"
