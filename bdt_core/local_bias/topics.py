@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from bdt_core.errors import DataError, SpecError
 from bdt_core.inference import adjust_p_values, compare_category_counts, compare_samples
 from bdt_core.inference.persons import Steps, compare_categories_of_persons, compare_persons, person_sums
+from bdt_core.table.facts import holds_numbers
 
 MIN_WORD_ROWS = 5
 """A word in fewer rows is not shown: it could tell who wrote them."""
@@ -256,8 +257,7 @@ def feature_differences(
 def _compare(
     column: pd.Series[Any], inside: NDArray[np.bool_], alpha: float, min_rows: int, who: NDArray[np.intp] | None
 ) -> FeatureDifference | None:
-    numeric = pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype)
-    return (_compare_numbers if numeric else _compare_levels)(column, inside, alpha, min_rows, who)
+    return (_compare_numbers if holds_numbers(column) else _compare_levels)(column, inside, alpha, min_rows, who)
 
 
 def _compare_numbers(

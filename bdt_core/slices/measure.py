@@ -161,9 +161,7 @@ def _positives(
 ) -> list[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
     """Which rows are positive and which are known, per table."""
     coded = [code_column(frame, name) for frame in frames]
-    occurring = {
-        one.levels[i] for one in coded for i in np.flatnonzero(np.bincount(one.codes, minlength=len(one.levels)))
-    }
+    occurring = {level for one in coded for level in one.counted()}
     values = sorted(occurring - {None}, key=level_order)
     if positive is None and not all(value in (0, 1) for value in values):
         shown = ", ".join(repr(one) for one in values[:4]) + (", ..." if len(values) > 4 else "")
@@ -179,11 +177,9 @@ def _positives(
             f'Column "{name}" ({role}) never has the positive value {shown}. Correct the value, or give '
             '"positive_prediction" where predictions are written differently.'
         )
-    positives = []
-    for one in coded:
-        is_known = np.array([level is not None for level in one.levels], dtype=bool)
-        positives.append((favourable(one.levels, counted)[one.codes], is_known[one.codes]))
-    return positives
+    return [
+        (favourable(one.levels, counted)[one.codes], one.rows_with(lambda level: level is not None)) for one in coded
+    ]
 
 
 def _values(name: str, frames: Sequence[pd.DataFrame]) -> list[NDArray[np.float64]]:
