@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from bdt_core.errors import OutputError, SourceError, SpecError, did_you_mean
+from bdt_core.errors import SourceError, SpecError, did_you_mean
 from bdt_core.report.dossier import FORMS, Dossier, build_dossier, card, dossier_markdown, dossier_pdf
-from bdt_core.report.write import canonical_json, not_written, write_together
+from bdt_core.report.write import canonical_json, write_together
 from bdt_core.result import SCHEMA_VERSION
 from bdt_core.spec import LANGUAGES
 from bdt_pipeline.commands.console import console, report_folder, show_files
@@ -42,10 +42,10 @@ def run_dossier(target: str, form: str, language: str | None, out: Path | None) 
     contents = files_of(document, dossier)
     if out is None:
         with report_folder(None, f"{document['name']}-{form}") as folder:
-            _write(folder, contents)
+            write_together(folder, contents, "form")
     else:
         folder = out
-        _write(folder, contents)
+        write_together(folder, contents, "form")
     states = [one.state for one in dossier.fields.values()]
     to = console()
     to.print(dossier.words["given"].format(given=states.count("given"), all=len(states), partly=states.count("partly")))
@@ -97,10 +97,3 @@ def _check(form: str, language: str | None) -> None:
         raise SpecError(f'There is no form "{form}". {did_you_mean(form, FORMS)}')
     if language is not None and language not in LANGUAGES:
         raise SpecError(f'There are no forms in "{language}"; there are in {", ".join(LANGUAGES)}.')
-
-
-def _write(folder: Path, contents: dict[str, bytes]) -> None:
-    try:
-        write_together(folder, contents)
-    except OSError as error:
-        raise OutputError(f"The form {not_written(folder, error)}") from None
