@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,10 +13,11 @@ from bdt_core.errors import DataError
 from bdt_core.inference._checks import finite_vector, fraction, whole_counts
 from bdt_core.inference.proportions import wilson_interval
 from bdt_core.inference.summaries import count_values
+from bdt_core.result import Result
 
 
 @dataclass(frozen=True)
-class AUC:
+class AUC(Result):
     """Area under the ROC curve of a score, with its confidence interval.
 
     Attributes
@@ -40,10 +39,6 @@ class AUC:
     confidence: float
     n_a: int
     n_b: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields for JSON."""
-        return dataclasses.asdict(self)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from bdt_core.errors import DataError, SpecError, did_you_mean
 from bdt_core.fairness.coding import code_column, column, level_order, numbers
 from bdt_core.fairness.confusion import Confusion, Positive, favourable
 from bdt_core.metrics import RATES, RateMetric, full_names
+from bdt_core.table.blocks import refuse_outcomes
 
 Better = Literal["lower", "higher"]
 MEAN = "mean"
@@ -184,9 +185,5 @@ def _positives(
 
 def _values(name: str, frames: Sequence[pd.DataFrame]) -> list[NDArray[np.float64]]:
     every = [numbers(column(frame, name), name) for frame in frames]
-    infinite = sum(int(np.isinf(values).sum()) for values in every)
-    if infinite:
-        raise DataError(f'Column "{name}" (outcome) holds {infinite:,} infinite values. Replace or remove them.')
-    if all(np.isnan(values).all() for values in every):
-        raise DataError(f'Column "{name}" (outcome) is missing in every row. There is nothing to search.')
+    refuse_outcomes(every, name)
     return every

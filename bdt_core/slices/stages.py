@@ -19,12 +19,12 @@ from bdt_core.slices.coding import Coding
 from bdt_core.slices.columns import Condition, ExcludedColumn, SlicedColumn, fit_columns
 from bdt_core.slices.contrasts import Prior, contrasts, prior, shrunken
 from bdt_core.slices.measure import MEAN, Measure
-from bdt_core.slices.outcome import outcomes_alike, seen_outcomes
+from bdt_core.slices.outcome import outcomes_alike
 from bdt_core.slices.part import Part, parts_of
 from bdt_core.slices.results import Bounded, LatticeNode, Slice, Slices
 from bdt_core.slices.settings import Settings
 from bdt_core.slices.testing import Tested, fold, tested_in_sample, tested_on_other_rows
-from bdt_core.table.blocks import Blocks, known_rows
+from bdt_core.table.blocks import Blocks, known_rows, seen_outcomes
 from bdt_core.table.summaries import Drawn
 
 
