@@ -8,7 +8,6 @@ from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
 from bdt_core.errors import DataError, SpecError
 from bdt_core.inference import means
@@ -63,8 +62,7 @@ class PersonsCompared:
         """
         if self.design_effect is None or self.df is None:
             return 1.0
-        t, z = special.stdtrit(self.df, 1.0 - 0.5 * alpha), special.ndtri(1.0 - 0.5 * alpha)
-        return self.design_effect * float(t / z) ** 2
+        return self.design_effect * means.shrink_of_few(self.df, alpha)
 
     def effective(self, comparison: Comparison, alpha: float) -> tuple[float, float, float, float]:
         """Events and rows of a, then of b, as many of different persons that would say as much at level alpha."""

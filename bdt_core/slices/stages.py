@@ -144,8 +144,8 @@ def search(
         lattice=_lattice(slices, on_test, conditions, settings, in_sample),
         reason=None if tested.tests else _reason(excluded, candidates, tested, on_train, min_train_rows, settings),
         warnings=notes,
-        cut_on=_drawn(len(sample), rows) if any(one.kind == "intervals" for one in columns) else None,
-        permuted_on=_drawn(on_test.sample.values.size, on_test.rows) if on_test.has_sampled else None,
+        cut_on=Drawn.where_fewer(len(sample), rows) if any(one.kind == "intervals" for one in columns) else None,
+        permuted_on=Drawn.where_fewer(on_test.sample.values.size, on_test.rows) if on_test.has_sampled else None,
         test_persons=None if on_test.persons is None else on_test.persons.number,
         bounded=_bounded(candidates, columns),
     )
@@ -162,10 +162,6 @@ def _bounded(candidates: Candidates, columns: Sequence[SlicedColumn]) -> tuple[B
         )
         or None
     )
-
-
-def _drawn(rows: int, of: int) -> Drawn | None:
-    return Drawn(rows, of) if rows < of else None
 
 
 def _slices(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from bdt_core.report.dossier import FORMS, Dossier, build_dossier, card, dossier
 from bdt_core.report.write import canonical_json, write_together
 from bdt_core.result import SCHEMA_VERSION
 from bdt_core.spec import LANGUAGES
+from bdt_core.verdict.baseline import json_of
 from bdt_pipeline.commands.console import console, report_folder, show_files
 from bdt_pipeline.commands.run_audit import audit_watched, spec_of
 
@@ -73,12 +73,7 @@ def read_report(path: Path) -> dict[str, Any]:
         It is missing, no JSON, or no report of this version.
     """
     mend = "Name a report.json that bdt audit wrote, or a specification."
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise SourceError(f"{path} cannot be read: {error.strerror or error}. {mend}") from None
-    except (ValueError, RecursionError):
-        raise SourceError(f"{path} is not valid JSON. {mend}") from None
+    found = json_of(path, str(path), mend)
     if not isinstance(found, dict) or found.get("schema_version") != SCHEMA_VERSION:
         raise SourceError(f"{path} is no report of version {SCHEMA_VERSION}. {mend}")
     from pydantic import ValidationError
