@@ -164,7 +164,7 @@ def welch_error(var_a: Any, n_a: Any, var_b: Any, n_b: Any) -> tuple[NDArray[np.
 
 
 def shrink_of_few(df: float, alpha: float) -> float:
-    """What effective rows are divided by where their variance has few degrees of freedom: t over the normal, squared."""
+    """What effective rows are divided by where their variance has few degrees of freedom: squared t over normal."""
     return float(special.stdtrit(df, 1.0 - 0.5 * alpha) / special.ndtri(1.0 - 0.5 * alpha)) ** 2
 
 
