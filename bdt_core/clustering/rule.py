@@ -118,10 +118,6 @@ def find_rules(X: pd.DataFrame, labels: NDArray[np.int64], n_clusters: int) -> l
         The cluster of each row, from 0.
     n_clusters : int
 
-    Returns
-    -------
-    list of Rule
-
     Examples
     --------
     >>> X = pd.DataFrame({"age": [20.0, 21.0, 22.0, 50.0, 51.0, 52.0]})

@@ -318,10 +318,6 @@ def area_by_persons(
         The number of each row's person, from 0.
     alpha : float, default 0.05
 
-    Returns
-    -------
-    AUC
-
     Examples
     --------
     >>> scores, persons = np.repeat([[0.9, 0.8, 0.4], [0.6, 0.3, 0.2]], 5, axis=1), np.repeat(np.arange(3), 5)

@@ -71,10 +71,6 @@ def scan(table: Blocks, question: Question, settings: Settings, *, sample_rows: 
     sample_rows : int
         Groups are searched for in so many rows at most, and measured on all.
 
-    Returns
-    -------
-    WorstGroups
-
     Raises
     ------
     DataError

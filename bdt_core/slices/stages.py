@@ -63,10 +63,6 @@ def search(
     persons : sequence of Persons or None
         Who is in the train and in the test rows, where persons may have several.
 
-    Returns
-    -------
-    Slices
-
     Raises
     ------
     DataError

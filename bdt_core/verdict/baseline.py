@@ -362,10 +362,6 @@ def compared(
     stretches : tuple of float
         By how much the arms of the two intervals grow, from :func:`stretches_of`.
 
-    Returns
-    -------
-    Compared
-
     Examples
     --------
     >>> now, before = Measured(0.30, 0.26, 0.34), Measured(0.20, 0.17, 0.23)

@@ -246,10 +246,6 @@ def why(
     interval : str
         What the interval is called.
 
-    Returns
-    -------
-    str
-
     Examples
     --------
     >>> limit = Tolerated(maximum=0.05)
