@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bdt_core.errors import DataError
+from bdt_core.errors import DataError, SpecError
 from bdt_core.inference import adjust_p_values, compare_category_counts, compare_samples
 from bdt_core.inference.persons import Steps, compare_categories_of_persons, compare_persons, person_sums
 from bdt_core.table.facts import holds_numbers
@@ -83,7 +83,10 @@ def top_words(
     labels: NDArray[np.integer[Any]],
     *,
     n_words: int = 20,
+    method: Literal["ctfidf", "lda"] = "ctfidf",
+    stop_words: str | list[str] | None = "english",
     exclude: Sequence[str] = (),
+    random_state: int = 0,
 ) -> tuple[tuple[Word, ...], ...]:
     """The words that tell each cluster from the others.
 
@@ -94,9 +97,17 @@ def top_words(
         Clusters 0, 1, ...
     n_words : int
         At most so many words per cluster.
+    method : {"ctfidf", "lda"}
+        Class-based tf-idf: the share of a word in a cluster times ln(1 + A / f), with A the mean number of words
+        per cluster and f how often the word occurs in all. "lda", as in the paper on LOGAN: a topic model with as
+        many topics as clusters, and for each cluster the words of the topic that its texts are mostly about; two
+        clusters can share one.
+    stop_words : "english", list of str or None
+        Words that do not count.
     exclude : sequence of str
-        Words that do not count, beside usual English ones: such as the names of the groups, which would head every
-        list.
+        More of them, such as the names of the groups, which would head every list.
+    random_state : int
+        Seed of the topic model.
 
     Returns
     -------
@@ -107,15 +118,13 @@ def top_words(
     ------
     DataError
         Not one text per label.
-
-    Notes
-    -----
-    Weights are class-based tf-idf: the share of a word in a cluster times ln(1 + A / f), with A the mean number of
-    words per cluster and f how often the word occurs in all.
+    SpecError
+        An unknown method.
 
     References
     ----------
     M. Grootendorst, "BERTopic: neural topic modeling with a class-based TF-IDF procedure", 2022.
+    D. Blei, A. Ng, M. Jordan, "Latent Dirichlet Allocation", JMLR 3, 2003.
 
     Examples
     --------
@@ -126,13 +135,15 @@ def top_words(
     """
     from sklearn.feature_extraction.text import CountVectorizer
 
+    if method not in ("ctfidf", "lda"):
+        raise SpecError(f'method must be "ctfidf" or "lda", not {method!r}.')
     labels = np.asarray(labels)
     if len(texts) != len(labels):
         raise DataError(f"There are {len(texts):,} texts and {len(labels):,} labels: one text per row is needed.")
     clusters = int(labels.max(initial=-1)) + 1
     order = np.lexsort((labels, np.array([str(text) for text in texts], dtype=object)))
     labels = labels[order]
-    vectorizer = CountVectorizer(stop_words="english")
+    vectorizer = CountVectorizer(stop_words=stop_words)
     try:
         counts = vectorizer.fit_transform([str(texts[i]) for i in order]).tocsr()
     except ValueError:  # nothing but stop words
@@ -144,7 +155,7 @@ def top_words(
     counts, words = counts[:, np.flatnonzero(shown)], words[shown]
     if not len(words):
         return ((),) * clusters
-    weights = _ctfidf(counts, labels, clusters)
+    weights = _lda(counts, labels, clusters, random_state) if method == "lda" else _ctfidf(counts, labels, clusters)
     rows = _per_cluster((counts > 0).astype(np.int64), labels, clusters)
     return tuple(
         tuple(
@@ -303,6 +314,17 @@ def _ctfidf(counts: Any, labels: NDArray[Any], clusters: int) -> NDArray[np.floa
     in_cluster = np.maximum(per_cluster.sum(axis=1, keepdims=True), 1.0)
     mean_words = per_cluster.sum() / clusters
     weights: NDArray[np.float64] = per_cluster / in_cluster * np.log1p(mean_words / per_cluster.sum(axis=0))
+    return weights
+
+
+def _lda(counts: Any, labels: NDArray[Any], clusters: int, random_state: int) -> NDArray[np.float64]:
+    from sklearn.decomposition import LatentDirichletAllocation
+
+    model = LatentDirichletAllocation(n_components=max(clusters, 1), random_state=random_state)
+    shares = model.fit_transform(counts)
+    topics = model.components_ / model.components_.sum(axis=1, keepdims=True)
+    main = [int(shares[labels == label].sum(axis=0).argmax()) for label in range(clusters)]
+    weights: NDArray[np.float64] = topics[main]
     return weights
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bdt_core.errors import DataError
+from bdt_core.errors import DataError, SpecError
 from bdt_core.inference import compare_samples
 from bdt_core.local_bias.topics import feature_differences, nearest_rows, top_words
 
@@ -28,10 +28,17 @@ def test_class_based_tf_idf_by_hand():
     assert {word.word for word in second} == {"stocks", "fell", "bonds", "rose", "fast"}
 
 
-def test_the_order_of_rows_does_not_matter():
+def test_topics_of_latent_dirichlet_allocation():
+    first, second = top_words(TEXTS, LABELS, method="lda", n_words=2)
+    assert {word.word for word in first} <= {"dogs", "cats", "night"}
+    assert {word.word for word in second} <= {"stocks", "fell", "bonds", "rose", "fast"}
+
+
+@pytest.mark.parametrize("method", ["ctfidf", "lda"])
+def test_the_order_of_rows_does_not_matter(method):
     order = np.random.default_rng(0).permutation(len(TEXTS))
-    again = top_words([TEXTS[i] for i in order], LABELS[order])
-    assert again == top_words(TEXTS, LABELS)
+    again = top_words([TEXTS[i] for i in order], LABELS[order], method=method)
+    assert again == top_words(TEXTS, LABELS, method=method)
 
 
 def test_words_that_are_not_shown():
@@ -46,6 +53,8 @@ def test_words_that_are_not_shown():
 def test_what_is_refused():
     with pytest.raises(DataError, match="36 texts and 2 labels"):
         top_words(TEXTS, np.array([0, 1]))
+    with pytest.raises(SpecError, match="method"):
+        top_words(TEXTS, LABELS, method="bert")  # type: ignore[arg-type]
 
 
 def test_rows_nearest_to_the_centre():
