@@ -23,7 +23,6 @@ from bdt_core.scan.stages import PERMUTED_ROWS
 from bdt_core.slices.bound import FEWEST_COMBINATIONS
 from bdt_core.spec import parse_spec
 from bdt_core.table.sources import read_table
-from tests.pictures import PICTURES, words_in, words_of
 from tests.statistics.test_changes_calibration import two_versions
 
 ROOT = Path(__file__).parents[2]
@@ -212,11 +211,6 @@ def test_what_is_said_of_other_tools_was_recorded() -> None:
     for tool in ("DivExplorer", "SliceLine", "AIF360"):
         (version,) = re.findall(rf"(?m)^\| {tool} \| ([\d.]+) \| \d{{4}}-", page)
         assert re.search(rf"(?m)^\| {tool} \| {re.escape(version)};", methods)
-
-
-@pytest.mark.parametrize(("picture", "shown"), PICTURES.items())
-def test_pictures_show_what_the_first_page_says(picture: str, shown: str) -> None:
-    assert words_in(picture) == words_of(shown), "take it anew: python -m tests.pictures"
 
 
 def test_what_is_said_of_all_false_alarms_follows_from_the_table() -> None:
