@@ -133,7 +133,7 @@ FIRST_DAY, DAYS, HARSH, ROWS = datetime.date(2026, 10, 22), 30, 6, 1500
 
 
 def days() -> Iterator[tuple[str, pd.DataFrame]]:
-    """People of the demonstration, drawn anew each day; a model that is fair, and on the last days harsher to one group."""
+    """People of the demonstration, drawn anew each day, and a fair model; on the last days harsher to one group."""
     rng = np.random.default_rng(0)
     table = read_table("demo:compas")
     table = table[table["race"].isin(["African-American", "Caucasian"])]

@@ -115,7 +115,8 @@ def test_the_gallery_has_every_kind_of_figure(site: Path) -> None:
 def test_every_page_can_be_found(site: Path) -> None:
     index = (site / "searchindex.js").read_text(encoding="utf-8")
     found = json.loads(index[index.index("(") + 1 : index.rindex(")")])
-    pages = {one.relative_to(ROOT).with_suffix("").as_posix() for one in (ROOT / "docs").rglob("*.md")}
+    sources = [*(ROOT / "docs").rglob("*.md"), *(ROOT / "notebooks").glob("*.ipynb")]
+    pages = {one.relative_to(ROOT).with_suffix("").as_posix() for one in sources}
     assert pages <= set(found["docnames"])
 
 

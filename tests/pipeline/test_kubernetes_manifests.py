@@ -372,6 +372,11 @@ def test_the_image_has_what_the_manifests_ask_for() -> None:
     assert user is not None
     assert {one["spec"]["securityContext"]["runAsUser"] for one in pods().values()} == {int(user[1])}
     assert re.search(rf"--uid {user[1]}\b", text)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
+    needed = {*wheel["packages"], *wheel["force-include"], project["project"]["readme"], "pyproject.toml"}
+    there = {one for line in re.findall(r"^COPY (.+) \S+$", text, re.MULTILINE) for one in line.split()}
+    assert {one.partition("/")[0] for one in needed} <= there  # else the image could not be built
     home = LAUNCHER["dagster_home"]
     assert f"DAGSTER_HOME={home}" in text
     assert "COPY docs/kubernetes/definitions.py /opt/audits/" in text
