@@ -40,6 +40,7 @@ MODULES = [
     "dagster._core.execution.asset_backfill",
     "dagster._core.storage.sqlite_storage",
     "dagster._grpc.server",
+    "dagster_dg_cli.cli",
     "great_expectations",
     "matplotlib.backends.backend_agg",
     "pyarrow.parquet",
