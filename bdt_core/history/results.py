@@ -13,9 +13,8 @@ from bdt_core.errors import DataError, did_you_mean
 from bdt_core.fairness.comparisons import FEWEST_IN_DENOMINATOR
 from bdt_core.history.change import Drift, Trend
 from bdt_core.history.counted import Pair
-from bdt_core.history.evidence import evidence
 from bdt_core.history.limits import LimitOverTime
-from bdt_core.inference.sequential import SequentialComparison
+from bdt_core.inference.sequential import SequentialComparison, compare_rates_over_time
 from bdt_core.result import Plotted, Result, Shown
 from bdt_core.spec import AuditSpec
 
@@ -99,7 +98,7 @@ class Stream(Result):
 
     def over_time(self, alpha: float, effect: float) -> SequentialComparison:
         """Difference so far, confidence sequence and e-value after every batch."""
-        return evidence(self.pair, alpha=alpha, effect=effect)
+        return compare_rates_over_time(*self.pair.effective(), alpha=alpha, effect=effect)
 
 
 @dataclass(frozen=True)
