@@ -208,10 +208,20 @@ def take_days(folder: Path) -> None:
     with instance_in(folder) as instance:
         for day, _ in days():
             job.execute_in_process(instance=instance, partition_key=day, raise_on_error=False)
+    first, *_, last = followed()[1]
+    (*_, worst) = [day for day, one in followed()[1].items() if one.verdict == "fail" and day != last]
     with served(folder, "-f", str(folder / "days.py")) as page:
-        page.set_viewport_size({"width": 1700, "height": 1000})
-        page.goto(f"{page.url}assets/risk/bias_report?view=checks&checkDetail=bias_gate&checkTab=partitions")
+        page.set_viewport_size({"width": 1300, "height": 820})
+        start = page.url
+        page.get_by_text("Hide navigation").click()
+        page.goto(f"{start}assets/risk/bias_report?view=checks&checkDetail=bias_gate")
+        page.get_by_text("Automation history").wait_for()
         page.get_by_text("Partitions").last.click()
+        page.get_by_text("Partitions Selected").wait_for()
+        (days_box,) = [one for one in page.locator("input").all() if one.input_value().startswith("[")]
+        days_box.fill(f"[{first}...{last}]")  # and not those that have gone by since
+        days_box.press("Enter")
+        page.get_by_text(worst, exact=True).first.click()
         page.wait_for_timeout(3000)
         page.screenshot(path=folder / "taken.png")
     keep("gate-by-day.png", folder / "taken.png", words_of_days())
