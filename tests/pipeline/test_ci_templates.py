@@ -118,7 +118,7 @@ def runner_temp(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def folder(tmp_path: Path, loans_file: Path, make_spec: Callable[..., AuditSpec]) -> Path:
     """A repository with a specification that has a space in its name."""
-    spec = make_spec(loans_file.name, bias_variable=DERIVED).to_dict()
+    spec = make_spec(loans_file.name, bias_variable=DERIVED, slices=None, worst_groups=None).to_dict()
     for name, limits in {"harm": [HARM], "parity": [PARITY], "cannot tell": [CANNOT_TELL]}.items():
         (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(spec | {"gate": limits}))
     return tmp_path
