@@ -88,9 +88,10 @@ def record(study: str, figures: Mapping[str, Any], keep: bool = True) -> None:
 
 
 def write(study: str, result: Mapping[str, Any]) -> None:
-    """Write the file of a study, each row of a table on a line of its own."""
+    """Write the file of a study, a line for each row of a table and for its columns."""
     text = json.dumps(_rounded(result), indent=1, ensure_ascii=False)
-    text = re.sub(r"\[\n *([^\[\]{}]*?)\n *\]", lambda row: "[" + re.sub(r"\n *", " ", row[1]) + "]", text)
+    text = re.sub(r"[\[{]\n[^\[\]{}]*[\]}]", lambda one: re.sub(r"(?<=[\[{])\n *|\n *(?=[\]}]$)", "", one[0]), text)
+    text = re.sub(r"[\[{][^\[\]{}]*[\]}]", lambda one: re.sub(r"\n *", " ", one[0]), text)
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / f"{study}.json").write_text(text + "\n", encoding="utf-8")
 
