@@ -10,25 +10,36 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from multiprocessing import forkserver
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
 
 # Loaded once, in the process that the others are forked from.
 MODULES = [
+    "babel.dates",
+    "babel.lists",
+    "babel.messages.pofile",
     "bdt_core.clustering.clusters",
     "bdt_core.history.look_back",
+    "bdt_core.inference.sum_kernels",
     "bdt_core.local_bias.stage",
     "bdt_core.mitigation.stage",
     "bdt_core.ranking.stage",
     "bdt_core.report.apart",
+    "bdt_core.report.compiled",
     "bdt_core.report.figure_history",
     "bdt_core.report.from_findings",
+    "bdt_core.report.html",
+    "bdt_core.report.markdown",
     "bdt_core.report.page",
     "bdt_core.report.pdf",
     "bdt_core.report.write",
+    "bdt_core.scan.kernels",
     "bdt_core.scan.stage",
+    "bdt_core.shards.large_source",
     "bdt_core.shards.opening",
     "bdt_core.significance.repeats",
+    "bdt_core.slices.kernels",
     "bdt_core.slices.stage",
     "bdt_core.table.sources",
     "bdt_core.verdict.gate",
@@ -38,22 +49,40 @@ MODULES = [
     "bdt_pipeline.resources.expectations",
     "dagster._cli",
     "dagster._core.execution.asset_backfill",
+    "dagster._core.executor.in_process",
+    "dagster._core.storage.local_compute_log_manager",
     "dagster._core.storage.sqlite_storage",
     "dagster._grpc.server",
     "dagster_dg_cli.cli",
     "great_expectations",
+    "markdown_it.main",
     "matplotlib.backends.backend_agg",
+    "matplotlib.backends.backend_svg",
+    "matplotlib.figure",
+    "pyarrow.csv",
+    "pyarrow.dataset",
     "pyarrow.parquet",
     "sklearn.cluster",
+    "tests.kernel_target",
     "typst",
     "upath.implementations.local",
 ]
+ROOT = str(Path(__file__).parents[1])
 
 
 def forking(*more: str) -> ForkServerContext:
     """Makes processes with these modules, and some more."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([*MODULES, *more])
+    path = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = ROOT if path is None else f"{ROOT}{os.pathsep}{path}"
+    try:
+        forkserver.ensure_running()
+    finally:
+        if path is None:
+            del os.environ["PYTHONPATH"]
+        else:
+            os.environ["PYTHONPATH"] = path
     return context
 
 
@@ -62,8 +91,7 @@ def fork_runs() -> None:
     server = sys.modules.get("dagster._grpc.server")
     if server is None or multiprocessing.parent_process() is not None:  # no code server; a run
         return
-    context = forking()
-    server.DagsterApiServer._mp_ctx = property(lambda _: context, lambda *_: None)  # type: ignore[attr-defined]
+    server.DagsterApiServer._mp_ctx = property(lambda _: forking(), lambda *_: None)  # type: ignore[attr-defined]
 
 
 def run(command: Sequence[str], *, cwd: Path, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
