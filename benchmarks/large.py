@@ -286,10 +286,10 @@ def name_of(function: Any) -> str:
 
 def watch_passes(wrap: Callable[[ShardEngine], WatchedEngine]) -> None:
     """Let audits of this process use watched engines."""
-    from bdt_core.shards import engines, opening
+    from bdt_core.shards import engine, opening
 
-    made = engines.engine_of
-    engines.engine_of = opening.engine_of = lambda spec, plan: wrap(made(spec, plan))
+    made = engine.engine_of
+    engine.engine_of = opening.engine_of = lambda spec, plan: wrap(made(spec, plan))
 
 
 def audit_once(task: Record) -> Record:
