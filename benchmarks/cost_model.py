@@ -2,8 +2,8 @@
 
 ``python -m benchmarks cost_model [--rows=1000] [--cache=.benchmarks] [--resume]`` reads what ``large`` and
 ``large_dask`` have measured, has real Dask schedulers with 16 and 64 workers work through the passes of an audit of so
-many million rows, in which every task sleeps as long as its work was measured to take, and writes
-docs/cost-of-large-audits.md. With ``--rows=0`` nothing is simulated anew.
+many million rows, in which every task sleeps as long as its work was measured to take. With ``--rows=0`` nothing is
+simulated anew. The page is docs/cost-of-large-audits.md.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from bdt_core.shards.shard import Shard
 from benchmarks.large import FEATURES, FILE_ROWS, Measured, Record
 from benchmarks.large_dask import ALL_CORES, WORKERS, times_of_tasks
-from benchmarks.measuring import markdown_table
+from benchmarks.tables import record, table
 
-PAGE = Path(__file__).parents[1] / "docs" / "cost-of-large-audits.md"
 SIMULATED = (16, 64)
 MACHINES = (1, 16, 64)
 ROWS = (1_000_000_000, 10_000_000_000)
@@ -127,7 +127,7 @@ class Model:
 
 
 def run(rows: str = "1000", cache: str = ".benchmarks", resume: bool = False) -> None:
-    """Fit the model, simulate, and write the page."""
+    """Fit the model, simulate, and write down what it says."""
     folder = Path(cache).resolve()
     folder.mkdir(parents=True, exist_ok=True)
     audits, clusters = Measured(folder / "large.jsonl"), Measured(folder / "large_dask.jsonl")
@@ -138,8 +138,7 @@ def run(rows: str = "1000", cache: str = ".benchmarks", resume: bool = False) ->
     if models and million:
         for workers in SIMULATED:
             _simulate_apart(simulated, models[0], cluster, workers, round(million * 1e6), resume)
-    PAGE.write_text(page(models, cluster, simulated.records()), encoding="utf-8")
-    print(PAGE.read_text(encoding="utf-8"))
+    record("cost_model", told(models, cluster, simulated.records()))
 
 
 def fit(audits: Measured, kind: str) -> Model | None:
@@ -333,104 +332,57 @@ def sleep(shard: Shard, seconds: float) -> int:
     return shard.number
 
 
-def page(models: list[Model], cluster: Cluster | None, simulated: list[Record]) -> str:
-    """The page of documentation."""
-    parts = [_INTRODUCTION, "## What one machine was measured to take", *(_measured(one) for one in models)]
-    if not models:
-        parts.append(_NOT_YET)
-    parts += ["## What a Dask cluster adds", _cluster(cluster) if cluster is not None else _NOT_YET]
-    parts += ["## More rows, more machines", _ASSUMPTIONS]
-    parts += [_extrapolated(one, cluster) for one in models] or [_NOT_YET]
-    parts += ["## Checked by simulation", _SIMULATION, _simulated(simulated) or _NOT_YET]
-    return "\n\n".join(parts) + "\n"
+def told(models: list[Model], cluster: Cluster | None, simulated: list[Record]) -> dict[str, Any]:
+    """What the page says: the models, what they say of more rows and machines, and what simulations took."""
+    figures: dict[str, Any] = {"features": FEATURES, "cached": CACHED, "bandwidth": BANDWIDTH / 1e9}
+    for one in models:
+        figures |= {f"{one.kind}_{name}": figure for name, figure in _measured(one).items()}
+        figures[f"{one.kind}_extrapolated"] = _extrapolated(one, cluster)
+    if cluster is not None:
+        figures["cluster"] = _cluster(cluster)
+    return figures | _simulated(simulated)
 
 
-_NOT_YET = "(Not measured yet.)"
-
-_INTRODUCTION = f"""# What an audit of a large table costs
-
-Made by `python -m benchmarks cost_model` from what `python -m benchmarks large` and `python -m benchmarks large_dask`
-have measured; nothing on this page is written by hand but the words. Tables have {FEATURES} features and a bias
-variable of 0 and 1, and no declared groups.
-
-The source is read once, in batches of a million rows, and each batch becomes a shard, a file of typed columns. Then
-every stage asks all shards some questions, one after the other: a pass. The answers are counts and sums, which the
-first process adds up. So the cost is
-
-    reading + passes x rows x columns x (cost of a cell) + passes x shards x (cost of a task) + what is done once
-
-and what is done once (rules, stability, leaks, the report) is done on a sample of `large_rows` rows, however large the
-table is."""
-
-_ASSUMPTIONS = f"""Assumed, beyond what was measured:
-
-- Machines are like the one of the measurements: as many cores, as much memory, as fast. A cluster has one worker with
-  one thread per core, and a machine of its own for the scheduler and the first process.
-- Parquet files are read, and their shards written, by the workers, but no more parts at the same time than the first
-  process gives out together, where it does that; other sources are read by the first process, with all its cores.
-- Cost goes in proportion to rows. To columns as well: twice the features take twice the time of reading and of passes.
-  (The search for slices looks at triples of columns: it grows faster.) Numbering equal rows has each range of hashes
-  meet each shard: 2 CPU seconds more at 1,000 shards of a million rows, 100 at 10,000, 3 % of the hashing there.
-- The number of passes is that of the largest audit that was measured. It depends on the data: at most 100 per split.
-- Temporary files are read from memory while they fit into {CACHED:.0%} of that of all machines, and otherwise in every
-  pass anew, with {BANDWIDTH / 1e9:g} GB/s per machine, from its own disk or from storage that all share.
-- A pass takes as long as the slowest of three: the work of the busiest worker, its reading, or the scheduler's dealing
-  with one task after the other and the work of the last; and the latency of one empty task on top.
-- Answers are small: what the first process does with them goes with the number of shards, and is in what was measured.
-- Nothing fails. A lost worker costs its shards of the pass, and encoding these anew."""
-
-_SIMULATION = """A real Dask scheduler and the same client code worked through all passes of an audit, with 16 and with
-64 workers in one process, whose tasks sleep for as long as the work of a shard was measured to take. Predicted is what
-the model says with this scheduler's own time per task, which was measured with empty tasks just before: the check is of
-the model's structure. All workers share one process here, so that a task costs the scheduler more than on a cluster."""
-
-
-def _measured(model: Model) -> str:
-    lines = []
+def _measured(model: Model) -> dict[str, Any]:
+    lines: list[list[Any]] = []
     for what in (READ, *_PASSES, DRIVER):
         times = model.times.get(what, 1)
         cpu = model.cpu[what]
-        cell = 1e9 * cpu.per_million / 1e6 / FEATURES / max(times, 1)
-        each = f"{cell:.2f}" if what != DRIVER else "-"
-        lines.append([what, str(times), f"{cpu.fixed:.2f}", f"{cpu.per_million:.3f}", each])
-    sizes = ", ".join(f"{one:,}" for one in model.rows)
-    head = ["what", "passes", "CPU s, fixed", "CPU s per million rows", "ns per row x column x pass"]
-    wall = sum(one.per_million for one in model.wall.values())
-    return (
-        f"{model.kind.capitalize()} features; fitted on audits of {sizes} rows in one process ({model.machine}). On "
-        f"all its cores together a million rows more take {wall:.2f} s, and {model.disk:.0f} bytes of temporary files "
-        f"per row.\n\n{markdown_table(head, lines)}"
-    )
+        cell = None if what == DRIVER else 1e9 * cpu.per_million / 1e6 / FEATURES / max(times, 1)
+        lines.append([what, times, cpu.fixed, cpu.per_million, cell])
+    columns = {"what": "", "passes": "", "CPU s, fixed": ".2f", "CPU s per million rows": ".3f"}
+    return {
+        "rows": ", ".join(f"{one:,}" for one in model.rows),
+        "on": model.machine,
+        "wall": sum(one.per_million for one in model.wall.values()),
+        "disk": model.disk,
+        "costs": table(columns | {"ns per row x column x pass": ".2f"}, lines),
+    }
 
 
-def _cluster(cluster: Cluster) -> str:
+def _cluster(cluster: Cluster) -> dict[str, Any]:
     lines = [
         ["a pass with one empty task", f"{1e3 * cluster.latency:.1f} ms"],
         ["each further task of a pass", f"{1e3 * cluster.per_task:.2f} ms"],
         ["CPU seconds of workers per CPU second of the same work in one process", f"{cluster.work:.2f}"],
         ["CPU seconds to start a worker", f"{cluster.start:.1f}"],
     ]
-    return markdown_table(["what", "measured"], lines)
+    return table({"what": "", "measured": ""}, lines)
 
 
-def _extrapolated(model: Model, cluster: Cluster | None) -> str:
+def _extrapolated(model: Model, cluster: Cluster | None) -> dict[str, Any]:
     cores, memory = _of_machine(model.machine)
-    lines = []
+    lines: list[list[Any]] = []
     for rows in (model.rows[-1], *ROWS):
         for machines in MACHINES:
             if machines > 1 and cluster is None:
                 continue
             one = forecast(model, cluster, rows, machines, cores, memory)
-            lines.append(
-                [
-                    f"{rows:,} rows, {machines} machine{'s'[: machines > 1]}",
-                    *(_time(each) for each in (one.read, one.passes, one.driver, one.total)),
-                    one.limit,
-                    f"{model.disk * rows / 1e9:,.0f}",
-                ]
-            )
-    head = [f"{model.kind}", "reading", "passes", "everything else", "together", "mostly", "temporary files, GB"]
-    return markdown_table(head, lines)
+            audit = f"{rows:,} rows, {machines} machine{'s'[: machines > 1]}"
+            times = (_time(each) for each in (one.read, one.passes, one.driver, one.total))
+            lines.append([audit, *times, one.limit, model.disk * rows / 1e9])
+    times_of = dict.fromkeys(("reading", "passes", "everything else", "together", "mostly"), "")
+    return table({model.kind: "", **times_of, "temporary files, GB": ",.0f"}, lines)
 
 
 def _of_machine(words: str) -> tuple[int, float]:
@@ -445,30 +397,26 @@ def _time(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
-def _simulated(records: list[Record]) -> str:
+def _simulated(records: list[Record]) -> dict[str, Any]:
     done = [one for one in records if one["what"] == "simulated" and "failed" not in one]
     if not done:
-        return ""
+        return {}
+    ratios = [one["simulated"] / one["predicted"] for one in done]
     lines = [
         [
             f"{one['workers']} workers, {one['rows']:,} {one['kind']} rows",
-            f"{one['passes'] * one['shards']:,}",
-            f"{1e3 * one['per_task']:.2f}",
-            f"{one['work']:.1f}",
-            f"{one['predicted']:.1f}",
-            f"{one['simulated']:.1f}",
-            f"{one['simulated'] / one['predicted']:.2f}",
+            one["passes"] * one["shards"],
+            1e3 * one["per_task"],
+            one["work"],
+            one["predicted"],
+            one["simulated"],
+            ratio,
         ]
-        for one in done
+        for one, ratio in zip(done, ratios, strict=True)
     ]
-    head = ["audit", "tasks", "ms per task", "work of a worker, s", "predicted, s", "simulated, s", "ratio"]
-    worst = max(one["simulated"] / one["predicted"] for one in done)
-    return f"""{markdown_table(head, lines)}
-
-Every simulation took longer than predicted, more so with more workers. These share their processors with the
-scheduler and with the process that hands out tasks and adds up answers, which on a cluster they do not; how much of the
-difference that is has not been measured. Read the times of clusters above as the least, and up to {worst:.1f} times as
-long as possible."""
+    seconds = dict.fromkeys(("work of a worker, s", "predicted, s", "simulated, s"), ".1f")
+    columns = {"audit": "", "tasks": ",", "ms per task": ".2f", **seconds, "ratio": ".2f"}
+    return {"simulated": table(columns, lines), "worst": max(ratios)}
 
 
 if __name__ == "__main__":

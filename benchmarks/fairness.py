@@ -1,7 +1,7 @@
 """Speed and memory of group fairness: ours against one ``bincount`` and against four peers.
 
-``python -m benchmarks fairness`` takes about four minutes and writes its section of RESULTS.md; ``--quick`` tries
-everything out on small tables and only prints.
+``python -m benchmarks fairness`` takes about four minutes; ``--quick`` tries everything out on small tables and keeps
+nothing.
 
 Peers need other versions of pandas than ours, and so environments of their own. Each is named by an environment
 variable that holds the path of its Python; a peer without one is skipped, and the table says so:
@@ -32,8 +32,9 @@ import pandas as pd
 import polars as pl
 
 from bdt_core.fairness import CountTable, bias_metrics, count_rows, flip_test, merge, metrics_from_counts
-from benchmarks.measuring import Timing, machine, markdown_table, timed, write_section
+from benchmarks.measuring import Timing, reached, timed, within
 from benchmarks.peers_tables import CELLS, FEATURES, as_text, many_cells, many_features
+from benchmarks.tables import record, table
 
 BLOCK = 1_000_000
 WANTED_BINCOUNTS = 4.0
@@ -87,29 +88,23 @@ FLIP_TEST = Peer("smclarify", "flip_test", "", "", 0)
 
 
 def run(quick: bool = False) -> None:
-    """Measure everything and write the section of RESULTS.md."""
+    """Measure everything and write down what came of it."""
     scale = 50 if quick else 1
-    parts = []
-    for part in measured(1_000_000 // scale, 100_000 // scale, 100 // scale):
-        print(part, end="\n\n", flush=True)
-        parts.append(part)
-    if not quick:
-        write_section("fairness", "\n\n".join(parts))
+    record("fairness", studied(1_000_000 // scale, 100_000 // scale, max(100 // scale, 1)), keep=not quick)
 
 
-def measured(rows: int, flip_rows: int, blocks: int) -> Iterator[str]:
-    """The parts of the section, one by one."""
-    yield (
-        f"## Group fairness\n\nMachine: {machine()}. {rows:,} rows x {CELLS} groups. Medians of 5 runs unless said "
-        "otherwise, after one to warm up; CPU seconds are those of all threads. Our full report: 11 rates, F1, the 18 "
-        "metrics of Clarify that need no further column, differences and ratios against the largest group, ranges over "
-        "all groups, all with intervals, in a new count of the rows. No peer gives intervals here."
-    )
+def studied(rows: int, flip_rows: int, blocks: int) -> dict[str, Any]:
+    """All of it, of so many rows, and of so many blocks streamed."""
     ours = our_timings(rows)
-    yield our_table(ours)
-    yield peers_table(ours, rows)
-    yield flip_tests(flip_rows)
-    yield streaming(blocks)
+    return {
+        "rows": rows,
+        "groups": CELLS,
+        "ours": our_table(ours),
+        "peers": peers_table(ours, rows),
+        "flip_rows": flip_rows,
+        "flips": flip_tests(flip_rows),
+        **streaming(blocks),
+    }
 
 
 def our_timings(rows: int) -> dict[str, Timing]:
@@ -122,14 +117,14 @@ def our_timings(rows: int) -> dict[str, Timing]:
     sums = [pl.len().alias("n"), pl.col("y").sum(), pl.col("p").sum(), both.sum().alias("tp")]
     given = {"numbers": frame, "categories": text.assign(g=text.g.astype("category")), "text": text}
     scored = frame.assign(s=np.random.default_rng(1).random(rows))
-    table = count_rows(frame, "g", label="y", prediction="p")
+    counted = count_rows(frame, "g", label="y", prediction="p")
     work: dict[str, Callable[[], object]] = {
         "one bincount of ready codes": lambda: np.bincount(code, minlength=4 * CELLS),
         "one bincount, its codes made from the columns": lambda: np.bincount((g * 2 + y) * 2 + p, minlength=4 * CELLS),
         "count table": lambda: count_rows(frame, "g", label="y", prediction="p"),
         "count table, groups as text": lambda: count_rows(text, "g", label="y", prediction="p"),
         "Polars' group-by of it: rows, labels, predictions, both": lambda: columns.group_by("g").agg(*sums),
-        "all metrics with intervals, from counts": lambda: metrics_from_counts(table),
+        "all metrics with intervals, from counts": lambda: metrics_from_counts(counted),
     }
     for kind, one in given.items():
         work[kind] = lambda one=one: bias_metrics(one, facet="g", label="y", prediction="p")  # type: ignore[misc]
@@ -140,8 +135,8 @@ def our_timings(rows: int) -> dict[str, Timing]:
 
 def rates_and_ratios(frame: pd.DataFrame) -> pd.DataFrame:
     """What aequitas gives without p-values, from the count table: counts, rates, ratios to the largest group."""
-    table = count_rows(frame, "g", label="y", prediction="p")
-    (tn, fp), (fn, tp) = table.counts.sum(axis=(1, 4)).transpose(1, 2, 0)  # labels and predictions: 0, then 1
+    counted = count_rows(frame, "g", label="y", prediction="p")
+    (tn, fp), (fn, tp) = counted.counts.sum(axis=(1, 4)).transpose(1, 2, 0)  # labels and predictions: 0, then 1
     n, positives, negatives, pp, pn = tp + fp + fn + tn, tp + fn, fp + tn, tp + fp, fn + tn
     counts = {"tp": tp, "fp": fp, "fn": fn, "tn": tn, "pp": pp, "pn": pn,
               "label_pos": positives, "label_neg": negatives, "group_size": n}  # fmt: skip
@@ -151,10 +146,10 @@ def rates_and_ratios(frame: pd.DataFrame) -> pd.DataFrame:
     largest = int(n.argmax())
     ratios = {f"{name}_disparity": rate / rate[largest] for name, rate in compared.items()}
     others = {"accuracy": (tp + tn) / n, "prev": positives / n}
-    return pd.DataFrame({**counts, **others, **compared, **ratios}, index=[value for (value,) in table.groups])
+    return pd.DataFrame({**counts, **others, **compared, **ratios}, index=[value for (value,) in counted.groups])
 
 
-def our_table(ours: dict[str, Timing]) -> str:
+def our_table(ours: dict[str, Timing]) -> dict[str, Any]:
     """Our milliseconds, and how many bincounts they are."""
     names = {kind: f"full report, groups as {kind}" for kind in ("numbers", "categories", "text")}
     names["with scores"] = "full report with score metrics and AUC, groups as numbers"
@@ -164,41 +159,40 @@ def our_table(ours: dict[str, Timing]) -> str:
     for name, timing in ours.items():
         ratio, other = timing.cpu / one, timing.cpu / from_columns
         wanted = (
-            f"at most {WANTED_BINCOUNTS:g}: {_word(ratio <= WANTED_BINCOUNTS)} of ready codes, "
-            f"{_word(other <= WANTED_BINCOUNTS)} of columns"
+            f"at most {WANTED_BINCOUNTS:g}: {reached(ratio <= WANTED_BINCOUNTS)} of ready codes, "
+            f"{reached(other <= WANTED_BINCOUNTS)} of columns"
             if name == "numbers"
             else ""
         )
-        seconds = [f"{1000 * value:.3g}" for value in (timing.wall, timing.cpu)]
-        lines.append([names.get(name, name), *seconds, _shown(ratio), _shown(other), wanted])
-    return markdown_table(["ours", "wall ms", "CPU ms", "in bincounts of ready codes", "of columns", "wanted"], lines)
+        lines.append([names.get(name, name), 1000 * timing.wall, 1000 * timing.cpu, ratio, other, wanted])
+    numbers = dict.fromkeys(("wall ms", "CPU ms", "in bincounts of ready codes", "of columns"), "times")
+    return table({"ours": "", **numbers, "wanted": ""}, lines)
 
 
-def peers_table(ours: dict[str, Timing], rows: int) -> str:
+def peers_table(ours: dict[str, Timing], rows: int) -> dict[str, Any]:
     """Peers' seconds, and how many times ours they are."""
-    lines = []
+    lines: list[list[Any]] = []
     for peer in PEERS:
         same = ours[peer.ours]
         theirs = seconds_of(peer, rows)
         if theirs is None:
-            lines.append([f"{peer.name}: {peer.does}", *["-"] * 5, f"skipped: {peer.variable} is not set"])
+            lines.append([f"{peer.name}: {peer.does}", *[None] * 5, f"skipped: {peer.variable} is not set"])
             continue
         ratio = theirs.cpu / same.cpu
-        wanted = f"{peer.wanted:,g} CPU: {_word(ratio >= peer.wanted)}" if peer.wanted else ""
+        wanted = f"{peer.wanted:,g} CPU: {reached(ratio >= peer.wanted)}" if peer.wanted else ""
         runs = f"median of {peer.repeats}" if peer.repeats > 1 else "one run"
         lines.append(
             [
                 f"{peer.name}: {peer.does}; groups as {peer.ours} ({runs})",
-                *(f"{value:.3g}" for value in (theirs.wall, theirs.cpu)),
-                *(_shown(one) for one in (theirs.wall / same.wall, ratio, theirs.cpu / ours["numbers"].cpu)),
+                *(theirs.wall, theirs.cpu, theirs.wall / same.wall, ratio, theirs.cpu / ours["numbers"].cpu),
                 wanted,
             ]
         )
         for name in peer.same:
-            beside = [_shown(one) for one in (theirs.wall / ours[name].wall, theirs.cpu / ours[name].cpu)]
+            beside = (theirs.wall / ours[name].wall, theirs.cpu / ours[name].cpu)
             lines.append([f"{peer.name}, like for like: {name}, from counts", "", "", *beside, "", ""])
-    head = ["peer", "wall s", "CPU s", "wall ratio to ours", "CPU ratio", "CPU ratio, ours with numbers", "wanted"]
-    return markdown_table(head, lines)
+    ratios = dict.fromkeys(("wall ratio to ours", "CPU ratio", "CPU ratio, ours with numbers"), "times")
+    return table({"peer": "", "wall s": ".3g", "CPU s": ".3g", **ratios, "wanted": ""}, lines)
 
 
 def seconds_of(peer: Peer, rows: int) -> Timing | None:
@@ -222,7 +216,7 @@ def output_of(*command: str) -> dict[str, Any]:
     return found
 
 
-def flip_tests(rows: int) -> str:
+def flip_tests(rows: int) -> dict[str, Any]:
     """The flip test on the same numbers as smclarify's, and on numbers and categories."""
     features, in_d, predicted = many_features(rows)
     mixed = features.copy()
@@ -234,30 +228,22 @@ def flip_tests(rows: int) -> str:
     theirs = seconds_of(FLIP_TEST, rows)
     for what, given in ((f"{FEATURES} numbers", features), (f"{FEATURES - 4} numbers, 4 categories", mixed)):
         ours = timed(lambda given=given: flip_test(given, in_d, predicted, workers=workers), 1)  # type: ignore[misc]
-        comparable = theirs if given is features else None
-        lines.append(
-            [
-                what,
-                *(f"{value:.3g}" for value in (ours.wall, ours.cpu)),
-                *(["-"] * 4 if comparable is None else _beside(ours, comparable)),
-            ]
-        )
-    remark = "smclarify takes numbers only" if theirs else f"smclarify skipped: {FLIP_TEST.variable} is not set"
-    head = ["features", "ours: wall s", "CPU s", "smclarify: wall s", "CPU s", "wall ratio", "CPU ratio"]
-    return f"Flip test, {rows:,} rows, exact neighbours, one run each ({remark}):\n\n{markdown_table(head, lines)}"
+        beside = [None] * 4
+        if theirs is not None and given is features:
+            beside = [theirs.wall, theirs.cpu, theirs.wall / ours.wall, theirs.cpu / ours.cpu]
+        lines.append([what, ours.wall, ours.cpu, *beside])
+    seconds = ("ours: wall s", "ours: CPU s", "smclarify: wall s", "smclarify: CPU s", "wall ratio", "CPU ratio")
+    return table({"features": "", **dict.fromkeys(seconds, ".3g")}, lines)
 
 
-def streaming(blocks: int) -> str:
+def streaming(blocks: int) -> dict[str, Any]:
     """A full report over many blocks, in a new process whose memory is watched."""
-    code = f"from benchmarks.fairness import streamed; streamed({max(blocks, 1)})"
+    code = f"from benchmarks.fairness import streamed; streamed({blocks})"
     found = output_of(sys.executable, "-c", code)
-    peak = found["peak"]
-    return (
-        f"{found['rows']:,} rows streamed in blocks of {BLOCK:,}, counted, merged and reported with intervals: "
-        f"{found['counting']:.2f} s ({found['counting_cpu']:.2f} CPU s), without the {found['making']:.1f} s that "
-        f"making the rows takes; peak memory of the whole process {peak / 1e6:,.0f} MB (one run; wanted: under "
-        f"{WANTED_MEMORY / 1e6:,.0f}, {_word(peak < WANTED_MEMORY)})."
-    )
+    peak = found["peak"] / 1e6
+    return {f"streamed_{name}": one for name, one in (found | {"peak": peak}).items()} | {
+        "streamed_wanted": within(peak, WANTED_MEMORY / 1e6)
+    }
 
 
 def streamed(blocks: int) -> None:
@@ -273,27 +259,14 @@ def streamed(blocks: int) -> None:
             yield count_rows(frame, "g", label="y", prediction="p")
 
     wall, cpu = time.perf_counter(), time.process_time()
-    table = merge(counted())
-    metrics_from_counts(table)
+    merged = merge(counted())
+    metrics_from_counts(merged)
     wall, cpu = time.perf_counter() - wall - making, time.process_time() - cpu - cpu_of_making
     print(
         json.dumps(
-            {"rows": table.rows, "counting": wall, "counting_cpu": cpu, "making": making, "peak": _peak_memory()}
+            {"rows": merged.rows, "counting": wall, "counting_cpu": cpu, "making": making, "peak": _peak_memory()}
         )
     )
-
-
-def _beside(ours: Timing, theirs: Timing) -> list[str]:
-    seconds = [f"{value:.3g}" for value in (theirs.wall, theirs.cpu)]
-    return [*seconds, _shown(theirs.wall / ours.wall), _shown(theirs.cpu / ours.cpu)]
-
-
-def _shown(ratio: float) -> str:
-    return f"{ratio:,.0f}" if ratio >= 100 else f"{ratio:.3g}"
-
-
-def _word(reached: bool) -> str:
-    return "reached" if reached else "missed"
 
 
 def _peak_memory() -> int:

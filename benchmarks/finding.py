@@ -1,8 +1,8 @@
-"""Who finds the people who fare worst? Ours and its peers on tables with planted groups, written to docs/finding.md.
+"""Who finds the people who fare worst? Ours and its peers on tables with planted groups; its page is docs/finding.md.
 
 ``python -m benchmarks finding`` takes one to two hours of a processor. ``--kept=FILE`` keeps every trial as a line of
 JSON and does not repeat what stands there, so that it can be done in pieces; ``--runs=12`` tables per shape and size (a
-quarter of them at 50,000 rows); ``--sizes=1000,5000``; ``--only=two,scan`` names shapes or methods, and writes no page.
+quarter of them at 50,000 rows); ``--sizes=1000,5000``; ``--only=two,scan`` names shapes or methods, and keeps nothing.
 Trials of a method that has changed since must be taken out of the file.
 
 With OMP_NUM_THREADS=1 in the environment threads do not wait for each other where the processors are shared.
@@ -36,10 +36,9 @@ from bdt_core.spec import parse_spec
 from bdt_core.table.split import split_rows
 from bdt_core.table.validate import validate
 from benchmarks import planted, simulated
-from benchmarks.measuring import markdown_table
 from benchmarks.planted import ALPHA, MIN_SHARE, NOBODY, SHAPES, UNSAYABLE, Bools, Floats, Method, Task
+from benchmarks.tables import record, table
 
-DOCS = Path(__file__).parent.parent / "docs"
 PYTHON = "BENCHMARK_FINDING_PYTHON"
 SIZES = (1_000, 5_000, 50_000)
 
@@ -69,7 +68,7 @@ def slices(task: Task) -> Iterator[Bools]:
     """`find_slices` as it comes, with 5 % of false discoveries in place of 10 %."""
     found = find_slices(task.frame.assign(y=task.y), outcome="y", better="lower", random_state=task.run, fdr=ALPHA)
     for one in from_slices(found, "y"):
-        yield one.finding.members(task.frame)
+        yield one.members(task.frame)
 
 
 def tree(task: Task) -> list[Bools]:
@@ -142,12 +141,13 @@ LEFT_OUT = {
     ("aif360", "wide"): (5_000, "from 5,000 rows on, as 1,000 take it 25 CPU seconds"),
 }
 """From how many rows on a method is not run on a shape, and why not."""
+COLUMNS = {"found": "Found", "alarm": "Alarm", "jaccard": "Jaccard", "listed": "In its list", "seconds": "CPU s"}
 _WARM_UP = 10_000
 """A table that is not in the study, before a method is timed."""
 
 
 def run(kept: str = "", runs: str = "12", sizes: str = "", only: str = "") -> None:
-    """Try what has not been tried yet, and write the page."""
+    """Try what has not been tried yet, and write down what came of it."""
     wanted = set(only.split(",")) - {""}
     unknown = wanted - {*SHAPES, *NOBODY, *METHODS}
     if unknown:
@@ -157,12 +157,7 @@ def run(kept: str = "", runs: str = "12", sizes: str = "", only: str = "") -> No
     methods = [one for one in METHODS if one in wanted or not wanted & {*METHODS}]
     rows = [int(one) for one in sizes.split(",")] if sizes else list(SIZES)
     trials = list(tried(shapes, methods, rows, int(runs), Path(kept) if kept else None))
-    told = page(pd.DataFrame(trials))
-    if wanted:
-        print(told)
-        return
-    (DOCS / "finding.md").write_text(told, encoding="utf-8")
-    print(f"Written: {DOCS / 'finding.md'}")
+    record("finding", studied(pd.DataFrame(trials)), keep=not wanted)
 
 
 def tried(
@@ -234,105 +229,33 @@ class Peers:
         return found
 
 
-PAGE = """\
-# Who finds the people who fare worst?
-
-Made by `python -m benchmarks finding`. In each table some people are planted whose outcome is worse; every method gets
-the table, and names whom it calls worse off. Seeds are fixed: a second run gives the same page, save for the seconds.
-
-## How to read it
-
-- *Alarm*: the share of the tables in which a method calls anybody significantly worse off, at 5 %.
-- *Found*: the share in which those whom it names first are the planted people: Jaccard at least .5 (rows in both as a
-  share of those in either). Where two groups are planted, either of them or both together count.
-- *Jaccard*: its mean over the tables, of the group named first; 0 where nobody is named.
-- *In its list*: the share of the planted groups that are among the first {listed} named.
-- *CPU s*: median seconds of processors for a table, significance included.
-- *False alarms*: tables without any harm in which a method calls somebody worse off; 1 in 20 is allowed.
-
-Alarm without found says that something is wrong, and not with whom. A method that brings no test is tested on rows that
-its search did not see: with the exact test for rates, with Mann and Whitney's for numbers. What is tuned was tuned in
-the peer's favour, on other tables. Few tables make coarse shares: 2 of 4 may mean .1 or .9, and 1 of 1 very little.
-"-" was not run in this study; these never are:
-
-{left_out}
-
-| method | what it is | its test |
-|---|---|---|
-| our scan | `find_worst_groups` as it comes | permutations, all rows |
-| our slices | `find_slices` as it comes | held-out half, false discoveries 5 % |
-| our HBAC | the clusters of an audit as they come, the most deviating one | held-out rows of several splits |
-| tree | scikit-learn's decision tree, four levels, leaves of 1 % and more; the worst leaf | held-out half |
-| boosting | scikit-learn's, cross-fitted on two halves; those at the highest risk | the other half, Bonferroni |
-| DivExplorer | 0.2.6; patterns of 1 % and more, numbers in fifths, largest t first | its t, Benjamini-Hochberg 5 % |
-| AIF360 | 0.6.1; bias scan, numbers in tenths, penalty 2; Berk-Jones for numeric outcomes | held-out half |
-| SliceLine | 0.3.0; ten best slices of up to three conditions, numbers in fifths, alpha .98 | held-out half, Holm |
-| fairlearn | 0.15.0; sex, race, three classes of age and their intersections, given to it | all rows, Holm |
-| oracle | was told who it is, and only tests | all rows, Holm |
-
-Tables have ten columns besides what is said: five numbers, one of them with missing values, and five categories. Base
-rate .15 and gap .20 unless said.
-
-{shapes}
-
-## In short
-
-The shapes that conditions can say: all but {unsayable}.
-
-{short}
-
-{tables}
-## False alarms
-
-{alarms}
-
-## Where the scan is not first
-
-{lost}
-
-{why}
-"""
-
-WHY = """\
-Why:
-
-- *Few rows.* Of 1,000 people a group of 7 % has 70. Chance alone makes some group, among all that can be said, about as
-  much worse as these, and whoever looks everywhere must allow for it. Who was told where to look (the oracle; fairlearn
-  in *protected*) or looks at few, large groups whose bounds happen to fit (slices, patterns) need not.
-- *What conditions cannot say.* A *ring* looks like nothing from any side: it takes as many conditions as it has
-  corners. Opposite *corners* are named one after the other, where both are confirmed. Boosting can draw any shape, and
-  with enough rows its highest risks are the planted people; but it names a set of rows and not who they are.
-- *Cost.* The scan searches each of 199 permuted tables too, which is what its p-value is made of; searches with a
-  held-out half pay with half of the rows in place of time.
-"""
-
-
-def page(trials: pd.DataFrame) -> str:
-    """The page in Markdown."""
+def studied(trials: pd.DataFrame) -> dict[str, Any]:
+    """What came of all trials, by size, shape and method."""
     trials = trials.assign(alarm=trials.named > 0, found=trials.jaccard >= 0.5)
     harmed = trials[trials["shape"].isin(list(SHAPES))]
     harmless = trials[trials["shape"].isin(list(NOBODY))]
-    sizes = sorted(harmed["rows"].unique())
-    return PAGE.format(
-        listed=planted.LISTED,
-        left_out="\n".join(
-            f"- {METHODS[method]} on *{shape}*: {why}" for (method, shape), (_, why) in LEFT_OUT.items()
-        ),
-        shapes="\n".join(f"- *{name}*: {one.words}" for name, one in SHAPES.items()),
-        unsayable=" and ".join(f"*{one}*" for one in UNSAYABLE),
-        short="\n\n".join(_short(harmed[harmed["rows"] == one], harmless[harmless["rows"] == one]) for one in sizes),
-        tables="\n".join(_of_size(harmed[harmed["rows"] == one]) for one in sizes),
-        alarms=_alarms(harmless),
-        lost=_lost(harmed),
-        why=WHY,
-    )
+    figures: dict[str, Any] = {
+        "listed": planted.LISTED,
+        "left_out": [f"{METHODS[method]} on *{shape}*: {why}" for (method, shape), (_, why) in LEFT_OUT.items()],
+        "shapes": [f"*{name}*: {one.words}" for name, one in SHAPES.items()],
+        "unsayable": " and ".join(f"*{one}*" for one in UNSAYABLE),
+        "alarms": _alarms(harmless),
+        "lost": _lost(harmed),
+    }
+    for rows, of_size in harmed.groupby("rows"):
+        tables = of_size.groupby(["shape", "method"]).size()
+        figures[f"tables_{rows}"] = " to ".join(map(str, sorted({int(tables.min()), int(tables.max())})))
+        figures[f"short_{rows}"] = _short(of_size, harmless[harmless["rows"] == rows])
+        for name, title in COLUMNS.items():
+            figures[f"{name}_{rows}"] = _grid(of_size, name, title)
+    return figures
 
 
 def _methods(trials: pd.DataFrame) -> list[str]:
     return [one for one in METHODS if one in set(trials.method)]
 
 
-def _short(harmed: pd.DataFrame, harmless: pd.DataFrame) -> str:
+def _short(harmed: pd.DataFrame, harmless: pd.DataFrame) -> dict[str, Any]:
     """Of one size, over all shapes that can be said."""
     sayable = harmed[~harmed["shape"].isin(UNSAYABLE)]
     lines = []
@@ -341,76 +264,46 @@ def _short(harmed: pd.DataFrame, harmless: pd.DataFrame) -> str:
         shapes = of_method.groupby("shape")[["alarm", "found", "jaccard", "listed"]].mean()
         always = f"{int((shapes.found >= 0.9).sum())} of {len(shapes)}"
         alarms = _of(harmless.alarm[harmless.method == method])
-        seconds = f"{of_method.seconds.median():.2g}"
-        lines.append([METHODS[method], *map(_share, shapes.mean()), always, alarms, seconds])
-    head = [
-        f"{_rows(harmed)}",
-        "alarm",
-        "found",
-        "Jaccard",
-        "in its list",
-        "found in .9 and more",
-        "false alarms",
-        "CPU s",
-    ]
-    return markdown_table(head, lines)
-
-
-def _rows(trials: pd.DataFrame) -> str:
-    return f"{trials['rows'].iloc[0]:,} rows"
+        lines.append([METHODS[method], *shapes.mean(), always, alarms, of_method.seconds.median()])
+    shares = dict.fromkeys(("alarm", "found", "Jaccard", "in its list"), "share")
+    return table(
+        {
+            f"{harmed['rows'].iloc[0]:,} rows": "",
+            **shares,
+            "found in .9 and more": "",
+            "false alarms": "",
+            "CPU s": ".2g",
+        },
+        lines,
+    )
 
 
 def _of(alarms: pd.Series[bool]) -> str:
     return f"{int(alarms.sum())} of {alarms.size}" if alarms.size else "-"
 
 
-def _of_size(trials: pd.DataFrame) -> str:
-    """Found, alarm and Jaccard of each method and shape."""
-    tables = trials.groupby(["shape", "method"]).size()
-    count = " to ".join(map(str, sorted({int(tables.min()), int(tables.max())})))
-    parts = [f"## {_rows(trials)}\n\nTables of each shape: {count}. The highest of a row, the oracle apart, is bold."]
-    columns = {"found": "Found", "alarm": "Alarm", "jaccard": "Jaccard", "listed": "In its list", "seconds": "CPU s"}
-    return "\n\n".join([*parts, *(_grid(trials, *one) for one in columns.items())]) + "\n"
-
-
-def _grid(trials: pd.DataFrame, name: str, title: str) -> str:
+def _grid(trials: pd.DataFrame, name: str, title: str) -> dict[str, Any]:
+    """One figure of each method and shape."""
     methods = _methods(trials)
     means = trials.pivot_table(
         index="shape", columns="method", values=name, aggfunc="median" if name == "seconds" else "mean"
-    )
-    lines = []
-    for shape in (one for one in SHAPES if one in means.index):
-        values = means.loc[shape].reindex(methods)
-        if name == "seconds":
-            lines.append([shape, *("-" if np.isnan(one) else f"{one:.2g}" for one in values)])
-            continue
-        best = values.drop("oracle", errors="ignore").max()
-        told = [_bold(value, value == best > 0 and method != "oracle") for method, value in values.items()]
-        lines.append([shape, *told])
-    return markdown_table([title, *(METHODS[one] for one in methods)], lines)
+    ).reindex(columns=methods)
+    columns = {title: ""} | dict.fromkeys((METHODS[one] for one in methods), ".2g" if name == "seconds" else "share")
+    best = [METHODS[one] for one in methods if one != "oracle" and name != "seconds"]
+    return table(columns, [[shape, *means.loc[shape]] for shape in SHAPES if shape in means.index], best)
 
 
-def _bold(value: float, best: bool) -> str:
-    return f"**{_share(value)}**" if best else _share(value)
-
-
-def _share(value: float) -> str:
-    if np.isnan(value):
-        return "-"
-    return "1" if value > 0.995 else "0" if value < 0.005 else f"{value:.2f}".removeprefix("0")
-
-
-def _alarms(trials: pd.DataFrame) -> str:
+def _alarms(trials: pd.DataFrame) -> dict[str, Any]:
     methods = _methods(trials)
     lines = []
     for (shape, rows), of_table in trials.groupby(["shape", "rows"]):
         told = [_of(of_table.alarm[of_table.method == one]) for one in methods]
         lines.append([f"{NOBODY[str(shape)].words}, {rows:,} rows", *told])
     lines.append(["all", *(_of(trials.alarm[trials.method == one]) for one in methods)])
-    return markdown_table(["alarms", *(METHODS[one] for one in methods)], lines)
+    return table(dict.fromkeys(("alarms", *(METHODS[one] for one in methods)), ""), lines)
 
 
-def _lost(trials: pd.DataFrame) -> str:
+def _lost(trials: pd.DataFrame) -> dict[str, Any]:
     """Shapes in which another method, that was not told anything, found more often."""
     lines = []
     for (rows, shape), of_shape in trials.groupby(["rows", "shape"]):
@@ -424,4 +317,4 @@ def _lost(trials: pd.DataFrame) -> str:
         ]
         if better:
             lines.append([f"{shape}, {rows:,} rows", _of(found["scan"]), ", ".join(better)])
-    return markdown_table(["found", "our scan", "others"], lines) if lines else "Nowhere: no other method found more."
+    return table(dict.fromkeys(("found", "our scan", "others"), ""), lines)

@@ -1,7 +1,7 @@
 """Speed and memory of HBAC: ours against unsupervised-bias-detection, scikit-learn and the memory's bandwidth.
 
-``python -m benchmarks hbac`` takes about half an hour and writes its section of RESULTS.md; ``--quick`` tries
-everything out on small tables and only prints. The peer needs an older NumPy and so an environment of its own,
+``python -m benchmarks hbac`` takes about half an hour; ``--quick`` tries everything out on small tables and keeps
+nothing. The peer needs an older NumPy and so an environment of its own,
 which is made in the folder named by ``--cache`` (default: .benchmarks) at the first run.
 """
 
@@ -25,7 +25,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bdt_core.clustering import HBAC
-from benchmarks.measuring import Timing, machine, markdown_table, timed, write_section
+from benchmarks.measuring import Timing, reached, timed, within
+from benchmarks.tables import record, table
 
 PEER = "unsupervised-bias-detection==0.2.6"
 FEATURES = 10
@@ -63,7 +64,7 @@ print(time.perf_counter() - wall, time.process_time() - cpu)
 
 
 def run(quick: bool = False, cache: str = ".benchmarks") -> None:
-    """Measure everything and write the section of RESULTS.md."""
+    """Measure everything and write down what came of it."""
     scale = 50 if quick else 1
     python = peer_environment(Path(cache))
     rows = [
@@ -71,24 +72,18 @@ def run(quick: bool = False, cache: str = ".benchmarks") -> None:
         mixed(1_000_000 // scale),
         *one_split(1_000_000 // scale),
     ]
-    parts = [
-        f"## HBAC\n\nMachine: {machine()}. Medians of 5 runs unless said otherwise, after one to warm up. Fits of ours "
-        "include encoding the table. CPU seconds are those of all threads; of peers' k-means on one and on all "
-        "threads, the lesser counts. Features are normal noise, or categories of "
-        f"{LEVELS} equally frequent levels: the slowest to cluster. 10 attempts, smallest cluster 1 % of the rows.",
-        markdown_table(
-            ["work", "ours: wall s", "CPU s", "peer: wall s", "CPU s", "wall ratio", "CPU ratio", "wanted"], rows
-        ),
-        against_bandwidth(4_000_000 // scale),
-        cost_by_rows([n // scale for n in (10_000, 100_000, 1_000_000, 10_000_000)]),
-        memory(10_000_000 // scale),
-        cold_start(),
-        stability(100_000 // scale),
-    ]
-    text = "\n\n".join(parts)
-    print(text)
-    if not quick:
-        write_section("hbac", text)
+    seconds = dict.fromkeys(("ours: wall s", "ours: CPU s", "peer: wall s", "peer: CPU s"), ".3g")
+    ratios = dict.fromkeys(("wall ratio", "CPU ratio"), "times")
+    figures = {
+        "levels": LEVELS,
+        "work": table({"work": "", **seconds, **ratios, "wanted": ""}, rows),
+        "bandwidth": against_bandwidth(4_000_000 // scale),
+        **cost_by_rows([n // scale for n in (10_000, 100_000, 1_000_000, 10_000_000)]),
+        **memory(10_000_000 // scale),
+        **cold_start(),
+        **stability(100_000 // scale),
+    }
+    record("hbac", figures, keep=not quick)
 
 
 def numbers(rows: int, seed: int = 0) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
@@ -116,15 +111,15 @@ def peer_environment(cache: Path) -> str:
     return str(python)
 
 
-def against_the_peer(python: str, rows: int, categorical_rows: int) -> list[list[str]]:
+def against_the_peer(python: str, rows: int, categorical_rows: int) -> list[list[Any]]:
     """The whole procedure, with as many starts per split."""
     result = []
-    for table, method, starts, repeats in (
+    for data, method, starts, repeats in (
         (numbers(rows), "kmeans", 1, 5),
         (numbers(rows), "kmeans", 10, 3),
         (categories(categorical_rows), "kmodes", 1, 1),
     ):
-        X, y = table
+        X, y = data
         theirs = peer(python, X, y, method, starts, repeats)
         ours = timed(lambda X=X, y=y, method=method, starts=starts: HBAC(method, n_init=starts).fit(X, y))  # type: ignore[misc]
         what = "numeric" if method == "kmeans" else "categorical"
@@ -154,7 +149,7 @@ def peer(python: str, X: NDArray[Any], y: NDArray[Any], method: str, starts: int
     return Timing(float(wall), float(cpu), repeats)
 
 
-def mixed(rows: int) -> list[str]:
+def mixed(rows: int) -> list[Any]:
     """Numbers and categories together, which nobody else does."""
     X, y = numbers(rows)
     frame = pd.DataFrame(X, columns=[f"n{j}" for j in range(FEATURES)])
@@ -164,10 +159,10 @@ def mixed(rows: int) -> list[str]:
         frame[f"c{j}"] = pd.Categorical(levels[codes[:, j]])
     ours = timed(lambda: HBAC().fit(frame, y))
     name = f"HBAC mixed, {rows:,} x ({FEATURES} + {FEATURES}): {rows / ours.wall:,.0f} rows/s"
-    return [name, f"{ours.wall:.3g}", f"{ours.cpu:.3g}", *["-"] * 5]
+    return [name, ours.wall, ours.cpu, *[None] * 5]
 
 
-def one_split(rows: int) -> list[list[str]]:
+def one_split(rows: int) -> list[list[Any]]:
     """One fit of k = 2 against scikit-learn's KMeans, with the cost of what was found."""
     from sklearn.cluster import KMeans
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
@@ -192,78 +187,68 @@ def sides(labels: NDArray[np.int64]) -> list[NDArray[np.bool_]]:
     return [labels == label for label in np.unique(labels)]
 
 
-def compared(what: str, ours: Timing, theirs: Timing, wall: float = 0.0, cpu: float = 0.0) -> list[str]:
+def compared(what: str, ours: Timing, theirs: Timing, wall: float = 0.0, cpu: float = 0.0) -> list[Any]:
     """A line of the table, with the ratios wanted; 0 where none is."""
-    seconds = [f"{value:.3g}" for value in (ours.wall, ours.cpu, theirs.wall, theirs.cpu)]
     ratios = (theirs.wall / ours.wall, theirs.cpu / ours.cpu)
     wanted = ", ".join(f"{one:,g} {name}" for one, name in ((wall, "wall"), (cpu, "CPU")) if one)
-    word = "reached" if ratios[0] >= wall and ratios[1] >= cpu else "missed"
-    return [what, *seconds, *(f"{one:,.3g}" for one in ratios), f"{wanted}: {word}"]
+    word = reached(ratios[0] >= wall and ratios[1] >= cpu)
+    return [what, ours.wall, ours.cpu, theirs.wall, theirs.cpu, *ratios, f"{wanted}: {word}"]
 
 
-def within(value: float, limit: float) -> str:
-    return f"at most {limit:g}, {'reached' if value <= limit else 'missed'}"
-
-
-def against_bandwidth(rows: int) -> str:
+def against_bandwidth(rows: int) -> dict[str, Any]:
     """Time per row, feature and pass of the kernel, beside the time to read as many bytes."""
     from bdt_core.clustering.split import Block, Layout, Splits, bounds_of_blocks, statistics
     from bdt_core.table.encoding import Encoded
 
     X, _ = numbers(rows)
-    table = Encoded(np.ascontiguousarray(X.T), np.empty((0, rows), np.uint8))
+    encoded = Encoded(np.ascontiguousarray(X.T), np.empty((0, rows), np.uint8))
     layout = Layout(FEATURES, (), 1.0)
     nothing = np.empty((1, 0), np.int64)
     split = Splits(np.ones((1, FEATURES), np.float32), np.zeros(1, np.float32), nothing, nothing, 1.0)
-    blocks = [Block(table, *bounds, np.empty(0)) for bounds in bounds_of_blocks(0, rows)]
-    words = table.numeric.view(np.uint64).ravel()
-    lines = []
+    blocks = [Block(encoded, *bounds, np.empty(0)) for bounds in bounds_of_blocks(0, rows)]
+    words = encoded.numeric.view(np.uint64).ravel()
+    lines: list[list[Any]] = []
     for threads in (1, 2):
         with ThreadPoolExecutor(threads) as pool:
             parts = np.array_split(words, 16 * threads)
             reading = timed(lambda pool=pool, parts=parts: list(pool.map(np.sum, parts))).wall  # type: ignore[misc]
             a_pass = timed(lambda pool=pool: statistics(blocks, split, layout, pool.map)).wall  # type: ignore[misc]
         cells = rows * FEATURES
-        lines.append(
-            [
-                str(threads),
-                f"{words.nbytes / reading / 1e9:.1f}",
-                f"{1e9 * reading / cells:.3f}",
-                f"{1e9 * a_pass / cells:.3f}",
-                f"{a_pass / reading:.2f}",
-                within(a_pass / reading, 2.5 if threads == 1 else 3.0),
-            ]
-        )
-    head = ["threads", "memory read, GB/s", "ns per float32 read", "ns per row x feature x pass", "ratio", "wanted"]
-    return f"One pass of k-means over {rows:,} x {FEATURES}, one start:\n\n{markdown_table(head, lines)}"
+        ratio = a_pass / reading
+        speeds = (words.nbytes / reading / 1e9, 1e9 * reading / cells, 1e9 * a_pass / cells)
+        lines.append([threads, *speeds, ratio, within(ratio, 2.5 if threads == 1 else 3.0)])
+    each = dict.fromkeys(("ns per float32 read", "ns per row x feature x pass"), ".3f")
+    return table({"threads": "", "memory read, GB/s": ".1f", **each, "ratio": ".2f", "wanted": ""}, lines)
 
 
-def cost_by_rows(sizes: list[int]) -> str:
+def cost_by_rows(sizes: list[int]) -> dict[str, Any]:
     """Seconds per fit against rows, and the exponent of the line through them."""
     lines, cpus = [], []
     for rows in sizes:
         X, y = numbers(rows)
         one = timed(lambda X=X, y=y: HBAC().fit(X, y), 5 if rows <= 1_000_000 else 3)  # type: ignore[misc]
         cpus.append(one.cpu)
-        lines.append([f"{rows:,}", f"{one.wall:.3g}", f"{one.cpu:.3g}", f"{1e6 * one.cpu / rows:.3f}"])
+        lines.append([rows, one.wall, one.cpu, 1e6 * one.cpu / rows])
     exponent = np.polyfit(np.log(sizes), np.log(cpus), 1)[0]
     last = math.log(cpus[-1] / cpus[-2]) / math.log(sizes[-1] / sizes[-2])
-    table = markdown_table(["rows", "wall s", "CPU s", "CPU microseconds per row"], lines)
-    return (
-        f"HBAC numeric by rows, {FEATURES} features, 10 starts: CPU seconds grow with exponent {exponent:.2f} "
-        f"over all sizes, {last:.2f} over the last step (wanted: {within(max(exponent, last), 1.05)}).\n\n{table}"
-    )
+    columns = {"rows": ",", "wall s": ".3g", "CPU s": ".3g", "CPU microseconds per row": ".3f"}
+    return {
+        "exponent": exponent,
+        "last_exponent": last,
+        "exponent_wanted": within(max(exponent, last), 1.05),
+        "by_rows": table(columns, lines),
+    }
 
 
-def memory(rows: int) -> str:
+def memory(rows: int) -> dict[str, Any]:
     """Peak memory of a fit, beyond the caller's table, against the encoded matrix."""
     output = output_of(sys.executable, "-c", f"from benchmarks.hbac import peak_of_a_fit; print(peak_of_a_fit({rows}))")
     peak, encoded = float(output), 4.0 * rows * FEATURES
-    return (
-        f"Peak memory of a fit of {rows:,} x {FEATURES} beyond the caller's table: {peak / 1e6:,.0f} MB, "
-        f"{peak / encoded:.2f} times the encoded float32 matrix ({encoded / 1e6:,.0f} MB; wanted: "
-        f"{within(peak / encoded, 2.5)})."
-    )
+    ratio = peak / encoded
+    return {
+        "memory_rows": rows, "peak": peak / 1e6, "encoded": encoded / 1e6, "of_encoded": ratio,
+        "memory_wanted": within(ratio, 2.5),
+    }  # fmt: skip
 
 
 def peak_of_a_fit(rows: int) -> int:
@@ -283,7 +268,7 @@ def _peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
-def cold_start() -> str:
+def cold_start() -> dict[str, Any]:
     """A whole audit in a new process, with and without the compiled loops on disk."""
     with tempfile.TemporaryDirectory() as folder:
         # The compiled loops land in the folder at the first run.
@@ -292,11 +277,11 @@ def cold_start() -> str:
             for _ in range(6)
         ]
     wall, cpu = np.median(runs[1:], axis=0)
-    return (
-        f"Whole audit of COMPAS (7,214 rows) in a new process, imports included: {wall:.1f} s ({cpu:.1f} CPU s), and "
-        f"{runs[0][0] - wall:.1f} s more ({runs[0][1] - cpu:.1f} CPU s) when the loops are compiled for the first "
-        f"time (one run; wanted: {within(runs[0][0] - wall, 5.0)})."
-    )
+    more = runs[0][0] - wall
+    return {
+        "audit": wall, "audit_cpu": cpu, "compiling": more, "compiling_cpu": runs[0][1] - cpu,
+        "compiling_wanted": within(more, 5.0),
+    }  # fmt: skip
 
 
 def output_of(*command: str, **environment: str) -> str:
@@ -305,7 +290,7 @@ def output_of(*command: str, **environment: str) -> str:
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout
 
 
-def stability(rows: int) -> str:
+def stability(rows: int) -> dict[str, Any]:
     """50 bootstrap refits and 5 from other seeds, as every audit makes them."""
     from bdt_core.clustering.stability import measure_stability
 
@@ -314,7 +299,4 @@ def stability(rows: int) -> str:
     wall, cpu = time.perf_counter(), time.process_time()
     measure_stability(model, X, y)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    return (
-        f"Stability of {rows:,} x {FEATURES}, 55 refits: {wall:.1f} s, {cpu:.1f} CPU seconds (one run; wanted: "
-        f"{within(wall, 3.0)})."
-    )
+    return {"refit_rows": rows, "refits": wall, "refits_cpu": cpu, "refits_wanted": within(wall, 3.0)}

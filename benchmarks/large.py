@@ -3,8 +3,8 @@
 ``python -m benchmarks large [--rows=100] [--kinds=numeric,categorical] [--cache=.benchmarks] [--resume]`` writes tables
 of up to so many million rows, and audits a hundredth, a tenth and all of the rows out of core; the tenth in memory,
 too. Each audit is a process of its own, and what it measured is added to ``large.jsonl`` in the cache at once: with
-``--resume`` what is there already is not measured again. The section of RESULTS.md is written from ten million rows
-on; fewer are a trial, which only prints.
+``--resume`` what is there already is not measured again. Fewer than ten million rows are a trial, of which nothing is
+kept.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ import numpy as np
 from bdt_core.shards.engine import ShardEngine
 from bdt_core.shards.shard import Shard
 from bdt_core.shards.table import ShardedTable
-from benchmarks.measuring import machine, markdown_table, write_section
+from benchmarks.measuring import machine, within
+from benchmarks.tables import record, table
 
 FEATURES, LEVELS = 10, 6
 FILE_ROWS = 1_000_000
@@ -48,7 +49,7 @@ Record = dict[str, Any]
 def run(
     rows: str = "100", kinds: str = "numeric,categorical", cache: str = ".benchmarks", resume: bool = False
 ) -> None:
-    """Measure everything, and write the section of RESULTS.md."""
+    """Measure everything, and write down what came of it."""
     largest = round(float(rows) * 1e6)
     sizes = [largest // 100, largest // 10, largest]
     folder = Path(cache).resolve()
@@ -63,10 +64,7 @@ def run(
                 measure(store, folder, data, what, kind, size, min(FILE_ROWS, sizes[0]), resume)
         finally:
             shutil.rmtree(data, ignore_errors=True)
-    text = section(store.records(), sizes)
-    print(text)
-    if largest >= 10_000_000:
-        write_section("large", text)
+    record("large", told(store.records(), sizes), keep=largest >= 10_000_000)
 
 
 class Measured:
@@ -289,7 +287,7 @@ def watch_passes(wrap: Callable[[ShardEngine], WatchedEngine]) -> None:
     from bdt_core.shards import engine, opening
 
     made = engine.engine_of
-    engine.engine_of = opening.engine_of = lambda spec, plan: wrap(made(spec, plan))
+    engine.engine_of = opening.engine_of = lambda spec, plan: wrap(made(spec, plan))  # type: ignore[assignment]
 
 
 def audit_once(task: Record) -> Record:
@@ -433,108 +431,75 @@ def reset_peak() -> None:
         Path("/proc/self/clear_refs").write_text("5")
 
 
-def section(records: list[Record], sizes: list[int]) -> str:
-    """The part of RESULTS.md."""
+def told(records: list[Record], sizes: list[int]) -> dict[str, Any]:
+    """What RESULTS.md says."""
     wanted = [one for one in records if one.get("rows") in sizes and "workers" not in one]
     audits = [one for one in wanted if one["what"] in ("out_of_core", "in_memory") and "failed" not in one]
-    parts = [
-        f"## Larger than memory\n\nMachine: {machine()}. Whole audits of Parquet files, {FEATURES} features and a bias "
-        "variable of 0 and 1 with a planted cluster; out of core with "
-        f'`clustering.memory: out_of_core` and `memory_limit: "{MEMORY_LIMIT}"`, else with the defaults. '
-        "One run each in a process of its own, with imports and loading of compiled loops; CPU seconds are those of "
-        "all threads. Peak memory is the largest resident set of the process (VmHWM, mapped pages of files included).",
-        markdown_table(
-            [
-                "table",
-                "wall s",
-                "CPU s",
-                "CPU microseconds per row",
-                "peak memory, MB",
-                "temporary files, MB",
-                "clusters",
-            ],
-            [_line_of_audit(one) for one in audits],
-        ),
-    ]
+    seconds = {"wall s": ".1f", "CPU s": ".1f", "CPU microseconds per row": ".2f"}
+    megabytes = {"peak memory, MB": ",.0f", "temporary files, MB": ",.0f"}
+    figures: dict[str, Any] = {
+        "audits": table({"table": "", **seconds, **megabytes, "clusters": ""}, [_line_of_audit(one) for one in audits])
+    }
     for kind in dict.fromkeys(one["kind"] for one in wanted):
-        parts += _of_kind([one for one in wanted if one["kind"] == kind], kind, sizes)
+        of_kind = _of_kind([one for one in wanted if one["kind"] == kind and "failed" not in one], sizes)
+        figures |= {f"{kind}_{name}": figure for name, figure in of_kind.items()}
     failed = [
-        f"- {one['what']}, {one['kind']}, {one['rows']:,} rows: {one['failed']}" for one in wanted if "failed" in one
+        f"{one['what']}, {one['kind']}, {one['rows']:,} rows: {one['failed']}" for one in wanted if "failed" in one
     ]
-    return "\n\n".join([*parts, *(["Failed:\n\n" + "\n".join(failed)] if failed else [])])
+    return figures | {"failed": failed or "none"}
 
 
-def _line_of_audit(one: Record) -> list[str]:
+def _line_of_audit(one: Record) -> list[Any]:
     where = "in memory" if one["what"] == "in_memory" else "out of core"
-    return [
-        f"{one['kind']}, {one['rows']:,} x {FEATURES}, {where}",
-        f"{one['wall']:.1f}",
-        f"{one['cpu']:.1f}",
-        f"{1e6 * one['cpu'] / one['rows']:.2f}",
-        f"{one['peak'] / 1e6:,.0f}",
-        f"{one['disk'] / 1e6:,.0f}",
-        str(one["clusters"]),
-    ]
+    seconds = [one["wall"], one["cpu"], 1e6 * one["cpu"] / one["rows"]]
+    what = f"{one['kind']}, {one['rows']:,} x {FEATURES}, {where}"
+    return [what, *seconds, one["peak"] / 1e6, one["disk"] / 1e6, one["clusters"]]
 
 
-def _of_kind(records: list[Record], kind: str, sizes: list[int]) -> list[str]:
-    by_size = {one["rows"]: one for one in records if one["what"] == "out_of_core" and "failed" not in one}
-    lines = [_exponents(by_size, kind)] if len(by_size) > 1 else []
+def _of_kind(records: list[Record], sizes: list[int]) -> dict[str, Any]:
+    of_what = {what: [one for one in records if one["what"] == what] for what in ("out_of_core", "in_memory", "passes")}
+    by_size = {one["rows"]: one for one in of_what["out_of_core"]}
+    figures: dict[str, Any] = {"rows": sizes[-1], "fewest_rows": sizes[0], "tenth": sizes[1]}
+    if len(by_size) > 1:
+        rows = sorted(by_size)
+        cpu = [by_size[one]["cpu"] for one in rows]
+        slope = float(np.polyfit(np.log(rows), np.log(cpu), 1)[0])
+        last = math.log(cpu[-1] / cpu[-2]) / math.log(rows[-1] / rows[-2])
+        figures |= {
+            "exponent": slope,
+            "last_exponent": last,
+            "exponent_wanted": within(max(slope, last), WANTED_EXPONENT),
+        }
     if sizes[-1] in by_size:
         largest = by_size[sizes[-1]]
-        lines.append(
-            f"Peak memory at {sizes[-1]:,} {kind} rows: {largest['peak'] / 1e6:,.0f} MB (wanted: under "
-            f"{WANTED_PEAK / 1e6:,.0f}, {_word(largest['peak'] < WANTED_PEAK)})."
-        )
-    together = [one for one in records if one["what"] == "in_memory" and "failed" not in one]
-    if together and sizes[1] in by_size:
-        lines.append(
-            f"The report of {sizes[1]:,} {kind} rows, in memory against out of core: "
-            + ("equal to the byte." if together[0]["sha"] == by_size[sizes[1]]["sha"] else "DIFFERENT.")
-        )
-    lines += [_pass_times(one) for one in records if one["what"] == "passes" and "failed" not in one]
-    if by_size:
-        lines.append(_stages(by_size[max(by_size)], kind))
-    return lines
+        figures |= {
+            "peak": largest["peak"] / 1e6,
+            "peak_wanted": within(largest["peak"] / 1e6, WANTED_PEAK / 1e6),
+            "stages": table(
+                {"stage": "", "wall s": ".1f", "CPU s": ".1f", "peak memory, MB": ",.0f"},
+                [[one["stage"], one["wall"], one["cpu"], one["peak"] / 1e6] for one in largest["stages"]],
+            ),
+        }
+    if of_what["in_memory"] and sizes[1] in by_size:
+        figures["report"] = equal(of_what["in_memory"][0]["sha"] == by_size[sizes[1]]["sha"], "byte")
+    for one in of_what["passes"]:
+        apart, together = (one["seconds"][where] for where in ("out of core", "in memory"))
+        ratio = float(np.median(apart[1:]) / np.median(together[1:]))
+        figures |= {
+            "train_rows": one["train_rows"],
+            "pass_out": 1e3 * np.median(apart[1:]),
+            "first_out": apart[0],
+            "pass_in": 1e3 * np.median(together[1:]),
+            "first_in": together[0],
+            "pass_ratio": ratio,
+            "pass_wanted": within(ratio, WANTED_PASS),
+            "statistics": equal(one["equal"], "bit"),
+        }
+    return figures
 
 
-def _exponents(by_size: dict[int, Record], kind: str) -> str:
-    rows = sorted(by_size)
-    cpu = [by_size[one]["cpu"] for one in rows]
-    slope = float(np.polyfit(np.log(rows), np.log(cpu), 1)[0])
-    last = math.log(cpu[-1] / cpu[-2]) / math.log(rows[-1] / rows[-2])
-    return (
-        f"CPU seconds of {kind} audits out of core grow with the rows with exponent {slope:.2f} from {rows[0]:,} to "
-        f"{rows[-1]:,} rows, {last:.2f} over the last step (wanted: at most {WANTED_EXPONENT}, "
-        f"{_word(max(slope, last) <= WANTED_EXPONENT)}). What does not grow, such as rules and stability, which large "
-        "tables leave to a sample, makes it less than 1."
-    )
-
-
-def _pass_times(one: Record) -> str:
-    name = "k-means" if one["kind"] == "numeric" else "k-modes"
-    apart, together = (one["seconds"][where] for where in ("out of core", "in memory"))
-    ratio = float(np.median(apart[1:]) / np.median(together[1:]))
-    return (
-        f"One pass of {name} with two splits over {one['train_rows']:,} train rows: out of core, with encoded rows in "
-        f"files, {1e3 * np.median(apart[1:]):.0f} ms ({apart[0]:.1f} s the first time, when rows are encoded and "
-        f"written), in memory {1e3 * np.median(together[1:]):.0f} ms ({together[0]:.1f} s with encoding): ratio "
-        f"{ratio:.2f} (wanted: at most {WANTED_PASS:g}, {_word(ratio <= WANTED_PASS)}). Statistics "
-        f"{'equal to the bit' if one['equal'] else 'DIFFERENT'}. Medians of {_REPEATS}."
-    )
-
-
-def _stages(one: Record, kind: str) -> str:
-    lines = [
-        [stage["stage"], f"{stage['wall']:.1f}", f"{stage['cpu']:.1f}", f"{stage['peak'] / 1e6:,.0f}"]
-        for stage in one["stages"]
-    ]
-    head = ["stage", "wall s", "CPU s", "peak memory, MB"]
-    return f"Stages of {one['rows']:,} {kind} rows out of core:\n\n{markdown_table(head, lines)}"
-
-
-def _word(reached: bool) -> str:
-    return "reached" if reached else "missed"
+def equal(is_equal: bool, unit: str) -> str:
+    return f"equal to the {unit}" if is_equal else "DIFFERENT"
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
 ``python -m benchmarks large_dask [--rows=20] [--kinds=numeric] [--cache=.benchmarks] [--resume]`` audits so many
 million rows in one process, on one core and on all, and on local clusters of 2 and 4 worker processes. Each audit is a
-process of its own; what it measured is added to ``large_dask.jsonl`` in the cache at once. The section of RESULTS.md is
-written from ten million rows on.
+process of its own; what it measured is added to ``large_dask.jsonl`` in the cache at once. Fewer than ten million rows
+are a trial, of which nothing is kept.
 """
 
 from __future__ import annotations
@@ -28,13 +28,15 @@ from benchmarks.large import (
     Record,
     Watch,
     WatchedEngine,
+    equal,
     generate,
     measure,
     sha_of,
     specification,
     watch_passes,
 )
-from benchmarks.measuring import machine, markdown_table, write_section
+from benchmarks.measuring import machine, reached
+from benchmarks.tables import record, table
 
 if TYPE_CHECKING:
     from bdt_core.shards.dask_engine import DaskShards
@@ -46,7 +48,7 @@ _TASKS = (1, 100, 1000, 4000)
 
 
 def run(rows: str = "20", kinds: str = "numeric", cache: str = ".benchmarks", resume: bool = False) -> None:
-    """Measure everything, and write the section of RESULTS.md."""
+    """Measure everything, and write down what came of it."""
     size = round(float(rows) * 1e6)
     file_rows = min(FILE_ROWS, -(-size // 20))
     folder = Path(cache).resolve()
@@ -62,10 +64,7 @@ def run(rows: str = "20", kinds: str = "numeric", cache: str = ".benchmarks", re
             shutil.rmtree(data, ignore_errors=True)
     for workers in WORKERS:
         measure(store, folder, folder / "nothing", "tasks", "", 0, 1, resume, workers=workers)
-    text = section(store.records(), size)
-    print(text)
-    if size >= 10_000_000:
-        write_section("large_dask", text)
+    record("large_dask", told(store.records(), size), keep=size >= 10_000_000)
 
 
 def audit_on(task: Record) -> Record:
@@ -149,76 +148,58 @@ def nothing(shard: Shard) -> int:
     return shard.number
 
 
-def section(records: list[Record], rows: int) -> str:
-    """The part of RESULTS.md."""
-    audits = [one for one in records if one["what"] == "cluster" and one["rows"] == rows and "failed" not in one]
-    failed = [one for one in records if "failed" in one and one["rows"] in (rows, 0)]
-    parts = [
-        f"## On a Dask cluster\n\nMachine: {machine()}. Whole audits of {rows:,} rows out of core, one run each, in "
-        "one process and on local clusters of worker processes with one thread each. CPU seconds are those of all "
-        "processes, the scheduler's and the starting of the workers included. Processes of one machine share its "
-        "cores, its memory bandwidth and its disk, so that no more speed than that of all cores is to be had here."
-    ]
+def told(records: list[Record], rows: int) -> dict[str, Any]:
+    """What RESULTS.md says."""
+    done = [one for one in records if "failed" not in one]
+    audits = [one for one in done if one["what"] == "cluster" and one["rows"] == rows]
+    failed = [f"{one['what']}, {one['workers']}: {one['failed']}" for one in records if "failed" in one]
+    figures: dict[str, Any] = {"rows": rows, "failed": failed or "none"}
     for kind in dict.fromkeys(one["kind"] for one in audits):
-        parts += _of_kind([one for one in audits if one["kind"] == kind], kind)
-    parts += [_moved(one) for one in records if one["what"] == "moved" and one["rows"] == rows and "failed" not in one]
-    tasks = [one for one in records if one["what"] == "tasks" and "failed" not in one]
-    if tasks:
-        parts.append(_tasks(tasks))
-    if failed:
-        lines = [f"- {one['what']}, {one['workers']}: {one['failed']}" for one in failed]
-        parts.append("Failed:\n\n" + "\n".join(lines))
-    return "\n\n".join(parts)
+        of_kind = _of_kind([one for one in audits if one["kind"] == kind], kind)
+        figures |= {f"{kind}_{name}": figure for name, figure in of_kind.items()}
+    for one in done:
+        if one["what"] == "moved" and one["rows"] == rows:
+            figures |= {f"{one['kind']}_{name}": figure for name, figure in _moved(one).items()}
+    tasks = [one for one in done if one["what"] == "tasks"]
+    return figures | ({"tasks": _tasks(tasks)} if tasks else {})
 
 
-def _of_kind(audits: list[Record], kind: str) -> list[str]:
+def _of_kind(audits: list[Record], kind: str) -> dict[str, Any]:
     by_workers = {one["workers"]: one for one in audits}
     alone, together = by_workers.get(ONE_CORE), by_workers.get(ALL_CORES)
-    lines = []
-    for workers, one in by_workers.items():
-        cpu = _cpu(one)
-        lines.append(
-            [
-                f"{kind}, in process, {workers}" if isinstance(workers, str) else f"{kind}, {workers} workers",
-                f"{one['wall']:.1f}",
-                f"{cpu:.1f}",
-                f"{one['cpu_here']:.1f}",
-                _ratio(cpu, _cpu(together) if together else None),
-                _ratio(alone["wall"] if alone else None, one["wall"]),
-                _ratio(together["wall"] if together else None, one["wall"]),
-            ]
-        )
-    head = [
-        "audit",
-        "wall s",
-        "CPU s",
-        "of it in the first process",
-        "CPU ratio to all cores in process",
-        "speed-up against one core",
-        "against all cores in process",
+    lines = [
+        [
+            f"{kind}, in process, {workers}" if isinstance(workers, str) else f"{kind}, {workers} workers",
+            one["wall"],
+            _cpu(one),
+            one["cpu_here"],
+            _cpu(one) / _cpu(together) if together else None,
+            alone["wall"] / one["wall"] if alone else None,
+            together["wall"] / one["wall"] if together else None,
+        ]
+        for workers, one in by_workers.items()
     ]
-    parts = [markdown_table(head, lines)]
+    seconds = dict.fromkeys(("wall s", "CPU s", "of it in the first process"), ".1f")
+    ratios = ("CPU ratio to all cores in process", "speed-up against one core", "against all cores in process")
+    words = "-"
     if together:
-        ratios = {one: _cpu(by_workers[one]) / _cpu(together) for one in WORKERS if one in by_workers}
+        cpu = {one: _cpu(by_workers[one]) / _cpu(together) for one in WORKERS if one in by_workers}
         words = ", ".join(
-            f"{ratio:.2f} with {one} workers ({'reached' if ratio < WANTED_CPU else 'missed'})"
-            for one, ratio in ratios.items()
+            f"{ratio:.2f} with {one} workers ({reached(ratio < WANTED_CPU)})" for one, ratio in cpu.items()
         )
-        parts.append(f"CPU seconds against one process, {kind} (wanted: under {WANTED_CPU}): {words}.")
-    equal = len({one["sha"] for one in audits}) == 1
-    parts.append(f"Reports of these {len(audits)} audits: {'equal to the byte' if equal else 'DIFFERENT'}.")
-    return parts
+    return {
+        "audits": table({"audit": "", **seconds, **dict.fromkeys(ratios, ".2f")}, lines),
+        "wanted": f"under {WANTED_CPU}",
+        "ratios": words,
+        "reports": equal(len({one["sha"] for one in audits}) == 1, "byte"),
+    }
 
 
 def _cpu(one: Record) -> float:
     return float(one["cpu_here"] + one["cpu_of_workers"])
 
 
-def _ratio(one: float | None, other: float | None) -> str:
-    return "-" if one is None or other is None else f"{one / other:.2f}"
-
-
-def _moved(one: Record) -> str:
+def _moved(one: Record) -> dict[str, Any]:
     """Bytes of questions and answers, by pass."""
     groups: dict[str, list[Record]] = {}
     for each in one["passes"]:
@@ -226,31 +207,28 @@ def _moved(one: Record) -> str:
     lines = [
         [
             name,
-            str(len(several)),
-            str(several[0]["shards"]),
-            f"{np.mean([each['asked'] for each in several]) / 1e3:,.1f}",
-            f"{np.mean([each['answered'] for each in several]) / 1e3:,.1f}",
+            len(several),
+            several[0]["shards"],
+            *(np.mean([each[way] for each in several]) / 1e3 for way in ("asked", "answered")),
         ]
         for name, several in groups.items()
     ]
-    total = sum(each["asked"] + each["answered"] for each in one["passes"])
-    head = ["pass", "times", "shards", "kB asked", "kB answered"]
-    return (
-        f"Bytes moved in an audit of {one['rows']:,} {one['kind']} rows, pickled: {total / 1e6:,.1f} MB in "
-        f"{len(one['passes'])} passes. Each shard gets the question of a pass.\n\n{markdown_table(head, lines)}"
-    )
+    return {
+        "moved": sum(each["asked"] + each["answered"] for each in one["passes"]) / 1e6,
+        "passes": len(one["passes"]),
+        "bytes": table({"pass": "", "times": "", "shards": "", "kB asked": ",.1f", "kB answered": ",.1f"}, lines),
+    }
 
 
-def _tasks(records: list[Record]) -> str:
-    lines = []
+def _tasks(records: list[Record]) -> dict[str, Any]:
+    lines: list[list[Any]] = []
     for one in records:
         overhead, per_task = fitted(one["tasks"])
         for tasks, wall, cpu in one["tasks"]:
-            lines.append([f"{one['workers']} workers, {tasks:,} tasks", f"{wall:.3f}", f"{1e3 * wall / tasks:.2f}"])
-            lines[-1].append(f"{1e3 * cpu / tasks:.2f}")
-        lines.append([f"{one['workers']} workers, fitted", f"{overhead:.3f} at least", f"{1e3 * per_task:.2f}", ""])
-    head = ["empty tasks", "wall s of the pass", "wall ms per task", "CPU ms per task of scheduler and client"]
-    return f"Passes in which nothing is done:\n\n{markdown_table(head, lines)}"
+            lines.append([f"{one['workers']} workers, {tasks:,} tasks", wall, 1e3 * wall / tasks, 1e3 * cpu / tasks])
+        lines.append([f"{one['workers']} workers, fitted", f"{overhead:.3f} at least", 1e3 * per_task, ""])
+    per_task_of = dict.fromkeys(("wall ms per task", "CPU ms per task of scheduler and client"), ".2f")
+    return table({"empty tasks": "", "wall s of the pass": ".3f", **per_task_of}, lines)
 
 
 def fitted(tasks: Sequence[Sequence[float]]) -> tuple[float, float]:

@@ -1,13 +1,12 @@
 """Speed of LOGAN beside scikit-learn's k-means, and what it finds in noise and in clear clouds.
 
-``python -m benchmarks logan`` takes a few minutes and writes its section of RESULTS.md; ``--quick`` tries everything
-out on small data and only prints.
+``python -m benchmarks logan`` takes a few minutes; ``--quick`` tries everything out on small data and keeps nothing.
 """
 
 from __future__ import annotations
 
 from dataclasses import astuple, dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +15,8 @@ from threadpoolctl import threadpool_limits
 
 from bdt_core.local_bias import LocalBiasSettings, LocalRows, find_local_bias
 from bdt_core.local_bias.logan import LOGAN
-from benchmarks.measuring import machine, markdown_table, timed, write_section
+from benchmarks.measuring import timed
+from benchmarks.tables import record, table
 
 DEFAULT = LocalBiasSettings().weight
 CLUSTERS = 10
@@ -29,37 +29,25 @@ TABLE = (100_000, 50)
 
 
 def run(quick: bool = False) -> None:
-    """Measure everything and write the section of RESULTS.md."""
-    text = section(quick)
-    print(text)
-    if not quick:
-        write_section("logan", text)
+    """Measure everything and write down what came of it."""
+    full = [EMBEDDINGS, TABLE], 200, CLOUD_RUNS
+    record("logan", studied(*(([(300, 64), (3_000, 10)], 5, 5) if quick else full)), keep=not quick)
 
 
-def section(quick: bool) -> str:
-    """The section as Markdown."""
-    shapes = [(300, 64), (3_000, 10)] if quick else [EMBEDDINGS, TABLE]
-    parts = [
-        "## Local bias (LOGAN)\n\n"
-        f"Machine: {machine()}. float32, {CLUSTERS} clusters; data of ten normal factors with normal noise, groups and "
-        "outcomes at random. Medians after one run to warm up; CPU seconds are those of all threads.",
-        f"**Passes.** One start, {PASSES} passes, one thread; the starts are the same rows. The implementation "
-        "published with the paper takes 17 s for one pass over 1,398 x 768, for it counts every group anew for every "
-        "row and cluster.",
-        equal_passes(shapes),
-        "**Whole searches.** Ten starts by k-means++, to rest. `find_local_bias` adds the plain k-means, tests on as "
-        "many test rows, and 999 permutations.",
-        whole_searches(shapes),
-        "**In noise.** 800 train and 800 test rows, 8 clusters; outcomes depend on neither place nor group.",
-        in_noise(5 if quick else 200),
-        f"**In clear clouds.** {CLOUD_RUNS} runs; {CLOUD_ROWS:,} train and as many test rows in eight clouds of "
-        "standard deviation 1 whose centres are drawn with 5, ten clusters. In noise outcomes are at random; else one "
-        "group of one cloud is right 20 points less often. *Found*: a confirmed cluster lies mostly in that cloud. "
-        "*Its rows*: the share of that cloud's test rows in confirmed clusters. *By agreement*: the weight of the grid "
-        f"with most gaps confirmed on the other half of the train rows, the least of equal ones. Default: {DEFAULT:g}.",
-        in_clouds(5 if quick else CLOUD_RUNS),
-    ]
-    return "\n\n".join(parts)
+def studied(shapes: list[tuple[int, int]], noise_runs: int, cloud_runs: int) -> dict[str, Any]:
+    """Times on data of these shapes, and what is found in so many tables."""
+    return {
+        "clusters": CLUSTERS,
+        "passes": PASSES,
+        "equal_passes": equal_passes(shapes),
+        "searches": whole_searches(shapes),
+        "noise_runs": noise_runs,
+        "noise": in_noise(noise_runs),
+        "cloud_runs": cloud_runs,
+        "cloud_rows": CLOUD_ROWS,
+        "weight": DEFAULT,
+        "clouds": in_clouds(cloud_runs),
+    }
 
 
 def factors(rows: int, columns: int, seed: int = 0) -> tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.int64]]:
@@ -70,7 +58,7 @@ def factors(rows: int, columns: int, seed: int = 0) -> tuple[NDArray[np.float32]
     return X.astype(np.float32), rng.random(rows) < 0.8, (rng.random(rows) < 0.3).astype(np.int64)
 
 
-def equal_passes(shapes: list[tuple[int, int]]) -> str:
+def equal_passes(shapes: list[tuple[int, int]]) -> dict[str, Any]:
     """Time per pass over the rows."""
     lines = []
     for rows, columns in shapes:
@@ -87,14 +75,11 @@ def equal_passes(shapes: list[tuple[int, int]]) -> str:
                 times[name] = timed(lambda model=model, X=X, c=correct, g=group: model.fit(X, c, g))  # type: ignore[misc]
         for name, time in times.items():
             passes = 2 * PASSES if name == "LOGAN" else PASSES
-            lines.append(
-                [f"{name}, {rows:,} x {columns}", str(passes), f"{time.wall:.3f}", f"{1000 * time.cpu / passes:.1f}"]
-            )
-    note = "LOGAN first rests as k-means, hence twice the passes; ours include ordering the rows by their content."
-    return markdown_table(["method, data", "passes at most", "wall s", "CPU ms per pass"], lines) + f"\n\n{note}"
+            lines.append([f"{name}, {rows:,} x {columns}", passes, time.wall, 1000 * time.cpu / passes])
+    return table({"method, data": "", "passes at most": "", "wall s": ".3f", "CPU ms per pass": ".1f"}, lines)
 
 
-def whole_searches(shapes: list[tuple[int, int]]) -> str:
+def whole_searches(shapes: list[tuple[int, int]]) -> dict[str, Any]:
     """Time of fits and of the stage of an audit."""
     lines = []
     for rows, columns in shapes:
@@ -112,11 +97,11 @@ def whole_searches(shapes: list[tuple[int, int]]) -> str:
         }
         for name, work in works.items():
             time = timed(work, repeats=3)
-            lines.append([f"{name}, {data}", f"{time.wall:.2f}", f"{time.cpu:.2f}"])
-    return markdown_table(["work", "wall s", "CPU s"], lines)
+            lines.append([f"{name}, {data}", time.wall, time.cpu])
+    return table({"work": "", "wall s": ".2f", "CPU s": ".2f"}, lines)
 
 
-def in_noise(runs: int) -> str:
+def in_noise(runs: int) -> dict[str, Any]:
     """Published figures and significant findings where there is nothing to find; nothing stops the search."""
     lines = []
     for weight in (0.05, 0.15, 0.5):
@@ -141,17 +126,12 @@ def in_noise(runs: int) -> str:
                 ]
             )
         means = np.array(figures, dtype=np.float64).mean(axis=0)
-        lines.append([f"{weight:g}", *(f"{100 * mean:.0f} %" for mean in means)])
-    head = [
-        "weight",
-        "BCR of k-means",
-        "BCR of LOGAN",
-        "its largest gap \"significant\" in sample",
-        "BCR on test rows",
-        "largest gap significant there",
-        "any cluster significant there",
-    ]  # fmt: skip
-    return markdown_table(head, lines)
+        lines.append([weight, *means])
+    shares = (
+        "BCR of k-means", "BCR of LOGAN", "its largest gap \"significant\" in sample", "BCR on test rows",
+        "largest gap significant there", "any cluster significant there",
+    )  # fmt: skip
+    return table({"weight": "g"} | dict.fromkeys(shares, ".0%"), lines)
 
 
 @dataclass(frozen=True)
@@ -220,17 +200,17 @@ def by_agreement(seed: int, gap: float, settings: LocalBiasSettings) -> float:
     return GRID[int(np.argmax(confirmed))]
 
 
-def in_clouds(runs: int) -> str:
+def in_clouds(runs: int) -> dict[str, Any]:
     """What each weight finds in clear clouds, in noise and with a gap of 20 points in one of them."""
     most = LocalBiasSettings().max_off_centre
     lines = [_cloud_line(runs, 0.0, 1.0)]
     lines += [_cloud_line(runs, weight, limit) for weight in GRID[2:] for limit in (1.0, most)]
     lines.append(_cloud_line(runs, None, 1.0))
-    head = ["weight", "stops at", "train gap in noise", "off centre", "any cluster significant", "found", "its rows"]
-    return markdown_table(head, lines)
+    shares = ("train gap in noise", "off centre", "any cluster significant", "found", "its rows")
+    return table({"weight": "", "stops at": ""} | dict.fromkeys(shares, ".1%"), lines)
 
 
-def _cloud_line(runs: int, weight: float | None, limit: float) -> list[str]:
+def _cloud_line(runs: int, weight: float | None, limit: float) -> list[Any]:
     """The figures of one weight; None chooses it by agreement."""
     means = []
     for gap in (0.0, 0.2):
@@ -241,7 +221,6 @@ def _cloud_line(runs: int, weight: float | None, limit: float) -> list[str]:
             found.append(astuple(search_clouds(seed, gap, replace(settings, weight=chosen))[0]))
         means.append(np.array(found, dtype=np.float64).mean(axis=0))
     noise, planted = means
-    figures = [noise[0], noise[1], noise[2], planted[3], planted[4]]
     name = "by agreement" if weight is None else f"{weight:g}"
     stops = "–" if weight == 0.0 else "never" if limit == 1.0 else f"{limit:.0%}"
-    return [name, stops, *(f"{100 * one:.1f} %" for one in figures)]
+    return [name, stops, *noise[:3], *planted[3:]]

@@ -1,16 +1,12 @@
-"""Timings, the machine in a few words, and the page of results."""
+"""Timings, what was wanted of them, and the machine in a few words."""
 
 from __future__ import annotations
 
 import os
-import re
 import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-
-RESULTS = Path(__file__).parent / "RESULTS.md"
 
 
 @dataclass(frozen=True)
@@ -47,12 +43,11 @@ def markdown_table(head: list[str], rows: list[list[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def write_section(name: str, text: str) -> None:
-    """Replace the part of RESULTS.md between this section's markers, or append it."""
-    page = RESULTS.read_text(encoding="utf-8") if RESULTS.exists() else "# Measured side by side\n"
-    section = f"<!-- {name} -->\n{text.strip()}\n<!-- /{name} -->"
-    pattern = re.compile(f"<!-- {name} -->.*<!-- /{name} -->", re.DOTALL)
-    if not pattern.search(page):
-        page = f"{page.rstrip()}\n\n<!-- {name} --><!-- /{name} -->\n"
-    page = pattern.sub(lambda _: section, page)
-    RESULTS.write_text(page, encoding="utf-8")
+def reached(is_so: bool) -> str:
+    """What is said beside a wish."""
+    return "reached" if is_so else "missed"
+
+
+def within(value: float, most: float) -> str:
+    """A wish that a value is not above."""
+    return f"at most {most:,g}, {reached(value <= most)}"

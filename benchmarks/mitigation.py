@@ -1,7 +1,7 @@
 """Group thresholds: ours against fairlearn's ThresholdOptimizer, in time, gap and accuracy.
 
-``python -m benchmarks mitigation`` takes about two minutes and writes its section of RESULTS.md; ``--quick`` tries
-everything out on small tables and only prints. fairlearn runs in an environment of its own: name its Python in the
+``python -m benchmarks mitigation`` takes about two minutes; ``--quick`` tries everything out on small tables and keeps
+nothing. fairlearn runs in an environment of its own: name its Python in the
 environment variable BENCHMARK_FAIRLEARN_PYTHON (``pip install fairlearn==0.15.0 pyarrow``), or its columns say that it
 was not run.
 """
@@ -12,7 +12,6 @@ import json
 import os
 import statistics
 import subprocess
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -20,8 +19,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bdt_core.mitigation import GroupThresholds
-from benchmarks.measuring import Timing, machine, markdown_table, timed, write_section
+from benchmarks.measuring import Timing, timed
 from benchmarks.scores_tables import adult, adult_halves, simulated
+from benchmarks.tables import record, table
 
 FAIRLEARN_PYTHON = "BENCHMARK_FAIRLEARN_PYTHON"
 CONSTRAINTS = ("demographic_parity", "equal_opportunity", "equalized_odds")
@@ -31,30 +31,16 @@ _SCRIPT = "benchmarks.peers_fairlearn_thresholds"
 
 
 def run(quick: bool = False) -> None:
-    """Measure everything and write the section of RESULTS.md."""
-    parts = []
-    for part in measured((20_000,) if quick else (100_000, 1_000_000)):
-        print(part, end="\n\n", flush=True)
-        parts.append(part)
-    if not quick:
-        write_section("mitigation", "\n\n".join(parts))
+    """Measure everything and write down what came of it."""
+    figures = {
+        "tolerance": TOLERANCE,
+        "times": times((20_000,) if quick else (100_000, 1_000_000)),
+        "found": qualities(),
+    }
+    record("mitigation", figures, keep=not quick)
 
 
-def measured(sizes: tuple[int, ...]) -> Iterator[str]:
-    """The parts of the section, one by one."""
-    yield (
-        f"## Group thresholds\n\nMachine: {machine()}. One fit at a tolerance of {TOLERANCE} (fairlearn's equalized "
-        "odds knows none and is exact), groups as numbers or text, medians; CPU seconds are those of all threads."
-    )
-    yield times(sizes)
-    yield (
-        "UCI Adult, fitted on every other row and judged on the rest. Expected gap and accuracy where lots are drawn "
-        "(fairlearn always, ours with `randomized=True`); our plain thresholds draw none."
-    )
-    yield qualities()
-
-
-def times(sizes: tuple[int, ...]) -> str:
+def times(sizes: tuple[int, ...]) -> dict[str, Any]:
     """CPU and wall seconds of the fit."""
     whole = adult()
     tables = [("UCI Adult, 5 races", whole, "race"), *((f"{n:,} rows, 4 groups", simulated(n), "g") for n in sizes)]
@@ -64,11 +50,11 @@ def times(sizes: tuple[int, ...]) -> str:
             plain, lots = (_our_time(frame, facet, constraint, randomized) for randomized in (False, True))
             peer = _fairlearn_time(constraint, len(frame))
             lines.append([name, constraint, _seconds(plain), _seconds(lots), _seconds(peer), _ratio(peer, lots)])
-    head = ["", "constraint", "ours, plain: CPU (wall) s", "ours, lots", "fairlearn", "fairlearn / ours, lots"]
-    return markdown_table(head, lines)
+    head = ("", "constraint", "ours, plain: CPU (wall) s", "ours, lots", "fairlearn", "fairlearn / ours, lots")
+    return table(dict.fromkeys(head, ""), lines)
 
 
-def qualities() -> str:
+def qualities() -> dict[str, Any] | str:
     """Gap and accuracy."""
     fit, judged = adult_halves()
     lines = []
@@ -82,8 +68,8 @@ def qualities() -> str:
         lines.append([*line, " ; ".join(told)])
     if not lines:
         return f"fairlearn: {NOT_RUN} ({FAIRLEARN_PYTHON} is not set)."
-    head = ["groups", "constraint", "tolerance", "ours, plain: gap / accuracy, fit ; judged", "ours, lots", "fairlearn"]
-    return markdown_table(head, lines)
+    head = ("groups", "constraint", "tolerance", "ours, plain: gap / accuracy, fit ; judged", "ours, lots", "fairlearn")
+    return table(dict.fromkeys(head, ""), lines)
 
 
 def expected(

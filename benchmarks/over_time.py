@@ -1,20 +1,19 @@
 """Looking every day: false alarms and delay of the always-valid test beside tests that are not made for it.
 
-``python -m benchmarks over_time [--runs=1000]`` writes docs/validity-over-time.md, in a minute or two.
+``python -m benchmarks over_time [--runs=1000]`` takes a minute or two; its page is docs/validity-over-time.md.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
 from bdt_core.inference.sequential import compare_rates_over_time
-from benchmarks.measuring import markdown_table
+from benchmarks.tables import record, table
 
-PAGE = Path(__file__).parent.parent / "docs" / "validity-over-time.md"
 DAYS, ALPHA, POWER = 90, 0.05, 0.8
 EQUAL = ((0.05, 200), (0.10, 50), (0.10, 500), (0.30, 500))
 """Rate of both groups, and rows of each a day."""
@@ -24,88 +23,48 @@ GAPS = ((0.30, 0.10, 500), (0.30, 0.05, 500), (0.30, 0.05, 200), (0.10, 0.03, 50
 BEFORE = 120
 """Days without a difference, before one begins."""
 
-_TEXT = """\
-# Validity over time, by simulation
-
-Made by `python -m benchmarks over_time`: two groups are compared day after day, {runs} times a row, at 5 %. The tests
-run the same study at a smaller size.
-
-- *Always valid*: the test of `bias_history`, which looks at all days so far, each day.
-- *Each day's test*: a z-test of the rows of that day alone, each day.
-- *All rows, each day*: a z-test of all rows so far put together, each day, as somebody does who watches a dashboard.
-
-What is guaranteed: **the probability that the always-valid test ever alarms while the groups do not differ is at most
-5 %**, for ever, however often one looks, and whatever the rates of the days. (It is no average run length, which would
-allow a false alarm now and then.) Groups are compared within each day, with the weights of Mantel and Haenszel. Bets
-on a difference begin on every day, with weights that add up to 1: half at the first day, the rest spread thinner and
-thinner over the days to come.
-
-## False alarms
-
-The groups do not differ. Share of the runs in which a test says on any of {days} days that they do; 5 % is allowed.
-
-{alarms}
-
-More looks, at a rate of 30 % and 300 rows a day, and days that are not alike: the rate of both groups rises from
-30 % to 50 % while one of them grows from 50 to 500 rows a day. On each day they do not differ; all rows put together
-do.
-
-{long}
-
-## Delay
-
-One group's rate is higher by the gap. Days until the test says so, half of the runs and 80 % of the runs (more than
-{days}: not within that time). *Planned*: days that a test needs which is made once, on a day that was fixed
-beforehand by somebody who knew the gap, to find it in 80 % of the runs. *From day {before}*: the gap begins after
-{before} days without one. The last two are soon because they are wrong as often as the tables above say.
-
-{delays}
-
-The always-valid test pays for the freedom to look every day, and to stop at any time, with the days that it takes
-longer than the planned one, which may be looked at once. A difference that begins late is found after less than twice
-the days of one that was there from the start; without bets that begin on every day it took three to five times as
-many.
-"""
-
 
 def run(runs: int | str = 1000) -> None:
-    """Simulate, and write the page."""
+    """Simulate, and write down what came of it."""
+    record("over_time", studied(int(runs)))
+
+
+def studied(runs: int) -> dict[str, Any]:
+    """False alarms, over many days as well, and delays, of so many runs a row."""
     rng = np.random.default_rng(0)
-    alarms = [_false_alarms(rng, rate, rows, int(runs)) for rate, rows in EQUAL]
-    long = [_long_alarms(rng, looks, moving, int(runs)) for looks in LOOKS for moving in (False, True)]
-    delays = [_delays(rng, rate, gap, rows, int(runs)) for rate, gap, rows in GAPS]
-    tests = ["always valid", "each day's test", "all rows, each day"]
-    text = _TEXT.format(
-        days=DAYS,
-        runs=f"{int(runs):,}",
-        before=BEFORE,
-        alarms=markdown_table(["both rates; rows of each a day", *tests], alarms),
-        long=markdown_table(["looks; days", *tests], long),
-        delays=markdown_table(
-            ["rates; rows of each a day", "planned", tests[0], f"from day {BEFORE}", *tests[1:]], delays
-        ),
-    )
-    PAGE.write_text(text, encoding="utf-8")
-    print(text)
+    tests = dict.fromkeys(("always valid", "each day's test", "all rows, each day"), ".1%")
+    alarms = [_false_alarms(rng, rate, rows, runs) for rate, rows in EQUAL]
+    long = [_long_alarms(rng, looks, moving, runs) for looks in LOOKS for moving in (False, True)]
+    delays = [_delays(rng, rate, gap, rows, runs) for rate, gap, rows in GAPS]
+    always, *others = tests
+    days = dict.fromkeys(("planned", always, f"from day {BEFORE}", *others), "")
+    return {
+        "runs": runs,
+        "days": DAYS,
+        "before": BEFORE,
+        "alarms": table({"both rates; rows of each a day": ""} | tests, alarms),
+        "long": table({"looks; days": ""} | tests, long),
+        "delays": table({"rates; rows of each a day": ""} | days, delays),
+    }
 
 
-def _false_alarms(rng: np.random.Generator, rate: float, rows: int, runs: int) -> list[str]:
+def _false_alarms(rng: np.random.Generator, rate: float, rows: int, runs: int) -> list[Any]:
     n = np.full(DAYS, rows)
     first = np.stack([_first_days(rng.binomial(n, rate), n, rng.binomial(n, rate), n) for _ in range(runs)])
-    return [f"{rate:.0%}; {rows}", *(f"{share:.1%}" for share in (first <= DAYS).mean(axis=0))]
+    return [f"{rate:.0%}; {rows}", *(first <= DAYS).mean(axis=0)]
 
 
-def _long_alarms(rng: np.random.Generator, looks: int, moving: bool, runs: int) -> list[str]:
+def _long_alarms(rng: np.random.Generator, looks: int, moving: bool, runs: int) -> list[Any]:
     day = np.arange(looks) / looks
     rate = 0.3 + 0.2 * day * moving
     m = np.full(looks, 300)
     n = np.round(50 + 450 * day).astype(np.int64) if moving else m
     first = np.stack([_first_days(rng.binomial(n, rate), n, rng.binomial(m, rate), m) for _ in range(runs)])
     name = f"{looks}; {'rates move, one group grows' if moving else 'all alike'}"
-    return [name, *(f"{share:.1%}" for share in (first <= looks).mean(axis=0))]
+    return [name, *(first <= looks).mean(axis=0)]
 
 
-def _delays(rng: np.random.Generator, rate: float, gap: float, rows: int, runs: int) -> list[str]:
+def _delays(rng: np.random.Generator, rate: float, gap: float, rows: int, runs: int) -> list[Any]:
     n, before = np.full(DAYS, rows), np.full(BEFORE, rows)
     both = np.append(before, n)
     at_once, late = [], []

@@ -4,7 +4,7 @@
 one audit, evenly over the minutes, while the daemon runs; some of them are bad, each in one of five ways. A second
 audit looks at a table every minute: its gate fails until, after half of the time, the table is mended. The script
 waits until all is dealt with, counts what became of the files, ticks, messages and batches, and prints that and the
-memory of the daemon and of the code server. The section of RESULTS.md is written from 15 minutes on.
+memory of the daemon and of the code server. Less than 15 minutes are a trial, of which nothing is kept.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ import numpy as np
 import pandas as pd
 from dagster._grpc.client import DagsterGrpcClient
 
-from benchmarks.measuring import machine, markdown_table, write_section
+from benchmarks.tables import record, table
 
 _Process = subprocess.Popen[bytes]
 
@@ -239,10 +239,8 @@ def run(files: int | str = 200, bad: int | str = 10, minutes: float | str = 15, 
     """Drop the files while the daemon runs, and print what became of them."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # or the daemon would go on
     found = watch(int(files), int(bad), float(minutes), postgres)
-    text = section(found, "PostgreSQL" if postgres else "SQLite", float(minutes))
-    print(text)
-    if float(minutes) >= _WRITTEN_FROM:
-        write_section("production_postgresql" if postgres else "production_sqlite", text)
+    name = "production_postgresql" if postgres else "production_sqlite"
+    record(name, told(found, float(minutes)), keep=float(minutes) >= _WRITTEN_FROM)
     sys.exit(bool(found.problems()))
 
 
@@ -282,17 +280,8 @@ def watch(files: int, bad: int, minutes: float = 0.0, postgres: bool = False) ->
         return Outcome(files, bad, minutes > 0, seconds, ledger, reasons, hook.headings(), batches, memory)
 
 
-def section(found: Outcome, storage: str, minutes: float) -> str:
-    """The part of RESULTS.md."""
-    return (
-        f"## Production on {storage}\n\nMachine: {machine()}. A daemon and a code server; {found.files:,} files of "
-        f"{_ROWS:,} people dropped evenly over {minutes:g} minutes, an audit for each, and another audit every minute; "
-        f"two runs at a time, each a process of its own.\n\n{_page(found)}\n\n"
-        + ("\n".join(found.problems()) or "Nothing lost, nothing twice.")
-    )
-
-
-def _page(found: Outcome) -> str:
+def told(found: Outcome, minutes: float) -> dict[str, Any]:
+    """What RESULTS.md says."""
     runs = [one for one in found.ledger.runs if one["part"] in found.good_names and one["end"]]
     took = [one["end"] - one["start"] for one in sorted(runs, key=lambda one: float(one["start"]))]
     quarter = max(1, len(took) // 4)
@@ -320,8 +309,14 @@ def _page(found: Outcome) -> str:
             [f"memory of the {process} in MB, fifths of the time after {_WARM_UP // 60} minutes (medians)", fifths]
         )
         rows.append([f"memory of the {process} in MB, at most", f"{max(samples):.0f}"])
-    told = [f"- {line}" for line in dict.fromkeys(found.told) if not line.startswith("loans")]
-    return "\n".join([markdown_table(["", "counted"], rows), "", "Told of the table:", "", *told])
+    return {
+        "files": found.files,
+        "people": _ROWS,
+        "minutes": minutes,
+        "counted": table({"": "", "counted": ""}, rows),
+        "told": [line for line in dict.fromkeys(found.told) if not line.startswith("loans")],
+        "problems": found.problems() or "Nothing lost, nothing twice.",
+    }
 
 
 class _Hook:

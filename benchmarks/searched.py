@@ -16,55 +16,12 @@ from scipy.special import expit
 
 from bdt_core.inference.alike import Factors
 from bdt_core.scan import WorstGroups, find_worst_groups
+from benchmarks.tables import table
 
 Floats = NDArray[Any]
 Mask = NDArray[np.bool_]
 Draw = Callable[[Generator, pd.DataFrame], tuple[Floats, Floats]]
 """An outcome per row, and its mean."""
-
-PAGE = """
-## The search for the worst group
-
-### Without any harm
-
-{runs} tables a row in which nobody is worse off; how many of the searches confirm a group, at 5 %.
-
-| outcome | table | rows | confirmed |
-|---|---|---|---|
-{alarms}
-
-More than {bound} of {runs} would be unbelievable (p < .001) at a true rate of 5 %.
-
-### The interval of a named group
-
-1,500 rows. *Held* is how many intervals of named groups hold the true difference of that very group: the one that is
-printed, and the plain one that does not know that the group was searched for. *Reach* is how many standard errors the
-printed one goes towards no difference, on average.
-
-| planted | named | held | held, plain | reach |
-|---|---|---|---|---|
-{named}
-
-### What is ruled out
-
-1,000 rows. *Held* is how many certificates are true: no group is worse by more. *Above* is by how much the certificate
-exceeds the difference of the worst group, on average; beside it the upper bound of somebody who knows the group.
-
-| planted | tables | held | above | above, by one who knows |
-|---|---|---|---|---|
-{ruled_out}
-
-### What remains among people alike
-
-2,000 rows, two factors or one; {remaining_runs} tables a row. How many 95 % intervals hold the true difference among
-people alike in the factors; beside it those of somebody who knows what the factors let expect.
-
-| outcome and factors | true difference | held | held, by one who knows |
-|---|---|---|---|
-{remaining}
-
-More than {remaining_bound} missed of {remaining_runs} would be unbelievable (p < .001) at a true rate of 5 %.
-"""
 
 
 def people(rng: Generator, n: int) -> pd.DataFrame:
@@ -385,40 +342,50 @@ def missed_alike(design: str, runs: int, n: int) -> tuple[int, int]:
     return ours, oracle
 
 
-def page(runs: int) -> str:
-    """The section in Markdown."""
-    return PAGE.format(
-        runs=runs, bound=int(stats.binom.ppf(0.999, runs, 0.05)), alarms="\n".join(_alarms(runs)),
-        named="\n".join(_named(runs // 3)), ruled_out="\n".join(_ruled_out(runs // 3)),
-        remaining="\n".join(_remaining(runs)), remaining_runs=runs,
-        remaining_bound=int(stats.binom.ppf(0.999, runs, 0.05)),
-    )  # fmt: skip
+def studied(runs: int) -> dict[str, Any]:
+    """All of it; intervals and certificates of a third of the tables."""
+    held = {"held": ".1%"}
+    return {
+        "runs": runs,
+        "bound": int(stats.binom.ppf(0.999, runs, 0.05)),
+        "alarms": table({"outcome": "", "table": "", "rows": ",", "confirmed": ".1%"}, list(_alarms(runs))),
+        "named": table(
+            {"planted": "", "named": "", **held, "held, plain": ".1%", "reach": ".1f"}, list(_named(runs // 3))
+        ),
+        "ruled_out": table(
+            {"planted": "", "tables": "", **held, "above": ".2f", "above, by one who knows": ".2f"},
+            list(_ruled_out(runs // 3)),
+        ),
+        "alike": table(
+            {"outcome and factors": "", "true difference": "+.3f", **held, "held, by one who knows": ".1%"},
+            list(_remaining(runs)),
+        ),
+    }
 
 
-def _alarms(runs: int) -> Iterator[str]:
-    for kind, table in NULLS.items():
+def _alarms(runs: int) -> Iterator[list[Any]]:
+    for kind, words in NULLS.items():
         rows = len(null_table(kind, np.random.default_rng(0)).frame)
-        yield f"| {kind} | {table} | {rows:,} | {alarms(kind, runs) / runs:.1%} |"
+        yield [kind, words, rows, alarms(kind, runs) / runs]
         print(f"search without harm: {kind}", flush=True)
 
 
-def _named(runs: int) -> Iterator[str]:
+def _named(runs: int) -> Iterator[list[Any]]:
     for design in DESIGNS:
         found = intervals(design, runs)
-        held, plain = (1 - one / max(found.named, 1) for one in (found.missed, found.missed_by_plain))
-        yield f"| {design} | {found.named} of {runs} | {held:.1%} | {plain:.1%} | {found.reach:.1f} |"
+        held = (1 - one / max(found.named, 1) for one in (found.missed, found.missed_by_plain))
+        yield [design, f"{found.named} of {runs}", *held, found.reach]
         print(f"interval of a named group: {design}", flush=True)
 
 
-def _ruled_out(runs: int) -> Iterator[str]:
+def _ruled_out(runs: int) -> Iterator[list[Any]]:
     for design in (*GROUPS, "none"):
         found = certificates(design, runs)
-        yield f"| {design} | {runs} | {1 - found.missed / runs:.1%} | {found.above:.2f} | {found.above_known:.2f} |"
+        yield [design, runs, 1 - found.missed / runs, found.above, found.above_known]
         print(f"certificate: {design}", flush=True)
 
 
-def _remaining(runs: int) -> Iterator[str]:
+def _remaining(runs: int) -> Iterator[list[Any]]:
     for design in ALIKE:
-        held, by_oracle = (1 - one / runs for one in missed_alike(design, runs, 2000))
-        yield f"| {design} | {difference_alike(design):+.3f} | {held:.1%} | {by_oracle:.1%} |"
+        yield [design, difference_alike(design), *(1 - one / runs for one in missed_alike(design, runs, 2000))]
         print(f"what remains: {design}", flush=True)

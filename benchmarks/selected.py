@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from scipy import stats
 from bdt_core.fairness import four_fifths
 from bdt_core.inference import area_under_curve, compare_counts, difference_found_beyond, newcombe_interval
 from bdt_core.slices import find_slices
+from benchmarks.tables import table
 
 Floats = NDArray[np.float64]
 Planted = list[tuple[dict[int, int], float]]
@@ -43,46 +45,7 @@ AREAS = {
     "0 and 1": lambda rng, area, n, m: (rng.random(n) < 2 * area - 1, rng.random(m) < 0.0),
 }
 """Scores of two groups with a true area under the curve."""
-
-PAGE = """
-## What was chosen
-
-A report shows the worst of what it looked at. Whatever was chosen for being large is measured too large.
-
-### Intersections
-
-*Held* is how many intervals of reported intersections hold the true difference: those of each alone, and those of the
-report, which allow for the choice. *Too much* is by how many points the measured difference and the difference to
-expect exceed the true one, on average.
-
-| planted | rows | test rows | reported | held, alone | held | too much, measured | too much, to expect |
-|---|---|---|---|---|---|---|---|
-{slices}
-
-### Power beside a limit
-
-A group of so many rows beside 2,000 others: how often the difference that is printed is found beyond the limit.
-
-| rows | rate | limit | comparisons | printed | found |
-|---|---|---|---|---|---|
-{power}
-
-### The best of several groups
-
-Equal rates: how often the p-value of any group against the best, or against one that was named, is at most .05.
-
-| groups | rate | alone | against the best | against a named one |
-|---|---|---|---|---|
-{best}
-
-### Areas under the curve
-
-How many 95 % intervals hold the true area.
-
-| scores | rows | area .5 | area .9 | area .98 |
-|---|---|---|---|---|
-{areas}
-"""
+TRUE_AREAS = (0.5, 0.9, 0.98)
 
 
 def harmed(codes: NDArray[np.int64], planted: Planted) -> Floats:
@@ -165,38 +128,47 @@ def share_of_areas_held(shape: str, n: int, m: int, area: float, runs: int) -> f
     return held / runs
 
 
-def page(runs: int) -> str:
-    """The section in Markdown."""
-    return PAGE.format(
-        slices="\n".join(_slices(runs)), power="\n".join(_power(100 * runs)), best="\n".join(_best(5 * runs)),
-        areas="\n".join(_areas(10 * runs)),
-    )  # fmt: skip
+def studied(runs: int) -> dict[str, Any]:
+    """All of it; simpler draws are made more often."""
+    shares = dict.fromkeys(("held, alone", "held"), ".1%")
+    too_much = dict.fromkeys(("too much, measured", "too much, to expect"), "+.1f")
+    ways = ("alone", "against the best", "against a named one")
+    return {
+        "runs": runs,
+        "intersections": table(
+            {"planted": "", "rows": ",", "test rows": ".0%", "reported": ",", **shares, **too_much},
+            list(_slices(runs)),
+        ),
+        "power": table(
+            {"rows": ",", "rate": ".0%", "limit": ".0%", "comparisons": "", "printed": ".1%", "found": ".0%"},
+            list(_power(100 * runs)),
+        ),
+        "best": table({"groups": "", "rate": ".0%"} | dict.fromkeys(ways, ".1%"), list(_best(5 * runs))),
+        "areas": table(
+            {"scores": "", "rows": ""} | {f"area {one:g}".replace("0.", "."): ".1%" for one in TRUE_AREAS},
+            list(_areas(10 * runs)),
+        ),
+    }
 
 
-def _slices(runs: int) -> Iterator[str]:
+def _slices(runs: int) -> Iterator[list[Any]]:
     for design, (_, n, test_size) in DESIGNS.items():
         found = reported_slices(design, runs)
         alone = share_held(found, "own_low", "own_high")
-        measured, expected = (100 * (found[one] - found.truth).mean() for one in ("measured", "expected"))
-        yield (
-            f"| {design} | {n:,} | {test_size:.0%} | {len(found)} | {alone:.1%} | {share_held(found):.1%} "
-            f"| {measured:+.1f} | {expected:+.1f} |"
-        )
+        too_much = [100 * (found[one] - found.truth).mean() for one in ("measured", "expected")]
+        yield [design, n, test_size, len(found), alone, share_held(found), *too_much]
 
 
-def _power(runs: int) -> Iterator[str]:
+def _power(runs: int) -> Iterator[list[Any]]:
     for (n, rate, limit), comparisons in product([(60, 0.1, 0.05), (100, 0.3, 0.0), (400, 0.05, 0.05)], (1, 12)):
-        printed, found = share_found(n, rate, limit, comparisons, runs)
-        yield f"| {n} | {rate:.0%} | {limit:.0%} | {comparisons} | {printed:.1%} | {found:.0%} |"
+        yield [n, rate, limit, comparisons, *share_found(n, rate, limit, comparisons, runs)]
 
 
-def _best(runs: int) -> Iterator[str]:
+def _best(runs: int) -> Iterator[list[Any]]:
     for groups, rate in ((3, 0.3), (5, 0.3), (8, 0.1)):
-        shares = [f"{one:.1%}" for one in false_alarms_of_best(groups, rate, runs)]
-        yield f"| {groups} | {rate:.0%} | " + " | ".join(shares) + " |"
+        yield [groups, rate, *false_alarms_of_best(groups, rate, runs)]
 
 
-def _areas(runs: int) -> Iterator[str]:
+def _areas(runs: int) -> Iterator[list[Any]]:
     for shape, (n, m) in product(AREAS, [(10, 10), (15, 150), (30, 30), (30, 300), (100, 100)]):
-        shares = [f"{share_of_areas_held(shape, n, m, area, runs):.1%}" for area in (0.5, 0.9, 0.98)]
-        yield f"| {shape} | {n} and {m} | " + " | ".join(shares) + " |"
+        yield [shape, f"{n} and {m}", *(share_of_areas_held(shape, n, m, area, runs) for area in TRUE_AREAS)]

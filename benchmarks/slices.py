@@ -1,7 +1,7 @@
 """Speed and memory of the slice search: ours against DuckDB's grouping sets, Polars and DivExplorer.
 
-``python -m benchmarks slices`` takes about five minutes and writes its section of RESULTS.md; ``--quick`` tries
-everything out on small tables and only prints.
+``python -m benchmarks slices`` takes about five minutes; ``--quick`` tries everything out on small tables and keeps
+nothing.
 
 Peers run in environments of their own. Each is named by an environment variable that holds the path of its Python;
 a peer without one is skipped, and the table says so:
@@ -21,14 +21,14 @@ import subprocess
 import sys
 import tracemalloc
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from benchmarks.measuring import Timing, machine, markdown_table, timed, write_section
+from benchmarks.measuring import Timing, reached, timed
+from benchmarks.tables import record, table
 
 LEVELS = (2, 3, 4, 5, 5, 5, 5, 5, 6, 6, 6, 6)
 SUPPORT = 0.01
@@ -72,28 +72,23 @@ def compas_table() -> pd.DataFrame:
 
 
 def run(quick: bool = False) -> None:
-    """Measure everything and write the section of RESULTS.md."""
-    parts = []
-    for part in measured(100 if quick else 1):
-        print(part, end="\n\n", flush=True)
-        parts.append(part)
-    if not quick:
-        write_section("slices", "\n\n".join(parts))
+    """Measure everything and write down what came of it."""
+    record("slices", studied(100 if quick else 1), keep=not quick)
 
 
-def measured(scale: int) -> Iterator[str]:
-    """The parts of the section, one by one; tables are smaller by the scale."""
-    yield (
-        f"## Slices\n\nMachine: {machine()}. {len(LEVELS)} columns with {sum(LEVELS)} values, support {SUPPORT:.0%}, "
-        f"up to {CONDITIONS} conditions: 298 combinations of columns. Label and prediction are counted in each slice, "
-        "which gives all rates. Columns are coded already, for the peers too. Medians of 5 runs unless said otherwise, "
-        "after one to warm up; CPU seconds are those of all threads."
-    )
-    sizes = [n // scale for n in (10_000, 100_000, 1_000_000, 10_000_000)]
-    ours = {n: counting(n) for n in sizes}
-    yield our_table(ours, scale)
-    yield peers_table(ours, scale)
-    yield whole_search(1_000_000 // scale)
+def studied(scale: int) -> dict[str, Any]:
+    """All of it, of tables that are smaller by the scale."""
+    ours = {n: counting(n) for n in (size // scale for size in (10_000, 100_000, 1_000_000, 10_000_000))}
+    return {
+        "columns": len(LEVELS),
+        "values": sum(LEVELS),
+        "support": SUPPORT,
+        "conditions": CONDITIONS,
+        "ours": our_table(ours, scale),
+        "peers": peers_table(ours, scale),
+        "searched_rows": 1_000_000 // scale,
+        "searches": whole_search(1_000_000 // scale),
+    }
 
 
 def counting(rows: int) -> tuple[Timing, int, float]:
@@ -114,42 +109,42 @@ def counting(rows: int) -> tuple[Timing, int, float]:
     return timing, found, peak
 
 
-def our_table(ours: dict[int, tuple[Timing, int, float]], scale: int) -> str:
+def our_table(ours: dict[int, tuple[Timing, int, float]], scale: int) -> dict[str, Any]:
     """Seconds and memory by rows."""
     lines = []
     for rows, (timing, found, peak) in ours.items():
         wanted = ""
         if rows == 1_000_000 // scale:
             fast, small = timing.cpu <= WANTED_SECONDS, peak <= WANTED_MEGABYTES
-            wanted = f"{WANTED_SECONDS} CPU s: {_word(fast)}; {WANTED_MEGABYTES} MB: {_word(small)}"
-        seconds = [f"{one:.3g}" for one in (timing.wall, timing.cpu)]
-        lines.append([f"{rows:,}", f"{found:,}", *seconds, f"{1e9 * timing.cpu / rows:.3g}", f"{peak:.0f}", wanted])
-    head = ["rows", "slices", "wall s", "CPU s", "CPU ns per row", "peak MB above the codes", "wanted"]
-    return markdown_table(head, lines)
+            wanted = f"{WANTED_SECONDS} CPU s: {reached(fast)}; {WANTED_MEGABYTES} MB: {reached(small)}"
+        lines.append([rows, found, timing.wall, timing.cpu, 1e9 * timing.cpu / rows, peak, wanted])
+    seconds = dict.fromkeys(("wall s", "CPU s", "CPU ns per row"), "times")
+    return table({"rows": ",", "slices": ",", **seconds, "peak MB above the codes": ".0f", "wanted": ""}, lines)
 
 
-def peers_table(ours: dict[int, tuple[Timing, int, float]], scale: int) -> str:
+def peers_table(ours: dict[int, tuple[Timing, int, float]], scale: int) -> dict[str, Any]:
     """Peers' seconds, and how many times ours they are."""
     lines = []
     for script, task, words, rows, repeats, wanted in PEERS:
         theirs = seconds_of(script, task, rows // scale, repeats)
         if theirs is None:
-            lines.append([words, f"{rows // scale:,}", *["-"] * 4, f"skipped: {_variable(script)} is not set"])
+            lines.append([words, rows // scale, *[None] * 4, f"skipped: {_variable(script)} is not set"])
             continue
         same = ours[rows // scale][0]
         ratio = theirs.cpu / same.cpu
         lines.append(
             [
                 f"{words} ({'one run' if repeats == 1 else f'median of {repeats}'})",
-                f"{rows // scale:,}",
-                *(f"{one:.3g}" for one in (theirs.wall, theirs.cpu, theirs.wall / same.wall, ratio)),
-                f"{wanted} CPU: {_word(ratio >= wanted)}",
+                rows // scale,
+                *(theirs.wall, theirs.cpu, theirs.wall / same.wall, ratio),
+                f"{wanted} CPU: {reached(ratio >= wanted)}",
             ]
         )
-    return markdown_table(["peer", "rows", "wall s", "CPU s", "wall ratio to ours", "CPU ratio", "wanted"], lines)
+    numbers = dict.fromkeys(("wall s", "CPU s", "wall ratio to ours", "CPU ratio"), "times")
+    return table({"peer": "", "rows": ",", **numbers, "wanted": ""}, lines)
 
 
-def whole_search(rows: int) -> str:
+def whole_search(rows: int) -> dict[str, Any]:
     """From a table to the tested slices."""
     from bdt_core.slices import find_slices
 
@@ -160,22 +155,20 @@ def whole_search(rows: int) -> str:
         mixed[f"c{i}"] = "level " + frame[f"c{i}"].astype(str)
         mixed[f"c{i + 6}"] = frame[f"c{i + 6}"] + rng.random(rows)
 
-    def search(table: pd.DataFrame, **how: Any) -> object:
+    def search(given: pd.DataFrame, **how: Any) -> object:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return find_slices(table, label="y", prediction="p", **how)
+            return find_slices(given, label="y", prediction="p", **how)
 
     lines = []
-    for words, table, how in (
+    for words, given, how in (
         ("whole numbers, searched on one half and tested on the other", frame, {}),
         ("6 columns of text and 6 of decimals, the same", mixed, {}),
         ("whole numbers, in-sample: a mid-p value for every slice that is worse", frame, {"honest": False}),
     ):
-        took = timed(lambda table=table, how=how: search(table, **how), 3)  # type: ignore[misc]
-        lines.append([words, f"{took.wall:.3g}", f"{took.cpu:.3g}"])
-    return f"Whole search of {rows:,} rows, dividing and coding included (medians of 3):\n\n" + markdown_table(
-        ["table", "wall s", "CPU s"], lines
-    )
+        took = timed(lambda given=given, how=how: search(given, **how), 3)  # type: ignore[misc]
+        lines.append([words, took.wall, took.cpu])
+    return table({"table": "", "wall s": ".3g", "CPU s": ".3g"}, lines)
 
 
 def seconds_of(script: str, task: str, rows: int, repeats: int) -> Timing | None:
@@ -193,7 +186,3 @@ def seconds_of(script: str, task: str, rows: int, repeats: int) -> Timing | None
 
 def _variable(script: str) -> str:
     return f"BENCHMARK_{script.upper()}_PYTHON"
-
-
-def _word(reached: bool) -> str:
-    return "reached" if reached else "missed"

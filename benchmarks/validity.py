@@ -1,7 +1,7 @@
-"""The record of the audit's validity: false alarms, power and the winner's curse, written to docs/validity.md.
+"""The record of the audit's validity: false alarms, power and the winner's curse; its page is docs/validity.md.
 
-``python -m benchmarks validity`` takes an hour or two; ``--quick`` a few minutes. ``--only=persons`` runs one section
-(alarms, persons, power or chosen) and writes it anew, leaving the others as they are; ``--runs=100`` does with so many.
+``python -m benchmarks validity`` takes an hour or two; ``--quick`` a few minutes, and keeps nothing. ``--only=persons``
+runs one study (alarms, persons, power, chosen or searched); ``--runs=100`` does with so many.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,63 +20,13 @@ from scipy import stats
 from bdt_core.clustering import HBAC
 from bdt_core.inference import compare_samples
 from benchmarks import searched, selected, simulated
+from benchmarks.tables import ROOT, record, result_of, table
 
-DOCS = Path(__file__).parent.parent / "docs"
+POWER = ROOT / "docs" / "images" / "power.svg"
 ALPHA = 0.05
 SIZES = (0.02, 0.05, 0.10)
 GAPS = (0.05, 0.10, 0.15, 0.20, 0.30)
 ROWS = 5000
-
-
-HEAD = """\
-# Validity, by simulation
-
-Made by `python -m benchmarks validity`, each section with the number of runs that it names. The tests run the same
-studies at a smaller size.
-"""
-
-FALSE_ALARMS = """\
-## False alarms
-
-Whole audits of tables in which nobody is worse off, {runs} runs a row, at 5 %.
-
-- *Tested*: in how many runs the primary test was made. Clusters of fewer than 5 test rows are not tested.
-- *Primary*: the most deviating cluster against everybody else, over as many splits as an audit takes itself.
-- *Any*: any cluster after Holm's correction.
-- *Gate*: the check `any_cluster` with limit 0 says fail. It counts harm only, so 2.5 % is expected at most.
-
-More than {bound} alarms of {runs} would be unbelievable (p < .001) at a true rate of 5 %.
-
-| bias variable | table | rows | smallest cluster | tested | primary | any | gate |
-|---|---|---|---|---|---|---|---|"""
-
-POWER = """\
-## Power
-
-{runs} runs a row: {rows:,} rows, ten mixed features, base rate 20 %. A planted group of the given size has a
-rate higher by the gap.
-
-- *Ours*: the primary test of a whole audit rejects, in the harmful direction, over as many splits as it takes itself.
-- *Oracle*: the same test, by somebody who knows the group, on what one split keeps apart. Several splits see more.
-- *Original*: unscaled k-means on the numbers and Welch's t, its threshold lowered until it raises 5 % false alarms.
-- *Train gap* and *test gap*: what the search saw in its cluster 0, and what the held-out rows say. Their difference
-  is the winner's curse, which every report shows.
-
-![Power against the gap, by size of the planted group](images/power.svg)
-
-| group | gap | ours | oracle | original | train gap | test gap |
-|---|---|---|---|---|---|---|"""
-
-
-PERSONS = """\
-## Persons with several rows
-
-Tables in which nobody is worse off, {runs} runs a row, at 5 % (intersections: at a false discovery rate of 10 %, which
-without any true difference is the chance of reporting any). *Alike* is the correlation of the outcomes of a person's
-rows. With a key, `split.key` names the person; without, every row counts.
-
-| persons | rows each | alike | key | primary | any cluster | intersections | groups |
-|---|---|---|---|---|---|---|---|"""
 
 
 @dataclass(frozen=True)
@@ -93,38 +44,27 @@ class Alarms:
     gate: int
 
 
-SECTIONS: dict[str, tuple[str, int, Callable[[int], str]]]
-"""By name: the heading in the page, how many runs, and what makes the text of so many."""
+STUDIES: dict[str, tuple[int, Callable[[int], dict[str, Any]]]]
+"""By name: how many runs, and what is found in so many."""
 
 
 def run(quick: bool = False, only: str | None = None, runs: str | None = None) -> None:
-    """Run the studies and write the page and its figure.
+    """Run the studies and write down what came of them.
 
     Parameters
     ----------
     quick : bool
         A few runs of each.
     only : str, optional
-        One section, the others being kept.
+        One of them.
     runs : str, optional
-        How many, where not as many as a section has by default.
+        How many, where not as many as a study has by default.
     """
-    if only is not None and only not in SECTIONS:
-        raise SystemExit(f"Unknown section {only}. There are: {', '.join(SECTIONS)}")
-    kept = _sections((DOCS / "validity.md").read_text(encoding="utf-8"))
-    for name, (heading, usual, made) in SECTIONS.items():
+    if only is not None and only not in STUDIES:
+        raise SystemExit(f"Unknown study {only}. There are: {', '.join(STUDIES)}")
+    for name, (usual, studied) in STUDIES.items():
         if only in (None, name):
-            kept[heading] = made(int(runs) if runs else max(usual // 30, 5) if quick else usual).strip()
-            print(f"Done: {heading}", flush=True)
-    told = [HEAD.strip(), *(kept[heading] for heading, _, _ in SECTIONS.values() if heading in kept)]
-    (DOCS / "validity.md").write_text("\n\n".join(told) + "\n", encoding="utf-8")
-    print(f"Written: {DOCS / 'validity.md'}")
-
-
-def _sections(text: str) -> dict[str, str]:
-    """The sections of the page by their headings."""
-    parts = [f"## {part}".strip() for part in text.split("\n## ")[1:]]
-    return {part.splitlines()[0].removeprefix("## "): part for part in parts}
+            record(name, studied(int(runs) if runs else max(usual // 30, 5) if quick else usual), keep=not quick)
 
 
 def false_alarms(runs: int) -> Iterator[Alarms]:
@@ -166,15 +106,14 @@ def _alarms(number: int, outcome: str, kind: str, rows: int, min_size: float, ru
     return Alarms(outcome, kind, rows, min_size, runs, *map(int, counts))
 
 
-def alarms_of_persons(runs: int) -> Iterator[str]:
+def alarms_of_persons(runs: int) -> Iterator[list[Any]]:
     """Lines of the table on persons with several rows."""
     kinds = [(240, 5, False, 1.0), (240, 5, True, 0.5), (1000, 5, False, 1.0), (1000, 5, True, 0.2)]
     with ProcessPoolExecutor() as pool:
         studies = [(kind, key, pool.submit(_of_persons, kind, key, runs)) for kind in kinds for key in ("person", None)]
         for (persons, each, uneven, alike), key, study in studies:
-            shares = " | ".join(f"{100 * one / runs:.1f} %" for one in study.result())
             rows = f"{each}{' on average' if uneven else ''}"
-            yield f"| {persons:,} | {rows} | {alike:g} | {'yes' if key else 'no'} | {shares} |"
+            yield [persons, rows, alike, "yes" if key else "no", *(one / runs for one in study.result())]
             print("persons with several rows", flush=True)
 
 
@@ -239,63 +178,68 @@ def _original_threshold(runs: int) -> float:
     return float(np.quantile(p_values, ALPHA, method="lower"))
 
 
-def alarms_section(runs: int) -> str:
-    """The section on tables in which nobody is worse off."""
-    alarms = list(false_alarms(runs))
-    bound = int(stats.binom.ppf(0.999, runs, ALPHA))
-    lines = [FALSE_ALARMS.format(runs=runs, bound=bound)]
-    for one in alarms:
-        shares = [f"{100 * hits / one.runs:.1f} %" for hits in (one.tested, one.primary, one.anyone, one.gate)]
-        lines.append(f"| {one.outcome} | {one.kind} | {one.rows:,} | {one.min_size:.0%} | " + " | ".join(shares) + " |")
-    worst = max(one.primary for one in alarms), max(one.anyone for one in alarms), max(one.gate for one in alarms)
-    lines.append(f"\nLargest counts of {runs}: primary {worst[0]}, any {worst[1]}, gate {worst[2]}.")
-    every = sum(one.runs for one in alarms)
-    primary, anyone, gate = (
-        100 * sum(getattr(one, x) for one in alarms) / every for x in ("primary", "anyone", "gate")
-    )
-    lines.append(f"Of all {every:,} runs together: primary {primary:.1f} %, any {anyone:.1f} %, gate {gate:.1f} %.")
-    return "\n".join(lines)
+def alarms(runs: int) -> dict[str, Any]:
+    """Tables in which nobody is worse off."""
+    found = list(false_alarms(runs))
+    counts = np.array([[one.tested, one.primary, one.anyone, one.gate] for one in found])
+    columns = {"bias variable": "", "table": "", "rows": ",", "smallest cluster": ".0%"}
+    columns |= dict.fromkeys(("tested", "primary", "any", "gate"), ".1%")
+    names = ("primary", "any", "gate")
+    return {
+        "runs": runs,
+        "bound": int(stats.binom.ppf(0.999, runs, ALPHA)),
+        "shares": table(
+            columns,
+            [
+                [one.outcome, one.kind, one.rows, one.min_size, *of_one / runs]
+                for one, of_one in zip(found, counts, strict=True)
+            ],
+        ),
+        **dict(zip((f"most_{one}" for one in names), counts[:, 1:].max(axis=0), strict=True)),
+        "all_runs": runs * len(found),
+        **dict(zip((f"all_{one}" for one in names), counts[:, 1:].mean(axis=0) / runs, strict=True)),
+    }
 
 
-def persons_section(runs: int) -> str:
-    """The section on persons with several rows."""
-    return "\n".join([PERSONS.format(runs=runs), *alarms_of_persons(runs)])
+def persons(runs: int) -> dict[str, Any]:
+    """Persons with several rows."""
+    columns = {"persons": ",", "rows each": "", "alike": "g", "key": ""}
+    columns |= dict.fromkeys(("primary", "any cluster", "intersections", "groups"), ".1%")
+    return {"runs": runs, "shares": table(columns, list(alarms_of_persons(runs)))}
 
 
-def power_section(runs: int) -> str:
-    """The section on planted groups, and its figure."""
-    power = power_table(runs)
-    (DOCS / "images").mkdir(parents=True, exist_ok=True)
-    draw_power(power, DOCS / "images" / "power.svg")
-    lines = [POWER.format(rows=ROWS, runs=runs)]
-    lines += [
-        f"| {row.size_:.0%} | {row.gap:.0%} | {row.ours:.0%} | {row.oracle:.0%} | {row.original:.0%} "
-        f"| {row.train:.1%} | {row.test:.1%} |"
-        for row in power.set_axis(["size_", "gap", "ours", "oracle", "original", "train", "test"], axis=1).itertuples()
-    ]
-    return "\n".join(lines)
+def power(runs: int) -> dict[str, Any]:
+    """Planted groups."""
+    columns = dict.fromkeys(("group", "gap", "ours", "oracle", "original"), ".0%")
+    columns |= {"train gap": ".1%", "test gap": ".1%"}
+    return {"runs": runs, "rows": ROWS, "shares": table(columns, power_table(runs).to_numpy().tolist())}
 
 
-def draw_power(power: pd.DataFrame, file: Path) -> None:
-    """One panel per size of group."""
+def draw_power(file: Path) -> None:
+    """What the study of power found, one panel per size of group."""
+    from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(9, 3), layout="constrained")
+    told = result_of("power")["shares"]
+    power = pd.DataFrame(told["rows"], columns=list(told["columns"]))
+    figure = Figure(figsize=(9, 3))
+    figure.subplots_adjust(left=0.06, right=0.99, bottom=0.17, top=0.9, wspace=0.05)  # for any font
     for axes, size in zip(figure.subplots(1, len(SIZES), sharey=True), SIZES, strict=True):
-        part = power[power["size"] == size]
+        part = power[power["group"] == size]
         for name, marker, colour in (("oracle", "^", "0.5"), ("ours", "o", "#0072b2"), ("original", "s", "#d55e00")):
             axes.plot(100 * part["gap"], part[name], marker=marker, color=colour, label=name)
         axes.set(title=f"group of {size:.0%} of the rows", xlabel="gap in points", ylim=(-0.03, 1.03))
         axes.grid(alpha=0.3)
     figure.axes[0].set_ylabel("chance of proving it")
     figure.axes[0].legend()
-    figure.savefig(file, metadata={"Date": None})
+    with rc_context({"svg.hashsalt": "power"}):  # the same figures give the same bytes
+        figure.savefig(file, metadata={"Date": None})
 
 
-SECTIONS = {
-    "alarms": ("False alarms", 300, alarms_section),
-    "persons": ("Persons with several rows", 300, persons_section),
-    "power": ("Power", 50, power_section),
-    "chosen": ("What was chosen", 200, selected.page),
-    "searched": ("The search for the worst group", 300, searched.page),
+STUDIES = {
+    "alarms": (300, alarms),
+    "persons": (300, persons),
+    "power": (50, power),
+    "chosen": (200, selected.studied),
+    "searched": (300, searched.studied),
 }

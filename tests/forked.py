@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
 import multiprocessing
+import os
+import runpy
+import subprocess
 import sys
+import tempfile
+from collections.abc import Sequence
 from multiprocessing.context import ForkServerContext
+from pathlib import Path
 
 # Loaded once, in the process that the others are forked from.
 MODULES = [
@@ -33,6 +40,7 @@ MODULES = [
     "dagster._core.execution.asset_backfill",
     "dagster._core.storage.sqlite_storage",
     "dagster._grpc.server",
+    "dagster_dg_cli.cli",
     "great_expectations",
     "matplotlib.backends.backend_agg",
     "pyarrow.parquet",
@@ -56,3 +64,31 @@ def fork_runs() -> None:
         return
     context = forking()
     server.DagsterApiServer._mp_ctx = property(lambda _: context, lambda *_: None)  # type: ignore[attr-defined]
+
+
+def run(command: Sequence[str], *, cwd: Path, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """As `subprocess.run` does: a script of this Python in a process of its own, and what it wrote."""
+    with tempfile.TemporaryDirectory() as folder:
+        written = [Path(folder, name) for name in ("out", "err")]
+        process = forking().Process(target=_become, args=(list(command), cwd, env, written))
+        process.start()
+        process.join()
+        code = process.exitcode
+        assert code is not None
+        return subprocess.CompletedProcess(command, code, *(one.read_text(encoding="utf-8") for one in written))
+
+
+def _become(command: list[str], cwd: Path, env: dict[str, str], written: list[Path]) -> None:
+    """What the process does; it ends with the script's code."""
+    for stream, file in zip((sys.stdout, sys.stderr), written, strict=True):
+        with file.open("wb") as target:
+            os.dup2(target.fileno(), stream.fileno())
+    os.chdir(cwd)
+    os.environ.clear()
+    os.environ.update(env)
+    sys.argv[:] = command
+    sys.path[:0] = [str(Path(command[0]).parent), *env.get("PYTHONPATH", "").split(os.pathsep)]
+    try:
+        runpy.run_path(command[0], run_name="__main__")
+    finally:
+        atexit._run_exitfuncs()

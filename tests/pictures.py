@@ -99,10 +99,12 @@ def take_first_page(picture: str, folder: Path) -> None:
 
 
 def words_of_page(page: Page) -> str:
-    """What the page of ``bdt open`` says, with the report in it."""
+    """What the page of ``bdt open`` says, with the first page of the report in it."""
     told = page.inner_text("body")
     for one in page.frames[1:]:
-        told += one.inner_text("main")
+        first, follows, _ = one.inner_text("main").partition("The report follows")
+        assert follows
+        told += first
     return digest(re.sub(r"\s+", " ", told))
 
 
@@ -129,20 +131,23 @@ def take_page_for_a_file(folder: Path) -> None:
 
 # --- Thirty days of the demonstration ---------------------------------------------------------------------------------
 
-FIRST_DAY, DAYS, HARSH, ROWS = datetime.date(2026, 10, 22), 30, 6, 1500
+FIRST_DAY, DAYS, HARSH, ROWS = datetime.date(2026, 10, 22), 30, 6, 2000
 
 
 def days() -> Iterator[tuple[str, pd.DataFrame]]:
     """People of the demonstration, drawn anew each day, and a fair model; on the last days harsher to one group."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(0)  # of which only `random` is drawn: others have changed with NumPy's versions
     table = read_table("demo:compas")
     table = table[table["race"].isin(["African-American", "Caucasian"])]
     table = table[["race", "sex", "age", "priors_count", "two_year_recid"]]
     for number in range(DAYS):
-        frame = table.iloc[rng.integers(0, len(table), ROWS)].reset_index(drop=True)
+        frame = table.iloc[(len(table) * rng.random(ROWS)).astype(int)].reset_index(drop=True)
         harsh = (frame["race"] == "African-American") & (number >= DAYS - HARSH)
-        chance = np.where(frame["two_year_recid"] == 1, 0.6, 0.25) + 0.2 * harsh
-        yield str(FIRST_DAY + datetime.timedelta(number)), frame.assign(high_risk=rng.binomial(1, chance))
+        chance = np.where(frame["two_year_recid"] == 1, 0.6, 0.25) + 0.22 * harsh
+        yield (
+            str(FIRST_DAY + datetime.timedelta(number)),
+            frame.assign(high_risk=(rng.random(ROWS) < chance).astype(int)),
+        )
 
 
 def days_spec(folder: Path) -> AuditSpec:
@@ -208,10 +213,20 @@ def take_days(folder: Path) -> None:
     with instance_in(folder) as instance:
         for day, _ in days():
             job.execute_in_process(instance=instance, partition_key=day, raise_on_error=False)
+    first, *_, last = followed()[1]
+    (*_, worst) = [day for day, one in followed()[1].items() if one.verdict == "fail" and day != last]
     with served(folder, "-f", str(folder / "days.py")) as page:
-        page.set_viewport_size({"width": 1700, "height": 1000})
-        page.goto(f"{page.url}assets/risk/bias_report?view=checks&checkDetail=bias_gate&checkTab=partitions")
+        page.set_viewport_size({"width": 1300, "height": 820})
+        start = page.url
+        page.get_by_text("Hide navigation").click()
+        page.goto(f"{start}assets/risk/bias_report?view=checks&checkDetail=bias_gate")
+        page.get_by_text("Automation history").wait_for()
         page.get_by_text("Partitions").last.click()
+        page.get_by_text("Partitions Selected").wait_for()
+        (days_box,) = [one for one in page.locator("input").all() if one.input_value().startswith("[")]
+        days_box.fill(f"[{first}...{last}]")  # and not those that have gone by since
+        days_box.press("Enter")
+        page.get_by_text(worst, exact=True).first.click()
         page.wait_for_timeout(3000)
         page.screenshot(path=folder / "taken.png")
     keep("gate-by-day.png", folder / "taken.png", words_of_days())

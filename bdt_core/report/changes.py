@@ -249,6 +249,18 @@ def write_changes(changes: Changes, folder: str | Path) -> dict[str, Path]:
     ------
     OutputError
         The folder holds another comparison already, or cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pandas as pd
+    >>> from bdt_core import compare
+    >>> frame = pd.DataFrame({"age": [*range(20, 60)] * 10, "old": [0, 1] * 200})
+    >>> keys = {"slices": None, "worst_groups": None, "clustering": {"stability": 0}}
+    >>> keys["bias_variable"] = {"column": "old"}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     sorted(write_changes(compare({"name": "old", **keys}, {"name": "new", **keys}, data_a=frame), folder))
+    ['html', 'json', 'md', 'pdf']
     """
     forms = {
         "html": changes_html(changes).encode(),

@@ -42,6 +42,18 @@ def write_reports(document: Document, folder: str | Path) -> dict[str, Path]:
     ------
     OutputError
         When the folder holds another report already, or cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pandas as pd
+    >>> from bdt_core import audit
+    >>> frame = pd.DataFrame({"age": [*range(20, 60)] * 10})
+    >>> frame["error"] = ((frame["age"] < 30) & (frame.index % 3 > 0)).astype(int)
+    >>> result = audit(frame, outcome="error", slices=None, worst_groups=None, clustering={"stability": 0})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     sorted(path.name for path in write_reports(result.document, folder).values())
+    ['report.html', 'report.json', 'report.md', 'report.pdf']
     """
     from bdt_core.report.figures import figure_names, figure_svg
     from bdt_core.report.html import render_html

@@ -252,6 +252,49 @@ def test_a_wrong_command_is_found() -> None:
             checked(next(commands_of(wrong)), "here", whole=True)
 
 
+# Names of files, modules and what is in them
+
+PACKAGES = ("bdt_core", "bdt_pipeline", "benchmarks", "tests")
+NAMED = [
+    (page, one)
+    for page in PAGES
+    for span in re.findall(r"(?<!`)`([^`\n]+)`(?!`)", page.read_text(encoding="utf-8"))
+    for one in re.findall(
+        rf"(?<![\w:/.<*-])(?:(?:{'|'.join(PACKAGES)})(?:\.\w+)+|(?:{'|'.join(PACKAGES)}|docs|gate|notebooks)/[\w./*-]+)",
+        span,
+    )
+]
+
+
+def stands(named: str) -> bool:
+    """Whether there is such a file; of a dotted name, whether its module holds the rest of it."""
+    if "/" in named:
+        return next(ROOT.glob(named.rstrip("/")), None) is not None
+    place, names = ROOT, named.split(".")
+    while names and (place / names[0]).is_dir():
+        place, names = place / names[0], names[1:]
+    if names and (place / f"{names[0]}.py").exists():
+        place, names = place / f"{names[0]}.py", names[1:]
+    held = place if place.suffix else place / "__init__.py"
+    return all(re.search(rf"\b{one}\b", held.read_text(encoding="utf-8")) for one in names)
+
+
+def test_what_sentences_name_is_there() -> None:
+    assert len(NAMED) > 60
+    assert [(page.name, one) for page, one in NAMED if not stands(one) and not one.endswith("_")] == []
+    assert not stands("bdt_core.audit.audits")
+    assert not stands("bdt_core/spec/gates.py")
+
+
+def test_constants_that_the_architecture_names_are_there() -> None:
+    sources = [one for package in PACKAGES for one in (ROOT / package).rglob("*.py")]
+    words = {one for source in sources for one in re.findall(r"\b_?[A-Z][A-Z_]+\b", source.read_text(encoding="utf-8"))}
+    pages = [ROOT / "docs" / "architecture.md", ROOT / "CONTRIBUTING.md"]
+    named = {one for page in pages for one in re.findall(r"`(_?[A-Z][A-Z_]+)`", page.read_text(encoding="utf-8"))}
+    assert len(named) > 8
+    assert named - {"LICENSE"} <= words
+
+
 # YAML
 
 

@@ -1,6 +1,6 @@
-"""Numbers of the program, of its data and of its demonstrations, where a page says them.
+"""Numbers of the program, of its data and of its demonstrations, where a page says them; and those of studies.
 
-Tables of studies (validity, finding and the like) are records of runs that take hours, and name what makes them.
+Studies (validity, finding and the like) take hours: what they found stands in files, and the pages have it from there.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from bdt_core.scan.stages import PERMUTED_ROWS
 from bdt_core.slices.bound import FEWEST_COMBINATIONS
 from bdt_core.spec import parse_spec
 from bdt_core.table.sources import read_table
+from benchmarks import tables, validity
 from tests.goldens.audits import AUDITS
 from tests.statistics.test_changes_calibration import two_versions
 
@@ -193,13 +194,62 @@ def test_a_number_is_what_the_program_has(page: str, pattern: str, expected: Cal
     assert list(said.groups()) == expected()
 
 
-RECORDS = ("docs/validity.md", "docs/validity-over-time.md", "docs/finding.md", "docs/cost-of-large-audits.md")
+STUDIES = sorted(file.stem for file in tables.RESULTS.glob("*.json"))
+RECORDS = ("validity.md", "validity-over-time.md", "finding.md", "cost-of-large-audits.md", "RESULTS.md")
+"""Pages that say nothing of their own but words."""
 
 
-@pytest.mark.parametrize("page", RECORDS)
-def test_records_of_studies_name_what_makes_them(page: str) -> None:
-    (name, *_) = re.findall(r"`python -m benchmarks (\w+)", (ROOT / page).read_text(encoding="utf-8"))
-    assert (ROOT / "benchmarks" / f"{name}.py").exists()
+@pytest.mark.parametrize("page", tables.pages(), ids=lambda page: page.name)
+def test_figures_of_studies_are_those_of_their_files(page: Path) -> None:
+    told = page.read_text(encoding="utf-8")
+    assert tables.filled(told) == told, "python -m benchmarks tables"
+    assert told.count("<!-- / -->") == len(re.findall(r"<!-- \w+\.\w+(:\S+)? -->", told)), "a mark is not closed"
+    assert not re.search(r"(?m)^ *<!-- \w+\.\w+(:\S+)? -->.", told), "Markdown takes such a line for HTML"
+
+
+def test_every_figure_of_a_study_stands_on_a_page() -> None:
+    shown = set().union(*(tables.marks(page.read_text(encoding="utf-8")) for page in tables.pages()))
+    assert len(STUDIES) > 15
+    for study in STUDIES:
+        result = json.loads((tables.RESULTS / f"{study}.json").read_text(encoding="utf-8"))
+        assert set(result["run"]) == {"command", "commit", "version", "day", "machine"}
+        assert {(study, one) for one in ["run", *result["figures"]]} - shown == set()
+
+
+@pytest.mark.parametrize("page", [one for one in tables.pages() if one.name in RECORDS], ids=lambda page: page.name)
+def test_no_table_of_a_record_is_written_by_hand(page: Path) -> None:
+    by_hand = re.findall(r"(?m)^\|[- :|]+\|$", tables.without_figures(page.read_text(encoding="utf-8")))
+    assert len(by_hand) == (page.name == "finding.md"), "all but the table of methods"
+
+
+def test_a_figure_that_was_written_by_hand_is_found() -> None:
+    page = (ROOT / "docs" / "validity.md").read_text(encoding="utf-8")
+    for figure in ("<!-- alarms.most_primary -->6<", "| 240 | 5 | 1 | yes | 4.7% |"):
+        assert tables.filled(page.replace(figure, figure.replace("6", "5").replace("4.7", "4.6"))) == page
+        assert figure in page
+
+
+@pytest.mark.parametrize(
+    ("figure", "form", "text"),
+    [
+        (0.623, "share", ".62"), (1.0, "share", "1"), (0.001, "share", "0"), (None, "share", "-"),
+        ("5 / 7", ".1%", "5 / 7"), (1234.5, "times", "1,234"), (1.2345, "times", "1.23"), (0.031, ".1%", "3.1%"),
+        (["a", "b"], "", "- a\n- b"),
+        (tables.table({"": "", "x": "share", "y": "share", "z": "share"}, [["a", 0.5, 1.0, 0.2]], ["x", "z"]), "",
+         "|  | x | y | z |\n| --- | ---: | ---: | ---: |\n| a | **.50** | 1 | .20 |"),
+    ],
+)  # fmt: skip
+def test_figures_in_markdown(figure: Any, form: str, text: str) -> None:
+    assert tables.shown(figure, form).strip() == text
+
+
+def test_the_figure_of_power_is_drawn_of_what_was_found(tmp_path: Path) -> None:
+    drawn = tmp_path / "power.svg"
+    validity.draw_power(drawn)
+    lines = r'(?s)<path d="([^"]+)" clip-path="[^"]+" style="fill: none; stroke: #(?!b0b0b0)'
+    old, new = (re.findall(lines, file.read_text(encoding="utf-8")) for file in (validity.POWER, drawn))
+    assert old == new, "python -m benchmarks tables"
+    assert len(old) == 3 * len(validity.SIZES)
 
 
 def recordings(peer: str) -> list[dict[str, Any]]:
@@ -223,18 +273,13 @@ def test_what_is_said_of_other_tools_was_recorded() -> None:
 
 
 def test_what_is_said_of_all_false_alarms_follows_from_the_table() -> None:
-    page = (ROOT / "docs" / "validity.md").read_text(encoding="utf-8")
-    runs = 50
-    rows = re.findall(
-        r"(?m)^\|[^|]+\|[^|]+\|[^|]+\| [15]% \| [\d.]+ % \| ([\d.]+) % \| ([\d.]+) % \| ([\d.]+) % \|$", page
-    )
-    counts = [[round(float(one) * runs / 100) for one in row] for row in rows]
-    together = [sum(column) for column in zip(*counts, strict=True)]
-    most = [max(column) for column in zip(*counts, strict=True)]
-    assert f"Largest counts of {runs}: primary {most[0]}, any {most[1]}, gate {most[2]}." in page
-    shares = [f"{100 * one / (runs * len(rows)):.1f} %" for one in together]
-    said = f"Of all {runs * len(rows):,} runs together: primary {shares[0]}, any {shares[1]}, gate {shares[2]}."
-    assert said in page
+    told = tables.result_of("alarms")
+    rows = [dict(zip(told["shares"]["columns"], row, strict=True)) for row in told["shares"]["rows"]]
+    assert told["all_runs"] == told["runs"] * len(rows)
+    for name in ("primary", "any", "gate"):
+        shares = [row[name] for row in rows]
+        assert told[f"most_{name}"] == round(max(shares) * told["runs"])
+        assert told[f"all_{name}"] == pytest.approx(sum(shares) / len(rows), abs=0.0005)
 
 
 def test_every_form_stands_in_the_table_of_forms() -> None:

@@ -118,6 +118,8 @@ def test_every_page_can_be_found(site: Path) -> None:
     sources = [*(ROOT / "docs").rglob("*.md"), *(ROOT / "notebooks").glob("*.ipynb")]
     pages = {one.relative_to(ROOT).with_suffix("").as_posix() for one in sources}
     assert pages <= set(found["docnames"])
+    listed = re.findall(r"(?m)^[\w./-]+$", (ROOT / "docs" / "index.md").read_text(encoding="utf-8"))
+    assert len(listed) == len(set(listed)) > 40
 
 
 # Notebooks, which are run as the site is built

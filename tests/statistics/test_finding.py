@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from benchmarks import finding, planted
+from benchmarks.tables import shown
 
 
 @pytest.mark.parametrize("shape", planted.SHAPES)
@@ -32,13 +33,13 @@ def test_a_trial_tells_whether_the_planted_are_named_first_and_whether_they_are_
     assert (both["jaccard"], both["listed"]) == (1.0, 1.0)
 
 
-def test_a_study_in_pieces_makes_the_page_of_a_study_in_one(tmp_path: Path) -> None:
+def test_a_study_in_pieces_finds_what_a_study_in_one_finds(tmp_path: Path) -> None:
     asked = ["two", "harmless"], ["tree", "oracle"], [1000]
     kept = tmp_path / "kept.jsonl"
     list(finding.tried(*asked, 1, kept))
     in_pieces = pd.DataFrame(finding.tried(*asked, 2, kept))
     assert len(kept.read_text(encoding="utf-8").splitlines()) == len(in_pieces) == 6
     in_one = pd.DataFrame(finding.tried(*asked, 2, None))
-    page = finding.page(in_one.assign(seconds=0.0))
-    assert page == finding.page(in_pieces.assign(seconds=0.0))
-    assert "| two | 0 |" in page.replace("**", "")
+    found = finding.studied(in_one.assign(seconds=0.0))
+    assert found == finding.studied(in_pieces.assign(seconds=0.0))
+    assert shown(found["found_1000"]).replace("**", "").splitlines()[2].startswith("| two | 0 |")

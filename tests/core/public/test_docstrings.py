@@ -20,9 +20,19 @@ import bdt_core
 import bdt_pipeline
 from bdt_core.result import Shown
 
-PAGE = Path(__file__).parents[3] / "docs" / "reference" / "python.rst"
+ROOT = Path(__file__).parents[3]
+PAGE = ROOT / "docs" / "reference" / "python.rst"
 RESULTS = re.findall(r"^\.\. autoclass:: (\S+)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
 """Classes of what the public names give back, as the reference lists them."""
+TAUGHT = sorted(
+    {
+        f"{module}.{name.strip()}"
+        for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "notebooks").glob("*.ipynb")]
+        for module, names in re.findall(r"from (bdt_[\w.]+) import ([\w, ]+)", page.read_text(encoding="utf-8"))
+        for name in names.split(",")
+    }
+)
+"""What pages and notebooks tell a reader to import."""
 NO_CALLS = {
     "Stages": "its methods are called by an audit; a user overrides them, which its example shows",
     "BiasAudit": "Dagster makes it of a YAML file, which the pages show, and calls its methods",
@@ -43,6 +53,7 @@ def public() -> Iterator[tuple[str, Any]]:
             if not isinstance(found, str) and name not in NO_CALLS:
                 yield f"{package.__name__}.{name}", found
     yield from ((path, named(path)) for path in RESULTS)
+    yield from ((path, one) for path in TAUGHT if inspect.isfunction(one := named(path)))
 
 
 def function_of(member: Any) -> Callable[..., Any] | None:
@@ -140,3 +151,4 @@ def test_the_reference_lists_every_result_that_can_be_looked_at() -> None:
     shown = {one for one in below(Shown) if "to_frame" in vars(one)} - {Shown}
     assert shown <= {named(path) for path in RESULTS}
     assert len(RESULTS) == len(set(RESULTS)) > 10
+    assert len(TAUGHT) > 10
