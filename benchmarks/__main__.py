@@ -20,6 +20,7 @@ NAMES = (
     "privacy",
     "production",
     "slices",
+    "splits",
     "tables",
     "validity",
 )
