@@ -46,14 +46,26 @@ class AuditResult(AuditFindings):
 
     Examples
     --------
+    >>> frame = pd.DataFrame({"age": [*range(20, 60)] * 10})
+    >>> frame["error"] = ((frame["age"] < 30) & (frame.index % 3 > 0)).astype(int)
     >>> result = audit(
-    ...     "demo:compas", outcome="two_year_recid", columns=["age", "priors_count"], protected=["sex"],
-    ...     clustering={"stability": 0}, slices=None, worst_groups={"permutations": 39},
+    ...     frame, outcome="error", slices=None, clustering={"stability": 0}, worst_groups={"permutations": 39}
     ... )
-    >>> result.findings.to_frame()[["who", "rows"]].values.tolist()[0]
-    ['age up to 49 and priors_count from 3', 2376]
+    >>> result.findings.to_frame()[["who", "rows"]].values.tolist()
+    [['age up to 29', 100]]
     >>> result.gate.to_frame()["verdict"].tolist()
     ['fail']
+
+    Who they are, and the report:
+
+    >>> result.members(frame).columns.tolist()
+    ['audited', 'cluster', 'finding 1: age up to 29']
+    >>> result.to_dict()["data"]["rows"]
+    400
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     sorted(result.write(folder))
+    ['html', 'json', 'md', 'pdf']
     """
 
     document: dict[str, Any]
@@ -113,7 +125,10 @@ class AuditResult(AuditFindings):
         return pd.concat([own, found], axis="columns")
 
     def joined(self) -> AuditResult:
-        """The same with parts that know of the audit."""
+        """The same with parts that know of the audit.
+
+        :meta private:
+        """
         parts: dict[str, Any] = {name: one for name, one in vars(self).items() if isinstance(one, AuditPart)}
         return replace(self, **{name: replace(one, audit=self._in_audit) for name, one in parts.items()})
 
@@ -139,6 +154,11 @@ class AuditResult(AuditFindings):
         folder : str or Path
         publication : bool
             Write the form for others (`bdt_core.report.for_publication`), not the owner's working file.
+
+        Returns
+        -------
+        dict of str to Path
+            The files by the ends of their names.
 
         Raises
         ------

@@ -132,10 +132,6 @@ def compare_reports(a: dict[str, Any], b: dict[str, Any], *, max_worse: float | 
     max_worse : float, optional
         As in `compare`.
 
-    Returns
-    -------
-    Changes
-
     Raises
     ------
     SpecError, DataError

@@ -25,7 +25,13 @@ if TYPE_CHECKING:
 
 
 class Warnings(Shown, tuple[str, ...]):
-    """What a person should know, as a tuple that can be looked at."""
+    """What a person should know, as a tuple that can be looked at.
+
+    Examples
+    --------
+    >>> Warnings(["12 rows have no age."]).to_frame()["warning"].tolist()
+    ['12 rows have no age.']
+    """
 
     def to_frame(self) -> pd.DataFrame:
         """One row per warning, in the column "warning"."""
@@ -94,5 +100,8 @@ class AuditFindings:
 
     @classmethod
     def of(cls, found: dict[str, Any]) -> AuditFindings:
-        """Gather results by the names of their stages; what is no stage's result is passed over."""
+        """Gather results by the names of their stages; what is no stage's result is passed over.
+
+        :meta private:
+        """
         return cls(**{name: one for name, one in found.items() if name in cls.__dataclass_fields__})

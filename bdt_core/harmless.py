@@ -43,10 +43,6 @@ def harmless(text: str) -> str:
 
     Lines stay lines; every other way to end one becomes a space.
 
-    Parameters
-    ----------
-    text : str
-
     Examples
     --------
     >>> harmless("a\\r\\n ::error::b ##[group]c")

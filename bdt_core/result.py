@@ -24,7 +24,15 @@ _WIDEST = 48
 
 
 class Result:
-    """Base of the stages' results."""
+    """Base of the stages' results.
+
+    Examples
+    --------
+    >>> from bdt_core import reweigh
+    >>> found = reweigh([1, 0, 1, 1], ["f", "f", "m", "m"])
+    >>> type(found).from_dict(found.to_dict()) == found
+    True
+    """
 
     __pydantic_config__ = ConfigDict(ser_json_inf_nan="strings")
 
@@ -35,7 +43,17 @@ class Result:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Undo :meth:`to_dict`."""
+        """Undo :meth:`to_dict`.
+
+        Parameters
+        ----------
+        data : dict
+
+        Returns
+        -------
+        Result
+            Equal to the one that the data was made of.
+        """
         result: Self = _adapter(cls).validate_python(data)
         return result
 
@@ -88,6 +106,13 @@ class Plotted:
         ------
         DataError
             There is nothing to be drawn.
+
+        Examples
+        --------
+        >>> from bdt_core import bias_metrics
+        >>> axes = bias_metrics([1, 0, 1, 1], [1, 0, 0, 1], groups=list("ffmm")).plot()
+        >>> "f" in [text.get_text() for text in axes.texts]
+        True
         """
         # The figures are on a higher floor, where nobody needs matplotlib before he draws.
         axes: Axes = import_module("bdt_core.report.plots").plot(self, ax)

@@ -64,7 +64,10 @@ Out = Annotated[
 def main() -> None:
     """Entry point of ``bdt``."""
     gc.set_threshold(50_000)  # what is imported stays: to look through it all the time takes a fifth of importing it
-    app()
+    try:
+        app()
+    finally:
+        gc.freeze()  # nor is it looked through at the end, when nothing is kept: that takes a second after the demo
 
 
 def _reported(command: Callable[P, R]) -> Callable[P, R]:

@@ -8,6 +8,7 @@ import sys
 
 NAMES = (
     "cost_model",
+    "definitions",
     "fairness",
     "finding",
     "fuzz",

@@ -222,7 +222,8 @@ def draw_power(file: Path) -> None:
 
     told = result_of("power")["shares"]
     power = pd.DataFrame(told["rows"], columns=list(told["columns"]))
-    figure = Figure(figsize=(9, 3), layout="constrained")
+    figure = Figure(figsize=(9, 3))
+    figure.subplots_adjust(left=0.06, right=0.99, bottom=0.17, top=0.9, wspace=0.05)  # for any font
     for axes, size in zip(figure.subplots(1, len(SIZES), sharey=True), SIZES, strict=True):
         part = power[power["group"] == size]
         for name, marker, colour in (("oracle", "^", "0.5"), ("ours", "o", "#0072b2"), ("original", "s", "#d55e00")):

@@ -18,12 +18,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 LONG = (
-    "test_faults", "test_audit_calibration", "test_run_queue", "test_findings_calibration", "test_daemon",
-    "test_inference_calibration", "test_security", "test_report_groups", "test_no_connection", "test_cli",
-    "test_slices_calibration", "test_bias_gate", "test_report_forms", "test_cli_gate",
-    "test_characteristics_calibration", "test_remote_results", "test_printed", "test_broken_off",
-    "test_large_tables_in_dagster", "test_bad_input_at_scale", "test_group_assets", "test_history_calibration",
-    "test_dask_cluster", "test_ci_templates", "test_docs_blocks", "test_docs_site", "test_in_a_browser", "test_program",
+    "test_faults", "test_audit_calibration", "test_run_queue", "test_ci_templates", "test_daemon",
+    "test_large_tables_in_dagster", "test_inference_calibration", "test_dask_cluster", "test_cli",
+    "test_bad_input_at_scale", "test_no_connection", "test_in_a_browser", "test_findings_calibration", "test_security",
+    "test_alerts", "test_report_forms", "test_bias_gate", "test_alerts_of_runs", "test_history_calibration",
+    "test_cli_gate", "test_remote_results", "test_docs_site", "test_assets", "test_slices_calibration",
+    "test_docs_blocks", "test_settings_of_a_run", "test_kubernetes_manifests", "test_audit", "test_group_assets",
+    "test_printed", "test_report_groups", "test_stage_override", "test_characteristics_calibration", "test_dg_project",
+    "test_history", "test_broken_off", "test_program",
 )  # fmt: skip
 """Files that take longest; those that wait for processes of their own stand between those that calculate."""
 

@@ -211,10 +211,8 @@ def changes_of(
 
 
 def facets_of(spec: AuditSpec) -> tuple[tuple[str, ...], ...]:
-    """The declared groupings; the bias variable can be compared by them without a label and a prediction, too."""
-    declared = spec.protected if spec.groups.facets is None else spec.groups.facets
-    several = [(one,) if isinstance(one, str) else tuple(one) for one in declared]
-    return tuple(dict.fromkeys([*several, *spec.facets]))
+    """The declared groupings, with a label and a prediction or without, and those of the gate."""
+    return tuple(dict.fromkeys([*spec.declared_facets, *spec.facets]))
 
 
 def _outcomes(a: Rows, b: Rows) -> Outcomes:

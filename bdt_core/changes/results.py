@@ -152,6 +152,21 @@ class Changes(Result, Shown):
     limit : HeldToLimit or None
     spec_a, spec_b : dict
         The specifications.
+
+    Examples
+    --------
+    >>> from bdt_core import compare
+    >>> frame = pd.DataFrame({"age": [*range(20, 60)] * 10, "sex": ["f", "f", "m", "m"] * 100})
+    >>> frame["old"], frame["new"] = frame.index % 2, (frame.index % 4 == 1) * 1
+    >>> spec = {
+    ...     "name": "old", "protected": ["sex"], "slices": None, "worst_groups": None, "clustering": {"stability": 0},
+    ...     "features": {"include": ["age"]},
+    ...     "bias_variable": {"derive": "positive_prediction", "prediction": "old", "better": "lower"},
+    ... }
+    >>> other = {**spec, "name": "new", "bias_variable": {**spec["bias_variable"], "prediction": "new"}}
+    >>> changes = compare(spec, other, data_a=frame)
+    >>> changes.to_frame()[["who", "a", "b", "says"]].values.tolist()
+    [['everybody', 0.5, 0.25, 'better'], ['sex is f', 0.5, 0.5, 'cannot_tell'], ['sex is m', 0.5, 0.0, 'better']]
     """
 
     name_a: str

@@ -264,10 +264,32 @@ def _check_favourable(
 def write_analysis(analysis: ClarifyAnalysis, folder: str | Path) -> Path:
     """Write analysis.json into a folder, which is made if need be.
 
+    Parameters
+    ----------
+    analysis : ClarifyAnalysis
+    folder : str or Path
+
+    Returns
+    -------
+    Path
+        Of the file.
+
     Raises
     ------
     OutputError
         The folder cannot be written to.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from bdt_core.clarify import read_analysis_config
+    >>> config = read_analysis_config({"label": "y", "label_values_or_threshold": [1],
+    ...                                "facet": [{"name_or_index": "sex", "value_or_threshold": ["f"]}],
+    ...                                "methods": {"pre_training_bias": {"methods": ["CI"]}}})
+    >>> found = clarify_analysis(config, pd.DataFrame({"y": [0, 0, 1, 1] * 9, "sex": list("ffmm") * 9}))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_analysis(found, folder).name
+    'analysis.json'
     """
     path = Path(folder) / "analysis.json"
     try:

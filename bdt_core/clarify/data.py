@@ -22,6 +22,7 @@ from bdt_core.clarify.config import ClarifyConfig
 from bdt_core.clarify.json_data import decoded, read_json, read_json_lines
 from bdt_core.errors import DataError, SourceError, SpecError, did_you_mean
 from bdt_core.fairness.coding import Threshold, Value, canonical, code_column, column, is_same
+from bdt_core.table.facts import holds_numbers
 from bdt_core.table.files import located, read_bytes, read_files
 from bdt_core.table.text_files import read_text, swallows_rows
 
@@ -300,7 +301,7 @@ def with_predictions(
 ) -> tuple[pd.DataFrame, tuple[Value, ...] | Threshold]:
     """The frame with scores turned into 0 and 1, as Clarify does, and the favourable values of the prediction."""
     series, threshold = column(frame, name), config.probability_threshold
-    if not pd.api.types.is_numeric_dtype(series.dtype) or pd.api.types.is_bool_dtype(series.dtype):
+    if not holds_numbers(series):
         if threshold is not None:
             remarks.append(f'probability_threshold: not used, "{name}" holds labels and no numbers.')
         return frame, positive

@@ -14,6 +14,7 @@ from bdt_core.clarify.config import ClarifyConfig, ClarifySegments
 from bdt_core.clarify.data import named_column
 from bdt_core.errors import SpecError
 from bdt_core.fairness.coding import Value, canonical, code_column, column, is_same
+from bdt_core.table.facts import holds_numbers
 
 DEFAULT = "__default__"
 """What Clarify calls the rows that no segment of a configuration holds."""
@@ -78,14 +79,12 @@ def _labels(asked: ClarifySegments) -> list[str]:
 
 def _rows_of(frame: pd.DataFrame, name: str, values: tuple[Value, ...]) -> NDArray[np.bool_]:
     series = column(frame, name)
-    if pd.api.types.is_numeric_dtype(series.dtype) and not pd.api.types.is_bool_dtype(series.dtype):
+    if holds_numbers(series):
         numbers = series.to_numpy(dtype=np.float64, na_value=np.nan)
         chosen: NDArray[np.bool_] = np.any([_within(numbers, one, name) for one in values], axis=0)
         return chosen
-    coded = code_column(frame, name)
     wanted = [canonical(one) for one in values]
-    asked = np.array([one is not None and any(is_same(one, two) for two in wanted) for one in coded.levels], dtype=bool)
-    return np.asarray(asked[coded.codes])
+    return code_column(frame, name).rows_with(lambda level: any(is_same(level, one) for one in wanted))
 
 
 def _within(numbers: NDArray[np.float64], asked: Value, name: str) -> NDArray[np.bool_]:

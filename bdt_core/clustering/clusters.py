@@ -65,6 +65,19 @@ class Clusters(AuditPart):
 
     ``shown_rows`` is the number of train rows that rules and stability were worked out on: all, or a sample.
     ``train_persons`` are those of the train rows, where persons may have several rows.
+
+    Examples
+    --------
+    >>> from bdt_core import audit
+    >>> frame = pd.DataFrame({"age": [*range(20, 60)] * 10})
+    >>> frame["error"] = ((frame["age"] < 30) & (frame.index % 3 > 0)).astype(int)
+    >>> clusters = audit(
+    ...     frame, outcome="error", slices=None, worst_groups=None, clustering={"stability": 0}
+    ... ).clusters
+    >>> clusters.to_frame()[["cluster", "worse"]].values.tolist()
+    [[0, True], [1, False]]
+    >>> clusters.members(frame).sum().to_dict()
+    {0: 200, 1: 200}
     """
 
     spec: AuditSpec
@@ -84,11 +97,16 @@ class Clusters(AuditPart):
         return HBAC.from_dict(self.model_state)
 
     def predict(self, table: AuditTable) -> NDArray[np.int64]:
-        """Cluster of each audited row of a table."""
+        """Cluster of each audited row of a table.
+
+        :meta private:
+        """
         return np.asarray(self.model.predict(table.X), dtype=np.int64)
 
     def labels(self, frame: pd.DataFrame) -> NDArray[np.int64]:
         """Cluster of each row of a table with the types that its columns had in the audit.
+
+        :meta private:
 
         Raises
         ------

@@ -225,6 +225,8 @@ class HBAC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         -------
         HBAC
             Itself.
+
+        :meta private:
         """
         layout = Layout.of(encoder)
         with threads(table.rows * (len(table.numeric) + len(table.codes)), THREADED_CELLS) as map_blocks:
@@ -253,6 +255,8 @@ class HBAC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         -------
         list of int
             Position of each cluster in the tree, in the order of the labels.
+
+        :meta private:
         """
         settings = checked_settings(self)
         min_rows = settings.min_rows(rows.rows)
@@ -275,7 +279,23 @@ class HBAC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         return [node.position for node in leaves_of(grown)]
 
     def fit_predict(self, X: Any, y: Any, **fit_params: Any) -> npt.NDArray[np.int64]:
-        """Find the clusters and return the label of each training row."""
+        """Find the clusters and return the label of each training row.
+
+        Parameters
+        ----------
+        X, y, **fit_params
+            As in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n,), int64
+
+        Examples
+        --------
+        >>> X, y = np.array([[0.0], [1.0], [10.0], [11.0]]), np.array([0, 0, 1, 1])
+        >>> HBAC(min_cluster_size=2).fit_predict(X, y).tolist()
+        [1, 1, 0, 0]
+        """
         return self.fit(X, y, **fit_params).labels_
 
     def predict(self, X: Any, route: Literal["tree", "centroid"] = "tree") -> npt.NDArray[np.int64]:
@@ -293,6 +313,11 @@ class HBAC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         -------
         ndarray of shape (n,), int64
             A row's label does not depend on the rows around it.
+
+        Raises
+        ------
+        SpecError
+            Another route.
         """
         self._refuse_unfitted()
         if route not in ("tree", "centroid"):
@@ -396,6 +421,13 @@ class HBAC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         Returns
         -------
         matplotlib Axes
+
+        Examples
+        --------
+        >>> X, y = np.array([[0.0], [1.0], [10.0], [11.0]]), np.array([0, 0, 1, 1])
+        >>> axes = HBAC(min_cluster_size=2, max_iter=1).fit(X, y).plot_tree(outcome="error")
+        >>> any("error" in text.get_text() for text in axes.texts)
+        True
         """
         self._refuse_unfitted()
         # The figures are on a higher floor, where nobody needs matplotlib before he draws.
@@ -406,6 +438,13 @@ class HBAC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         """The fitted model as plain JSON-able data, without the labels of the training rows.
 
         `from_dict` makes a model of it that predicts the same to the bit.
+
+        Examples
+        --------
+        >>> X, y = np.array([[0.0], [1.0], [10.0], [11.0]]), np.array([0, 0, 1, 1])
+        >>> kept = HBAC(min_cluster_size=2).fit(X, y).to_dict()
+        >>> HBAC.from_dict(kept).predict([[9.0], [2.0]]).tolist()
+        [0, 1]
         """
         self._refuse_unfitted()
         params = self.get_params()
@@ -424,10 +463,26 @@ class HBAC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Read what `to_dict` wrote.
 
+        Parameters
+        ----------
+        data : dict
+
+        Returns
+        -------
+        HBAC
+            Fitted.
+
         Raises
         ------
         DataError
             When it was not written by this version's `to_dict`.
+
+        Examples
+        --------
+        >>> HBAC.from_dict({})
+        Traceback (most recent call last):
+            ...
+        bdt_core.errors.DataError: Not a stored clustering: expected "format": "bdt.hbac/1", got None.
         """
         if data.get("format") != FORMAT:
             raise DataError(f'Not a stored clustering: expected "format": "{FORMAT}", got {data.get("format")!r}.')

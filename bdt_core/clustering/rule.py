@@ -102,8 +102,8 @@ def precision_and_recall(met: int, both: int, inside: int) -> tuple[float | None
     return both / met if met else None, both / inside if inside else None
 
 
-def find_rule(X: pd.DataFrame, inside: NDArray[np.bool_]) -> Rule:
-    """Find a conjunction of conditions on at most three columns that comes near to a cluster.
+def find_rules(X: pd.DataFrame, labels: NDArray[np.int64], n_clusters: int) -> list[Rule]:
+    """For every cluster, a conjunction of conditions on at most three columns that comes near to it.
 
     Each step adds the condition (a bound on a number, a level, all but a level, or a value that is missing) that most
     raises the F1 score of the rule as a description of the cluster, then chooses the earlier ones anew; it stops when a
@@ -112,25 +112,18 @@ def find_rule(X: pd.DataFrame, inside: NDArray[np.bool_]) -> Rule:
     Parameters
     ----------
     X : DataFrame of shape (n_rows, n_features)
-        Float and categorical columns; the order of rows must not depend on the source's.
-    inside : ndarray of bool, shape (n_rows,)
-        Whether the row is in the cluster.
-
-    Returns
-    -------
-    Rule
+        Float and categorical columns; the order of rows must not depend on the source's, as only the first 20,000 are
+        looked at.
+    labels : ndarray of int, shape (n_rows,)
+        The cluster of each row, from 0.
+    n_clusters : int
 
     Examples
     --------
     >>> X = pd.DataFrame({"age": [20.0, 21.0, 22.0, 50.0, 51.0, 52.0]})
-    >>> str(find_rule(X, X["age"].to_numpy() < 30))
-    'age up to 22'
+    >>> [str(one) for one in find_rules(X, np.repeat([0, 1], 3), 2)]
+    ['age up to 22', 'age from 23']
     """
-    return find_rules(X, np.where(inside, 0, -1), 1)[0]
-
-
-def find_rules(X: pd.DataFrame, labels: NDArray[np.int64], n_clusters: int) -> list[Rule]:
-    """The rule of every cluster; see :func:`find_rule`. Only the first 20,000 rows are looked at."""
     X, labels = X.iloc[:_SAMPLE_ROWS], labels[:_SAMPLE_ROWS]
     columns = [_Column.of(X[name]) for name in X.columns]
     return [_rule(columns, labels == label) for label in range(n_clusters)]

@@ -88,10 +88,6 @@ def measure_stability(
     progress : callable, optional
         Called with (refits done, refits).
 
-    Returns
-    -------
-    Stability
-
     References
     ----------
     C. Hennig, "Cluster-wise assessment of cluster stability", Computational Statistics & Data Analysis 52 (2007).

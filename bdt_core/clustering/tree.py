@@ -291,10 +291,6 @@ def finish(
     better : {"lower", "higher"}
     encoder : Encoder
     layout : Layout
-
-    Returns
-    -------
-    ClusterTree
     """
     label_of = {node.id: label for label, node in enumerate(leaves_of(grown))}
     nodes = []

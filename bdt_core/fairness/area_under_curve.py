@@ -18,7 +18,7 @@ from bdt_core.fairness.counting import code_groups
 from bdt_core.fairness.counts import OUTSIDE, CountTable
 from bdt_core.fairness.measured import Measured, measured
 from bdt_core.inference.auc import AreaSpread, area_under_curve_of_counts
-from bdt_core.inference.persons import Persons, PersonSums, area_spread, placement_steps
+from bdt_core.inference.persons import Persons, PersonSums, PlacedSums, area_spread, placement_steps
 from bdt_core.table.audit_table import KEY
 from bdt_core.table.source_blocks import SourceBlocks
 
@@ -147,34 +147,11 @@ def _count_block(frame: pd.DataFrame, asked: _Asked) -> list[ScoreCounts]:
     return [_tallied(scores[rows], ~good[rows], good[rows]) for rows in groups]
 
 
-@dataclass(frozen=True, eq=False)
-class _Placed:
-    """How the rows of persons lie among those with the other label, in each group; blocks of rows add up.
+class _Placed(PlacedSums):
+    """Rows of persons, and the sums of the shares of rows with the other label below them, in steps.
 
-    Attributes
-    ----------
-    places : ndarray of int64
-        (person * groups + group) * 2, and 1 for rows with a positive label; rising.
-    rows, steps : ndarray of int64
-        Rows, and the sum of the shares of rows with the other label below them, in steps.
+    Places are (person * groups + group) * 2, and 1 for rows with a positive label.
     """
-
-    places: NDArray[np.int64]
-    rows: NDArray[np.int64]
-    steps: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, places: NDArray[np.int64], rows: NDArray[np.int64], steps: NDArray[np.int64]) -> _Placed:
-        """Sums of what lies in the same place."""
-        found, where = np.unique(places, return_inverse=True)
-        sums = np.zeros((2, found.size), dtype=np.int64)
-        np.add.at(sums[0], where, rows)
-        np.add.at(sums[1], where, steps)
-        return cls(found, sums[0], sums[1])
-
-    def __add__(self, other: _Placed) -> _Placed:
-        mine, theirs = ((one.places, one.rows, one.steps) for one in (self, other))
-        return _Placed.of(*(np.concatenate(pair) for pair in zip(mine, theirs, strict=True)))
 
     def spreads(self, groups: int, persons: int) -> list[AreaSpread | None]:
         """Of the area of each group; None where a label has no rows."""
@@ -183,10 +160,9 @@ class _Placed:
             sums = []
             for side in (1, 0):
                 at = self.places % (2 * groups) == 2 * group + side
-                rows, steps = np.zeros((2, persons), dtype=np.int64)
-                person = self.places[at] // (2 * groups)
-                rows[person], steps[person] = self.rows[at], self.steps[at]
-                sums.append(PersonSums(rows, steps))
+                of_persons = np.zeros((2, persons), dtype=np.int64)
+                of_persons[:, self.places[at] // (2 * groups)] = self.sums[:, at]
+                sums.append(PersonSums(*of_persons))
             found.append(area_spread(*sums) if all(one.rows.any() for one in sums) else None)
         return found
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,6 +64,17 @@ class Coded:
     levels: tuple[Level, ...]
     declared: bool = False
     """Whether levels without rows were named by the column's type and are to be kept."""
+
+    def rows_with(self, holds: Callable[[Level], bool]) -> NDArray[np.bool_]:
+        """Rows with a level for which something holds."""
+        of_level = np.array([holds(one) for one in self.levels] or [False], dtype=np.bool_)
+        found: NDArray[np.bool_] = of_level[self.codes]
+        return found
+
+    def counted(self) -> dict[Level, int]:
+        """Rows of each level that occurs."""
+        rows = np.bincount(self.codes, minlength=len(self.levels)).tolist()
+        return {level: n for level, n in zip(self.levels, rows, strict=True) if n}
 
 
 def code_column(frame: pd.DataFrame, name: str, threshold: Threshold | None = None) -> Coded:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
-from operator import add
+from operator import add, eq
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -33,6 +33,7 @@ from bdt_core.metrics import CRITERIA
 from bdt_core.result import AuditPart, Result
 from bdt_core.spec import AuditSpec, Significance, parse_spec
 from bdt_core.table.audit_table import KEY
+from bdt_core.table.facts import holds_numbers
 from bdt_core.table.source_blocks import SourceBlocks, in_blocks, in_one_frame
 from bdt_core.table.summaries import Drawn
 
@@ -135,6 +136,23 @@ class GroupMetrics(AuditPart):
     notes : tuple of str
     drawn : Drawn or None
         Rows of the flip test, where it was not made on all.
+
+    Examples
+    --------
+    >>> from bdt_core import audit
+    >>> frame = pd.DataFrame({"age": [*range(20, 60)] * 10, "sex": ["f", "f", "m", "m"] * 100})
+    >>> frame["repaid"], frame["granted"] = frame.index % 2, (frame["sex"] == "m") * 1
+    >>> groups = audit(
+    ...     frame, label="repaid", prediction="granted", protected=["sex"], columns=["age"], slices=None,
+    ...     worst_groups=None, clustering={"stability": 0},
+    ... ).groups
+    >>> groups.to_frame()[["group", "rows", "selection_rate"]].values.tolist()
+    [['f', 200, 0.0], ['m', 200, 1.0]]
+    >>> groups["sex"]["demographic_parity_difference"].only.estimate
+    1.0
+    >>> groups.members(frame).sum().to_dict()
+    {'sex is f': 200, 'sex is m': 200}
+    >>> axes = groups.plot(facet="sex")
     """
 
     spec: AuditSpec
@@ -227,8 +245,7 @@ class GroupMetrics(AuditPart):
             for group in one.groups:
                 inside = np.ones(len(frame), dtype=bool)
                 for name, level in zip(one.metrics.facets, group, strict=True):
-                    of_level = np.array([each == level for each in coded[name].levels] or [False], dtype=bool)
-                    inside &= of_level[coded[name].codes]
+                    inside &= coded[name].rows_with(partial(eq, level))
                 who = [
                     words.value_condition(name, level) for name, level in zip(one.metrics.facets, group, strict=True)
                 ]
@@ -490,7 +507,7 @@ def _count_block(frame: pd.DataFrame, spec: AuditSpec) -> list[CountTable | None
     tables: list[CountTable | None] = []
     for facets in spec.facets:
         _check_columns(frame, facets)
-        numeric = any(_is_number(frame, name) and name not in spec.groups.thresholds for name in facets)
+        numeric = any(holds_numbers(frame[name]) and name not in spec.groups.thresholds for name in facets)
         if numeric and spec.groups.facets is None and facets in [(one,) for one in spec.protected]:
             tables.append(None)
             continue
@@ -578,8 +595,3 @@ def _check_columns(frame: pd.DataFrame, facets: tuple[str, ...]) -> None:
     for name in facets:
         if name not in frame.columns:
             raise DataError(f'There is no column "{name}" for groups. {did_you_mean(name, map(str, frame.columns))}')
-
-
-def _is_number(frame: pd.DataFrame, name: str) -> bool:
-    dtype = frame[name].dtype
-    return bool(pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype))

@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bdt_core.fairness.coding import code_column, column, numbers
+from bdt_core.table.facts import holds_numbers
 from bdt_core.table.ranks import mixed
 from bdt_core.table.source_blocks import SourceBlocks
 
@@ -116,7 +117,7 @@ def _content(frame: pd.DataFrame, names: Sequence[str]) -> Hashes:
 
 def _of_column(frame: pd.DataFrame, name: str) -> Hashes:
     series = column(frame, name)
-    if pd.api.types.is_numeric_dtype(series.dtype) and not pd.api.types.is_bool_dtype(series.dtype):
+    if holds_numbers(series):
         values = numbers(series, name) + 0.0  # adding 0 turns -0 into 0
         return np.where(np.isnan(values), _MISSING, mixed(values.view(np.uint64)))
     coded = code_column(frame, name)

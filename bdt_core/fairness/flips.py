@@ -17,6 +17,7 @@ from bdt_core.fairness.coding import column
 from bdt_core.fairness.neighbours import mean_of_nearest
 from bdt_core.inference.persons import person_sums, shrink_of_mean
 from bdt_core.result import Result
+from bdt_core.table.facts import holds_numbers
 
 Sign = Literal["paper", "smclarify"]
 Distance = Literal["standardised", "raw"]
@@ -165,7 +166,7 @@ def _as_points(features: pd.DataFrame, distance: Distance) -> Floats:
     columns: list[Floats] = []
     for name in features.columns:
         series = column(features, name)
-        if pd.api.types.is_numeric_dtype(series.dtype) and not pd.api.types.is_bool_dtype(series.dtype):
+        if holds_numbers(series):
             columns += _number(series.to_numpy(dtype=np.float64, na_value=np.nan), str(name), distance)
         else:
             columns += _category(series)

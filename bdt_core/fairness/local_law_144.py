@@ -168,10 +168,6 @@ def impact_table(
     median : float, optional
         The score that divides the predictions; None where people are selected.
     alpha : float
-
-    Returns
-    -------
-    ImpactTable
     """
     known = table.known()
     chosen = selected[[one is not None for one in table.predictions]]

@@ -19,11 +19,6 @@ _DIGITS = (48, 32, 16, 0)
 def median_of(source: SourceBlocks, name: str) -> float | None:
     """The median of a numeric column's finite values; of an even number of them, the mean of the middle two.
 
-    Parameters
-    ----------
-    source : SourceBlocks
-    name : str
-
     Returns
     -------
     float or None

@@ -65,6 +65,13 @@ class Metric:
         Ranges: of equal rates in all groups.
     excluded : tuple of tuple
         Ranges: groups left out for having fewer rows than are needed.
+
+    Examples
+    --------
+    >>> from bdt_core import bias_metrics
+    >>> metric = bias_metrics([1, 0, 1, 1], [1, 0, 0, 1], groups=list("ffmm"))["selection_rate"]
+    >>> metric.names, metric["f"].estimate
+    (('f', 'm'), 0.5)
     """
 
     name: str
@@ -155,6 +162,9 @@ class BiasMetrics(AuditPart):
     >>> result = bias_metrics(frame, facet="sex", label="hired")
     >>> result["DPL"]["f"].estimate, result["prevalence"]["m"].estimate
     (0.5, 0.75)
+    >>> frame.loc[:4, "hired"] = None
+    >>> bias_metrics(frame, facet="sex", label="hired").unseen("prevalence")
+    (5, ('hired',))
     """
 
     facets: tuple[str, ...]
@@ -185,6 +195,10 @@ class BiasMetrics(AuditPart):
         ----------
         metric : str
             Named as in the results.
+
+        Returns
+        -------
+        tuple of int and tuple of str
         """
         only = self.group if metric in CLARIFY and CLARIFY[metric].within_strata else None
         if metric in SCORES and SCORES[metric].of is None:
@@ -296,6 +310,13 @@ class BiasMetrics(AuditPart):
         DataFrame
             Columns facet, value, metric, estimate, low, high, undefined_reason, n, events, and then kind,
             together_low, together_high, p_value. Infinite estimates stay infinite, undefined ones are missing.
+
+        Examples
+        --------
+        >>> from bdt_core import bias_metrics
+        >>> frame = bias_metrics([1, 0, 1, 1], [1, 0, 0, 1], groups=list("ffmm")).to_frame()
+        >>> frame.loc[frame["metric"] == "accuracy", ["value", "estimate"]].values.tolist()
+        [['f', 1.0], ['m', 0.5]]
         """
         parts: dict[str, list[Any]] = {
             name: [] for name in (*COLUMNS, "kind", "together_low", "together_high", "p_value")

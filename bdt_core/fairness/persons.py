@@ -16,7 +16,7 @@ from bdt_core.fairness.confusion import Positive, favourable
 from bdt_core.fairness.counting import MAX_WEIGHT, code_groups
 from bdt_core.fairness.counts import FIXED_POINT, CountTable
 from bdt_core.fairness.person_moments import CELLS, PersonMoments
-from bdt_core.inference.persons import Persons
+from bdt_core.inference.persons import Persons, PlacedSums
 from bdt_core.spec import AuditSpec
 from bdt_core.table.audit_table import KEY
 from bdt_core.table.persons import person_hashes
@@ -47,31 +47,14 @@ def persons_in(frame: pd.DataFrame) -> Persons:
     return Persons.of(frame[KEY].to_numpy())
 
 
-@dataclass(frozen=True, eq=False)
-class PersonCells:
-    """The confusion counts of each person in each group that he has rows in; blocks of rows add up.
-
-    Attributes
-    ----------
-    places : ndarray of int64
-        (person * groups + group) * 4 + cell, rising.
-    rows : ndarray of int64
-    """
-
-    places: Numbers
-    rows: Numbers
-
-    def __add__(self, other: PersonCells) -> PersonCells:
-        places, where = np.unique(np.concatenate([self.places, other.places]), return_inverse=True)
-        rows = np.zeros(places.size, dtype=np.int64)
-        np.add.at(rows, where, np.concatenate([self.rows, other.rows]))
-        return PersonCells(places, rows)
+class PersonCells(PlacedSums):
+    """The confusion counts of each person in each group: places are (person * groups + group) * 4 + cell."""
 
     def moments(self, groups: int) -> PersonMoments:
         """The sums over persons."""
         pairs, where = np.unique(self.places // CELLS, return_inverse=True)
         counts = np.zeros((pairs.size, CELLS), dtype=np.int64)
-        counts[where, self.places % CELLS] = self.rows
+        counts[where, self.places % CELLS] = self.sums[0]
         group, person = pairs % groups, pairs // groups
         products = np.zeros((groups, CELLS, CELLS), dtype=np.int64)
         np.add.at(products, group, counts[:, :, None] * counts[:, None, :])
@@ -117,7 +100,7 @@ def count_persons_of(
     label, prediction = outcomes
     cell = np.where(prediction == 1, 1 - label, 3 - label)  # tp, fp, fn, tn
     places = (numbers * len(table.groups) + place) * CELLS + cell
-    return PersonCells(*np.unique(places[known], return_counts=True))
+    return PersonCells.of(places[known], np.ones(known.sum(), dtype=np.int64))
 
 
 def as_persons(known: CountTable, moments: PersonMoments) -> CountTable:

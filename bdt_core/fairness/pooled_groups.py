@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from bdt_core.fairness.coding import Threshold, Value, code_column, level_order
 from bdt_core.fairness.counts import Group, group_order
 from bdt_core.fairness.metric_results import group_name
-from bdt_core.inference.persons import Persons, Steps
+from bdt_core.inference.persons import Persons, PlacedSums, Steps
 from bdt_core.inference.pooled import pool_means, pool_rates
 from bdt_core.inference.summaries import Scale, Summary, summarise
 from bdt_core.result import Result
@@ -260,46 +260,21 @@ def _sizes(
     ]
 
 
-@dataclass(frozen=True, eq=False)
-class _PersonCells:
-    """Rows of each person in each group, and their steps; blocks of rows add up.
-
-    Attributes
-    ----------
-    places : ndarray of int64
-        group * persons + person, rising.
-    rows, steps : ndarray of int64
-    """
-
-    places: Numbers
-    rows: Numbers
-    steps: Numbers
-
-    @classmethod
-    def of(cls, places: Numbers, rows: Numbers, steps: Numbers) -> _PersonCells:
-        """Sum what has one place."""
-        distinct, where = np.unique(places, return_inverse=True)
-        sums = np.zeros((2, distinct.size), dtype=np.int64)
-        np.add.at(sums[0], where, rows)
-        np.add.at(sums[1], where, steps)
-        return cls(distinct, *sums)
-
-    def __add__(self, other: _PersonCells) -> _PersonCells:
-        pairs = [(getattr(self, name), getattr(other, name)) for name in ("places", "rows", "steps")]
-        return _PersonCells.of(*map(np.concatenate, pairs))
+class _PersonCells(PlacedSums):
+    """Rows of each person in each group, and their steps: places are group * persons + person."""
 
     def sizes(self, summaries: Sequence[Summary], persons: int, steps: Steps) -> _Sizes:
         """Persons of each group, and its rows divided by their design effect.
 
         How alike a person's rows are is learnt from all groups together, as one says little about it.
         """
-        group = self.places // persons
+        group, (of_rows, of_steps) = self.places // persons, self.sums
         size = len(summaries)
         number = np.bincount(group, minlength=size)
-        rows = np.bincount(group, self.rows, size)
-        squares = np.bincount(group, np.square(self.rows), size)
-        mean = np.bincount(group, self.steps, size) / np.maximum(rows, 1.0)
-        off = self.steps - mean[group] * self.rows
+        rows = np.bincount(group, of_rows, size)
+        squares = np.bincount(group, np.square(of_rows), size)
+        mean = np.bincount(group, of_steps, size) / np.maximum(rows, 1.0)
+        off = of_steps - mean[group] * of_rows
         between = np.bincount(group, np.square(off), size) * number / np.maximum(number - 1, 1)
         variance = np.array([one.mean_and_variance()[1] * (one.unit / steps.length) ** 2 for one in summaries])
         of_several = number > 1

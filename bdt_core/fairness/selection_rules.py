@@ -111,10 +111,6 @@ def apply_selection_rules(counts: GroupCounts, source: pd.DataFrame | SourceBloc
         The source as it was read, or blocks of it.
     spec : AuditSpec
         Its `selection_rules` are applied.
-
-    Returns
-    -------
-    SelectionRules
     """
     blocks, rules, alpha = in_blocks(source), spec.selection_rules, spec.significance.alpha
     declared = [one.facets for one in counts.tables]

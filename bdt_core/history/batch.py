@@ -150,10 +150,6 @@ def doubtful(batches: Sequence[Batch], least: int) -> list[str]:
     batches : sequence of Batch
         In their order.
     least : int
-
-    Returns
-    -------
-    list of str
     """
     same: dict[str, list[str]] = {}
     for one in batches:

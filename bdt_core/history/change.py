@@ -164,10 +164,6 @@ def drifts_of(pairs: Sequence[Pair], rows: Sequence[tuple[float, float]], *, lim
     alpha : float
         Chance that any of the intervals misses.
 
-    Returns
-    -------
-    list of Drift
-
     Notes
     -----
     The interval of the change of a difference joins Newcombe's intervals of the two differences by MOVER, each

@@ -12,11 +12,10 @@ from bdt_core.fairness.from_counts import EVERYBODY_ELSE
 from bdt_core.history.batch import Batch, doubtful, in_order
 from bdt_core.history.change import Drift, drifts_of, trend_of
 from bdt_core.history.counted import Counted, Pair, count_batches, metrics_of
-from bdt_core.history.evidence import evidence
 from bdt_core.history.limits import has_ratio_limit, judge_limits, tolerated
 from bdt_core.history.look_back import batches_back
 from bdt_core.history.results import GroupingHistory, History, SeenBatch, Stream
-from bdt_core.inference.sequential import SequentialComparison, discoveries
+from bdt_core.inference.sequential import SequentialComparison, compare_rates_over_time, discoveries
 from bdt_core.metrics import RATES
 from bdt_core.spec import AuditSpec
 
@@ -72,7 +71,10 @@ def follow(batches: Iterable[Batch], spec: AuditSpec) -> History:
     counted, notes = count_batches(ordered, spec)
     followed = [_followed(one, spec) for one in counted]
     openings = [opening for one in followed for opening in one]
-    found = [evidence(one.pair, alpha=spec.significance.alpha, effect=spec.history.effect) for one in openings]
+    found = [
+        compare_rates_over_time(*one.pair.effective(), alpha=spec.significance.alpha, effect=spec.history.effect)
+        for one in openings
+    ]
     discovered, alarms = _discoveries_over_time(found, spec.significance.alpha)
     drifts = drifts_of(
         [one.pair for one in openings],

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -18,8 +18,12 @@ from bdt_core import words
 from bdt_core.fairness.comparisons import FEWEST_IN_DENOMINATOR
 from bdt_core.history.change import Trend, trend_of
 from bdt_core.history.counted import Counted, Pair
-from bdt_core.history.evidence import evidence, evidence_of_ratio
-from bdt_core.inference.sequential import SequentialComparison, SequentialRatio
+from bdt_core.inference.sequential import (
+    SequentialComparison,
+    SequentialRatio,
+    compare_rates_over_time,
+    ratio_over_time,
+)
 from bdt_core.metrics import CLARIFY, CRITERIA, GATE_METRICS, RATES, Favourable, rate_compared
 from bdt_core.result import Result
 from bdt_core.spec import AlertSeverity, AuditSpec, MetricLimit
@@ -236,38 +240,32 @@ def _judge(
     look_back: int,
 ) -> LimitOverTime:
     if counted is None:
-        return _untestable(limit, compared, spec, "no batch counts these groups", ())
+        return _untestable(limit, compared, spec, "no batch counts these groups")
     limit = both_ways(limit)
     label, prediction = spec.group_columns()
     if any(RATES[one].needs_label and label is None for one in compared.rates):
-        return _untestable(limit, compared, spec, "it needs a label", ())
+        return _untestable(limit, compared, spec, "it needs a label")
     if any(RATES[one].needs_prediction and prediction is None for one in compared.rates):
-        return _untestable(limit, compared, spec, "it needs a prediction", ())
+        return _untestable(limit, compared, spec, "it needs a prediction")
     courses, judged, left_out = _courses(compared, counted, spec)
+    untestable = _untestable(limit, compared, spec, "no two groups have enough rows in the same batches", left_out)
     if not courses:
-        return _untestable(limit, compared, spec, "no two groups have enough rows in the same batches", left_out)
+        return untestable
     tolerated = Tolerated(limit.min, limit.max)
     found = _judged(courses, tolerated)
     one, since = found.decides.of
     broken_since = None if since is None else batches[since]
-    return LimitOverTime(
-        check=check_name(limit),
-        metric=limit.metric,
-        facet=" & ".join(limit.facets),
+    return replace(
+        untestable,
         group=one.whose,
-        is_ratio=compared.is_ratio,
-        minimum=limit.min,
-        maximum=limit.max,
         verdict=found.verdict,
         value=float(one.value[-1]),
         low=float(one.low[-1]),
         high=float(one.high[-1]),
-        confidence=1.0 - spec.significance.alpha,
         broken_since=broken_since,
         severity=_severity(found, tolerated) if found.verdict == "fail" else None,
         sentence=_sentence(limit, found, tolerated, batches, spec, left_out),
         groups_judged=judged,
-        left_out=left_out,
         daily=_daily(one.pair, compared, spec),
         values=_known(one.value),
         lows=_known(one.low),
@@ -303,8 +301,8 @@ def _courses(compared: _Compared, counted: Counted, spec: AuditSpec) -> tuple[li
     }
     against = "everybody else" if reference is None else counted.names[reference]
     judged = len(pairs) + (reference is not None)
-    of = evidence_of_ratio if compared.is_ratio else evidence
-    found = [(name, group, [of(pair, **settings) for pair in several]) for name, group, several in pairs]
+    of = ratio_over_time if compared.is_ratio else compare_rates_over_time
+    found = [(name, group, [of(*pair.effective(), **settings) for pair in several]) for name, group, several in pairs]
     if not compared.is_range:
         courses = [
             _Course(f"{name} against {against}", pair, *_turned(_sequence(one), compared.sign))
@@ -428,7 +426,7 @@ def _judged(courses: Sequence[_Course], tolerated: Tolerated) -> Judgement[_Foll
 
 
 def _untestable(
-    limit: MetricLimit, compared: _Compared, spec: AuditSpec, reason: str, left_out: tuple[str, ...]
+    limit: MetricLimit, compared: _Compared, spec: AuditSpec, reason: str, left_out: tuple[str, ...] = ()
 ) -> LimitOverTime:
     return LimitOverTime(
         check=check_name(limit),

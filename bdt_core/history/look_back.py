@@ -18,10 +18,6 @@ def batches_back(times: Sequence[datetime.datetime], look_back: int | str) -> in
     look_back : int or str
         Batches, or a duration such as "30d" before the latest batch.
 
-    Returns
-    -------
-    int
-
     Examples
     --------
     >>> days = [datetime.datetime(2026, 1, day, tzinfo=datetime.UTC) for day in (1, 2, 5, 6)]

@@ -13,9 +13,8 @@ from bdt_core.errors import DataError, did_you_mean
 from bdt_core.fairness.comparisons import FEWEST_IN_DENOMINATOR
 from bdt_core.history.change import Drift, Trend
 from bdt_core.history.counted import Pair
-from bdt_core.history.evidence import evidence
 from bdt_core.history.limits import LimitOverTime
-from bdt_core.inference.sequential import SequentialComparison
+from bdt_core.inference.sequential import SequentialComparison, compare_rates_over_time
 from bdt_core.result import Plotted, Result, Shown
 from bdt_core.spec import AuditSpec
 
@@ -99,7 +98,7 @@ class Stream(Result):
 
     def over_time(self, alpha: float, effect: float) -> SequentialComparison:
         """Difference so far, confidence sequence and e-value after every batch."""
-        return evidence(self.pair, alpha=alpha, effect=effect)
+        return compare_rates_over_time(*self.pair.effective(), alpha=alpha, effect=effect)
 
 
 @dataclass(frozen=True)
@@ -160,6 +159,27 @@ class History(Result, Shown, Plotted):
         Batches that say nothing yet, for want of labels (`history.labels_after`).
     notes : tuple of str
         What was not used or not followed, and why.
+
+    Examples
+    --------
+    >>> import datetime
+    >>> from bdt_core.fairness.declared_groups import count_groups
+    >>> from bdt_core.history import batch_of, follow
+    >>> spec = AuditSpec(
+    ...     name="hiring", source={"path": "{partition}.csv"}, protected=["sex"],
+    ...     bias_variable={"derive": "positive_prediction", "prediction": "advice"},
+    ... )
+    >>> frame = pd.DataFrame({"sex": list("fm") * 200, "advice": [0, 1, 1, 1] * 100})
+    >>> days = [datetime.datetime(2026, 1, day, tzinfo=datetime.UTC) for day in (1, 2)]
+    >>> history = follow([batch_of(count_groups(frame, spec), id=str(day.date()), time=day) for day in days], spec)
+    >>> history.to_frame()[["group", "reference", "difference", "discovered"]].values.tolist()
+    [['m', 'f', 0.5, True]]
+    >>> history.values(history.streams[0])  # day by day
+    [0.5, 0.5]
+    >>> history.over_time(history.streams[0]).difference.tolist()  # of all so far
+    [0.5, 0.5]
+    >>> history.small_groups()
+    ()
     """
 
     spec: AuditSpec
@@ -204,11 +224,32 @@ class History(Result, Shown, Plotted):
         return told, self.to_frame()[columns].sort_values("discovered", ascending=False, kind="stable")
 
     def over_time(self, stream: Stream) -> SequentialComparison:
-        """Difference so far, confidence sequence and e-value of a stream after every batch."""
+        """Difference so far, confidence sequence and e-value of a stream after every batch.
+
+        Parameters
+        ----------
+        stream : Stream
+            One of `streams`.
+
+        Returns
+        -------
+        SequentialComparison
+        """
         return stream.over_time(self.spec.significance.alpha, self.spec.history.effect)
 
     def values(self, stream: Stream) -> list[float | None]:
-        """Difference of a stream in each batch alone; None where a side has too few rows to print its rate."""
+        """Difference of a stream in each batch alone.
+
+        Parameters
+        ----------
+        stream : Stream
+            One of `streams`.
+
+        Returns
+        -------
+        list of float or None
+            None where a side has too few rows to print its rate.
+        """
         grouping = next(one for one in self.groupings if one.facets == stream.facets)
         rows = dict(zip(grouping.groups, np.array(grouping.rows), strict=True))
         mine = rows[stream.group]
@@ -227,6 +268,10 @@ class History(Result, Shown, Plotted):
         ----------
         batch : str, optional
             Name of the batch; by default the latest.
+
+        Returns
+        -------
+        tuple of SmallGroup
 
         Raises
         ------

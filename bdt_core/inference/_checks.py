@@ -58,10 +58,3 @@ def fraction(value: float, name: str) -> float:
 def number_or_none(value: float) -> float | None:
     """Turn NaN, which means "undefined" inside the computations, into None."""
     return None if math.isnan(value) else float(value)
-
-
-def json_number(value: Any) -> Any:
-    """Turn an infinite float into the string that JSON documents of this project use for it."""
-    if isinstance(value, float) and math.isinf(value):
-        return "Infinity" if value > 0 else "-Infinity"
-    return value

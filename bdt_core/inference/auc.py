@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 from bdt_core.errors import DataError
 from bdt_core.inference._checks import finite_vector, fraction, whole_counts
+from bdt_core.inference.means import shrink_of_few
 from bdt_core.inference.proportions import wilson_interval
 from bdt_core.inference.summaries import count_values
+from bdt_core.result import Result
 
 
 @dataclass(frozen=True)
-class AUC:
+class AUC(Result):
     """Area under the ROC curve of a score, with its confidence interval.
 
     Attributes
@@ -40,10 +39,6 @@ class AUC:
     confidence: float
     n_a: int
     n_b: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields for JSON."""
-        return dataclasses.asdict(self)
 
 
 @dataclass(frozen=True)
@@ -163,8 +158,7 @@ def area_under_curve_of_counts(
     rows = _rows_worth(auc, variance, min(n_a, n_b))
     if by_persons is not None:
         of_persons = _rows_worth(auc, by_persons.variance, by_persons.fewest)
-        t, z = special.stdtrit(by_persons.df, 1.0 - 0.5 * alpha), special.ndtri(1.0 - 0.5 * alpha)
-        rows = min(rows, of_persons) / float(t / z) ** 2
+        rows = min(rows, of_persons) / shrink_of_few(by_persons.df, alpha)
     low, high = wilson_interval(auc * rows, rows, confidence)
     return AUC(auc, low, high, confidence, n_a, n_b)
 

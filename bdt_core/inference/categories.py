@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -11,9 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from bdt_core.errors import DataError
-from bdt_core.inference._checks import fraction, json_number, whole_counts
+from bdt_core.inference._checks import fraction, whole_counts
 from bdt_core.inference.comparison import Comparison, compare_count_arrays
 from bdt_core.inference.exact import SMALLEST_P
+from bdt_core.result import Result
 
 SMALLEST_EXPECTED = 5.0
 DRAWS = 9_999
@@ -25,7 +25,7 @@ _LARGEST_TABLE = 1_000_000_000
 
 
 @dataclass(frozen=True)
-class CategoricalComparison:
+class CategoricalComparison(Result):
     """One group (a) against another (b) over all levels of a categorical variable.
 
     Attributes
@@ -73,15 +73,6 @@ class CategoricalComparison:
     confidence: float
     levels: tuple[int, ...]
     comparisons: tuple[Comparison, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields for JSON: infinite numbers as "Infinity" and "-Infinity", never NaN."""
-        fields = {field.name: json_number(getattr(self, field.name)) for field in dataclasses.fields(self)}
-        return {
-            **fields,
-            "levels": list(self.levels),
-            "comparisons": [one.to_dict() for one in self.comparisons],
-        }
 
 
 def compare_categories(
@@ -182,35 +173,35 @@ def compare_category_counts(
     a, b = a[levels], b[levels]
     comparisons = tuple(compare_count_arrays(a, n_a, b, n_b, alpha=alpha, min_rows=min_rows))
     needed = max(min_rows, 1)
+    untested = CategoricalComparison(
+        status="not_testable",
+        reason=f"{n_a} rows against {n_b}: each side needs at least {needed} rows",
+        test=None,
+        n_a=n_a,
+        n_b=n_b,
+        statistic=None,
+        dof=None,
+        p_value=None,
+        chi_squared_p_value=None,
+        effect_size=None,
+        effect_name=None,
+        smallest_expected=None,
+        confidence=1.0 - alpha,
+        levels=tuple(int(level) for level in levels),
+        comparisons=comparisons,
+    )
     if min(n_a, n_b) < needed:
-        return CategoricalComparison(
-            status="not_testable",
-            reason=f"{n_a} rows against {n_b}: each side needs at least {needed} rows",
-            test=None,
-            n_a=n_a,
-            n_b=n_b,
-            statistic=None,
-            dof=None,
-            p_value=None,
-            chi_squared_p_value=None,
-            effect_size=None,
-            effect_name=None,
-            smallest_expected=None,
-            confidence=1.0 - alpha,
-            levels=tuple(int(level) for level in levels),
-            comparisons=comparisons,
-        )
+        return untested
     statistic = float(_chi_squared(a[None, :], a + b, n_a, n_b)[0])
     dof = levels.size - 1
     expected = float((a + b).min()) * min(n_a, n_b) / (n_a + n_b)
     asymptotic = max(float(special.chdtrc(dof, statistic)), SMALLEST_P) if dof else 1.0
     drawn = dof > 0 and expected < SMALLEST_EXPECTED and n_a + n_b < _LARGEST_TABLE
-    return CategoricalComparison(
+    return replace(
+        untested,
         status="tested",
         reason=None,
         test="chi-squared by permutation" if drawn else "chi-squared",
-        n_a=n_a,
-        n_b=n_b,
         statistic=statistic,
         dof=dof,
         p_value=_permutation_p(statistic, a + b, n_a, n_b, random_state) if drawn else asymptotic,
@@ -218,9 +209,6 @@ def compare_category_counts(
         effect_size=float(np.sqrt(min(1.0, statistic / (n_a + n_b)))),
         effect_name="Cramér's V",
         smallest_expected=expected,
-        confidence=1.0 - alpha,
-        levels=tuple(int(level) for level in levels),
-        comparisons=comparisons,
     )
 
 

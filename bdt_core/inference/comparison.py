@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
 from bdt_core.errors import DataError, SpecError
 from bdt_core.inference import means
-from bdt_core.inference._checks import counts_pair, finite_vector, fraction, json_number, number_or_none
+from bdt_core.inference._checks import counts_pair, finite_vector, fraction, number_or_none
 from bdt_core.inference.exact import SMALLEST_P, mid_p_value
 from bdt_core.inference.permutation import (
     FEWEST_ROWS,
@@ -27,6 +26,7 @@ from bdt_core.inference.permutation import (
 from bdt_core.inference.power import detectable_mean_difference, detectable_rate_difference
 from bdt_core.inference.proportions import koopman_interval, newcombe_interval
 from bdt_core.inference.summaries import Floats, Moments, Summary, ValueCounts, count_values
+from bdt_core.result import Result
 
 TestName = Literal["auto", "exact", "welch", "permutation"]
 
@@ -62,8 +62,7 @@ class PersonsCompared:
         """
         if self.design_effect is None or self.df is None:
             return 1.0
-        t, z = special.stdtrit(self.df, 1.0 - 0.5 * alpha), special.ndtri(1.0 - 0.5 * alpha)
-        return self.design_effect * float(t / z) ** 2
+        return self.design_effect * means.shrink_of_few(self.df, alpha)
 
     def effective(self, comparison: Comparison, alpha: float) -> tuple[float, float, float, float]:
         """Events and rows of a, then of b, as many of different persons that would say as much at level alpha."""
@@ -75,7 +74,7 @@ class PersonsCompared:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Result):
     """One group (a) against another (b).
 
     Differences are a minus b and ratios a over b: positive, or above 1, when a has the higher mean. Whether
@@ -148,13 +147,6 @@ class Comparison:
     welch_t: float | None
     welch_t_p_value: float | None
     persons: PersonsCompared | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields for JSON: infinite numbers as "Infinity" and "-Infinity", never NaN."""
-        plain = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        persons = plain.pop("persons")
-        of_persons = {} if persons is None else {"persons": dataclasses.asdict(persons)}
-        return {name: json_number(one) for name, one in plain.items()} | of_persons
 
 
 def compare_samples(

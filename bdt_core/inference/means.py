@@ -163,6 +163,11 @@ def welch_error(var_a: Any, n_a: Any, var_b: Any, n_b: Any) -> tuple[NDArray[np.
         return np.sqrt(total), np.where((rows_a < 2) | (rows_b < 2), np.nan, df)
 
 
+def shrink_of_few(df: float, alpha: float) -> float:
+    """What effective rows are divided by where their variance has few degrees of freedom: squared t over normal."""
+    return float(special.stdtrit(df, 1.0 - 0.5 * alpha) / special.ndtri(1.0 - 0.5 * alpha)) ** 2
+
+
 def _t_test(difference: Any, error: Any, df: Any, undefined: Any) -> TTest:
     with np.errstate(divide="ignore", invalid="ignore"):
         statistic = np.where(undefined, np.nan, difference / error)

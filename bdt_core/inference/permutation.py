@@ -107,10 +107,6 @@ def permutation_test_of_counts(
     alpha, random_state
         As in `studentised_permutation_test`.
 
-    Returns
-    -------
-    PermutationResult
-
     Examples
     --------
     >>> import numpy as np

@@ -21,7 +21,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -153,6 +153,34 @@ def person_sums(steps: NDArray[np.float64], numbers: Numbers, size: int) -> Pers
     """
     # Whole numbers below 2**53 are exact in float64, so that the order of the rows does not matter.
     return PersonSums(np.bincount(numbers, minlength=size), np.bincount(numbers, steps, size).astype(np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedSums:
+    """What persons have in many groups at once, where most have nothing in most; blocks of rows add up.
+
+    Attributes
+    ----------
+    places : ndarray of int64
+        A number for each group and person that have rows, rising.
+    sums : ndarray of int64, shape (k, places)
+        Rows, and what else was summed.
+    """
+
+    places: Numbers
+    sums: Numbers
+
+    @classmethod
+    def of(cls, places: Numbers, *values: Numbers) -> Self:
+        """Sum what has one place."""
+        found, where = np.unique(places, return_inverse=True)
+        sums = np.zeros((len(values), found.size), dtype=np.int64)
+        for total, one in zip(sums, values, strict=True):
+            np.add.at(total, where, one)
+        return cls(found, sums)
+
+    def __add__(self, other: Self) -> Self:
+        return self.of(np.concatenate([self.places, other.places]), *np.hstack([self.sums, other.sums]))
 
 
 @dataclass(frozen=True)
@@ -289,10 +317,6 @@ def area_by_persons(
     persons_a, persons_b : ndarray of int64
         The number of each row's person, from 0.
     alpha : float, default 0.05
-
-    Returns
-    -------
-    AUC
 
     Examples
     --------

@@ -98,10 +98,6 @@ def plan(
         Where persons have several rows: how many of them say as much as one row of a person of its own, from 1 (what a
         person's rows say has nothing in common) to rows per person (it is always the same). A report has it.
 
-    Returns
-    -------
-    Plan
-
     Raises
     ------
     SpecError

@@ -97,10 +97,6 @@ def compare_rates_over_time(
     effect : float
         Difference for which the test is sharpest.
 
-    Returns
-    -------
-    SequentialComparison
-
     Raises
     ------
     DataError
@@ -189,10 +185,6 @@ def discoveries(e_values: Sequence[float], alpha: float = 0.05) -> tuple[bool, .
     e_values : sequence of float
         One per stream, in any dependence; NaN for a stream without evidence yet.
     alpha : float
-
-    Returns
-    -------
-    tuple of bool
 
     Notes
     -----

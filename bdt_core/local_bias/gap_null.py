@@ -48,10 +48,6 @@ def summarise_gaps(
         hypergeometric distribution, at no cost in rows. 0 leaves the null out.
     random_state : int
 
-    Returns
-    -------
-    GapSummary
-
     Examples
     --------
     >>> summary = summarise_gaps(np.array([[90, 80], [50, 49]]), np.array([[100, 100], [60, 60]]))

@@ -233,7 +233,27 @@ class LOGAN(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def fit_predict(self, X: Any, y: Any = None, **fit_params: Any) -> Integers:
-        """Find the clusters and return that of each training row; parameters are those of `fit`, y is correct."""
+        """Find the clusters and return that of each training row.
+
+        Parameters
+        ----------
+        X, **fit_params
+            As in `fit`.
+        y : array of shape (n,), optional
+            `correct` of `fit`.
+
+        Returns
+        -------
+        int64 ndarray of shape (n,)
+
+        Examples
+        --------
+        >>> X = np.repeat([[0.0], [9.0]], 100, axis=0)
+        >>> group = np.tile(["a", "b"], 100)
+        >>> found = LOGAN(n_clusters=2).fit_predict(X, np.ones(200), group=group)
+        >>> bool(found[0] == found[99] != found[199])
+        True
+        """
         return self.fit(X, y, **fit_params).labels_
 
     def predict(self, X: Any) -> Integers:
@@ -247,6 +267,11 @@ class LOGAN(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         int64 ndarray of shape (m,)
+
+        Raises
+        ------
+        NotFittedError
+            `fit` comes first.
         """
         if not hasattr(self, "partition_"):
             raise NotFittedError("This LOGAN instance is not fitted yet. Call fit before predict.")

@@ -80,10 +80,6 @@ def metric_by_group(
         Below k and below groups.
     k, groups : int
     outcome : Outcome
-
-    Returns
-    -------
-    GroupMetrics
     """
     cell = labels.astype(np.int64) * groups + group
     rows = np.bincount(cell, minlength=k * groups).reshape(k, groups)

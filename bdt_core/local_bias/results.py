@@ -236,6 +236,18 @@ class LocalBias(AuditPart):
     notes : tuple of str
     model_state : dict
         What `predict` needs.
+
+    Examples
+    --------
+    >>> from bdt_core.local_bias import LocalBiasSettings, LocalRows, find_local_bias
+    >>> x, group = np.repeat([[0.0], [9.0]], 200, axis=0), np.tile(["f", "m"], 200)
+    >>> right = (x[:, 0] == 0) | (group == "m") | (np.arange(400) % 5 > 0)
+    >>> rows = LocalRows(x, group, correct=right)
+    >>> found = find_local_bias(rows, rows, LocalBiasSettings(n_clusters=2))
+    >>> found.to_frame()[["train_rows", "lower", "confirmed"]].values.tolist()
+    [[200, 'f', True], [200, 'm', False]]
+    >>> found.predict([[9.0], [0.0]]).tolist()
+    [0, 1]
     """
 
     settings: LocalBiasSettings
@@ -292,7 +304,18 @@ class LocalBias(AuditPart):
         return None if encoder is None else list(encoder.names)
 
     def predict(self, X: Any, method: Literal["logan", "kmeans"] = "logan") -> Integers:
-        """Cluster of each row of a table, or array of embeddings, like the one that was searched."""
+        """Cluster of each row of a table, or array of embeddings, like the one that was searched.
+
+        Parameters
+        ----------
+        X : DataFrame or 2-d array of shape (n, p)
+        method : {"logan", "kmeans"}
+
+        Returns
+        -------
+        int64 ndarray of shape (n,)
+            Numbered as in `logan.clusters`, or `kmeans.clusters`.
+        """
         encoder, partitions = self._models
         partition, label = partitions[method]
         found: Integers = label[partition.predict(X if encoder is None else encoded(encoder, X))]

@@ -160,11 +160,6 @@ class Sides:
 def read_sides(train: LocalRows, test: LocalRows, settings: LocalBiasSettings) -> Sides:
     """Leave out rows with anything missing, and test rows of groups that no train row has.
 
-    Parameters
-    ----------
-    train, test : LocalRows
-    settings : LocalBiasSettings
-
     Raises
     ------
     DataError

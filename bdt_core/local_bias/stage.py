@@ -119,10 +119,6 @@ def find_audited_local_bias(train: Rows, test: Rows, wanted: Wanted) -> LocalBia
     wanted : LocalBias
         The section of the specification.
 
-    Returns
-    -------
-    LocalBias
-
     Raises
     ------
     SourceError, DataError

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from bdt_core.errors import DataError, SpecError
 from bdt_core.inference import adjust_p_values, compare_category_counts, compare_samples
 from bdt_core.inference.persons import Steps, compare_categories_of_persons, compare_persons, person_sums
+from bdt_core.table.facts import holds_numbers
 
 MIN_WORD_ROWS = 5
 """A word in fewer rows is not shown: it could tell who wrote them."""
@@ -98,8 +99,9 @@ def top_words(
         At most so many words per cluster.
     method : {"ctfidf", "lda"}
         Class-based tf-idf: the share of a word in a cluster times ln(1 + A / f), with A the mean number of words
-        per cluster and f how often the word occurs in all. "lda": a topic model with as many topics as clusters,
-        and for each cluster the words of the topic that its texts are mostly about; two clusters can share one.
+        per cluster and f how often the word occurs in all. "lda", as in the paper on LOGAN: a topic model with as
+        many topics as clusters, and for each cluster the words of the topic that its texts are mostly about; two
+        clusters can share one.
     stop_words : "english", list of str or None
         Words that do not count.
     exclude : sequence of str
@@ -256,8 +258,7 @@ def feature_differences(
 def _compare(
     column: pd.Series[Any], inside: NDArray[np.bool_], alpha: float, min_rows: int, who: NDArray[np.intp] | None
 ) -> FeatureDifference | None:
-    numeric = pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype)
-    return (_compare_numbers if numeric else _compare_levels)(column, inside, alpha, min_rows, who)
+    return (_compare_numbers if holds_numbers(column) else _compare_levels)(column, inside, alpha, min_rows, who)
 
 
 def _compare_numbers(

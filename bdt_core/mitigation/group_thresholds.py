@@ -103,6 +103,14 @@ class GroupThresholds(BaseEstimator):  # type: ignore[misc]
     ({'a': 4.0, 'b': 4.0}, 0.0, 0.875)
     >>> model.predict([4, 3], ["a", "b"]).tolist()
     [1, 0]
+
+    The price of fairness, and lots where they serve the objective:
+
+    >>> [(one.gap, one.objective) for one in model.frontier()]
+    [(0.0, 0.875)]
+    >>> drawn = GroupThresholds("equalized_odds", randomized=True).fit(scores, labels, group)
+    >>> drawn.selection_chance([4, 3], ["a", "b"]).round(2).tolist()
+    [0.54, 0.25]
     """
 
     def __init__(
@@ -246,6 +254,11 @@ class GroupThresholds(BaseEstimator):  # type: ignore[misc]
         -------
         list of FrontierPoint
             By falling gap.
+
+        Raises
+        ------
+        NotFittedError
+            `fit` comes first.
         """
         if not hasattr(self, "mixtures_"):
             raise NotFittedError("This GroupThresholds instance is not fitted yet: call fit first.")

@@ -53,10 +53,6 @@ def best_mixtures(curves: Sequence[Curve], gains: Sequence[Floats], rates: Seque
         Linear in the counts for each group.
     tolerance : float
 
-    Returns
-    -------
-    Mixtures
-
     References
     ----------
     Hardt, M., Price, E., Srebro, N. (2016). Equality of opportunity in supervised learning. NeurIPS 29.

@@ -19,6 +19,7 @@ from bdt_core.inference.persons import area_by_persons, person_sums, shrink_of_m
 from bdt_core.mitigation.checks import in_order, persons_of_rows
 from bdt_core.mitigation.reweighing import cell_counts, expected_counts
 from bdt_core.result import Result
+from bdt_core.table.facts import holds_numbers
 
 Measure = Literal["Cramér's V, bias-corrected", "AUC", "rank correlation"]
 
@@ -292,9 +293,7 @@ def _nothing(feature: str, protected: str, rows: int, reason: str) -> Proxy:
 
 
 def _is_number(series: pd.Series[Any]) -> bool:
-    dtype = series.dtype
-    number = pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype)
-    return bool(number and series.nunique() > 2)
+    return holds_numbers(series) and series.nunique() > 2
 
 
 def _codes(series: pd.Series[Any]) -> Coded:

@@ -45,6 +45,12 @@ class Reweighing(Result):
     cells : tuple of ReweighedCell
     empty : tuple of str
         Cells without rows, named; the groups in them stay unequal.
+
+    Examples
+    --------
+    >>> label, group = [1, 1, 1, 0, 1, 0], ["m"] * 4 + ["f"] * 2
+    >>> reweigh(label, group).weights(label, group).round(2).tolist()
+    [0.89, 0.89, 0.89, 1.33, 1.33, 0.67]
     """
 
     rows: int

@@ -53,10 +53,6 @@ def mitigate_audited(train: Rows, test: Rows, section: MitigationSection) -> Mit
         Of a large table ``large_rows`` drawn rows of each are used.
     section : Mitigation
         The section of the specification.
-
-    Returns
-    -------
-    Mitigation
     """
     settings = settings_of(train.spec, section, train.names("feature"))
     train_rows, test_rows = (rows_at_hand(one).frame for one in (train, test))

@@ -12,10 +12,9 @@ import pandas as pd
 
 from bdt_core.errors import DataError
 from bdt_core.proposal.vocabulary import speaks_of
-from bdt_core.spec import Kind
 from bdt_core.table.batches import Batches
 from bdt_core.table.column_types import stacked
-from bdt_core.table.facts import ColumnFacts, facts_of, holds_dates
+from bdt_core.table.facts import ColumnFacts, facts_of, holds_dates, holds_numbers
 from bdt_core.table.notation import looks_like_date
 from bdt_core.table.reading_notes import ReadingNotes
 from bdt_core.table.roles import kind_of, looks_like_identifier, settle_type
@@ -143,11 +142,6 @@ def glance(batches: Batches) -> Glance:
     return Glance(columns, sample, batches.rows)
 
 
-def kind_wanted(seen: Seen) -> Kind | None:
-    """What its kind has to be said to be, where the type of the column says otherwise."""
-    return "categorical" if seen.look == "code" else None
-
-
 def _gathered(column: pd.Series) -> _Gathered:
     facts = facts_of(column)
     low, high = math.inf, -math.inf
@@ -175,8 +169,7 @@ def _seen(column: pd.Series, gathered: _Gathered, question: str) -> Seen:
 def _look(column: pd.Series, gathered: _Gathered, name: str) -> Look:
     facts = gathered.facts
     levels, rows = facts.distinct, facts.rows
-    dtype = column.dtype
-    numeric = pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype)
+    numeric = holds_numbers(column)
     if facts.is_constant or (numeric and gathered.low == gathered.high and not facts.missing):
         return "constant"
     if facts.is_date or holds_dates(column) or (not numeric and _are_dates(column, facts)):

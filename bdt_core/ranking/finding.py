@@ -63,6 +63,20 @@ class Finding:
         Of local bias: the group of the same place that it is compared with.
     place : tuple of FeatureDifference
         Of local bias: what sets the place apart from all others most.
+
+    Examples
+    --------
+    >>> from bdt_core import audit
+    >>> frame = pd.DataFrame({"age": [*range(20, 60)] * 10})
+    >>> frame["error"] = ((frame["age"] < 30) & (frame.index % 3 > 0)).astype(int)
+    >>> result = audit(
+    ...     frame, outcome="error", slices=None, clustering={"stability": 0}, worst_groups={"permutations": 39}
+    ... )
+    >>> first = result.findings[0]
+    >>> first.who, first.difference, first.at_least > 0.5
+    ('age up to 29', 0.66, True)
+    >>> int(first.members(frame).sum()) == first.rows
+    True
     """
 
     who: str
@@ -154,13 +168,29 @@ class FindingList(Shown, Plotted, tuple[Finding, ...]):
     ----------
     audit : InAudit or None
         The audit that they are of.
+
+    Examples
+    --------
+    >>> from bdt_core import audit
+    >>> frame = pd.DataFrame({"age": [*range(20, 60)] * 10})
+    >>> frame["error"] = ((frame["age"] < 30) & (frame.index % 3 > 0)).astype(int)
+    >>> result = audit(
+    ...     frame, outcome="error", slices=None, clustering={"stability": 0}, worst_groups={"permutations": 39}
+    ... )
+    >>> result.findings.to_frame()[["who", "rows", "found_by"]].values.tolist()
+    [['age up to 29', 100, 'worst_groups']]
+    >>> result.findings.members(frame).sum().to_dict()
+    {'finding 1: age up to 29': 100}
     """
 
     audit: InAudit | None = None
 
     @classmethod
     def of(cls, findings: Iterable[Finding], audit: InAudit) -> FindingList:
-        """The findings of an audit."""
+        """The findings of an audit.
+
+        :meta private:
+        """
         made = cls(findings)
         made.audit = audit
         return made

@@ -88,7 +88,7 @@ def rank_findings(
     measured_once = [found.measured(one, inside) for one, inside in _without_copies(kept, found.members)]
     ranked = ranked_by_harm([pair for pair in measured_once if pair[0].harm_at_least > 0])
     counted: Literal["people", "rows"] = "people" if spec.split.key is None else "rows"
-    drawn = Drawn(rows.audited_rows, table.audited_rows) if rows.audited_rows < table.audited_rows else None
+    drawn = Drawn.where_fewer(rows.audited_rows, table.audited_rows)
     return Findings(
         tuple(_folded(ranked, found.harm))[:_MOST_FINDINGS], dict(shares), alpha, tuple(spec.legitimate), counted, drawn
     )

@@ -48,6 +48,7 @@ _CONDITION = "condition"
 _SOME = "nl"
 """A language whose messages say what is looked up."""
 _MOST_CONDITIONS = 40
+_ByStart = Mapping[str, Sequence["_Pattern"]]
 
 
 class AsItIs(str):
@@ -63,6 +64,11 @@ class _Pattern:
     texts: tuple[str, ...]
     places: tuple[str, ...]
     told: str
+
+    @property
+    def start(self) -> str:
+        """Its first letter; empty where a place comes first."""
+        return self.texts[0][:1]
 
     @property
     def joined(self) -> str:
@@ -129,12 +135,16 @@ def _file_of(language: str) -> Traversable:
 
 @dataclass(frozen=True)
 class _Messages:
-    """The messages of a language, by what they are looked up by."""
+    """The messages of a language, by what they are looked up by: of patterns the first letter of a text.
+
+    ``several`` are the patterns that have something between sentences or clauses within, by what that is.
+    """
 
     marks: Mapping[int, str]
     exact: Mapping[str, str]
-    patterns: Sequence[_Pattern]
-    conditions: Sequence[_Pattern]
+    patterns: _ByStart
+    several: Mapping[str, _ByStart]
+    conditions: _ByStart
 
 
 @cache
@@ -155,11 +165,13 @@ def _messages_in(file: Traversable, language: str, *, own: bool = True) -> _Mess
             for one in read_po(opened, locale=language)
             if one.id and one.string
         ]
+    patterns = _patterns((message, told) for context, message, told in messages if context != _CONDITION)
     return _Messages(
         str.maketrans({",": get_group_symbol(locale), ".": get_decimal_symbol(locale)}),
         {message: told for _, message, told in messages if not _PLACE.search(message)},
-        _patterns((message, told) for context, message, told in messages if context != _CONDITION),
-        _patterns((message, told) for context, message, told in messages if context == _CONDITION),
+        _by_start(patterns),
+        {mark: _by_start([one for one in patterns if between.search(one.joined)]) for between, mark in _BETWEEN},
+        _by_start(_patterns((message, told) for context, message, told in messages if context == _CONDITION)),
     )
 
 
@@ -174,7 +186,7 @@ class Catalogue:
 
     def __init__(self, messages: _Messages, names: Names) -> None:
         self._marks, self._exact = messages.marks, messages.exact
-        self._patterns, self._conditions = messages.patterns, messages.conditions
+        self._patterns, self._several, self._conditions = messages.patterns, messages.several, messages.conditions
         self._names = names
         self._and = self._exact[_AND.strip()]
         self.said = lru_cache(maxsize=65_536)(self._said)
@@ -209,7 +221,7 @@ class Catalogue:
         for between, mark in _BETWEEN:
             parts = between.split(text)
             if len(parts) > 1:
-                of_several = self._matching([one for one in self._patterns if between.search(one.joined)], bare)
+                of_several = self._matching(self._several[mark], bare)
                 return mark.join(map(self.said, parts)) if of_several is None else of_several + end
         known = self._matching(self._patterns, bare)
         if known is None and len(parts := _COMMAS.split(bare)) > 1:
@@ -229,8 +241,8 @@ class Catalogue:
         label = self._names.label(column)
         return f"{label}: {self._names.levels_in(column, level)}" if colon and label else None
 
-    def _matching(self, patterns: Iterable[_Pattern], text: str, *, condition: bool = False) -> str | None:
-        for one in patterns:
+    def _matching(self, patterns: _ByStart, text: str, *, condition: bool = False) -> str | None:
+        for one in patterns.get(text[:1], patterns[""]):
             values = one.values(text)
             if values is not None:
                 return self._filled(one, values, condition=condition)
@@ -281,6 +293,13 @@ def _patterns(messages: Iterable[tuple[str, str]]) -> list[_Pattern]:
         if len(pieces) > 1:
             made.append(_Pattern(tuple(pieces[::2]), tuple(pieces[1::2]), told))
     return sorted(made, key=lambda one: -len(one.joined))
+
+
+def _by_start(patterns: Sequence[_Pattern]) -> _ByStart:
+    """By the first letter of a text those that it may be, in their order; by none those that begin with a place."""
+    return {
+        start: [one for one in patterns if one.start in ("", start)] for start in {"", *(one.start for one in patterns)}
+    }
 
 
 def _bare(message: object) -> str:

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Literal
 
 from bdt_core import words
 from bdt_core.changes.results import Change, Changes, GroupChange, HeldToLimit, People
-from bdt_core.errors import OutputError
 from bdt_core.report.blocks import Block, Folded, Section, Table
 from bdt_core.report.first_page import Amount, Condition, Measure, _amounts, _Names, _size
 from bdt_core.report.prose import read_in
-from bdt_core.report.write import canonical_json, not_written, write_together
+from bdt_core.report.write import canonical_json, write_together
 
 if TYPE_CHECKING:
     from bdt_core.scan.conditions import GroupCondition
@@ -250,6 +249,18 @@ def write_changes(changes: Changes, folder: str | Path) -> dict[str, Path]:
     ------
     OutputError
         The folder holds another comparison already, or cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pandas as pd
+    >>> from bdt_core import compare
+    >>> frame = pd.DataFrame({"age": [*range(20, 60)] * 10, "old": [0, 1] * 200})
+    >>> keys = {"slices": None, "worst_groups": None, "clustering": {"stability": 0}}
+    >>> keys["bias_variable"] = {"column": "old"}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     sorted(write_changes(compare({"name": "old", **keys}, {"name": "new", **keys}, data_a=frame), folder))
+    ['html', 'json', 'md', 'pdf']
     """
     forms = {
         "html": changes_html(changes).encode(),
@@ -258,10 +269,7 @@ def write_changes(changes: Changes, folder: str | Path) -> dict[str, Path]:
         "json": canonical_json(changes.to_dict()).encode(errors="backslashreplace"),
     }
     contents = {f"comparison.{form}": content for form, content in forms.items()}
-    try:
-        write_together(Path(folder), contents)
-    except OSError as error:
-        raise OutputError(f"The comparison {not_written(folder, error)}") from None
+    write_together(Path(folder), contents, "comparison")
     return {form: Path(folder) / f"comparison.{form}" for form in ("json", "html", "pdf", "md")}
 
 

@@ -9,13 +9,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+from bdt_core.report import apart, clusters, groups, local_bias, mitigation, slices, tree, worst_groups
 from bdt_core.report.catalogue import say_in
 from bdt_core.report.figure_words import figure_words
-from bdt_core.report.groups import FIGURES_SHOWN, figures_of_groups
-from bdt_core.report.local_bias import pair
-from bdt_core.report.mitigation import mitigation_points
 from bdt_core.report.printed import AnyDocument, printed
-from bdt_core.report.slices import drawn_slices
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -80,25 +77,21 @@ def figure_names(document: AnyDocument) -> tuple[str, ...]:
     from bdt_core.report.first_page import first_page  # which asks for templates, and these for figures
 
     always = _ALWAYS if document.publication is None else ()
-    known = {*always, *figures_of_groups(document), *figures_of_depth(document)}
+    known = {*always, *groups.figures_of_groups(document), *figures_of_depth(document)}
     return tuple(name for name in FIGURES if name in known or (name == "first_page" and first_page(document).drawn))
 
 
 def figures_of_depth(document: Document) -> tuple[str, ...]:
     """Figures on intersections, local bias and mitigation that a document has."""
-    slices, local = document.slices, document.local_bias
-    found = []
-    if document.worst_groups and document.worst_groups.groups:
-        found.append("worst_groups")
-    if slices and drawn_slices(slices):
-        found.append("slices")
-    if slices and len(slices.lattice) > 1:
-        found.append("slices_lattice")
-    if local and any(pair(one) for one in local.logan.clusters):
-        found.append("local_bias")
-    if mitigation_points(document):
-        found.append("mitigation")
-    return tuple(found)
+    searched, local = document.slices, document.local_bias
+    there = {
+        "worst_groups": document.worst_groups and document.worst_groups.groups,
+        "slices": searched and slices.drawn_slices(searched),
+        "slices_lattice": searched and len(searched.lattice) > 1,
+        "local_bias": local and any(local_bias.pair(one) for one in local.logan.clusters),
+        "mitigation": mitigation.mitigation_points(document),
+    }
+    return tuple(name for name, is_there in there.items() if is_there)
 
 
 def _drawn(document: AnyDocument, name: str, finish: Callable[[Sheet], _T], *, outlines: bool = True) -> _T:
@@ -125,70 +118,16 @@ def _first_page(document: Printed) -> Sheet:
     return draw(document)
 
 
-def _clusters(document: Printed) -> Sheet:
-    from bdt_core.report.clusters import draw
-
-    return draw(document)
-
-
-def _apart(document: Printed) -> Sheet:
-    from bdt_core.report.apart import draw
-
-    return draw(document)
-
-
-def _tree(document: Printed) -> Sheet:
-    from bdt_core.report.tree import draw
-
-    return draw(document)
-
-
-def _groups(name: str, document: Printed) -> Sheet:
-    from bdt_core.report.groups import draw
-
-    return draw(document, name)
-
-
-def _worst_groups(document: Printed) -> Sheet:
-    from bdt_core.report.worst_groups import draw
-
-    return draw(document)
-
-
-def _slices(document: Printed) -> Sheet:
-    from bdt_core.report.slices import draw
-
-    return draw(document)
-
-
-def _lattice(document: Printed) -> Sheet:
-    from bdt_core.report.slices import draw_lattice
-
-    return draw_lattice(document)
-
-
-def _local_bias(document: Printed) -> Sheet:
-    from bdt_core.report.local_bias import draw
-
-    return draw(document)
-
-
-def _mitigation(document: Printed) -> Sheet:
-    from bdt_core.report.mitigation import draw
-
-    return draw(document)
-
-
 FIGURES: dict[str, Callable[[Printed], Sheet]] = {
     "first_page": _first_page,
-    "worst_groups": _worst_groups,
-    "clusters": _clusters,
-    "apart": _apart,
-    **{f"groups_{i}": partial(_groups, f"groups_{i}") for i in range(1, FIGURES_SHOWN + 1)},
-    "slices": _slices,
-    "slices_lattice": _lattice,
-    "local_bias": _local_bias,
-    "mitigation": _mitigation,
-    "tree": _tree,
+    "worst_groups": worst_groups.draw,
+    "clusters": clusters.draw,
+    "apart": apart.draw,
+    **{name: partial(groups.draw, name=name) for name in (f"groups_{i}" for i in range(1, groups.FIGURES_SHOWN + 1))},
+    "slices": slices.draw,
+    "slices_lattice": slices.draw_lattice,
+    "local_bias": local_bias.draw,
+    "mitigation": mitigation.draw,
+    "tree": tree.draw,
 }
 _ALWAYS = ("clusters", "apart", "tree")

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from bdt_core.report.page import build_page
 from bdt_core.report.printed import AnyDocument, printed
 
 # Typst brings the first along, matplotlib the second, which has more alphabets.
-_FONTS = ["Libertinus Serif", "DejaVu Sans"]
+FONTS = ["Libertinus Serif", "DejaVu Sans"]
 _MONO = ["DejaVu Sans Mono", "DejaVu Sans"]
 _LONG_WORD = re.compile(r"\S{15,}")
 _BREAKS = re.compile(r"(?<=[_/.,;:|=\-])(?=\w)|(?<=\w{12})(?=\w{4})")
@@ -38,8 +39,6 @@ def render_pdf(document: AnyDocument, figures: Mapping[str, str] | None = None) 
         bytes: it carries no dates, and only fonts that come with the installed packages are used, unless a name
         needs an alphabet that they do not have.
     """
-    import typst
-
     from bdt_core.report.sheet import is_outlined
 
     document = printed(document)
@@ -47,35 +46,43 @@ def render_pdf(document: AnyDocument, figures: Mapping[str, str] | None = None) 
     page = build_page(document)
     report = json.dumps(
         {
-            "page": _printed({**plain(page), "answer": page.answer}),
+            "page": with_breaks({**plain(page), "answer": page.answer}),
             "figures": dict(drawn),
-            "fonts": _FONTS,
+            "fonts": FONTS,
             "mono": _MONO,
         },
         ensure_ascii=False,
     )
-    template = resources.files("bdt_core.report").joinpath("templates", "report.typ").read_bytes()
+    template = resources.files("bdt_core.report").joinpath("templates", "report.typ")
+    return typeset(template, {"report": report}, has_all_letters=is_outlined(document))
+
+
+def typeset(template: Traversable, inputs: dict[str, str], *, has_all_letters: bool) -> bytes:
+    """A page as PDF/UA-1; without `has_all_letters` other fonts are asked for help, those of the machine."""
+    import matplotlib as mpl
+    import typst
+
     compile_page: Any = typst.compile  # its stub wants one type for the page and the fonts' folders
     pdf: bytes = compile_page(
-        template,
-        font_paths=[_font_folder()],
-        ignore_system_fonts=is_outlined(document),
-        sys_inputs={"report": report},
+        template.read_bytes(),
+        font_paths=[Path(mpl.get_data_path()) / "fonts" / "ttf"],
+        ignore_system_fonts=has_all_letters,
+        sys_inputs=inputs,
         pdf_standards="ua-1",
     )
     return pdf
 
 
-def _printed(x: Any) -> Any:
+def with_breaks(x: Any) -> Any:
     """The page with places where long words may be divided, and with the widths of tables' columns."""
     if isinstance(x, dict):
         as_it_is = ("kind", "name", "alt") if x.get("kind") != "code" else ("kind", "text")
-        changed = {key: one if key in as_it_is else _printed(one) for key, one in x.items()}
+        changed = {key: one if key in as_it_is else with_breaks(one) for key, one in x.items()}
         if x.get("kind") == "table":
             changed["widths"] = _widths(x)
         return changed
     if isinstance(x, list):
-        return [_printed(one) for one in x]
+        return [with_breaks(one) for one in x]
     if isinstance(x, str):
         return _LONG_WORD.sub(lambda word: _BREAKS.sub("\u200b", word.group()), x)
     return x
@@ -98,9 +105,3 @@ def _widths(table: dict[str, Any]) -> list[int]:
         needed = min(max(notes, 14), 26) if column["number"] else max(min(held, most), min(notes // 2, 40), 14)
         widths.append(0 if fits else needed)
     return widths if any(widths) else [1] * len(widths)
-
-
-def _font_folder() -> Path:
-    import matplotlib as mpl
-
-    return Path(mpl.get_data_path()) / "fonts" / "ttf"

@@ -144,9 +144,13 @@ def for_publication(document: Mapping[str, Any]) -> dict[str, Any]:
 
     Examples
     --------
-    >>> from bdt_core.report import for_publication, write_reports
-    >>> published = for_publication(audit(table, spec).document)  # doctest: +SKIP
-    >>> write_reports(published, "for-others")  # doctest: +SKIP
+    >>> import pandas as pd
+    >>> from bdt_core import audit
+    >>> frame = pd.DataFrame({"age": [*range(20, 60)] * 10})
+    >>> frame["error"] = ((frame["age"] < 30) & (frame.index % 3 > 0)).astype(int)
+    >>> result = audit(frame, outcome="error", slices=None, worst_groups=None, clustering={"stability": 0})
+    >>> for_publication(result.document)["publication"]["base"]  # counts are rounded to tens
+    10
     """
     found = parts.Document.model_validate(document)
     return (found if found.publication is not None else _published(found)).to_dict()

@@ -42,6 +42,18 @@ def write_reports(document: Document, folder: str | Path) -> dict[str, Path]:
     ------
     OutputError
         When the folder holds another report already, or cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pandas as pd
+    >>> from bdt_core import audit
+    >>> frame = pd.DataFrame({"age": [*range(20, 60)] * 10})
+    >>> frame["error"] = ((frame["age"] < 30) & (frame.index % 3 > 0)).astype(int)
+    >>> result = audit(frame, outcome="error", slices=None, worst_groups=None, clustering={"stability": 0})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     sorted(path.name for path in write_reports(result.document, folder).values())
+    ['report.html', 'report.json', 'report.md', 'report.pdf']
     """
     from bdt_core.report.figures import figure_names, figure_svg
     from bdt_core.report.html import render_html
@@ -66,10 +78,7 @@ def write_reports(document: Document, folder: str | Path) -> dict[str, Path]:
         "json": canonical_json(document).encode(errors="backslashreplace"),
     }
     contents = {files[form].name: content for form, content in forms.items()}
-    try:
-        write_together(folder, contents)
-    except OSError as error:
-        raise OutputError(f"The report {not_written(folder, error)}") from None
+    write_together(folder, contents, "report")
     return files
 
 
@@ -133,7 +142,7 @@ def not_written(place: object, error: OSError, *, free: str = "space") -> str:
     return f"cannot be written to {place}: {error.strerror or error}. {remedy}"
 
 
-def write_together(folder: Path, contents: Mapping[str, bytes]) -> None:
+def write_together(folder: Path, contents: Mapping[str, bytes], called: str) -> None:
     """Write all files or none: a new folder is filled under another name.
 
     Parameters
@@ -159,11 +168,13 @@ def write_together(folder: Path, contents: Mapping[str, bytes]) -> None:
             written.append(place / name)
         if new:
             place.replace(folder)
-    except BaseException:
+    except BaseException as error:
         for file in written:
             file.unlink(missing_ok=True)
         if new:
             shutil.rmtree(place, ignore_errors=True)
+        if isinstance(error, OSError):
+            raise OutputError(f"The {called} {not_written(folder, error)}") from None
         raise
 
 

@@ -14,7 +14,8 @@ from bdt_core.errors import DataError
 from bdt_core.fairness.coding import Level, canonical, code_column, column, level_order, numbers
 from bdt_core.scan.conditions import GroupCondition
 from bdt_core.scan.results import LeftOutColumn, SearchedColumn
-from bdt_core.table.cuts import looks_like_identifier, roundest
+from bdt_core.table.cuts import HOLDS_TIMES, IS_IDENTIFIER, holds_times, looks_like_identifier, roundest
+from bdt_core.table.facts import holds_numbers
 
 BINS = 20
 """Intervals of a number with many values, where there are enough rows."""
@@ -172,10 +173,10 @@ def fit_columns(
 
 def fit_column(sample: pd.DataFrame, name: str, *, bins: int = BINS, share: float = 1.0) -> ScannedColumn | str:
     """How one column is searched, or why it cannot be."""
-    dtype = column(sample, name).dtype
-    if pd.api.types.is_datetime64_any_dtype(dtype) or pd.api.types.is_timedelta64_dtype(dtype):
-        return "it holds dates or times: turn them into a number, such as an age in years"
-    if pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype):
+    values = column(sample, name)
+    if holds_times(values):
+        return HOLDS_TIMES
+    if holds_numbers(values):
         return _fit_numbers(sample, name, bins, share)
     return _fit_levels(sample, name)
 
@@ -186,7 +187,7 @@ def _fit_numbers(sample: pd.DataFrame, name: str, bins: int, share: float) -> Sc
     if not known.size or (known[0] == known[-1] and known.size == values.size):
         return "every row has the same value"
     if looks_like_identifier(known, np.unique(known).size, share):
-        return "every row has a whole number of its own, as identifiers have"
+        return IS_IDENTIFIER
     whole = bool((np.isfinite(known) & (known == np.floor(known))).all())
     bins = min(bins, max(known.size // _ROWS_PER_BIN, 2))
     last = np.concatenate([quantile_ends(known, bins), [known.size - 1]])
@@ -225,11 +226,9 @@ def quantile_ends(known: NDArray[np.float64], bins: int) -> NDArray[np.intp]:
 
 def _fit_levels(sample: pd.DataFrame, name: str) -> ScannedColumn | str:
     try:
-        coded = code_column(sample, name)
+        rows = code_column(sample, name).counted()
     except DataError:
         return "it holds values that cannot be compared, such as lists"
-    counts = np.bincount(coded.codes, minlength=len(coded.levels)).tolist()
-    rows = {level: n for level, n in zip(coded.levels, counts, strict=True) if n}
     if len(rows) < 2:
         return "every row has the same value"
     by_rows = sorted(rows, key=lambda level: (-rows[level], level_order(level)))

@@ -56,9 +56,7 @@ class GroupCondition:
             if self.high is not None:
                 inside &= of_rows <= self.high
             return inside | np.isnan(of_rows) if self.missing else inside
-        coded = code_column(frame, self.column)
-        of_level = np.array([self._holds_for(level) for level in coded.levels] or [False], dtype=bool)
-        return np.asarray(of_level[coded.codes])
+        return code_column(frame, self.column).rows_with(self._holds_for)
 
     def _holds_for(self, level: Level) -> bool:
         if level is None:

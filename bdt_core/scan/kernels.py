@@ -13,8 +13,9 @@ from numba import njit
 
 Array = np.ndarray[Any, Any]
 
-compiled = njit(nogil=True, cache=True)
+compiled = njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 inner = njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+once = njit(inline="always")  # called in one place, of which it becomes a part: quicker to compile
 
 RATE, MEAN, RATE_BOUND, MEAN_BOUND = 0, 1, 2, 3
 """What is maximised: the log likelihood ratio of a rate or of a mean, or an upper bound of either's difference."""
@@ -76,13 +77,14 @@ def climb(
         The best score, minus infinity where no group has one.
     """
     columns = ordered.size
-    sums = np.zeros((offsets[columns], 4))
-    state = np.ones(offsets[columns], np.uint8)
+    sums = np.empty((offsets[columns], 4))
+    state = np.empty(offsets[columns], np.uint8)
+    _fill(state, 1)
     singles, total = _single_conditions(
         cells, harm, expected, people, offsets, ordered, prices, objective, z, min_people, state, sums
     )
     best = -np.inf
-    best_state[:] = 1
+    _fill(best_state, 1)
     condition = np.empty(offsets[columns], np.uint8)
     replacement = np.empty(offsets[columns], np.uint8)
     price = np.empty(columns)
@@ -140,7 +142,7 @@ def price(state: Array, offsets: Array, ordered: Array, prices: Array) -> Any:
     return paid
 
 
-@inner  # type: ignore[untyped-decorator]
+@once  # type: ignore[untyped-decorator]
 def _single_conditions(
     cells: Array, harm: Array, expected: Array, people: Array, offsets: Array, ordered: Array, prices: Array,
     objective: int, z: float, min_people: float, everybody: Array, sums: Array,
@@ -148,15 +150,17 @@ def _single_conditions(
     """The best condition of each column alone, the best columns first; and the sums over all rows."""
     columns = ordered.size
     _add_up(cells, harm, expected, people, everybody, np.empty(0, np.int64), sums)
-    total = np.zeros(5)
+    total = np.empty(5)
+    _fill(total, 0.0)
     total[4] = z
     for cell in range(offsets[0], offsets[1]):
         for k in range(4):
             total[k] += sums[cell, k]
-    alone = np.ones((columns, everybody.size), np.uint8)
+    alone = np.empty((columns, everybody.size), np.uint8)
     reached = np.empty(columns)
     for j in range(columns):
         first, last = offsets[j], offsets[j + 1]
+        _fill(alone[j], 1)
         reached[j], _ = _best_condition(
             sums[first:last], ordered[j], prices[j], total, objective, min_people, 0.0, -np.inf, alone[j, first:last]
         )
@@ -175,7 +179,8 @@ def _add_up(
     cells: Array, harm: Array, expected: Array, people: Array, state: Array, constrained: Array, sums: Array
 ) -> None:
     """Rows, harm, expectation and people per cell, over the rows that meet the conditions of all other columns."""
-    sums[:] = 0.0
+    for cell in range(len(sums)):
+        _fill(sums[cell], 0.0)
     for i in range(harm.size):
         failed = -1
         fails = 0
@@ -212,14 +217,14 @@ def _best_condition(
         people += sums[k, 3]
     best = _score(rows, harm, expected, people, total, objective, min_people, at_least + paid) - paid
     if best > at_least:
-        condition[:] = 1
+        _fill(condition, 1)
     at_least = max(at_least, best)
     if ordered:
         return _best_interval(sums, prices, total, objective, min_people, paid, at_least, best, condition)
     return _best_set(sums, prices, total, objective, min_people, paid, at_least, best, condition)
 
 
-@inner  # type: ignore[untyped-decorator]
+@once  # type: ignore[untyped-decorator]
 def _best_interval(
     sums: Array, prices: Array, total: Array, objective: int, min_people: float, paid: float, at_least: float,
     best: float, condition: Array,
@@ -254,27 +259,27 @@ def _best_interval(
                     price, low, high, with_missing = cost, a, b, missing == 1
     if has_missing:
         rows, harm, expected, people = sums[bins, 0], sums[bins, 1], sums[bins, 2], sums[bins, 3]
-        cost = prices[_form(0, -1, bins, 1)]
+        cost = prices[2]  # of "missing"
         score = _score(rows, harm, expected, people, total, objective, min_people, at_least + paid + cost) - paid - cost
         if score > at_least + _LEAST_GAIN:
             best = score
             price, low, high, with_missing = cost, 0, -1, True
     if low >= 0:
-        condition[:] = 0
-        condition[low : high + 1] = 1
+        _fill(condition, 0)
+        _fill(condition[low : high + 1], 1)
         condition[bins] = with_missing
     return best, price
 
 
 @inner  # type: ignore[untyped-decorator]
 def _form(low: int, high: int, bins: int, missing: int) -> Any:
-    """The form of an interval, or of none of them; see `bdt_core.scan.language.FORMS`."""
-    if high < low or (low == 0 and high == bins - 1):
+    """The form of an interval; see `bdt_core.scan.language.FORMS`."""
+    if low == 0 and high == bins - 1:
         return 2
     return (0 if low == 0 or high == bins - 1 else 1) + 3 * missing
 
 
-@inner  # type: ignore[untyped-decorator]
+@once  # type: ignore[untyped-decorator]
 def _best_set(
     sums: Array, prices: Array, total: Array, objective: int, min_people: float, paid: float, at_least: float,
     best: float, condition: Array,
@@ -311,7 +316,7 @@ def _best_set(
             if score > at_least + _LEAST_GAIN:
                 best = at_least = score
                 price = cost
-                condition[:] = takes_absent
+                _fill(condition, takes_absent)
                 for i in range(present.size):
                     condition[present[order[i]]] = i < m
     return best, price
@@ -337,7 +342,7 @@ def _score(
     return _mean_bound(harm, rows, expected, harm_outside, rest, expected_outside, total[4])
 
 
-@inner  # type: ignore[untyped-decorator]
+@once  # type: ignore[untyped-decorator]
 def _rate_score(
     harm: float, n: float, expected: float, harm_outside: float, rest: float, expected_outside: float, at_least: float
 ) -> Any:
@@ -364,7 +369,7 @@ def _divergence(events: float, n: float, expected: float) -> Any:
     return divergence
 
 
-@inner  # type: ignore[untyped-decorator]
+@once  # type: ignore[untyped-decorator]
 def _rate_bound(harm: float, n: float, expected: float, harm_outside: float, rest: float, z: float) -> Any:
     """Upper bound of how much higher the rate is inside, from Wilson's intervals (Newcombe 1998)."""
     rate, other = harm / n, harm_outside / rest
@@ -381,7 +386,7 @@ def _wilson(rate: float, n: float, z: float) -> Any:
     return (rate + 0.5 * square + reach) / (1.0 + square)
 
 
-@inner  # type: ignore[untyped-decorator]
+@once  # type: ignore[untyped-decorator]
 def _mean_bound(
     harm: float, n: float, squares: float, harm_outside: float, rest: float, squares_outside: float, z: float
 ) -> Any:
@@ -419,7 +424,7 @@ def _is_constrained(state: Array, first: int, last: int) -> Any:
     return False
 
 
-@inner  # type: ignore[untyped-decorator]
+@once  # type: ignore[untyped-decorator]
 def _constrained(state: Array, offsets: Array) -> Any:
     """Columns with a condition."""
     columns = np.empty(offsets.size - 1, np.int64)
@@ -439,6 +444,13 @@ def _copy(source: Array, target: Array) -> None:
 
 
 @inner  # type: ignore[untyped-decorator]
+def _fill(target: Array, value: Any) -> None:
+    """As ``target[:] = value``, which is slower to compile, too."""
+    for i in range(target.size):
+        target[i] = value
+
+
+@once  # type: ignore[untyped-decorator]
 def _positions_of_rows(sums: Array) -> Any:
     """Cells that have any rows."""
     positions = np.empty(len(sums), np.int64)
@@ -463,7 +475,7 @@ def _descending(values: Array) -> Any:
     return order
 
 
-@inner  # type: ignore[untyped-decorator]
+@once  # type: ignore[untyped-decorator]
 def _is_among(key: int, keys: Array) -> Any:
     for other in keys:  # noqa: SIM110
         if other == key:
@@ -471,7 +483,7 @@ def _is_among(key: int, keys: Array) -> Any:
     return False
 
 
-@inner  # type: ignore[untyped-decorator]
+@once  # type: ignore[untyped-decorator]
 def _key(state: Array) -> Any:
     # FNV-1a (Fowler, Noll & Vo).
     key = np.uint64(0xCBF29CE484222325)

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bdt_core.inference.summaries import Centring, Scale, Seen, Summary, look, summarise
+from bdt_core.inference.summaries import Scale, Summary, summarise
 from bdt_core.scan.alike import Alike
 from bdt_core.scan.conditions import GroupCondition, members
 from bdt_core.scan.rows import Floats, Numbers, ScanRows
-from bdt_core.table.blocks import OUTCOME, Block, Blocks, known_rows
+from bdt_core.table.blocks import OUTCOME, Block, Blocks, known_rows, scale_of, seen_outcomes
 
 
 @dataclass(frozen=True)
@@ -48,19 +48,8 @@ How = Floats | Scale
 
 def way_to_summarise(table: Blocks) -> How:
     """How the outcome of a table is summarised."""
-    seen = reduce(add, table.map_blocks(_look, [OUTCOME]))
-    if seen.values is not None:
-        return seen.values
-    centring = Centring.of(seen)
-    return centring.scale(sum(table.map_blocks(partial(_count_above, centring=centring), [OUTCOME])))
-
-
-def _look(block: Block) -> Seen:
-    return look(known_rows(block)[1])
-
-
-def _count_above(block: Block, centring: Centring) -> int:
-    return centring.count(known_rows(block)[1])
+    seen = reduce(add, seen_outcomes(table))
+    return scale_of(table, seen) if seen.values is None else seen.values
 
 
 def measure(table: Blocks, conditions: Sequence[GroupCondition], alike: Alike, how: How) -> Measured:

@@ -53,6 +53,17 @@ class WorstGroup:
     among_alike : AlikeComparison or None
         In an audit with legitimate factors: the difference in all, and what remains of it among people alike in them
         and in the groups before; harm counts as positive.
+
+    Examples
+    --------
+    >>> from bdt_core import find_worst_groups
+    >>> frame = pd.DataFrame({"age": [*range(20, 60)] * 10})
+    >>> frame["error"] = ((frame["age"] < 30) & (frame.index % 3 > 0)).astype(int)
+    >>> found = find_worst_groups(frame, outcome="error", better="lower", permutations=39)
+    >>> found.worst.words, found.worst.difference
+    ('age up to 29', 0.66)
+    >>> int(found.worst.members(frame).sum()) == found.worst.rows
+    True
     """
 
     conditions: tuple[GroupCondition, ...]
@@ -113,6 +124,17 @@ class Certificate:
         How much worse the worst confirmed group is at least, in the harmful direction; 0 without one.
     found_difference : float
         How much worse it was found to be.
+
+    Examples
+    --------
+    >>> from bdt_core import find_worst_groups
+    >>> frame = pd.DataFrame({"age": [*range(20, 60)] * 10})
+    >>> frame["error"] = ((frame["age"] < 30) & (frame.index % 3 > 0)).astype(int)
+    >>> found = find_worst_groups(frame, outcome="error", better="lower", permutations=39)
+    >>> round(found.certificate.largest_difference, 2), found.certificate.found_difference
+    (0.74, 0.66)
+    >>> found.certificate.rows_to_settle(limit=0.7)  # a limit above what was found passes with more rows
+    1534
     """
 
     largest_difference: float
@@ -124,7 +146,10 @@ class Certificate:
     found_difference: float
 
     def beside(self, groups: Sequence[WorstGroup], sign: int) -> Certificate:
-        """The same with the worst of some confirmed groups; `sign` is 1 where a higher outcome is worse, else -1."""
+        """The same with the worst of some confirmed groups; `sign` is 1 where a higher outcome is worse, else -1.
+
+        :meta private:
+        """
         at_least = (one.low if sign > 0 else one.high for one in groups)
         return replace(
             self,
@@ -250,6 +275,21 @@ class WorstGroups(AuditPart):
         Rows that were searched, where these are not all. What is said about a group is of all rows.
     permuted_on : Drawn or None
         Rows that were permuted, where these are not all.
+
+    Examples
+    --------
+    >>> from bdt_core import find_worst_groups
+    >>> frame = pd.DataFrame({"age": [*range(20, 60)] * 10})
+    >>> frame["error"] = ((frame["age"] < 30) & (frame.index % 3 > 0)).astype(int)
+    >>> found = find_worst_groups(frame, outcome="error", better="lower", permutations=39)
+    >>> found.to_frame()[["who", "rows", "confirmed"]].values.tolist()[0]
+    ['age up to 29', 100, True]
+    >>> found.members(frame).sum().to_dict()
+    {'age up to 29': 100}
+    >>> round(found.at_least(found.worst), 2), found.others(found.worst)
+    (0.57, 'everybody else')
+    >>> found.ruled_out(min_share=0.1) == found.certificate  # no limit names a share of its own
+    True
     """
 
     groups: tuple[WorstGroup, ...]
@@ -333,13 +373,34 @@ class WorstGroups(AuditPart):
         return 1 if self.better == "lower" else -1
 
     def at_least(self, one: WorstGroup) -> float | None:
-        """How much worse a group fares at least, harm counted as positive; None where nobody like them is left."""
+        """How much worse a group fares at least.
+
+        Parameters
+        ----------
+        one : WorstGroup
+
+        Returns
+        -------
+        float or None
+            In the outcome's unit, harm counted as positive; None where nobody like them is left.
+        """
         if one.low is None or one.high is None:
             return None
         return one.low if self.harm_sign > 0 else -one.high
 
     def others(self, one: WorstGroup) -> str:
-        """Whom a group is compared with: from the second on people alike in the groups before, without factors."""
+        """Whom a group is compared with: from the second on people alike in the groups before, without factors.
+
+        Parameters
+        ----------
+        one : WorstGroup
+            A confirmed one.
+
+        Returns
+        -------
+        str
+            In words.
+        """
         before = self.groups.index(one)
         if self.legitimate:
             return "people like them"
@@ -351,7 +412,10 @@ class WorstGroups(AuditPart):
         return tuple(one for one in self.groups if (low := self.at_least(one)) is not None and low <= 0.0)
 
     def beside(self, groups: Sequence[WorstGroup]) -> WorstGroups:
-        """The same with other confirmed groups."""
+        """The same with other confirmed groups.
+
+        :meta private:
+        """
         certificate = self.certificate and self.certificate.beside(groups, self.harm_sign)
         limited = (
             one.beside([group for group in groups if group.share >= one.min_share], self.harm_sign)
@@ -360,6 +424,17 @@ class WorstGroups(AuditPart):
         return replace(self, groups=tuple(groups), certificate=certificate, limited=tuple(limited))
 
     def ruled_out(self, min_share: float | None) -> Certificate | None:
-        """What is ruled out for groups of at least some share: the certificate for the largest share up to it."""
+        """What is ruled out for groups of at least some share: the certificate for the largest share up to it.
+
+        Parameters
+        ----------
+        min_share : float or None
+            Of the rows; None: what was asked of the search.
+
+        Returns
+        -------
+        Certificate or None
+            None where nothing could be searched.
+        """
         fits = [one for one in self.limited if min_share is not None and one.min_share <= min_share]
         return fits[-1] if fits else self.certificate

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import get_args
 
-import numpy as np
 import pandas as pd
 
 from bdt_core.errors import DataError, SpecError, did_you_mean
@@ -13,7 +12,7 @@ from bdt_core.fairness.coding import column, numbers
 from bdt_core.scan.results import Better, WorstGroups
 from bdt_core.scan.settings import Settings
 from bdt_core.scan.stages import Question, scan
-from bdt_core.table.blocks import OUTCOME, OneBlock
+from bdt_core.table.blocks import OUTCOME, OneBlock, frame_at_hand, refuse_outcomes, refuse_taken, refuse_text
 
 
 def find_worst_groups(
@@ -109,28 +108,17 @@ def find_worst_groups(
     settings = Settings(min_share, min_rows, max_groups, permutations, alpha, random_state)
     if better not in get_args(Better):
         raise SpecError(f'better must be "lower" or "higher"; found {better!r}.')
-    if not isinstance(frame, pd.DataFrame):
-        raise DataError(f"frame must be a pandas DataFrame; found {type(frame).__name__}.")
-    if not len(frame):
-        raise DataError("frame has no rows.")
-    frame = frame.rename(columns=str)
-    for what, names in (("columns", columns), ("legitimate", legitimate)):
-        if isinstance(names, str):
-            raise SpecError(f'{what} must be a list of names; found the text "{names}".')
+    frame = frame_at_hand(frame, "frame")
+    refuse_text(columns, "columns")
+    refuse_text(legitimate, "legitimate")
     apart = [outcome, *legitimate, *([] if key is None else [key])]
     searched = [one for one in frame.columns if one not in apart] if columns is None else list(map(str, columns))
     for name in (*searched, *apart):
         if name not in frame.columns:
             raise DataError(f'There is no column "{name}". {did_you_mean(name, frame.columns)}')
-    if OUTCOME in frame.columns and outcome != OUTCOME:
-        raise DataError(f'The name "{OUTCOME}" is taken: rename that column.')
+    refuse_taken(frame.columns, [outcome])
     values = numbers(column(frame, outcome), outcome)
-    if np.isinf(values).any():
-        raise DataError(
-            f'Column "{outcome}" (outcome) holds {np.isinf(values).sum():,} infinite values. Replace or remove them.'
-        )
-    if np.isnan(values).all():
-        raise DataError(f'Column "{outcome}" (outcome) is missing in every row. There is nothing to search.')
+    refuse_outcomes([values], outcome)
     question = Question(
         tuple(one for one in dict.fromkeys(searched) if one != outcome), outcome, better, tuple(legitimate), key
     )

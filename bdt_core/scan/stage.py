@@ -27,10 +27,6 @@ def find_audited_worst_groups(table: Rows, spec: AuditSpec) -> WorstGroups:
     spec : AuditSpec
         ``worst_groups``, ``legitimate``, ``significance`` and the seed.
 
-    Returns
-    -------
-    WorstGroups
-
     Raises
     ------
     DataError

@@ -71,10 +71,6 @@ def scan(table: Blocks, question: Question, settings: Settings, *, sample_rows: 
     sample_rows : int
         Groups are searched for in so many rows at most, and measured on all.
 
-    Returns
-    -------
-    WorstGroups
-
     Raises
     ------
     DataError
@@ -128,8 +124,8 @@ def scan(table: Blocks, question: Question, settings: Settings, *, sample_rows: 
         level=settings.level,
         random_state=settings.random_state,
         reason=reason,
-        searched_on=_drawn(len(frame), rows),
-        permuted_on=_drawn(min(PERMUTED_ROWS, len(frame)), rows),
+        searched_on=Drawn.where_fewer(len(frame), rows),
+        permuted_on=Drawn.where_fewer(min(PERMUTED_ROWS, len(frame)), rows),
     )
     return found.beside(groups.confirmed)
 
@@ -169,10 +165,6 @@ def _scan_rows(
         persons=persons,
         is_rate=is_rate,
     ).in_order()
-
-
-def _drawn(rows: int, of: int) -> Drawn | None:
-    return Drawn(rows, of) if rows < of else None
 
 
 @dataclass(frozen=True)

@@ -172,17 +172,7 @@ class DaskShards:
 
     def _home(self, shard: Shard) -> str:
         """The shard's worker; when that is lost, the one that has the fewest."""
-        workers = self._workers()
-        until = time.monotonic() + _NO_WORKERS_FOR
-        while not workers:
-            if time.monotonic() > until:
-                raise UnreachableError(
-                    f"All workers of the Dask cluster are gone for {_NO_WORKERS_FOR:.0f} s. Start some, and run the "
-                    "audit again; if they ran out of memory, give them more."
-                )
-            time.sleep(_LOOK_EVERY)
-            self._refuse_lost_scheduler()
-            workers = self._workers()
+        workers = self._workers_awaited()
         if self._homes.get(shard.number) not in workers:
             load = Counter(dict.fromkeys(sorted(workers), 0))
             load.update(home for home in self._homes.values() if home in workers)
@@ -204,6 +194,21 @@ class DaskShards:
                 "table; most often they ran out of memory. Give each more memory, or name fewer threads per worker, "
                 "and run the audit again."
             )
+
+    def _workers_awaited(self) -> dict[str, Any]:
+        """The cluster's workers; when all are gone, others are waited for.
+
+        Looks are counted and no clock is read: while a machine stood still, nobody could start one.
+        """
+        for _ in range(round(_NO_WORKERS_FOR / _LOOK_EVERY)):
+            if workers := self._workers():
+                return workers
+            time.sleep(_LOOK_EVERY)
+            self._refuse_lost_scheduler()
+        raise UnreachableError(
+            f"All workers of the Dask cluster are gone for {_NO_WORKERS_FOR:.0f} s. Start some, and run the audit "
+            "again; if they ran out of memory, give them more."
+        )
 
     def _workers(self) -> dict[str, Any]:
         """The cluster's workers by address, as they were a second ago at most."""

@@ -73,10 +73,6 @@ def ingest(
     rows : int, optional
         All rows, if their number is known.
 
-    Returns
-    -------
-    ShardedTable
-
     Raises
     ------
     DataError, SourceError

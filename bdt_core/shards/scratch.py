@@ -17,15 +17,9 @@ _OWNER = "owner"
 
 
 @contextmanager
-def scratch_folder(parent: str | Path | None = None) -> Iterator[Path]:
-    """A new folder that is removed in the end; folders that crashed audits have left behind are removed, too.
-
-    Parameters
-    ----------
-    parent : str or Path, optional
-        By default the system's folder for temporary files (the environment variable TMPDIR).
-    """
-    where = Path(parent or tempfile.gettempdir())
+def scratch_folder() -> Iterator[Path]:
+    """A new folder for temporary files, which is removed in the end, as are those that crashed audits have left."""
+    where = Path(tempfile.gettempdir())
     remove_abandoned(where)
     try:
         folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=where))

@@ -124,10 +124,6 @@ def repeat_splits(
     split, find : callable
         The two stages that are repeated.
 
-    Returns
-    -------
-    RepeatedSplits
-
     Notes
     -----
     Each split divides the train rows of the one before. So no row is tested twice, and the clusters that a test row is

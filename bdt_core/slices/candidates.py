@@ -69,13 +69,6 @@ def find_candidates(train: Part, test_rows: int, min_train_rows: int, settings: 
 
     A slice that has the rows of one of its parts is none of its own.
 
-    Parameters
-    ----------
-    train : Part
-    test_rows : int
-    min_train_rows : int
-    settings : Settings
-
     Returns
     -------
     Candidates

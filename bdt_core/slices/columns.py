@@ -19,7 +19,8 @@ from bdt_core import words
 from bdt_core.errors import DataError
 from bdt_core.fairness.coding import Level, code_column, column, is_among, level_order, numbers
 from bdt_core.table.blocks import OUTCOME, Block, Blocks, known_rows
-from bdt_core.table.cuts import looks_like_identifier, roundest
+from bdt_core.table.cuts import HOLDS_TIMES, IS_IDENTIFIER, holds_times, looks_like_identifier, roundest
+from bdt_core.table.facts import holds_numbers
 
 MOST_LEVELS = 250
 """Codes are single bytes."""
@@ -65,9 +66,7 @@ class Condition:
             of_rows = numbers(column(frame, self.column), self.column)
             low, high = -np.inf if self.low is None else self.low, np.inf if self.high is None else self.high
             return np.asarray((of_rows > low) & (of_rows <= high))
-        coded = code_column(frame, self.column)
-        of_level = np.array([is_among(one, (self.value,)) for one in coded.levels] or [False], dtype=bool)
-        return np.asarray(of_level[coded.codes])
+        return code_column(frame, self.column).rows_with(lambda level: is_among(level, (self.value,)))
 
 
 @dataclass(frozen=True)
@@ -159,7 +158,9 @@ def fit_columns(
     uncut = [name for name in names if cuts[name] is None]
     levels = _levels(train, uncut)
     for name in uncut:
-        if _is_number(sample, name) and _has_many_values(levels[name], bins):  # the sample has not shown them all
+        if holds_numbers(column(sample, name)) and _has_many_values(
+            levels[name], bins
+        ):  # the sample has not shown them all
             cuts[name] = quantile_edges(_known_numbers(sample, name), bins)
     edges = {name: one for name, one in cuts.items() if isinstance(one, tuple) and one}
     intervals = _intervals(train, edges)
@@ -228,24 +229,18 @@ def _cut(sample: pd.DataFrame, name: str, bins: int, share: float) -> tuple[floa
     tuple of float, None or str
         A text says why the column cannot be used.
     """
-    dtype = column(sample, name).dtype
-    if pd.api.types.is_datetime64_any_dtype(dtype) or pd.api.types.is_timedelta64_dtype(dtype):
-        return "it holds dates or times: turn them into a number, such as an age in years"
-    if not _is_number(sample, name):
+    values = column(sample, name)
+    if holds_times(values):
+        return HOLDS_TIMES
+    if not holds_numbers(values):
         return None
     ordered = _known_numbers(sample, name)
     distinct = int(np.count_nonzero(np.diff(ordered))) + 1 if ordered.size else 0
     if distinct <= max(bins, FEW_VALUES):
         return None
     if looks_like_identifier(ordered, distinct, share):
-        return "every row has a whole number of its own, as identifiers have"
+        return IS_IDENTIFIER
     return quantile_edges(ordered, bins)
-
-
-def _is_number(frame: pd.DataFrame, name: str) -> bool:
-    """Whether a column holds numbers, truth values not counted."""
-    dtype = column(frame, name).dtype
-    return bool(pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype))
 
 
 def _known_numbers(frame: pd.DataFrame, name: str) -> NDArray[np.float64]:
@@ -277,11 +272,9 @@ def _levels_of_block(block: Block, names: Sequence[str]) -> dict[str, Levels]:
 
 def _levels_of_column(frame: pd.DataFrame, name: str) -> Levels:
     try:
-        coded = code_column(frame, name)
+        return _few(code_column(frame, name).counted())
     except DataError:
         return _NOT_COMPARABLE
-    rows = np.bincount(coded.codes, minlength=len(coded.levels)).tolist()
-    return _few({level: n for level, n in zip(coded.levels, rows, strict=True) if n})
 
 
 def _added(first: Levels, second: Levels) -> Levels:

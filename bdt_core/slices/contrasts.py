@@ -72,10 +72,6 @@ def contrasts(
         Where persons have several rows: how many times the variance of as many rows of different persons theirs is.
     around : ndarray of shape (slices, numbers), optional
         What each slice is compared with the rest of; by default all rows.
-
-    Returns
-    -------
-    Contrasts
     """
     sums, n = outcome.sums_and_rows(totals)
     all_sums, all_n = outcome.sums_and_rows(whole if around is None else around)

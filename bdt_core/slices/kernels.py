@@ -15,7 +15,7 @@ CHUNK = 2048
 
 Array = np.ndarray[Any, Any]
 
-compiled = njit(nogil=True, cache=True)
+compiled = njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 inner = njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 

@@ -14,6 +14,7 @@ from bdt_core.errors import DataError, SpecError, did_you_mean
 from bdt_core.fairness.coding import code_column, column, level_order, numbers
 from bdt_core.fairness.confusion import Confusion, Positive, favourable
 from bdt_core.metrics import RATES, RateMetric, full_names
+from bdt_core.table.blocks import refuse_outcomes
 
 Better = Literal["lower", "higher"]
 MEAN = "mean"
@@ -161,9 +162,7 @@ def _positives(
 ) -> list[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
     """Which rows are positive and which are known, per table."""
     coded = [code_column(frame, name) for frame in frames]
-    occurring = {
-        one.levels[i] for one in coded for i in np.flatnonzero(np.bincount(one.codes, minlength=len(one.levels)))
-    }
+    occurring = {level for one in coded for level in one.counted()}
     values = sorted(occurring - {None}, key=level_order)
     if positive is None and not all(value in (0, 1) for value in values):
         shown = ", ".join(repr(one) for one in values[:4]) + (", ..." if len(values) > 4 else "")
@@ -179,18 +178,12 @@ def _positives(
             f'Column "{name}" ({role}) never has the positive value {shown}. Correct the value, or give '
             '"positive_prediction" where predictions are written differently.'
         )
-    positives = []
-    for one in coded:
-        is_known = np.array([level is not None for level in one.levels], dtype=bool)
-        positives.append((favourable(one.levels, counted)[one.codes], is_known[one.codes]))
-    return positives
+    return [
+        (favourable(one.levels, counted)[one.codes], one.rows_with(lambda level: level is not None)) for one in coded
+    ]
 
 
 def _values(name: str, frames: Sequence[pd.DataFrame]) -> list[NDArray[np.float64]]:
     every = [numbers(column(frame, name), name) for frame in frames]
-    infinite = sum(int(np.isinf(values).sum()) for values in every)
-    if infinite:
-        raise DataError(f'Column "{name}" (outcome) holds {infinite:,} infinite values. Replace or remove them.')
-    if all(np.isnan(values).all() for values in every):
-        raise DataError(f'Column "{name}" (outcome) is missing in every row. There is nothing to search.')
+    refuse_outcomes(every, name)
     return every

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bdt_core.inference.summaries import Centring, Scale, Seen, look
-from bdt_core.table.blocks import OUTCOME, Block, Blocks, known_rows
+from bdt_core.inference.summaries import Scale, Seen
+from bdt_core.table.blocks import Blocks, scale_of
 
 Floats = NDArray[np.float64]
 
@@ -130,11 +129,6 @@ class Summed:
 Outcome = Counted | Summed
 
 
-def seen_outcomes(table: Blocks) -> list[Seen]:
-    """The outcomes of each block."""
-    return table.map_blocks(_look, [OUTCOME])
-
-
 def outcomes_alike(parts: Sequence[tuple[Blocks, Seen]], is_rate: bool) -> list[Outcome]:
     """How the outcome of each part is counted or added up: counted, if all parts together have two values.
 
@@ -152,17 +146,4 @@ def outcomes_alike(parts: Sequence[tuple[Blocks, Seen]], is_rate: bool) -> list[
         seen += other
     if seen.values is not None and seen.values.size <= 2:
         return [Counted.of(seen.span.low, seen.span.high)] * len(parts)
-    return [_summed(table, one) for table, one in parts]
-
-
-def _summed(table: Blocks, seen: Seen) -> Summed:
-    centring = Centring.of(seen)
-    return Summed(centring.scale(sum(table.map_blocks(partial(_steps, centring=centring), [OUTCOME]))))
-
-
-def _look(block: Block) -> Seen:
-    return look(known_rows(block)[1])
-
-
-def _steps(block: Block, centring: Centring) -> int:
-    return centring.count(known_rows(block)[1])
+    return [Summed(scale_of(table, one)) for table, one in parts]

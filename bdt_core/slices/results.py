@@ -73,6 +73,15 @@ class Slice:
     low, high : float or None
         Interval of the true difference. That of a significant slice allows for its selection; that of any other is the
         comparison's own. None also in reports that were written before there was one.
+
+    Examples
+    --------
+    >>> from bdt_core import find_slices
+    >>> frame = pd.DataFrame({"age": [*range(20, 60)] * 10})
+    >>> frame["error"] = ((frame["age"] < 30) & (frame.index % 3 > 0)).astype(int)
+    >>> one = find_slices(frame, outcome="error", better="lower").worst
+    >>> one.name, one.status, int(one.members(frame).sum())
+    ('age up to 28', 'tested', 90)
     """
 
     name: str
@@ -209,6 +218,19 @@ class Slices(AuditPart):
         Who is in the test rows, where persons may have several: tests, intervals and `min_rows` then count persons.
     bounded : tuple of Bounded or None
         Of a wide table: what was not searched whole.
+
+    Examples
+    --------
+    >>> from bdt_core import find_slices
+    >>> frame = pd.DataFrame({"age": [*range(20, 60)] * 10})
+    >>> frame["error"] = ((frame["age"] < 30) & (frame.index % 3 > 0)).astype(int)
+    >>> slices = find_slices(frame, outcome="error", better="lower")
+    >>> slices.to_frame()[["slice", "significant"]].values.tolist()
+    [['age up to 28', True]]
+    >>> slices.members(frame).sum().to_dict()
+    {'age up to 28': 90}
+    >>> slices.folded_into(slices.worst)
+    ()
     """
 
     metric: str
@@ -258,7 +280,17 @@ class Slices(AuditPart):
         return next(iter(self.reported), None)
 
     def folded_into(self, parent: Slice) -> tuple[Slice, ...]:
-        """Significant slices inside a reported one that add nothing to it: their effect is no larger."""
+        """Significant slices inside a reported one that add nothing to it: their effect is no larger.
+
+        Parameters
+        ----------
+        parent : Slice
+            A reported one.
+
+        Returns
+        -------
+        tuple of Slice
+        """
         return tuple(one for one in self.slices if one.parent == parent.name)
 
     def members(self, frame: pd.DataFrame) -> pd.DataFrame:

@@ -15,7 +15,7 @@ from bdt_core.slices.measure import Better, Measure, outcomes, resolve
 from bdt_core.slices.results import Slices
 from bdt_core.slices.settings import Settings
 from bdt_core.slices.stages import search
-from bdt_core.table.blocks import OUTCOME, OneBlock
+from bdt_core.table.blocks import OUTCOME, OneBlock, frame_at_hand, refuse_taken, refuse_text
 
 IN_SAMPLE = (
     "The slices were searched for and tested on the same rows: their differences are too large, because the slices "
@@ -154,7 +154,7 @@ def find_slices(
     True
     """
     settings = _settings(locals())
-    frame = _table(frame, "frame")
+    frame = frame_at_hand(frame, "frame")
     measure = _measure(frame, locals())
     names = _names(frame, columns, measure)
     if not honest:
@@ -211,7 +211,7 @@ def find_slices_in(
     ('sex is f', 0.5, 0.0)
     """
     settings = _settings(locals())
-    train, test = _table(train, "train"), _table(test, "test")
+    train, test = frame_at_hand(train, "train"), frame_at_hand(test, "test")
     measure = _measure(train, locals())
     names = _names(train, columns, measure)
     for name in (*names, *measure.columns):
@@ -224,8 +224,7 @@ def _search(
     frames: Sequence[pd.DataFrame], names: list[str], measure: Measure, settings: Settings, notes: tuple[str, ...] = ()
 ) -> Slices:
     """Search in rows at hand: train and test rows, or one table in place of both."""
-    if OUTCOME in names and OUTCOME not in measure.columns:
-        raise DataError(f'The name "{OUTCOME}" is taken: rename that column.')
+    refuse_taken(names, measure.columns)
     searched = [name for name in names if name not in measure.columns]
     values = outcomes(measure, frames)
     known = [~np.isnan(one) for one in values]
@@ -253,14 +252,6 @@ def _settings(arguments: dict[str, object]) -> Settings:
     return Settings(**{name: arguments[name] for name in Settings.__dataclass_fields__})  # type: ignore[arg-type]
 
 
-def _table(frame: pd.DataFrame, what: str) -> pd.DataFrame:
-    if not isinstance(frame, pd.DataFrame):
-        raise DataError(f"{what} must be a pandas DataFrame; found {type(frame).__name__}.")
-    if not len(frame):
-        raise DataError(f"{what} has no rows.")
-    return frame.rename(columns=str)
-
-
 def _measure(frame: pd.DataFrame, given: dict[str, object]) -> Measure:
     columns = ("better", "label", "prediction", "outcome", "positive", "positive_prediction")
     measure = resolve(given["metric"], **{name: given[name] for name in columns})  # type: ignore[arg-type]
@@ -270,8 +261,7 @@ def _measure(frame: pd.DataFrame, given: dict[str, object]) -> Measure:
 
 
 def _names(frame: pd.DataFrame, columns: Sequence[str] | None, measure: Measure) -> list[str]:
-    if isinstance(columns, str):
-        raise SpecError(f'columns must be a list of names; found the text "{columns}".')
+    refuse_text(columns, "columns")
     names = list(dict.fromkeys(map(str, frame.columns if columns is None else columns)))
     for name in names:
         _known(frame, name)

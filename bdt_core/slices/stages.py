@@ -19,12 +19,12 @@ from bdt_core.slices.coding import Coding
 from bdt_core.slices.columns import Condition, ExcludedColumn, SlicedColumn, fit_columns
 from bdt_core.slices.contrasts import Prior, contrasts, prior, shrunken
 from bdt_core.slices.measure import MEAN, Measure
-from bdt_core.slices.outcome import outcomes_alike, seen_outcomes
+from bdt_core.slices.outcome import outcomes_alike
 from bdt_core.slices.part import Part, parts_of
 from bdt_core.slices.results import Bounded, LatticeNode, Slice, Slices
 from bdt_core.slices.settings import Settings
 from bdt_core.slices.testing import Tested, fold, tested_in_sample, tested_on_other_rows
-from bdt_core.table.blocks import Blocks, known_rows
+from bdt_core.table.blocks import Blocks, known_rows, seen_outcomes
 from bdt_core.table.summaries import Drawn
 
 
@@ -62,10 +62,6 @@ def search(
         Warnings.
     persons : sequence of Persons or None
         Who is in the train and in the test rows, where persons may have several.
-
-    Returns
-    -------
-    Slices
 
     Raises
     ------
@@ -144,8 +140,8 @@ def search(
         lattice=_lattice(slices, on_test, conditions, settings, in_sample),
         reason=None if tested.tests else _reason(excluded, candidates, tested, on_train, min_train_rows, settings),
         warnings=notes,
-        cut_on=_drawn(len(sample), rows) if any(one.kind == "intervals" for one in columns) else None,
-        permuted_on=_drawn(on_test.sample.values.size, on_test.rows) if on_test.has_sampled else None,
+        cut_on=Drawn.where_fewer(len(sample), rows) if any(one.kind == "intervals" for one in columns) else None,
+        permuted_on=Drawn.where_fewer(on_test.sample.values.size, on_test.rows) if on_test.has_sampled else None,
         test_persons=None if on_test.persons is None else on_test.persons.number,
         bounded=_bounded(candidates, columns),
     )
@@ -162,10 +158,6 @@ def _bounded(candidates: Candidates, columns: Sequence[SlicedColumn]) -> tuple[B
         )
         or None
     )
-
-
-def _drawn(rows: int, of: int) -> Drawn | None:
-    return Drawn(rows, of) if rows < of else None
 
 
 def _slices(

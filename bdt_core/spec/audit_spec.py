@@ -425,10 +425,14 @@ class AuditSpec(Section):
         """The declared groupings, those of the gate included; none without a label or a prediction."""
         if self.group_columns() == (None, None):
             return ()
+        limited = [limit.facets for limit in self.gate if isinstance(limit, MetricLimit | FourFifthsLimit)]
+        return tuple(dict.fromkeys(one for one in (*self.declared_facets, *limited) if one))
+
+    @property
+    def declared_facets(self) -> tuple[tuple[str, ...], ...]:
+        """The declared groupings; the bias variable can be compared by them without a label and a prediction, too."""
         declared = self.protected if self.groups.facets is None else self.groups.facets
-        several = [(one,) if isinstance(one, str) else tuple(one) for one in declared]
-        several += [limit.facets for limit in self.gate if isinstance(limit, MetricLimit | FourFifthsLimit)]
-        return tuple(dict.fromkeys(one for one in several if one))
+        return tuple((one,) if isinstance(one, str) else tuple(one) for one in declared)
 
     @property
     def selection_rules(self) -> tuple[SelectionRule, ...]:

@@ -17,7 +17,13 @@ CHECKS = ("worst_group", "worst_cluster", "any_cluster", "worst_slice", "local_b
 """What a limit that is not on a metric can be on."""
 
 
-class Limit(Section):
+class _EachLimit(Section):
+    inconclusive: Inconclusive = Field(
+        "warn", description="What happens when the data cannot tell: a warning, or the gate stays shut."
+    )
+
+
+class Limit(_EachLimit):
     """A limit on clusters: how much worse off may a group be that the search has found?"""
 
     check: Literal["worst_cluster", "any_cluster"] = Field(
@@ -32,9 +38,6 @@ class Limit(Section):
             "variable. Default: 0.05 for a two-valued one, a fifth of its standard deviation otherwise."
         ),
     )
-    inconclusive: Inconclusive = Field(
-        "warn", description="What happens when the data cannot tell: a warning, or the gate stays shut."
-    )
 
     @field_validator("check", mode="before")
     @classmethod
@@ -45,7 +48,7 @@ class Limit(Section):
         return check
 
 
-class MetricLimit(Section):
+class MetricLimit(_EachLimit):
     """A limit on a metric of declared groups."""
 
     metric: str = Field(
@@ -70,9 +73,6 @@ class MetricLimit(Section):
             "interval: pass or fail only when the whole interval lies on one side. point: the value alone decides; "
             "in small groups it often fails by chance."
         ),
-    )
-    inconclusive: Inconclusive = Field(
-        "warn", description="What happens when the data cannot tell: a warning, or the gate stays shut."
     )
 
     @property
@@ -99,7 +99,7 @@ class MetricLimit(Section):
         return self
 
 
-class WorstGroupLimit(Section):
+class WorstGroupLimit(_EachLimit):
     """A limit on every group that the search could have found: how much worse off may any of them be?"""
 
     check: Literal["worst_group"] = Field(
@@ -123,12 +123,9 @@ class WorstGroupLimit(Section):
             "Default: worst_groups.min_share."
         ),
     )
-    inconclusive: Inconclusive = Field(
-        "warn", description="What happens when the data cannot tell: a warning, or the gate stays shut."
-    )
 
 
-class SliceLimit(Section):
+class SliceLimit(_EachLimit):
     """A limit on intersections: how much worse off may any of those be that the search has found?"""
 
     check: Literal["worst_slice"] = Field(
@@ -142,24 +139,18 @@ class SliceLimit(Section):
             "variable. Default: as for clusters."
         ),
     )
-    inconclusive: Inconclusive = Field(
-        "warn", description="What happens when the data cannot tell: a warning, or the gate stays shut."
-    )
 
 
-class LocalBiasLimit(Section):
+class LocalBiasLimit(_EachLimit):
     """A limit on local bias: how far may groups be apart within any cluster of similar people?"""
 
     check: Literal["local_bias"] = Field(
         "local_bias", description="local_bias: the gap between groups within each cluster, all of them at once."
     )
     max_gap: float = Field(0.05, gt=0, lt=1, description="Largest tolerated gap between two groups, as a share.")
-    inconclusive: Inconclusive = Field(
-        "warn", description="What happens when the data cannot tell: a warning, or the gate stays shut."
-    )
 
 
-class FourFifthsLimit(Section):
+class FourFifthsLimit(_EachLimit):
     """The four-fifths rule (29 CFR 1607.4 D): is any group selected less than 4/5 as often as the most selected one?"""
 
     check: Literal["four_fifths"] = Field(
@@ -171,9 +162,6 @@ class FourFifthsLimit(Section):
     )
     facet: str | list[str] | None = Field(
         None, description="Column with the groups, or several for intersections; by default every declared grouping."
-    )
-    inconclusive: Inconclusive = Field(
-        "warn", description="What happens when the data cannot tell: a warning, or the gate stays shut."
     )
 
     @property

@@ -87,10 +87,6 @@ def agreed(files: Sequence[FileTypes]) -> dict[str, Dtype]:
     Whole numbers and fractions, wide and narrow numbers, categories and plain texts go together: the type is the
     one that holds them all. A column may be empty in some files.
 
-    Parameters
-    ----------
-    files : sequence of FileTypes
-
     Returns
     -------
     dict of str to dtype

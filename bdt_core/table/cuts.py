@@ -5,9 +5,18 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
+HOLDS_TIMES = "it holds dates or times: turn them into a number, such as an age in years"
+IS_IDENTIFIER = "every row has a whole number of its own, as identifiers have"
+"""Why a column has no intervals that people could be told by."""
 _FEWEST_FOR_IDENTIFIER = 50
+
+
+def holds_times(column: pd.Series) -> bool:
+    """Whether a column holds points in time or durations."""
+    return bool(pd.api.types.is_datetime64_any_dtype(column.dtype) or pd.api.types.is_timedelta64_dtype(column.dtype))
 
 
 def roundest(low: float, high: float) -> float:

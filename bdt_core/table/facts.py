@@ -108,6 +108,11 @@ def facts_of(column: pd.Series) -> ColumnFacts:
     return ColumnFacts(len(column), missing, _values(column), low, high, is_whole, holds_dates(column))
 
 
+def holds_numbers(column: pd.Series) -> bool:
+    """Whether a column holds numbers; truth values are none."""
+    return bool(pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype))
+
+
 def holds_dates(column: pd.Series) -> bool:
     """Whether a column holds points in time, or days."""
     if column.dtype == object:

@@ -148,20 +148,12 @@ class JoinedTable:
         """Position of each row's match in the other table; -1 without one."""
         return self._index.get_indexer(self._as_index(frame[self.keys]))
 
-    def added_to(self, frame: pd.DataFrame, any_gaps: bool | None = None) -> pd.DataFrame:
-        """Rows with the columns of their matches.
-
-        Parameters
-        ----------
-        frame : DataFrame
-            The table, or a part of it.
-        any_gaps : bool, optional
-            Whether some row of the whole table has no match; by default whether one of these has none.
-        """
+    def added_to(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Rows of the table with the columns of their matches."""
         matches = self.matches(frame)
         late = int((matches < 0).sum())
         found = self._added.reindex(matches).set_index(frame.index)
-        if late or any_gaps:
+        if late:
             found = found.astype({name: holding_missing(dtype) for name, dtype in self.columns.items()})
         merged = pd.concat([frame, found], axis="columns")
         merged.attrs[JOINED] = {

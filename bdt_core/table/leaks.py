@@ -61,10 +61,6 @@ def _leaks_of(table: AuditTable) -> dict[str, str]:
 def telling_columns(table: AuditTable) -> dict[str, str]:
     """Columns of the search that leak by themselves, whether or not copies of a row are why.
 
-    Parameters
-    ----------
-    table : AuditTable
-
     Returns
     -------
     dict

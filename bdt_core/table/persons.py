@@ -34,10 +34,6 @@ def person_hashes(frame: pd.DataFrame, spec: AuditSpec) -> Hashes:
 def persons_of(table: Rows) -> tuple[Persons, int] | None:
     """Who is in the audited rows of a part, and in how many blocks these are; None where rows are persons.
 
-    Parameters
-    ----------
-    table : Rows
-
     Returns
     -------
     (Persons, int) or None

@@ -10,7 +10,7 @@ import pandas as pd
 from bdt_core.errors import DataError, did_you_mean
 from bdt_core.spec import AuditSpec, Kind
 from bdt_core.table.audit_table import Role
-from bdt_core.table.facts import ColumnFacts, holds_dates
+from bdt_core.table.facts import ColumnFacts, holds_dates, holds_numbers
 
 MAX_LEVELS = 65_000
 _FEW_LEVELS = 50
@@ -76,9 +76,7 @@ def kind_of(column: pd.Series, wanted: Kind | None) -> Kind:
         return wanted
     if holds_dates(column):
         return "numeric"
-    if pd.api.types.is_bool_dtype(column.dtype) or not pd.api.types.is_numeric_dtype(column.dtype):
-        return "categorical"
-    return "numeric"
+    return "numeric" if holds_numbers(column) else "categorical"
 
 
 def settle_type(column: pd.Series, kind: Kind) -> pd.Series:

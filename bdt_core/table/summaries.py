@@ -34,7 +34,11 @@ class Drawn:
     @classmethod
     def of_tables(cls, drawn: Sequence[AuditTable], tables: Sequence[Rows]) -> Drawn | None:
         """How many of the audited rows were drawn; None where they are all."""
-        rows, of = (sum(one.audited_rows for one in several) for several in (drawn, tables))
+        return cls.where_fewer(*(sum(one.audited_rows for one in several) for several in (drawn, tables)))
+
+    @classmethod
+    def where_fewer(cls, rows: int, of: int) -> Drawn | None:
+        """So many of so many; None where they are all."""
         return cls(rows, of) if rows < of else None
 
 

@@ -49,10 +49,6 @@ def read_text(raw: bytes, path: str) -> pd.DataFrame:
     path : str
         Named in messages.
 
-    Returns
-    -------
-    DataFrame
-
     Raises
     ------
     SourceError

@@ -362,10 +362,6 @@ def compared(
     stretches : tuple of float
         By how much the arms of the two intervals grow, from :func:`stretches_of`.
 
-    Returns
-    -------
-    Compared
-
     Examples
     --------
     >>> now, before = Measured(0.30, 0.26, 0.34), Measured(0.20, 0.17, 0.23)
@@ -458,7 +454,7 @@ def read_baseline(path: str | Path, spec: AuditSpec) -> Document:
         The file is missing or no JSON; the report is of another version, of another audit, or measures something else.
     """
     file = Path(path)
-    found = _json(file)
+    found = json_of(file, f"The baseline {file}", _MEND)
     if not isinstance(found, dict) or "schema_version" not in found:
         raise SourceError(f"The baseline {file} is no report of an audit. {_MEND}")
     if found["schema_version"] != SCHEMA_VERSION:
@@ -543,13 +539,20 @@ def measured(value: Any, low: Any, high: Any) -> Measured | None:
     return Measured(float(value), None if low is None else float(low), None if high is None else float(high))
 
 
-def _json(file: Path) -> Any:
+def json_of(file: Path, called: str, mend: str) -> Any:
+    """What a file holds that should be a report.
+
+    Raises
+    ------
+    SourceError
+        The file is missing or no JSON.
+    """
     try:
         return json.loads(file.read_text(encoding="utf-8"), parse_constant=_no_constant)
     except OSError as error:
-        raise SourceError(f"The baseline {file} cannot be read: {error.strerror or error}. {_MEND}") from None
+        raise SourceError(f"{called} cannot be read: {error.strerror or error}. {mend}") from None
     except (ValueError, RecursionError):
-        raise SourceError(f"The baseline {file} is not valid JSON. {_MEND}") from None
+        raise SourceError(f"{called} is not valid JSON. {mend}") from None
 
 
 def _check_same_measure(file: Path, found: Document, spec: AuditSpec) -> None:

@@ -7,12 +7,19 @@ from typing import Literal
 
 from bdt_core import words
 from bdt_core.inference import Comparison, difference_found_beyond
-from bdt_core.result import Result
 from bdt_core.significance.clusters import ClusterSignificance, ComparedCluster
 from bdt_core.spec import AlertSeverity, Limit
 from bdt_core.table.bias_variable import wording
-from bdt_core.verdict.judge import Evidence, Judgement, Tolerated, judge, why, would_have_been_found
-from bdt_core.verdict.words import Verdict, stops, which_way
+from bdt_core.verdict.judge import (
+    Evidence,
+    Judgement,
+    LimitOutcome,
+    Tolerated,
+    judge,
+    why,
+    would_have_been_found,
+)
+from bdt_core.verdict.words import Verdict, which_way
 
 DEFAULT_LIMIT_TWO_VALUED = 0.05
 DEFAULT_LIMIT_IN_SD = 0.2  # a small effect in Cohen's words
@@ -33,27 +40,18 @@ def default_limit(two_valued: bool, sd: float) -> float:
     return DEFAULT_LIMIT_TWO_VALUED if two_valued else DEFAULT_LIMIT_IN_SD * sd
 
 
-@dataclass(frozen=True)
-class ClusterLimitResult(Result):
+@dataclass(frozen=True, kw_only=True)
+class ClusterLimitResult(LimitOutcome):
     """What a limit on clusters says.
 
     ``difference``, ``low`` and ``high`` count harm as positive, whichever way the bias variable points.
-    ``severity`` is by limit over difference where that is beyond the limit. ``smallest_visible`` is the smallest
-    difference that would have been found beyond the limit with 80 % power.
+    ``smallest_visible`` is the smallest difference that would have been found beyond the limit with 80 % power.
     """
 
     kind: Literal["cluster"]
-    check: str
     cluster: int | None
     limit: float
-    verdict: Verdict
-    blocks: bool
-    inconclusive: Literal["warn", "block"]
-    sentence: str
     difference: float | None
-    low: float | None
-    high: float | None
-    p_value: float | None
     smallest_visible: float | None
     severity: AlertSeverity | None = None
 
@@ -129,21 +127,18 @@ def _result(
     judged: Judgement[ComparedCluster] | None,
     tested: ClusterSignificance,
 ) -> ClusterLimitResult:
-    return ClusterLimitResult(
+    return ClusterLimitResult.of(
+        limit,
+        verdict,
+        sentence,
+        judged,
         kind="cluster",
         check=limit.check,
         cluster=cluster.found.label if cluster else None,
         limit=most,
-        verdict=verdict,
-        blocks=stops(verdict, limit.inconclusive),
-        inconclusive=limit.inconclusive,
-        sentence=sentence,
         difference=judged.decides.value if judged else None,
-        low=judged.decides.low if judged else None,
-        high=judged.decides.high if judged else None,
         p_value=_compared(cluster, limit, tested).p_value if cluster else None,
         smallest_visible=_visible(cluster, limit, most, tested) if cluster else None,
-        severity=judged.severity if judged else None,
     )
 
 
@@ -165,6 +160,4 @@ def _sentence(judged: Judgement[ComparedCluster], limit: Limit, most: float, tes
         f"{tolerated.allowed(lambda x: words.size(x, unit))}, and {why(judged, tolerated)}."
     )
     visible = _visible(one.of, limit, most, tested)
-    if judged.verdict != "inconclusive" or visible is None:
-        return told
-    return told + would_have_been_found(f"a difference of {words.size(visible, unit)}")
+    return told + would_have_been_found(judged, visible, lambda x: f"a difference of {words.size(x, unit)}")

@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 from bdt_core import words
 from bdt_core.errors import SpecError, did_you_mean
-from bdt_core.result import Result
-from bdt_core.spec import AlertSeverity, FourFifthsLimit
-from bdt_core.verdict.judge import Evidence, Judgement, Tolerated, judge, why
-from bdt_core.verdict.words import Verdict, stops
+from bdt_core.spec import FourFifthsLimit
+from bdt_core.verdict.judge import Evidence, Judgement, LimitOutcome, Tolerated, judge, why
 
 if TYPE_CHECKING:
     from bdt_core.fairness.selection_rules import FourFifthsTable, SelectionRules
@@ -20,13 +18,12 @@ NOT_APPLIED = "the four-fifths rule was not applied"
 _TOLERATED = Tolerated(minimum=0.8, rule="significant")
 
 
-@dataclass(frozen=True)
-class FourFifthsLimitResult(Result):
+@dataclass(frozen=True, kw_only=True)
+class FourFifthsLimitResult(LimitOutcome):
     """What the four-fifths rule says of all groups.
 
     Attributes
     ----------
-    kind, check : "four_fifths"
     facet : str
         The grouping that decides; all of them where nothing can be tested.
     facets : tuple of str
@@ -35,16 +32,11 @@ class FourFifthsLimitResult(Result):
         The group that decides, and the one with the highest selection rate.
     minimum : float
         4/5.
-    verdict : str
-    blocks : bool
-    inconclusive : {"warn", "block"}
-    sentence : str
     value, low, high : float or None
         Selection rate of the group over that of the reference, with limits that hold for all groups of the grouping.
     confidence : float or None
     p_value : float or None
         Of equal rates, corrected for all groups of all groupings that were judged.
-    severity : {"low", "medium", "high", "critical"} or None
     groups_judged : int
     left_out : tuple of str
         Groups that are a small share of the people, or have too few rows.
@@ -57,16 +49,8 @@ class FourFifthsLimitResult(Result):
     group: str | None
     reference: str | None
     minimum: float
-    verdict: Verdict
-    blocks: bool
-    inconclusive: Literal["warn", "block"]
-    sentence: str
     value: float | None
-    low: float | None
-    high: float | None
     confidence: float | None
-    p_value: float | None
-    severity: AlertSeverity | None
     groups_judged: int
     left_out: tuple[str, ...]
 
@@ -179,8 +163,11 @@ def _result(
     p_value: float | None = None,
 ) -> FourFifthsLimitResult:
     one = judged.decides if judged else None
-    verdict: Verdict = judged.verdict if judged else "not_testable"
-    return FourFifthsLimitResult(
+    return FourFifthsLimitResult.of(
+        limit,
+        judged.verdict if judged else "not_testable",
+        sentence,
+        judged,
         kind="four_fifths",
         check=limit.check,
         facet=facet,
@@ -188,16 +175,9 @@ def _result(
         group=one.of[1].group if one else None,
         reference=one.of[0].rule.reference if one else None,
         minimum=0.8,
-        verdict=verdict,
-        blocks=stops(verdict, limit.inconclusive),
-        inconclusive=limit.inconclusive,
-        sentence=sentence,
         value=one.value if one else None,
-        low=one.low if one else None,
-        high=one.high if one else None,
         confidence=None if found is None else found.confidence,
         p_value=p_value,
-        severity=judged.severity if judged else None,
         groups_judged=sum(not x.small_share for table in tables for x in table.rule.groups) if judged else 0,
         left_out=left_out,
     )

@@ -69,6 +69,21 @@ class GateResult(Result, Shown):
         Why, for a person.
     limits : tuple
         One result per limit, in the order of the specification.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from bdt_core import audit
+    >>> frame = pd.DataFrame({"age": [*range(20, 60)] * 10})
+    >>> frame["error"] = ((frame["age"] < 30) & (frame.index % 3 > 0)).astype(int)
+    >>> result = audit(
+    ...     frame, outcome="error", slices=None, worst_groups=None, clustering={"stability": 0},
+    ...     gate=[{"check": "worst_cluster", "max_difference": 0.2}],
+    ... )
+    >>> result.gate.to_frame()[["check", "verdict", "maximum"]].values.tolist()
+    [['worst_cluster', 'fail', 0.2]]
+    >>> result.gate.blocks
+    True
     """
 
     verdict: Verdict

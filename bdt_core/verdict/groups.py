@@ -11,41 +11,33 @@ from bdt_core.fairness.comparisons import FEWEST_IN_DENOMINATOR, IS_REFERENCE
 from bdt_core.fairness.declared_groups import FacetMetrics, GroupMetrics, GroupScores
 from bdt_core.fairness.metric_results import Metric, group_name
 from bdt_core.metrics import CLARIFY, CRITERIA, depends_on_favourable, is_ratio, plain_name, spoken_name
-from bdt_core.result import Result
-from bdt_core.spec import GATE_METRICS, AlertSeverity, AuditSpec, MetricLimit
+from bdt_core.spec import GATE_METRICS, AuditSpec, MetricLimit
 from bdt_core.spec.direction import is_both_ways, problem_of_direction
 from bdt_core.verdict.judge import (
     Evidence,
     Judgement,
+    LimitOutcome,
     Tolerated,
     found_beyond,
     judge,
     why,
     would_have_been_found,
 )
-from bdt_core.verdict.words import Verdict, stops
 
 _NAMED = 10
 
 
-@dataclass(frozen=True)
-class MetricLimitResult(Result):
+@dataclass(frozen=True, kw_only=True)
+class MetricLimitResult(LimitOutcome):
     """What a limit on a metric of groups says.
 
     Attributes
     ----------
-    kind : "metric"
-    check : str
-        Metric and grouping, as one name.
     metric, facet : str
     group : str or None
         The group that decides: the one farthest beyond the limit, or nearest to it. None for metrics of all groups.
     minimum, maximum : float or None
     rule : {"interval", "point"}
-    verdict : str
-    blocks : bool
-    inconclusive : {"warn", "block"}
-    sentence : str
     value, low, high : float or None
         With limits that hold for all groups at once.
     confidence : float
@@ -53,8 +45,6 @@ class MetricLimitResult(Result):
         Of equal rates in all groups, where the metric is a range.
     smallest_visible : float or None
         The value that would have been told from "no bias" with 80 % power.
-    severity : {"low", "medium", "high", "critical"} or None
-        By value over limit (at least .9, .75, .5, below), where the value is beyond the limit.
     groups_judged : int
     left_out : tuple of str
         Groups with too few rows to be judged.
@@ -63,24 +53,15 @@ class MetricLimitResult(Result):
     """
 
     kind: Literal["metric"]
-    check: str
     metric: str
     facet: str
     group: str | None
     minimum: float | None
     maximum: float | None
     rule: Literal["interval", "point"]
-    verdict: Verdict
-    blocks: bool
-    inconclusive: Literal["warn", "block"]
-    sentence: str
     value: float | None
-    low: float | None
-    high: float | None
     confidence: float
-    p_value: float | None
     smallest_visible: float | None
-    severity: AlertSeverity | None
     groups_judged: int
     left_out: tuple[str, ...]
     rows_seen: int | None = None
@@ -241,10 +222,13 @@ def _result(
     left_out: tuple[str, ...],
 ) -> MetricLimitResult:
     alpha = metrics.spec.significance.alpha
-    verdict: Verdict = judged.verdict if judged else "not_testable"
     one = judged.decides if judged else None
     unseen, _ = facet.metrics.unseen(metric.name)
-    return MetricLimitResult(
+    return MetricLimitResult.of(
+        limit,
+        judged.verdict if judged else "not_testable",
+        sentence,
+        judged,
         kind="metric",
         check=check_name(limit),
         metric=limit.metric,
@@ -253,17 +237,10 @@ def _result(
         minimum=limit.min,
         maximum=limit.max,
         rule=limit.rule,
-        verdict=verdict,
-        blocks=stops(verdict, limit.inconclusive),
-        inconclusive=limit.inconclusive,
-        sentence=sentence,
         value=one.value if one else None,
-        low=one.low if one else None,
-        high=one.high if one else None,
         confidence=1.0 - alpha,
         p_value=metric.p_value,
         smallest_visible=_visible(limit, metric, one, alpha) if one else None,
-        severity=judged.severity if judged else None,
         groups_judged=groups,
         left_out=left_out,
         rows_seen=facet.metrics.rows - unseen,
@@ -285,10 +262,9 @@ def _sentence(
         f"{_told(limit, spec)} is {words.number(one.value)}{interval}{whose}{among}; {tolerated.allowed()}, "
         f"and {why(judged, tolerated)}."
     )
-    visible = _visible(limit, metric, one, alpha) if judged.verdict == "inconclusive" else None
-    if visible is None:
-        return told
-    return told + would_have_been_found(f"a {'ratio' if is_ratio(metric.name) else 'value'} of {words.number(visible)}")
+    kind = "ratio" if is_ratio(metric.name) else "value"
+    visible = _visible(limit, metric, one, alpha)
+    return told + would_have_been_found(judged, visible, lambda x: f"a {kind} of {words.number(x)}")
 
 
 def _of_rows(metric: Metric, facet: FacetMetrics) -> str:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, Self, TypeVar
 
 from scipy.special import ndtri
 
 from bdt_core import words
-from bdt_core.spec import AlertSeverity
-from bdt_core.verdict.words import Verdict, severity_of
+from bdt_core.result import Result
+from bdt_core.spec import AlertSeverity, AnyLimit
+from bdt_core.verdict.words import Verdict, severity_of, stops
 
 Rule = Literal["interval", "point", "significant"]
 Of = TypeVar("Of")
@@ -145,6 +146,53 @@ class Judgement(Generic[Of]):
     severity: AlertSeverity | None
 
 
+@dataclass(frozen=True, kw_only=True)
+class LimitOutcome(Result):
+    """What a limit says: what the outcomes of all kinds of limit have in common.
+
+    Attributes
+    ----------
+    check : str
+        What the limit is on.
+    verdict : {"pass", "fail", "inconclusive", "not_testable"}
+    blocks : bool
+        Whether what stands behind the gate is stopped.
+    inconclusive : {"warn", "block"}
+        What the limit asks for where the data cannot tell.
+    sentence : str
+    low, high : float or None
+        The interval that decides.
+    p_value : float or None
+        Of what decides.
+    severity : {"low", "medium", "high", "critical"} or None
+        By how much of the limit the value reaches, or of the value the limit (at least .9, .75, .5, below), where the
+        value is beyond the limit.
+    """
+
+    check: str
+    verdict: Verdict
+    blocks: bool
+    inconclusive: Literal["warn", "block"]
+    sentence: str
+    low: float | None
+    high: float | None
+    p_value: float | None
+    severity: AlertSeverity | None
+
+    @classmethod
+    def of(
+        cls, limit: AnyLimit, verdict: Verdict, sentence: str, judged: Judgement[Any] | None, /, **its_own: Any
+    ) -> Self:
+        """The outcome of a limit; what else a kind of limit says is given by name."""
+        shared: dict[str, Any] = {"low": None, "high": None, "p_value": None, "severity": None}
+        if judged is not None:
+            shared |= {"low": judged.decides.low, "high": judged.decides.high, "severity": judged.severity}
+        blocks = stops(verdict, limit.inconclusive)
+        return cls(
+            verdict=verdict, blocks=blocks, inconclusive=limit.inconclusive, sentence=sentence, **shared | its_own
+        )
+
+
 def judge(
     evidence: Sequence[Evidence[Of]], tolerated: Tolerated, *, nearest: Literal["value", "bound"] = "value"
 ) -> Judgement[Of]:
@@ -198,10 +246,6 @@ def why(
     interval : str
         What the interval is called.
 
-    Returns
-    -------
-    str
-
     Examples
     --------
     >>> limit = Tolerated(maximum=0.05)
@@ -220,9 +264,11 @@ def why(
     return f"the {interval} lies on both sides of it"
 
 
-def would_have_been_found(smallest: str) -> str:
-    """What is said beside an interval on both sides."""
-    return f" With these rows {smallest} would have been found beyond the limit (80 % power)."
+def would_have_been_found(judged: Judgement[Of], smallest: float | None, told: Callable[[float], str]) -> str:
+    """What is said beside an interval on both sides, where it is known; nothing beside any other."""
+    if judged.verdict != "inconclusive" or smallest is None:
+        return ""
+    return f" With these rows {told(smallest)} would have been found beyond the limit (80 % power)."
 
 
 def found_beyond(one: Evidence[Of], tolerated: Tolerated, alpha: float, *, ratio: bool = False) -> float | None:

@@ -9,10 +9,18 @@ from scipy.special import ndtri
 
 from bdt_core import words
 from bdt_core.inference import newcombe_interval
-from bdt_core.result import Result
-from bdt_core.spec import AlertSeverity, LocalBiasLimit
-from bdt_core.verdict.judge import Evidence, Judgement, Tolerated, found_beyond, judge, why, would_have_been_found
-from bdt_core.verdict.words import Verdict, interval_of_several, stops
+from bdt_core.spec import LocalBiasLimit
+from bdt_core.verdict.judge import (
+    Evidence,
+    Judgement,
+    LimitOutcome,
+    Tolerated,
+    found_beyond,
+    judge,
+    why,
+    would_have_been_found,
+)
+from bdt_core.verdict.words import Verdict, interval_of_several
 
 if TYPE_CHECKING:
     from bdt_core.local_bias.results import HeldOutGap, LocalBias, LocalCluster
@@ -20,14 +28,12 @@ if TYPE_CHECKING:
 _METRICS = {"accuracy": "accuracy", "tpr": "true positive rate", "fpr": "false positive rate", "auc": "AUC"}
 
 
-@dataclass(frozen=True)
-class LocalBiasLimitResult(Result):
+@dataclass(frozen=True, kw_only=True)
+class LocalBiasLimitResult(LimitOutcome):
     """What a limit on local bias says.
 
     Attributes
     ----------
-    kind : "local_bias"
-    check : "local_bias"
     cluster : int or None
         The cluster (of LOGAN) that decides: the one that is surest to be beyond the limit, or whose interval reaches
         farthest.
@@ -36,10 +42,6 @@ class LocalBiasLimitResult(Result):
     higher, lower : str or None
         The two groups of the cluster that are compared, as they stand on the test rows.
     limit : float
-    verdict : str
-    blocks : bool
-    inconclusive : {"warn", "block"}
-    sentence : str
     difference, low, high : float or None
         Metric of `higher` less that of `lower` on the test rows. The interval holds for all clusters that were tested
         at once.
@@ -49,8 +51,6 @@ class LocalBiasLimitResult(Result):
         Of this gap alone.
     smallest_visible : float or None
         The gap that would have been told from none with 80 % power, among so many clusters.
-    severity : {"low", "medium", "high", "critical"} or None
-        By limit over gap, where that is beyond the limit.
     """
 
     kind: Literal["local_bias"]
@@ -60,18 +60,10 @@ class LocalBiasLimitResult(Result):
     higher: str | None
     lower: str | None
     limit: float
-    verdict: Verdict
-    blocks: bool
-    inconclusive: Literal["warn", "block"]
-    sentence: str
     difference: float | None
-    low: float | None
-    high: float | None
     confidence: float | None
     clusters_tested: int
-    p_value: float | None
     smallest_visible: float | None
-    severity: AlertSeverity | None
 
 
 @dataclass(frozen=True)
@@ -158,9 +150,7 @@ def _sentence(judged: Judgement[_Gap], most: float, found: LocalBias, tested: in
         f"and {why(judged, Tolerated(-most, most))}."
     )
     visible = _visible(one, most, found, tested)
-    if judged.verdict != "inconclusive" or visible is None:
-        return told
-    return told + would_have_been_found(f"a gap of {words.size(visible, unit)}")
+    return told + would_have_been_found(judged, visible, lambda x: f"a gap of {words.size(x, unit)}")
 
 
 def _visible(one: Evidence[_Gap], most: float, found: LocalBias, tested: int) -> float | None:
@@ -178,7 +168,11 @@ def _result(
 ) -> LocalBiasLimitResult:
     one = judged.decides if judged else None
     gap: HeldOutGap | None = one.of.cluster.held_out if one else None
-    return LocalBiasLimitResult(
+    return LocalBiasLimitResult.of(
+        limit,
+        verdict,
+        sentence,
+        judged,
         kind="local_bias",
         check=limit.check,
         cluster=one.of.cluster.label if one else None,
@@ -186,16 +180,9 @@ def _result(
         higher=one.of.higher if one else None,
         lower=one.of.lower if one else None,
         limit=most,
-        verdict=verdict,
-        blocks=stops(verdict, limit.inconclusive),
-        inconclusive=limit.inconclusive,
-        sentence=sentence,
         difference=one.value if one else None,
-        low=one.low if one else None,
-        high=one.high if one else None,
         confidence=1.0 - found.settings.alpha if found else None,
         clusters_tested=tested,
         p_value=gap.p_value if gap else None,
         smallest_visible=_visible(one, most, found, tested) if one and found else None,
-        severity=judged.severity if judged else None,
     )

@@ -9,14 +9,21 @@ from typing import TYPE_CHECKING, Literal
 from bdt_core import words
 from bdt_core.inference import difference_found_beyond, interval_at_once, interval_of_selected
 from bdt_core.inference.summaries import ValueCounts
-from bdt_core.result import Result
 from bdt_core.slices.results import comparisons_of_selected
-from bdt_core.spec import AlertSeverity, SliceLimit
+from bdt_core.spec import SliceLimit
 from bdt_core.table.rows import Rows
 from bdt_core.table.summaries import mean_and_sd, summarise_bias_variable
 from bdt_core.verdict.clusters import default_limit
-from bdt_core.verdict.judge import Evidence, Judgement, Tolerated, judge, why, would_have_been_found
-from bdt_core.verdict.words import Verdict, interval_of_several, stops, which_way
+from bdt_core.verdict.judge import (
+    Evidence,
+    Judgement,
+    LimitOutcome,
+    Tolerated,
+    judge,
+    why,
+    would_have_been_found,
+)
+from bdt_core.verdict.words import Verdict, interval_of_several, which_way
 
 if TYPE_CHECKING:
     from bdt_core.slices.results import Slice, Slices
@@ -24,23 +31,17 @@ if TYPE_CHECKING:
 NOT_SEARCHED = "intersections were not searched"
 
 
-@dataclass(frozen=True)
-class SliceLimitResult(Result):
+@dataclass(frozen=True, kw_only=True)
+class SliceLimitResult(LimitOutcome):
     """What a limit on intersections says.
 
     Attributes
     ----------
-    kind : "slice"
-    check : "worst_slice"
     slice : str or None
         The intersection that decides: the one that is surest to be beyond the limit, or whose interval reaches
         farthest.
     limit : float
         In units of the bias variable.
-    verdict : str
-    blocks : bool
-    inconclusive : {"warn", "block"}
-    sentence : str
     difference, low, high : float or None
         Slice less everybody else, harm counted as positive, on the test rows. The interval holds for all slices that
         were tested at once; its lower end counts each by its weight, as the test does.
@@ -50,26 +51,16 @@ class SliceLimitResult(Result):
         Of this slice alone.
     smallest_visible : float or None
         The difference that would have been found beyond the limit with 80 % power, among so many slices.
-    severity : {"low", "medium", "high", "critical"} or None
-        By limit over difference, where that is beyond the limit.
     """
 
     kind: Literal["slice"]
     check: Literal["worst_slice"]
     slice: str | None
     limit: float
-    verdict: Verdict
-    blocks: bool
-    inconclusive: Literal["warn", "block"]
-    sentence: str
     difference: float | None
-    low: float | None
-    high: float | None
     confidence: float | None
     slices_tested: int
-    p_value: float | None
     smallest_visible: float | None
-    severity: AlertSeverity | None
 
 
 def judge_slices(limit: SliceLimit, found: Slices | None, default: float) -> SliceLimitResult:
@@ -156,9 +147,7 @@ def _sentence(judged: Judgement[Slice], most: float, found: Slices) -> str:
         f"{why(judged, tolerated)}."
     )
     visible = _visible(one.of, found, most)
-    if judged.verdict != "inconclusive" or visible is None:
-        return told
-    return told + would_have_been_found(f"a difference of {words.size(visible, unit)}")
+    return told + would_have_been_found(judged, visible, lambda x: f"a difference of {words.size(x, unit)}")
 
 
 def _unit(one: Slice) -> words.Unit:
@@ -181,21 +170,18 @@ def _result(
     found: Slices | None,
 ) -> SliceLimitResult:
     one = judged.decides if judged else None
-    return SliceLimitResult(
+    return SliceLimitResult.of(
+        limit,
+        verdict,
+        sentence,
+        judged,
         kind="slice",
         check=limit.check,
         slice=one.of.name if one else None,
         limit=most,
-        verdict=verdict,
-        blocks=stops(verdict, limit.inconclusive),
-        inconclusive=limit.inconclusive,
-        sentence=sentence,
         difference=one.value if one else None,
-        low=one.low if one else None,
-        high=one.high if one else None,
         confidence=None if found is None else 1.0 - found.alpha,
         slices_tested=0 if found is None else found.tests,
         p_value=one.of.comparison.p_value if one else None,
         smallest_visible=_visible(one.of, found, most) if one and found else None,
-        severity=judged.severity if judged else None,
     )

@@ -21,11 +21,6 @@ def stops(verdict: Verdict, inconclusive: Literal["warn", "block"]) -> bool:
 def severity_of(value: float, minimum: float | None, maximum: float | None) -> AlertSeverity | None:
     """How bad it is that a value lies beyond its limit, by how much of one is reached by the other.
 
-    Parameters
-    ----------
-    value : float
-    minimum, maximum : float or None
-
     Returns
     -------
     str or None

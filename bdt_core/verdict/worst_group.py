@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from bdt_core import words
-from bdt_core.result import Result
-from bdt_core.spec import AlertSeverity, WorstGroupLimit
-from bdt_core.verdict.judge import Evidence, Judgement, Tolerated, judge
-from bdt_core.verdict.words import Verdict, stops
+from bdt_core.spec import WorstGroupLimit
+from bdt_core.verdict.judge import Evidence, Judgement, LimitOutcome, Tolerated, judge
+from bdt_core.verdict.words import Verdict
 
 if TYPE_CHECKING:
     from bdt_core.scan.results import Certificate, WorstGroup, WorstGroups
@@ -17,24 +16,18 @@ if TYPE_CHECKING:
 NOT_SEARCHED = "No search for the worst group was asked for."
 
 
-@dataclass(frozen=True)
-class WorstGroupLimitResult(Result):
+@dataclass(frozen=True, kw_only=True)
+class WorstGroupLimitResult(LimitOutcome):
     """What a limit on the worst group says.
 
     Attributes
     ----------
-    kind : "worst_group"
-    check : "worst_group"
     group : str or None
         The confirmed group that decides; None where none is confirmed.
     limit : float
         In units of the bias variable.
     min_share : float or None
         Groups of at least this share of the people were judged.
-    verdict : str
-    blocks : bool
-    inconclusive : {"warn", "block"}
-    sentence : str
     difference : float or None
         How much worse the group fares than everybody else, as found; harm counts as positive. 0 where none is
         confirmed.
@@ -44,12 +37,8 @@ class WorstGroupLimitResult(Result):
         No group that could have been found fares worse by more.
     confidence : float or None
         Of either bound.
-    p_value : float or None
-        Of the group that decides.
     rows_to_settle : int or None
         How many rows would tell, about, where these cannot.
-    severity : {"low", "medium", "high", "critical"} or None
-        By limit over difference, where that is beyond the limit.
     """
 
     kind: Literal["worst_group"]
@@ -57,17 +46,9 @@ class WorstGroupLimitResult(Result):
     group: str | None
     limit: float
     min_share: float | None
-    verdict: Verdict
-    blocks: bool
-    inconclusive: Literal["warn", "block"]
-    sentence: str
     difference: float | None
-    low: float | None
-    high: float | None
     confidence: float | None
-    p_value: float | None
     rows_to_settle: int | None
-    severity: AlertSeverity | None
 
 
 def judge_worst_group(limit: WorstGroupLimit, found: WorstGroups | None, default: float) -> WorstGroupLimitResult:
@@ -155,21 +136,19 @@ def _result(
     ruled_out: Certificate | None,
 ) -> WorstGroupLimitResult:
     one = judged.decides if judged else None
-    return WorstGroupLimitResult(
+    return WorstGroupLimitResult.of(
+        limit,
+        verdict,
+        sentence,
+        judged,
         kind="worst_group",
         check=limit.check,
         group=one.of.words if one and one.of else None,
         limit=most,
         min_share=ruled_out.min_share if ruled_out else None,
-        verdict=verdict,
-        blocks=stops(verdict, limit.inconclusive),
-        inconclusive=limit.inconclusive,
-        sentence=sentence,
         difference=one.value if one else None,
-        low=one.low if one else None,
         high=ruled_out.largest_difference if ruled_out else None,
         confidence=ruled_out.confidence if ruled_out else None,
         p_value=one.of.p_value if one and one.of else None,
         rows_to_settle=ruled_out.rows_to_settle(most) if ruled_out and verdict == "inconclusive" else None,
-        severity=judged.severity if judged else None,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -288,7 +289,13 @@ class AuditAssets:
             **self.described(name, description, kinds, self.code_version(*made_by)),
             **more,
         )
-        return decorator
+        return lambda function: decorator(signed(function))
+
+
+def signed(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that has its signature at hand: while Dagster makes a step of it, it asks for it sixteen times."""
+    vars(function)["__signature__"] = inspect.signature(function)
+    return function
 
 
 def told_by(spec: AuditSpec) -> Callable[[str], str]:

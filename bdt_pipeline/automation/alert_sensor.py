@@ -126,6 +126,18 @@ def build_gate_alert_sensor(
     SensorDefinition or None
         Running from the start; None when the specification names nobody. Without apprise nobody is told, and every
         look says so.
+
+    Examples
+    --------
+    >>> from bdt_pipeline import build_bias_gate_checks
+    >>> @dg.asset
+    ... def predictions(): ...
+    >>> spec = AuditSpec(
+    ...     name="loans", source={"asset": "predictions"}, bias_variable={"column": "error"},
+    ...     notify=["mailto://team@example.org"],
+    ... )
+    >>> build_gate_alert_sensor(spec=spec, checks=build_bias_gate_checks(asset=predictions, spec=spec)).name
+    'loans_gate_alerts'
     """
     partitions = {one.asset_key: one.partitions_def for check in checks for one in check.check_specs}
     keys = frozenset(key for one in checks for key in one.check_keys)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, count
 from typing import Any
 
 import dagster as dg
@@ -151,7 +152,7 @@ def check_names(limits: Iterable[AnyLimit]) -> dict[str, AnyLimit]:
         if isinstance(one, MetricLimit | FourFifthsLimit) and one.facets:
             base += f"_by_{'_and_'.join(one.facets)}"
         base = re.sub(r"\W+", "_", base, flags=re.ASCII).strip("_")
-        name = next(x for x in (base, *(f"{base}_{i}" for i in range(2, 1000))) if x not in named)
+        name = next(x for x in chain([base], (f"{base}_{i}" for i in count(2))) if x not in named)
         named[name] = one
     return named
 

@@ -17,7 +17,7 @@ from rich.segment import Segment
 from bdt_core import words
 from bdt_core.errors import OutputError
 from bdt_core.harmless import harmless
-from bdt_core.report.blocks import Block, Bullets, Facts, Paragraph
+from bdt_core.report.blocks import Block, Bullets, Facts, Folded, Paragraph
 from bdt_core.report.catalogue import say_in
 from bdt_core.report.selection_rules import rule_lines
 from bdt_core.report.write import _write, remove_unfinished
@@ -91,11 +91,7 @@ def show_result(document: dict[str, Any], files: Iterable[Path]) -> None:
     verdict, safe = document["verdict"], printed(document)
     said = say_in(safe)
     show_verdict(to, verdict["verdict"], said(_without_verdict(verdict["sentence"])), said)
-    for part in short_parts(safe):
-        to.print(f"\n[bold]{shown(part.title)}[/]")
-        for block in part.blocks:
-            for line in lines_of(block):
-                to.print(Padding(line, (0, 2)))
+    show_parts(to, short_parts(safe))
     rules = list(rule_lines(document))
     if rules:
         to.print(f"\n[bold]{said('Rules of selection')}[/]")
@@ -103,6 +99,15 @@ def show_result(document: dict[str, Any], files: Iterable[Path]) -> None:
             to.print(Padding(f"- {shown(said(line))}", (0, 2)))
     show_notes(to, map(said, document["warnings"]), said)
     show_files(to, said("Report"), files)
+
+
+def show_parts(to: Console, parts: Iterable[Folded]) -> None:
+    """Parts of a page, each below its title."""
+    for part in parts:
+        to.print(f"\n[bold]{shown(part.title)}[/]")
+        for block in part.blocks:
+            for line in lines_of(block):
+                to.print(Padding(line, (0, 2)))
 
 
 def lines_of(block: Block) -> Iterator[str]:

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from rich.padding import Padding
-
 from bdt_core import words
 from bdt_core.changes import Changes
 from bdt_core.comparing import compare, compare_reports
@@ -18,13 +16,12 @@ from bdt_core.spec import AuditSpec, load_spec, parse_spec
 from bdt_core.stages import READING, SPLITTING, stages_for
 from bdt_pipeline.commands.console import (
     console,
-    lines_of,
     progress_bar,
     report_folder,
     say,
     show_files,
+    show_parts,
     show_verdict,
-    shown,
     tell,
 )
 from bdt_pipeline.commands.run_dossier import read_report
@@ -123,11 +120,7 @@ def _show(found: Changes) -> None:
     """The beginning of the page."""
     to = console()
     parts = [one for one in changes_section(found).blocks if isinstance(one, Folded)]
-    for part in parts[:_ENOUGH]:
-        to.print(f"\n[bold]{shown(part.title)}[/]")
-        for block in part.blocks:
-            for line in lines_of(block):
-                to.print(Padding(line, (0, 2)))
+    show_parts(to, parts[:_ENOUGH])
     if found.limit is not None:
         judged = found.limit
         unit: words.Unit = "rate" if found.is_rate else "value"

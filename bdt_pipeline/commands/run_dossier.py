@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
-from bdt_core.errors import OutputError, SourceError, SpecError, did_you_mean
+from bdt_core.errors import SourceError, SpecError, did_you_mean
 from bdt_core.report.dossier import FORMS, Dossier, build_dossier, card, dossier_markdown, dossier_pdf
-from bdt_core.report.write import canonical_json, not_written, write_together
+from bdt_core.report.write import canonical_json, write_together
 from bdt_core.result import SCHEMA_VERSION
 from bdt_core.spec import LANGUAGES
+from bdt_core.verdict.baseline import json_of
 from bdt_pipeline.commands.console import console, report_folder, show_files
 from bdt_pipeline.commands.run_audit import audit_watched, spec_of
 
@@ -42,10 +42,10 @@ def run_dossier(target: str, form: str, language: str | None, out: Path | None) 
     contents = files_of(document, dossier)
     if out is None:
         with report_folder(None, f"{document['name']}-{form}") as folder:
-            _write(folder, contents)
+            write_together(folder, contents, "form")
     else:
         folder = out
-        _write(folder, contents)
+        write_together(folder, contents, "form")
     states = [one.state for one in dossier.fields.values()]
     to = console()
     to.print(dossier.words["given"].format(given=states.count("given"), all=len(states), partly=states.count("partly")))
@@ -73,12 +73,7 @@ def read_report(path: Path) -> dict[str, Any]:
         It is missing, no JSON, or no report of this version.
     """
     mend = "Name a report.json that bdt audit wrote, or a specification."
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise SourceError(f"{path} cannot be read: {error.strerror or error}. {mend}") from None
-    except (ValueError, RecursionError):
-        raise SourceError(f"{path} is not valid JSON. {mend}") from None
+    found = json_of(path, str(path), mend)
     if not isinstance(found, dict) or found.get("schema_version") != SCHEMA_VERSION:
         raise SourceError(f"{path} is no report of version {SCHEMA_VERSION}. {mend}")
     from pydantic import ValidationError
@@ -97,10 +92,3 @@ def _check(form: str, language: str | None) -> None:
         raise SpecError(f'There is no form "{form}". {did_you_mean(form, FORMS)}')
     if language is not None and language not in LANGUAGES:
         raise SpecError(f'There are no forms in "{language}"; there are in {", ".join(LANGUAGES)}.')
-
-
-def _write(folder: Path, contents: dict[str, bytes]) -> None:
-    try:
-        write_together(folder, contents)
-    except OSError as error:
-        raise OutputError(f"The form {not_written(folder, error)}") from None

@@ -39,6 +39,12 @@ def load_audits(path_within_project: Path) -> dg.Definitions:
     ------
     DagsterInvalidDefinitionError
         One cannot be loaded, and this is a check of the definitions, as `dg check defs` in CI: it is told of each.
+
+    Examples
+    --------
+    >>> import bdt_pipeline  # a project, too: that of the demonstration
+    >>> load_audits(Path(bdt_pipeline.__file__)).resolve_job_def("compas_audit").name
+    'compas_audit'
     """
     try:
         return dg.load_from_defs_folder(path_within_project=path_within_project)

@@ -30,11 +30,6 @@ class Expectation:
 def evaluate(frame: pd.DataFrame, expectations: Sequence[Expectation]) -> list[bool]:
     """Whether each expectation holds on a table.
 
-    Parameters
-    ----------
-    frame : DataFrame
-    expectations : sequence of Expectation
-
     Returns
     -------
     list of bool

@@ -25,10 +25,6 @@ def cannot_tell() -> str | None:
 def incidents_of(address: str) -> Incidents:
     """Whether a service keeps incidents, which are opened and resolved (PagerDuty).
 
-    Parameters
-    ----------
-    address : str
-
     Returns
     -------
     {"none", "one", "each"}

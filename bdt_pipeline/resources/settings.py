@@ -34,10 +34,6 @@ def keys_of_run(spec: AuditSpec) -> tuple[str, ...]:
 
     A section that the specification leaves out has no asset, and is not offered.
 
-    Parameters
-    ----------
-    spec : AuditSpec
-
     Examples
     --------
     >>> spec = AuditSpec(name="a", source={"path": "a.csv"}, bias_variable={"column": "y"})

@@ -18,18 +18,19 @@ version = release = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="
 project_copyright = ""
 html_show_copyright = False
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "generated"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "generated", "notebooks"]
 root_doc = "docs/index"
 include_patterns = [
     "README.md",
     "CONTRIBUTING.md",
     "CHANGELOG.md",
     "docs/**",
+    "notebooks/*.ipynb",
     "bdt_core/data/README.md",
     "benchmarks/RESULTS.md",
 ]
 exclude_patterns = ["docs/site/**"]
-source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+source_suffix = {".md": "markdown", ".rst": "restructuredtext", ".ipynb": "notebook"}
 
 myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence"]
@@ -38,6 +39,7 @@ myst_fence_as_directive = ["mermaid"]
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the docstrings have shapes and units
 napoleon_google_docstring = False
+napoleon_use_ivar = True  # else "rows" of a shape is taken for an attribute of that name
 
 html_theme = "furo"
 html_title = f"{project} {release}"

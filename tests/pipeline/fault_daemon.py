@@ -26,7 +26,9 @@ PATIENCE = 900.0
 _DEFINITIONS = """
     from bdt_core.spec import parse_spec
     from bdt_pipeline import bias_audit_definitions
+    from tests.forked import fork_runs
 
+    fork_runs()
     defs = bias_audit_definitions(parse_spec({
         "name": "loans",
         "source": {"path": "INBOX/{partition}"},

@@ -5,7 +5,6 @@ from __future__ import annotations
 import builtins
 import io
 import json
-import multiprocessing
 import os
 import re
 import signal
@@ -21,40 +20,8 @@ import pandas as pd
 
 from bdt_core.spec import AuditSpec, parse_spec
 from bdt_pipeline import bias_audit_definitions
+from tests.forked import forking
 
-# Loaded once, in the process that the runs are forked from.
-MODULES = [
-    "tests.pipeline.fault_runs",
-    "bdt_core.clustering.clusters",
-    "bdt_core.history.look_back",
-    "bdt_core.local_bias.stage",
-    "bdt_core.mitigation.stage",
-    "bdt_core.ranking.stage",
-    "bdt_core.report.apart",
-    "bdt_core.report.figure_history",
-    "bdt_core.report.from_findings",
-    "bdt_core.report.page",
-    "bdt_core.report.pdf",
-    "bdt_core.report.write",
-    "bdt_core.scan.stage",
-    "bdt_core.shards.opening",
-    "bdt_core.significance.repeats",
-    "bdt_core.slices.stage",
-    "bdt_core.table.sources",
-    "bdt_core.verdict.gate",
-    "bdt_pipeline.checks.quality",
-    "bdt_pipeline.checks.rules",
-    "bdt_pipeline.resources.expectations",
-    "dagster._core.execution.asset_backfill",
-    "dagster._core.storage.sqlite_storage",
-    "great_expectations",
-    "matplotlib.backends.backend_agg",
-    "pyarrow.parquet",
-    "pytest",
-    "sklearn.cluster",
-    "typst",
-    "upath.implementations.local",
-]
 CONFIG = "telemetry: {enabled: false}\nnux: {enabled: false}\n"
 # Events of all runs in one database: a run that is taken up again reads those of every run before it.
 EVENTS = """\
@@ -132,9 +99,7 @@ class Place:
 
     def start(self, day: str, *, failed: str | None = None, kill: Hits = frozenset()) -> Any:
         """Begin a day's audit in a process of its own."""
-        context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(MODULES)
-        process = context.Process(target=audit, args=(self, day, failed, kill))
+        process = forking("tests.pipeline.fault_runs").Process(target=audit, args=(self, day, failed, kill))
         process.start()
         return process
 

@@ -19,6 +19,8 @@ from bdt_core.report.page import build_page
 from bdt_core.report.printed import printed
 from bdt_core.spec import AuditSpec
 from bdt_core.table.audit_table import AuditTable
+from bdt_pipeline import bias_audit_definitions
+from tests.pictures import ANEW, demonstration, words_in, words_of_check, words_of_graph
 
 ASSETS = (
     "raw_data",
@@ -68,6 +70,12 @@ def test_numbers_that_plot_over_time_are_floats(compas: Compas) -> None:
     report = metadata_of(compas[1], "compas", "bias_report")
     assert report["difference"] == document["gate"][0]["difference"]
     assert report["limit"] == 0.05
+
+
+def test_the_pictures_show_what_the_demonstration_shows(compas: Compas) -> None:
+    defs = bias_audit_definitions(demonstration())
+    assert words_in("asset-graph.png") == words_of_graph(defs, compas[0]), ANEW
+    assert words_in("checks.png") == words_of_check(compas[0], "group_metrics"), ANEW
 
 
 def test_row_counts(compas: Compas) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +16,7 @@ import yaml
 from bdt_core.audit import audit
 from bdt_core.spec import AuditSpec
 from bdt_pipeline import bias_audit_definitions
+from tests import forked
 
 PROMOTED = dg.AssetKey("promote_model")
 
@@ -163,7 +163,10 @@ defs = dg.Definitions.merge(
 
 @pytest.fixture
 def launch(loans: pd.DataFrame, make_spec: Callable[..., AuditSpec], tmp_path: Path) -> Callable[..., int]:
-    """Runs a command for a day in a project where the gate fails on the first day and passes on the second."""
+    """Runs a command for a day in a project where the gate fails on the first day and passes on the second.
+
+    The command finds loaded what it needs; `test_cli_gate` starts such ones from nothing.
+    """
     for folder in ("days", "home", "promoted"):
         (tmp_path / folder).mkdir()
     young = (loans["age"] < 40).astype(int)
@@ -182,7 +185,7 @@ def launch(loans: pd.DataFrame, make_spec: Callable[..., AuditSpec], tmp_path: P
 
     def run(command: str, *words: str) -> int:
         called = [str(Path(sys.executable).parent / command), *words]
-        done = subprocess.run(called, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        done = forked.run(called, cwd=tmp_path, env=environment)
         print(done.stderr[-3000:])
         return done.returncode
 

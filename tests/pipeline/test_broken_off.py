@@ -18,13 +18,22 @@ ROOT = Path(__file__).parents[2]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 FILES = {"report.json", "report.html", "report.pdf", "report.md", "gate.json", "gate.xml", "gate.md"}
 KILLED = """
+    import contextlib
     import os
     from pathlib import Path
+    from bdt_core.report import figures, page
+    from bdt_core.report.printed import printed, printed_once
     from bdt_core.spec import load_spec
     from bdt_pipeline.commands import run_gate as command
 
     found = command.audit(None, load_spec("loans.yaml"))
-    command.audit = lambda *_: found  # what is written is in question here
+    command.audit = lambda *_: found  # what is written is in question here; pages and figures are made once, too
+    once = contextlib.ExitStack()
+    once.enter_context(printed_once(found.document))
+    safe = printed(found.document)
+    page.build_page(safe)
+    for name in figures.figure_names(safe):
+        figures.figure_svg(safe, name)
 
     rename, renamed = Path.replace, [0]
 

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from typer.testing import CliRunner, Result
 
 from bdt_core.audit import audit
 from bdt_core.harmless import without_controls
-from bdt_core.spec import LANGUAGES, AuditSpec, load_spec
+from bdt_core.spec import LANGUAGES, AuditSpec, load_spec, parse_spec
 from bdt_core.spec.audit_spec import SAID
 from bdt_pipeline.cli import app
 
@@ -45,14 +44,16 @@ def spec_file(loans_file: Path, make_spec: Callable[..., AuditSpec], tmp_path: P
     return write
 
 
-def test_version_help_and_schema_are_quick() -> None:
-    for arguments in (["--version"], ["--help"], ["schema"]):
-        begin = time.perf_counter()
-        run = [sys.executable, "-m", "bdt_pipeline.cli", *arguments]
-        result = subprocess.run(run, capture_output=True, text=True, check=True)
-        assert result.stdout
-        assert time.perf_counter() - begin < 3  # far below what importing the method would take
-    assert json.loads(result.stdout)["properties"]["bias_variable"]
+@pytest.mark.parametrize("argument", ["--version", "--help", "schema"])
+def test_version_help_and_schema_do_not_wait_for_the_method(argument: str) -> None:
+    run = [sys.executable, "-X", "importtime", "-m", "bdt_pipeline.cli", argument]
+    result = subprocess.run(run, capture_output=True, text=True, check=True)
+    imported = {line.rsplit("|", 1)[-1].strip() for line in result.stderr.splitlines()}
+    assert "typer" in imported
+    assert not imported & {"dagster", "great_expectations", "numpy", "pandas", "scipy", "sklearn", "numba"}
+    assert result.stdout
+    if argument == "schema":
+        assert json.loads(result.stdout)["properties"]["bias_variable"]
 
 
 @pytest.mark.parametrize("command", ["demo", "init", "audit", "gate", "schema"])
@@ -141,7 +142,7 @@ def test_demo_runs_the_audit_through_dagster(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"bdt-reports"}
 
 
-def test_demo_is_recorded_where_dagster_home_says(
+def test_demo_of_another_case_and_language_is_recorded_where_dagster_home_says(
     bdt: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import dagster as dg
@@ -150,17 +151,13 @@ def test_demo_is_recorded_where_dagster_home_says(
     home.mkdir()
     (home / "dagster.yaml").write_text("telemetry: {enabled: false}\n")
     monkeypatch.setenv("DAGSTER_HOME", str(home))
-    assert bdt("demo", "--out", tmp_path / "report").exit_code == 0
-    with dg.DagsterInstance.get() as instance:
-        assert [run.job_name for run in instance.get_runs()] == ["compas_audit"]
-        assert instance.get_latest_materialization_event(dg.AssetKey(["compas", "bias_report"])) is not None
-
-
-def test_demo_of_another_case_and_language(bdt: Callable[..., Result], tmp_path: Path) -> None:
-    result = bdt("demo", "--case", "grants", "--language", "en")
+    result = bdt("demo", "--case", "grants", "--language", "en", "--out", tmp_path / "report")
     assert result.exit_code == 0, result.output
     assert "Education is vocational and home is with relatives" in " ".join(result.stdout.split())
-    assert {path.name for path in (tmp_path / "bdt-reports" / "grants-1").iterdir()} == REPORTS
+    assert {path.name for path in (tmp_path / "report").iterdir()} == REPORTS
+    with dg.DagsterInstance.get() as instance:
+        assert [run.job_name for run in instance.get_runs()] == ["grants_audit"]
+        assert instance.get_latest_materialization_event(dg.AssetKey(["grants", "bias_report"])) is not None
 
 
 def test_a_case_is_told_alike_in_every_language() -> None:
@@ -198,7 +195,9 @@ def test_init_writes_a_specification_that_runs(data: str, bdt: Callable[..., Res
     spec = load_spec(tmp_path / f"{data.removeprefix('demo:')}.yaml")
     assert spec.bias_variable.derive == "error"
     assert {"race", "sex"} <= set(spec.protected)
-    assert audit(None, spec).document["clusters"]
+    told = spec.to_dict()
+    fewer_draws = {"clustering": {**told["clustering"], "stability": 0}, "worst_groups": {"permutations": 39}}
+    assert audit(None, parse_spec({**told, **fewer_draws})).document["clusters"]
 
 
 def test_init_asks_who_wants_a_positive_prediction(

@@ -15,6 +15,7 @@ import yaml
 
 import bdt_pipeline
 from bdt_core.spec import load_spec
+from tests import forked
 
 DG = Path(sys.executable).parent / "dg"
 MODULE = "somebodys_project"
@@ -43,14 +44,7 @@ class Project:
         """Run ``dg``, where neither this repository nor a Dagster home is."""
         path = os.pathsep.join([str(Path(bdt_pipeline.__file__).parents[1]), str(self.root)])
         kept = {name: one for name, one in os.environ.items() if name not in ("DAGSTER_HOME", "COLUMNS")}
-        return subprocess.run(
-            [str(DG), *arguments],
-            cwd=self.root,
-            env={**kept, "PYTHONPATH": path, "COLUMNS": "200"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        return forked.run([str(DG), *arguments], cwd=self.root, env={**kept, "PYTHONPATH": path, "COLUMNS": "200"})
 
     def write(self, name: str, attributes: dict[str, Any]) -> Path:
         """An audit as somebody writes it."""

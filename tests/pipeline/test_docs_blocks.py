@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import crossplane
 import numpy as np
 import pandas as pd
 import pytest
@@ -27,6 +28,7 @@ from bdt_core.table.sources import read_table
 from bdt_pipeline import BiasAudit
 from bdt_pipeline.cli import app
 from bdt_pipeline.components.scaffolder import ScaffoldedAudit
+from tests.pipeline.foreign_commands import CHECKS, reads
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
@@ -34,12 +36,8 @@ PAGES = sorted(
     for pattern in ("*.md", "docs/**/*.md", "gate/*.md", "benchmarks/*.md", "bdt_core/data/*.md")
     for path in ROOT.glob(pattern)
 )
-WORDS_ONLY = {"text", "mermaid", "nginx"}
-"""Languages in which nothing can be run or checked here."""
-OTHERS = {
-    "cp", "docker", "kubectl", "sed", "oauth2-proxy", "export", "pipx", "pytest", "bash", "chmod", "jupyter",
-}  # fmt: skip
-"""Programs whose commands are not parsed: the machine of a test has them not, or they take whatever they are given."""
+WORDS_ONLY = {"text"}
+"""Languages in which there is nothing to be run or checked."""
 BASE = {
     "name": "page",
     "source": {"path": "page.csv"},
@@ -78,7 +76,7 @@ def of(language: str) -> list[Block]:
 
 
 def test_every_block_says_what_it_is_and_is_checked() -> None:
-    checked = {"bash", "yaml", "python", "po", *WORDS_ONLY}
+    checked = {"bash", "yaml", "python", "po", "nginx", "mermaid", *WORDS_ONLY}
     assert [str(one) for one in BLOCKS if one.language not in checked and not one.language.startswith("{")] == []
     assert len(BLOCKS) > 60  # they are found at all
 
@@ -106,7 +104,10 @@ def commands_of(text: str) -> Iterator[list[str]]:
 INLINE = [
     (page, one[1])
     for page in PAGES
-    for one in re.finditer(r"(?<!`)`((?:bdt|dg|dagster|python -m) [^`\n]+)`(?!`)", page.read_text(encoding="utf-8"))
+    for one in re.finditer(
+        r"(?<!`)`((?:bdt|dg|dagster|python -m|pip install|pipx|docker|kubectl) [^`\n]+)`(?!`)",
+        page.read_text(encoding="utf-8"),
+    )
 ]
 
 
@@ -141,7 +142,9 @@ def checked(words: list[str], where: str, *, whole: bool) -> None:
         for target in rest[1:]:
             installable(target, where)
     elif program != "." and not (ROOT / words[0]).exists() and program != "deploy.sh":
-        assert program in OTHERS, f"{where}: nobody checks {program}"
+        assert program in CHECKS, f"{where}: nobody checks {program}"
+        for inner in CHECKS[program](rest):
+            checked(inner, where, whole=whole)
 
 
 def benchmark(given: list[str], where: str) -> None:
@@ -209,6 +212,7 @@ def known(command: Any, rest: list[str], where: str, *, whole: bool) -> None:
 
 @pytest.mark.parametrize("block", of("bash"), ids=str)
 def test_commands_are_known_to_their_programs(block: Block) -> None:
+    assert reads(block.text)
     found = list(commands_of(block.text))
     assert found
     for words in found:
@@ -229,9 +233,66 @@ def test_a_wrong_command_is_found() -> None:
         "python -m benchmarks nothing",
         "pip install '.[tests]'",
         "rm x",
+        "docker build -f docs/kubernetes/Dockerfil -t bias-audits:1 .",
+        "docker build -f docs/kubernetes/Dockerfile -t bias-audit:1 .",
+        "kubectl -n bias-audit create namespace bias-audits",
+        "kubectl create secret generic audit-secret --from-env-file=secrets.env",
+        "kubectl exec deployment/daemons -- dagster instance",
+        "kubectl exec deployment/daemon -- dagster instanc",
+        "kubectl port-forward deployment/webserver 3001",
+        "kubectl delete namespace bias-audits",
+        "sed -i s,bias-audits:2,YOUR/bias-audits:2, docs/kubernetes/services.yaml",
+        "oauth2-proxy --provider=oidc --upstream=http://127.0.0.1:3001",
+        "export OAUTH2_PROXY_CLIENT=x",
+        "cp report/report.json bias/baseline.json",
+        "pipx install .[everything]",
+        "bash .ci/runs",
     ):
-        with pytest.raises(AssertionError):
+        with pytest.raises((AssertionError, OSError)):
             checked(next(commands_of(wrong)), "here", whole=True)
+
+
+# Names of files, modules and what is in them
+
+PACKAGES = ("bdt_core", "bdt_pipeline", "benchmarks", "tests")
+NAMED = [
+    (page, one)
+    for page in PAGES
+    for span in re.findall(r"(?<!`)`([^`\n]+)`(?!`)", page.read_text(encoding="utf-8"))
+    for one in re.findall(
+        rf"(?<![\w:/.<*-])(?:(?:{'|'.join(PACKAGES)})(?:\.\w+)+|(?:{'|'.join(PACKAGES)}|docs|gate|notebooks)/[\w./*-]+)",
+        span,
+    )
+]
+
+
+def stands(named: str) -> bool:
+    """Whether there is such a file; of a dotted name, whether its module holds the rest of it."""
+    if "/" in named:
+        return next(ROOT.glob(named.rstrip("/")), None) is not None
+    place, names = ROOT, named.split(".")
+    while names and (place / names[0]).is_dir():
+        place, names = place / names[0], names[1:]
+    if names and (place / f"{names[0]}.py").exists():
+        place, names = place / f"{names[0]}.py", names[1:]
+    held = place if place.suffix else place / "__init__.py"
+    return all(re.search(rf"\b{one}\b", held.read_text(encoding="utf-8")) for one in names)
+
+
+def test_what_sentences_name_is_there() -> None:
+    assert len(NAMED) > 60
+    assert [(page.name, one) for page, one in NAMED if not stands(one) and not one.endswith("_")] == []
+    assert not stands("bdt_core.audit.audits")
+    assert not stands("bdt_core/spec/gates.py")
+
+
+def test_constants_that_the_architecture_names_are_there() -> None:
+    sources = [one for package in PACKAGES for one in (ROOT / package).rglob("*.py")]
+    words = {one for source in sources for one in re.findall(r"\b_?[A-Z][A-Z_]+\b", source.read_text(encoding="utf-8"))}
+    pages = [ROOT / "docs" / "architecture.md", ROOT / "CONTRIBUTING.md"]
+    named = {one for page in pages for one in re.findall(r"`(_?[A-Z][A-Z_]+)`", page.read_text(encoding="utf-8"))}
+    assert len(named) > 8
+    assert named - {"LICENSE"} <= words
 
 
 # YAML
@@ -379,6 +440,32 @@ def test_python_of_a_page_runs_from_top_to_bottom(page: Path, desk: Path) -> Non
             as_shown(block, names)
         else:
             exec(compile(ast.parse(block.text, str(block)), str(block), "exec"), names)
+
+
+# Web servers and diagrams
+
+
+def errors_in(server: str, folder: Path) -> list[str]:
+    """What nginx would not know: directives, where they stand, and how many words they take."""
+    (folder / "nginx.conf").write_text(f"events {{}}\nhttp {{\n{server}}}\n")
+    return [one["error"] for one in crossplane.parse(str(folder / "nginx.conf"), strict=True)["errors"]]
+
+
+@pytest.mark.parametrize("block", of("nginx"), ids=str)
+def test_nginx_knows_what_it_is_told(block: Block, tmp_path: Path) -> None:
+    assert errors_in(block.text, tmp_path) == []
+    assert "http://127.0.0.1:3000;" in block.text  # where Dagster's web server listens by itself
+    assert errors_in(block.text.replace("proxy_pass", "proxy_pas"), tmp_path) != []
+
+
+@pytest.mark.parametrize("block", of("mermaid"), ids=str)
+def test_a_diagram_is_whole(block: Block) -> None:
+    first, *lines = (one.strip() for one in block.text.strip().splitlines())
+    assert re.fullmatch(r"flowchart (LR|TB)", first)
+    assert sum(one.startswith("subgraph ") for one in lines) == lines.count("end")
+    for one in lines:
+        assert [one.count(left) for left in "([{"] == [one.count(right) for right in ")]}"], one
+        assert one == "end" or re.match(r"subgraph \w+\[|direction |\w+[\[(]|\w+( & \w+)* (--|-\.|==)", one), one
 
 
 # Translations

@@ -24,7 +24,7 @@ from bdt_core.slices.bound import FEWEST_COMBINATIONS
 from bdt_core.spec import parse_spec
 from bdt_core.table.sources import read_table
 from benchmarks import tables, validity
-from tests.pictures import PICTURES, words_in, words_of
+from tests.goldens.audits import AUDITS
 from tests.statistics.test_changes_calibration import two_versions
 
 ROOT = Path(__file__).parents[2]
@@ -55,6 +55,10 @@ def default(section: str, key: str) -> str:
     """What a key of the specification is when nobody says it."""
     spec = parse_spec({"name": "a", "source": {"path": "a.csv"}, "bias_variable": {"column": "x"}})
     return f"{getattr(getattr(spec, section), key):g}"
+
+
+def read(file: str) -> str:
+    return (ROOT / file).read_text(encoding="utf-8")
 
 
 def project() -> dict[str, Any]:
@@ -104,7 +108,11 @@ CLAIMS: dict[str, list[tuple[str, Callable[[], list[str]]]]] = {
         (r"any of (\d+) metrics", lambda: [number(len(set(GATE_METRICS.values())))]),
         (r"Python (3\.\d+) to (3\.\d+)", pythons),
     ],
-    "CONTRIBUTING.md": [(r"Python (3\.\d+) to (3\.\d+)", pythons)],
+    "CONTRIBUTING.md": [
+        (r"Python (3\.\d+) to (3\.\d+)", pythons),
+        (r"all tests, on (\d+) processes", lambda: re.findall(r"-n (\d+)", read("pyproject.toml"))),
+        (r"freezes the reports of (\d+) audits", lambda: [number(len(AUDITS))]),
+    ],
     "CHANGELOG.md": [(r"(\d+) metrics with intervals", lambda: [number(len(set(GATE_METRICS.values())))])],
     "docs/methods.md": [
         (r"Clarify's (\d+) metrics", lambda: [number(len(CLARIFY))]),
@@ -269,11 +277,6 @@ def test_what_is_said_of_other_tools_was_recorded() -> None:
     for tool in ("DivExplorer", "SliceLine", "AIF360"):
         (version,) = re.findall(rf"(?m)^\| {tool} \| ([\d.]+) \| \d{{4}}-", page)
         assert re.search(rf"(?m)^\| {tool} \| {re.escape(version)};", methods)
-
-
-@pytest.mark.parametrize(("picture", "shown"), PICTURES.items())
-def test_pictures_show_what_the_first_page_says(picture: str, shown: str) -> None:
-    assert words_in(picture) == words_of(shown), "take it anew: python -m tests.pictures"
 
 
 def test_what_is_said_of_all_false_alarms_follows_from_the_table() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import subprocess
@@ -114,5 +115,53 @@ def test_the_gallery_has_every_kind_of_figure(site: Path) -> None:
 def test_every_page_can_be_found(site: Path) -> None:
     index = (site / "searchindex.js").read_text(encoding="utf-8")
     found = json.loads(index[index.index("(") + 1 : index.rindex(")")])
-    pages = {one.relative_to(ROOT).with_suffix("").as_posix() for one in (ROOT / "docs").rglob("*.md")}
+    sources = [*(ROOT / "docs").rglob("*.md"), *(ROOT / "notebooks").glob("*.ipynb")]
+    pages = {one.relative_to(ROOT).with_suffix("").as_posix() for one in sources}
     assert pages <= set(found["docnames"])
+    listed = re.findall(r"(?m)^[\w./-]+$", (ROOT / "docs" / "index.md").read_text(encoding="utf-8"))
+    assert len(listed) == len(set(listed)) > 40
+
+
+# Notebooks, which are run as the site is built
+
+
+def shown(site: Path, notebook: str) -> str:
+    """The words of its page, as a person reads them."""
+    page = (site / "notebooks" / f"{notebook}.html").read_text(encoding="utf-8")
+    return html.unescape(re.sub(r"<[^>]+>", "", page))
+
+
+def drawn(site: Path, notebook: str) -> list[Path]:
+    return [
+        Path(one) for one in read(site / "notebooks" / f"{notebook}.html").loaded if f"/notebooks/{notebook}" in one
+    ]
+
+
+def test_a_first_audit(site: Path) -> None:
+    whole = shown(site, "first_audit")
+    assert "AuditResult('audit'): fail." in whole
+    assert "age up to 29" in whole
+    assert "-> cluster 0" in whole
+    assert "['report.html', 'report.json', 'report.md', 'report.pdf']" in whole
+    assert len(drawn(site, "first_audit")) == 3
+
+
+def test_declared_groups_and_legitimate_factors(site: Path) -> None:
+    whole = shown(site, "declared_groups")
+    assert re.search(
+        r"race is African-American: 2\d\.\d points worse, of which 1\d\.\d remain among people alike", whole
+    )
+    assert "Equalized odds difference by race is" in whole
+    assert len(drawn(site, "declared_groups")) == 3
+
+
+def test_monitoring(site: Path) -> None:
+    whole = shown(site, "monitoring")
+    false, always = re.findall(r"(\d+) of \d+ weekly tests, (\d+) of \d+ always-valid", whole)[0]
+    assert int(false) > 0
+    assert int(always) == 0
+    week = re.findall(r"found: f \(begins week 9, known after week (\d+)\)", whole)
+    assert week
+    assert 9 <= int(week[0]) <= 20
+    assert "From refused to new" in whole
+    assert len(drawn(site, "monitoring")) == 1

@@ -36,6 +36,49 @@ LAUNCHER: dict[str, Any] = yaml.safe_load((FOLDER / "dagster.yaml").read_text())
 ENVIRONMENT = dict(line.split("=", 1) for line in (FOLDER / "environment.env").read_text().splitlines())
 
 
+# --- Kubernetes' own client, which is always there --------------------------------------------------------------------
+
+
+def strange(value: Any, kind: str) -> list[str]:
+    """Keys that Kubernetes' client has no name for, and values where it wants another kind."""
+    from kubernetes.client import models
+
+    several = re.fullmatch(r"list\[(.+)\]|dict\(str, (.+)\)", kind)
+    if several is not None:
+        wanted: type = list if several[1] else dict
+        inner = value if wanted is list else list(value.values()) if isinstance(value, dict) else []
+        wrong = [] if isinstance(value, wanted) else [f"{value} is no {wanted.__name__}"]
+        return wrong + [one for each in inner for one in strange(each, several[1] or several[2])]
+    model = getattr(models, kind, None)
+    if model is None:
+        plain = {"str": str, "int": int, "bool": bool}.get(kind, object)
+        return [] if isinstance(value, plain) else [f"{value} is no {kind}"]
+    names = {written: name for name, written in model.attribute_map.items()}
+    found = [f"{kind} has no {key}" for key in value if key not in names]
+    try:  # who makes one without what is needed is told
+        model(**{names[key]: one for key, one in value.items() if key in names})
+    except ValueError as error:
+        found.append(f"{kind}: {error}")
+    return found + [
+        one for key, each in value.items() if key in names for one in strange(each, model.openapi_types[names[key]])
+    ]
+
+
+@pytest.mark.parametrize("name", KUBERNETES)
+def test_kubernetes_client_knows_every_key(name: str) -> None:
+    assert strange(KUBERNETES[name], f"V1{KUBERNETES[name]['kind']}") == []
+
+
+def test_a_strange_manifest_would_be_noticed() -> None:
+    wrong = json.loads(json.dumps(KUBERNETES["Deployment daemon"]))
+    (container,) = wrong["spec"]["template"]["spec"]["containers"]
+    container["volumeMount"] = []
+    container["args"] = "dagster-daemon run"
+    del container["name"]
+    del wrong["spec"]["selector"]
+    assert len(strange(wrong, "V1Deployment")) == 4
+
+
 # --- Kubernetes' own schemas ------------------------------------------------------------------------------------------
 
 
@@ -372,6 +415,11 @@ def test_the_image_has_what_the_manifests_ask_for() -> None:
     assert user is not None
     assert {one["spec"]["securityContext"]["runAsUser"] for one in pods().values()} == {int(user[1])}
     assert re.search(rf"--uid {user[1]}\b", text)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
+    needed = {*wheel["packages"], *wheel["force-include"], project["project"]["readme"], "pyproject.toml"}
+    there = {one for line in re.findall(r"^COPY (.+) \S+$", text, re.MULTILINE) for one in line.split()}
+    assert {one.partition("/")[0] for one in needed} <= there  # else the image could not be built
     home = LAUNCHER["dagster_home"]
     assert f"DAGSTER_HOME={home}" in text
     assert "COPY docs/kubernetes/definitions.py /opt/audits/" in text

@@ -76,6 +76,9 @@ import dagster as dg
 
 from bdt_core.spec import load_spec
 from bdt_pipeline import Stages, bias_audit_definitions
+from tests.forked import fork_runs
+
+fork_runs()
 
 class Slow(Stages):
     def find_clusters(self, *given):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import textwrap
 from collections.abc import Callable
@@ -18,8 +17,10 @@ import pytest
 from bdt_core.spec import AuditSpec, Clustering
 from bdt_core.table.audit_table import AuditTable
 from bdt_pipeline import Stages, bias_audit_definitions
+from tests import forked
 
 ROOT = Path(__file__).parents[2]
+DAGSTER = str(Path(sys.executable).parent / "dagster")
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 DERIVED = {"derive": "error", "label": "repaid", "prediction": "approved"}
 Make = Callable[..., AuditSpec]
@@ -116,18 +117,8 @@ def test_a_second_package_overrides_stages_and_adds_an_asset(loans_file: Path, t
     path = os.pathsep.join(map(str, (project, site, ROOT)))
     env = os.environ | {"PYTHONPATH": path, "DAGSTER_HOME": str(home), "LOANS_FILE": str(loans_file)}
     env.pop("BDT_STORAGE", None)
-    command = [
-        sys.executable,
-        "-m",
-        "dagster",
-        "job",
-        "execute",
-        "-m",
-        "their_project.definitions",
-        "-j",
-        "loans_audit",
-    ]
-    done = subprocess.run(command, cwd=project, env=env, capture_output=True, text=True, timeout=500)
+    command = [DAGSTER, "job", "execute", "-m", "their_project.definitions", "-j", "loans_audit"]
+    done = forked.run(command, cwd=project, env=env)
     assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
 
     stored = home / "storage" / "loans"

@@ -15,7 +15,7 @@ from bdt_core.fairness.person_moments import PersonMoments
 from bdt_core.history import Batch, batch_of, follow
 from bdt_core.history.change import drifts_of, trend_of
 from bdt_core.history.counted import Counted, Pair
-from bdt_core.history.evidence import evidence
+from bdt_core.inference.sequential import compare_rates_over_time
 from bdt_core.metrics import RATES
 from bdt_core.spec import AuditSpec, parse_spec
 
@@ -140,7 +140,7 @@ def test_rare_events_in_a_small_group_beside_a_large_one(rate, other, rows, othe
     misses = alarms = 0
     for _ in range(runs):
         pair = Pair(rng.binomial(rows, rate, DAYS) * 1.0, n, rng.binomial(other_rows, other, DAYS) * 1.0, m)
-        found = evidence(pair, alpha=ALPHA, effect=0.02)
+        found = compare_rates_over_time(*pair.effective(), alpha=ALPHA, effect=0.02)
         misses += bool(((found.at_least > rate - other) | (found.at_most < rate - other)).any())
         alarms += bool((found.e_value >= 1 / ALPHA).any())
     print(f"{rate} of {rows} beside {other} of {other_rows}: misses {misses / runs:.3f}, alarms {alarms / runs:.3f}")
@@ -259,7 +259,7 @@ def test_persons_with_many_rows_a_day_raise_no_more_alarms(full):
         confusion = Confusion(*np.moveaxis(counts.sum(axis=2), -1, 0))
         for unit, its in (("persons", moments), ("rows", None)):
             pair = Counted(("sex",), (("f",), ("m",)), confusion, 1, its).pair(RATES["selection_rate"], 0, 1)
-            found = evidence(pair, alpha=ALPHA, effect=0.02)
+            found = compare_rates_over_time(*pair.effective(), alpha=ALPHA, effect=0.02)
             alarms[unit] += bool((found.e_value >= 1 / ALPHA).any() or (found.at_least > 0).any())
     print(f"persons {alarms['persons'] / runs:.3f}, rows {alarms['rows'] / runs:.3f}")
     assert alarms["persons"] <= at_most(runs, ALPHA)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from importlib import resources
-from typing import Any
 
 from bdt_core.report.blocks import Block, Bullets, Cell, Paragraph, Section, Table, plain
 from bdt_core.report.dossier.build import Dossier
 from bdt_core.report.dossier.catalogue import words_of
 from bdt_core.report.markdown import escaped, escaped_within_a_line
-from bdt_core.report.pdf import _FONTS, _font_folder, _printed
+from bdt_core.report.pdf import FONTS, typeset, with_breaks
 
 
 def dossier_markdown(dossier: Dossier) -> str:
@@ -63,8 +62,6 @@ def form_pdf(title: str, subtitle: str, language: str, sections: Sequence[Sectio
     close : bool
         Whether it is set closely, to be one page.
     """
-    import typst
-
     from bdt_core.report.sheet import has_outlines
 
     page = {
@@ -72,18 +69,10 @@ def form_pdf(title: str, subtitle: str, language: str, sections: Sequence[Sectio
         "subtitle": subtitle,
         "language": language,
         "of": words_of(language)["of"],
-        "sections": [_printed(plain(one)) for one in sections],
-        "fonts": _FONTS,
+        "sections": [with_breaks(plain(one)) for one in sections],
+        "fonts": FONTS,
         "close": close,
     }
     told = json.dumps(page, ensure_ascii=False)
-    template = resources.files("bdt_core.report.dossier").joinpath("form.typ").read_bytes()
-    compile_form: Any = typst.compile  # its stub wants one type for the form and the fonts' folders
-    pdf: bytes = compile_form(
-        template,
-        font_paths=[_font_folder()],
-        ignore_system_fonts=has_outlines(told),
-        sys_inputs={"form": told},
-        pdf_standards="ua-1",
-    )
-    return pdf
+    template = resources.files("bdt_core.report.dossier").joinpath("form.typ")
+    return typeset(template, {"form": told}, has_all_letters=has_outlines(told))

@@ -9,9 +9,9 @@ from typing import Any
 
 from bdt_core import words
 from bdt_core.report.dossier.catalogue import words_of
+from bdt_core.report.language import day, locale_of
 from bdt_core.report.write import canonical_json
 
-_LOCALES = {"en": "en_GB"}  # 31 January 2026
 _LONGEST_LIST = 20
 
 
@@ -28,7 +28,7 @@ class Writer:
     def __init__(self, language: str, unit: words.Unit) -> None:
         self.words = words_of(language)
         self.unit = unit
-        self._locale = _LOCALES.get(language, language)
+        self._locale = locale_of(language)
 
     def text(self, x: Any) -> str:
         """What a person wrote."""
@@ -96,9 +96,7 @@ class Writer:
 
     def day(self, x: str) -> str:
         """A day in full."""
-        from babel.dates import format_date
-
-        return format_date(datetime.date.fromisoformat(x), "long", locale=self._locale)
+        return day(datetime.date.fromisoformat(x), locale=self._locale)
 
     def hash(self, x: Any) -> str:
         """What a part of the report can be recognised by."""

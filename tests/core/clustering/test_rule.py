@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bdt_core.clustering.rule import Condition, Rule, find_rule, precision_and_recall
+from bdt_core.clustering.rule import Condition, Rule, find_rules, precision_and_recall
 
 
 def people(seed: int = 0, n: int = 800) -> pd.DataFrame:
@@ -19,6 +19,10 @@ def people(seed: int = 0, n: int = 800) -> pd.DataFrame:
             "sex": pd.Categorical(rng.choice(["f", "m"], n)),
         }
     )
+
+
+def find_rule(X: pd.DataFrame, inside: np.ndarray) -> Rule:
+    return find_rules(X, np.where(inside, 0, -1), 1)[0]
 
 
 def test_a_planted_conjunction_is_named_exactly():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import platform
 import signal
@@ -12,6 +13,7 @@ import threading
 import time
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -20,6 +22,7 @@ import pytest
 from bdt_core.clustering import HBAC
 from bdt_core.clustering.sharded import fit_sharded
 from bdt_core.errors import SourceError
+from bdt_core.shards import dask_engine
 from bdt_core.shards.dask_engine import DaskShards
 from bdt_core.shards.engine import LocalEngine
 from bdt_core.shards.ingest import ingest
@@ -116,6 +119,17 @@ def test_a_worker_that_runs_out_of_memory_each_time_is_told(tmp_path, monkeypatc
         with pytest.raises(SourceError, match="workers of the Dask cluster were lost one after the other on part 0"):
             engine.map(_too_large, [Shard(str(tmp_path), 0, 1)])
         assert engine.map(_number, [Shard(str(tmp_path), 7, 1)]) == [7]  # and it can be used again
+
+
+def test_a_clock_that_jumps_while_a_worker_starts_ends_nothing(tmp_path, monkeypatch):
+    jumping = itertools.count(time.monotonic(), 1000.0)
+    with DaskShards(DaskEngine(local_workers=1)) as engine:
+        (worker,) = engine.map(_process, [Shard(str(tmp_path), 0, 1)])
+        monkeypatch.setattr(dask_engine, "time", SimpleNamespace(monotonic=jumping.__next__, sleep=time.sleep))
+        os.kill(worker, signal.SIGKILL)
+        while engine._workers():  # until the scheduler has seen it
+            time.sleep(0.01)
+        assert engine.map(_process, [Shard(str(tmp_path), 0, 1)]) != [worker]
 
 
 def test_what_is_wrong_with_the_data_comes_in_its_own_words(cluster, train, capfd):

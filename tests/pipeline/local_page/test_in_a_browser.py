@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.core.report.browser import chromium
+from tests.pictures import ANEW, words_in, words_of_page
 from tests.pipeline.local_page.served import alive, opened, processes, refusals, until
 
 if TYPE_CHECKING:
@@ -114,6 +115,7 @@ def test_from_a_file_to_the_report_and_to_the_same_verdict_again(visited: Callab
     has_no_flaws(page)
     page.set_input_files("#file", table)  # its form is sent at once
     place(page, "questions")
+    assert words_in("open-questions.png") == words_of_page(page), ANEW
     assert page.is_checked("text=How often “refused” is 1")
     assert page.is_checked("text=More of it is worse")
     assert page.input_value("text=sex >> xpath=.. >> select") == "protected"
@@ -127,6 +129,7 @@ def test_from_a_file_to_the_report_and_to_the_same_verdict_again(visited: Callab
     place(page, "report")
     report = page.frame_locator("iframe")
     report.locator("text=May it be used? No, not as it is").first.wait_for()
+    assert words_in("open-report.png") == words_of_page(page), ANEW
     has_no_flaws(page)
     with page.expect_popup() as own:
         page.click("text=Read it in a window of its own")

@@ -1,0 +1,94 @@
+"""Processes of tests that are forked from one that has loaded what an audit needs, which takes most of a short run."""
+
+from __future__ import annotations
+
+import atexit
+import multiprocessing
+import os
+import runpy
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from multiprocessing.context import ForkServerContext
+from pathlib import Path
+
+# Loaded once, in the process that the others are forked from.
+MODULES = [
+    "bdt_core.clustering.clusters",
+    "bdt_core.history.look_back",
+    "bdt_core.local_bias.stage",
+    "bdt_core.mitigation.stage",
+    "bdt_core.ranking.stage",
+    "bdt_core.report.apart",
+    "bdt_core.report.figure_history",
+    "bdt_core.report.from_findings",
+    "bdt_core.report.page",
+    "bdt_core.report.pdf",
+    "bdt_core.report.write",
+    "bdt_core.scan.stage",
+    "bdt_core.shards.opening",
+    "bdt_core.significance.repeats",
+    "bdt_core.slices.stage",
+    "bdt_core.table.sources",
+    "bdt_core.verdict.gate",
+    "bdt_pipeline",
+    "bdt_pipeline.checks.quality",
+    "bdt_pipeline.checks.rules",
+    "bdt_pipeline.resources.expectations",
+    "dagster._cli",
+    "dagster._core.execution.asset_backfill",
+    "dagster._core.storage.sqlite_storage",
+    "dagster._grpc.server",
+    "dagster_dg_cli.cli",
+    "great_expectations",
+    "matplotlib.backends.backend_agg",
+    "pyarrow.parquet",
+    "sklearn.cluster",
+    "typst",
+    "upath.implementations.local",
+]
+
+
+def forking(*more: str) -> ForkServerContext:
+    """Makes processes with these modules, and some more."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([*MODULES, *more])
+    return context
+
+
+def fork_runs() -> None:
+    """For the definitions of a project: each run is a process of its own still, but the code server forks it."""
+    server = sys.modules.get("dagster._grpc.server")
+    if server is None or multiprocessing.parent_process() is not None:  # no code server; a run
+        return
+    context = forking()
+    server.DagsterApiServer._mp_ctx = property(lambda _: context, lambda *_: None)  # type: ignore[attr-defined]
+
+
+def run(command: Sequence[str], *, cwd: Path, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """As `subprocess.run` does: a script of this Python in a process of its own, and what it wrote."""
+    with tempfile.TemporaryDirectory() as folder:
+        written = [Path(folder, name) for name in ("out", "err")]
+        process = forking().Process(target=_become, args=(list(command), cwd, env, written))
+        process.start()
+        process.join()
+        code = process.exitcode
+        assert code is not None
+        return subprocess.CompletedProcess(command, code, *(one.read_text(encoding="utf-8") for one in written))
+
+
+def _become(command: list[str], cwd: Path, env: dict[str, str], written: list[Path]) -> None:
+    """What the process does; it ends with the script's code."""
+    for stream, file in zip((sys.stdout, sys.stderr), written, strict=True):
+        with file.open("wb") as target:
+            os.dup2(target.fileno(), stream.fileno())
+    os.chdir(cwd)
+    os.environ.clear()
+    os.environ.update(env)
+    sys.argv[:] = command
+    sys.path[:0] = [str(Path(command[0]).parent), *env.get("PYTHONPATH", "").split(os.pathsep)]
+    try:
+        runpy.run_path(command[0], run_name="__main__")
+    finally:
+        atexit._run_exitfuncs()
