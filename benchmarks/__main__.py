@@ -21,6 +21,7 @@ NAMES = (
     "privacy",
     "production",
     "slices",
+    "splits",
     "tables",
     "validity",
 )

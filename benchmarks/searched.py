@@ -345,21 +345,35 @@ def missed_alike(design: str, runs: int, n: int) -> tuple[int, int]:
 def studied(runs: int) -> dict[str, Any]:
     """All of it; intervals and certificates of a third of the tables."""
     held = {"held": ".1%"}
+    nothing, named, ruled_out = (list(of(runs // share)) for of, share in ((_alarms, 1), (_named, 3), (_ruled_out, 3)))
     return {
         "runs": runs,
         "bound": int(stats.binom.ppf(0.999, runs, 0.05)),
-        "alarms": table({"outcome": "", "table": "", "rows": ",", "confirmed": ".1%"}, list(_alarms(runs))),
-        "named": table(
-            {"planted": "", "named": "", **held, "held, plain": ".1%", "reach": ".1f"}, list(_named(runs // 3))
-        ),
+        "alarms": table({"outcome": "", "table": "", "rows": ",", "confirmed": ".1%"}, nothing),
+        "named": table({"planted": "", "named": "", **held, "held, plain": ".1%", "reach": ".1f"}, named),
         "ruled_out": table(
-            {"planted": "", "tables": "", **held, "above": ".2f", "above, by one who knows": ".2f"},
-            list(_ruled_out(runs // 3)),
+            {"planted": "", "tables": "", **held, "above": ".2f", "above, by one who knows": ".2f"}, ruled_out
         ),
         "alike": table(
             {"outcome and factors": "", "true difference": "+.3f", **held, "held, by one who knows": ".1%"},
             list(_remaining(runs)),
         ),
+        **together(nothing, named, ruled_out),
+    }
+
+
+def together(nothing: list[list[Any]], named: list[list[Any]], ruled_out: list[list[Any]]) -> dict[str, Any]:
+    """Of all tables of each kind."""
+    confirmed = [line[-1] for line in nothing]
+    groups = [int(line[1].split()[0]) for line in named]
+    return {
+        "least_alarms": min(confirmed),
+        "most_alarms": max(confirmed),
+        "all_alarms": float(np.mean(confirmed)),
+        "all_held": float(np.average([line[2] for line in named], weights=groups)),
+        "all_held_plain": float(np.average([line[3] for line in named], weights=groups)),
+        "certificates": sum(line[1] for line in ruled_out),
+        "certificates_held": float(np.average([line[2] for line in ruled_out], weights=[one[1] for one in ruled_out])),
     }
 
 

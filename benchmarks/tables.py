@@ -2,7 +2,8 @@
 
 ``python -m benchmarks tables`` writes the pages anew from these files, and ``tests/pipeline/test_docs_numbers.py``
 holds that they say nothing else. ``<!-- NAME.figure -->...<!-- / -->`` is a table, a list or a number of
-``results/NAME.json``; a format may follow its name: ``<!-- over_time.runs:, -->1,000<!-- / -->``.
+``results/NAME.json``; ``NAME.figure[first words of a row][column]`` is a cell of a table, and a format may follow:
+``<!-- over_time.runs:, -->1,000<!-- / -->``.
 
 Seeds are fixed in the source: ``run`` says with which command, commit and version a study was made, on which day and
 machine. (What was measured before there were these files has the commit that brought it into the page, and its day.)
@@ -25,7 +26,11 @@ from benchmarks.measuring import machine, markdown_table
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
-_MARK = re.compile(r"<!-- (?P<study>\w+)\.(?P<name>\w+)(?::(?P<form>\S+))? -->(?P<told>.*?)<!-- / -->", re.DOTALL)
+_MARK = re.compile(
+    r"<!-- (?P<study>\w+)\.(?P<name>\w+)(?:\[(?P<row>[^\]]+)\]\[(?P<column>[^\]]+)\])?(?::(?P<form>\S+))? -->"
+    r"(?P<told>.*?)<!-- / -->",
+    re.DOTALL,
+)
 _DIGITS = 6
 
 
@@ -108,7 +113,15 @@ def filled(page: str) -> str:
     """A page with all its figures as the files have them."""
 
     def told(mark: re.Match[str]) -> str:
-        text = shown(result_of(mark["study"])[mark["name"]], mark["form"] or "")
+        figure, form = result_of(mark["study"])[mark["name"]], mark["form"] or ""
+        if mark["row"]:
+            form = form or figure["columns"][mark["column"]]
+            (figure,) = [
+                row[list(figure["columns"]).index(mark["column"])]
+                for row in figure["rows"]
+                if ", ".join(map(str, row)).startswith(f"{mark['row']}, ")
+            ]
+        text = shown(figure, form)
         start = mark[0][: mark[0].index("-->") + 3]
         return f"{start}\n\n{text.strip()}\n\n<!-- / -->" if "\n" in text else f"{start}{text}<!-- / -->"
 

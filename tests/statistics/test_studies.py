@@ -13,13 +13,14 @@ from typing import Any
 import pytest
 
 from bdt_core.shards import engine, opening
-from benchmarks import cost_model, large, over_time, searched, selected, slices, tables, validity
+from benchmarks import cost_model, large, over_time, searched, selected, slices, splits, tables, validity
 
 SMALL: dict[str, Callable[[], dict[str, Any]]] = {
     "over_time": lambda: over_time.studied(2),
     "chosen": lambda: selected.studied(1),
     "searched": lambda: searched.studied(3),
     "power": lambda: validity.power(1),
+    "splits": lambda: splits.studied(2),
     "slices": lambda: slices.studied(1_000),
 }
 
