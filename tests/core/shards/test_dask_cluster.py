@@ -240,7 +240,7 @@ def test_local_workers_end_without_a_word(tmp_path):
         assert not [one for one in Path(folder).iterdir() if "bdt" in one.name or "pymp" in one.name]
 
 
-def test_a_killed_audit_leaves_no_folder_of_its_local_workers(tmp_path):
+def test_a_killed_audit_leaves_no_folder_of_its_local_workers(tmp_path, monkeypatch):
     """The process that forks them listens in a folder, which the next audit removes."""
     crashing = (
         "import os\n"
@@ -256,5 +256,6 @@ def test_a_killed_audit_leaves_no_folder_of_its_local_workers(tmp_path):
         ended = subprocess.run([sys.executable, tmp_path / "crashing.py"], env=given, check=False)
         assert ended.returncode == -signal.SIGKILL
         assert list(Path(folder).glob("*/pymp-*"))
-        with scratch_folder(folder):
+        monkeypatch.setattr(tempfile, "tempdir", folder)
+        with scratch_folder():
             assert not [one for one in Path(folder).rglob("*") if "pymp" in one.name]
