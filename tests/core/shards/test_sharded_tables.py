@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import os
+import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -176,8 +178,9 @@ def test_a_shard_that_is_deleted_or_cut_is_named():
                 shards.divided(spec.split)
 
 
-def test_temporary_files_are_gone_also_after_a_crash(tmp_path):
-    with scratch_folder(tmp_path) as folder:
+def test_temporary_files_are_gone_also_after_a_crash(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with scratch_folder() as folder:
         (folder / "rows").write_text("x")
         assert remove_abandoned(tmp_path) == []
     assert not folder.exists()
@@ -185,18 +188,21 @@ def test_temporary_files_are_gone_also_after_a_crash(tmp_path):
     import sys
 
     crashing = (
-        "import os, sys\n"
+        "import os\n"
         "from bdt_core.shards.scratch import scratch_folder\n"
-        "with scratch_folder(sys.argv[1]) as folder:\n"
+        "with scratch_folder() as folder:\n"
         "    (folder / 'rows').write_text('x')\n"
         "    print(folder, flush=True)\n"
         "    os.kill(os.getpid(), 9)\n"
     )
-    ended = subprocess.run([sys.executable, "-c", crashing, tmp_path], capture_output=True, text=True, check=False)
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    ended = subprocess.run(
+        [sys.executable, "-c", crashing], env=environment, capture_output=True, text=True, check=False
+    )
     left = Path(ended.stdout.strip())
     assert ended.returncode == -9
     assert left.exists()
-    with scratch_folder(tmp_path):
+    with scratch_folder():
         assert not left.exists()
 
 
