@@ -105,7 +105,10 @@ def added(several: list[tuple[int, ...]]) -> tuple[int, ...]:
 
 def mixed(values: NDArray[Any]) -> Hashes:
     """The finaliser of SplitMix64 (Steele, Lea & Flood 2014): a one-to-one function that looks random."""
-    value = values.astype(np.uint64) + _GOLDEN
-    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(value ^ (value >> np.uint64(31)))
+    value: Hashes = np.asarray(values, dtype=np.uint64) + _GOLDEN
+    value ^= value >> np.uint64(30)
+    value *= np.uint64(0xBF58476D1CE4E5B9)
+    value ^= value >> np.uint64(27)
+    value *= np.uint64(0x94D049BB133111EB)
+    value ^= value >> np.uint64(31)
+    return value
