@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from bdt_core import words
-from bdt_core.clustering.rule import find_rule
+from tests.core.clustering.test_rule import find_rule
 from tests.core.joined.made_tables import quick_audit
 
 

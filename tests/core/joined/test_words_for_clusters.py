@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bdt_core.clustering.rule import find_rule, find_rules
+from bdt_core.clustering.rule import find_rules
 from bdt_core.report import render_html, render_markdown
+from tests.core.clustering.test_rule import find_rule
 from tests.core.joined.made_tables import quick_audit
 
 ROWS = 4000
