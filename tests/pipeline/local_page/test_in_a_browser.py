@@ -197,10 +197,9 @@ def test_another_outcome_is_looked_at_first(visited: Callable[..., Page], table:
     place(page, "questions")
     page.get_by_label("sex", exact=True).select_option("feature")
     first = page.locator("[name=outcome]:checked").get_attribute("value")
-    other = page.locator("[name=outcome]:not(:checked)").first
-    value = other.get_attribute("value")
+    value = page.locator("[name=outcome]:not(:checked)").first.get_attribute("value")
     with page.expect_navigation():
-        other.check()
+        page.locator(f"[name=outcome][value='{value}']").check()  # it alone, should the page be there anew meanwhile
     assert value != first
     assert page.locator("[name=outcome]:checked").get_attribute("value") == value
     assert page.get_by_label("sex", exact=True).input_value() == "feature"
