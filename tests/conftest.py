@@ -37,6 +37,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda one: begun.get(one.path.stem, len(begun)))
 
 
+def pytest_collection_finish() -> None:
+    """What was imported stays until the end: no collection of garbage looks through it again."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture
 def full(request: pytest.FixtureRequest) -> bool:
     """Whether the calibration studies run at full size."""
