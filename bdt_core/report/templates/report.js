@@ -100,12 +100,14 @@
   const copied = async (address) => {
     try {
       await navigator.clipboard.writeText(address);
+      return true;
     } catch {
       const field = make("textarea", address);
       document.body.append(field);
       field.select();
-      document.execCommand("copy");
+      const done = document.execCommand("copy");
       field.remove();
+      return done;
     }
   };
   for (const one of all("section[id], details[id]")) {
@@ -114,8 +116,7 @@
     const told = make("span", "", { role: "status" }), tools = make("div", "", { class: "tool copy" });
     button.addEventListener("click", async () => {
       history.replaceState(null, "", `#${one.id}`);
-      await copied(location.href);
-      told.textContent = words.copied;
+      told.textContent = (await copied(location.href)) ? words.copied : location.href;
     });
     tools.append(told, button);
     title.after(tools);
