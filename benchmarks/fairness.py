@@ -24,6 +24,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -227,8 +228,8 @@ def flip_tests(rows: int) -> dict[str, Any]:
     lines = []
     theirs = seconds_of(FLIP_TEST, rows)
     for what, given in ((f"{FEATURES} numbers", features), (f"{FEATURES - 4} numbers, 4 categories", mixed)):
-        ours = timed(lambda given=given: flip_test(given, in_d, predicted, workers=workers), 1)  # type: ignore[misc]
-        beside = [None] * 4
+        ours = timed(partial(flip_test, given, in_d, predicted, workers=workers), 1)
+        beside: list[float | None] = [None] * 4
         if theirs is not None and given is features:
             beside = [theirs.wall, theirs.cpu, theirs.wall / ours.wall, theirs.cpu / ours.cpu]
         lines.append([what, ours.wall, ours.cpu, *beside])

@@ -165,7 +165,7 @@ def mixed(rows: int) -> list[Any]:
 def one_split(rows: int) -> list[list[Any]]:
     """One fit of k = 2 against scikit-learn's KMeans, with the cost of what was found."""
     from sklearn.cluster import KMeans
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+    from threadpoolctl import threadpool_limits
 
     X, y = numbers(rows)
     result = []

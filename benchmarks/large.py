@@ -287,7 +287,8 @@ def watch_passes(wrap: Callable[[ShardEngine], WatchedEngine]) -> None:
     from bdt_core.shards import engine, opening
 
     made = engine.engine_of
-    engine.engine_of = opening.engine_of = lambda spec, plan: wrap(made(spec, plan))  # type: ignore[assignment]
+    for module in (engine, opening):
+        vars(module)["engine_of"] = lambda spec, plan: wrap(made(spec, plan))
 
 
 def audit_once(task: Record) -> Record:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import astuple, dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -64,15 +65,13 @@ def equal_passes(shapes: list[tuple[int, int]]) -> dict[str, Any]:
     for rows, columns in shapes:
         X, correct, group = factors(rows, columns)
         start = X[np.random.default_rng(1).choice(rows, CLUSTERS, replace=False)]
-        settings = {"init": start, "n_init": 1, "max_iter": PASSES, "tol": 0.0}
+        settings: dict[str, Any] = {"init": start, "n_init": 1, "max_iter": PASSES, "tol": 0.0}
         times = {}
         with threadpool_limits(1):
-            times["scikit-learn KMeans"] = timed(
-                lambda X=X, settings=settings: KMeans(CLUSTERS, algorithm="lloyd", **settings).fit(X)  # type: ignore[misc]
-            )
+            times["scikit-learn KMeans"] = timed(partial(KMeans(CLUSTERS, algorithm="lloyd", **settings).fit, X))
             for name, weight in (("LOGAN without weight (k-means)", 0.0), ("LOGAN", 0.05)):
                 model = LOGAN(CLUSTERS, weight=weight, max_off_centre=1.0, **settings)
-                times[name] = timed(lambda model=model, X=X, c=correct, g=group: model.fit(X, c, g))  # type: ignore[misc]
+                times[name] = timed(partial(model.fit, X, correct, group))
         for name, time in times.items():
             passes = 2 * PASSES if name == "LOGAN" else PASSES
             lines.append([f"{name}, {rows:,} x {columns}", passes, time.wall, 1000 * time.cpu / passes])
@@ -88,12 +87,12 @@ def whole_searches(shapes: list[tuple[int, int]]) -> dict[str, Any]:
         data = f"{rows:,} x {columns}"
         part = LocalRows(X, group, correct=correct)
         works = {
-            "scikit-learn KMeans, ten starts": lambda X=X: KMeans(CLUSTERS, n_init=10, random_state=0).fit(X),
-            "LOGAN": lambda X=X, c=correct, g=group: LOGAN(CLUSTERS).fit(X, c, g),
-            "LOGAN, metric auc": lambda X=X, c=correct, g=group, s=score: LOGAN(CLUSTERS, metric="auc").fit(
-                X, group=g, y_true=c, y_score=s
+            "scikit-learn KMeans, ten starts": partial(KMeans(CLUSTERS, n_init=10, random_state=0).fit, X),
+            "LOGAN": partial(LOGAN(CLUSTERS).fit, X, correct, group),
+            "LOGAN, metric auc": partial(
+                LOGAN(CLUSTERS, metric="auc").fit, X, group=group, y_true=correct, y_score=score
             ),
-            "find_local_bias": lambda part=part: find_local_bias(part, part, LocalBiasSettings(n_clusters=CLUSTERS)),
+            "find_local_bias": partial(find_local_bias, part, part, LocalBiasSettings(n_clusters=CLUSTERS)),
         }
         for name, work in works.items():
             time = timed(work, repeats=3)
@@ -195,8 +194,8 @@ def search_clouds(seed: int, gap: float, settings: LocalBiasSettings) -> tuple[I
 def by_agreement(seed: int, gap: float, settings: LocalBiasSettings) -> float:
     """The weight whose clusters of one half of the train rows have most gaps confirmed on the other half."""
     train, _, _ = clouds(seed, gap)
-    halves = [LocalRows(train.X[i::2], train.group[i::2], correct=train.correct[i::2]) for i in (0, 1)]
-    confirmed = [find_local_bias(*halves, replace(settings, weight=one)).logan.confirmed for one in GRID]
+    first, second = (LocalRows(train.X[i::2], train.group[i::2], correct=train.correct[i::2]) for i in (0, 1))
+    confirmed = [find_local_bias(first, second, replace(settings, weight=one)).logan.confirmed for one in GRID]
     return GRID[int(np.argmax(confirmed))]
 
 

@@ -18,15 +18,18 @@ RATES = ("accuracy", "tpr", "tnr", "for", "fdr", "fpr", "fnr", "npv", "precision
 def crosstab(frame: pd.DataFrame, references: dict[str, str] | None = None, significance: bool = False) -> pd.DataFrame:
     """Counts, rates and disparities of every attribute; the largest group is the reference unless one is named."""
     counts, attributes = Group().get_crosstabs(frame)
+    found: pd.DataFrame
     if references is None:
-        return Bias().get_disparity_major_group(counts, original_df=frame.copy())
-    return Bias().get_disparity_predefined_groups(
-        counts,
-        original_df=frame[[*attributes, "score", "label_value"]].copy(),
-        ref_groups_dict=references,
-        check_significance=significance,
-        mask_significance=False,
-    )
+        found = Bias().get_disparity_major_group(counts, original_df=frame.copy())
+    else:
+        found = Bias().get_disparity_predefined_groups(
+            counts,
+            original_df=frame[[*attributes, "score", "label_value"]].copy(),
+            ref_groups_dict=references,
+            check_significance=significance,
+            mask_significance=False,
+        )
+    return found
 
 
 def figures(frame: pd.DataFrame, reference: str, significance: bool = True) -> dict[str, Any]:
@@ -34,7 +37,7 @@ def figures(frame: pd.DataFrame, reference: str, significance: bool = True) -> d
     found = crosstab(frame, {"g": reference}, significance).set_index("attribute_value")
     kept = [*RATES, *(f"{name}_disparity" for name in RATES if f"{name}_disparity" in found)]
     if significance:
-        kept += [name for name in found if name.endswith("_significance")]
+        kept += [name for name in found.columns if name.endswith("_significance")]
     return {group: {name: found[name][group] for name in kept} for group in found.index}
 
 

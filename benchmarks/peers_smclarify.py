@@ -132,7 +132,7 @@ def missing_strata() -> Any:
 
 def facet_thresholds() -> Any:
     """One number for facets of numbers: what it takes for a threshold, and how it writes that down."""
-    asked = {
+    asked: dict[str, tuple[pd.DataFrame, str, list[Any]]] = {
         "whole numbers, many of them": (tables.ages(), "age", [40]),
         "whole numbers, few of them": (tables.ages(5), "age", [40]),
         "floats": (tables.ages(), "as_float", [40]),

@@ -51,7 +51,7 @@ def people(rng: Generator, n: int) -> pd.DataFrame:
     return frame
 
 
-def _among(rng: Generator, frame: pd.DataFrame, columns: int) -> pd.DataFrame:
+def among(rng: Generator, frame: pd.DataFrame, columns: int) -> pd.DataFrame:
     """With further columns that nothing depends on, half of them numbers, half categories."""
     n = len(frame)
     further: dict[str, Any] = {f"n{i}": rng.normal(size=n) for i in range(columns // 2)}
@@ -147,7 +147,7 @@ def _unknown(t: pd.DataFrame, _: Generator) -> list[Bools]:
 
 
 def _ring(t: pd.DataFrame, _: Generator) -> list[Bools]:
-    radius = np.hypot(t.x0, t.x1)
+    radius = pd.Series(np.hypot(t.x0, t.x1))
     return [_mask((radius > radius.quantile(0.55)) & (radius < radius.quantile(0.65)))]
 
 
@@ -207,7 +207,7 @@ def table(name: str, rows: int, run: int) -> tuple[pd.DataFrame, list[Bools]]:
     groups = shape.groups(frame, rng)
     y = shape.outcome(rng, groups, shape.gaps)
     if shape.further:
-        frame = _among(rng, frame, shape.further)
+        frame = among(rng, frame, shape.further)
     return frame.assign(y=y), groups
 
 

@@ -412,7 +412,7 @@ def _services(folder: Path, environment: dict[str, str]) -> Iterator[dict[str, _
     try:
         start("code server", "dagster", "api", "grpc", "-m", "theirs.definitions", "--socket", socket)
         client, until = DagsterGrpcClient(socket=socket), time.monotonic() + _STUCK_AFTER
-        while client.health_check_query() != "SERVING":  # as `dagster api grpc-health-check` does
+        while client.health_check_query() != "SERVING":  # type: ignore[no-untyped-call]  # as `dagster api grpc-health-check` does
             if started["code server"].poll() is not None or time.monotonic() > until:
                 raise RuntimeError(_tail(folder, "code server"))
             time.sleep(0.5)

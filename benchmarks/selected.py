@@ -93,8 +93,9 @@ def share_found(n: int, rate: float, limit: float, comparisons: int, runs: int) 
         for _ in range(20)
     ]  # fmt: skip
     harm = float(np.median([one for one in said if one is not None]))
+    size, others = np.full(runs, n), np.full(runs, 2000)
     low, _ = newcombe_interval(
-        rng.binomial(n, rate + harm, runs), n, rng.binomial(2000, rate, runs), 2000, 1 - 0.05 / comparisons
+        rng.binomial(size, rate + harm), size, rng.binomial(others, rate), others, 1 - 0.05 / comparisons
     )
     return harm, float((low > limit).mean())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -44,8 +45,10 @@ def features(rng: Generator, n: int, kind: str = "mixed") -> pd.DataFrame:
         f"c{i}": pd.Series(np.digitize(common * 0.5 + rng.normal(size=n), [-1, 0, 1])).map(dict(enumerate("abcd")))
         for i in range(5)
     }
-    chosen = {"numeric": numbers, "categorical": categories, "mixed": numbers | categories}[kind]
-    return pd.DataFrame(chosen)
+    chosen: dict[str, dict[str, Any]] = {
+        "numeric": numbers, "categorical": categories, "mixed": numbers | categories,
+    }  # fmt: skip
+    return pd.DataFrame(chosen[kind])
 
 
 def outcome(rng: Generator, n: int, kind: str) -> np.ndarray:

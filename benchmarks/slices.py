@@ -128,7 +128,7 @@ def peers_table(ours: dict[int, tuple[Timing, int, float]], scale: int) -> dict[
     for script, task, words, rows, repeats, wanted in PEERS:
         theirs = seconds_of(script, task, rows // scale, repeats)
         if theirs is None:
-            lines.append([words, rows // scale, *[None] * 4, f"skipped: {_variable(script)} is not set"])
+            lines.append([words, rows // scale, None, None, None, None, f"skipped: {_variable(script)} is not set"])
             continue
         same = ours[rows // scale][0]
         ratio = theirs.cpu / same.cpu

@@ -82,7 +82,7 @@ def record(study: str, figures: Mapping[str, Any], keep: bool = True) -> None:
         return
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
     made = {
-        "command": " ".join(["python -m benchmarks", *sys.argv[1:]]),
+        "command": " ".join(["python -m benchmarks", *(re.sub("=.*/.*", "=FILE", one) for one in sys.argv[1:])]),
         "commit": commit.stdout.strip() or None,
         "version": version("bdt-pipeline"),
         "day": datetime.datetime.now(datetime.UTC).date().isoformat(),

@@ -1,7 +1,7 @@
 """The record of the audit's validity: false alarms, power and the winner's curse; its page is docs/validity.md.
 
 ``python -m benchmarks validity`` takes an hour or two; ``--quick`` a few minutes, and keeps nothing. ``--only=persons``
-runs one study (alarms, persons, power, chosen or searched); ``--runs=100`` does with so many.
+runs one study (alarms, persons, power, chosen, searched, again or many); ``--runs=100`` does with so many.
 """
 
 from __future__ import annotations
@@ -242,4 +242,6 @@ STUDIES = {
     "power": (50, power),
     "chosen": (200, selected.studied),
     "searched": (300, searched.studied),
+    "again": (600, searched.again),
+    "many": (100, searched.of_many_rows),
 }

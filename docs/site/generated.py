@@ -169,7 +169,7 @@ def figures() -> dict[str, str]:
     document = printed(audit(None, ROOT / "docs" / "compas-in-depth.yaml").document)
     names = figure_names(document)
     for name in names:
-        (drawings() / f"{name}.svg").write_text(figure_svg(document, name, outlines=False), encoding="utf-8")
+        (drawings() / f"{name}.svg").write_text(figure_svg(document, name), encoding="utf-8")
     return {name: figure_words(document, name).title for name in names}
 
 
