@@ -37,6 +37,10 @@ POINT_MEANINGS = {
     "fail": "The value lies beyond the limit. Only the value was asked for, not its interval: chance alone can put it "
     "there, and in small groups often does.",
 }
+SIGNIFICANTLY_BEYOND = (
+    "The value lies beyond the limit, and the difference is significant: chance alone is an unlikely explanation."
+)
+EVERY_LIMIT_HOLDS = "All of the limits hold."
 MAJORITY_MEANINGS = {
     "pass": "More than half of the limits hold. The others are listed below.",
     "fail": "At least half of the limits are broken.",

@@ -1,12 +1,17 @@
 """Shared by all tests."""
 
 import gc
+import os
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
 
 from tests.object_store import object_store
+
+for library in ("OMP", "OPENBLAS"):
+    # Four processes share the cores: threads of libraries would wait for one another, and waiting takes processors.
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
 settings.register_profile("bdt", deadline=None)  # a loaded machine is no defect
 settings.load_profile("bdt")

@@ -6,10 +6,11 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from bdt_core.errors import SourceError, SpecError, did_you_mean
+from bdt_core.errors import SourceError, SpecError, did_you_mean, repeated_names
 from bdt_core.fairness.coding import Value
 from bdt_core.metrics import of_stage
 from bdt_core.result import Result
@@ -313,9 +314,11 @@ def _text(key: str, value: Any) -> str | None:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        data = json.loads(path.read_text(encoding="utf-8-sig"))
+        data = json.loads(path.read_text(encoding="utf-8-sig"), object_pairs_hook=partial(_each_key_once, path))
     except OSError as problem:
         raise SourceError(f"{path} cannot be read: {problem.strerror}.") from None
+    except SpecError:
+        raise
     except ValueError as problem:
         raise SourceError(f"{path} is no valid JSON: {problem}.") from None
     except RecursionError:
@@ -323,6 +326,15 @@ def _json(path: Path) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise SourceError(f'{path} must hold a JSON object, such as {{"label": ..., "facet": [...], "methods": ...}}.')
     return data
+
+
+def _each_key_once(path: Path, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object; of a key that stands in it twice the second would win without a word."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        repeated = repeated_names(name for name, _ in pairs)[0]
+        raise SpecError(f'{path}: the key "{repeated}" stands twice in one object; keep one of them.')
+    return found
 
 
 def _as_list(value: Any) -> list[Any]:

@@ -14,6 +14,7 @@ from bdt_core.clarify.analysis import ClarifyAnalysis
 from bdt_core.errors import OutputError
 from bdt_core.fairness.flips import Sign
 from bdt_core.fairness.metric_results import BiasMetrics, Metric, group_name
+from bdt_core.harmless import harmless_cell
 from bdt_core.metrics import CLARIFY
 from bdt_core.report.blocks import Block, Bullets, Cell, Column, Facts, Section, Table, Tone, cells, columns
 from bdt_core.report.wording import whole
@@ -99,9 +100,10 @@ def write_clarify_report(analysis: ClarifyAnalysis, folder: str | Path, *, sourc
     from bdt_core.report.write import _write
 
     page = build_clarify_page(analysis, source)
+    table = analysis.table().map(lambda one: harmless_cell(one) if isinstance(one, str) else one)
     contents = {
         "analysis.json": json.dumps(analysis.analysis, indent=4, allow_nan=False) + "\n",
-        "metrics.csv": analysis.table().to_csv(index=False, lineterminator="\n"),
+        "metrics.csv": table.to_csv(index=False, lineterminator="\n"),
         "report.html": clarify_html(page),
         "report.md": clarify_markdown(page),
     }

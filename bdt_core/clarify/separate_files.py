@@ -44,7 +44,7 @@ def beside(
     Raises
     ------
     SourceError, DataError
-        A file lacks a column, holds an identifier twice, or has another number of rows.
+        A file lacks a column, holds an identifier twice, has another number of rows, or has them in another order.
     """
     frame = with_headers(frame, config)
     label = named_column(config.label, frame, "label")
@@ -98,6 +98,7 @@ def _with_columns(
                 f"{file} has {len(other):,} rows, and the data has {len(frame):,}. Name the column that both have in "
                 "common in joinsource_name_or_index (--join)."
             )
+        _refuse_another_order(frame, other, names, file)
         joined = frame.drop(columns=names, errors="ignore").reset_index(drop=True)
         return joined.join(new.reset_index(drop=True)), names, told
     if key not in other.columns:
@@ -115,6 +116,17 @@ def _with_columns(
     if len(joined) < len(other):
         told.append(f"{len(other) - len(joined):,} rows of {file} belong to no row of the data.")
     return joined.join(by_key, on=key).reset_index(drop=True), names, told
+
+
+def _refuse_another_order(frame: pd.DataFrame, other: pd.DataFrame, names: Sequence[str], file: str | Path) -> None:
+    """The n-th row belongs to the n-th, unless a column that tells rows apart stands in both and says otherwise."""
+    for name in (one for one in frame.columns if one in other.columns and one not in names):
+        ours, theirs = (table[name].astype(str).reset_index(drop=True) for table in (frame, other))
+        if ours.is_unique and set(ours) == set(theirs) and not ours.equals(theirs):
+            raise DataError(
+                f'{file} has the same values of "{name}" as the data, in another order, and nothing says by what rows '
+                f'belong together: name it in joinsource_name_or_index (--join "{name}").'
+            )
 
 
 def _name(given: str | int, frame: pd.DataFrame, file: str | Path) -> str:

@@ -22,8 +22,8 @@ from bdt_core.clustering.split import Layout
 from bdt_core.clustering.splitter import CompiledSplitter
 from bdt_core.clustering.tree import ClusterTree, finish, leaves_of
 from bdt_core.errors import DataError, SpecError
-from bdt_core.shards.pool import threads
 from bdt_core.table.encoding import Encoded, Encoder, Kind, as_frame, column_kind
+from bdt_core.table.pool import threads
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+from numba import float32, float64, int64, njit, uint8
 
 CHUNK = 1024
 """Rows per chunk: ten float32 columns of it are 40 kB."""
@@ -341,3 +341,15 @@ def _differ(a: Array, b: Array) -> Any:
 def _copy(source: Array, target: Array) -> None:
     for j in range(source.size):
         target[j] = source[j]
+
+
+def compile_beforehand() -> None:
+    """Compile what takes longest, for numbers of 32 bits and at most 256 levels, or fetch it from the cache."""
+    rows = float32[:, ::1], uint8[:, ::1], float64[::1], int64, int64
+    splits = float32[:, ::1], float32[::1]
+    values, means, modes, offsets = float64[::1], float64[:, ::1], int64[:, ::1], int64[::1]
+    refine.compile((
+        *rows, means, modes, means, modes, float64, values, values, float64, offsets, float64, int64, *splits,
+        values, means, means, values,
+    ))  # fmt: skip
+    split_statistics.compile((*rows, int64, int64, *splits, modes, modes, float32, offsets, values, means, means))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from bdt_core.clustering.hbac import HBAC
-from bdt_core.shards.pool import threads
+from bdt_core.table.pool import threads
 
 MOST_ROWS = 100_000
 SEEDS = 5

@@ -58,9 +58,9 @@ def notes(
     small = [group for group, n in zip(known.groups, cells.size.tolist(), strict=True) if n < min_rows]
     if small:
         names = ", ".join(group_name(group) for group in small[:20]) + (", ..." if len(small) > 20 else "")
-        have = "group has" if len(small) == 1 else "groups have"
+        have, count = ("group has", "counts") if len(small) == 1 else ("groups have", "count")
         counted = "rows" if cells.persons is None else "persons"
-        yield f"{len(small)} {have} fewer than {min_rows} {counted} and count in no range: {names}."
+        yield f"{len(small)} {have} fewer than {min_rows} {counted} and {count} in no range: {names}."
     if cells.persons is not None:
         yield "Intervals and minimum sizes count persons, who may have several rows."
         if shared := cells.persons.shared:

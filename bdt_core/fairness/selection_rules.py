@@ -84,6 +84,8 @@ class SelectionRules(Result):
         rates.
     four_fifths : tuple of FourFifthsTable
         Of each declared grouping.
+    rows : int
+        Of the source; 0 in a form for publication, and where no prediction says who is selected.
     """
 
     prediction: str | None
@@ -98,6 +100,7 @@ class SelectionRules(Result):
     key: str | None
     ll144: tuple[ImpactTable, ...]
     four_fifths: tuple[FourFifthsTable, ...]
+    rows: int = 0
 
 
 def apply_selection_rules(counts: GroupCounts, source: pd.DataFrame | SourceBlocks, spec: AuditSpec) -> SelectionRules:
@@ -142,6 +145,7 @@ def apply_selection_rules(counts: GroupCounts, source: pd.DataFrame | SourceBloc
         key=spec.split.key,
         ll144=() if "ll144" not in rules else tuple(map(_untested_ratios, ratios) if spec.split.key else ratios),
         four_fifths=tuple(map(_untested_rule, rule) if spec.split.key else rule),
+        rows=0 if table is None else int(table.counts.sum()),
     )
 
 

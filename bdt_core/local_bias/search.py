@@ -15,7 +15,7 @@ from bdt_core.errors import SpecError
 from bdt_core.local_bias import kernels
 from bdt_core.local_bias.metrics import Floats, Integers, Outcome, rows_counted
 from bdt_core.local_bias.partition import Partition, merge_small, on_grid
-from bdt_core.shards.pool import threads
+from bdt_core.table.pool import threads
 
 SAMPLE_ROWS = 8192
 """With more than four times as many rows, starts first rest on so many of them."""

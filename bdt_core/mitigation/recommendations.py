@@ -105,15 +105,18 @@ def _measured(
     settings = mitigation.settings
     tolerated = Tolerated(limit.minimum, limit.maximum)
     worst = max(known, key=lambda one: (tolerated.beyond(one.value), one.of.group or "")).of
+    broke = next((one.of for one in known if one.of.group == limit.group), worst)
+    both = [_told(one, settings.alpha) for one in dict.fromkeys([broke, worst])]
     kept = _KEPT[judge(known, tolerated).verdict]
     allowed = tolerated.in_words()
     sentences = [
         f"Thresholds by {settings.facet} on {settings.score}, chosen on {words.count(mitigation.train_rows)} train "
         f"rows for {settings.constraint.replace('_', ' ')} within {settings.tolerance:g}: "
         f"{_all_thresholds(found.groups)}.",
-        f"On the {words.count(mitigation.test_rows)} test rows {_told(worst, settings.alpha)}; accuracy goes from "
+        f"On the {words.count(mitigation.test_rows)} test rows {'; '.join(both)}; accuracy goes from "
         f"{words.percent(found.accuracy.before.estimate)} to {words.percent(found.accuracy.after.estimate)} "
         f"({_points(found.accuracy_change, settings.alpha)}).",
+        *([f"Nearest to the limit, or beyond it, is then {worst.group}."] if worst is not broke else []),
         {
             "yes": f"The whole interval then keeps the limit ({allowed}).",
             "no": f"The whole interval is then still beyond the limit ({allowed}).",

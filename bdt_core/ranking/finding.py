@@ -54,7 +54,7 @@ class Finding:
     groups_before : int
         How many groups the same search had found before: people are compared with people alike in those, too.
     also : tuple of str
-        Weaker findings that are mostly the same people, and not worse off than this one says.
+        Weaker findings that are no worse off than this one says, where most people of the smaller one are in both.
     conditions : tuple of GroupCondition
         Of whom they are, where conditions say it.
     described : tuple of GroupCondition

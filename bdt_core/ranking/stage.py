@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
 from bdt_core.clustering.clusters import Clusters
 from bdt_core.ranking.candidates import (
@@ -86,7 +87,7 @@ def rank_findings(
     kept = [one for one in kept if one.p_value <= alpha and one.difference > 0]
     found = _Measured(rows, rows_for_factors(test), table.audited_rows, spec)
     measured_once = [found.measured(one, inside) for one, inside in _without_copies(kept, found.members)]
-    ranked = ranked_by_harm([pair for pair in measured_once if pair[0].harm_at_least > 0])
+    ranked = ranked_by_harm([pair for pair in measured_once if pair[0].p_value <= alpha and pair[0].harm_at_least > 0])
     counted: Literal["people", "rows"] = "people" if spec.split.key is None else "rows"
     drawn = Drawn.where_fewer(rows.audited_rows, table.audited_rows)
     return Findings(
@@ -121,11 +122,13 @@ class _Measured:
         if self._factors and finding.found_by != "local_bias":
             on_test = finding.on_test_rows
             members = finding.members(self._frames[True]) if on_test else inside
-            remaining = finding.remaining
+            remaining, alpha = finding.remaining, self._spec.significance.alpha
             if remaining is None and 0 < members.sum() < members.size:
-                remaining = self._factors[on_test].compare(
-                    members, alpha=self._spec.significance.alpha, reach=finding.reach
-                )
+                remaining = self._factors[on_test].compare(members, alpha=alpha, reach=finding.reach)
+                # Found by a difference in all, which factors may explain: what is claimed must be as sure as that was.
+                comparisons = alpha / (2.0 * ndtr(-finding.reach))
+                p_value = remaining.p_value * comparisons / self._spec.search_shares[finding.found_by]
+                finding = replace(finding, p_value=float(min(1.0, max(finding.p_value, p_value))))
             if remaining is not None:
                 finding = replace(
                     finding,
@@ -180,7 +183,7 @@ def _folded(ranked: Sequence[tuple[Finding, Mask]], harm: NDArray[np.float64]) -
 
 
 def _tells_of(first: tuple[Finding, Mask], other: tuple[Finding, Mask], harm: NDArray[np.float64]) -> bool:
-    """Whether a finding tells of another: of mostly the same people, whose harm is its own.
+    """Whether a finding tells of another: most people of the smaller one are in both, and their harm is its own.
 
     People who fare worse at least than the first was found to, or as badly where they are not among the first, fare
     worse for another reason: that most of them are among the first may be chance, where the first are many.

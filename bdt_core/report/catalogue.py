@@ -19,7 +19,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from importlib import resources
 from typing import TYPE_CHECKING
 
@@ -69,6 +69,11 @@ class _Pattern:
     def start(self) -> str:
         """Its first letter; empty where a place comes first."""
         return self.texts[0][:1]
+
+    @cached_property
+    def longest(self) -> str:
+        """The longest of its texts, which most others do not have."""
+        return max(self.texts, key=len)
 
     @property
     def joined(self) -> str:
@@ -243,8 +248,7 @@ class Catalogue:
 
     def _matching(self, patterns: _ByStart, text: str, *, condition: bool = False) -> str | None:
         for one in patterns.get(text[:1], patterns[""]):
-            values = one.values(text)
-            if values is not None:
+            if one.longest in text and (values := one.values(text)) is not None:
                 return self._filled(one, values, condition=condition)
         return None
 

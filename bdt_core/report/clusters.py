@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from bdt_core import words
 from bdt_core.report.catalogue import AsItIs
 from bdt_core.report.figure_words import figure_words
-from bdt_core.report.sheet import CALM, FAINT, GREY, HARM, HARM_TINT, INK, SMALL, Sheet
+from bdt_core.report.sheet import CALM, FAINT, GREY, HARM, HARM_TINT, INK, SMALL, WIDTH, Ruler, Sheet
 from bdt_core.report.wording import finite
 
 if TYPE_CHECKING:
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     Corrected: TypeAlias = Cluster | Level | NumericFeature
 
 SHOWN = 20
-_NAME, _ROW = 15.0, 34.0
+_NAME_LINE, _NAME_LINES = 10.0, 3
+_INDENT = 26.0
+_BAND = 19.0  # of the mark and its interval, below who they are
 _LEFT, _RIGHT = 30.0, 310.0
 _LABELLED = 0.7  # share of the axis within which a limit stands
 _NUMBER_COLUMNS = (358.0, 410.0, 472.0)
@@ -114,8 +116,11 @@ def draw(document: Printed) -> Sheet:
     clusters = document.clusters[:SHOWN]
     limits = sorted(set(_limits(document)))
     heads = 13.0 * max(1, len(limits)) + 8
-    rows = _ROW * len(clusters)
     said = figure_words(document, "clusters")
+    ruler = Ruler()
+    names = [ruler.wrap(who_is_in(one), WIDTH - 8 - _INDENT, SMALL, _NAME_LINES) for one in clusters]
+    heights = [5.0 + _NAME_LINE * len(one) + _BAND for one in names]
+    rows = sum(heights)
     sheet = Sheet(said.title, heads + rows + 70, subtitle=said.subtitle)
     top = sheet.top + heads + 4
     short = said.words["inside"]
@@ -125,12 +130,14 @@ def draw(document: Printed) -> Sheet:
     axis = _Axis(sheet, document, clusters, top, rows, said.words)
     axis.limits(limits)
     largest = max((one.test_rows for one in clusters), default=1) or 1
-    for number, one in enumerate(clusters):
-        y = top + _ROW * number
-        _row_text(sheet, document, one, y)
-        axis.cluster(one, y + _NAME + (_ROW - _NAME) / 2 - 1, largest)
+    y = top
+    for number, (one, name, height) in enumerate(zip(clusters, names, heights, strict=True)):
+        middle = y + height - _BAND / 2 - 1
+        _row_text(sheet, document, one, name, y, middle)
+        axis.cluster(one, middle, largest)
         if number:
             sheet.line([8, sheet.width - 8], [y] * 2, width=0.5)
+        y += height
     _legend(sheet, said.words, top + rows + 48)
     return sheet
 
@@ -140,21 +147,24 @@ def _limits(document: Document) -> list[float]:
     return [one.limit for one in document.gate if one.kind == "cluster"]
 
 
-def _row_text(sheet: Sheet, document: Document, one: Cluster, y: float) -> None:
+def who_is_in(one: Cluster) -> str:
+    """Who is in a cluster: its rule, or where none fits what its description says; how well it fits is in the table."""
+    return one.rule.text if words.rule_fits(one.rule.precision, one.rule.recall) else one.description
+
+
+def _row_text(sheet: Sheet, document: Document, one: Cluster, who: list[str], y: float, middle: float) -> None:
     unit = document.bias_variable.unit
-    name = f"{one.cluster}"
-    sheet.cover(8, y + 1, sheet.width - 16, _NAME - 1)
-    sheet.text(8, y + 8.5, name, size=9.5, bold=True)
-    indent = 14 + sheet.measure(name, 9.5, True)
-    who = sheet.fit(one.description, sheet.width - 8 - indent, SMALL)
-    sheet.text(indent, y + 8.5, who, size=SMALL, color=GREY)
+    sheet.cover(8, y + 1, sheet.width - 16, 4 + _NAME_LINE * len(who))
+    sheet.text(8, y + 8.5, f"{one.cluster}", size=9.5, bold=True)
+    for place, line in enumerate(who):
+        sheet.text(_INDENT, y + 8.5 + _NAME_LINE * place, line, size=SMALL, color=GREY)
     numbers = (
         words.count(one.test_rows),
         words.value(one.test_mean, unit),
         words.value(one.comparison.mean_b, unit),
     )
     for x, number in zip(_NUMBER_COLUMNS, numbers, strict=True):
-        sheet.text(x, y + _NAME + (_ROW - _NAME) / 2 - 1, number, align="right", size=8.5)
+        sheet.text(x, middle, number, align="right", size=8.5)
 
 
 class _Axis:

@@ -434,9 +434,10 @@ class Publication(Part):
 
 
 class Document(Part):
-    """Version 1. Readers pass over members that they do not know."""
+    """Version 1. Readers pass over members that they do not know; the minor number says that there are more of them."""
 
     schema_version: Literal[1]
+    schema_minor: int = 0
     name: str
     software: dict[str, str]
     spec: dict[str, Any]
@@ -484,7 +485,7 @@ class Printed(Document):
     _made: dict[str, Any] = PrivateAttr(default_factory=dict)
 
     def once(self, name: str, make: Callable[[Printed], T]) -> T:
-        """What forms share, made by the first that asks: the page in words, whether texts can be outlines."""
+        """What forms share, made by the first that asks: the page in words, figures."""
         if name not in self._made:
             self._made[name] = make(self)
         made: T = self._made[name]
@@ -531,8 +532,8 @@ class _Schema(GenerateJsonSchema):
 def document_schema(version: int = 1) -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of a version of the document.
 
-    A version never loses or changes a member; members may be added to it, so readers must pass over what they do
-    not know.
+    A version never loses or changes a member; members may be added to it, which ``schema_minor`` counts, so readers
+    must pass over what they do not know.
 
     Raises
     ------

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from bdt_core import words
 from bdt_core.report.catalogue import say_for
 from bdt_core.report.figures import PNG_DPI
-from bdt_core.report.sheet import CALM, CALM_TINT, FAINT, GREY, HARM, INK, Sheet, has_outlines, onto, settings
+from bdt_core.report.sheet import CALM, CALM_TINT, FAINT, GREY, HARM, INK, Sheet, onto, settings
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -149,9 +149,7 @@ def draw(history: History) -> Sheet:
 
 
 def _finished(history: History, finish: Callable[[Sheet], _T]) -> _T:
-    names = [part for one in history.streams for part in (*one.facets, one.group, one.reference)]
-    names += [one.group or "" for one in history.limits]
-    with settings(has_outlines("".join([*names, *(one.id for one in history.batches)])), say_for(history.spec)):
+    with settings(say_for(history.spec)):
         return finish(draw(history))
 
 

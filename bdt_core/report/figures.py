@@ -25,7 +25,7 @@ PNG_DPI = 144
 _T = TypeVar("_T")
 
 
-def figure_svg(document: AnyDocument, name: str, *, outlines: bool = True) -> str:
+def figure_svg(document: AnyDocument, name: str) -> str:
     """Draw a figure as SVG.
 
     Parameters
@@ -34,17 +34,13 @@ def figure_svg(document: AnyDocument, name: str, *, outlines: bool = True) -> st
         The report as data.
     name : str
         One of `figure_names`.
-    outlines : bool
-        Whether text is drawn as outlines, so that it looks the same everywhere; else it stays text, a fifth as large.
 
     Returns
     -------
     str
-        An SVG file.
+        An SVG file, whose text is text.
     """
-    safe = printed(document)
-    kind = "outlines" if outlines else "texts"
-    return safe.once(f"{name} with {kind}", lambda one: _drawn(one, name, lambda sheet: sheet.svg(), outlines=outlines))
+    return printed(document).once(f"{name} drawn", lambda one: _drawn(one, name, lambda sheet: sheet.svg()))
 
 
 def figure_png(document: AnyDocument, name: str, dpi: int = PNG_DPI) -> bytes:
@@ -94,13 +90,13 @@ def figures_of_depth(document: Document) -> tuple[str, ...]:
     return tuple(name for name, is_there in there.items() if is_there)
 
 
-def _drawn(document: AnyDocument, name: str, finish: Callable[[Sheet], _T], *, outlines: bool = True) -> _T:
-    from bdt_core.report.sheet import is_outlined, settings
+def _drawn(document: AnyDocument, name: str, finish: Callable[[Sheet], _T]) -> _T:
+    from bdt_core.report.sheet import settings
 
     safe = printed(document)
     # The first page's picture is in the readers' words already.
     say = str if name == "first_page" else say_in(safe)
-    with settings(outlines and is_outlined(safe), say):
+    with settings(say):
         return finish(FIGURES[name](safe))
 
 
@@ -109,7 +105,7 @@ def draw_onto(document: AnyDocument, name: str, axes: Callable[[float, float], A
     from bdt_core.report.sheet import onto
 
     with onto(axes):
-        _drawn(document, name, lambda _: None, outlines=False)
+        _drawn(document, name, lambda _: None)
 
 
 def _first_page(document: Printed) -> Sheet:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from bdt_core import words
+from bdt_core.report.names import Names
 
 if TYPE_CHECKING:
+    from bdt_core.inference.alike import AlikeComparison
     from bdt_core.ranking import Finding, Findings
     from bdt_core.report.document import Document
     from bdt_core.scan.results import Certificate
@@ -18,6 +21,11 @@ _ALSO_SHOWN = 3
 def unit_of(finding: Finding, unit: words.Unit) -> words.Unit:
     """Gaps of local bias are rates, all others in the unit of the bias variable."""
     return "rate" if finding.found_by == "local_bias" else unit
+
+
+def measured_in(document: Document) -> str | None:
+    """The unit of numbers and differences of the bias variable, where readers gave one; a rate has its own."""
+    return None if document.bias_variable.unit == "rate" else Names(document.spec).unit
 
 
 def headline(found: Findings | None, ruled_out: Certificate | None, unit: words.Unit, short: str) -> str:
@@ -72,6 +80,16 @@ def finding_sentence(one: Finding, found: Findings, unit: words.Unit, short: str
     )
 
 
+def intervals(alike: AlikeComparison) -> tuple[tuple[float, float], ...]:
+    """Of the difference in all, of what goes with the factors, and of what remains; none where they are not told."""
+    three = (
+        (alike.low, alike.high),
+        (alike.explained_low, alike.explained_high),
+        (alike.remaining_low, alike.remaining_high),
+    )
+    return three if all(math.isfinite(end) for ends in three for end in ends) else ()
+
+
 def on_train_rows(document: Document, one: Finding) -> tuple[int, words.Number] | None:
     """How many of a finding's people the search saw, and their mean; None where it saw all of them."""
     seen: list[tuple[int, words.Number]] = []
@@ -92,7 +110,7 @@ def on_train_rows(document: Document, one: Finding) -> tuple[int, words.Number] 
 
 
 def also(one: Finding) -> str:
-    """Which weaker findings are mostly the same people, the first few; empty without any."""
+    """Which weaker findings overlap with it, the first few; empty without any."""
     if not one.also:
         return ""
     more = len(one.also) - _ALSO_SHOWN

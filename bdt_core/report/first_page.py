@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,8 +16,8 @@ from bdt_core.report.figure_axis import scale
 from bdt_core.report.findings import unit_of
 from bdt_core.report.names import Names
 from bdt_core.report.prose import language_of, read_in
-from bdt_core.report.sheet import CALM, HARM, Sheet
-from bdt_core.report.verdict import remarks
+from bdt_core.report.sheet import CALM, HARM, Ruler, Sheet
+from bdt_core.report.verdict import remarks, repeated_in
 
 if TYPE_CHECKING:
     from bdt_core.inference.alike import AlikeComparison
@@ -32,9 +32,11 @@ _BASES = (100, 1_000, 10_000)
 _CHANCES = (1_000, 100, 20)
 _UNDER_HALF = 0.5
 _NOISE = 1e-9  # of floats: 0.29 x 100 is 29
-_LEFT, _RIGHT = 4.0, 310.0
-_NAME, _BAR = 18.0, 17.0
-_ROW = _NAME + 2 * _BAR + 10.0
+_LEFT, _SHORTEST = 4.0, 60.0
+PHONE = 360.0
+"""The picture's words and bars end here: so much of the sheet is shown on a phone, a pixel or so for each point."""
+_NAME_LINE, _BAR = 12.0, 13.0
+_AMOUNT = 9.5
 _MOST_LEVELS = 4
 _LOCAL_METRICS = {
     "accuracy": "accuracy", "true positive rate": "true_positives", "false positive rate": "false_positive_rate",
@@ -235,7 +237,10 @@ class FirstPage:
     verdict : str
     blocks : bool
         Whether the limits stop a deployment.
-    limits, broken : int
+    limits, broken, kept : int
+        In all; those that are broken for certain, and those that hold for certain.
+    breaking : tuple of Condition
+        Who breaks the limit for any group, where nobody named above breaks it; empty elsewhere.
     allowed : Amount or None
         The largest difference that a limit allows any group; None without such a limit.
     limits_alike : bool
@@ -247,7 +252,9 @@ class FirstPage:
         Legitimate ones.
     bound : Bound or None
     too_small : tuple of str
-        Declared groups with too few people to be judged.
+        Declared groups with too few people to be judged, the largest of them first.
+    more_too_small : int
+        How many further ones there are, too many to be printed.
     unused : tuple of str
         Columns that were not looked at.
     declared : tuple of str
@@ -257,6 +264,8 @@ class FirstPage:
     untold : int
         Findings that a form for publication leaves out.
     underrepresented : tuple of Underrepresented
+    repeated : (int, int) or None
+        How many rows are copies of others, and of how many, where nothing says whom they belong to.
     warnings : int
     mitigated : bool
         Whether the annex says what other thresholds would change.
@@ -276,6 +285,8 @@ class FirstPage:
     blocks: bool
     limits: int
     broken: int
+    kept: int
+    breaking: tuple[Condition, ...]
     allowed: Amount | None
     limits_alike: bool
     groups: tuple[Group, ...]
@@ -283,11 +294,13 @@ class FirstPage:
     factors: tuple[str, ...]
     bound: Bound | None
     too_small: tuple[str, ...]
+    more_too_small: int
     unused: tuple[str, ...]
     declared: tuple[str, ...]
     referred: bool
     untold: int
     underrepresented: tuple[Underrepresented, ...]
+    repeated: tuple[int, int] | None
     warnings: int
     mitigated: bool
 
@@ -335,21 +348,27 @@ def draw(document: Printed) -> Sheet:
     from bdt_core.report.figure_words import figure_words  # which asks this module for its words
 
     told, page = figure_words(document, "first_page"), first_page(document)
-    sheet = Sheet(told.title, _ROW * len(page.drawn), subtitle=told.subtitle)
+    names = [Ruler().wrap(who.text, PHONE - 2 * _LEFT, 10, 4, bold=True) for who, *_ in told.labels]
+    heights = [_NAME_LINE * len(name) + 2 * _BAR + 10 for name in names]
+    sheet = Sheet(told.title, sum(heights), subtitle=told.subtitle, room=PHONE)
+    widest = max(sheet.measure(cell.text, _AMOUNT) for _, *sides in told.labels for cell in sides)
     axis = scale(
         [0.0, *(side.number / (side.of or 1) for one in page.drawn for side in (one.inside, one.outside))],
         _LEFT,
-        _RIGHT,
+        max(PHONE - widest - 6, _LEFT + _SHORTEST),
     )
-    for number, (one, (who, *sides)) in enumerate(zip(page.drawn, told.labels, strict=True)):
-        y = sheet.top + 6 + _ROW * number
-        sheet.text(_LEFT, y + 8, sheet.fit(who.text, sheet.width - 2 * _LEFT, 10, True), size=10, bold=True)
+    y = sheet.top + 6
+    for one, (_, *sides), name, height in zip(page.drawn, told.labels, names, heights, strict=True):
+        for place, words in enumerate(name):
+            sheet.text(_LEFT, y + 8 + _NAME_LINE * place, words, size=10, bold=True)
         bars = zip((one.inside, one.outside), sides, (HARM, CALM), strict=True)
         for line, (amount, cell, color) in enumerate(bars):
             start, end = sorted((axis.place(0.0), axis.place(amount.number / (amount.of or 1))))
-            top = y + _NAME + _BAR * line
-            sheet.box(start, top, max(end - start, 0.5), _BAR - 4, fill=color, edge=color, round_by=0)
-            sheet.text(end + 6, top + (_BAR - 4) / 2, cell.text, size=9.5)
+            top = y + _NAME_LINE * len(name) + 4 + _BAR * line
+            sheet.box(start, top, max(end - start, 0.5), _BAR - 2, fill=color, edge=color, round_by=0)
+            amount_told = sheet.fit(cell.text, PHONE - end - 6, _AMOUNT)
+            sheet.text(end + 6, top + (_BAR - 2) / 2, amount_told, size=_AMOUNT)
+        y += height
     return sheet
 
 
@@ -385,6 +404,8 @@ def _first_page(document: Document) -> FirstPage:
         blocks=document.verdict.blocks,
         limits=len(document.gate),
         broken=sum(one.verdict == "fail" for one in document.gate),
+        kept=sum(one.verdict == "pass" for one in document.gate),
+        breaking=tuple(map(names.condition, _breaking(document, findings[:GROUPS_TOLD]))),
         allowed=_size(min(limits), unit, names, floor=False) if limits else None,
         limits_alike=any(one.kind == "local_bias" for one in document.gate),
         groups=tuple(_group(one, unit, document, names) for one in findings[:GROUPS_TOLD]),
@@ -401,14 +422,27 @@ def _first_page(document: Document) -> FirstPage:
                 if group.rates is None
             )
         ),
+        more_too_small=sum(
+            facet.groups_not_printed for facet in facets if facet.groups and facet.groups[-1].rates is None
+        ),
         unused=tuple(names.column(one.name) for one in document.data.columns if one.role == "unused"),
         declared=tuple(dict.fromkeys(names.column(one) for facet in facets for one in facet.columns)),
         referred=bool(document.spec.get("reference")) or document.publication is not None,
         untold=document.publication.findings_left_out if document.publication else 0,
         underrepresented=tuple(_underrepresented(document, names)),
+        repeated=repeated_in(document.warnings),
         warnings=len(remarks(document)),
         mitigated=document.mitigation is not None,
     )
+
+
+def _breaking(document: Document, told: Sequence[Finding]) -> Sequence[GroupCondition]:
+    """Who is judged to break the limit for any group, unless somebody who is named breaks it."""
+    broken = [one for one in document.gate if one.kind == "worst_group" and one.verdict == "fail"]
+    least = [one.low if one.remaining is None else one.remaining.remaining_low for one in told]
+    if not broken or document.worst_groups is None or any(low > broken[0].limit for low in least):
+        return ()
+    return next((one.conditions for one in document.worst_groups.groups if one.words == broken[0].group), ())
 
 
 class _Names(Names):
@@ -423,7 +457,7 @@ class _Names(Names):
         return self.label(name) or self.plain(name)
 
     def levels(self, columns: tuple[str, ...], values: tuple[Any, ...]) -> str:
-        return ", ".join(self.level(column, one) for column, one in zip(columns, values, strict=True))
+        return " & ".join(self.level(column, one) for column, one in zip(columns, values, strict=True))
 
     def measure(self, is_rate: bool) -> Measure:
         bias = self.spec["bias_variable"]
@@ -434,9 +468,14 @@ class _Names(Names):
         return Measure(
             kind=bias["derive"] or "column",
             is_rate=is_rate,
-            result=named[0] if named else self.column(result),
-            outcome=self.column(bias["label"]) if bias["label"] else None,
+            result=named[0] if named else self._with_value(result, positive),
+            outcome=self._with_value(bias["label"], positive) if bias["label"] else None,
         )
+
+    def _with_value(self, column: str, positive: Sequence[Any]) -> str:
+        """A column with the one text that counts as positive in it: "result: pass"; 1 goes without saying."""
+        told = self.column(column)
+        return f"{told}: {positive[0]}" if len(positive) == 1 and isinstance(positive[0], str) else told
 
     def condition(self, one: GroupCondition) -> Condition:
         low, high = one.low, one.high

@@ -22,6 +22,7 @@ from bdt_core.mitigation import recommend
 from bdt_core.report import document as parts
 from bdt_core.report.findings import finding_sentence, headline
 from bdt_core.report.wording import of_persons, who_is_in
+from bdt_core.result import SCHEMA_MINOR
 from bdt_core.significance.clusters import ClusterSignificance, ComparedCluster
 from bdt_core.significance.features import ColumnDifference, FeatureDifferences
 from bdt_core.slices.results import Slices
@@ -64,6 +65,7 @@ def build_document(findings: AuditFindings, spec: AuditSpec) -> dict[str, Any]:
         spec = spec.model_copy(update={"groups": metrics.spec.groups})
     return parts.Document(
         schema_version=1,
+        schema_minor=SCHEMA_MINOR,
         name=spec.name,
         software=_software(),
         spec=reported_specification(spec),

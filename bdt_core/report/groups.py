@@ -25,8 +25,10 @@ FIGURES_SHOWN = 4
 PANELS = 4
 _MAP_ROWS, _MAP_COLUMNS = 20, 8
 GROUPS_DRAWN = 30
-_NAMES, _ROWS, _LEFT, _RIGHT, _GAP = 8.0, 134.0, 148.0, 468.0, 18.0
+_NAMES, _ROWS, _LEFT, _RIGHT, _GAP = 8.0, 134.0, 148.0, 468.0, 24.0
+_BETWEEN_NUMBERS = 8.0  # on a scale, less than between those of two panels
 _WIDEST_PANEL = 160.0
+_ROW, _LOW_ROW = 24.0, 16.0
 _SMALLEST_SPAN = 0.2  # so that small differences do not look large
 _MAP_LEFT, _CELL_HEIGHT, _WIDEST_CELL = 100.0, 36.0, 110.0
 _LIGHT, _DARK = (bytes.fromhex(one[1:]) for one in SHADES)
@@ -344,7 +346,7 @@ def _rates(facet: Facet, said: FigureWords) -> Sheet:
     known = with_rates(facet)
     groups = known[:GROUPS_DRAWN]
     rates = main_rates(facet)[:PANELS]
-    step = 24.0 if len(groups) <= 8 else 16.0
+    step = _ROW if len(groups) <= 8 else _LOW_ROW
     notes = [said.words[one] for one in ("not_drawn", "more") if one in said.words]
     sheet = Sheet(said.title, 32 + step * len(groups) + 42 + 13 * len(notes), subtitle=said.subtitle)
     top = sheet.top + 32
@@ -356,7 +358,8 @@ def _rates(facet: Facet, said: FigureWords) -> Sheet:
     for one, y in zip(groups, middles, strict=True):
         rows = words.count(one.rows)
         room = _ROWS - _NAMES - 10 - sheet.measure(rows, 8.5)
-        sheet.text(_NAMES, y, sheet.fit(one.group, room, 8.5))
+        name = sheet.wrap(one.group, room, 8.5, 2) if step == _ROW else [sheet.fit(one.group, room, 8.5)]
+        sheet.text(_NAMES, y, AsItIs("\n".join(name)))
         sheet.text(_ROWS, y, rows, align="right", color=GREY)
         sheet.line([_NAMES, _RIGHT], [y + step / 2] * 2, width=0.4)
     width = min((_RIGHT - _LEFT + _GAP) / len(rates) - _GAP, _WIDEST_PANEL)
@@ -400,11 +403,16 @@ def _panel(
         return across[0] + (x - low) / (high - low) * (across[1] - across[0])
 
     unit = ", %" if _is_percentage(rate) else ""
-    head = sheet.wrap(f"{rate_head(rate)}{unit}", across[1] - across[0] + _GAP - 4, SMALL, 2, bold=True)
+    room = min(across[1] - across[0] + _GAP - 4, sheet.width - across[0])
+    head = sheet.wrap(f"{rate_head(rate)}{unit}", room, SMALL, 2, bold=True)
     sheet.text(across[0], top - 10 - 5 * (len(head) - 1), "\n".join(head), size=SMALL, bold=True)
-    for x in ticks:
+    named = [f"{x * 100 if unit else x:.3g}" for x in ticks]
+    widest = max(sheet.measure(one, SMALL) for one in named)
+    crowded = place(ticks[1]) - place(ticks[0]) < widest + _BETWEEN_NUMBERS
+    for number, (x, name) in enumerate(zip(ticks, named, strict=True)):
         sheet.line([place(x)] * 2, [top, bottom], width=0.5)
-        sheet.text(place(x), bottom + 9, f"{x * 100 if unit else x:.3g}", size=SMALL, color=GREY, align="center")
+        if not crowded or number % 2 == 0:
+            sheet.text(place(x), bottom + 9, name, size=SMALL, color=GREY, align="center")
     overall = facet.overall.get(rate)
     if finite(overall) and low <= overall <= high:
         sheet.line([place(overall)] * 2, [top, bottom], color=GREY, style="--")

@@ -160,7 +160,7 @@ class _Figures:
 
         from bdt_core.report.inline import inline_svg  # not needed to load the package
 
-        svg = figure_svg(self.document, figure.name, outlines=False)
+        svg = figure_svg(self.document, figure.name)
         return Markup(inline_svg(svg, figure.name + self.suffix, figure.alt))  # texts in it are escaped
 
     def numbers(self, figure: Figure) -> Table:

@@ -110,7 +110,7 @@ def _values(local: LocalBias, cluster: LocalCluster, part: Part) -> list[GroupVa
 
 
 def _styles(local: LocalBias, cluster: LocalCluster) -> list[tuple[str, str]]:
-    """Marks of the two groups: each group has its own where there are only two, else by who is ahead."""
+    """Marks of the two groups: each group has its own where there are only two, else by whose is higher."""
     if len(local.groups) > 2:
         return list(_MARKS)
     return [_MARKS[local.groups.index(name)] for name in pair(cluster) or ()]

@@ -124,7 +124,7 @@ class Written:
             case Figure() if self.document is not None:
                 from bdt_core.report.figures import figure_svg
 
-                svg = figure_svg(self.document, block.name, outlines=False)
+                svg = figure_svg(self.document, block.name)
                 data = base64.b64encode(svg.encode()).decode()
                 alt = escaped(block.alt).replace("]", r"\]")  # of an interval; it would end here
                 return f"![{alt}](data:image/svg+xml;base64,{data})"
@@ -141,7 +141,11 @@ def _table(table: Table, say: Callable[[str], str]) -> str:
     rule = "|" + "|".join("--:" if one.number else "---" for one in table.columns) + "|"
     rows = ["| " + " | ".join(_cell(one) for one in row) + " |" for row in table.rows[:_MOST_ROWS]]
     hidden = len(table.rows) - len(rows)
-    more = ["\n" + say(f"{hidden} more rows stand in the other forms.")] if hidden > 0 else []
+    more = (
+        ["\n" + say(f"{hidden} more {'rows stand' if hidden > 1 else 'row stands'} in the other forms.")]
+        if hidden > 0
+        else []
+    )
     return "\n".join([f"**{escaped(table.caption)}**\n", head, rule, *rows, *more])
 
 

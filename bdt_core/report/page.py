@@ -57,7 +57,7 @@ def page_of(document: Printed) -> Page:
     """A document that is safe to print, in words and tables."""
     told = first_page(document)
     return Page(
-        name=document.name,
+        name=document.spec.get("title") or document.name,
         language=language_of(document),
         verdict=document.verdict.verdict,
         day=None if told.tested_on is None else told.tested_on.isoformat(),

@@ -37,6 +37,7 @@ from bdt_core.metrics import RATES, RateMetric
 from bdt_core.ranking import Finding, Findings
 from bdt_core.report import document as parts
 from bdt_core.report.findings import NOBODY
+from bdt_core.result import SCHEMA_MINOR
 from bdt_core.scan.conditions import GroupCondition
 from bdt_core.scan.results import Certificate
 from bdt_core.verdict import FourFifthsLimitResult, LimitResult
@@ -171,6 +172,7 @@ def _published(found: parts.Document) -> parts.Document:
     }
     return parts.Document(
         schema_version=1,
+        schema_minor=SCHEMA_MINOR,
         name=found.name,
         software=found.software,
         spec=_spec(found.spec, told.levels),
@@ -460,7 +462,7 @@ def _selection_rules(found: parts.Document, shown: Sequence[_Shown], coarse: Coa
                 replace(one, unknown=0, too_few=few, rule=_rounded_rule(counted, least, rules))
             )  # fmt: skip
     return replace(
-        rules, selected=(), without_prediction=0, score=None, without_score=0, min_rows=least, key=None,
+        rules, rows=0, selected=(), without_prediction=0, score=None, without_score=0, min_rows=least, key=None,
         ll144=tuple(ratios), four_fifths=tuple(of_four_fifths),
     )  # fmt: skip
 

@@ -1,6 +1,6 @@
 """A sheet to draw a figure on: points from the top left corner, text that is measured before it is set.
 
-Same input, same bytes: no dates, a fixed salt for identifiers, outlines instead of fonts, and no settings taken
+Same input, same bytes: no dates, a fixed salt for identifiers, one font that comes along, and no settings taken
 from the user's matplotlib configuration.
 """
 
@@ -38,7 +38,9 @@ SHADES = ("#f1f3f6", "#869fb9")
 """From low to high, where a colour is a number; ink can be read on both."""
 _SETTINGS = {
     "svg.hashsalt": "bdt",
-    "font.family": ["DejaVu Sans"],
+    "font.family": ["sans-serif"],
+    "font.sans-serif": ["DejaVu Sans", "Verdana"],  # the first one measures; who lacks it has one as wide
+    "svg.fonttype": "none",  # text stays text, which can be found and read aloud: a fifth as large as its outlines
     "text.hinting": "no_hinting",  # so that a text is as wide on the screen as in print
     "text.parse_math": False,  # a $ in a column name is a $
     "axes.unicode_minus": True,
@@ -65,7 +67,7 @@ def onto(axes: Callable[[float, float], Axes]) -> Iterator[None]:
 
 
 @contextmanager
-def settings(outlines: bool, say: Callable[[str], str] = str) -> Iterator[None]:
+def settings(say: Callable[[str], str] = str) -> Iterator[None]:
     """Matplotlib's own defaults and ours, for the time of one drawing; `say` says texts in the report's language."""
     import warnings
 
@@ -74,7 +76,7 @@ def settings(outlines: bool, say: Callable[[str], str] = str) -> Iterator[None]:
     with _one_at_a_time, mpl.rc_context(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         mpl.rcdefaults()
-        mpl.rcParams.update({**_SETTINGS, "svg.fonttype": "path" if outlines else "none"})
+        mpl.rcParams.update(_SETTINGS)
         token = _said.set(say)
         try:
             yield
@@ -82,20 +84,17 @@ def settings(outlines: bool, say: Callable[[str], str] = str) -> Iterator[None]:
             _said.reset(token)
 
 
-def has_outlines(texts: str) -> bool:
-    """Whether the font that matplotlib brings along draws all characters of a text.
-
-    Where it does not, figures carry text instead, and whoever shows them finds a font.
-    """
+def has_letters(texts: str) -> bool:
+    """Whether the font that matplotlib brings along draws all characters of a text."""
     from matplotlib.font_manager import FontProperties, findfont, get_font
 
     known = get_font(findfont(FontProperties(family="DejaVu Sans"))).get_charmap()
     return all(ord(one) in known or one.isspace() for one in set(texts))
 
 
-def is_outlined(document: Printed) -> bool:
+def has_letters_of(document: Printed) -> bool:
     """Whether the font draws all of a document's texts."""
-    return document.once("outlines", lambda one: has_outlines(one.model_dump_json()))
+    return document.once("letters", lambda one: has_letters(one.model_dump_json()))
 
 
 class _Page:
@@ -199,15 +198,19 @@ class Sheet(Ruler):
     Attributes
     ----------
     top : float
-        Where the body may begin, below the title and the subtitle.
+        Where the body may begin, below the title and the subtitle, which are as wide as `room` at most.
     figure : Figure
         What it is drawn on.
     """
 
-    def __init__(self, title: str, body: float, width: float = WIDTH, subtitle: str = "") -> None:
+    def __init__(
+        self, title: str, body: float, width: float = WIDTH, subtitle: str = "", room: float | None = None
+    ) -> None:
         super().__init__()
-        lines = self.wrap(title, width - 16, _TITLE, _TITLE_LINES, bold=True)
-        below = self.wrap(subtitle, width - 16, _SUBTITLE, _SUBTITLE_LINES) if subtitle else []
+        room = width if room is None else room
+        most = math.ceil(_TITLE_LINES * width / room)
+        lines = self.wrap(title, room - 16, _TITLE, most, bold=True)
+        below = self.wrap(subtitle, room - 16, _SUBTITLE, _SUBTITLE_LINES) if subtitle else []
         self.top = 14.0 + 15 * len(lines) + 12 * len(below)
         self.width, self.height = width, self.top + body
         onto = _onto.get()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from bdt_core import words
@@ -9,19 +11,39 @@ from bdt_core import words
 if TYPE_CHECKING:
     from bdt_core.report.document import Document
 
+_REPEATED = re.compile(r"([\d,]+) of ([\d,]+) rows(?: looked at)? are the same as another one in every column")
+
 
 def verdict_meaning(document: Document) -> str:
-    """What the verdict means; a limit that is judged by the value alone says nothing about chance."""
-    verdict = document.verdict
+    """What the verdict means; a limit that is judged by the value alone says nothing about chance.
+
+    Where all limits hold, each of them has to bear what is said; else the one that decides.
+    """
+    verdict = document.verdict.verdict
     if document.spec["require"] == "majority" and document.gate:
-        return words.MAJORITY_MEANINGS[verdict.verdict]
-    decides = next((one for one in document.gate if one.sentence == verdict.sentence), None)
-    if getattr(decides, "rule", None) == "point":
-        return words.POINT_MEANINGS.get(verdict.verdict, words.VERDICT_MEANINGS[verdict.verdict])
-    return words.VERDICT_MEANINGS[verdict.verdict]
+        every = all(one.verdict == "pass" for one in document.gate)
+        return words.EVERY_LIMIT_HOLDS if every else words.MAJORITY_MEANINGS[verdict]
+    decide = [one for one in document.gate if verdict == "pass" or one.sentence == document.verdict.sentence]
+    if any(getattr(one, "rule", None) == "point" for one in decide):
+        return words.POINT_MEANINGS.get(verdict, words.VERDICT_MEANINGS[verdict])
+    if verdict == "fail" and any(one.kind == "four_fifths" for one in decide):
+        return words.SIGNIFICANTLY_BEYOND
+    return words.VERDICT_MEANINGS[verdict]
 
 
 def remarks(document: Document) -> list[str]:
     """What is to be kept in mind, and what makes the intersections unfit to decide on."""
     slices = document.slices
     return [*document.warnings, *(f"Intersections: {one}" for one in (slices.warnings if slices else ()))]
+
+
+def repeated_in(warnings: Iterable[str]) -> tuple[int, int] | None:
+    """How many rows are named as copies among the warnings of a table, and of how many; None where none are.
+
+    Examples
+    --------
+    >>> repeated_in(["2,000 of 2,500 rows are the same as another one in every column, far more than chance ..."])
+    (2000, 2500)
+    """
+    found = next((match for one in warnings if (match := _REPEATED.match(one))), None)
+    return None if found is None else (int(found[1].replace(",", "")), int(found[2].replace(",", "")))

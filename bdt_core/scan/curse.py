@@ -17,10 +17,12 @@ from bdt_core.scan.climbing import Climb
 from bdt_core.scan.measuring import design_effect, measured
 from bdt_core.scan.rows import Floats, Numbers, ScanRows, scored
 from bdt_core.scan.units import Places, Units
-from bdt_core.shards.pool import mapped
+from bdt_core.table.pool import mapped
 
 TABLES = 40
 _FEWEST_NAMED = 10
+_SEED = 42
+"""The seed that an audit has as it comes."""
 
 
 @dataclass(frozen=True)
@@ -38,9 +40,12 @@ class Curse:
 
 
 def winners_curse(
-    climb: Climb, inside: NDArray[np.bool_], strength: float, threshold: float, random_state: int
+    climb: Climb, inside: NDArray[np.bool_], strength: float, threshold: float, number: int
 ) -> Curse | None:
     """Errors of what is named in tables like the one at hand.
+
+    They are drawn alike from every seed of the search: so few tables give an interval that is .2 standard errors
+    longer or shorter, which would decide whose is the first of two findings that harm about as many people.
 
     Parameters
     ----------
@@ -52,14 +57,15 @@ def winners_curse(
         others from those of people alike outside.
     threshold : float
         A group with a better score is named.
-    random_state : int
+    number : int
+        How many groups were confirmed before: other tables are made for each.
 
     Returns
     -------
     Curse or None
         None where too few tables led to a name.
     """
-    error = partial(_error, climb, Drawing.of(climb.rows, inside, strength), threshold, random_state)
+    error = partial(_error, climb, Drawing.of(climb.rows, inside, strength), threshold, _SEED + number)
     errors = [one for one in mapped(error, range(TABLES)) if one is not None]
     if len(errors) < _FEWEST_NAMED:
         return None
@@ -121,9 +127,9 @@ def _outside(sides: Numbers, size: Places) -> Numbers:
     return np.where(size[outside] > 0, outside, sides)
 
 
-def _error(climb: Climb, drawing: Drawing, threshold: float, random_state: int, table: int) -> float | None:
+def _error(climb: Climb, drawing: Drawing, threshold: float, seed: int, table: int) -> float | None:
     """How much too large the difference of the named group is in one table, in standard errors."""
-    source = drawing.draw(np.random.default_rng([random_state, 4, table]))
+    source = drawing.draw(np.random.default_rng([seed, 4, table]))
     drawn = climb.with_harm(climb.rows.harm[source])
     found = drawn.best(scored(drawn.rows))
     if not found.score > threshold:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+from numba import boolean, float64, int64, njit, uint8, uint16
 
 Array = np.ndarray[Any, Any]
 
@@ -131,6 +131,15 @@ def climb(
             best = score
             _copy(state, best_state)
     return best
+
+
+def compile_beforehand() -> None:
+    """Compile `climb` as `bdt_core.scan.climbing` calls it, or fetch it from the cache."""
+    numbers, cells = float64[::1], int64[::1]
+    climb.compile((
+        uint16[:, ::1], numbers, numbers, numbers, cells, boolean[::1], float64[:, ::1], uint8[:, ::1],
+        int64, float64, int64, int64, uint8[::1],
+    ))  # fmt: skip
 
 
 @compiled  # type: ignore[untyped-decorator]

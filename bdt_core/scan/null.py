@@ -9,7 +9,7 @@ import numpy as np
 from bdt_core.scan.climbing import Climb
 from bdt_core.scan.rows import Floats, Scored, scored
 from bdt_core.scan.units import Units
-from bdt_core.shards.pool import mapped
+from bdt_core.table.pool import mapped
 
 _AT_ONCE = 20
 

@@ -19,6 +19,8 @@ from bdt_core.table.summaries import Drawn
 
 Better = Literal["lower", "higher"]
 
+_MOST_TIMES = 1_000
+
 
 @dataclass(frozen=True)
 class WorstGroup:
@@ -134,7 +136,7 @@ class Certificate:
     >>> round(found.certificate.largest_difference, 2), found.certificate.found_difference
     (0.74, 0.66)
     >>> found.certificate.rows_to_settle(limit=0.7)  # a limit above what was found passes with more rows
-    1534
+    1600
     """
 
     largest_difference: float
@@ -170,15 +172,19 @@ class Certificate:
         Returns
         -------
         int or None
-            The rows that there are where the limit is settled already; None where what was found is the limit itself.
+            To two digits, for it is no more certain than that. The rows that there are where the limit is settled
+            already; None where what was found is so near the limit that more than a thousand times as many would do.
         """
         if limit >= self.largest_difference or limit < self.confirmed_difference:
             return self.rows
         found = self.found_difference
         bound = self.largest_difference if limit > found else self.confirmed_difference
-        if limit == found:
+        times = math.inf if limit == found else max(1.0, ((bound - found) / (limit - found)) ** 2)
+        if times > _MOST_TIMES:
             return None
-        return math.ceil(self.rows * max(1.0, ((bound - found) / (limit - found)) ** 2) - 1e-6)
+        rows = math.ceil(self.rows * times - 1e-6)
+        digit = int(10 ** max(len(str(rows)) - 2, 0))
+        return math.ceil(rows / digit) * digit
 
 
 @dataclass(frozen=True)

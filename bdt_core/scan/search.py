@@ -118,6 +118,11 @@ def find_worst_groups(
         if name not in frame.columns:
             raise DataError(f'There is no column "{name}". {did_you_mean(name, frame.columns)}')
     refuse_taken(frame.columns, [outcome])
+    if key is not None and (nobody := int(frame[key].isna().sum())):
+        raise DataError(
+            f'key names the column "{key}", which is missing in {nobody:,} of {len(frame):,} rows. Every row must say '
+            "whom it belongs to."
+        )
     values = numbers(column(frame, outcome), outcome)
     refuse_outcomes([values], outcome)
     question = Question(

@@ -214,7 +214,7 @@ class _Search:
             of_group, p = self._measured(found, climb, alike), p_value(found.score, by_chance)
             if p > self.settings.level:
                 return Groups(tuple(groups), self._named(found, of_group, p, (None, None)))
-            limits = self._limits(climb, found, of_group, by_chance, seed)
+            limits = self._limits(climb, found, of_group, by_chance, len(groups))
             groups.append(self._named(found, of_group, p, limits))
             climb = replace(climb, rows=climb.rows.within(climb.rows.inside(found.state)))
             alike = alike.within(climb.language.conditions(found.state))
@@ -247,7 +247,7 @@ class _Search:
         return replace(of_group, error=of_group.error * math.sqrt(effect))
 
     def _limits(
-        self, climb: Climb, found: Found, of_group: Measured, by_chance: Floats, seed: int
+        self, climb: Climb, found: Found, of_group: Measured, by_chance: Floats, number: int
     ) -> tuple[float, float]:
         """Interval of the true difference of a confirmed group.
 
@@ -265,7 +265,7 @@ class _Search:
         if climb.rows.rows <= MADE_ROWS:
             weaker = max(abs(of_group.difference) - _WEAKER * of_group.error, 0.0)
             strength = max(weaker / abs(of_group.difference), 0.5) if weaker else 0.5
-            curse = winners_curse(climb, climb.rows.inside(found.state), strength, threshold, seed)
+            curse = winners_curse(climb, climb.rows.inside(found.state), strength, threshold, number)
             if curse is not None:
                 reach = min(reach, max(curse.mean + z * curse.spread, z))
         sign = self.question.harm_sign

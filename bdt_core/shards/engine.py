@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol, TypeVar
 
 from bdt_core.shards.memory import MemoryPlan, plan_memory
-from bdt_core.shards.pool import processors
 from bdt_core.shards.shard import Shard
 from bdt_core.spec import AuditSpec
+from bdt_core.table.pool import processors
 
 T = TypeVar("T")
 

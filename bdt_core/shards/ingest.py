@@ -15,7 +15,6 @@ from bdt_core.errors import SourceError
 from bdt_core.shards.engine import ShardEngine
 from bdt_core.shards.large_source import group_columns
 from bdt_core.shards.occurrences import bucket_count, write_hashes, write_ranks
-from bdt_core.shards.pool import in_parallel
 from bdt_core.shards.shard import Shard
 from bdt_core.shards.table import ShardedTable
 from bdt_core.spec import AuditSpec
@@ -30,6 +29,7 @@ from bdt_core.table.audit_table import (
 )
 from bdt_core.table.batches import Batches
 from bdt_core.table.files import FilesPart
+from bdt_core.table.pool import in_parallel
 from bdt_core.table.ranks import added, content_sums
 from bdt_core.table.validate import (
     Settled,

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from bdt_core.errors import DataError
 from bdt_core.fairness.coding import smallest_unsigned
-from bdt_core.shards.pool import mapped
+from bdt_core.table.pool import mapped
 
 MOST_CELLS = 1 << 18
 """Columns are packed so that a histogram has up to so many cells, 1 MiB: they stay in the second-level cache."""

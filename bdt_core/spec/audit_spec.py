@@ -515,7 +515,7 @@ class AuditSpec(Section):
         names = [
             *self.legitimate,
             *(self.characteristics or ()),
-            *((self.worst_groups.columns or ()) if self.worst_groups else ()),
+            *self.searched_columns,
         ]
         if self.local_bias is not None:
             local, embeddings = self.local_bias, self.local_bias.embeddings

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,11 @@ _DEEPEST = 50
 _MOST_PLACES = 100_000
 _LONGEST_NUMBER = 40
 _LARGEST = 2**63
+_OTHER_BASE = re.compile(r"[+-]?(?:[0-9][0-9_]*(?::[0-9_.]+)+|0[0-9_]+)")
+"""What YAML takes for a number to the base of 60 or 8: 1:05 is 65, and 010 is 8."""
 _KINDS_OF_VALUE = {
     "timestamp": "date or time",
-    "int": "whole number that fits 64 bits",
+    "int": "whole number to the base of ten that fits 64 bits",
     "float": "number",
     "bool": "true or false",
     "binary": "binary value",
@@ -142,7 +145,7 @@ def _refuse_value(loader: yaml.SafeLoader, place: Location, node: yaml.Node) -> 
     if not isinstance(node, yaml.ScalarNode) or kind not in _KINDS_OF_VALUE:
         return
     try:
-        if len(node.value) > _LONGEST_NUMBER:
+        if len(node.value) > _LONGEST_NUMBER or _OTHER_BASE.fullmatch(node.value):
             raise ValueError
         value = loader.construct_object(node)
         if isinstance(value, int) and not -_LARGEST <= value < _LARGEST:

@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bdt_core.spec import AuditSpec, Kind
+from bdt_core.table.pool import blocks_of, mapped, stretches
 from bdt_core.table.ranks import lowest
 
 if TYPE_CHECKING:
@@ -133,8 +134,13 @@ class AuditTable:
         function: Callable[[AuditTable], T],
         columns: Sequence[str] | None = None,  # noqa: ARG002 - all are at hand
     ) -> list[T]:
-        """Apply a function to each block of rows: here there is one; see `bdt_core.table.rows.Rows`."""
-        return [function(self)]
+        """Apply a function to each block of rows: here each is for a thread; see `bdt_core.table.rows.Rows`."""
+        blocks = blocks_of(len(self.frame))
+        return [function(self)] if len(blocks) < 2 else mapped(lambda rows: function(self._block(rows)), blocks)
+
+    def _block(self, rows: slice) -> AuditTable:
+        """Some rows that follow one another; no copy."""
+        return replace(self, frame=self.frame.iloc[rows].reset_index(drop=True))
 
     def sample(self, rows: int) -> AuditTable:
         """At most so many rows of this part, drawn by their hash, in an order of their own.
@@ -209,16 +215,23 @@ def tidy(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(columns, copy=False)
 
 
+def taken(frame: pd.DataFrame, rows: NDArray[np.intp]) -> pd.DataFrame:
+    """Some rows of a frame, by their places; as `DataFrame.take`, a column for each thread."""
+    columns = mapped(lambda name: frame[name].array.take(rows), list(frame.columns))
+    return pd.DataFrame(dict(zip(frame.columns, columns, strict=True)), copy=False)
+
+
 def row_hashes(frame: pd.DataFrame) -> NDArray[np.uint64]:
     """Content hash of every row; it depends on neither the order of rows nor of columns."""
     columns = frame[sorted(frame.columns)]
     # Levels are hashed anew for each stretch of rows, which therefore are no shorter than they are many.
     levels = [len(dtype.categories) for dtype in columns.dtypes if isinstance(dtype, pd.CategoricalDtype)]
-    rows = max(_HASHED_TOGETHER, *levels, 0)
     hashes = np.empty(len(columns), dtype=np.uint64)
-    for start in range(0, len(columns), rows):
-        part = slice(start, start + rows)
-        hashes[part] = pd.util.hash_pandas_object(columns.iloc[part], index=False).to_numpy()
+
+    def hash_stretch(rows: slice) -> None:
+        hashes[rows] = pd.util.hash_pandas_object(columns.iloc[rows], index=False).to_numpy()
+
+    mapped(hash_stretch, stretches(len(columns), max(_HASHED_TOGETHER, *levels, 0)))
     return hashes
 
 

@@ -82,9 +82,13 @@ class OutcomeFacts:
     def refuse_useless(self, settings: BiasVariable) -> None:
         """Raise DataError where nothing can be audited."""
         for column, key in sorted(self.never_positive):
+            wanted = _wanted(settings)
+            quoted = ' YAML takes yes, no, on and off for true and false: write "yes" in quotes.'
             raise DataError(
-                f'Column "{column}" ({key}) never has the positive value {", ".join(map(repr, _wanted(settings)))} '
+                f'Column "{column}" ({key}) never has the positive value {", ".join(map(repr, wanted))} '
                 'of "bias_variable.positive". Correct the value, or list one for each of label and prediction.'
+                + quoted
+                * any(isinstance(one, bool) for one in wanted)
             )
         name = wording(settings).name
         if self.known == 0:
@@ -232,7 +236,7 @@ def _is_positive(frame: pd.DataFrame, name: str, settings: BiasVariable, key: st
     column = frame[name]
     missing = column.isna().to_numpy()
     if settings.positive is None:
-        values = set(column[~missing].unique())
+        values = _values(column[~missing], key)
         if not values <= {0, 1}:
             shown = ", ".join(sorted(repr(one) for one in map(_plain, values))[:4])
             more = ", ..." if len(values) > 4 else ""
@@ -244,6 +248,17 @@ def _is_positive(frame: pd.DataFrame, name: str, settings: BiasVariable, key: st
     else:
         positive = column.isin(_wanted(settings)).to_numpy(dtype=bool)
     return np.where(missing, np.nan, positive.astype(np.float64))
+
+
+def _values(known: pd.Series, key: str) -> set[object]:
+    """The distinct values of a column."""
+    try:
+        return set(known.unique())
+    except TypeError:
+        raise DataError(
+            f'Column "{known.name}" ({key}) holds lists or other containers, of which none is positive. Name a column '
+            "of single values."
+        ) from None
 
 
 def _wanted(settings: BiasVariable) -> list[object]:

@@ -123,8 +123,12 @@ class JoinedTable:
         name: str,
         notes: ReadingNotes = NOTHING_TOLD,
     ) -> None:
-        self.notes = replace(notes, left_out={})  # its lines are not rows of the table, but matches that lack
         self._described = join.described
+        lost = [  # its lines are not rows of the table, but matches that lack
+            f"{count:,} of {len(other) + notes.lines_left_out:,} lines of {join.described} are left out: {reason}."
+            for reason, count in notes.left_out.items()
+        ]
+        self.notes = replace(notes, left_out={}, told=(*lost, *notes.told))
         self.keys = [join.key] if isinstance(join.key, str) else join.key
         self._refuse_keys(other, dtypes, name)
         columns = [one for one in other.columns if one not in self.keys] if join.columns is None else join.columns

@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bdt_core.table.audit_table import BIAS_VARIABLE, AuditTable
+from bdt_core.table.pool import mapped, width_for
 from bdt_core.table.repeated_rows import one_each
 
 DETERMINED = 0.999
@@ -33,8 +34,9 @@ def find_leaks(table: AuditTable) -> dict[str, str]:
     Parameters
     ----------
     table : AuditTable
-        Features, and the columns that ``slices.columns`` names, are looked at; alone against the bias variable, the
-        label, the prediction and the score, and in pairs against the bias variable.
+        Features, and the columns that a search names, are looked at; alone against the bias variable, the label, the
+        prediction and the score, and in pairs against the bias variable. Legitimate factors are held against the bias
+        variable.
 
     Returns
     -------
@@ -67,18 +69,37 @@ def telling_columns(table: AuditTable) -> dict[str, str]:
         A sentence by column, as of `find_leaks`.
     """
     audited = table.audited
-    found = {name: next(_alone(name, table, audited), None) for name in _searched(table, audited)}
-    return {name: f"{told} {_MENDED}" for name, told in found.items() if told is not None}
+    names = _searched(table, audited)
+    found = mapped(lambda name: next(_alone(name, table, audited), None), names, width_for(len(audited)))
+    explaining = {name: _explains_all(name, audited) for name in table.spec.legitimate if name in audited.columns}
+    return {name: told for name, told in explaining.items() if told is not None} | {
+        name: f"{told} {_MENDED}" for name, told in zip(names, found, strict=True) if told is not None
+    }
 
 
 def _searched(table: AuditTable, audited: pd.DataFrame) -> list[str]:
     """The columns that a search uses, each once."""
-    names = [*table.names("feature"), *table.spec.searched_columns]
+    local = table.spec.local_bias
+    embedded = local.embeddings if local is not None and isinstance(local.embeddings, list) else []
+    names = [*table.names("feature"), *table.spec.searched_columns, *embedded]
     return [name for name in dict.fromkeys(names) if name in audited.columns]
 
 
-_MENDED = 'If so, add it to "features.exclude" (or take it out of "features.include" and "slices.columns").'
-_MENDED_BOTH = 'If so, add them to "features.exclude" (or take them out of "features.include" and "slices.columns").'
+def _explains_all(name: str, audited: pd.DataFrame) -> str | None:
+    """What is said of a legitimate factor that says what is measured: it explains every difference away."""
+    target = audited[BIAS_VARIABLE]
+    if _tells(audited[name], target) < (NEARLY if _is_of_few(target) else DETERMINED):
+        return None
+    return (
+        f'Column "{name}" in "legitimate" determines the bias variable (almost) completely: among people alike in it '
+        "hardly any difference is left to find. If it says what was decided, and not why, take it out."
+    )
+
+
+_MENDED = 'If so, add it to "features.exclude" (or take it out of each key that names it, such as "features.include").'
+_MENDED_BOTH = (
+    'If so, add them to "features.exclude" (or take them out of each key that names them, such as "features.include").'
+)
 
 
 def _alone(name: str, table: AuditTable, audited: pd.DataFrame) -> Iterator[str]:
@@ -92,7 +113,9 @@ def _alone(name: str, table: AuditTable, audited: pd.DataFrame) -> Iterator[str]
         )
     if name in spec.scores:
         yield f'Column "{name}" is the score of the algorithm and is also a feature: clusters will follow from it.'
-    label, prediction = spec.group_columns()
+    label, prediction = (
+        given or own for given, own in zip(spec.group_columns(), (bias.label, bias.prediction), strict=True)
+    )
     if name in (label, prediction):
         what = "outcome" if name == label else "prediction"
         yield f'Column "{name}" is the {what} and is also a feature: clusters will follow from it.'

@@ -1,4 +1,4 @@
-"""Levels that differ only in how they are written: spaces, capitals, or the way letters are composed."""
+"""Levels that differ only in how they are written: spaces, capitals, what is not seen, how letters are composed."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def spellings(levels: Iterable[object]) -> list[tuple[str, ...]]:
 
     Examples
     --------
-    >>> spellings(["north", "north ", "VROUW", "vrouw", "south"])
-    [('VROUW', 'vrouw'), ('north', 'north ')]
+    >>> spellings(["north", "north ", "VROUW", "vrouw", "south", "so\u200buth"])
+    [('VROUW', 'vrouw'), ('north', 'north '), ('south', 'so\u200buth')]
     """
     alike: dict[str, list[str]] = {}
     texts = [one for one in levels if isinstance(one, str)]
@@ -35,10 +35,10 @@ def warn_of_spellings(name: str, levels: Iterable[object]) -> list[str]:
     found = spellings(levels)
     if not found:
         return []
-    shown = "; ".join(" and ".join(map(_quoted, one)) for one in found[:_SHOWN]) + ("; ..." if found[_SHOWN:] else "")
+    shown = "; ".join(" / ".join(map(_quoted, one)) for one in found[:_SHOWN]) + ("; ..." if found[_SHOWN:] else "")
     return [
-        f'Column "{name}" has levels that differ only in spaces, capitals or the way letters are composed: {shown}. '
-        'Set "source.clean" to true if they are one.'
+        f'Column "{name}" has levels that differ only in spaces, capitals, unseen signs or how letters are composed: '
+        f'{shown}. Set "source.clean" to true if they are one.'
     ]
 
 
@@ -112,4 +112,5 @@ def _quoted(level: str) -> str:
 
 
 def _bare(level: str) -> str:
-    return unicodedata.normalize("NFC", " ".join(level.split()).casefold())
+    seen = "".join(one for one in level if unicodedata.category(one) != "Cf")  # what joins or divides, and is not seen
+    return unicodedata.normalize("NFC", " ".join(seen.split()).casefold())

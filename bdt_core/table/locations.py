@@ -81,10 +81,12 @@ class SourceFile:
     def _member(self) -> str:
         """The one file in a .zip."""
         with reading(self, "a .zip file"), self.path.open("rb") as raw, zipfile.ZipFile(raw) as packed:  # type: ignore[arg-type,unused-ignore]
-            names = [one.filename for one in packed.infolist() if not one.is_dir() and "__MACOSX/" not in one.filename]
-        if len(names) != 1:
-            raise SourceError(f"{self.where} holds {len(names)} files. Expected one; unpack it, or pack one table.")
-        return names[0]
+            found = [one for one in packed.infolist() if not one.is_dir() and "__MACOSX/" not in one.filename]
+        if len(found) != 1:
+            raise SourceError(f"{self.where} holds {len(found)} files. Expected one; unpack it, or pack one table.")
+        if found[0].flag_bits & 1:
+            raise SourceError(f"{self.where} is locked by a password. Unpack it, and name what is in it.")
+        return found[0].filename
 
     @property
     def is_remote(self) -> bool:

@@ -7,6 +7,7 @@ different numbers, the other columns of the file may say which it is; else someb
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
 
 _SPACE = "[ \u00a0\u202f]"
 _SIGNS = r"(?:[€$£¥]|EUR|USD|GBP|CHF)"
-_DECORATED = re.compile(rf"^\s*(?P<minus>[+-]?){_SPACE}*(?P<before>{_SIGNS}?){_SPACE}*[+-]?[0-9.,]")
+_MINUS = "\u2212"
+"""The minus of typesetters, and of spreadsheets in the north of Europe."""
+_PLUS_OR_MINUS = f"[+{_MINUS}-]?"
+_DECORATED = re.compile(rf"^\s*{_PLUS_OR_MINUS}{_SPACE}*(?P<before>{_SIGNS}?){_SPACE}*{_PLUS_OR_MINUS}[0-9.,]")
 _AFTER = re.compile(rf"[0-9.,]{_SPACE}*(?P<after>%|{_SIGNS})?\s*$")
 _POINT, _COMMA = ".", ","
 
@@ -34,7 +38,9 @@ def _figure(point: str, groups: str) -> str:
 _FIGURES = {_POINT: _figure(_POINT, _COMMA), _COMMA: _figure(_COMMA, _POINT)}
 _GROUPS = {_POINT: "[,'’ \u00a0\u202f]", _COMMA: "[.'’ \u00a0\u202f]"}
 _ANY_FIGURE = [
-    re.compile(rf"^\s*[+-]?{_SPACE}*{_SIGNS}?{_SPACE}*[+-]?{one}{_SPACE}*(?:%|{_SIGNS})?\s*$")
+    re.compile(
+        rf"^\s*\(?{_PLUS_OR_MINUS}{_SPACE}*{_SIGNS}?{_SPACE}*{_PLUS_OR_MINUS}{one}{_SPACE}*(?:%|{_SIGNS})?[)-]?\s*$"
+    )
     for one in _FIGURES.values()
 ]
 _MONTHS = (
@@ -238,14 +244,17 @@ def looks_like_day_of_year(text: str) -> bool:
 
 
 def looks_like_number(text: str) -> bool:
-    """Whether a text is written as some number is, with any sign of currency or percent.
+    """Whether a text is written as some number is: with a sign of currency or percent, as debts are, in any digits.
 
     Examples
     --------
     >>> looks_like_number("€ 1.234,50"), looks_like_number("12 %"), looks_like_number("A12")
     (True, True, False)
+    >>> looks_like_number("(1,234)"), looks_like_number("12-"), looks_like_number("\u0663\u0664")
+    (True, True, True)
     """
-    return any(one.match(text) for one in _ANY_FIGURE)
+    digits = text if text.isascii() else "".join(str(unicodedata.decimal(one, one)) for one in text)
+    return any(one.match(digits) for one in _ANY_FIGURE)
 
 
 def whole_numbers_as_dates(present: pa.Array) -> bool:
@@ -267,7 +276,8 @@ def as_figures(values: pa.Array, notation: Notation) -> pa.Array:
     for sign in (notation.before, notation.after):
         bare = pc.replace_substring(bare, sign, "") if sign else bare
     bare = pc.replace_substring_regex(bare, rf"\s|{_GROUPS[point]}", "")
-    return pc.utf8_ltrim(pc.replace_substring(bare, point, "."), "+")
+    plain = pc.replace_substring(pc.replace_substring(bare, point, "."), _MINUS, "-")
+    return pc.utf8_ltrim(plain, "+")
 
 
 def as_dates(values: pa.Array, notation: Notation) -> pd.Series[Any]:
@@ -284,8 +294,8 @@ def as_dates(values: pa.Array, notation: Notation) -> pd.Series[Any]:
 
 
 def _are_all(present: pa.Array, figure: str, before: str = "", after: str = "") -> bool:
-    signs = rf"[+-]?{_SPACE}*{re.escape(before)}{_SPACE}*" if before else ""
-    return _match(present, rf"^\s*{signs}[+-]?{figure}{_SPACE}*{re.escape(after)}\s*$")
+    signs = rf"{_PLUS_OR_MINUS}{_SPACE}*{re.escape(before)}{_SPACE}*" if before else ""
+    return _match(present, rf"^\s*{signs}{_PLUS_OR_MINUS}{figure}{_SPACE}*{re.escape(after)}\s*$")
 
 
 def _match(present: pa.Array, pattern: str) -> bool:

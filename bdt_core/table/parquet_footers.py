@@ -101,7 +101,9 @@ def _understood(schema: pa.Schema) -> tuple[pa.Schema, tuple[str, ...]]:
         try:
             facts = json.loads(stored)
             index = [one for one in facts["index_columns"] if isinstance(one, str) and one in schema.names]
-            facts |= {"index_columns": [], "column_indexes": []}
+            bytes_ = {one.name for one in schema if pa.types.is_binary(one.type) or pa.types.is_large_binary(one.type)}
+            columns = [one for one in facts["columns"] if one["field_name"] not in bytes_]  # though it says texts
+            facts |= {"index_columns": [], "column_indexes": [], "columns": columns}
             schema = schema.with_metadata(schema.metadata | {b"pandas": json.dumps(facts).encode()})
             schema.empty_table().to_pandas()
         except Exception:  # whatever another program wrote there, the columns are what counts

@@ -6,15 +6,20 @@ the order of the rows, but they are equal, so what is drawn does not.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bdt_core.table.pool import stretches
+
 Hashes = NDArray[np.uint64]
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _WORDS = 4
+_MIXED_TOGETHER = 1 << 14
+"""Numbers, so few that they stay in a cache: a long array in one go takes eight times as long."""
 
 
 def rank_rows(hashes: Hashes, occurrences: Hashes) -> Hashes:
@@ -65,7 +70,7 @@ def is_test(numbers: Hashes, test_size: float, seed: int) -> NDArray[np.bool_]:
     """
     drawn: Hashes = mixed(numbers ^ mixed(np.array([seed], dtype=np.uint64)))
     # 53 bits are compared: a float holds them.
-    return np.asarray((drawn >> np.uint64(11)).astype(np.float64) < test_size * 2.0**53)
+    return np.asarray((drawn >> np.uint64(11)) < np.uint64(math.ceil(test_size * 2.0**53)))
 
 
 def lowest(ranks: Hashes, rows: int) -> NDArray[np.intp]:
@@ -105,10 +110,12 @@ def added(several: list[tuple[int, ...]]) -> tuple[int, ...]:
 
 def mixed(values: NDArray[Any]) -> Hashes:
     """The finaliser of SplitMix64 (Steele, Lea & Flood 2014): a one-to-one function that looks random."""
-    value: Hashes = np.asarray(values, dtype=np.uint64) + _GOLDEN
-    value ^= value >> np.uint64(30)
-    value *= np.uint64(0xBF58476D1CE4E5B9)
-    value ^= value >> np.uint64(27)
-    value *= np.uint64(0x94D049BB133111EB)
-    value ^= value >> np.uint64(31)
-    return value
+    result: Hashes = np.asarray(values, dtype=np.uint64) + _GOLDEN
+    for rows in stretches(len(result), _MIXED_TOGETHER):
+        value = result[rows]
+        value ^= value >> np.uint64(30)
+        value *= np.uint64(0xBF58476D1CE4E5B9)
+        value ^= value >> np.uint64(27)
+        value *= np.uint64(0x94D049BB133111EB)
+        value ^= value >> np.uint64(31)
+    return result

@@ -130,8 +130,9 @@ def warn_of_texts_among_numbers(name: str, facts: ColumnFacts) -> list[str]:
     numbers = facts.distinct_numbers + figures
     if figures and numbers == distinct >= _MANY_NUMBERS:
         return [
-            f'Column "{name}" is taken for categories, since its numbers are not all in one notation. If it should be '
-            f'numbers, write them alike in the source; if not, set "features.kinds.{name}" to categorical.'
+            f'Column "{name}" is taken for categories, since its numbers are texts that are not all in one notation '
+            "that is read. If it should be numbers, write them as 1234.5 in the source; if not, set "
+            f'"features.kinds.{name}" to categorical.'
         ]
     if numbers < _MANY_NUMBERS or not _MOSTLY <= numbers / distinct < 1:
         return []

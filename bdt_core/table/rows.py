@@ -1,9 +1,10 @@
 """What every stage may ask of a table, whether its rows are in memory, in shards on disk or on other machines.
 
-Every table is blocks of rows: one in memory is one block, one in shards has a block for each. A stage asks each block
-and adds up the answers, whole numbers only, so that neither the blocks nor their order matter. What needs single rows
-takes a sample of a large table, of more than ``large_rows`` rows (`bdt_core.table.summaries.rows_at_hand`). Whether a
-table is large depends on the number of rows alone, never on where they are: the report is the same to the byte.
+Every table is blocks of rows: one in memory is one block, a long one several, and one in shards has a block for each.
+A stage asks each block and adds up the answers, whole numbers only, so that neither the blocks nor their order matter.
+What needs single rows takes a sample of a large table, of more than ``large_rows`` rows
+(`bdt_core.table.summaries.rows_at_hand`). Whether a table is large depends on the number of rows alone, never on where
+they are: the report is the same to the byte.
 """
 
 from __future__ import annotations
@@ -62,8 +63,8 @@ class Rows(Protocol):
         """Apply a function to each block of rows, wherever it is; results in the order of the blocks.
 
         The function should be a pure one that can be pickled (a function of a module, or a `functools.partial` of
-        one), and what it returns should be small. A table in memory is one block. ``columns`` names those that the
-        function looks at, where these are few: others need not be read.
+        one), and what it returns should be small. ``columns`` names those that the function looks at, where these are
+        few: others need not be read.
         """
 
     def sample(self, rows: int) -> AuditTable:

@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import pandas as pd
 
 from bdt_core.errors import SourceError, did_you_mean, repeated_message, repeated_names
 from bdt_core.spec import Table
-from bdt_core.table.column_types import FileTypes, types_of
+from bdt_core.table.column_types import NUMBERS, TEXTS, FileTypes, types_of
 from bdt_core.table.reading_notes import ReadingNotes
-from bdt_core.table.text_columns import MISSING, TextColumn, Understood, point_of, typed_values
+from bdt_core.table.text_columns import (
+    MISSING,
+    NAMES_TOO,
+    TextColumn,
+    Understood,
+    names_taken_for_missing,
+    point_of,
+    typed_values,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 SHEETS = (".xlsx", ".xlsm", ".xls", ".xlsb", ".ods")
 
@@ -44,9 +56,16 @@ class SheetTable:
 
     def settle(self, columns: Collection[str] | None = None, keep: bool = False) -> FileTypes:  # noqa: ARG002
         """What all columns hold."""
-        told = tuple(one.told for one in self._texts.values() if one.told)
+        types = types_of(self._frame)
+        told = [one.told for one in self._texts.values() if one.told]
+        told += [
+            f'Column "{name}": {count:,} of its numbers are texts in the sheet, and are read as numbers.'
+            for name, count in self._written.items()
+        ]
+        texts = {name for name, one in types.items() if one.holds == TEXTS}
+        told += names_taken_for_missing(self._names, texts)
         questions = {name: one.question for name, one in self._texts.items() if one.question}
-        return FileTypes(self.name, len(self._frame), types_of(self._frame), ReadingNotes({}, told, questions))
+        return FileTypes(self.name, len(self._frame), types, ReadingNotes({}, tuple(told), questions))
 
     def pieces(self, columns: Collection[str]) -> Iterator[pd.DataFrame]:
         """Its rows."""
@@ -57,47 +76,82 @@ class SheetTable:
         return self._frame[:rows]
 
     @cached_property
-    def _values(self) -> dict[str, list[Any]]:
-        """Values of each column; rows and columns without any are left out."""
-        rows = [one for one in self._cells() if any(value is not None for value in one)]
+    def _raw(self) -> dict[str, list[Any]]:
+        """Cells of each column; rows and columns without any are left out."""
+        rows = [one for one in self._cells() if any(map(_is_filled, one))]
         if not rows:
             raise SourceError(f"{self.name}: the sheet is empty. Expected a row of names and rows of values.")
-        names = ["" if one is None else str(one).strip() for one in rows[0]]
+        names = [str(one).strip() for one in rows[0]]
         found = {}
         for place, name in enumerate(names):
-            values = [one[place] for one in rows[1:]]
-            if name or any(value is not None for value in values):
+            cells = [one[place] for one in rows[1:]]
+            if name or any(map(_is_filled, cells)):
                 names[place] = name or f"Unnamed: {place}"
-                found[names[place]] = values
+                found[names[place]] = cells
         repeated = repeated_names(one for one in names if one)
         if repeated:
             raise SourceError(repeated_message(self.name, repeated))
         return found
 
     @cached_property
-    def _texts(self) -> dict[str, Understood]:
-        """How columns of texts are read."""
-        import pyarrow as pa
+    def _values(self) -> dict[str, list[Any]]:
+        """Values of each column, of which some are missing."""
+        return {name: [None if self._is_missing(one) else one for one in cells] for name, cells in self._raw.items()}
 
+    @property
+    def _names(self) -> Counter[tuple[str, str]]:
+        """By column and word: how often a word that may be a name was taken for a missing value."""
+        words = NAMES_TOO & self._missing
+        return Counter(
+            (name, one.strip())
+            for name, cells in self._raw.items()
+            for one in cells
+            if isinstance(one, str) and one.strip() in words
+        )
+
+    @cached_property
+    def _missing(self) -> frozenset[str]:
+        """Words that stand for a missing value."""
+        given = self._settings.missing_values
+        return MISSING if given is None else frozenset({"", *given})
+
+    def _is_missing(self, cell: Any) -> bool:
+        return isinstance(cell, str) and cell.strip() in self._missing
+
+    @cached_property
+    def _texts(self) -> dict[str, Understood]:
+        """How the texts of a column are read, where it holds nothing else, or numbers."""
         seen = {}
         for name, values in self._values.items():
-            if all(value is None or isinstance(value, str) for value in values):
+            others = [one for one in values if one is not None and not isinstance(one, str)]
+            if all(map(_is_number, others)) and not (others and len(others) == sum(one is not None for one in values)):
                 seen[name] = TextColumn(name, may_be_grouped=True)
-                seen[name].see(pa.array(values, pa.string()))
+                seen[name].see(_texts_of(values))
         point = point_of(seen.values(), self._settings.decimal)
         return {name: one.understood(point) for name, one in seen.items()}
 
     @cached_property
-    def _frame(self) -> pd.DataFrame:
-        import pyarrow as pa
-
-        columns = {
-            name: typed_values(pa.array(values, pa.string()), self._texts[name])
-            if name in self._texts
-            else _column(values)
+    def _written(self) -> dict[str, int]:
+        """Columns of numbers of which some are texts, and how many of these."""
+        return {
+            name: sum(isinstance(one, str) for one in values)
             for name, values in self._values.items()
+            if name in self._texts and self._texts[name].type.holds == NUMBERS and any(map(_is_number, values))
         }
-        return pd.DataFrame(columns)
+
+    @cached_property
+    def _frame(self) -> pd.DataFrame:
+        return pd.DataFrame({name: self._column(name, values) for name, values in self._values.items()})
+
+    def _column(self, name: str, values: list[Any]) -> pd.Series[Any]:
+        has_numbers = any(map(_is_number, values))
+        if name not in self._texts or (has_numbers and name not in self._written):
+            return _column(values)
+        read = typed_values(_texts_of(values), self._texts[name])
+        if not has_numbers:
+            return read
+        numbers = pd.Series([one if _is_number(one) else None for one in values], dtype="float64")
+        return numbers.fillna(read.astype("float64"))
 
     def _cells(self) -> list[list[Any]]:
         try:
@@ -119,17 +173,23 @@ class SheetTable:
         if wanted not in book.sheet_names:
             hint = did_you_mean(wanted, book.sheet_names)
             raise SourceError(f'{self.name} has no sheet "{wanted}", which source.sheet names. {hint}')
-        given = self._settings.missing_values
-        missing = MISSING if given is None else {"", *given}
         rows: Sequence[Sequence[Any]] = book.get_sheet_by_name(wanted).to_python()
-        return [[_value(one, missing) for one in row] for row in rows]
+        return [[int(one) if isinstance(one, float) and one.is_integer() else one for one in row] for row in rows]
 
 
-def _value(cell: Any, missing: Collection[str]) -> Any:
-    """A cell as a value: whole numbers are whole, and what stands for a missing value is None."""
-    if isinstance(cell, str):
-        return None if cell.strip() in missing else cell
-    return int(cell) if isinstance(cell, float) and cell.is_integer() else cell
+def _is_filled(cell: Any) -> bool:
+    return not isinstance(cell, str) or bool(cell.strip())
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _texts_of(values: Sequence[Any]) -> pa.Array:
+    """Values of a column that are texts; the others are missing."""
+    import pyarrow as pa
+
+    return pa.array([one if isinstance(one, str) else None for one in values], pa.string())
 
 
 def _column(values: list[Any]) -> pd.Series[Any]:

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from bdt_core.errors import DataError
 from bdt_core.spec import Split
-from bdt_core.table.audit_table import BIAS_VARIABLE, KEY, RANK, AuditTable, row_hashes, tidy
+from bdt_core.table.audit_table import BIAS_VARIABLE, KEY, RANK, AuditTable, row_hashes, taken, tidy
+from bdt_core.table.pool import blocks_of
 from bdt_core.table.ranks import has_copies, is_test
 from bdt_core.table.rows import Rows
 from bdt_core.table.validate import with_ranks
@@ -41,24 +42,34 @@ def split_rows(table: AuditTable, settings: Split) -> tuple[AuditTable, AuditTab
     DataError
         When a part would have fewer than two audited rows.
     """
-    by_hash = is_by_hash(table, settings)
-    if by_hash:
-        table = with_ranks(table)
-    frame = table.frame
-    order = order_of_content(frame, table.used)
-    is_test_row = (
-        on_test_side(frame, settings)[order]
-        if by_hash
-        else _stratified(frame[BIAS_VARIABLE].to_numpy(dtype=np.float64)[order], settings)
-    )
-    train_rows, test_rows = (frame.take(order[side]) for side in (~is_test_row, is_test_row))
-    if by_hash:
-        train_rows, test_rows = tidy(train_rows), tidy(test_rows)
+    divided = _by_hash(with_ranks(table), settings) if is_by_hash(table, settings) else _drawn(table, settings)
     spec = table.spec.model_copy(update={"split": settings})
-    train = table.with_rows(train_rows, "train", spec)
-    test = table.with_rows(test_rows, "test", spec)
+    train, test = table.with_rows(divided[0], "train", spec), table.with_rows(divided[1], "test", spec)
     refuse_empty_parts((train, test), table.audited_rows)
     return train, test
+
+
+def _drawn(table: AuditTable, settings: Split) -> tuple[pd.DataFrame, ...]:
+    """Train and test rows drawn from all, in the order of their content."""
+    order = order_of_content(table.frame, table.used)
+    is_test_row = _stratified(table.frame[BIAS_VARIABLE].to_numpy(dtype=np.float64)[order], settings)
+    return tuple(table.frame.take(order[side]) for side in (~is_test_row, is_test_row))
+
+
+def _by_hash(table: AuditTable, settings: Split) -> tuple[pd.DataFrame, ...]:
+    """Train and test rows by their own random numbers.
+
+    They are in the order of their content; where they are several blocks of a large table, of which every stage takes
+    the sums or a sample by their ranks, in the order in which they came.
+    """
+    is_test_row = on_test_side(table.frame, settings)
+    parts = []
+    for side in (~is_test_row, is_test_row):
+        rows = taken(table.frame, np.flatnonzero(side))
+        if len(rows) <= table.spec.large_rows or len(blocks_of(len(rows))) == 1:
+            rows = taken(rows, order_of_content(rows, table.used))
+        parts.append(tidy(rows))
+    return tuple(parts)
 
 
 def is_by_hash(table: Rows, settings: Split) -> bool:

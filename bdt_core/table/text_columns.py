@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -242,6 +242,24 @@ def typed_values(values: pa.Array, how: Understood) -> pd.Series[Any]:
     if type_.dtype == object and type_.holds == FLAGS:
         column = column.map({True: True, False: False})  # a gap is no None, as pandas has it
     return column.astype(type_.dtype)
+
+
+def names_taken_for_missing(counts: Mapping[tuple[str, str], int], texts: Collection[str]) -> list[str]:
+    """What to say of words that may be names and were taken for missing values.
+
+    Parameters
+    ----------
+    counts : dict of (str, str) to int
+        By column and word.
+    texts : collection of str
+        Columns of texts; in one of numbers such a word is no name.
+    """
+    return [
+        f'Column "{name}": "{word}", which stands there {count:,} times, is taken for a missing value. If it is a '
+        'name, list what is missing in "source.missing_values".'
+        for (name, word), count in sorted(counts.items())
+        if name in texts
+    ]
 
 
 def with_gaps(texts: pa.Array, words: Iterable[str]) -> pa.Array:

@@ -18,7 +18,15 @@ from bdt_core.errors import SourceError, repeated_message, repeated_names
 from bdt_core.spec import Table
 from bdt_core.table.column_types import TEXTS, FileTypes
 from bdt_core.table.reading_notes import ReadingNotes
-from bdt_core.table.text_columns import MISSING, NAMES_TOO, TextColumn, point_of, typed_values, with_gaps
+from bdt_core.table.text_columns import (
+    MISSING,
+    NAMES_TOO,
+    TextColumn,
+    names_taken_for_missing,
+    point_of,
+    typed_values,
+    with_gaps,
+)
 from bdt_core.table.text_encoding import as_text, encoding_of
 
 if TYPE_CHECKING:
@@ -157,7 +165,7 @@ class TextTable:
                 raise SourceError(f"{self.name} holds only blank lines. Expected a table with a header line.")
         separator = self._settings.separator or self._detect_separator(encoding)
         line, _, header = next(self._rows(encoding, separator))
-        names = [one.strip() for one in header]
+        names = [one.strip().strip("\ufeff") for one in header]  # a second mark of the beginning is no letter
         repeated = repeated_names(names)
         if repeated:
             raise SourceError(repeated_message(self.name, repeated))
@@ -225,12 +233,8 @@ class TextTable:
         if not self._marks.is_ended:
             told.append(f"{self.name}: the last line has no end. If the file was cut off, its last value may be short.")
         told += [one.told for one in self._understood.values() if one.told]
-        for (name, word), count in sorted(lines.names.items()):
-            if self._understood[name].type.holds == TEXTS:
-                told.append(
-                    f'Column "{name}": "{word}", which stands there {count:,} times, is taken for a missing value. If '
-                    'it is a name, list what is missing in "source.missing_values".'
-                )
+        texts = {name for name, one in self._understood.items() if one.type.holds == TEXTS}
+        told += names_taken_for_missing(lines.names, texts)
         questions = {name: one.question for name, one in self._understood.items() if one.question}
         return ReadingNotes({_BAD_ROWS: lines.left_out} if lines.left_out else {}, tuple(told), questions)
 

@@ -29,6 +29,7 @@ from bdt_core.table.facts import ColumnFacts, facts_of
 from bdt_core.table.leaks import find_leaks
 from bdt_core.table.levels import warn_of_spellings
 from bdt_core.table.persons import person_hashes
+from bdt_core.table.pool import mapped, width_for
 from bdt_core.table.ranks import Hashes, content_sums, occurrence_numbers, rank_rows
 from bdt_core.table.reading_notes import NOTHING_TOLD, ReadingNotes
 from bdt_core.table.repeated_rows import warn_of_repeats
@@ -199,29 +200,20 @@ def type_rows(frame: pd.DataFrame, spec: AuditSpec, first: int = 0) -> tuple[pd.
     facts : TableFacts
         Of these rows.
     """
-    _refuse_missing_columns(frame, spec.carried)
     roles = assign_roles(frame, spec)
+    _refuse_missing_columns(frame, spec.carried)
     questions = ReadingNotes.of(frame.attrs).questions
     for name, role in roles.items():
         if name in questions and role in ("bias_variable", "label", "prediction"):
             raise DataError(questions[name])
     outcome = bias_variable(frame, spec.bias_variable)
-    typed: dict[str, object] = {}
-    kinds: dict[str, Kind] = {}
-    problems: dict[str, str] = {}
-    for name, role in roles.items():
-        column = frame[name]
-        if role in ("feature", "protected"):
-            try:
-                kinds[name] = kind_of(column, spec.features.kinds.get(name))
-                typed[name] = settle_type(column, kinds[name])
-                if name in questions and spec.features.kinds.get(name) != "categorical":
-                    problems[name] = questions[name]
-            except DataError as error:
-                problems[name] = str(error)
-        if name not in typed and (role in ("label", "prediction") or name in spec.carried):
-            is_number = pd.api.types.is_numeric_dtype(column.dtype)
-            typed[name] = column if is_number else settle_type(column, "categorical")
+    of_columns = mapped(
+        lambda name: _type_column(frame[name], roles[name], spec, questions.get(name)),
+        list(roles),
+        width_for(len(frame)),
+    )
+    every = dict(zip(roles, of_columns, strict=True))
+    typed: dict[str, object] = {name: one.values for name, one in every.items() if one.values is not None}
     typed[BIAS_VARIABLE] = outcome.y
     no_key = 0
     if spec.split.key is not None:
@@ -229,13 +221,42 @@ def type_rows(frame: pd.DataFrame, spec: AuditSpec, first: int = 0) -> tuple[pd.
         no_key = int(key.isna().sum())
         typed[KEY] = person_hashes(frame, spec)
     join = frame.attrs.get(JOINED) or {}
-    columns = {name: facts_of(frame[name]) for name in roles}
+    columns = {name: one.facts for name, one in every.items()}
+    kinds = {name: one.kind for name, one in every.items() if one.kind is not None}
+    problems = {name: one.problem for name, one in every.items() if one.problem is not None}
     without_match = int(join.get("without_match", 0))
     if spec.local_bias is not None and isinstance(spec.local_bias.embeddings, str):
         typed[ROW] = np.arange(first, first + len(frame), dtype=np.float64)  # embeddings are read by it
     reading = ReadingNotes.of(frame.attrs)
     facts = TableFacts(columns, kinds, problems, outcome.facts, without_match, join, no_key, reading)
     return pd.DataFrame(typed, copy=False), roles, facts
+
+
+@dataclass(frozen=True)
+class _Typed:
+    """A column with its type; without values where it cannot have it, or goes no further."""
+
+    facts: ColumnFacts
+    values: pd.Series | None = None
+    kind: Kind | None = None
+    problem: str | None = None
+
+
+def _type_column(column: pd.Series, role: Role, spec: AuditSpec, question: str | None) -> _Typed:
+    """Type a column for its role; the question is what reading has left open about it."""
+    name = str(column.name)
+    values = kind = problem = None
+    if role in ("feature", "protected"):
+        wanted = spec.features.kinds.get(name)
+        kind = kind_of(column, wanted)
+        try:
+            values = settle_type(column, kind)
+            problem = None if wanted == "categorical" else question
+        except DataError as error:
+            problem = str(error)
+    if values is None and (role in ("label", "prediction") or name in spec.carried):
+        values = column if pd.api.types.is_numeric_dtype(column.dtype) else settle_type(column, "categorical")
+    return _Typed(facts_of(column), values, kind, problem)
 
 
 def settle(facts: TableFacts, roles: dict[str, Role], spec: AuditSpec) -> Settled:
@@ -277,6 +298,11 @@ def settle(facts: TableFacts, roles: dict[str, Role], spec: AuditSpec) -> Settle
                         warnings += warn_of_texts_among_numbers(name, one)
         if role in ("label", "prediction") or kind == "categorical":
             warnings += warn_of_spellings(name, one.values or ())
+        if role in ("label", "prediction") and spec.bias_variable.positive is not None and (one.distinct or 0) > 2:
+            notes.append(
+                f'Column "{name}" ({role}) has {one.distinct:,} different values: those that "bias_variable.positive" '
+                "names count as positive, and all others as negative, unknown ones too."
+            )
         columns.append(Column(name, role, kind, one.missing, one.distinct))
     if not any(one.role == "feature" for one in columns):
         raise DataError(
@@ -325,7 +351,7 @@ def _refuse_missing_columns(frame: pd.DataFrame, names: tuple[str, ...]) -> None
     for name in names:
         if name not in frame.columns:
             raise DataError(
-                f'There is no column "{name}", which legitimate, characteristics, worst_groups, local_bias or '
+                f'There is no column "{name}", which legitimate, characteristics, worst_groups, slices, local_bias or '
                 f"mitigation names. {did_you_mean(name, frame.columns)}"
             )
 

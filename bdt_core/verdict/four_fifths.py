@@ -9,6 +9,7 @@ from bdt_core import words
 from bdt_core.errors import SpecError, did_you_mean
 from bdt_core.spec import FourFifthsLimit
 from bdt_core.verdict.judge import Evidence, Judgement, LimitOutcome, Tolerated, judge, why
+from bdt_core.verdict.words import judged_on
 
 if TYPE_CHECKING:
     from bdt_core.fairness.selection_rules import FourFifthsTable, SelectionRules
@@ -40,6 +41,8 @@ class FourFifthsLimitResult(LimitOutcome):
     groups_judged : int
     left_out : tuple of str
         Groups that are a small share of the people, or have too few rows.
+    rows_seen, rows_unseen : int or None
+        Rows with a decision and a group, and without, by the grouping that decides; None where nothing was judged.
     """
 
     kind: Literal["four_fifths"]
@@ -53,6 +56,8 @@ class FourFifthsLimitResult(LimitOutcome):
     confidence: float | None
     groups_judged: int
     left_out: tuple[str, ...]
+    rows_seen: int | None = None
+    rows_unseen: int | None = None
 
 
 def judge_four_fifths(limit: FourFifthsLimit, found: SelectionRules | None) -> FourFifthsLimitResult:
@@ -106,7 +111,21 @@ def judge_four_fifths(limit: FourFifthsLimit, found: SelectionRules | None) -> F
         sentence += (
             f" Not judged, for too few people: {', '.join(left_out[:10])}{', ...' if len(left_out) > 10 else ''}."
         )
+    if found is not None:
+        sentence += judged_on(*_rows(table, found), _lacking(table, found))
     return _result(limit, by, tables, judged, found, sentence, left_out, _p_value(group, tables))
+
+
+def _rows(table: FourFifthsTable, found: SelectionRules) -> tuple[int, int]:
+    """How many rows a table has in groups, and how many lack a decision or a group."""
+    unseen = found.without_prediction + table.unknown
+    return found.rows - unseen, unseen
+
+
+def _lacking(table: FourFifthsTable, found: SelectionRules) -> list[str]:
+    """The columns of which the others lack a value."""
+    of_groups = table.columns if table.unknown else ()
+    return [*of_groups, *([found.prediction] if found.prediction and found.without_prediction else [])]
 
 
 def _tables(limit: FourFifthsLimit, found: SelectionRules | None) -> list[FourFifthsTable]:
@@ -163,6 +182,7 @@ def _result(
     p_value: float | None = None,
 ) -> FourFifthsLimitResult:
     one = judged.decides if judged else None
+    seen, unseen = (None, None) if one is None or found is None else _rows(one.of[0], found)
     return FourFifthsLimitResult.of(
         limit,
         judged.verdict if judged else "not_testable",
@@ -180,4 +200,6 @@ def _result(
         p_value=p_value,
         groups_judged=sum(not x.small_share for table in tables for x in table.rule.groups) if judged else 0,
         left_out=left_out,
+        rows_seen=seen,
+        rows_unseen=unseen,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from bdt_core import words
 from bdt_core.fairness.declared_groups import GroupMetrics, GroupScores
@@ -35,6 +35,8 @@ LimitResult = (
     | LocalBiasLimitResult
     | FourFifthsLimitResult
 )
+
+Searched = TypeVar("Searched", ClusterLimitResult, SliceLimitResult)
 
 
 class Findings(Protocol):
@@ -150,8 +152,8 @@ def judge_gate(limits: Sequence[AnyLimit], require: Literal["all", "majority"], 
     else:
         sentence = next((one.sentence for one in results if one.verdict == verdict), "No limit is set.")
         blocks = any(one.blocks for one in results)
-        if verdict == "pass" and results:
-            sentence += f" Nothing but {words.listing([_subject(one) for one in results])} was judged."
+    if verdict == "pass" and results:
+        sentence += f" Nothing but {words.listing([_subject(one) for one in results])} was judged."
     return GateResult(verdict, blocks, sentence, tuple(results))
 
 
@@ -164,7 +166,8 @@ def judge_limit(limit: AnyLimit, found: Findings) -> LimitResult:
         case WorstGroupLimit():
             return judge_worst_group(limit, found.worst_groups, default_limit(tested.two_valued, tested.test_sd))
         case SliceLimit():
-            return judge_slices(limit, found.slices, default_limit(tested.two_valued, tested.test_sd))
+            most = default_limit(tested.two_valued, tested.test_sd)
+            return _beside_other_searches(judge_slices(limit, found.slices, most), found)
         case LocalBiasLimit():
             return judge_local_bias(limit, found.local_bias)
         case FourFifthsLimit():
@@ -173,10 +176,11 @@ def judge_limit(limit: AnyLimit, found: Findings) -> LimitResult:
             return _beside_other_searches(judge_clusters(limit, tested), found)
 
 
-def _beside_other_searches(result: ClusterLimitResult, found: Findings) -> ClusterLimitResult:
-    """What a limit on clusters says, knowing the other searches: people proven to be beyond it forbid a pass."""
+def _beside_other_searches(result: Searched, found: Findings) -> Searched:
+    """What a limit on clusters or intersections says, knowing the other searches: people beyond it forbid a pass."""
     group = None if found.worst_groups is None else worst_proven(found.worst_groups, result.limit)
-    place = None if found.slices is None else worst_confirmed(found.slices, result.limit)
+    of_slices = isinstance(result, SliceLimitResult)
+    place = None if found.slices is None or of_slices else worst_confirmed(found.slices, result.limit)
     if result.verdict != "pass" or (group is None and place is None):
         return result
     check, who = ("worst_group", group.words) if group else ("worst_slice", place.name if place else "")
@@ -194,7 +198,7 @@ def _subject(result: LimitResult) -> str:
         case MetricLimitResult():
             return result.check.replace("_", " ")
         case WorstGroupLimitResult():
-            return "any group that conditions describe"
+            return "groups that conditions describe"
         case SliceLimitResult():
             return f"the {result.slices_tested} intersections that were tested"
         case LocalBiasLimitResult():

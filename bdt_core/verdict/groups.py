@@ -23,6 +23,7 @@ from bdt_core.verdict.judge import (
     why,
     would_have_been_found,
 )
+from bdt_core.verdict.words import judged_on
 
 _NAMED = 10
 
@@ -270,11 +271,7 @@ def _sentence(
 def _of_rows(metric: Metric, facet: FacetMetrics) -> str:
     """How many rows the limit saw, where it did not see all."""
     unseen, columns = facet.metrics.unseen(metric.name)
-    if not unseen:
-        return ""
-    seen = words.count(facet.metrics.rows - unseen)
-    were = "was" if unseen == 1 else "were"
-    return f" Judged on {seen} rows; {words.count(unseen)} without a value of {' or '.join(columns)} {were} not seen."
+    return judged_on(facet.metrics.rows - unseen, unseen, columns)
 
 
 def _visible(limit: MetricLimit, metric: Metric, one: Evidence[str | None], alpha: float) -> float | None:
@@ -293,7 +290,7 @@ def _told(limit: MetricLimit, spec: AuditSpec) -> str:
         label, prediction = spec.group_columns()
         column = label if name in CLARIFY and CLARIFY[name].stage == "pre_training" else prediction
         if column is not None:
-            notes.append(f"favourable: {spec.favourable_outcome} {column}")
+            notes.append(f"favourable: {column} is {spec.favourable_outcome}")
     return f"{spoken_name(limit.metric)} by {' & '.join(limit.facets)}" + (f" ({'; '.join(notes)})" if notes else "")
 
 

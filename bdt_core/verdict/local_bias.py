@@ -20,7 +20,7 @@ from bdt_core.verdict.judge import (
     why,
     would_have_been_found,
 )
-from bdt_core.verdict.words import Verdict, interval_of_several
+from bdt_core.verdict.words import Verdict, interval_of_several, judged_on
 
 if TYPE_CHECKING:
     from bdt_core.local_bias.results import HeldOutGap, LocalBias, LocalCluster
@@ -47,6 +47,8 @@ class LocalBiasLimitResult(LimitOutcome):
         at once.
     confidence : float or None
     clusters_tested : int
+    rows_seen, rows_unseen : int or None
+        Rows with a group and an outcome, and without; None where local bias was not looked for.
     p_value : float or None
         Of this gap alone.
     smallest_visible : float or None
@@ -63,6 +65,8 @@ class LocalBiasLimitResult(LimitOutcome):
     difference: float | None
     confidence: float | None
     clusters_tested: int
+    rows_seen: int | None = None
+    rows_unseen: int | None = None
     smallest_visible: float | None
 
 
@@ -101,11 +105,23 @@ def judge_local_bias(limit: LocalBiasLimit, found: LocalBias | None) -> LocalBia
     tolerated = Tolerated(-most, most)  # either group may be behind
     judged = judge(known, tolerated, nearest="bound")
     verdict, sentence = judged.verdict, _sentence(judged, most, found, len(tested))
+    sentence += judged_on(*_rows(found), _lacking(found))
     untested = [str(one.label) for one in found.logan.clusters if one.held_out.status != "tested"]
     if verdict == "pass" and untested:
         verdict = "inconclusive"
         sentence += f" Yet cluster {', '.join(untested)} had too few test rows of two groups to be tested."
     return _result(limit, most, verdict, sentence, judged, found, len(tested))
+
+
+def _lacking(found: LocalBias) -> dict[str, int]:
+    """Of which column rows lack a value: a row without a group or an outcome is in no cluster."""
+    start = "without "
+    return {reason.removeprefix(start): n for reason, n in found.left_out.items() if reason.startswith(start) and n}
+
+
+def _rows(found: LocalBias) -> tuple[int, int]:
+    """How many rows were used, train and test together, and how many lack a value."""
+    return found.train_rows + found.test_rows, sum(_lacking(found).values())
 
 
 def _evidence(one: LocalCluster, found: LocalBias, tested: int) -> Evidence[_Gap] | None:
@@ -168,6 +184,7 @@ def _result(
 ) -> LocalBiasLimitResult:
     one = judged.decides if judged else None
     gap: HeldOutGap | None = one.of.cluster.held_out if one else None
+    seen, unseen = (None, None) if found is None else _rows(found)
     return LocalBiasLimitResult.of(
         limit,
         verdict,
@@ -183,6 +200,8 @@ def _result(
         difference=one.value if one else None,
         confidence=1.0 - found.settings.alpha if found else None,
         clusters_tested=tested,
+        rows_seen=seen,
+        rows_unseen=unseen,
         p_value=gap.p_value if gap else None,
         smallest_visible=_visible(one, most, found, tested) if one and found else None,
     )

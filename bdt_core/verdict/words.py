@@ -84,6 +84,29 @@ def interval_of_several(low: float | None, high: float | None, confidence: float
     return f"[{confidence * 100:.4g} % CI{at_once} {words.signed(low, unit)} to {words.signed(high, unit)}]"
 
 
+def judged_on(seen: int, unseen: int, columns: Iterable[str]) -> str:
+    """How many rows a limit saw; empty where it saw all.
+
+    Parameters
+    ----------
+    seen, unseen : int
+    columns : iterable of str
+        Of which a value is missing in the rows that were not seen.
+
+    Examples
+    --------
+    >>> judged_on(3_508, 492, ["sex", "advice"])
+    ' Judged on 3,508 rows; 492 without a value of sex or advice were not seen.'
+    >>> judged_on(4_000, 0, ["sex"])
+    ''
+    """
+    if not unseen:
+        return ""
+    were = "was" if unseen == 1 else "were"
+    lacking = " or ".join(columns)
+    return f" Judged on {words.count(seen)} rows; {words.count(unseen)} without a value of {lacking} {were} not seen."
+
+
 def which_way(
     harm: float, low: float | None, high: float | None, *, better: Literal["lower", "higher"], certain: bool
 ) -> tuple[str, float | None, float | None]:

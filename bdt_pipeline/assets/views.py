@@ -341,9 +341,7 @@ def gate_metadata(document: dict[str, Any]) -> Metadata:
     return {
         "verdict": document["verdict"]["verdict"],
         **numbers(**{name: first.get(name) for name in _PLOTTED}),
-        "limits": table_of(
-            ["check", "verdict", "limit", "found", "low", "high", "why"], [_limit_row(one, unit) for one in limits]
-        ),
+        "limits": table_of(["check", "verdict", "limit", "found", "why"], [_limit_row(one, unit) for one in limits]),
         **_severity(document),
     }
 
@@ -381,17 +379,21 @@ def _severity(document: dict[str, Any]) -> Metadata:
 
 
 def _limit_row(one: dict[str, Any], unit: words.Unit) -> list[str]:
+    """A limit in so few columns that its reason has room on the page."""
     if one["kind"] in ("metric", "four_fifths"):
-        allowed = [f"{word} {words.number(one[key])}" for word, key in (("≥", "minimum"), ("≤", "maximum"))
-                   if one.get(key) is not None]  # fmt: skip
-        shown = [" and ".join(allowed), *(words.number(_number(one[name])) for name in ("value", "low", "high"))]
+        allowed = " and ".join(
+            f"{word} {words.number(one[key])}"
+            for word, key in (("≥", "minimum"), ("≤", "maximum"))
+            if one.get(key) is not None
+        )
+        found = [words.number(_number(one[name])) for name in ("value", "low", "high")]
     else:
         unit = words.limit_unit(one["kind"], unit, one.get("metric"))
-        shown = [
-            words.size(one["limit"], unit),
-            *(words.signed(one[name], unit) for name in ("difference", "low", "high")),
-        ]
-    return [one["check"], one["verdict"], *shown, one["sentence"]]
+        allowed = words.size(one["limit"], unit)
+        found = [words.signed(one[name], unit) for name in ("difference", "low", "high")]
+    value, low, high = found
+    interval = "" if words.NOTHING in (low, high) else f" [{low} to {high}]"
+    return [one["check"], one["verdict"], allowed, f"{value}{interval}", one["sentence"]]
 
 
 def _number(value: Any) -> float | None:

@@ -48,15 +48,28 @@ class Rule:
 
 
 def with_marks(frame: pd.DataFrame, spec: AuditSpec) -> pd.DataFrame:
-    """The table as read, with columns that mark repeated rows and values that should be numbers and are not."""
+    """The table as read, with columns that mark repeated rows and values that should be numbers and are not.
+
+    Lists and other containers, which cannot be counted, stand there as texts.
+    """
     import pandas as pd
 
-    marks = {_REPEATS: frame.duplicated()}
+    try:
+        repeats = frame.duplicated()
+    except TypeError:
+        objects = frame.select_dtypes(object)
+        frame = frame.assign(**{str(name): one.map(_as_text, na_action="ignore") for name, one in objects.items()})
+        repeats = frame.duplicated()
+    marks = {_REPEATS: repeats}
     if spec.bias_variable.derive in _NUMERIC:
         for name in _bias_columns(spec):
             if name in frame.columns and not pd.api.types.is_numeric_dtype(frame[name].dtype):
                 marks[_not_a_number(name)] = pd.to_numeric(frame[name], errors="coerce").isna() & frame[name].notna()
     return frame.assign(**marks)
+
+
+def _as_text(value: Any) -> str:
+    return str(value.tolist() if hasattr(value, "tolist") else value)
 
 
 def raw_rules(marked: pd.DataFrame, spec: AuditSpec) -> Iterator[Rule]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
 from bdt_core.audit import AuditResult
 from bdt_core.errors import DataError, OutputError
-from bdt_core.harmless import harmless
+from bdt_core.harmless import harmless, harmless_cell
 from bdt_core.table.batches import open_batches
 from bdt_core.table.reading_notes import ReadingNotes
 
@@ -35,16 +35,23 @@ def members_file(path: Path) -> Iterator[TextIO]:
     except FileExistsError:
         raise OutputError(f"{path} is there already. Name a new file for --members, or remove that one.") from None
     except OSError as error:
-        raise OutputError(f"--members cannot be written to {path}: {error.strerror}. Name another file.") from None
+        raise _unwritable(path, error) from None
+    stream = os.fdopen(opened, "w", encoding="utf-8", newline="")
     try:
-        with os.fdopen(opened, "w", encoding="utf-8", newline="") as stream:
-            yield stream
+        yield stream
+        stream.close()
     except BaseException:
+        with suppress(OSError):  # what is still in the buffer
+            stream.close()
         path.unlink(missing_ok=True)
         raise
 
 
-def write_members(result: AuditResult, stream: TextIO) -> None:
+def _unwritable(path: Path, error: OSError) -> OutputError:
+    return OutputError(f"--members cannot be written to {path}: {error.strerror}. Name another file.")
+
+
+def write_members(result: AuditResult, stream: TextIO, path: Path) -> None:
     """Write a row for each row of the audit's source, read again batch by batch.
 
     Parameters
@@ -53,14 +60,17 @@ def write_members(result: AuditResult, stream: TextIO) -> None:
     stream : text stream
         After a line that says what it is: a column ``row`` (the first row of the source is 1) or that of ``split.key``,
         ``audited``, ``cluster``, and 1 or 0 for each finding.
+    path : Path
+        Where that is, for messages.
 
     Raises
     ------
+    OutputError
+        It cannot be written.
     DataError
         The source has other rows now.
     """
     spec = result.clusters.spec
-    stream.write(f"{HEAD}\n")
     rows = lines = 0
     with open_batches(spec.source) as batches:
         for batch in batches:
@@ -69,8 +79,13 @@ def write_members(result: AuditResult, stream: TextIO) -> None:
             key = spec.split.key
             values = range(rows + 1, rows + len(batch) + 1) if key is None else batch[key].to_numpy()
             told.insert(0, ROW if key is None else key, values)
-            named = told.set_axis([harmless(str(name)) for name in told.columns], axis="columns")
-            named.to_csv(stream, index=False, header=not rows, lineterminator="\n")
+            named = told.set_axis([harmless_cell(harmless(str(name))) for name in told.columns], axis="columns")
+            try:
+                stream.write(f"{HEAD}\n" * (not rows))
+                named.to_csv(stream, index=False, header=not rows, lineterminator="\n")
+                stream.flush()
+            except OSError as error:
+                raise _unwritable(path, error) from None
             rows += len(batch)
             lines = rows + ReadingNotes.of(batch.attrs).lines_left_out
     if lines != result.test.rows:

@@ -7,6 +7,7 @@ import sys
 import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any, TextIO, cast
 
 from bdt_core.errors import OutputError
@@ -34,6 +35,7 @@ class Screen:
 
     def __init__(self, beneath: TextIO) -> None:
         self.beneath = beneath
+        self.failure: OutputError | None = None
         self._is_gone = False
 
     def write(self, text: str) -> int:
@@ -84,7 +86,8 @@ class Screen:
             self._go()
         except OSError as error:
             self._go()
-            raise OutputError(f"What is printed cannot be written: {error.strerror or error}.") from None
+            self.failure = OutputError(f"What is printed cannot be written: {error.strerror or error}.")
+            raise self.failure from None
 
     def _go(self) -> None:
         """Whatever is still in the buffer goes nowhere, also when the interpreter ends."""
@@ -99,19 +102,25 @@ class Screen:
 def screens() -> Iterator[None]:
     """Everything that this process prints passes a `Screen`: also warnings, logs and what libraries say."""
     before = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = cast("TextIO", screen()), cast("TextIO", screen(error=True))
+    written, told = screen(), screen(error=True)
+    sys.stdout, sys.stderr = cast("TextIO", written), cast("TextIO", told)
     try:
         yield
     finally:
-        written, told = sys.stdout, sys.stderr
         sys.stdout, sys.stderr = before
         told.flush()
         written.flush()
+        ended = sys.exception()
+        is_fine = ended is None or (isinstance(ended, SystemExit) and not ended.code)
+        if is_fine and written.failure is not None:  # whoever tried to write has kept it to himself
+            raise written.failure
 
 
 def screen(*, error: bool = False) -> Screen:
-    """Standard output, or standard error, as it may be written to."""
+    """Standard output, or standard error, as it may be written to; nowhere, if whoever began this has closed it."""
     stream: Any = sys.stderr if error else sys.stdout
+    if stream is None:
+        stream = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - as long as the process
     return stream if isinstance(stream, Screen) else Screen(stream)
 
 

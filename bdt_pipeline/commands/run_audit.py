@@ -55,8 +55,8 @@ def run_audit(
     spec = spec_of(target, changes)
     with nullcontext() if members is None else members_file(members) as stream, report_folder(out, spec.name) as folder:
         result = audit_watched(spec)
-        if stream is not None:
-            write_members(result, stream)
+        if stream is not None and members is not None:
+            write_members(result, stream, members)
         files = [*result.write(folder, publication=publication).values(), *([] if members is None else [members])]
     show_result(for_publication(result.document) if publication else result.document, files)
 

@@ -11,6 +11,7 @@ from bdt_core.changes import Changes
 from bdt_core.comparing import compare, compare_reports
 from bdt_core.errors import SpecError
 from bdt_core.report.blocks import Folded
+from bdt_core.report.catalogue import sayings
 from bdt_core.report.changes import changes_section, write_changes
 from bdt_core.spec import AuditSpec, load_spec, parse_spec
 from bdt_core.stages import READING, SPLITTING, stages_for
@@ -70,7 +71,8 @@ def run_compare(
         found = comparison()
         files = write_changes(found, folder)
     _show(found)
-    show_files(console(), "Comparison", files.values())
+    said = sayings(str(found.spec_b.get("language", "en")))
+    show_files(console(), said("Comparison"), files.values())
     return 0 if found.limit is None else EXIT_CODES[found.limit.verdict]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from bdt_core.report.write import canonical_json, write_together
 from bdt_core.result import SCHEMA_VERSION
 from bdt_core.spec import LANGUAGES
 from bdt_core.verdict.baseline import json_of
-from bdt_pipeline.commands.console import console, report_folder, show_files
+from bdt_pipeline.commands.console import console, report_folder, show_files, tell
 from bdt_pipeline.commands.run_audit import audit_watched, spec_of
 
 
@@ -50,6 +51,11 @@ def run_dossier(target: str, form: str, language: str | None, out: Path | None) 
     to = console()
     to.print(dossier.words["given"].format(given=states.count("given"), all=len(states), partly=states.count("partly")))
     show_files(to, dossier.title, [folder / name for name in contents])
+    if document.get("publication") is None:
+        tell(
+            "Filled in from the owner's report, which names small groups and counts everybody. For a public register "
+            "or card, name the report.json that bdt audit --for publication wrote."
+        )
 
 
 def files_of(document: dict[str, Any], dossier: Dossier) -> dict[str, bytes]:
@@ -60,6 +66,7 @@ def files_of(document: dict[str, Any], dossier: Dossier) -> dict[str, bytes]:
     data = card(document, dossier)
     if data is not None:
         files[f"{dossier.form}.json"] = canonical_json(data).encode()
+        data = json.loads(json.dumps(data))  # in which no part stands twice, for YAML to point at
         files[f"{dossier.form}.yaml"] = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100).encode()
     return files
 

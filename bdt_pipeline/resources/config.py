@@ -14,6 +14,8 @@ from functools import cache
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import dagster as dg
+from dagster._config.config_type import Float
+from dagster._config.errors import PostProcessingError
 from pydantic import BaseModel
 
 from bdt_core.errors import BDTError, DataError, SourceError, UnreachableError
@@ -22,7 +24,19 @@ from bdt_core.spec import AuditSpec, parse_spec
 _RECOMMENDATION = "recommendation"
 _ADVICE = "Mend the file or table as it says, and audit it again."
 _ADVICE_PUT_ASIDE = "Mend the file as it says, and put it into the inbox again; it lies in the quarantine there."
-_SCALARS: dict[Any, Any] = {str: str, int: int, float: float, bool: bool}
+
+
+class Number(Float):
+    """A number in the launchpad: Dagster's own takes ``true`` for 1, which as a limit lets every harm pass."""
+
+    def post_process(self, value: Any) -> float:
+        """The number; refused is what is none."""
+        if isinstance(value, bool):
+            raise PostProcessingError(f"expected a number, found {json.dumps(value)}")
+        return float(value)
+
+
+_SCALARS: dict[Any, Any] = {str: str, int: int, float: Number(), bool: bool}  # type: ignore[no-untyped-call]
 
 
 def config_schema(spec: AuditSpec, keys: Sequence[str]) -> dict[str, dg.Field]:

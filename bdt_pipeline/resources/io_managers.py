@@ -22,6 +22,7 @@ from bdt_pipeline.resources.history_store import HistoryStore
 from bdt_pipeline.resources.storage import make_folder, replacing, storage_root
 
 if TYPE_CHECKING:
+    import pandas as pd
     import pyarrow as pa
 
 _FRAME = b"bdt.frame"
@@ -191,12 +192,16 @@ def _to_arrow(table: Any) -> pa.Table:
 
     if hasattr(table, "to_arrow"):
         return table.to_arrow()
-    arrow = pa.Table.from_pandas(table, preserve_index=False)
-    note = json.dumps({"attrs": table.attrs}).encode()
+    written = [name for name in table.columns if table[name].dtype == object and not _is_of_one_sort(table[name])]
+    as_json = {name: table[name].map(_as_json, na_action="ignore") for name in written}
+    arrow = pa.Table.from_pandas(table.assign(**as_json), preserve_index=False)
+    note = json.dumps({"attrs": table.attrs, "as_json": written}).encode()
     return arrow.replace_schema_metadata({**(arrow.schema.metadata or {}), _FRAME: note})
 
 
 def _from_arrow(table: pa.Table) -> Any:
+    import pandas as pd
+
     note = (table.schema.metadata or {}).get(_FRAME)
     if note is None:
         from bdt_core.shards.large_source import LargeSource
@@ -205,6 +210,23 @@ def _from_arrow(table: pa.Table) -> Any:
 
         elsewhere = LargeSource.from_arrow(table) or ShardedTable.from_arrow(table)
         return elsewhere or AuditTable.from_arrow(table)
-    frame = table.to_pandas()
-    frame.attrs.update(json.loads(note)["attrs"])
+    frame, told = table.to_pandas(), json.loads(note)
+    for name in told.get("as_json", ()):
+        frame[name] = pd.Series(frame[name].map(json.loads, na_action="ignore"), dtype=object)
+    frame.attrs.update(told["attrs"])
     return frame
+
+
+def _is_of_one_sort(column: pd.Series[Any]) -> bool:
+    """Whether a column of Python's values fits one of Parquet's types; values of several sorts are stored as JSON."""
+    import pyarrow as pa
+
+    try:
+        pa.array(column, from_pandas=True)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return False
+    return True
+
+
+def _as_json(value: Any) -> str:
+    return json.dumps(value, default=lambda one: one.tolist() if hasattr(one, "tolist") else str(one))

@@ -308,6 +308,11 @@ STRANGE = {
     ),
     "a number beyond 64 bits": (BASE + f"large_rows: {2**63}\n", "large_rows: .* is no whole number"),
     "no float": (BASE + "significance: {alpha: !!float abc}\n", 'significance.alpha: "abc" is no number'),
+    "an octal": (
+        BASE + "significance: {min_rows: 010}\n",
+        'significance.min_rows: "010" is no whole number to the base',
+    ),
+    "minutes": (BASE + "significance: {min_rows: 1:05}\n", 'significance.min_rows: "1:05" is no whole number'),
     "no integer": (BASE + "significance: {min_rows: !!int abc}\n", 'significance.min_rows: "abc" is no whole number'),
     "no boolean": (BASE + "clustering: {scale: !!bool maybe}\n", 'clustering.scale: "maybe" is no true or false'),
     "deep lists": (BASE + f"groups: {'[' * 100_000}{']' * 100_000}\n", "line 4: it is nested more than 50 levels"),

@@ -20,7 +20,8 @@ from bdt_core.shards.engine import LocalEngine
 from bdt_core.shards.ingest import ingest
 from bdt_core.spec import AuditSpec, parse_spec
 from bdt_core.stages import Stages, stages_of
-from bdt_core.table import facts
+from bdt_core.table import facts, pool
+from bdt_core.table.audit_table import RANK
 from bdt_core.table.split import split_rows
 from bdt_core.table.validate import validate
 from tests.core.report.described import described
@@ -105,6 +106,21 @@ def test_the_report_is_the_same_to_the_byte(in_memory, cuts, tmp_path):
         train, test = table.divided(spec.split)
         found, _ = found_in(train, test, table, spec, clusters)
     assert json.dumps(found, sort_keys=True) == json.dumps(whole, sort_keys=True)
+
+
+@pytest.mark.parametrize("processors", [1, 3])
+def test_the_report_is_the_same_of_many_blocks_in_memory(in_memory, processors, monkeypatch):
+    monkeypatch.setattr(pool, "BLOCK_ROWS", 300)
+    monkeypatch.setattr(pool, "processors", lambda: processors)
+    frame = people().sample(frac=1.0, random_state=processors)
+    table = validate(frame, LARGE)
+    train, test = split_rows(table, LARGE.split)
+    assert [len(one) for one in train.map_blocks(lambda block: block.frame)[:-1]] == [300] * (len(train.frame) // 300)
+    came = {rank: place for place, rank in enumerate(table.frame[RANK])}
+    places = [np.array([came[rank] for rank in part.frame[RANK]]) for part in (train, test)]
+    assert [bool((np.diff(one) > 0).all()) for one in places] == [True, False], "only small parts are put in order"
+    found, _ = found_in(train, test, frame, LARGE)
+    assert json.dumps(found, sort_keys=True) == json.dumps(in_memory[0], sort_keys=True)
 
 
 def test_the_report_says_what_was_worked_out_on_some_of_the_rows(in_memory):

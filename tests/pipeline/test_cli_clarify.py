@@ -251,6 +251,7 @@ def test_rows_without_a_partner_are_counted(
     ("spoil", "options", "told"),
     [
         (lambda said: said.iloc[1:], (), "said.csv has 3,019 rows, and the data has 3,020"),
+        (lambda said: said.iloc[::-1], (), 'the same values of "id" as the data, in another order'),
         (lambda said: pd.concat([said, said.head(3)]), ("--join", "id"), 'holds 3 values of "id" more than once'),
         (lambda said: said.assign(id=-1 - said.index), ("--join", "id"), 'No "id" of the data is one of said.csv'),
         (lambda said: said.drop(columns="id"), ("--join", "id"), 'said.csv has no column "id"'),
@@ -750,6 +751,8 @@ def test_files_and_folders_that_cannot_be_used(
     assert "cannot be read" in bdt("none.json", "--data", "data.csv").stderr
     Path("broken.json").write_text("{")
     assert "no valid JSON" in bdt("broken.json", "--data", "data.csv").stderr
+    Path("twice.json").write_text(given.read_text().replace("{", '{"label": "Other", ', 1))
+    assert 'twice.json: the key "label" stands twice in one object' in bdt("twice.json", "--data", "data.csv").stderr
     Path("filled").mkdir()
     Path("filled/mine.txt").write_text("mine")
     refused = bdt(given, "--data", "data.csv", "--out", "filled")

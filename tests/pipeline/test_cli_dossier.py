@@ -12,6 +12,7 @@ import yaml
 from click.testing import Result
 from typer.testing import CliRunner
 
+from bdt_core.report import for_publication
 from bdt_pipeline.cli import app
 
 EVERYTHING = Path(__file__).parents[1] / "goldens" / "everything.json"
@@ -42,13 +43,26 @@ def test_a_form_is_filled_in_from_a_report(bdt: Callable[..., Result], tmp_path:
     assert "holds a report already (annex-iv.md, annex-iv.pdf)" in other.output.replace("\n", " ")
 
 
+def test_whoever_fills_in_a_public_form_from_the_owners_report_is_told(
+    bdt: Callable[..., Result], tmp_path: Path
+) -> None:
+    told = "owner's report, which names small groups"
+    assert told in bdt("dossier", EVERYTHING, "--form", "register").stderr
+    published = for_publication(json.loads(EVERYTHING.read_text(encoding="utf-8")))
+    (tmp_path / "report.json").write_text(json.dumps(published))
+    made = bdt("dossier", "report.json", "--form", "register")
+    assert (made.exit_code, made.stderr) == (0, "")
+
+
 def test_cards_are_written_for_machines_too(bdt: Callable[..., Result], tmp_path: Path) -> None:
     made = bdt("dossier", EVERYTHING, "--form", "system-card")
     assert made.exit_code == 0, made.output
     (folder,) = (tmp_path / "bdt-reports").iterdir()
     assert folder.name == "everything-system-card-1"
     card = json.loads((folder / "system-card.json").read_text())
-    assert card == yaml.safe_load((folder / "system-card.yaml").read_text())
+    written = (folder / "system-card.yaml").read_text()
+    assert card == yaml.safe_load(written)
+    assert "&id" not in written  # everybody reads it, and nobody has to look up what stands elsewhere
     assert card["name"] == "everything"
 
 

@@ -241,9 +241,9 @@ def test_a_minority_that_is_refused_shuts_the_gate(gate: Callable[..., Result], 
     assert gate(path, "--report", tmp_path / "out").exit_code == 1
     (limit,) = json.loads((tmp_path / "out" / "gate.json").read_text())["limits"]
     assert (limit["verdict"], limit["group"]) == ("fail", "small")
-    assert "(group over all others; favourable: negative refused) is 0.531 " in limit["sentence"]
+    assert "(group over all others; favourable: refused is negative) is 0.531 " in limit["sentence"]
     for name in ("gate.md", "report.md"):
-        assert "favourable: negative refused" in (tmp_path / "out" / name).read_text()
+        assert "favourable: refused is negative" in (tmp_path / "out" / name).read_text()
 
 
 # --- names that somebody else has chosen -----------------------------------------------------------------------------

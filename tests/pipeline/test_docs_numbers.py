@@ -202,7 +202,7 @@ def test_a_number_is_what_the_program_has(page: str, pattern: str, expected: Cal
 
 
 STUDIES = sorted(file.stem for file in tables.RESULTS.glob("*.json"))
-RECORDS = ("validity.md", "validity-over-time.md", "finding.md", "cost-of-large-audits.md", "RESULTS.md")
+RECORDS = ("validity.md", "validity-over-time.md", "finding.md", "stories.md", "cost-of-large-audits.md", "RESULTS.md")
 """Pages that say nothing of their own but words."""
 
 

@@ -141,11 +141,19 @@ def invalid_texts() -> bytes:
     return file.getvalue()
 
 
+def outcomes_in_lists() -> bytes:
+    """A Parquet file whose outcome is a list in each row."""
+    file = io.BytesIO()
+    pq.write_table(pa.table({"region": ["north", "south"] * 200, "error": [[1], [0, 1]] * 200}), file)
+    return file.getvalue()
+
+
 UNREADABLE: dict[str, tuple[bytes, str]] = {
     "half.jsonl": (b'{"age": 1, "region": "\\ud800", "error": 1}\n', "half a letter"),
     "deep.jsonl": (b"[" * 100_000, "nested too deep"),
     "twice.jsonl": (b'{"age": 1, "age": 2, "error": 1}\n', "stands there twice"),
     "texts.parquet": (invalid_texts(), "not valid UTF-8"),
+    "lists.parquet": (outcomes_in_lists(), "400 values are not numbers"),
     "damaged.xlsx": (b"PK\3\4damaged", "cannot be read as a table"),
     "damaged.csv.gz": (b"\x1f\x8bdamaged", "cannot be read as a table"),
 }

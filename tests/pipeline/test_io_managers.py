@@ -80,6 +80,26 @@ def test_tables_come_back_the_same(
     assert back.attrs == frame.attrs
 
 
+def test_values_of_several_sorts_come_back_the_same(
+    folder: UPath, out: dg.OutputContext, into: dg.InputContext
+) -> None:
+    """As SQLite and JSON have them in one column."""
+    values: dict[str, list[Any]] = {
+        "age": [31, "unknown", None, 7.5],
+        "paid": [True, 1, "ja", None],
+        "tags": [{"a": 1}, [1, "b"], None, "c"],
+        "large": [2**70, 1, -(2**80), None],
+    }
+    frame = pd.DataFrame({name: pd.Series(one, dtype=object) for name, one in values.items()})
+    TableIOManager(folder).dump_to_path(out, frame, folder / "a.parquet")
+    back = TableIOManager(folder).load_from_path(into, folder / "a.parquet")
+    assert {
+        name: [None if one is None else one for one in back[name].where(back[name].notna(), None)] for name in back
+    } == values
+    assert type(back["paid"][0]) is bool
+    assert all(map(pd.api.types.is_object_dtype, back.dtypes))
+
+
 def test_a_broken_write_leaves_the_old_value(folder: UPath) -> None:
     path = folder / "value.json"
     with replacing(path) as file:

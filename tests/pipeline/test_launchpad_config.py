@@ -103,6 +103,22 @@ def test_dagster_refuses_a_wrong_form(config: dict[str, Any]) -> None:
         given(config)
 
 
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"gate": [{"metric": "demographic_parity_difference", "facet": "sex", "max": True}]},
+        {"gate": [{"check": "worst_cluster", "max_difference": True}]},
+        {"split": {"test_size": True}},
+        {"significance": {"alpha": False}},
+        {"significance": {"min_rows": True}},
+    ],
+)
+def test_true_is_no_number(config: dict[str, Any]) -> None:
+    """A limit of 1 would let every harm pass."""
+    with pytest.raises(dg.DagsterInvalidConfigError, match=r"expected a number, found (true|false)|Int"):
+        given(config)
+
+
 def test_the_specification_refuses_what_only_it_knows() -> None:
     with pytest.raises(SpecError, match=r"split\.test_size"):
         given({"split": {"test_size": 1.5}})

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import stat
+import subprocess
+import sys
+import textwrap
 from pathlib import Path
 
 import pandas as pd
@@ -13,6 +18,7 @@ from bdt_core import audit
 from bdt_pipeline.cli import app
 from tests.core.public.test_python_api import people
 
+ROOT = Path(__file__).parents[2]
 QUICK = """
 name: people
 source: {{path: {path}}}
@@ -97,6 +103,30 @@ def test_nothing_is_written_over_and_nothing_is_left_behind(tmp_path: Path) -> N
     other = tmp_path / "other.csv"
     assert run(spec, "--members", other)[0] == 2
     assert not other.exists()
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGXFSZ"), reason="needs limits of a process")
+def test_a_full_disk_is_named_and_leaves_nothing(tmp_path: Path) -> None:
+    spec, _ = written(tmp_path)
+    limited = """
+        import resource, signal, sys
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        from bdt_pipeline.cli import app
+        from bdt_pipeline.commands import run_audit
+        write = run_audit.write_members
+        def write_members(*given):
+            resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))
+            write(*given)
+        run_audit.write_members = write_members
+        app(sys.argv[1:])
+    """
+    run = [sys.executable, "-c", textwrap.dedent(limited), "audit", str(spec), "--members", "m.csv", "--out", "out"]
+    done = subprocess.run(
+        run, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    assert done.stderr.endswith("Error: --members cannot be written to m.csv: File too large. Name another file.\n")
+    assert {one.name for one in tmp_path.iterdir()} == {"people.csv", "people.yaml"}
 
 
 def test_help_says_that_it_names_people() -> None:

@@ -219,6 +219,31 @@ def test_names_do_nothing_in_dagster(
         assert "\u202e" not in line, line
 
 
+def test_tables_for_spreadsheets_hold_no_formula_and_no_control(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(3)
+    evil = '=HYPERLINK("http://example.org")\x1b[2J'
+    group = np.repeat([evil, "@SUM(A1)", "-7"], 200)
+    frame = pd.DataFrame({"group": group, "age": rng.integers(18, 80, 600), "hired": rng.integers(0, 2, 600)})
+    frame.to_csv("t.csv", index=False)
+    config = {
+        "dataset_type": "text/csv",
+        "label": "hired",
+        "label_values_or_threshold": [1],
+        "facet": [{"name_or_index": "group"}],
+        "methods": {"pre_training_bias": {"methods": "all"}},
+    }
+    Path("config.json").write_text(json.dumps(config))
+    done = CliRunner().invoke(app, ["clarify", "config.json", "--data", "t.csv", "--out", "out"])
+    assert done.exit_code == 0, done.output
+    written = Path("out/metrics.csv").read_text()
+    assert_harmless(written)
+    values = set(pd.read_csv("out/metrics.csv", dtype=str)["value"].dropna())
+    assert values == {'\'=HYPERLINK("http://example.org")\ufffd[2J', "'@SUM(A1)", "-7"}
+
+
 # --- exits, readers and terminals -------------------------------------------------------------------------------------
 
 
@@ -249,9 +274,23 @@ def test_a_reader_that_goes_away_is_no_error(loans_file: Path, make_spec: Callab
     assert (tmp_path / "out" / "gate.json").exists()
 
 
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&- <&-"])
+def test_a_screen_that_is_closed_changes_no_exit(
+    loans_file: Path, make_spec: Callable[..., Any], tmp_path: Path, closed: str
+) -> None:
+    """As a supervisor may start a program; 1 would say that a limit is broken."""
+    spec = make_spec(loans_file.name, gate=[{"max_difference": 0.9}], slices=None, worst_groups=None).to_dict()
+    (tmp_path / "loans.yaml").write_text(yaml.safe_dump(spec))
+    for arguments, code in (("gate nothing.yaml", 2), ("gate loans.yaml --format json --out gate.json", 0)):
+        run = f'exec "{sys.executable}" -m bdt_pipeline.cli {arguments} {closed}'
+        done = subprocess.run(["bash", "-c", run], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)})
+        assert done.returncode == code
+    assert json.loads((tmp_path / "gate.json").read_text())["verdict"] == "pass"
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_output_that_cannot_be_written_is_said() -> None:
-    for command in ("--version", "schema"):
+    for command in ("--version", "schema", "--help"):
         run = [sys.executable, "-m", "bdt_pipeline.cli", command]
         with Path("/dev/full").open("w") as full:
             done = subprocess.run(run, stdout=full, stderr=subprocess.PIPE, text=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,22 @@ import pandas as pd
 from bdt_core.spec import AuditSpec
 
 SECRET = "Zyx-Secret-41"
+
+
+def test_a_text_among_numbers_is_audited_and_stays_out_of_the_event_log(
+    loans: pd.DataFrame,
+    tmp_path: Path,
+    make_spec: Callable[..., AuditSpec],
+    instance: dg.DagsterInstance,
+    run_audit: Any,
+) -> None:
+    rows = loans.to_dict("records")
+    rows[7]["age"] = SECRET
+    path = tmp_path / "loans.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    result = run_audit(make_spec(path), instance, only=["raw_data", "validated_data"])
+    assert instance.get_latest_materialization_event(dg.AssetKey(["loans", "validated_data"])) is not None
+    assert SECRET not in "\n".join(str(one) for one in instance.all_logs(result.run_id))
 
 
 def test_no_cell_value_in_the_event_log(

@@ -110,6 +110,13 @@ def test_a_planted_fault_is_found(
     assert audited(instance) is not blocks
 
 
+def test_a_column_of_lists_that_is_not_used_breaks_no_rule(checks: Run, instance: dg.DagsterInstance) -> None:
+    tags = [np.arange(row % 7) for row in range(1500)]
+    found = checks(lambda table: table.assign(tags=tags[: len(table)]))
+    assert broken(found) == set()
+    assert audited(instance)
+
+
 def test_clusters_too_small_to_test(checks: Run) -> None:
     found = checks(clustering={"min_cluster_size": 30})
     assert "clusters_large_enough" in broken(found)

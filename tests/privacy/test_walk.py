@@ -17,15 +17,17 @@ import pytest
 
 from bdt_core.audit import AuditResult, audit
 from bdt_core.report import document_schema, for_publication, render_html, render_markdown
+from bdt_core.report.dossier import FORMS, build_dossier
 from bdt_core.report.figures import figure_names
 from bdt_core.spec import parse_spec
+from bdt_pipeline.commands.run_dossier import files_of
 
 MINIMUM = 30
 MARKS = ("zzrare", "zzplace", "zzjob", "zzlabel", "zzperson", "zzfolder", "zzpeople", "zzcolumn", "zzdrop", "zzaddress")
 EXTREMES = ("987654", "876543", "765432")
 NO_COUNTS = {
     # what the form itself, the specification and the method are: none is made of rows
-    "schema_version", "base", "minimum", "rates_from", "findings_left_out", "min_rows", "permutations",
+    "schema_version", "schema_minor", "base", "minimum", "rates_from", "findings_left_out", "min_rows", "permutations",
     "random_state", "test_size",
     "confidence", "alpha", "min_share", "limit", "maximum", "searches", "groups_before", "positive", "robustness",
     "overlap", "min_cluster_rows", "thresholds", "small_share",
@@ -162,6 +164,18 @@ def test_no_rare_level_file_or_person_is_named(walked: Any, texts: dict[str, str
     assert all(one in owners for one in ("zzrare", "zzplace", "zzjob", "zzpeople", "zzcolumn"))
     named = {(form, mark) for form, text in texts.items() for mark in MARKS if mark in text}
     assert named == set()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_dossiers_that_are_filled_in_from_it_name_nobody(walked: Any, published: dict[str, Any], form: str) -> None:
+    files = files_of(published, build_dossier(published, form))
+    pages = pypdf.PdfReader(io.BytesIO(files.pop(f"{form}.pdf"))).pages
+    texts = {name: one.decode() for name, one in files.items()} | {"pdf": "".join(one.extract_text() for one in pages)}
+    assert {(name, mark) for name, text in texts.items() for mark in MARKS if mark in text} == set()
+    counted = re.findall(r"(\d[\d,]*)\s(?:people|rows|persons)\b", texts[f"{form}.md"])
+    assert [one for one in counted if int(one.replace(",", "")) % 10] == []
+    owners = walked[0].document
+    assert form not in ("annex-iv", "fria") or b"zzrare" in files_of(owners, build_dossier(owners, form))[f"{form}.md"]
 
 
 def test_no_value_of_a_single_person_is_there(texts: dict[str, str]) -> None:

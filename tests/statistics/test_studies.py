@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from bdt_core.shards import engine, opening
-from benchmarks import cost_model, large, over_time, searched, selected, slices, splits, tables, validity
+from benchmarks import cost_model, large, nobody, over_time, searched, selected, slices, splits, tables, validity
 
+NOBODY = ("rate .3", "mixed columns")
 SMALL: dict[str, Callable[[], dict[str, Any]]] = {
     "over_time": lambda: over_time.studied(2),
     "chosen": lambda: selected.studied(1),
@@ -22,6 +23,8 @@ SMALL: dict[str, Callable[[], dict[str, Any]]] = {
     "power": lambda: validity.power(1),
     "splits": lambda: splits.studied(2),
     "slices": lambda: slices.studied(1_000),
+    "many": lambda: searched.of_many_rows(1),
+    "nobody": lambda: nobody.studied({NOBODY: int(nobody.shows_any(*nobody.asked(*NOBODY, 0)))}, 1),
 }
 
 

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from bdt_core import words
 from bdt_core.report.blocks import Block, Bullets, Cell, Paragraph, Section, Table, cells, columns
+from bdt_core.report.catalogue import say_in
 from bdt_core.report.dossier.catalogue import Field, Where, fields, form, resolve
 from bdt_core.report.dossier.tables import tables_of
 from bdt_core.report.dossier.writing import Writer
@@ -112,7 +113,8 @@ def build_dossier(document: dict[str, Any], name: str, language: str | None = No
     asked = form(name)
     plain: dict[str, Any] = words.printable(document)
     language = language or plain["spec"].get("language", "en")
-    write = Writer(language, printed(document).bias_variable.unit)
+    safe = printed(document).in_language(language)
+    write = Writer(language, safe.bias_variable.unit, say_in(safe))
     parts = tuple(
         (
             write.words["parts"][part],

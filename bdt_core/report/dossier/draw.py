@@ -62,7 +62,7 @@ def form_pdf(title: str, subtitle: str, language: str, sections: Sequence[Sectio
     close : bool
         Whether it is set closely, to be one page.
     """
-    from bdt_core.report.sheet import has_outlines
+    from bdt_core.report.sheet import has_letters
 
     page = {
         "title": title,
@@ -75,4 +75,4 @@ def form_pdf(title: str, subtitle: str, language: str, sections: Sequence[Sectio
     }
     told = json.dumps(page, ensure_ascii=False)
     template = resources.files("bdt_core.report.dossier").joinpath("form.typ")
-    return typeset(template, {"form": told}, has_all_letters=has_outlines(told))
+    return typeset(template, {"form": told}, has_all_letters=has_letters(told))

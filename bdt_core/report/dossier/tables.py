@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from bdt_core import words
+from bdt_core.metrics import spoken_name
 from bdt_core.report.blocks import Cell, Table, cells, columns
 from bdt_core.report.dossier.writing import Writer
 from bdt_core.table.summaries import MISSING
@@ -45,19 +46,21 @@ def _table(
 
 
 def _missing(found: Sequence[Document], _: Document, write: Writer) -> Iterator[Table]:
-    rows = [[one["name"], write.count(one["missing"])] for one in found if one["missing"]]
+    rows = [[write.name(one["name"]), write.count(one["missing"])] for one in found if one["missing"]]
     yield _table(write, "missing", ["column", "#missing"], rows)
 
 
 def _unknown(found: Sequence[Document], _: Document, write: Writer) -> Iterator[Table]:
     missing = {name: n for facet in found for name, n in facet["missing"].items() if name in facet["columns"]}
-    yield _table(write, "unknown", ["column", "#missing"], [[name, write.count(n)] for name, n in missing.items()])
+    yield _table(
+        write, "unknown", ["column", "#missing"], [[write.name(name), write.count(n)] for name, n in missing.items()]
+    )
 
 
 def _sizes(found: Sequence[Document], _: Document, write: Writer) -> Iterator[Table]:
     for facet in found:
-        rows = [[one["group"], write.count(one["rows"])] for one in facet["groups"]]
-        yield _table(write, "sizes", ["group", "#rows"], rows, by=facet["facet"])
+        rows = [[write.name(one["group"]), write.count(one["rows"])] for one in facet["groups"]]
+        yield _table(write, "sizes", ["group", "#rows"], rows, by=write.name(facet["facet"]))
 
 
 def _represented(found: Mapping[str, Mapping[str, int]], document: Document, write: Writer) -> Iterator[Table]:
@@ -71,9 +74,9 @@ def _represented(found: Mapping[str, Mapping[str, int]], document: Document, wri
             here = audited.get(level, 0) / all_audited if all_audited else 0.0
             there = counts.get(level, 0) / all_used_on
             difference = f"{words.signed(here - there, 'rate')} {write.words['points']}"
-            rows.append([level, write.percent(here), write.percent(there), _decimal(difference, write)])
+            rows.append([write.name(level), write.percent(here), write.percent(there), _decimal(difference, write)])
         heads = ["group", "#share", "#share_used_on", "#difference"]
-        yield _table(write, "represented", heads, rows, by=column)
+        yield _table(write, "represented", heads, rows, by=write.name(column))
 
 
 def _decimal(told: str, write: Writer) -> str:
@@ -110,10 +113,14 @@ def _rates(found: Sequence[Document], _: Document, write: Writer) -> Iterator[Ta
         heads = columns(write.words["heads"]["group"], f"#{write.words['heads']['rows']}",
                         *(f"#{write.words['rates'][one]}" for one in known))  # fmt: skip
         rows = tuple(
-            cells(one["group"], write.count(one["rows"]), *(_rate(one["rates"], name, write) for name in known))
+            cells(
+                write.name(one["group"]),
+                write.count(one["rows"]),
+                *(_rate(one["rates"], name, write) for name in known),
+            )
             for one in facet["groups"][:_MOST]
         )
-        yield Table(write.words["captions"]["rates"].format(by=facet["facet"]), heads, rows)
+        yield Table(write.words["captions"]["rates"].format(by=write.name(facet["facet"])), heads, rows)
 
 
 def _rate(rates: Mapping[str, Document] | None, name: str, write: Writer) -> str:
@@ -124,6 +131,8 @@ def _rate(rates: Mapping[str, Document] | None, name: str, write: Writer) -> str
 
 
 def _findings(found: Sequence[Document], _: Document, write: Writer) -> Iterator[Table]:
+    """Whoever fares worse among people alike only is no worse off at first sight, so that both differences are told."""
+    alike = any(one["remaining"] for one in found)
     rows = [
         [
             write.who(one),
@@ -131,11 +140,13 @@ def _findings(found: Sequence[Document], _: Document, write: Writer) -> Iterator
             _level(one["mean_inside"], write),
             _level(one["mean_outside"], write),
             write.size_span(one, "difference", "low", "high"),
+            *([_remaining_of(one, write)] if alike else []),
             write.p(one["p_value"]),
         ]
         for one in found
     ]
-    yield _table(write, "findings", ["group", "#people", "#share_inside", "#share_outside", "#difference", "#p"], rows)
+    heads = ["group", "#people", "#share_inside", "#share_outside", "#difference", *["#remaining"] * alike, "#p"]
+    yield _table(write, "findings", heads, rows)
 
 
 def _level(x: Any, write: Writer) -> str:
@@ -144,23 +155,26 @@ def _level(x: Any, write: Writer) -> str:
 
 def _remaining(found: Sequence[Document], _: Document, write: Writer) -> Iterator[Table]:
     rows = [
-        [
-            write.who(one),
-            write.size(one["difference"]),
-            write.size_span(one["remaining"], "remaining", "remaining_low", "remaining_high"),
-        ]
+        [write.who(one), write.size(one["difference"]), _remaining_of(one, write)]
         for one in found
         if one["remaining"] is not None
     ]
     yield _table(write, "remaining", ["group", "#difference", "#found"], rows)
 
 
+def _remaining_of(one: Document, write: Writer) -> str:
+    """What remains of a finding's difference among people alike."""
+    if one["remaining"] is None:
+        return words.NOTHING
+    return write.size_span(one["remaining"], "remaining", "remaining_low", "remaining_high")
+
+
 def _ll144(found: Sequence[Document], _: Document, write: Writer) -> Iterator[Table]:
     for table in found:
-        by = " & ".join(table["columns"])
+        by = " & ".join(map(write.name, table["columns"]))
         rows = [
             [
-                " & ".join(map(str, one["category"])),
+                " & ".join(map(write.name, one["category"])),
                 write.count(one["n"]),
                 write.count(one["selected"]),
                 write.percent(one["rate"]),
@@ -175,10 +189,10 @@ def _ll144(found: Sequence[Document], _: Document, write: Writer) -> Iterator[Ta
 
 def _four_fifths(found: Sequence[Document], _: Document, write: Writer) -> Iterator[Table]:
     for table in found:
-        by = " & ".join(table["columns"])
+        by = " & ".join(map(write.name, table["columns"]))
         rows = [
             [
-                one["group"],
+                write.name(one["group"]),
                 write.count(one["applicants"]),
                 write.count(one["selected"]),
                 write.percent(one["rate"]),
@@ -195,7 +209,7 @@ def _four_fifths(found: Sequence[Document], _: Document, write: Writer) -> Itera
 def _proxies(found: Sequence[Document], _: Document, write: Writer) -> Iterator[Table]:
     rows = [
         [
-            one["column"],
+            write.name(one["column"]),
             _level_of_column(one["level"], write),
             write.span(*(write.number(one[end]) for end in ("auc", "auc_low", "auc_high"))),
             write.p(one["p_adjusted"]),
@@ -208,7 +222,9 @@ def _proxies(found: Sequence[Document], _: Document, write: Writer) -> Iterator[
 
 def _level_of_column(level: str | None, write: Writer) -> str:
     """A level's name; nothing of a number, which has none."""
-    return words.NOTHING if level is None else str(write.words["missing_value"]) if level == MISSING else level
+    return (
+        words.NOTHING if level is None else str(write.words["missing_value"]) if level == MISSING else write.name(level)
+    )
 
 
 def _characteristics(found: Sequence[Document], _: Document, write: Writer) -> Iterator[Table]:
@@ -220,7 +236,7 @@ def _characteristics(found: Sequence[Document], _: Document, write: Writer) -> I
         burdens = [x for x in level["burdens"] if x["relation"]["significant"] and x["relation"]["difference"] > 0]
         rows.append(
             [
-                one["column"],
+                write.name(one["column"]),
                 write.yes(None if finds is None else finds["significant"] and finds["difference"] > 0),
                 write.count(len(burdens)),
             ]
@@ -230,7 +246,7 @@ def _characteristics(found: Sequence[Document], _: Document, write: Writer) -> I
 
 def _mitigation(found: Document, _: Document, write: Writer) -> Iterator[Table]:
     rows = [
-        [one["metric"] if one["group"] is None else f"{one['metric']}: {one['group']}",
+        [": ".join(map(write.name, filter(None, (spoken_name(one["metric"]), one["group"])))),
          *(write.number(one[when]["estimate"]) for when in ("before", "after"))]
         for one in (found["gap"], found["accuracy"])
     ]  # fmt: skip
@@ -256,8 +272,10 @@ def _profile(found: Sequence[Document], document: Document, write: Writer) -> It
     mitigation = "; ".join(about.get("measures") or ()) or not_given
     trigger = about.get("review_trigger") or not_given
 
+    hazards = about.get("hazards") or {}
+
     def hazard(group: str) -> str:
-        return str((about.get("hazards") or {}).get(group) or not_given)
+        return str(hazards.get(group) or hazards.get(write.name(group)) or not_given)
 
     rows = []
     for one in found:
@@ -265,12 +283,12 @@ def _profile(found: Sequence[Document], document: Document, write: Writer) -> It
             allowed, decided = _allowed_and_found(one, write)
             told = f"{decided} ({write.word(one['verdict'])})" if group == one["group"] else write.number(value)
             who = one["facet"] if group is None else group
-            rows.append([who, hazard(who), write.check(one["check"]), allowed, told, mitigation, trigger])
+            rows.append([write.name(who), hazard(who), write.check(one["check"]), allowed, told, mitigation, trigger])
     for one in (document["findings"] or {}).get("findings", ()):
         result = write.size_span(one, "difference", "low", "high")
         who = write.who(one)
-        rows.append([who, hazard(who), _outcome(document, write), words.NOTHING, result, mitigation, trigger])
-    heads = ["group", "hazard", "measure", "limit", "found", "mitigation", "trigger"]
+        rows.append([who, hazard(one["who"]), _outcome(document, write), words.NOTHING, result, mitigation, trigger])
+    heads = ["group", "hazard", "measure", "allowed", "found", "mitigation", "trigger"]
     yield _table(write, "profile", heads, rows)
 
 
@@ -290,7 +308,7 @@ def _of_groups(limit: Document, document: Document) -> list[tuple[str | None, An
 def _outcome(document: Document, write: Writer) -> str:
     """What is measured: what is made of label and prediction, or a column."""
     bias = document["spec"]["bias_variable"]
-    return write.word(bias["derive"]) if bias["derive"] else str(bias["column"])
+    return write.word(bias["derive"]) if bias["derive"] else write.name(bias["column"])
 
 
 _TABLES: Mapping[str, Callable[[Any, Document, Writer], Iterator[Table]]] = {

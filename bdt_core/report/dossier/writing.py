@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import datetime
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from bdt_core import words
+from bdt_core.metrics import spoken_name
 from bdt_core.report.dossier.catalogue import words_of
 from bdt_core.report.language import day, locale_of
 from bdt_core.report.write import canonical_json
@@ -16,18 +17,21 @@ _LONGEST_LIST = 20
 
 
 class Writer:
-    """Writes values of the report in a language; what is a name in the data stays as it is.
+    """Writes values of the report in a language, with the readers' names of columns and levels.
 
     Parameters
     ----------
     language : str
     unit : {"rate", "value"}
         Of the bias variable.
+    say : callable, optional
+        What a text of the report is for its readers.
     """
 
-    def __init__(self, language: str, unit: words.Unit) -> None:
+    def __init__(self, language: str, unit: words.Unit, say: Callable[[str], str] = str) -> None:
         self.words = words_of(language)
         self.unit = unit
+        self._say = say
         self._locale = locale_of(language)
 
     def text(self, x: Any) -> str:
@@ -36,11 +40,14 @@ class Writer:
 
     def name(self, x: Any) -> str:
         """A name in the data or the method."""
-        return str(x)
+        return self._say(str(x))
 
     def names(self, several: Sequence[Any]) -> str:
         """Names, each once."""
-        found = list(dict.fromkeys(map(str, several)))
+        return self._listed([self.name(one) for one in several])
+
+    def _listed(self, several: Sequence[str]) -> str:
+        found = list(dict.fromkeys(several))
         return "; ".join(found[:_LONGEST_LIST]) + ("; ..." if len(found) > _LONGEST_LIST else "")
 
     def pairs(self, several: Mapping[str, Any]) -> str:
@@ -104,22 +111,23 @@ class Writer:
 
     def checks(self, several: Sequence[str]) -> str:
         """What limits are on."""
-        return self.names([self.check(one) for one in several])
+        return self._listed([self.check(one) for one in several])
 
     def check(self, name: str) -> str:
-        """What a limit is on: a search, or a metric by its own name."""
+        """What a limit is on: a search, or a metric and the groups that it is of."""
         known: Mapping[str, str] = self.words["checks"]
-        metric, _, by = name.partition(" by ")
-        return known.get(name, f"{metric}, {by}" if by else name)
+        if name in known:
+            return known[name]
+        metric, by, facet = name.partition(" by ")
+        return self.name(f"{spoken_name(metric)}{by}{facet}")
 
     def span(self, value: str, low: str, high: str) -> str:
         """A value with its interval."""
         return f"{value} [{low} – {high}]" if words.NOTHING not in (low, high) else value
 
     def who(self, finding: Mapping[str, Any]) -> str:
-        """The people of a finding, in signs that need no language."""
-        told = [self._condition(one) for one in finding["conditions"]]
-        return ", ".join(told) or str(self.words["cluster"])
+        """The people of a finding."""
+        return self.name(finding["who"]) if finding["conditions"] else str(self.words["cluster"])
 
     def yes(self, x: Any) -> str:
         """Yes, no, or nothing where that is not known."""
@@ -130,20 +138,6 @@ class Writer:
         for one, other in self.words["articles"].items():
             name = name.replace(one, other)
         return name
-
-    def _condition(self, one: Mapping[str, Any]) -> str:
-        missing = str(self.words["missing_value"])
-        if one["kind"] == "missing":
-            return f"{one['column']} {'=' if one['missing'] else '≠'} {missing}"
-        parts = []
-        if one["kind"] == "values":
-            sign = "≠" if one["excluded"] else "="
-            parts.append(f"{one['column']} {sign} {' / '.join(map(str, one['values']))}")
-        else:
-            low, high = one["low"], one["high"]
-            low_told = "" if low is None else f"{self.number(low)} < "
-            parts.append(f"{low_told}{one['column']}{'' if high is None else f' ≤ {self.number(high)}'}")
-        return " / ".join([*parts, *([missing] if one["missing"] else [])])
 
     def _decimal(self, x: float, pattern: str) -> str:
         from babel.numbers import format_decimal

@@ -111,6 +111,15 @@ def test_categories_missing_values_and_nobody_alike():
     assert found.overlap == 1.0
 
 
+def test_a_factor_without_values_explains_nothing():
+    factor, inside, outcome = confounded()
+    nothing = np.full(factor.size, np.nan)
+    beside = Factors(np.stack([factor, nothing], axis=1), (False, False), outcome).compare(inside)
+    assert beside == Factors(factor[:, None], (False,), outcome).compare(inside)
+    found = Factors(nothing[:, None], (False,), outcome).compare(inside)
+    assert found.remaining == pytest.approx(outcome[inside].mean() - outcome[~inside].mean(), abs=1e-3)
+
+
 def test_a_group_of_everybody_is_refused():
     factor, _, outcome = confounded(500)
     with pytest.raises(ValueError, match="inside and outside"):

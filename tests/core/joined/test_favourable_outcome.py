@@ -73,7 +73,7 @@ def test_the_readme_stops_a_model_that_refuses_a_minority() -> None:
     assert (found["verdict"], found["group"], found["blocks"]) == ("fail", "small", True)
     assert found["value"] == pytest.approx((170 / 400) / (15_680 / 19_600))
     assert found["sentence"].startswith(
-        "Disparate impact by origin (group over all others; favourable: negative refused) is 0.531 [95 % CI "
+        "Disparate impact by origin (group over all others; favourable: refused is negative) is 0.531 [95 % CI "
     )
     assert found["sentence"].endswith("for small; at least 0.8 is required, and the whole interval is beyond it.")
     told = " ".join(render_markdown(result.document).replace("\\", "").split())
@@ -93,7 +93,7 @@ def test_the_same_numbers_are_no_harm_where_people_want_the_positive_prediction(
     """A lottery ticket instead of a refusal: the small group gets it more often, and nobody much less."""
     (found,) = quick_audit(loans(), **readme_spec(favourable="positive")).document["gate"]
     assert (found["verdict"], found["group"]) == ("pass", "large")
-    assert "favourable: positive refused" in found["sentence"]
+    assert "favourable: refused is positive" in found["sentence"]
 
 
 @pytest.mark.parametrize(
@@ -272,7 +272,9 @@ def test_four_fifths_is_the_lowest_over_the_highest_group() -> None:
     assert (rest.verdict, best.verdict) == ("pass", "fail")
     assert rest.value == pytest.approx(0.7 / 0.8)
     assert best.value == pytest.approx(0.7)
-    assert "Four fifths ratio by origin (lowest over highest; favourable: negative refused) is 0.7 [" in best.sentence
+    assert (
+        "Four fifths ratio by origin (lowest over highest; favourable: refused is negative) is 0.7 [" in best.sentence
+    )
     assert re.search(r"\] between [abc] and d; at least 0.8 is required", best.sentence)  # who is worse off comes first
     assert best.p_value == pytest.approx(metrics.facets[0].metrics["demographic_parity_ratio"].p_value, rel=1e-9)
     assert "four_fifths_ratio" not in {one.metric for one in metrics.tests}  # the same question is not asked twice

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from bdt_core import words
 from bdt_core.audit import AuditResult
 from bdt_core.errors import SpecError
 from bdt_core.report import for_publication
@@ -233,6 +234,34 @@ def test_people_without_a_decision_or_a_score_are_counted() -> None:
     assert sum(one["n"] for one in by_race["categories"]) == len(frame) - 10
 
 
+def test_what_a_broken_rule_means_is_no_word_of_the_interval() -> None:
+    """A group is selected significantly less often, and its interval reaches beyond 4/5 all the same."""
+    frame = pd.DataFrame({"sex": ["f"] * 300 + ["m"] * 300, "race": "w", "age": range(600), "good": [0, 1] * 300})
+    frame["hired"] = [1] * 66 + [0] * 234 + [1] * 100 + [0] * 200
+    result = ruled(frame, gate=[CHECK], protected=["sex"])
+    (found,) = result.document["gate"]
+    assert found["verdict"] == "fail"
+    assert found["low"] < 0.8 < found["high"]
+    drawn = render_markdown(result.document)
+    assert words.SIGNIFICANTLY_BEYOND in drawn
+    assert words.VERDICT_MEANINGS["fail"] not in drawn
+
+
+def test_rows_that_the_check_does_not_see_are_counted() -> None:
+    frame = applicants()
+    lacking = int(frame.sex.isna().sum())
+    (found,) = ruled(frame, gate=[CHECK | {"facet": "sex"}]).document["gate"]
+    assert (found["rows_seen"], found["rows_unseen"]) == (len(frame) - lacking, lacking)
+    assert f"{lacking} without a value of sex were not seen." in found["sentence"]
+    frame.loc[frame.index[frame.sex.notna()][:10], "hired"] = np.nan
+    (found,) = ruled(frame, gate=[CHECK | {"facet": "sex"}]).document["gate"]
+    assert (found["rows_seen"], found["rows_unseen"]) == (len(frame) - lacking - 10, lacking + 10)
+    assert "without a value of sex or hired were not seen." in found["sentence"]
+    (whole,) = ruled(frame.dropna(), gate=[CHECK | {"facet": "sex"}]).document["gate"]
+    assert whole["rows_unseen"] == 0
+    assert "not seen" not in whole["sentence"]
+
+
 def test_in_blocks_it_is_the_same(tmp_path: Path, both: AuditResult) -> None:
     path = tmp_path / "applicants.csv"
     applicants().to_csv(path, index=False)
@@ -258,7 +287,7 @@ def test_the_impact_ratio_is_a_limit_of_its_own() -> None:
     assert (one["metric"], one["verdict"]) == ("impact_ratio", "fail")
     assert [one[key] for key in ("value", "low", "high")] == [two[key] for key in ("value", "low", "high")]
     assert one["sentence"].startswith(
-        "Impact ratio by sex (lowest over highest; favourable: positive hired) is 0.527 ["
+        "Impact ratio by sex (lowest over highest; favourable: hired is positive) is 0.527 ["
     )
 
 

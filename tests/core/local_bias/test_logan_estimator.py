@@ -20,7 +20,7 @@ from bdt_core.local_bias.inputs import outcome_of
 from bdt_core.local_bias.logan import LOGAN, Partition
 from bdt_core.local_bias.partition import merge_small
 from bdt_core.local_bias.search import kmeans_plus_plus
-from bdt_core.shards import pool
+from bdt_core.table import pool
 
 
 def noise(n=600, p=4, seed=0, share=0.4, rate=0.8, dtype="float64"):

@@ -15,7 +15,10 @@ from bdt_core.inference import interval_at_once
 from bdt_core.ranking import Findings
 from bdt_core.ranking.candidates import from_clusters
 from bdt_core.ranking.stage import ranked_by_harm
+from bdt_core.report import for_publication
+from bdt_core.report.markdown import render_markdown
 from bdt_core.spec import parse_spec
+from benchmarks import nobody
 
 QUICK: dict[str, Any] = {
     "name": "people",
@@ -25,6 +28,8 @@ QUICK: dict[str, Any] = {
     "clustering": {"stability": 0, "n_init": 2, "max_iter": 3},
     "worst_groups": {"permutations": 79},
 }
+
+ENDS = ("low", "high", "explained_low", "explained_high", "remaining_low", "remaining_high")
 
 
 def people(n: int = 3000, harm: float = 0.35, seed: int = 3, better: str = "lower") -> pd.DataFrame:
@@ -182,7 +187,6 @@ def test_it_comes_back_from_data_but_for_who_is_in_a_cluster(result):
 def test_the_first_finding_is_told_first_in_every_form(result, form, capsys):
     from bdt_core.report.first_page import first_page
     from bdt_core.report.html import render_html
-    from bdt_core.report.markdown import render_markdown
     from bdt_core.report.printed import printed
     from bdt_pipeline.commands.console import show_result
 
@@ -247,7 +251,8 @@ def test_legitimate_factors_explain_what_goes_with_them():
 def test_what_remains_among_people_alike_stands_beside_the_whole():
     frame, rng = by_age(), np.random.default_rng(6)
     frame["wrong"] |= (rng.random(len(frame)) < 0.2 * (frame["sex"] == "f")).astype(int)
-    first = found_in(frame, legitimate=["age"], features={"include": ["town"]}).findings[0]
+    result = found_in(frame, legitimate=["age"], features={"include": ["town"]})
+    first = result.findings[0]
     assert first.who == "sex is f"
     assert first.remaining is not None
     assert first.remaining.difference == first.difference > first.remaining.remaining + 0.1
@@ -255,3 +260,29 @@ def test_what_remains_among_people_alike_stands_beside_the_whole():
     assert first.at_least == first.remaining.remaining_low > 0
     assert first.remaining.overlap > 0.95
     assert first.people_harmed == pytest.approx(first.rows * first.remaining.overlap * first.remaining.remaining)
+    told = "95 % intervals: {} to {} in all, {} to {} with the factors, {} to {} among people alike.".format(
+        *(f"{100 * getattr(first.remaining, end):+.1f}".replace("-", "−") for end in ENDS)
+    )
+    assert told in render_markdown(result.document)
+    assert "% intervals" not in render_markdown(for_publication(result.document))
+
+
+@pytest.mark.parametrize(("seed", "is_sure"), [(0, False), (6, True)])
+def test_what_remains_has_to_be_as_sure_as_what_is_found(seed, is_sure):
+    """By age women are worse off for certain; the error control is that of what is claimed, among people alike."""
+    frame, rng = by_age(), np.random.default_rng([4, seed])
+    frame["wrong"] |= (rng.random(len(frame)) < 0.05 * (frame["sex"] == "f")).astype(int)
+    asked = {"worst_groups": None, "slices": None, "features": {"include": ["town"]}}
+    (raw,) = found_in(frame, **asked).findings
+    assert raw.p_value < 1e-6
+    found = found_in(frame, legitimate=["age"], **asked)
+    assert bool(found.findings) is is_sure
+    for one in found.findings:
+        groups = 2
+        assert one.p_value == pytest.approx(one.remaining.p_value * groups / found.ranked.searches["groups"])
+
+
+def test_of_few_rows_nobody_tells_who_is_alike():
+    """Of 60 test rows trees learn too little: a cluster by age was said to be worse off among people alike in age."""
+    kind = ("rate by age", nobody.searched.NULLS["rate by age"])
+    assert not any(nobody.shows_any(*nobody.asked(*kind, run)) for run in (53, 93, 141, 208, 284))

@@ -188,7 +188,7 @@ def test_answers_are_the_numbers_of_the_report(audits: dict[str, dict[str, Any]]
     profile = dossier_markdown(build_dossier(document, "bias-profile", "nl"))
     assert "| f | Onterechte afwijzing | viervijfderegel | ≥ 0,8 |" in profile
     assert "| north | niet gegeven | viervijfderegel | ≥ 0,8 |" in profile
-    assert "| sex | niet gegeven | impact_ratio, sex | ≥ 0,8 |" in profile
+    assert "| sex | niet gegeven | Selectieverhouding naar sex | ≥ 0,8 |" in profile
 
 
 def places(schema: dict[str, Any], root: dict[str, Any], path: list[str]) -> Iterator[dict[str, Any]]:

@@ -326,8 +326,8 @@ def test_one_is_written_as_one(language: str) -> None:
     changed = replace(page, groups=(replace(page.groups[0], people=1),), warnings=1, more_groups=1, limits=1, broken=1)
     drawn = _drawn(language, changed)
     ones = {
-        "en": ("about 1 person,", "1 remark on", "1 more group.", "1 of 1 limit is broken"),
-        "nl": ("over 1 mens,", "1 opmerking over", "staat nog 1 groep.", "1 van de 1 grens is overschreden"),
+        "en": ("about 1 person,", "1 remark on", "1 more group.", "the limit is broken"),
+        "nl": ("over 1 mens,", "1 opmerking over", "staat nog 1 groep.", "de grens is overschreden"),
     }
     assert [one for one in ones[language] if one not in drawn] == []
 
@@ -390,6 +390,63 @@ def test_a_limit_on_any_group_is_not_one_on_people_compared_within_a_place(langu
         True,
         False,
     ]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_who_breaks_the_limit_is_named_where_nobody_who_is_named_breaks_it(language: str) -> None:
+    """The limit for any group stands by itself: it can be broken by people who are no finding among all searches."""
+    document = compas(language)
+    (limit,) = [one for one in document["gate"] if one["kind"] == "worst_group"]
+    broken = {"en": "It is broken for these people: ", "nl": "Dat is zo bij deze mensen: "}[language]
+    assert limit["verdict"] == "fail"
+    assert broken not in text_of(printed(document))  # the first finding is beyond the limit
+    for one in document["findings"]["findings"]:
+        one["remaining"]["remaining_low"] = limit["limit"] / 2
+    who = {"en": "origin is African-American", "nl": "afkomst is African-American"}[language]
+    assert broken + who in text_of(printed(document))
+
+
+@pytest.mark.parametrize(
+    ("positive", "said"),
+    [("Pass", "the result “high risk: Pass”"), (1, "the result “high risk”"), ([1, "yes"], "the result “high risk”")],
+)
+def test_a_result_is_named_with_the_text_that_stands_for_it(positive: Any, said: str) -> None:
+    """ "Who got the result 'final result'?" does not say which."""
+    document = compas("en")
+    document["spec"]["bias_variable"]["positive"] = positive
+    assert f"Who wrongly got {said}?" in text_of(printed(document))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_groups_too_small_are_counted_however_many_there_are(language: str) -> None:
+    document = compas(language)
+    facet = document["groups"]["facets"][0]
+    (small,) = [one for one in facet["groups"] if one["rates"] is None]
+    facet["groups"] += [{**small, "group": f"g{i}", "values": [f"g{i}"], "rows": 5} for i in range(149)]
+    for one in (*facet["against_reference"], *facet["clarify"]):
+        one["values"] += [one["values"][-1]] * 149
+    more = {"en": "g0, g1, g2 and 146 more", "nl": "g0, g1, g2 en nog 146"}[language]
+    assert more in text_of(printed(document))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_majority_does_not_make_all_limits_hold(language: str) -> None:
+    page = replace(first_page(printed(compas(language))), verdict="pass", limits=3, broken=1, kept=2)
+    some = {"en": "2 of 3 limits hold, and more than half", "nl": "2 van de 3 grenzen, en dat moet meer dan de helft"}
+    every = {"en": "the 3 limits hold as agreed", "nl": "de 3 grenzen zoals afgesproken"}
+    assert some[language] in _drawn(language, page)
+    assert every[language] not in _drawn(language, page)
+    assert every[language] in _drawn(language, replace(page, broken=0, kept=3))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_rows_that_may_be_one_person_are_named(language: str) -> None:
+    """Who stands in a table many times makes everything look surer than it is."""
+    document = compas(language)
+    told = {"en": "2,000 of 2,500 rows are the same as", "nl": "2.000 van de 2.500 rijen zijn gelijk aan"}[language]
+    assert told not in text_of(printed(document))
+    document["warnings"].append("2,000 of 2,500 rows are the same as another one in every column, far more than ...")
+    assert told in text_of(printed(document))
 
 
 def test_whom_it_is_used_on_is_held_against_who_was_audited() -> None:

@@ -46,8 +46,8 @@ def test_identifiers_are_unique_and_everything_that_is_referred_to_is_there():
 @pytest.mark.parametrize("name", figure_names(document("compas_in_depth")))
 def test_a_figure_in_the_page_is_the_same_picture(name):
     """Its texts, and how many lines, marks and boxes it has; colours are the page's, and lengths are short."""
-    file = ET.fromstring(figure_svg(document("compas_in_depth"), name, outlines=False))
-    element = inline_svg(figure_svg(document("compas_in_depth"), name, outlines=False), name, 'an "alt"')
+    file = ET.fromstring(figure_svg(document("compas_in_depth"), name))
+    element = inline_svg(figure_svg(document("compas_in_depth"), name), name, 'an "alt"')
     drawn = ET.fromstring(element)
     assert drawn.attrib["aria-label"] == 'an "alt"'
 

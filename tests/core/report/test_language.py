@@ -10,17 +10,23 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from babel.messages.pofile import read_po
 
 from bdt_core.report import for_publication, render_markdown
 from bdt_core.report.blocks import plain
-from bdt_core.report.catalogue import sayings
+from bdt_core.report.catalogue import say_for, sayings
 from bdt_core.report.figures import figure_names, figure_svg
 from bdt_core.report.page import build_page
 from bdt_core.report.sheet import Sheet
-from bdt_core.spec import LANGUAGES
+from bdt_core.spec import LANGUAGES, AuditSpec
+from bdt_core.table.sources import read_table
+from bdt_core.table.validate import validate
 from bdt_pipeline.commands.run_demo import demo_spec
+from tests.core.table.test_sheets_and_packed_files import workbook
 
 GOLDENS = Path(__file__).parents[2] / "goldens"
 TEMPLATES = Path(str(resources.files("bdt_core.report"))) / "templates"
@@ -98,6 +104,66 @@ def test_no_english_stands_in_the_form_for_publication() -> None:
     document = report("compas_in_depth", "compas")
     page = build_page(for_publication(document))
     assert english_in(list(texts(plain(page))), document) == []
+
+
+def test_what_reading_did_is_said_in_dutch(tmp_path: Path) -> None:
+    """Every sentence on how a table was read, made by a table that calls for it."""
+    rows = range(400)
+    day = [f"{1950 + row % 40}-{1 + row % 12:02}" for row in rows]
+    table = pd.DataFrame({"y": [row % 2 for row in rows], "p": [row % 3 // 2 for row in rows], "id": list(rows)})
+    columns = {
+        "amount": [f"€ {row}.5" for row in rows],
+        "born": [f"{one}-01" for one in day],
+        "begun": [f"{one}-02" for one in day],
+        "ended": [f"{one}-03" for one in day],
+        "month": day,
+        "named": [f"3 mei {one[:4]}" for one in day],
+        "day": [f"{1 + row % 28}-{1 + row % 12}-{row % 40 + 50}" for row in rows],
+        "debt": [f"({row % 40})" for row in rows],
+        "grade": [f"{row % 40 or 'unknown'}" for row in rows],
+        "place": [("NA", "north", "north ")[row % 3] for row in rows],
+        "code": [f"{row % 9:03}" for row in rows],
+        "says": [f"a{row % 3}" + "\nb" * (row == 7) for row in rows],
+        "zero": 0,
+    }
+    lines = table.assign(**columns).to_csv(index=False).rstrip().splitlines()
+    (tmp_path / "t.csv").write_text("\n".join([*lines[:5], "1,2", *lines[5:]]))
+    pd.DataFrame({"id": rows[:-9], "score": 1, "found": "x"}).set_index("found").to_parquet(tmp_path / "named.parquet")
+    pd.DataFrame({"id": rows, "other": 1}, index=[f"{row}x" for row in rows]).to_parquet(tmp_path / "unnamed.parquet")
+    zone = pa.table({"id": rows, "at": pa.array([0] * 400, pa.timestamp("s", "Mars/Phobos"))})
+    pq.write_table(zone, tmp_path / "zone.parquet")
+    (tmp_path / "other.csv").write_text("id,more\n1\n" + "".join(f"{row},{row % 2}\n" for row in rows))
+    (tmp_path / "t.xlsx").write_bytes(
+        workbook(people=[["id", "age"], *([row, f"{row}" if row else 9] for row in rows)])
+    )
+    ages = {"born": "2026-01-01", "begun": "ended"}
+    said = set[str]()
+    for clean, other in enumerate(("named.parquet", "unnamed.parquet", "zone.parquet", "other.csv", "t.xlsx")):
+        join = {"path": f"{tmp_path}/{other}", "key": "id"} | ({"bad_rows": "leave_out"} if "csv" in other else {})
+        spec = AuditSpec.model_validate(
+            {
+                "name": "a",
+                "source": {"path": f"{tmp_path}/t.csv", "bad_rows": "leave_out", "clean": clean > 1, "join": join}
+                | {"ages": ages if clean % 2 else {}},
+                "bias_variable": {"derive": "error", "label": "y", "prediction": "p"},
+                "features": {"exclude": ["id"]},
+                "language": "nl",
+            }
+        )
+        checked = validate(read_table(spec.source), spec)
+        said |= {*checked.warnings, *checked.notes}
+    three = {"derive": "error", "label": "y", "prediction": "p", "positive": [1]}
+    both = AuditSpec.model_validate(spec.to_dict() | {"bias_variable": three})
+    said |= {*validate(table.assign(y=table["id"] % 3, p=table["id"] % 5, x=table["id"] % 7), both).notes}
+    copies = pd.concat([table.assign(x=table["id"] % 97)] * 2)
+    said |= {*validate(copies, spec).warnings, *validate(copies, spec.model_copy(update={"large_rows": 500})).warnings}
+    assert len(said) > 30
+    dutch = {one: say_for(spec)(one) for one in sorted(said)}
+    bare = [re.sub(r"""'[^']*'|"[^"]*"|\S*/\S*""", "", one) for one in dutch.values()]  # without names
+    assert [
+        one for one in bare if set(re.findall("[a-z]+", one)) & ENGLISH - {"of", "numeric", "categorical", "true"}
+    ] == []
+    assert [one for one, told in dutch.items() if told == one] == []
 
 
 @pytest.mark.parametrize(("name", "case"), [("compas", "compas"), ("grants", "grants")])
@@ -179,8 +245,8 @@ def test_every_message_keeps_its_places() -> None:
             "procentpunt, dus deze rijen kunnen het niet zeggen.",
         ),
         (
-            "Mostly the same people: age up to 27; race is b and age up to 30; and 3 more.",
-            "Grotendeels dezelfde mensen: age tot en met 27; race is b en age tot en met 30; en nog 3.",
+            "Overlaps with: age up to 27; race is b and age up to 30; and 3 more.",
+            "Overlapt met: age tot en met 27; race is b en age tot en met 30; en nog 3.",
         ),
         (
             "age lower: mean 23.4 against 41 → town is mostly 'north' rather than 'west' → 2 more splits",

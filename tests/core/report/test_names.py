@@ -106,8 +106,8 @@ def test_no_raw_name_stands_on_a_figure(name: str, case: str, language: str, mon
         ("1", "1", "1"),  # a number
         ("worse off", "worse off", "slechter af"),  # what a report says itself
         ("c & b", "brown & b", "brown & b"),
-        ("Mostly the same people: race is c; and 3 more.", "Mostly the same people: origin is brown; and 3 more.",
-         "Grotendeels dezelfde mensen: origin is brown; en nog 3."),
+        ("Overlaps with: race is c; and 3 more.", "Overlaps with: origin is brown; and 3 more.",
+         "Overlapt met: origin is brown; en nog 3."),
         ("mean Income", "mean Income (euros)", "mean Income (euros)"),
         ("What race ever said.", "What race ever said.", "What race ever said."),
     ],

@@ -172,11 +172,12 @@ def test_the_four_fifths_rule_names_whom_the_form_names() -> None:
         "kind": "four_fifths", "check": "four_fifths", "facet": "race", "facets": ["race"], "group": "Hispanic",
         "reference": "Caucasian", "minimum": 0.8, "verdict": "fail", "blocks": True, "inconclusive": "warn",
         "sentence": "17 of 93", "value": 0.61, "low": 0.5, "high": 0.7, "confidence": 0.95, "p_value": 0.012,
-        "severity": "high", "groups_judged": 4, "left_out": ["Native American"],
+        "severity": "high", "groups_judged": 4, "left_out": ["Native American"], "rows_seen": 7000, "rows_unseen": 214,
     }  # fmt: skip
     document["gate"] = [rule, {**rule, "group": "Native American"}]
     named, hidden = for_publication(document)["gate"]
-    nothing = {"value": None, "low": None, "high": None, "p_value": None, "left_out": []}
+    numbers = ("value", "low", "high", "p_value", "rows_seen", "rows_unseen")
+    nothing = {**dict.fromkeys(numbers), "left_out": []}
     told = "Four-fifths rule by race: at least 0.8 is required; what was found lies beyond that."
     assert named == {**rule, **nothing, "sentence": f"{told} The group that decides is Hispanic."}
     assert hidden == {**rule, **nothing, "group": None, "reference": None, "sentence": told}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import xml.etree.ElementTree as ET
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -17,7 +18,7 @@ from bdt_core.report import figures, render_html, render_markdown, render_pdf
 from bdt_core.report.blocks import Block, Figure, Folded, Table, plain
 from bdt_core.report.document import Printed
 from bdt_core.report.figure_words import figure_words
-from bdt_core.report.figures import figure_data, figure_names
+from bdt_core.report.figures import figure_data, figure_names, figure_svg
 from bdt_core.report.page import build_page
 from bdt_core.report.printed import printed
 from bdt_core.report.sheet import SMALL, WIDTH, settings
@@ -78,6 +79,17 @@ def tagged(reader: pypdf.PdfReader) -> list[tuple[str, Any]]:
         return own + (walk(x["/K"]) if "/K" in x else [])
 
     return walk(reader.trailer["/Root"]["/StructTreeRoot"])  # type: ignore[index]
+
+
+@pytest.mark.parametrize("name", ["groups_1", "tree", "first_page"])
+def test_what_figures_say_can_be_found_in_print(name: str) -> None:
+    svg = ET.fromstring(figure_svg(document("compas_in_depth"), name))
+    words = {one.text.strip() for one in svg.iter("{http://www.w3.org/2000/svg}text") if one.text}
+    pages = "".join(page.extract_text() for page in read("compas_in_depth").pages)
+    found = re.sub(r"\s+", "", pages)
+    missing = {one for one in words if re.sub(r"\s+", "", one) not in found}
+    assert len(words) > 5
+    assert not missing
 
 
 @every_demo
@@ -183,7 +195,7 @@ def test_print_says_what_the_page_says(name: str) -> None:
 def test_figures_are_drawn_as_large_as_they_are_and_their_letters_as_tall_as_the_text(name: str) -> None:
     """Libertinus Serif, in which the report is set at 10 points, has an x-height of 0.429; DejaVu Sans one of 0.547."""
     for figure in figure_names(document(name)):
-        with settings(outlines=True):
+        with settings():
             sheet = figures.FIGURES[figure](document(name))
         sizes = {float(one.get_fontsize()) for one in sheet.figure.texts}
         sizes |= {float(one.get_fontsize()) for axes in sheet.figure.axes for one in axes.get_xticklabels()}
@@ -267,7 +279,7 @@ def test_the_rows_have_the_numbers_of_the_report() -> None:
 def test_titles_of_figures_state_what_was_found(figure: str, title: str) -> None:
     told = figure_words(document("compas_in_depth"), figure)
     assert told.title == title
-    with settings(outlines=False):
+    with settings():
         sheet = figures.FIGURES[figure](document("compas_in_depth"))
     drawn = " ".join(one.get_text() for one in sheet.figure.texts)
     assert drawn.startswith(f"{title} {told.subtitle}")
@@ -277,7 +289,7 @@ def test_titles_of_figures_state_what_was_found(figure: str, title: str) -> None
 @pytest.mark.parametrize("language", ["en", "nl"])
 def test_numbers_in_the_tree_of_splits_are_whole(name: str, language: str) -> None:
     """The boxes are as wide as what is said in them, in whichever language."""
-    drawn = figures.figure_svg(document(name).in_language(language), "tree", outlines=False)
+    drawn = figures.figure_svg(document(name).in_language(language), "tree")
     means = re.findall(r">(FPR [0-9][^<]*)<", drawn)
     assert len(means) == len(document(name).tree.nodes)
     assert [one for one in means if "…" in one] == []

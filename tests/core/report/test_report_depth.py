@@ -89,7 +89,7 @@ def svg_texts(document, figure):
     from bdt_core.report import figures
     from bdt_core.report.sheet import settings
 
-    with settings(outlines=False):
+    with settings():
         svg = figures.FIGURES[figure](printed(document)).svg()
     return [" ".join(one.itertext()) for one in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
 
@@ -350,8 +350,8 @@ def test_what_local_bias_found_again_is_told():
     document = deep()
     phrase = told(document, "local_bias")
     assert (
-        "In 1 of 3 clusters tested the gap is confirmed: cluster 0, where Caucasian is ahead of African-American by "
-        "13.2 points. 1 could not be tested, for too few rows." in phrase
+        "In 1 of 3 clusters tested the gap is confirmed: cluster 0 (higher for Caucasian than for African-American, by "
+        "13.2 points). 1 could not be tested, for too few rows." in phrase
     )
     document["local_bias"]["logan"]["clusters"][0]["held_out"]["confirmed"] = False
     assert "In none of the 3 clusters tested is the gap" in told(document, "local_bias")
@@ -427,8 +427,8 @@ def test_two_groups_keep_their_marks():
     document["local_bias"]["groups"] = ["African-American", "Caucasian"]
     texts = svg_texts(document, "local_bias")
     assert "African-American" in texts
-    assert "ahead on the train rows" not in texts
-    assert "ahead on the train rows" in svg_texts(deep(), "local_bias")
+    assert "higher on the train rows" not in texts
+    assert "higher on the train rows" in svg_texts(deep(), "local_bias")
 
 
 def test_mitigation_recommends_first_and_then_tells_what_was_measured():
@@ -563,7 +563,7 @@ def test_texts_of_the_figures_do_not_overlap(name):
 
     document = printed(DEEP[name]())
     for figure in (one for one in figure_names(document) if one in FIGURES):
-        with settings(outlines=True):
+        with settings():
             sheet = figures.FIGURES[figure](document)
             renderer = FigureCanvasAgg(sheet.figure).get_renderer()
             boxes = [(one.get_text(), one.get_window_extent(renderer)) for one in sheet.figure.texts]

@@ -3,6 +3,7 @@
 import copy
 import json
 import os
+from pathlib import Path
 
 import jsonschema
 import pytest
@@ -10,6 +11,8 @@ import pytest
 from bdt_core.audit import audit
 from bdt_core.errors import OutputError
 from bdt_core.report import canonical_json, document_schema, render_html, write_reports
+from bdt_core.report.printed import printed
+from bdt_core.result import SCHEMA_MINOR, SCHEMA_VERSION
 from bdt_core.spec import parse_spec
 from tests.core.report.described import described, described_and_nothing_else
 from tests.core.report.sample_document import DOCUMENTS, fail
@@ -64,6 +67,29 @@ def test_schema_refuses(path, wrong):
     inner[path[-1]] = wrong
     with pytest.raises(jsonschema.ValidationError):
         described().validate(document)
+
+
+def members_of_report() -> list[str]:
+    """Every member of report.json, by the part that it is of."""
+    schema = document_schema()
+    parts = {"report": schema, **schema["$defs"]}
+    return [f"{part}.{member}" for part, one in sorted(parts.items()) for member in sorted(one.get("properties", ()))]
+
+
+def test_an_addition_raises_the_minor_number_and_nothing_is_taken_away():
+    """`members.txt` begins with both numbers; whoever adds a member raises the second one, and writes it there."""
+    version, *known = (Path(__file__).parent / "members.txt").read_text().splitlines()
+    members = members_of_report()
+    assert [one for one in known if one not in members] == [], "a version never loses a member: raise SCHEMA_VERSION"
+    assert [one for one in members if one not in known] == [], "added: raise SCHEMA_MINOR, and name it in members.txt"
+    assert version == f"{SCHEMA_VERSION}.{SCHEMA_MINOR}"
+    assert audit(None, COMPAS).document["schema_minor"] == SCHEMA_MINOR
+
+
+def test_a_report_of_before_the_minor_number_is_read():
+    older = {key: one for key, one in fail().items() if key != "schema_minor"}
+    assert printed(older).schema_minor == 0
+    assert printed(fail() | {"schema_minor": SCHEMA_MINOR + 1}).schema_minor == SCHEMA_MINOR + 1
 
 
 def test_the_printed_specification_can_be_used_again():

@@ -335,11 +335,11 @@ def test_harm_points_left_when_higher_is_better():
     from bdt_core.report.sheet import settings
 
     document = DOCUMENTS["higher_is_better"]()
-    with settings(outlines=False):
+    with settings():
         drawn = clusters.draw(printed(document)).svg()
     assert "← worse" in drawn
     assert "worse →" not in drawn
-    with settings(outlines=False):
+    with settings():
         assert "worse →" in clusters.draw(printed(fail())).svg()
 
 

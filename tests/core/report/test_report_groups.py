@@ -54,7 +54,7 @@ def drawn_text(document, figure):
     from bdt_core.report.groups import draw
     from bdt_core.report.sheet import settings
 
-    with settings(outlines=False):
+    with settings():
         svg = draw(printed(document), figure).svg()
     return [" ".join(one.itertext()) for one in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
 
@@ -366,7 +366,18 @@ def test_the_meaning_of_a_verdict_fits_the_rule():
     document |= {"gate": [by_value], "verdict": {**document["verdict"], "sentence": by_value["sentence"]}}
     assert verdict_meaning(printed(document)) == words.POINT_MEANINGS["fail"]
     assert "chance alone can" in words.POINT_MEANINGS["fail"]
+    judged = {**document["verdict"], "verdict": "pass", "sentence": "It holds. Nothing but accuracy by sex was judged."}
+    held = [metric_limit(verdict="pass"), metric_limit(verdict="pass", rule="point")]
+    for gate, meaning in (
+        (held[:1], words.VERDICT_MEANINGS),
+        (held[1:], words.POINT_MEANINGS),
+        (held, words.POINT_MEANINGS),
+    ):
+        assert verdict_meaning(printed({**document, "gate": gate, "verdict": judged})) == meaning["pass"]
     document["spec"]["require"] = "majority"
+    assert verdict_meaning(printed({**document, "gate": held, "verdict": judged})) == words.EVERY_LIMIT_HOLDS
+    one_broken = {**document, "gate": [*held, by_value], "verdict": judged}
+    assert verdict_meaning(printed(one_broken)) == words.MAJORITY_MEANINGS["pass"]
     assert verdict_meaning(printed(document)) == words.MAJORITY_MEANINGS["fail"]
     assert blocks(document, Paragraph, "gate")[2].text == "Of these limits more than half must hold."
 
@@ -472,7 +483,7 @@ def test_texts_of_a_figure_do_not_overlap():
     for columns, counts in ((("a", "b"), grid), (("a",), rows), (("sex",), SEX), (("race",), RACE)):
         document = fail()
         document["groups"] = {**groups_part(), "facets": [facet(columns, counts)]}
-        with settings(outlines=True):
+        with settings():
             sheet = draw(printed(document), "groups_1")
             renderer = FigureCanvasAgg(sheet.figure).get_renderer()
             boxes = [(one.get_text(), one.get_window_extent(renderer)) for one in sheet.figure.texts]

@@ -225,6 +225,13 @@ def test_blocks_give_what_one_table_gives(kind: str) -> None:
     assert found == find(frame.rename(columns={OUTCOME: "wrong"}))
 
 
+def test_the_seed_does_not_decide_how_far_the_interval_of_a_group_reaches() -> None:
+    """Of two findings that harm about as many people, it would decide which is the first."""
+    frame = table(n=2000)
+    reaches = [find(frame, random_state=seed).worst.reach for seed in (0, 1, 2)]
+    assert max(reaches) - min(reaches) < 0.05
+
+
 def test_of_a_sample_what_is_named_is_measured_on_all_rows() -> None:
     frame = table(n=4000).rename(columns={"wrong": OUTCOME})
 
@@ -241,9 +248,9 @@ def test_of_a_sample_what_is_named_is_measured_on_all_rows() -> None:
 
 
 def test_threads_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bdt_core.shards.pool.processors", lambda: 1)
+    monkeypatch.setattr("bdt_core.table.pool.processors", lambda: 1)
     assert find(table()) == FOUND
-    monkeypatch.setattr("bdt_core.shards.pool.processors", lambda: 5)
+    monkeypatch.setattr("bdt_core.table.pool.processors", lambda: 5)
     assert find(table()) == FOUND
 
 
@@ -279,11 +286,14 @@ def test_rare_values_are_not_told_apart_and_may_be_all_others() -> None:
         ({"min_share": 0.7}, SpecError, "min_share must lie between 0 and 0.5"),
         ({"permutations": 19, "alpha": 0.01}, SpecError, "Ask for more permutations"),
         ({"max_groups": 0}, SpecError, "max_groups must be a whole number"),
+        ({"key": "person"}, DataError, 'key names the column "person", which is missing in 3 of'),
     ],
 )
 def test_errors_say_what_was_expected(how: dict, error: type[Exception], message: str) -> None:
+    frame = table()
+    person = np.where(np.arange(len(frame)) < 3, np.nan, np.arange(len(frame)) // 2)
     with pytest.raises(error, match=message):
-        find(table().assign(same=1), **how)
+        find(frame.assign(same=1, person=person), **how)
 
 
 def test_rows_that_settle_a_limit() -> None:
@@ -295,6 +305,8 @@ def test_rows_that_settle_a_limit() -> None:
     assert certificate.rows_to_settle(0.15) == 4000
     assert certificate.rows_to_settle(0.075) == 4000
     assert certificate.rows_to_settle(0.10) is None
+    assert certificate.rows_to_settle(0.16) == 2_800  # 2,778 is no more certain than that
+    assert certificate.rows_to_settle(0.102) is None  # 2,500 times as many rows
 
 
 @pytest.mark.parametrize(

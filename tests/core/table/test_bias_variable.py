@@ -88,11 +88,20 @@ def test_a_useless_column_is_refused(column, words):
         bias_variable(FRAME.assign(b=column), BiasVariable(column="b"))
 
 
+def test_outcomes_in_lists_are_refused():
+    lists = FRAME.assign(y=[[0], [1, 2], []] * 100)
+    with pytest.raises(DataError, match=r'Column "y" \(bias_variable.prediction\) holds lists or other containers'):
+        bias_variable(lists, BiasVariable(derive="positive_prediction", prediction="y"))
+
+
 def test_a_label_with_three_values_is_refused_unless_the_positive_one_is_named():
     three = FRAME.assign(y=[0, 1, 2] * 100)
     with pytest.raises(DataError, match=r'Column "y" .* has 3 values \(0, 1, 2\) where two are needed'):
         bias_variable(three, BiasVariable(derive="error", label="y", prediction="p"))
     y, _ = bias_variable(three, BiasVariable(derive="positive_prediction", prediction="y", positive=2))
     assert y.mean() == pytest.approx(1 / 3)
-    with pytest.raises(DataError, match="never has the positive value"):
+    with pytest.raises(DataError, match="never has the positive value 7 .*label and prediction.$"):
         bias_variable(three, BiasVariable(derive="positive_prediction", prediction="y", positive=7))
+    answers = FRAME.assign(y=["yes", "no", "no"] * 100)
+    with pytest.raises(DataError, match='YAML takes yes, no, on and off for true and false: write "yes" in quotes'):
+        bias_variable(answers, BiasVariable(derive="positive_prediction", prediction="y", positive=True))

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from bdt_core.errors import DataError
+from bdt_core.report.catalogue import sayings
 from bdt_core.spec import AuditSpec, parse_spec
 from bdt_core.table.leaks import find_leaks
 from bdt_core.table.sources import read_table
@@ -85,6 +86,49 @@ def test_a_column_that_a_search_names_itself_is_looked_at_too(search):
     frame = people().drop(columns="score")
     found = leaks(frame, features={"include": ["age"]}, **{search: {"columns": ["city", "label"]}})
     assert set(found) == {"label"}
+
+
+def test_columns_that_local_bias_clusters_on_are_looked_at_too():
+    frame = people().drop(columns="score")
+    asked = {"features": {"include": ["age"]}, "local_bias": {"group": "city", "embeddings": ["age", "said"]}}
+    found = leaks(frame, **asked)
+    assert set(found) == {"said"}
+
+
+def test_a_legitimate_factor_that_says_what_was_decided_explains_everything_away():
+    frame = people().assign(grade=lambda one: np.where(one["said"] == 1, "B", "A"))
+    decided = {"derive": "positive_prediction", "prediction": "said", "better": "higher"}
+    asked = {"features": {"include": ["age", "city"]}, "bias_variable": decided}
+    found = leaks(frame, **asked, legitimate=["grade", "age"])
+    assert set(found) == {"grade"}
+    assert 'Column "grade" in "legitimate" determines the bias variable' in found["grade"]
+    dutch = sayings("nl")(found["grade"])
+    assert dutch.startswith('Kolom "grade" in "legitimate" bepaalt de biasvariabele')
+    assert "take it out" not in dutch
+    assert not leaks(frame, **asked, legitimate=["age", "label"])  # what really happened may be a reason
+
+
+def test_copies_of_numbers_are_leaks():
+    rng = np.random.default_rng(3)
+    frame = people().assign(income=lambda one: 2000 + 50 * one["age"] + rng.normal(0, 300, len(one)))
+    frame["estimate"] = frame["income"] + rng.normal(0, 200, len(frame))
+    frame["in_cents"] = 100 * frame["estimate"]
+    frame["last_year"] = frame["income"] + rng.normal(0, 150, len(frame))  # as an honest column may be
+    asked = {"features": {"include": ["age", "in_cents", "last_year"]}}
+    of_numbers = {"derive": "absolute_error", "label": "income", "prediction": "estimate"}
+    found = leaks(frame, **asked, bias_variable=of_numbers)
+    assert set(found) == {"in_cents"}
+    assert 'says (almost) the same as the prediction "estimate"' in found["in_cents"]
+
+
+def test_intersections_may_be_of_columns_that_are_no_features():
+    frame = people().drop(columns="score")
+    asked = {"bias_variable": DERIVED, "features": {"include": ["age"]}}
+    found = quick_audit(frame, **asked, slices={"columns": ["city"]})
+    assert found.slices is not None
+    assert [one.name for one in found.slices.columns] == ["city"]
+    with pytest.raises(DataError, match='no column "cty", which legitimate, characteristics, worst_groups, slices'):
+        quick_audit(frame, **asked, slices={"columns": ["cty"]})
 
 
 def test_honest_columns_are_no_leaks():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,12 @@ NUMBERS = {
     "euros in a Dutch file": (";", [f"€ {dutch(x, 2)}" for x in WHOLE], WHOLE * 1.0),
     "debts": (",", [f"-€ {x:.2f}" for x in PARTS], -PARTS),
     "percent": (",", [f"{x} %" for x in PARTS], PARTS),
+    "the minus of typesetters": (
+        ",",
+        [f"\u2212{x}" if x > 50 else f"{x}" for x in PARTS],
+        np.where(PARTS > 50, -PARTS, PARTS),
+    ),
+    "debts in Swedish": (";", [f"\u2212{x:,}".replace(",", "\u00a0") for x in WHOLE], -WHOLE * 1.0),
 }
 
 
@@ -210,8 +217,17 @@ def test_months_of_years_become_years(tmp_path: Path) -> None:
     assert ReadingNotes.of(frame.attrs).told == ('Column "paid" holds dates (year, month).',)
 
 
-def test_numbers_in_several_notations_are_told(tmp_path: Path) -> None:
-    path = written(tmp_path, x=[f"€ {x % 97}" if x % 2 else f"$ {x % 97}" for x in WHOLE])
+UNREAD = {
+    "two currencies": lambda x: f"€ {x}" if x % 2 else f"$ {x}",
+    "debts of accountants": lambda x: f"({x})" if x % 2 else f"{x}",
+    "a minus behind": lambda x: f"{x}-" if x % 2 else f"{x}",
+    "digits of Arabic": lambda x: f"{x}".translate({48 + one: 0x660 + one for one in range(10)}),
+}
+
+
+@pytest.mark.parametrize("write", UNREAD.values(), ids=UNREAD)
+def test_numbers_in_notations_that_are_not_read_are_told(tmp_path: Path, write: Callable[[int], str]) -> None:
+    path = written(tmp_path, x=[write(x % 97) for x in WHOLE])
     table = validate(read_table(path), spec(Source(path=path)))
     assert any('Column "x" is taken for categories, since its numbers' in one for one in table.warnings)
 
@@ -247,7 +263,7 @@ def test_levels_that_differ_in_writing_are_named_and_merged(tmp_path: Path) -> N
     path = written(tmp_path, place=SPELLINGS)
     table = validate(read_table(path), spec(Source(path=path)))
     (warning,) = (one for one in table.warnings if "differ only" in one)
-    assert all(one in warning for one in ("'VROUW' and 'vrouw'", "'north' and 'north '", "u0301", '"source.clean"'))
+    assert all(one in warning for one in ("'VROUW' / 'vrouw'", "'north' / 'north '", "u0301", '"source.clean"'))
     source = Source(path=path, clean=True)
     frame = read_table(source)
     assert frame["place"].nunique() == 3
@@ -259,6 +275,16 @@ def test_levels_that_differ_in_writing_are_named_and_merged(tmp_path: Path) -> N
     table = validate(frame, spec(source))
     assert not any("differ only" in one for one in table.warnings)
     assert any('Column "place": 3 spellings of levels merged' in one for one in table.notes)
+
+
+def test_levels_that_differ_in_what_is_not_seen_are_named(tmp_path: Path) -> None:
+    path = written(
+        tmp_path, place=[f"north{'' if row % 2 else sign}" for row, sign in enumerate(["\u200b", "\u00ad"] * 200)]
+    )
+    table = validate(read_table(path), spec(Source(path=path)))
+    (warning,) = (one for one in table.warnings if "differ only" in one)
+    assert r"'north' / 'north\u200b'" in warning
+    assert len(set(read_table(Source(path=path, clean=True))["place"])) == 1
 
 
 def test_blocks_are_understood_as_the_whole(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from bdt_core.report.verdict import repeated_in
 from bdt_core.spec import parse_spec
 from bdt_core.table.validate import validate
 
@@ -47,6 +48,7 @@ def test_copies_are_named_and_no_column_of_theirs_is_called_a_leak() -> None:
     told = warnings_of(repeated(people()))
     assert f"{ROWS * EACH:,} of {ROWS * EACH:,} rows are the same as another one in every column" in told
     assert NAMED in told
+    assert repeated_in([told]) == (ROWS * EACH, ROWS * EACH)  # as the first page says it
     assert '"split.key"' in told
     assert "leak" not in told
 

@@ -134,6 +134,18 @@ def test_lines_left_out_are_the_same_in_blocks(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(pd.concat(parts, ignore_index=True), read_table(source))
 
 
+def test_lines_of_a_joined_table_are_counted_too(tmp_path: Path) -> None:
+    lines = people()
+    numbered = ["id," + lines[0], *(f"{row},{line}" for row, line in enumerate(lines[1:]))]
+    (tmp_path / "t.csv").write_text("\n".join(numbered) + "\n")
+    other = ["id,grade,place", *(f"{row},{row % 5},x{row % 3}" for row in range(400))]
+    other[7] = "6,1"
+    (tmp_path / "other.csv").write_text("\n".join(other) + "\n")
+    join = {"path": f"{tmp_path}/other.csv", "key": "id", "bad_rows": "leave_out"}
+    told = ReadingNotes.of(read_table(Source(path=f"{tmp_path}/t.csv", join=join)).attrs).told
+    assert any(re.match(r"1 of 400 lines of \S*other\.csv are left out: they have fewer", one) for one in told)
+
+
 def test_values_of_several_lines_are_no_swallowed_rows(tmp_path: Path) -> None:
     file = tmp_path / "t.csv"
     file.write_text('a,b,c\n1,"Dear all, hello\nand, well, so long",2\n3,"x\ny",4\n')

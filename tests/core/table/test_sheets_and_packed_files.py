@@ -109,6 +109,48 @@ def test_a_sheet_is_a_table(tmp_path: Path, name: str) -> None:
     assert measure_source(str(file)).estimated_bytes
 
 
+def test_words_that_may_be_names_are_told_in_a_sheet(tmp_path: Path) -> None:
+    file = tmp_path / "t.xlsx"
+    rows = [["NA", "place", "mixed"], [1, "NA", 3], [2, "EU", "NA"], ["NA", "NA", "None"], ["NA", "NA", " NA "]]
+    file.write_bytes(workbook(people=rows))
+    frame = read_table(file)
+    assert frame["NA"].tolist()[:2] == [1, 2]  # a name of a column is no missing value, and a row of such words is one
+    assert len(frame) == 4
+    assert frame["place"].isna().sum() == 3
+    (told,) = ReadingNotes.of(frame.attrs).told
+    assert told.startswith('Column "place": "NA", which stands there 3 times, is taken for a missing value.')
+    frame = read_table(Source(path=str(file), missing_values=["?"]))
+    assert frame["place"].tolist() == ["NA", "EU", "NA", "NA"]
+    assert not ReadingNotes.of(frame.attrs).told
+
+
+def test_numbers_that_are_texts_in_a_sheet_are_read(tmp_path: Path) -> None:
+    """A sheet marks them with a corner, and adds them up as nothing."""
+    file = tmp_path / "t.xlsx"
+    columns = {
+        "age": [31, "44", None, 7.5],
+        "income": [1234.5, "1.234,50", "2.000,00", None],
+        "code": [12, "007", "013", 14],
+        "some": [1, "unknown", 3, 4],
+        "doubtful": [1.5, "1,234", "2,345", 2],
+    }
+    file.write_bytes(workbook(people=[list(columns), *map(list, zip(*columns.values(), strict=True))]))
+    frame = read_table(Source(path=str(file), decimal="comma"))
+    assert frame["age"].tolist()[:2] + frame["age"].tolist()[3:] == [31, 44, 7.5]
+    assert frame["income"].tolist()[:3] == [1234.5, 1234.5, 2000]
+    assert frame["code"].tolist() == ["12", "007", "013", "14"]
+    assert frame["some"].tolist() == ["1", "unknown", "3", "4"]
+    assert frame["doubtful"].tolist() == [1.5, 1.234, 2.345, 2]
+    told = ReadingNotes.of(frame.attrs).told
+    assert 'Column "age": 1 of its numbers are texts in the sheet, and are read as numbers.' in told
+    assert any(one.startswith('Column "code" holds whole numbers with zeros') for one in told)
+    lone = [["doubtful", "b"], [1.5, 1], ["1,234", 2], ["2,345", 3]]  # what a number looks like says no notation
+    file.write_bytes(workbook(people=lone))
+    frame = read_table(file)
+    assert frame["doubtful"].tolist() == ["1.5", "1,234", "2,345"]
+    assert 'Column "doubtful" holds numbers like 1,234' in ReadingNotes.of(frame.attrs).questions["doubtful"]
+
+
 def test_a_sheet_is_named(tmp_path: Path) -> None:
     file = tmp_path / "t.xlsx"
     file.write_bytes(workbook(notes=[["x", "y"], [1, 2]], people=ROWS))
@@ -176,6 +218,10 @@ def test_one_packed_file_is_read_as_it_is(tmp_path: Path, name: str) -> None:
 def test_several_packed_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "t.zip").write_bytes(zipped(a__csv=TEXT, b__csv=TEXT))
     with pytest.raises(SourceError, match=r"t\.zip holds 2 files"):
+        read_table(tmp_path / "t.zip")
+    locked = zipped(t__csv=TEXT).replace(b"PK\x01\x02\x14\x03\x14\x00\x00", b"PK\x01\x02\x14\x03\x14\x00\x01")
+    (tmp_path / "t.zip").write_bytes(locked)
+    with pytest.raises(SourceError, match=r"t\.zip is locked by a password\. Unpack it"):
         read_table(tmp_path / "t.zip")
     (tmp_path / "t.parquet.gz").write_bytes(b"PAR1")
     with pytest.raises(SourceError, match="Parquet is packed in itself"):

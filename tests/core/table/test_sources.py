@@ -42,6 +42,12 @@ def test_separators_inside_quotes_do_not_count(tmp_path):
     assert list(read_table(file).columns) == ["a", "b"]
 
 
+def test_a_second_mark_of_the_beginning_is_no_part_of_a_name(tmp_path):
+    file = tmp_path / "t.csv"
+    file.write_bytes(b"\xef\xbb\xbf" * 2 + b"a,b\n1,2\n")
+    assert list(read_table(file).columns) == ["a", "b"]
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "utf-16"])
 def test_encoding_and_decimal_comma_are_detected(tmp_path, encoding):
     file = tmp_path / "t.csv"

@@ -95,6 +95,14 @@ def test_what_pandas_wrote_beside_the_columns_may_be_broken(tmp_path: Path, writ
     pd.testing.assert_frame_equal(frame, people(), check_dtype=False)
 
 
+def test_bytes_that_pandas_says_are_texts_are_bytes(tmp_path: Path) -> None:
+    table = TABLE.set_column(TABLE.schema.get_field_index("sex"), "sex", pa.array([b"secret", b"\xff"] * 200))
+    pq.write_table(table, tmp_path / "t.parquet")
+    with pytest.raises(DataError, match='Column "sex" holds bytes') as refused:
+        audit(None, spec(tmp_path / "t.parquet"))
+    assert SECRET not in str(refused.value)
+
+
 def test_an_index_with_a_name_is_a_column(tmp_path: Path) -> None:
     frame, told = noted(tmp_path / "t.parquet", pa.Table.from_pandas(people().set_index("sex")))
     assert frame["sex"].tolist() == people()["sex"].tolist()

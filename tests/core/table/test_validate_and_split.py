@@ -64,6 +64,16 @@ def test_numbers_with_a_few_texts_among_them_are_told():
     assert not validate(table().assign(code=codes, digits=[str(i % 40) for i in range(N)]), spec()).warnings
 
 
+def test_outcomes_of_more_than_two_values_are_told():
+    said = np.array(["yes", "no", "unknown"])[np.arange(N) % 3]
+    bias = {"derive": "error", "label": "label", "prediction": "said", "positive": ["yes", 1]}
+    (told,) = validate(table().assign(said=said), spec(bias_variable=bias)).notes
+    assert told.startswith(
+        'Column "said" (prediction) has 3 different values: those that "bias_variable.positive" names'
+    )
+    assert not validate(table().assign(said=np.where(said == "yes", "yes", "no")), spec(bias_variable=bias)).notes
+
+
 def test_the_kind_is_what_the_specification_says():
     checked = validate(
         table().assign(zip_code=np.arange(N) % 7 + 1010),
@@ -85,6 +95,14 @@ BAD = {
         {},
         {"bias_variable": {"derive": "error", "label": "lable", "prediction": "said"}},
         'Did you mean "label"',
+    ),
+    "unknown label that is read row by row": (
+        {},
+        {
+            "bias_variable": {"derive": "error", "label": "lable", "prediction": "said"},
+            "local_bias": {"group": "sex"},
+        },
+        '"bias_variable.label" names the column "lable".*Did you mean "label"',
     ),
     "both parts": ({}, {"features": {"include": ["sex", "age"]}}, "stands in both"),
     "identifier": ({"case": [f"c{i}" for i in range(N)]}, {}, "looks like an identifier"),

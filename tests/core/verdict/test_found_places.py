@@ -196,6 +196,16 @@ def test_nothing_looked_for_and_nothing_tested_are_not_testable(local: LocalBias
         assert (found.verdict, found.severity, found.difference) == ("not_testable", None, None)
 
 
+def test_rows_in_no_cluster_are_counted(local: LocalBias) -> None:
+    whole = judge_local_bias(LocalBiasLimit(), local)
+    assert (whole.rows_seen, whole.rows_unseen) == (5000, 0)
+    assert "not seen" not in whole.sentence
+    partly = replace(local, left_out={"without race": 7, "of a group that no train row has": 3})
+    found = judge_local_bias(LocalBiasLimit(), partly)
+    assert (found.rows_seen, found.rows_unseen) == (5000, 7)
+    assert "Judged on 5,000 rows; 7 without a value of race were not seen." in found.sentence
+
+
 def test_intervals_at_once_are_those_of_bonferronis_share() -> None:
     alone = compare_counts(20, 60, 90, 400)
     assert interval_at_once(alone, 1) == (alone.low, alone.high)

@@ -71,6 +71,17 @@ def test_a_pass_of_several_limits_names_them_all() -> None:
     assert told.endswith("Nothing but the most deviating cluster and accuracy by sex was judged.")
 
 
+def test_intersections_within_their_limit_are_no_pass_beside_a_group_beyond_it() -> None:
+    limit = {"check": "worst_slice", "max_difference": 0.45}
+    asked = spec(limit, slices={"columns": ["town", "age"], "max_conditions": 1})
+    found = audit(people(0.6), asked)
+    (judged,) = found.document["gate"]
+    assert judged["verdict"] == "inconclusive"
+    assert "the whole interval is within it. Yet another search found people" in judged["sentence"]
+    assert "A limit on worst_group would judge them." in judged["sentence"]
+    assert audit(people(0.6), {**asked, "worst_groups": None}).verdict == "pass"
+
+
 def test_a_limit_on_intersections_judges_them_itself() -> None:
     found = audit(people(0.6), spec({"check": "worst_slice", "max_difference": 0.3}))
     assert found.verdict == "fail"

@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 
 S = TypeVar("S")
 T = TypeVar("T")
+BLOCK_ROWS = 1 << 18
+"""More rows in memory are several blocks, each for a thread."""
 
 
 def processors() -> int:
@@ -38,6 +40,27 @@ def mapped(function: Callable[[S], T], items: Sequence[S], width: int | None = N
         return [function(one) for one in items]
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(function, items))
+
+
+def width_for(rows: int) -> int:
+    """Threads that work on so many rows is worth: one for those of a block."""
+    return 1 if rows <= BLOCK_ROWS else processors()
+
+
+def blocks_of(rows: int) -> list[slice]:
+    """The blocks that so many rows in memory are."""
+    return stretches(rows, BLOCK_ROWS)
+
+
+def stretches(rows: int, at_a_time: int) -> list[slice]:
+    """Rows in stretches that follow one another.
+
+    Examples
+    --------
+    >>> stretches(5, 2)
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    return [slice(start, min(start + at_a_time, rows)) for start in range(0, rows, at_a_time)]
 
 
 def in_parallel(function: Callable[[S], T], items: Iterable[S]) -> Iterator[T]:
