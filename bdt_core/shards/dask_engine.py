@@ -216,6 +216,8 @@ class DaskShards:
         if time.monotonic() - looked >= _LOOK_EVERY:
             workers = self._client.scheduler_info(n_workers=-1)["workers"]
             self._seen = time.monotonic(), workers
+            if self._cluster is not None and len(workers) < (wanted := len(self._cluster.worker_spec)):
+                self._cluster.scale(wanted)  # Dask gives up a worker that is lost again within seconds
         return workers
 
     def _refuse_lost_scheduler(self) -> None:

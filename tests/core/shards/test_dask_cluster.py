@@ -30,6 +30,7 @@ from bdt_core.shards.scratch import scratch_folder
 from bdt_core.shards.shard import Shard
 from bdt_core.spec import DaskEngine, parse_spec
 
+dask = pytest.importorskip("dask")
 pytest.importorskip("distributed")
 SPEC = parse_spec({"name": "t", "source": {"path": "t.csv"}, "large_rows": 1000, "bias_variable": {"column": "wrong"}})
 
@@ -112,13 +113,24 @@ def test_a_worker_that_is_killed_while_it_answers_is_asked_elsewhere(tmp_path):
         assert (tmp_path / "died").exists()
 
 
-def test_a_worker_that_runs_out_of_memory_each_time_is_told(tmp_path, monkeypatch):
-    # A new worker takes 400 MiB to begin with, and on a busy machine its time.
-    monkeypatch.setattr("bdt_core.shards.dask_engine._NO_WORKERS_FOR", 600.0)
+def test_a_worker_that_runs_out_of_memory_each_time_is_told(tmp_path):
+    # A new worker takes 400 MiB to begin with.
     with DaskShards(DaskEngine(local_workers=1, memory_limit="700 MiB")) as engine:
         with pytest.raises(SourceError, match="workers of the Dask cluster were lost one after the other on part 0"):
             engine.map(_too_large, [Shard(str(tmp_path), 0, 1)])
         assert engine.map(_number, [Shard(str(tmp_path), 7, 1)]) == [7]  # and it can be used again
+
+
+def test_a_worker_that_dask_has_given_up_is_started_again(tmp_path, monkeypatch):
+    """It does so with one that is lost again within seconds: it looks at the first loss while none is there."""
+    monkeypatch.setattr("bdt_core.shards.dask_engine._NO_WORKERS_FOR", 60.0)
+    with (
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "1ms"}),
+        DaskShards(DaskEngine(local_workers=1)) as engine,
+    ):
+        (worker,) = engine.map(_process, [Shard(str(tmp_path), 0, 1)])
+        os.kill(worker, signal.SIGKILL)
+        assert engine.map(_process, [Shard(str(tmp_path), 0, 1)]) != [worker]
 
 
 def test_a_clock_that_jumps_while_a_worker_starts_ends_nothing(tmp_path, monkeypatch):
