@@ -343,13 +343,14 @@ def _copy(source: Array, target: Array) -> None:
         target[j] = source[j]
 
 
-def compile_beforehand() -> None:
-    """Compile what takes longest, for numbers of 32 bits and at most 256 levels, or fetch it from the cache."""
-    rows = float32[:, ::1], uint8[:, ::1], float64[::1], int64, int64
-    splits = float32[:, ::1], float32[::1]
-    values, means, modes, offsets = float64[::1], float64[:, ::1], int64[:, ::1], int64[::1]
-    refine.compile((
-        *rows, means, modes, means, modes, float64, values, values, float64, offsets, float64, int64, *splits,
-        values, means, means, values,
-    ))  # fmt: skip
-    split_statistics.compile((*rows, int64, int64, *splits, modes, modes, float32, offsets, values, means, means))
+_ROWS = float32[:, ::1], uint8[:, ::1], float64[::1], int64, int64
+_SPLITS = float32[:, ::1], float32[::1]
+_VALUES, _MEANS, _MODES, _OFFSETS = float64[::1], float64[:, ::1], int64[:, ::1], int64[::1]
+CALLED_WITH = {
+    refine: (
+        *_ROWS, _MEANS, _MODES, _MEANS, _MODES, float64, _VALUES, _VALUES, float64, _OFFSETS, float64, int64, *_SPLITS,
+        _VALUES, _MEANS, _MEANS, _VALUES,
+    ),
+    split_statistics: (*_ROWS, int64, int64, *_SPLITS, _MODES, _MODES, float32, _OFFSETS, _VALUES, _MEANS, _MEANS),
+}  # fmt: skip
+"""What takes longest to compile, and the types that it is called with for numbers of 32 bits and at most 256 levels."""

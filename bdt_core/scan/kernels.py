@@ -133,13 +133,14 @@ def climb(
     return best
 
 
-def compile_beforehand() -> None:
-    """Compile `climb` as `bdt_core.scan.climbing` calls it, or fetch it from the cache."""
-    numbers, cells = float64[::1], int64[::1]
-    climb.compile((
-        uint16[:, ::1], numbers, numbers, numbers, cells, boolean[::1], float64[:, ::1], uint8[:, ::1],
+_NUMBERS, _CELLS = float64[::1], int64[::1]
+CALLED_WITH = {
+    climb: (
+        uint16[:, ::1], _NUMBERS, _NUMBERS, _NUMBERS, _CELLS, boolean[::1], float64[:, ::1], uint8[:, ::1],
         int64, float64, int64, int64, uint8[::1],
-    ))  # fmt: skip
+    )
+}  # fmt: skip
+"""What takes longest to compile, and the types that `bdt_core.scan.climbing` calls it with."""
 
 
 @compiled  # type: ignore[untyped-decorator]

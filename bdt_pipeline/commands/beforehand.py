@@ -1,36 +1,78 @@
-"""What takes seconds to compile is compiled early, while an audit waits for others."""
+"""What takes seconds to compile is compiled early, by a process of its own, while an audit waits for other things."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
+from pathlib import Path
 from threading import Event, Thread
+from typing import Any
+
+_KERNELS = ("bdt_core.scan.kernels", "bdt_core.clustering.kernels")
+"""In the order in which a run in Dagster comes to them."""
+
+
+def _loops() -> dict[Any, tuple[Any, ...]]:
+    """Those loops that take longest to compile, and the types for which they are needed."""
+    return {loop: types for one in _KERNELS for loop, types in import_module(one).CALLED_WITH.items()}
 
 
 @contextmanager
 def compiled_beforehand() -> Iterator[None]:
-    """Meanwhile a thread compiles the loops of an audit that are not in the compiler's cache yet.
+    """Meanwhile another process compiles the loops of an audit that are not in the compiler's cache yet.
 
-    Half of compiling is done without Python's lock. Who needs a loop that is being compiled waits for it. Modules are
-    imported before the thread begins: two threads that import at once may see halves of them. At the end nothing more
-    is begun.
+    A thread fetches them from there. Who needs a loop that is being compiled waits for it. Modules are imported before
+    the thread begins: two threads that import at once may see halves of them. At the end nothing more is begun.
     """
-    from bdt_core.clustering import kernels as of_clusters
-    from bdt_core.scan import kernels as of_scan
+    from numba.core.compiler_lock import global_compiler_lock
 
+    loops = _loops()
+    compiler = None if all(map(_is_in_the_cache, loops)) else _compiler()
     over = Event()
 
-    def compile_all() -> None:
-        for loops in (of_scan, of_clusters):  # in the order in which a run in Dagster comes to them
-            if over.is_set():
-                return
-            with suppress(Exception):  # who needs it says what is wrong
-                loops.compile_beforehand()
+    def fetch_all() -> None:
+        for loop, types in loops.items():
+            with global_compiler_lock:
+                if compiler is not None and compiler.stdout is not None:
+                    compiler.stdout.readline()
+                if over.is_set():
+                    return
+                with suppress(Exception):  # who needs it says what is wrong
+                    loop.compile(types)
+            time.sleep(0.001)  # who has waited for the lock comes first
 
-    thread = Thread(target=compile_all, name="compiler")
+    thread = Thread(target=fetch_all, name="compiler")
     thread.start()
     try:
         yield
     finally:
         over.set()
+        if compiler is not None:
+            compiler.kill()
         thread.join()
+        if compiler is not None:
+            compiler.communicate()
+
+
+def _is_in_the_cache(loop: Any) -> bool:
+    """Whether it was ever compiled here; one of an earlier version is compiled by who fetches it."""
+    return any(Path(loop.stats.cache_path).glob(f"*.{loop.__name__}-*.nbi"))
+
+
+def _compiler() -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-P", __file__],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+
+
+if __name__ == "__main__":
+    for loop, types in _loops().items():
+        loop.compile(types)
+        print(flush=True)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 import threading
 from collections import defaultdict
-from types import ModuleType
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numba
@@ -16,9 +21,9 @@ from bdt_core.audit import audit
 from bdt_core.clustering import kernels as of_clusters
 from bdt_core.clustering import refine, split
 from bdt_core.scan import kernels as of_scan
+from bdt_pipeline.commands import beforehand
 from bdt_pipeline.commands.beforehand import compiled_beforehand
 
-LOOPS = {of_scan: ("climb",), of_clusters: ("refine", "split_statistics")}
 Types = dict[str, set[Any]]
 
 
@@ -44,14 +49,19 @@ def wait_for_the_thread() -> None:
             thread.join()
 
 
+class Loop:
+    """A loop that says when it is asked for."""
+
+    def __init__(self, cache: Path, does: Callable[[], None] = lambda: None) -> None:
+        self.__name__, self.stats, self.asked = "loop", SimpleNamespace(cache_path=str(cache)), 0
+        self._does = does
+
+    def compile(self, types: object) -> None:
+        self.asked += 1
+        self._does()
+
+
 def test_loops_are_compiled_for_the_types_that_an_audit_calls_them_with(monkeypatch: pytest.MonkeyPatch) -> None:
-    compiled: Types = defaultdict(set)
-    with monkeypatch.context() as patched:
-        for module, names in LOOPS.items():
-            for name in names:
-                patched.setattr(getattr(module, name), "compile", compiled[name].add)
-        with compiled_beforehand():
-            wait_for_the_thread()
     called: Types = defaultdict(set)
     monkeypatch.setattr("bdt_core.scan.kernels", Watched(of_scan, called))
     for caller in (refine, split):
@@ -60,35 +70,63 @@ def test_loops_are_compiled_for_the_types_that_an_audit_calls_them_with(monkeypa
     frame = pd.DataFrame({"age": rng.integers(18, 80, 400), "town": rng.choice(list("abc"), 400)})
     frame["error"] = (rng.random(400) < 0.2 + 0.3 * (frame["age"] < 40)).astype(int)
     audit(frame, outcome="error", slices=None, clustering={"stability": 0}, worst_groups={"permutations": 39})
-    assert compiled == {name: called[name] for names in LOOPS.values() for name in names}
-    assert all(len(one) == 1 for one in compiled.values())
+    asked = {loop.__name__: {types} for one in (of_scan, of_clusters) for loop, types in one.CALLED_WITH.items()}
+    assert asked == {name: called[name] for name in asked}
 
 
-def test_what_cannot_be_compiled_is_left_to_who_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    begun: list[str] = []
+def test_another_process_compiles_and_who_needs_a_loop_waits_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A new interpreter with an empty cache compiles none itself, not even the one that it asks for at once."""
+    asked = """
+import threading
+from bdt_pipeline.commands.beforehand import _loops, compiled_beforehand
+loops = _loops()
+with compiled_beforehand():
+    (first, types), *_ = loops.items()
+    first.compile(types)
+    (thread,) = [one for one in threading.enumerate() if one.name == "compiler"]
+    thread.join()
+    for loop, types in loops.items():
+        loop.compile(types)
+        print(loop.__name__, sum(loop.stats.cache_misses.values()))
+"""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    for _ in ("compiled", "there already"):
+        done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+        assert done.stdout == "climb 0\nrefine 0\nsplit_statistics 0\n", done.stderr
 
+
+def test_what_cannot_be_compiled_is_left_to_who_needs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails() -> None:
-        begun.append("scan")
         raise OSError("the compiler's cache cannot be written")
 
-    monkeypatch.setattr(of_scan, "compile_beforehand", fails)
-    monkeypatch.setattr(of_clusters, "compile_beforehand", lambda: begun.append("clusters"))
+    loops = {Loop(tmp_path, fails): (), Loop(tmp_path): ()}
+    monkeypatch.setattr(beforehand, "_loops", lambda: loops)
+    monkeypatch.setattr(beforehand, "_compiler", lambda: subprocess.Popen(["false"], stdout=subprocess.PIPE))
     with compiled_beforehand():
         wait_for_the_thread()
-    assert begun == ["scan", "clusters"]
+    assert [one.asked for one in loops] == [1, 1]
 
 
-def test_nothing_is_begun_after_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    begun: list[str] = []
+def test_nothing_is_begun_after_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "kernels.loop-1.py3.nbi").touch()
     ended = threading.Event()
-
-    def waits() -> None:
-        begun.append("scan")
-        ended.wait()
-
-    monkeypatch.setattr(of_scan, "compile_beforehand", waits)
-    monkeypatch.setattr(of_clusters, "compile_beforehand", lambda: begun.append("clusters"))
+    loops = {Loop(tmp_path, lambda: ended.wait() and None): (), Loop(tmp_path): ()}
+    monkeypatch.setattr(beforehand, "_loops", lambda: loops)
+    monkeypatch.setattr(beforehand, "_compiler", lambda: pytest.fail("all are in the cache"))
     with compiled_beforehand():
         threading.Timer(0.3, ended.set).start()
-    assert begun == ["scan"]
+    assert [one.asked for one in loops] == [1, 0]
     assert "compiler" not in [one.name for one in threading.enumerate()]
+
+
+def test_a_process_that_still_compiles_at_the_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = Loop(tmp_path)
+    process = subprocess.Popen(["sleep", "600"], stdout=subprocess.PIPE)
+    monkeypatch.setattr(beforehand, "_loops", lambda: {loop: ()})
+    monkeypatch.setattr(beforehand, "_compiler", lambda: process)
+    with compiled_beforehand():
+        pass
+    assert process.returncode == -signal.SIGKILL
+    assert loop.asked == 0
