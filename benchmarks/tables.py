@@ -26,6 +26,7 @@ from benchmarks.measuring import machine, markdown_table
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
+POWER = ROOT / "docs" / "images" / "power.svg"
 _MARK = re.compile(
     r"<!-- (?P<study>\w+)\.(?P<name>\w+)(?:\[(?P<row>[^\]]+)\]\[(?P<column>[^\]]+)\])?(?::(?P<form>\S+))? -->"
     r"(?P<told>.*?)<!-- / -->",
@@ -36,11 +37,11 @@ _DIGITS = 6
 
 def run() -> None:
     """Write every figure of every page anew, and draw the one that is a picture."""
-    from benchmarks.validity import POWER, draw_power
+    from benchmarks.power_figure import draw_power
 
     for page in pages():
         page.write_text(filled(page.read_text(encoding="utf-8")), encoding="utf-8")
-    draw_power(POWER)
+    draw_power(result_of("power")["shares"], POWER)
 
 
 def pages() -> list[Path]:

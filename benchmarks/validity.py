@@ -10,7 +10,6 @@ import itertools
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,9 +19,8 @@ from scipy import stats
 from bdt_core.clustering import HBAC
 from bdt_core.inference import compare_samples
 from benchmarks import searched, selected, simulated
-from benchmarks.tables import ROOT, record, result_of, table
+from benchmarks.tables import record, table
 
-POWER = ROOT / "docs" / "images" / "power.svg"
 ALPHA = 0.05
 SIZES = (0.02, 0.05, 0.10)
 GAPS = (0.05, 0.10, 0.15, 0.20, 0.30)
@@ -213,27 +211,6 @@ def power(runs: int) -> dict[str, Any]:
     columns = dict.fromkeys(("group", "gap", "ours", "oracle", "original"), ".0%")
     columns |= {"train gap": ".1%", "test gap": ".1%"}
     return {"runs": runs, "rows": ROWS, "shares": table(columns, power_table(runs).to_numpy().tolist())}
-
-
-def draw_power(file: Path) -> None:
-    """What the study of power found, one panel per size of group."""
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-
-    told = result_of("power")["shares"]
-    power = pd.DataFrame(told["rows"], columns=list(told["columns"]))
-    figure = Figure(figsize=(9, 3))
-    figure.subplots_adjust(left=0.06, right=0.99, bottom=0.17, top=0.9, wspace=0.05)  # for any font
-    for axes, size in zip(figure.subplots(1, len(SIZES), sharey=True), SIZES, strict=True):
-        part = power[power["group"] == size]
-        for name, marker, colour in (("oracle", "^", "0.5"), ("ours", "o", "#0072b2"), ("original", "s", "#d55e00")):
-            axes.plot(100 * part["gap"], part[name], marker=marker, color=colour, label=name)
-        axes.set(title=f"group of {size:.0%} of the rows", xlabel="gap in points", ylim=(-0.03, 1.03))
-        axes.grid(alpha=0.3)
-    figure.axes[0].set_ylabel("chance of proving it")
-    figure.axes[0].legend()
-    with rc_context({"svg.hashsalt": "power"}):  # the same figures give the same bytes
-        figure.savefig(file, metadata={"Date": None})
 
 
 STUDIES = {

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bdt_core import words
-from bdt_core.report.figure_words import figure_words
 from bdt_core.report.sheet import CALM, FAINT, GREY, HARM, INK, SMALL, Sheet
 from bdt_core.report.wording import asked, finite
 
 if TYPE_CHECKING:
+    from bdt_core.report.blocks import FigureWords
     from bdt_core.report.document import CategoricalFeature, Document, Feature, Level, NumericFeature, Printed
 
 COLUMNS_SHOWN = 8
@@ -22,10 +22,9 @@ _INSIDE, _OUTSIDE = 416.0, 472.0
 _AXIS = 42.0
 
 
-def draw(document: Printed) -> Sheet:
+def draw(document: Printed, said: FigureWords) -> Sheet:
     """Numbers by their standardised difference, categories by the shares of their levels."""
     tested = shown(document)
-    said = figure_words(document, "apart")
     numbers = [one for one in tested if one.kind == "numeric"]
     categories = [one for one in tested if one.kind == "categorical"]
     sheet = Sheet(said.title, 18 + _height(numbers, categories) + 8, subtitle=said.subtitle)

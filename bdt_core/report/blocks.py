@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -171,3 +171,28 @@ def plain(x: Any) -> Any:
     if isinstance(x, Sequence) and not isinstance(x, str):
         return [plain(one) for one in x]
     return x
+
+
+@dataclass(frozen=True)
+class FigureWords:
+    """The words of a figure, from its template.
+
+    Attributes
+    ----------
+    title : str
+        What was found.
+    subtitle : str
+        What is measured, and on whom.
+    words : mapping of str to str
+        Heads, axes and legends, by the template's names.
+    labels : tuple of tuple of Cell
+        Words for every row of what is drawn, where the template has a table of them.
+    data : tuple of tuple of str
+        The numbers behind the figure; the first row has the heads. Numbers are plain, with a point, shares of 1.
+    """
+
+    title: str
+    subtitle: str
+    words: Mapping[str, str]
+    labels: tuple[tuple[Cell, ...], ...]
+    data: tuple[tuple[str, ...], ...]

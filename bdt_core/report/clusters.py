@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bdt_core import words
 from bdt_core.report.catalogue import AsItIs
-from bdt_core.report.figure_words import figure_words
 from bdt_core.report.sheet import CALM, FAINT, GREY, HARM, HARM_TINT, INK, SMALL, WIDTH, Ruler, Sheet
 from bdt_core.report.wording import finite
 
 if TYPE_CHECKING:
+    from bdt_core.report.blocks import FigureWords
     from bdt_core.report.document import Cluster, Document, Level, NumericFeature, Printed
     from bdt_core.significance.clusters import ComparedCluster
 
@@ -111,12 +111,11 @@ def main_p(document: Document) -> str:
     return p if found.repeated_splits is None else f"{p} over {len(found.repeated_splits.p_values)} splits"
 
 
-def draw(document: Printed) -> Sheet:
+def draw(document: Printed, said: FigureWords) -> Sheet:
     """One row per cluster, from the most deviating one of the train rows."""
     clusters = document.clusters[:SHOWN]
     limits = sorted(set(_limits(document)))
     heads = 13.0 * max(1, len(limits)) + 8
-    said = figure_words(document, "clusters")
     ruler = Ruler()
     names = [ruler.wrap(who_is_in(one), WIDTH - 8 - _INDENT, SMALL, _NAME_LINES) for one in clusters]
     heights = [5.0 + _NAME_LINE * len(one) + _BAND for one in names]

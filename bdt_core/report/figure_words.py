@@ -2,42 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bdt_core.report.blocks import Cell, Facts, Paragraph, Table
+from bdt_core.report.blocks import Facts, FigureWords, Paragraph, Table
 from bdt_core.report.catalogue import say_in
 from bdt_core.report.first_page import first_page, measure
 from bdt_core.report.prose import language_of, read_in
 
 if TYPE_CHECKING:
     from bdt_core.report.document import Printed
-
-
-@dataclass(frozen=True)
-class FigureWords:
-    """The words of a figure, from its template.
-
-    Attributes
-    ----------
-    title : str
-        What was found.
-    subtitle : str
-        What is measured, and on whom.
-    words : mapping of str to str
-        Heads, axes and legends, by the template's names.
-    labels : tuple of tuple of Cell
-        Words for every row of what is drawn, where the template has a table of them.
-    data : tuple of tuple of str
-        The numbers behind the figure; the first row has the heads. Numbers are plain, with a point, shares of 1.
-    """
-
-    title: str
-    subtitle: str
-    words: Mapping[str, str]
-    labels: tuple[tuple[Cell, ...], ...]
-    data: tuple[tuple[str, ...], ...]
 
 
 def figure_words(document: Printed, name: str) -> FigureWords:

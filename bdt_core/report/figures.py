@@ -1,6 +1,7 @@
 """The figures of the report, each drawn from the document alone.
 
-Every figure is a function of the document that returns a drawing; nothing of matplotlib is imported before.
+Every figure is a function of the document and of what the figure says, that returns a drawing; nothing of matplotlib is
+imported before.
 """
 
 from __future__ import annotations
@@ -9,15 +10,17 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from bdt_core.report import apart, clusters, groups, local_bias, mitigation, slices, tree, worst_groups
+from bdt_core.report import apart, clusters, first_page, groups, local_bias, mitigation, slices, tree, worst_groups
 from bdt_core.report.catalogue import say_in
 from bdt_core.report.figure_words import figure_words
+from bdt_core.report.figures_of_depth import figures_of_depth
 from bdt_core.report.printed import AnyDocument, printed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from bdt_core.report.document import Document, Printed
+    from bdt_core.report.blocks import FigureWords
+    from bdt_core.report.document import Printed
     from bdt_core.report.sheet import Sheet
 
 PNG_DPI = 144
@@ -70,24 +73,11 @@ def figure_data(document: AnyDocument, name: str) -> tuple[tuple[str, ...], ...]
 def figure_names(document: AnyDocument) -> tuple[str, ...]:
     """The figures that a document has, in the order of the report."""
     document = printed(document)
-    from bdt_core.report.first_page import first_page  # which asks for templates, and these for figures
-
     always = _ALWAYS if document.publication is None else ()
     known = {*always, *groups.figures_of_groups(document), *figures_of_depth(document)}
-    return tuple(name for name in FIGURES if name in known or (name == "first_page" and first_page(document).drawn))
-
-
-def figures_of_depth(document: Document) -> tuple[str, ...]:
-    """Figures on intersections, local bias and mitigation that a document has."""
-    searched, local = document.slices, document.local_bias
-    there = {
-        "worst_groups": document.worst_groups and document.worst_groups.groups,
-        "slices": searched and slices.drawn_slices(searched),
-        "slices_lattice": searched and len(searched.lattice) > 1,
-        "local_bias": local and any(local_bias.pair(one) for one in local.logan.clusters),
-        "mitigation": mitigation.mitigation_points(document),
-    }
-    return tuple(name for name, is_there in there.items() if is_there)
+    return tuple(
+        name for name in FIGURES if name in known or (name == "first_page" and first_page.first_page(document).drawn)
+    )
 
 
 def _drawn(document: AnyDocument, name: str, finish: Callable[[Sheet], _T]) -> _T:
@@ -97,7 +87,12 @@ def _drawn(document: AnyDocument, name: str, finish: Callable[[Sheet], _T]) -> _
     # The first page's picture is in the readers' words already.
     say = str if name == "first_page" else say_in(safe)
     with settings(say):
-        return finish(FIGURES[name](safe))
+        return finish(sheet_of(safe, name))
+
+
+def sheet_of(document: Printed, name: str) -> Sheet:
+    """A figure with what it says, drawn with the settings that hold."""
+    return FIGURES[name](document, figure_words(document, name))
 
 
 def draw_onto(document: AnyDocument, name: str, axes: Callable[[float, float], Axes]) -> None:
@@ -108,14 +103,8 @@ def draw_onto(document: AnyDocument, name: str, axes: Callable[[float, float], A
         _drawn(document, name, lambda _: None)
 
 
-def _first_page(document: Printed) -> Sheet:
-    from bdt_core.report.first_page import draw
-
-    return draw(document)
-
-
-FIGURES: dict[str, Callable[[Printed], Sheet]] = {
-    "first_page": _first_page,
+FIGURES: dict[str, Callable[[Printed, FigureWords], Sheet]] = {
+    "first_page": first_page.draw,
     "worst_groups": worst_groups.draw,
     "clusters": clusters.draw,
     "apart": apart.draw,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from bdt_core.report.blocks import Facts, Folded, Section
+from bdt_core.report.blocks import Facts, FigureWords, Folded, Section
 from bdt_core.report.figure_axis import scale
 from bdt_core.report.findings import unit_of
 from bdt_core.report.names import Names
@@ -343,11 +343,9 @@ def words_of_forms(document: Printed) -> dict[str, str]:
     return dict(found.pairs)
 
 
-def draw(document: Printed) -> Sheet:
+def draw(document: Printed, told: FigureWords) -> Sheet:
     """Two bars per group: what happens to its people, and to everybody else."""
-    from bdt_core.report.figure_words import figure_words  # which asks this module for its words
-
-    told, page = figure_words(document, "first_page"), first_page(document)
+    page = first_page(document)
     names = [Ruler().wrap(who.text, PHONE - 2 * _LEFT, 10, 4, bold=True) for who, *_ in told.labels]
     heights = [_NAME_LINE * len(name) + 2 * _BAR + 10 for name in names]
     sheet = Sheet(told.title, sum(heights), subtitle=told.subtitle, room=PHONE)

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from bdt_core import words
 from bdt_core.metrics import CLARIFY, CRITERIA, GATE_METRICS, GROUP_METRICS, RATES, SCORES, better_side, plain_name
 from bdt_core.report.catalogue import AsItIs
-from bdt_core.report.figure_words import figure_words
 from bdt_core.report.sheet import FAINT, GREY, INK, SHADES, SMALL, Sheet
 from bdt_core.report.wording import asked, finite
 
 if TYPE_CHECKING:
     from bdt_core.fairness.score_parts import BiasScore
+    from bdt_core.report.blocks import FigureWords
     from bdt_core.report.document import Document, Facet, Group, GroupMetric, GroupRange, GroupValue, Printed, Rate
-    from bdt_core.report.figure_words import FigureWords
     from bdt_core.verdict import MetricLimitResult
 
 _Named = TypeVar("_Named", "GroupMetric", "GroupRange")
@@ -334,10 +333,9 @@ def ends(one: GroupValue, unit: words.Unit | None) -> str:
     return span(*(words.signed(x, unit) if unit else words.number(x) for x in (low, high)))
 
 
-def draw(document: Printed, name: str) -> Sheet:
+def draw(document: Printed, said: FigureWords, name: str) -> Sheet:
     """A figure by its name in `figures_of_groups`."""
     facet, kind = figures_of_groups(document)[name]
-    said = figure_words(document, name)
     return _map(document, facet, said) if kind == "map" else _rates(facet, said)
 
 

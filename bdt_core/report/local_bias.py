@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Literal
 
 from bdt_core import words
 from bdt_core.report.figure_axis import Scale, draw_across, scale
-from bdt_core.report.figure_words import figure_words
 from bdt_core.report.sheet import CALM, GREY, HARM, INK, SMALL, Sheet
 from bdt_core.report.wording import asked
 
 if TYPE_CHECKING:
     from bdt_core.local_bias.results import GroupValue, LocalBias, LocalCluster
+    from bdt_core.report.blocks import FigureWords
     from bdt_core.report.document import Printed
 
 Part = Literal["train", "test"]
@@ -76,11 +76,10 @@ def drawn_clusters(local: LocalBias) -> list[LocalCluster]:
     return [one for one in local.logan.clusters if pair(one)]
 
 
-def draw(document: Printed) -> Sheet:
+def draw(document: Printed, said: FigureWords) -> Sheet:
     """One row per cluster, the largest gap among the train rows first; all rows together stand boxed on top."""
     local = asked(document.local_bias)
     known = drawn_clusters(local)
-    said = figure_words(document, "local_bias")
     shown = [one for one in (local.everywhere, *known[:SHOWN]) if pair(one)]
     sheet = Sheet(said.title, 26 + _ROW * len(shown) + 36, subtitle=said.subtitle)
     top = sheet.top + 26

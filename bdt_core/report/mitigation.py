@@ -9,7 +9,6 @@ from bdt_core import words
 from bdt_core.metrics import CRITERIA, GROUP_METRICS, RATES, plain_name
 from bdt_core.report.catalogue import AsItIs
 from bdt_core.report.figure_axis import Scale, draw_across, scale, told
-from bdt_core.report.figure_words import figure_words
 from bdt_core.report.groups import rate_value, span
 from bdt_core.report.sheet import CALM, GREY, HARM, INK, SMALL, Sheet
 from bdt_core.report.wording import asked, finite
@@ -17,6 +16,7 @@ from bdt_core.report.wording import asked, finite
 if TYPE_CHECKING:
     from bdt_core.fairness.metric_results import Estimate
     from bdt_core.mitigation.results import Thresholds
+    from bdt_core.report.blocks import FigureWords
     from bdt_core.report.document import Document, Printed
 
 Point: TypeAlias = "tuple[Estimate, Estimate]"
@@ -88,12 +88,11 @@ def _now_and_then(thresholds: Thresholds) -> tuple[Point, Point]:
     return (gap.before, accuracy.before), (gap.after, accuracy.after)
 
 
-def draw(document: Printed) -> Sheet:
+def draw(document: Printed, said: FigureWords) -> Sheet:
     """Gap across, accuracy up; the present decisions and the thresholds chosen are marked."""
     found = asked(document.mitigation)
     thresholds = asked(found.thresholds)
     frontier = mitigation_points(document)
-    said = figure_words(document, "mitigation")
     now, then = _now_and_then(thresholds)
     sheet = Sheet(said.title, 22 + _HEIGHT + 40, subtitle=said.subtitle)
     top = sheet.top + 22

@@ -15,7 +15,8 @@ from bdt_core.local_bias.results import LocalBias
 from bdt_core.ranking import FindingList
 from bdt_core.report import document as parts
 from bdt_core.report.figure_history import history_onto
-from bdt_core.report.figures import draw_onto, figure_names, figures_of_depth
+from bdt_core.report.figures import draw_onto, figure_names
+from bdt_core.report.figures_of_depth import figures_of_depth
 from bdt_core.report.from_findings import facet_alone, nodes_of
 from bdt_core.report.groups import figures_of_groups
 from bdt_core.report.printed import printed

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from bdt_core import words
 from bdt_core.report.catalogue import AsItIs
 from bdt_core.report.figure_axis import Scale, draw_across, scale
-from bdt_core.report.figure_words import figure_words
 from bdt_core.report.sheet import CALM, FAINT, GREY, HARM, HARM_TINT, INK, SMALL, WIDTH, Ruler, Sheet
 from bdt_core.report.wording import asked, finite
 
 if TYPE_CHECKING:
+    from bdt_core.report.blocks import FigureWords
     from bdt_core.report.document import Document, Printed
     from bdt_core.slices.results import LatticeNode, Slice, Slices
 
@@ -79,10 +79,9 @@ def within(slices: Slices, reported: Sequence[Slice], most: int) -> list[tuple[S
     return [(around, several) for around, several in found if several]
 
 
-def draw(document: Printed) -> Sheet:
+def draw(document: Printed, said: FigureWords) -> Sheet:
     """One row per intersection, the worst first."""
     slices, unit = asked(document.slices), unit_of_slices(document)
-    said = figure_words(document, "slices")
     known = drawn_slices(slices)
     shown = known[: SHOWN if reported_slices(slices) else _UNREPORTED_SHOWN]
     sheet = Sheet(said.title, 20 + _ROW * len(shown) + 60, subtitle=said.subtitle)
@@ -143,7 +142,7 @@ def _legend(sheet: Sheet, said: Mapping[str, str], y: float) -> None:
         sheet.text(sheet.width - 8, y + 12 * number, said[name], size=SMALL, color=GREY, align="right")
 
 
-def draw_lattice(document: Printed) -> Sheet:
+def draw_lattice(document: Printed, said: FigureWords) -> Sheet:
     """Everybody, each condition of the worst intersection, and what they are together, level by level."""
     slices, unit = asked(document.slices), unit_of_slices(document)
     nodes = slices.lattice
@@ -153,7 +152,6 @@ def draw_lattice(document: Printed) -> Sheet:
     for one in nodes:
         levels[len(one.conditions)].append(one)
     widths = {level: min((WIDTH - 16 + _SPACE) / len(row) - _SPACE, _WIDEST) for level, row in levels.items()}
-    said = figure_words(document, "slices_lattice")
     ruler = Ruler()
     lines = max(len(ruler.wrap(name, widths[1] - 30, SMALL, _LINES)) for name in alone.values())
     heights = {level: _TOGETHER if level > 1 else 10 + 10 * lines + _VALUE for level in levels}

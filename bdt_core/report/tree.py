@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from bdt_core import words
 from bdt_core.report.catalogue import AsItIs
-from bdt_core.report.figure_words import figure_words
 from bdt_core.report.sheet import CALM, CALM_TINT, FAINT, GREY, HARM, HARM_TINT, INK, SMALL, Sheet
 
 if TYPE_CHECKING:
+    from bdt_core.report.blocks import FigureWords
     from bdt_core.report.document import BiasVariable, Cluster, Document, Node, Printed
 
 NODES_SHOWN = 29
@@ -22,11 +22,10 @@ _DEEPEST = 96.0
 _STEP_LINES = 3
 
 
-def draw(document: Printed) -> Sheet:
+def draw(document: Printed, said: FigureWords) -> Sheet:
     """Groups in boxes with rows, mean and gap; beside each box what separates it from its sibling."""
     nodes = {one.id: one for one in document.tree.nodes[:NODES_SHOWN]}
     rows = _in_reading_order(nodes)
-    said = figure_words(document, "tree")
     deepest = max(depth for _, depth in rows)
     indent = min(18.0, _DEEPEST / max(deepest, 1))
     sheet = Sheet(said.title, 10 + _ROW * len(rows) + 32, subtitle=said.subtitle)

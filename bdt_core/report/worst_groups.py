@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from bdt_core import words
 from bdt_core.report.catalogue import AsItIs
 from bdt_core.report.figure_axis import Scale, draw_across, scale
-from bdt_core.report.figure_words import figure_words
 from bdt_core.report.sheet import CALM, HARM, SMALL, Sheet
 from bdt_core.report.wording import asked
 
 if TYPE_CHECKING:
+    from bdt_core.report.blocks import FigureWords
     from bdt_core.report.document import Document, Printed
     from bdt_core.scan.results import WorstGroup, WorstGroups
 
@@ -62,11 +62,10 @@ def rows_outside(one: WorstGroup) -> int:
     return round(one.rows / one.share) - one.rows
 
 
-def draw(document: Printed) -> Sheet:
+def draw(document: Printed, said: FigureWords) -> Sheet:
     """Two bars per group: its mean outcome, and that of everybody else."""
     found = asked(document.worst_groups)
     groups, unit = drawn_groups(found), unit_of_groups(found)
-    said = figure_words(document, "worst_groups")
     sheet = Sheet(said.title, 12 + _ROW * len(groups) + 18, subtitle=said.subtitle)
     top = sheet.top + 12
     bottom = top + _ROW * len(groups)

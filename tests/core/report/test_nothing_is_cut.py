@@ -50,7 +50,7 @@ def with_long_names(name: str, language: str) -> Printed:
 def drawn(document: Printed, figure: str) -> Sheet:
     say = str if figure == "first_page" else say_in(document)
     with settings(say):
-        return figures.FIGURES[figure](document)
+        return figures.sheet_of(document, figure)
 
 
 def words_on(sheet: Sheet) -> list[tuple[float, float, str]]:

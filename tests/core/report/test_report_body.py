@@ -196,7 +196,7 @@ def test_figures_are_drawn_as_large_as_they_are_and_their_letters_as_tall_as_the
     """Libertinus Serif, in which the report is set at 10 points, has an x-height of 0.429; DejaVu Sans one of 0.547."""
     for figure in figure_names(document(name)):
         with settings():
-            sheet = figures.FIGURES[figure](document(name))
+            sheet = figures.sheet_of(document(name), figure)
         sizes = {float(one.get_fontsize()) for one in sheet.figure.texts}
         sizes |= {float(one.get_fontsize()) for axes in sheet.figure.axes for one in axes.get_xticklabels()}
         assert min(sizes) >= SMALL, figure
@@ -280,7 +280,7 @@ def test_titles_of_figures_state_what_was_found(figure: str, title: str) -> None
     told = figure_words(document("compas_in_depth"), figure)
     assert told.title == title
     with settings():
-        sheet = figures.FIGURES[figure](document("compas_in_depth"))
+        sheet = figures.sheet_of(document("compas_in_depth"), figure)
     drawn = " ".join(one.get_text() for one in sheet.figure.texts)
     assert drawn.startswith(f"{title} {told.subtitle}")
 

@@ -90,7 +90,7 @@ def svg_texts(document, figure):
     from bdt_core.report.sheet import settings
 
     with settings():
-        svg = figures.FIGURES[figure](printed(document)).svg()
+        svg = figures.sheet_of(printed(document), figure).svg()
     return [" ".join(one.itertext()) for one in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
 
 
@@ -564,7 +564,7 @@ def test_texts_of_the_figures_do_not_overlap(name):
     document = printed(DEEP[name]())
     for figure in (one for one in figure_names(document) if one in FIGURES):
         with settings():
-            sheet = figures.FIGURES[figure](document)
+            sheet = figures.sheet_of(document, figure)
             renderer = FigureCanvasAgg(sheet.figure).get_renderer()
             boxes = [(one.get_text(), one.get_window_extent(renderer)) for one in sheet.figure.texts]
         page = sheet.figure.bbox

@@ -330,17 +330,10 @@ def test_a_cluster_that_is_better_off_only_than_a_bad_one_is_not_called_better_o
 
 
 def test_harm_points_left_when_higher_is_better():
-    from bdt_core.report import clusters
-    from bdt_core.report.printed import printed
-    from bdt_core.report.sheet import settings
-
-    document = DOCUMENTS["higher_is_better"]()
-    with settings():
-        drawn = clusters.draw(printed(document)).svg()
+    drawn = figure_svg(DOCUMENTS["higher_is_better"](), "clusters")
     assert "← worse" in drawn
     assert "worse →" not in drawn
-    with settings():
-        assert "worse →" in clusters.draw(printed(fail())).svg()
+    assert "worse →" in figure_svg(fail(), "clusters")
 
 
 def test_importing_the_package_loads_nothing_heavy():

@@ -51,11 +51,11 @@ def row(document, caption, head, name="groups"):
 
 def drawn_text(document, figure):
     """A figure whose texts are texts."""
-    from bdt_core.report.groups import draw
+    from bdt_core.report.figures import sheet_of
     from bdt_core.report.sheet import settings
 
     with settings():
-        svg = draw(printed(document), figure).svg()
+        svg = sheet_of(printed(document), figure).svg()
     return [" ".join(one.itertext()) for one in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
 
 
@@ -471,7 +471,7 @@ def test_texts_of_a_figure_do_not_overlap():
     """Rows of 30 groups with long names, and a map of 8 x 7: no two texts share a place."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    from bdt_core.report.groups import draw
+    from bdt_core.report.figures import sheet_of
     from bdt_core.report.sheet import settings
 
     grid = {
@@ -484,7 +484,7 @@ def test_texts_of_a_figure_do_not_overlap():
         document = fail()
         document["groups"] = {**groups_part(), "facets": [facet(columns, counts)]}
         with settings():
-            sheet = draw(printed(document), "groups_1")
+            sheet = sheet_of(printed(document), "groups_1")
             renderer = FigureCanvasAgg(sheet.figure).get_renderer()
             boxes = [(one.get_text(), one.get_window_extent(renderer)) for one in sheet.figure.texts]
         page = sheet.figure.bbox
