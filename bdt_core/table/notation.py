@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _SPACE = "[ \u00a0\u202f]"
 _SIGNS = r"(?:[€$£¥]|EUR|USD|GBP|CHF)"
+_THOUSANDS_AND_MORE = "(?:[kKmM]|[mM]ln|[mM]io|[bB]n)[.]?"
 _MINUS = "\u2212"
 """The minus of typesetters, and of spreadsheets in the north of Europe."""
 _PLUS_OR_MINUS = f"[+{_MINUS}-]?"
@@ -39,10 +40,12 @@ _FIGURES = {_POINT: _figure(_POINT, _COMMA), _COMMA: _figure(_COMMA, _POINT)}
 _GROUPS = {_POINT: "[,'’ \u00a0\u202f]", _COMMA: "[.'’ \u00a0\u202f]"}
 _ANY_FIGURE = [
     re.compile(
-        rf"^\s*\(?{_PLUS_OR_MINUS}{_SPACE}*{_SIGNS}?{_SPACE}*{_PLUS_OR_MINUS}{one}{_SPACE}*(?:%|{_SIGNS})?[)-]?\s*$"
+        rf"^\s*\(?{_PLUS_OR_MINUS}{_SPACE}*{_SIGNS}?{_SPACE}*{_PLUS_OR_MINUS}{one}{_SPACE}*"
+        rf"(?:%|{_SIGNS}|{_THOUSANDS_AND_MORE})?[)-]?\s*$"
     )
     for one in _FIGURES.values()
-]
+] + [re.compile(r"^\s*[0-9]{1,3}:[0-5][0-9](?::[0-5][0-9](?:[.,][0-9]+)?)?(?: ?[AaPp][.]?[Mm][.]?)?\s*$")]
+"""The last are times: of a day, or how long something took."""
 _MONTHS = (
     "jan feb mar apr may jun jul aug sep oct nov dec",
     "jan feb mrt apr mei jun jul aug sep okt nov dec",
@@ -244,7 +247,7 @@ def looks_like_day_of_year(text: str) -> bool:
 
 
 def looks_like_number(text: str) -> bool:
-    """Whether a text is written as some number is: with a sign of currency or percent, as debts are, in any digits.
+    """Whether a text is written as some number is: with a sign, in thousands, as debts or times are, in any digits.
 
     Examples
     --------
@@ -252,6 +255,8 @@ def looks_like_number(text: str) -> bool:
     (True, True, False)
     >>> looks_like_number("(1,234)"), looks_like_number("12-"), looks_like_number("\u0663\u0664")
     (True, True, True)
+    >>> looks_like_number("3.5k"), looks_like_number("08:15"), looks_like_number("1234 AB")
+    (True, True, False)
     """
     digits = text if text.isascii() else "".join(str(unicodedata.decimal(one, one)) for one in text)
     return any(one.match(digits) for one in _ANY_FIGURE)

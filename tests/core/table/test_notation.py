@@ -222,6 +222,9 @@ UNREAD = {
     "debts of accountants": lambda x: f"({x})" if x % 2 else f"{x}",
     "a minus behind": lambda x: f"{x}-" if x % 2 else f"{x}",
     "digits of Arabic": lambda x: f"{x}".translate({48 + one: 0x660 + one for one in range(10)}),
+    "thousands": lambda x: f"{x / 10:.1f}k",
+    "times of a day": lambda x: f"{x % 24:02}:{x % 60:02}",
+    "how long it took": lambda x: f"{x}:00:30",
 }
 
 
