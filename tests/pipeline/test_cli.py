@@ -142,24 +142,6 @@ def test_demo_runs_the_audit_through_dagster(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"bdt-reports"}
 
 
-def test_demo_of_another_case_and_language_is_recorded_where_dagster_home_says(
-    bdt: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import dagster as dg
-
-    home = tmp_path / "home"
-    home.mkdir()
-    (home / "dagster.yaml").write_text("telemetry: {enabled: false}\n")
-    monkeypatch.setenv("DAGSTER_HOME", str(home))
-    result = bdt("demo", "--case", "grants", "--language", "en", "--out", tmp_path / "report")
-    assert result.exit_code == 0, result.output
-    assert "Education is vocational and home is with relatives" in " ".join(result.stdout.split())
-    assert {path.name for path in (tmp_path / "report").iterdir()} == REPORTS
-    with dg.DagsterInstance.get() as instance:
-        assert [run.job_name for run in instance.get_runs()] == ["grants_audit"]
-        assert instance.get_latest_materialization_event(dg.AssetKey(["grants", "bias_report"])) is not None
-
-
 def test_a_case_is_told_alike_in_every_language() -> None:
     """The same method, and as much is said of it."""
     from bdt_pipeline.commands.run_demo import CASES, demo_spec
