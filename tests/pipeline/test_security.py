@@ -130,7 +130,8 @@ def test_pickles_in_the_inbox_and_in_the_store_are_never_loaded(
 
 
 WATCHED = """
-    import json, sys
+    import gc, json, sys
+    gc.set_threshold(50_000)  # as in the command line
     found = {"unpickled": [], "connected": []}
 
     def callers():
@@ -155,6 +156,7 @@ WATCHED = """
     with dg.DagsterInstance.get() as instance:
         run = job.execute_in_process(instance=instance, raise_on_error=False)
     print("FOUND", json.dumps({**found, "verdict": run.output_for_node("loans__bias_report")["verdict"]["verdict"]}))
+    gc.freeze()
 """
 
 
