@@ -24,10 +24,11 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import dagster as dg
 import numpy as np
 import pandas as pd
 from dagster._grpc.client import DagsterGrpcClient
@@ -244,7 +245,7 @@ def run(files: int | str = 200, bad: int | str = 10, minutes: float | str = 15, 
     sys.exit(bool(found.problems()))
 
 
-def watch(files: int, bad: int, minutes: float = 0.0, postgres: bool = False) -> Outcome:
+def watch(files: int, bad: int, minutes: float = 0.0, postgres: bool = False, *, at_first: str = "") -> Outcome:
     """Drop the files while the daemon runs, and count.
 
     Parameters
@@ -255,6 +256,8 @@ def watch(files: int, bad: int, minutes: float = 0.0, postgres: bool = False) ->
         Over which they are dropped; 0 drops them at once, and does not mend the table of the scheduled audit.
     postgres : bool
         Whether Dagster's storage is a PostgreSQL server of this run's own; SQLite otherwise.
+    at_first : str
+        Lines of Python that the project begins with.
     """
     with tempfile.TemporaryDirectory() as scratch, _database(Path(scratch), postgres) as environment, _hook() as hook:
         folder = Path(scratch)
@@ -262,7 +265,7 @@ def watch(files: int, bad: int, minutes: float = 0.0, postgres: bool = False) ->
         inbox.mkdir()
         places = {"INBOX": inbox, "TABLE": table, "HOOK": hook.address, "DAGSTER_HOME": folder / "home"}
         environment |= {name: str(place) for name, place in places.items()}
-        _write_project(folder, postgres)
+        _write_project(folder, postgres, at_first)
         _write_table(table, unfair=0.3)
         with _services(folder, environment) as services:
             started = time.monotonic()
@@ -372,7 +375,7 @@ def _database(folder: Path, postgres: bool) -> Iterator[dict[str, str]]:
         server.cleanup()
 
 
-def _write_project(folder: Path, postgres: bool) -> None:
+def _write_project(folder: Path, postgres: bool, at_first: str) -> None:
     (folder / "home").mkdir()
     (folder / "home" / "dagster.yaml").write_text(_CONFIG + (_STORAGE if postgres else ""))
     for name, audit in _AUDITS.items():
@@ -385,7 +388,8 @@ def _write_project(folder: Path, postgres: bool) -> None:
         '[tool.dg]\ndirectory_type = "project"\n[tool.dg.project]\nroot_module = "theirs"\n'
     )
     (folder / "theirs" / "definitions.py").write_text(
-        textwrap.dedent("""
+        at_first
+        + textwrap.dedent("""
             from pathlib import Path
             import dagster as dg
 
@@ -530,57 +534,50 @@ def _rows_by_batch(name: str, folder: Path) -> dict[str, int]:
 
 def _last_ledger(folder: Path, environment: dict[str, str]) -> Ledger:
     """Stop the schedule, and read the ledger when all runs have ended, or none has for long."""
-
-    def ask(call: str) -> str:
-        command = [sys.executable, "-c", f"from benchmarks import production; production.{call}"]
-        return subprocess.run(
-            command, env=environment, cwd=folder, capture_output=True, text=True, check=True
-        ).stdout.strip()
-
-    ask("stop_schedule()")
-    left, changed = -1, time.monotonic()
-    while True:
-        ledger = Ledger(**json.loads(ask("print_ledger()").splitlines()[-1]))
-        if len(ledger.under_way) != left:
-            left, changed = len(ledger.under_way), time.monotonic()
-        if not left or time.monotonic() - changed > _STUCK_AFTER:
-            return ledger
-        time.sleep(1.0)
+    command = [sys.executable, "-c", "from benchmarks import production; production.print_last_ledger()"]
+    asked = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=True)
+    return Ledger(**json.loads(asked.stdout.splitlines()[-1]))
 
 
-def stop_schedule() -> None:
-    """Stop the schedules of the Dagster instance at ``DAGSTER_HOME``."""
-    import dagster as dg
+def print_last_ledger() -> None:
+    """Stop the schedules of the Dagster instance at ``DAGSTER_HOME``, wait for its runs, and print what it has."""
     from dagster._core.scheduler.instigation import InstigatorStatus, InstigatorType
 
     with dg.DagsterInstance.get() as instance:
         for state in instance.all_instigator_state(instigator_type=InstigatorType.SCHEDULE):
             instance.update_instigator_state(state.with_status(InstigatorStatus.STOPPED))
+        left, changed = -1, time.monotonic()
+        while True:
+            ledger = _ledger_of(instance)
+            if len(ledger.under_way) != left:
+                left, changed = len(ledger.under_way), time.monotonic()
+            if not left or time.monotonic() - changed > _STUCK_AFTER:
+                break
+            time.sleep(1.0)
+    print(json.dumps(asdict(ledger)))
 
 
-def print_ledger() -> None:
-    """Print what the storage of the Dagster instance at ``DAGSTER_HOME`` has, as JSON."""
-    import dagster as dg
+def _ledger_of(instance: dg.DagsterInstance) -> Ledger:
+    """What the storage of a Dagster instance has."""
     from dagster._core.scheduler.instigation import InstigatorType, TickStatus
 
-    with dg.DagsterInstance.get() as instance:
-        runs = [
-            {
-                "id": one.dagster_run.run_id,
-                "part": one.dagster_run.tags.get("dagster/partition"),
-                "schedule": one.dagster_run.tags.get("dagster/schedule_name"),
-                "state": one.dagster_run.status.value,
-                "start": one.start_time,
-                "end": one.end_time,
-            }
-            for one in instance.get_run_records()
-        ]
-        ticks, errors = [], []
-        for state in instance.all_instigator_state():
-            its = instance.get_ticks(state.instigator_origin_id, state.selector_id)
-            errors += [str(one.error)[:300] for one in its if one.status is TickStatus.FAILURE]
-            if state.instigator_type is InstigatorType.SCHEDULE:
-                ticks += [{"time": one.timestamp, "state": one.status.value, "runs": list(one.run_ids)} for one in its]
-        made = instance.get_materialized_partitions(dg.AssetKey(["loans", "bias_report"]))
+    runs = [
+        {
+            "id": one.dagster_run.run_id,
+            "part": one.dagster_run.tags.get("dagster/partition"),
+            "schedule": one.dagster_run.tags.get("dagster/schedule_name"),
+            "state": one.dagster_run.status.value,
+            "start": one.start_time,
+            "end": one.end_time,
+        }
+        for one in instance.get_run_records()
+    ]
+    ticks, errors = [], []
+    for state in instance.all_instigator_state():
+        its = instance.get_ticks(state.instigator_origin_id, state.selector_id)
+        errors += [str(one.error)[:300] for one in its if one.status is TickStatus.FAILURE]
+        if state.instigator_type is InstigatorType.SCHEDULE:
+            ticks += [{"time": one.timestamp, "state": one.status.value, "runs": list(one.run_ids)} for one in its]
+    made = instance.get_materialized_partitions(dg.AssetKey(["loans", "bias_report"]))
     ticks.sort(key=lambda one: float(str(one["time"])))
-    print(json.dumps({"made": sorted(made), "runs": runs, "ticks": ticks, "errors": errors}))
+    return Ledger(sorted(made), runs, ticks, errors)

@@ -73,7 +73,7 @@ ROOT = str(Path(__file__).parents[1])
 def forking(*more: str) -> ForkServerContext:
     """Makes processes with these modules, and some more."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([*MODULES, *more])
+    context.set_forkserver_preload(["tests.uncollected", *MODULES, *more, "tests.frozen"])
     path = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = ROOT if path is None else f"{ROOT}{os.pathsep}{path}"
     try:

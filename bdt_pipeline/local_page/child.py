@@ -6,6 +6,7 @@ prints nothing, and ends with whoever began it.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Callable
@@ -126,10 +127,12 @@ class Audit:
 
 def main() -> None:
     """Do the task that comes in."""
+    gc.set_threshold(50_000)  # as in the command line: most of what is imported stays
     connection = Connection(int(sys.argv[1]))
     task: Look | Audit = connection.recv()
     Thread(target=_end_with_parent, args=(connection,), daemon=True).start()
     connection.send(_ended(task, connection.send))
+    gc.freeze()  # nothing is kept, so nothing is looked through at the end
 
 
 def _ended(task: Look | Audit, tell: Tell) -> End:

@@ -19,7 +19,10 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 FILES = {"report.json", "report.html", "report.pdf", "report.md", "gate.json", "gate.xml", "gate.md"}
 KILLED = """
     import contextlib
+    import gc
     import os
+
+    gc.set_threshold(50_000)  # as in the command line
     from pathlib import Path
     from bdt_core.report import figures, page
     from bdt_core.report.printed import printed, printed_once
@@ -35,6 +38,7 @@ KILLED = """
     for name in figures.figure_names(safe):
         figures.figure_svg(safe, name)
 
+    gc.freeze()  # else each child would look through it
     rename, renamed = Path.replace, [0]
 
     def killed(self, target):  # by a power cut, before the file has its name

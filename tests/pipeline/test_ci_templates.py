@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from email.parser import Parser
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import metadata
@@ -18,12 +18,13 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+import pandas as pd
 import pytest
 import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from bdt_core.spec import AuditSpec
+from tests.pipeline.conftest import loans_spec
 
 ROOT = Path(__file__).parents[2]
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
@@ -115,13 +116,18 @@ def runner_temp(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return temp
 
 
-@pytest.fixture
-def folder(tmp_path: Path, loans_file: Path, make_spec: Callable[..., AuditSpec]) -> Path:
+def repository(folder: Path, loans: pd.DataFrame) -> Path:
     """A repository with a specification that has a space in its name."""
-    spec = make_spec(loans_file.name, bias_variable=DERIVED).to_dict()
+    loans.to_csv(folder / "loans.csv", index=False)
+    spec = loans_spec("loans.csv", bias_variable=DERIVED).to_dict()
     for name, limits in {"harm": [HARM], "parity": [PARITY], "cannot tell": [CANNOT_TELL]}.items():
-        (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(spec | {"gate": limits}))
-    return tmp_path
+        (folder / f"{name}.yaml").write_text(yaml.safe_dump(spec | {"gate": limits}))
+    return folder
+
+
+@pytest.fixture
+def folder(tmp_path: Path, loans: pd.DataFrame) -> Path:
+    return repository(tmp_path, loans)
 
 
 def clean_environment() -> dict[str, str]:
@@ -142,6 +148,7 @@ class Runner:
         self.outcomes: dict[str, str] = {}
         self.used: dict[str, dict[str, str]] = {}
         self.log = ""
+        self.code: int | None = None
         for file in ("env.txt", "path.txt", "summary.md"):
             (folder / file).write_text("")
 
@@ -154,6 +161,7 @@ class Runner:
             code = done or code
             self.outcomes[step["name"]] = "skipped" if done is None else "failure" if done else "success"
             self.values[f"steps.{step.get('id')}.outcome"] = self.outcomes[step["name"]]
+        self.code = code
         return code
 
     def use(self, step: dict[str, Any]) -> int:
@@ -202,34 +210,54 @@ class Runner:
 NO_VERDICT = {"verdict": "", "baseline-verdict": "", "report": "", "comment": ""}
 
 
-def test_the_action_fails_shut_with_annotations_summary_and_outputs(folder: Path, runner_temp: Path) -> None:
+@pytest.fixture(scope="module")
+def shut(runner_temp: Path, loans: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Runner:
+    """The action on people of whom some are harmed."""
+    folder = repository(tmp_path_factory.mktemp("shut"), loans)
     runner = Runner(folder, runner_temp, {"spec": "harm.yaml"})
-    assert runner.run() == 1
-    assert runner.outputs() == {
+    runner.run()
+    return runner
+
+
+@pytest.fixture(scope="module")
+def opened(runner_temp: Path, loans: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Runner:
+    """The action with a limit that holds, in a job whose own modules would break every import."""
+    folder = repository(tmp_path_factory.mktemp("opened"), loans)
+    for name in ("json", "yaml", "numpy", "sitecustomize"):
+        (folder / f"{name}.py").write_text("raise SystemExit(77)\n")
+    runner = Runner(folder, runner_temp, {"spec": "parity.yaml"})
+    runner.run({"PYTHONPATH": str(folder), "PYTHONHOME": str(folder), "VIRTUAL_ENV": "/of/the/job"})
+    return runner
+
+
+def test_the_action_fails_shut_with_annotations_summary_and_outputs(shut: Runner) -> None:
+    assert shut.code == 1
+    assert shut.outputs() == {
         "verdict": "fail",
         "baseline-verdict": "",
         "exit-code": "1",
         "report": "bias-report",
         "comment": "bias-report/gate.md",
     }
-    assert "::error file=harm.yaml,line=" in runner.log
-    comment = (folder / "bias-report" / "gate.md").read_text()
+    assert "::error file=harm.yaml,line=" in shut.log
+    comment = (shut.folder / "bias-report" / "gate.md").read_text()
     assert comment.startswith("<!-- bdt-gate:loans -->")
-    assert (folder / "summary.md").read_text() == comment
-    assert (folder / "bias-report" / "report.html").exists()
-    assert runner.used["actions/upload-artifact"]["path"] == "bias-report"
-    assert runner.outcomes["Comment"] == "skipped"
+    assert (shut.folder / "summary.md").read_text() == comment
+    assert (shut.folder / "bias-report" / "report.html").exists()
+    assert shut.used["actions/upload-artifact"]["path"] == "bias-report"
+    assert shut.outcomes["Comment"] == "skipped"
 
 
-def test_the_action_takes_data_baseline_and_format(folder: Path, runner_temp: Path) -> None:
-    first = Runner(folder, runner_temp, {"spec": "harm.yaml", "report": "first report"})
-    assert first.run() == 1
+def test_the_action_takes_data_baseline_and_format(folder: Path, shut: Runner, runner_temp: Path) -> None:
+    shutil.copytree(shut.folder / "bias-report", folder / "first report")
     (folder / "loans.csv").rename(folder / "other name.csv")
     again = {"spec": "harm.yaml", "data": "other name.csv", "baseline": "first report/report.json", "format": "text"}
-    second = Runner(folder, runner_temp, again)
+    second = Runner(folder, runner_temp, {**again, "report": "second report"})
     assert second.run() == 0
     assert second.outputs()["verdict"] == "fail"
     assert second.outputs()["baseline-verdict"] == "pass"
+    assert second.outputs()["report"] == "second report"
+    assert (folder / "second report" / "report.json").exists()
     assert "PASS against the baseline" in second.log
     assert "### Against the baseline" in (folder / "summary.md").read_text()
 
@@ -252,27 +280,22 @@ def test_the_action_tells_broken_from_biased_and_runs_nothing_from_its_inputs(fo
         assert "run" not in step or step["shell"] == "bash"
 
 
-def test_the_jobs_python_is_neither_used_nor_changed(folder: Path, runner_temp: Path) -> None:
-    """A job whose own modules would break every import, and which looks at its PATH and variables afterwards."""
-    for name in ("json", "yaml", "numpy", "sitecustomize"):
-        (folder / f"{name}.py").write_text("raise SystemExit(77)\n")
-    job = {"PYTHONPATH": str(folder), "PYTHONHOME": str(folder), "VIRTUAL_ENV": "/of/the/job"}
-    runner = Runner(folder, runner_temp, {"spec": "parity.yaml"})
-    assert runner.run(job) == 0, runner.log
-    assert (folder / "env.txt").read_text() == (folder / "path.txt").read_text() == ""
-    assert runner.used["actions/setup-python"]["update-environment"] == "False"
+def test_the_jobs_python_is_neither_used_nor_changed(opened: Runner) -> None:
+    """Nor its PATH and its variables, at which a job looks afterwards."""
+    assert opened.code == 0, opened.log
+    assert (opened.folder / "env.txt").read_text() == (opened.folder / "path.txt").read_text() == ""
+    assert opened.used["actions/setup-python"]["update-environment"] == "False"
 
 
 @pytest.mark.parametrize("killed", ["the gate", "its step"])
-def test_a_gate_that_is_killed_is_shut_and_says_so(killed: str, folder: Path, runner_temp: Path) -> None:
+def test_a_gate_that_is_killed_is_shut_and_says_so(killed: str, folder: Path, opened: Runner) -> None:
     """By a signal that nobody can catch, and as late as can be: it passes, and everything of it is written."""
     temp = folder / "runner"
     (temp / "bdt-gate" / "bin").mkdir(parents=True)
     python = temp / "bdt-gate" / "bin" / "python"
     whom = {"the gate": "$$", "its step": "$PPID $$"}[killed]
-    python.write_text(f'#!/bin/sh\n{runner_temp}/bdt-gate/bin/python "$@"\nkill -9 {whom}\n')
+    python.write_text(f'#!/bin/sh\ncp -r "{opened.folder}/bias-report" .\nkill -9 {whom}\n')
     python.chmod(0o755)
-    (temp / "bdt-gate" / "numba").symlink_to(runner_temp / "bdt-gate" / "numba")
     runner = Runner(folder, temp, {"spec": "parity.yaml"})
     assert runner.run() == 2
     assert json.loads((folder / "bias-report" / "gate.json").read_text())["verdict"] == "pass"
@@ -290,16 +313,15 @@ def test_what_cannot_be_installed_is_shut(folder: Path) -> None:
     assert "could not be installed" in runner.log
 
 
-def test_an_environment_is_kept_by_what_it_is_made_of(folder: Path, runner_temp: Path) -> None:
+def test_an_environment_is_kept_by_what_it_is_made_of(folder: Path, opened: Runner) -> None:
     cold = Runner(
         folder, folder, {}, only=("Find a Python", "Name the environment", "Take the environment from the cache")
     )
     assert cold.run() == 0
-    warm = Runner(folder, runner_temp, {"spec": "parity.yaml"})
-    assert warm.run() == 0
-    assert warm.outcomes["Install"] == "skipped"
-    assert "actions/cache/save" not in warm.used
-    assert warm.used["actions/cache/restore"]["key"] == cold.used["actions/cache/restore"]["key"]
+    assert opened.code == 0
+    assert opened.outcomes["Install"] == "skipped"
+    assert "actions/cache/save" not in opened.used
+    assert opened.used["actions/cache/restore"]["key"] == cold.used["actions/cache/restore"]["key"]
     copy = folder / "copy"
     shutil.copytree(ROOT / "gate", copy / "gate")
     keys = set()
@@ -444,28 +466,41 @@ def test_the_gates_distribution_is_the_whole_without_the_orchestration(wheel: Pa
         assert {one for one in archive.namelist() if ".dist-info/" not in one} == sources
 
 
+SEVERAL = """
+import json, sys
+from bdt_pipeline.cli import app
+
+codes = []
+for arguments in json.loads(sys.argv[1]):
+    try:
+        app(arguments)
+    except SystemExit as end:
+        codes.append(end.code)
+print(codes)
+"""
+
+
 def test_the_commands_run_where_there_is_no_dagster(folder: Path, runner_temp: Path) -> None:
+    """Several in one process, as most of a short one is its start."""
     python = str(runner_temp / "bdt-gate" / "bin" / "python")
 
-    def bdt(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [python, "-I", "-m", "bdt_pipeline.cli", *arguments]
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [python, "-I", *arguments]
         return subprocess.run(command, cwd=folder, env=clean_environment(), capture_output=True, text=True, check=False)
 
-    lacks = subprocess.run([python, "-I", "-c", "import dagster"], capture_output=True, text=True, check=False)
-    assert "No module named 'dagster'" in lacks.stderr
-    assert bdt("--version").stdout.startswith("bdt ")
-    for arguments in (
+    assert "No module named 'dagster'" in run("-c", "import dagster").stderr
+    assert run("-m", "bdt_pipeline.cli", "--version").stdout.startswith("bdt ")
+    commands = (
         ("init", "loans.csv", "--out", "new.yaml"),
         ("audit", "parity.yaml", "--out", "audited"),
         ("compare", "parity.yaml", "harm.yaml", "--out", "compared"),
         ("gate", "parity.yaml"),
-    ):
-        done = bdt(*arguments)
-        assert done.returncode == 0, done.stdout + done.stderr
+        ("demo",),
+    )
+    done = run("-c", SEVERAL, json.dumps(commands))
+    assert done.stdout.splitlines()[-1] == "[0, 0, 0, 0, 2]", done.stdout + done.stderr
     told = json.loads((folder / "audited" / "report.json").read_text())
     assert told["software"]["bdt"] == tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-    done = bdt("demo")
-    assert done.returncode == 2
     assert "this needs dagster" in done.stderr
     assert "bdt-pipeline brings them" in done.stderr
 

@@ -19,6 +19,7 @@ from bdt_core.audit import audit
 from bdt_core.harmless import without_controls
 from bdt_core.spec import LANGUAGES, AuditSpec, load_spec, parse_spec
 from bdt_core.spec.audit_spec import SAID
+from bdt_core.table.sources import read_table
 from bdt_pipeline.cli import app
 
 REPORTS = {"report.json", "report.html", "report.pdf", "report.md"}
@@ -62,15 +63,14 @@ def test_every_command_has_an_example(command: str, bdt: Callable[..., Result]) 
 
 
 def test_audit_of_a_specification(bdt: Callable[..., Result], spec_file: Callable[..., Path], tmp_path: Path) -> None:
-    result = bdt("audit", spec_file())
-    assert result.exit_code == 0
-    assert "FAIL" in result.stdout
-    assert "Who is worse off?" in result.stdout
     for number in (1, 2):
+        result = bdt("audit", spec_file())
+        assert result.exit_code == 0
+        assert "FAIL" in result.stdout
+        assert "Who is worse off?" in result.stdout
+        assert all(name in result.stdout for name in REPORTS)
         folder = tmp_path / "bdt-reports" / f"loans-{number}"
         assert {path.name for path in folder.iterdir()} == REPORTS
-        bdt("audit", spec_file())
-    assert all(name in result.stdout for name in REPORTS)
 
 
 def test_audit_for_publication(bdt: Callable[..., Result], spec_file: Callable[..., Path], tmp_path: Path) -> None:
@@ -142,24 +142,6 @@ def test_demo_runs_the_audit_through_dagster(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"bdt-reports"}
 
 
-def test_demo_of_another_case_and_language_is_recorded_where_dagster_home_says(
-    bdt: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import dagster as dg
-
-    home = tmp_path / "home"
-    home.mkdir()
-    (home / "dagster.yaml").write_text("telemetry: {enabled: false}\n")
-    monkeypatch.setenv("DAGSTER_HOME", str(home))
-    result = bdt("demo", "--case", "grants", "--language", "en", "--out", tmp_path / "report")
-    assert result.exit_code == 0, result.output
-    assert "Education is vocational and home is with relatives" in " ".join(result.stdout.split())
-    assert {path.name for path in (tmp_path / "report").iterdir()} == REPORTS
-    with dg.DagsterInstance.get() as instance:
-        assert [run.job_name for run in instance.get_runs()] == ["grants_audit"]
-        assert instance.get_latest_materialization_event(dg.AssetKey(["grants", "bias_report"])) is not None
-
-
 def test_a_case_is_told_alike_in_every_language() -> None:
     """The same method, and as much is said of it."""
     from bdt_pipeline.commands.run_demo import CASES, demo_spec
@@ -196,8 +178,12 @@ def test_init_writes_a_specification_that_runs(data: str, bdt: Callable[..., Res
     assert spec.bias_variable.derive == "error"
     assert {"race", "sex"} <= set(spec.protected)
     told = spec.to_dict()
-    fewer_draws = {"clustering": {**told["clustering"], "stability": 0}, "worst_groups": {"permutations": 39}}
-    assert audit(None, parse_spec({**told, **fewer_draws})).document["clusters"]
+    fewer_draws = {
+        "clustering": {**told["clustering"], "stability": 0}, "worst_groups": {"permutations": 39},
+        "split": {**told["split"], "repeats": 1},
+    }  # fmt: skip
+    people = read_table(str(spec.source.path)).head(8_000)  # the source that it names; not of all is it asked
+    assert audit(people, parse_spec({**told, **fewer_draws})).document["clusters"]
 
 
 def test_init_asks_who_wants_a_positive_prediction(

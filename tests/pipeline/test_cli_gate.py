@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -27,6 +26,7 @@ from bdt_core.spec import AuditSpec, parse_spec
 from bdt_core.verdict.baseline import compare_with_baseline
 from bdt_pipeline.cli import app
 from bdt_pipeline.commands.run_gate import exit_code, verdict_in_words
+from tests import forked
 
 REPORT = {"report.json", "report.html", "report.pdf", "report.md"}
 FORMS = {"gate.json", "gate.xml", "gate.md", "gate-codequality.json"}
@@ -395,14 +395,8 @@ def test_a_job_in_dagster_promotes_only_through_an_open_gate(
     scripts = Path(sys.executable).parent
     root = Path(__file__).parents[2]
     given = {"DAGSTER_HOME": home, "SPEC": spec, "PROMOTED": promoted, "PYTHONPATH": root, "OMP_NUM_THREADS": 1}
-    done = subprocess.run(
-        [str(scripts / command[0]), *command[1:]],
-        cwd=tmp_path,
-        env=os.environ | {name: str(value) for name, value in given.items()},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    env = {**os.environ, **{name: str(value) for name, value in given.items()}}
+    done = forked.run([str(scripts / command[0]), *command[1:]], cwd=tmp_path, env=env)
     assert (done.returncode == 0) is opens, done.stderr[-3000:]
     assert promoted.exists() is opens
     assert list(home.glob("storage/loans/reports/*/report.json")), done.stderr[-3000:]  # written whatever the verdict

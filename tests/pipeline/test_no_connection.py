@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import ipaddress
+import json
 import os
 import shutil
 import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any
 
+import dagster as dg
+import pandas as pd
 import pytest
 import yaml
+
+from tests.pipeline.conftest import loans_spec
 
 ROOT = Path(__file__).parents[2]
 WATCH = """
@@ -36,17 +43,21 @@ sys.addaudithook(watch)
 """
 DEV = """
 import fcntl, json, os, signal, socket, struct, subprocess, sys, time, urllib.request
+from tests.pipeline.ports import descendants, listening
 
-fcntl.ioctl(socket.socket(), 0x8914, struct.pack("16sh14x", b"lo", 0x41))  # so that its processes hear each other
-here = "http://127.0.0.1:3999/graphql"
+offline, seconds, *more = sys.argv[1:]
+if offline == "offline":
+    fcntl.ioctl(socket.socket(), 0x8914, struct.pack("16sh14x", b"lo", 0x41))  # so that its processes hear each other
+with socket.socket() as free:
+    free.bind(("127.0.0.1", 0))
+    port = free.getsockname()[1]
 query = "{workspaceOrError {... on Workspace {locationEntries {loadStatus locationOrLoadError {__typename}}}}}"
-command = [sys.executable, "-m", "dagster", "dev", "-m", "bdt_pipeline.definitions", "-h", "127.0.0.1", "-p", "3999"]
-dev = subprocess.Popen(command, start_new_session=True)
+dev = subprocess.Popen([sys.executable, "-m", "dagster", "dev", "-p", str(port), *more], start_new_session=True)
 
 def is_loaded():
     try:
         body = json.dumps({"query": query}).encode()
-        asked = urllib.request.Request(here, body, {"Content-Type": "application/json"})
+        asked = urllib.request.Request(f"http://127.0.0.1:{port}/graphql", body, {"Content-Type": "application/json"})
         answer = urllib.request.urlopen(asked, timeout=30).read().decode()
     except OSError:
         return False
@@ -57,40 +68,58 @@ try:
     while not is_loaded():
         assert dev.poll() is None and time.monotonic() < until
         time.sleep(0.5)
-    time.sleep(float(sys.argv[1]))
+    time.sleep(float(seconds))
     assert dev.poll() is None
-    (names, values), without = [
-        line.split() for line in open("/proc/net/snmp") if line.startswith("Ip:")
-    ], [line.split() for line in open("/proc/net/snmp6") if line.startswith("Ip6OutNoRoutes")]
-    print("nowhere to go:", dict(zip(names, values))["OutNoRoutes"], without[0][1])
+    if sys.platform == "linux":
+        found = listening(descendants(dev.pid))
+        print("listening:", json.dumps({"web": found.pop(port), "others": list(found.values())}))
+    if offline == "offline":
+        (names, values), without = [
+            line.split() for line in open("/proc/net/snmp") if line.startswith("Ip:")
+        ], [line.split() for line in open("/proc/net/snmp6") if line.startswith("Ip6OutNoRoutes")]
+        print("nowhere to go:", dict(zip(names, values))["OutNoRoutes"], without[0][1])
 finally:
     os.killpg(dev.pid, signal.SIGKILL)  # how it ends by itself is not asked here
     dev.wait()
 """
 
 
+OFFLINE = ("unshare", "-rn")
+"""Before a command: in a network of its own, in which there is nothing."""
+
+
+@cache
+def network_can_be_left() -> bool:
+    """Whether a network of its own can be made here."""
+    return subprocess.run([*OFFLINE, "true"], capture_output=True, check=False).returncode == 0
+
+
 def without_network(script: str) -> list[str]:
-    """A command in a network of its own, in which there is nothing; skips the test where none can be made."""
-    if subprocess.run(["unshare", "-rn", "true"], capture_output=True, check=False).returncode != 0:
+    """A command in a network of its own; skips the test where none can be made."""
+    if not network_can_be_left():
         pytest.skip("no network namespace can be made here")
-    return ["unshare", "-rn", "sh", "-ec", script]
+    return [*OFFLINE, "sh", "-ec", script]
+
+
+def watched(folder: Path) -> dict[str, str]:
+    """Every Python process writes down whom it would reach; Dagster's home is new, and says nothing of telemetry."""
+    (folder / "watch").mkdir()
+    (folder / "watch" / "sitecustomize.py").write_text(WATCH)
+    (folder / "home").mkdir()
+    (folder / "user").mkdir()
+    return {
+        **os.environ,
+        "PYTHONPATH": f"{folder / 'watch'}{os.pathsep}{ROOT}",
+        "TRIED": str(folder / "tried"),
+        "DAGSTER_HOME": str(folder / "home"),
+        "HOME": str(folder / "user"),  # Dagster notes its users there
+        "BDT": f"{sys.executable} -m bdt_pipeline.cli",
+    }
 
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    """Every Python process writes down whom it would reach; Dagster's home is new, and says nothing of telemetry."""
-    (tmp_path / "watch").mkdir()
-    (tmp_path / "watch" / "sitecustomize.py").write_text(WATCH)
-    (tmp_path / "home").mkdir()
-    (tmp_path / "user").mkdir()
-    return {
-        **os.environ,
-        "PYTHONPATH": f"{tmp_path / 'watch'}{os.pathsep}{ROOT}",
-        "TRIED": str(tmp_path / "tried"),
-        "DAGSTER_HOME": str(tmp_path / "home"),
-        "HOME": str(tmp_path / "user"),  # Dagster notes its users there
-        "BDT": f"{sys.executable} -m bdt_pipeline.cli",
-    }
+    return watched(tmp_path)
 
 
 def test_the_watch_sees_what_is_tried(environment: dict[str, str], tmp_path: Path) -> None:
@@ -100,26 +129,59 @@ def test_the_watch_sees_what_is_tried(environment: dict[str, str], tmp_path: Pat
     assert "example.org" in (tmp_path / "tried").read_text()
 
 
-def test_all_works_without_a_network_and_nobody_is_called(
-    environment: dict[str, str], tmp_path: Path, loans_file: Path, make_spec: Callable[..., Any]
-) -> None:
-    spec = make_spec(loans_file.name, gate=[{"max_difference": 0.9}], slices=None, worst_groups=None)
-    (tmp_path / "loans.yaml").write_text(yaml.safe_dump(spec.to_dict()))
+@dataclass(frozen=True)
+class Worked:
+    """What the commands below have left."""
+
+    folder: Path
+    offline: bool
+    done: subprocess.CompletedProcess[str]
+
+
+@pytest.fixture(scope="module")
+def worked(tmp_path_factory: pytest.TempPathFactory, loans: pd.DataFrame) -> Worked:
+    """A demonstration, an audit and a gate: without a network where that can be made, and watched everywhere."""
+    folder = tmp_path_factory.mktemp("worked")
+    loans.to_csv(folder / "loans.csv", index=False)
+    spec = loans_spec("loans.csv", gate=[{"max_difference": 0.9}], slices=None, worst_groups=None)
+    (folder / "loans.yaml").write_text(yaml.safe_dump(spec.to_dict()))
     script = """
-        $BDT demo --out demo
+        $BDT demo --case grants --language en --out demo
         $BDT audit loans.yaml --out audit
         $BDT gate loans.yaml --format github
     """
-    done = subprocess.run(
-        without_network(script), cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert (tmp_path / "demo" / "report.json").exists()
-    assert not (tmp_path / "tried").exists(), (tmp_path / "tried").read_text()
-    written = {str(one.relative_to(tmp_path)) for one in (tmp_path / "home").rglob("*")}
+    offline = network_can_be_left()
+    command = [*(OFFLINE if offline else []), "sh", "-ec", script]
+    done = subprocess.run(command, cwd=folder, env=watched(folder), capture_output=True, text=True, check=False)
+    return Worked(folder, offline, done)
+
+
+def test_nobody_is_called(worked: Worked) -> None:
+    folder = worked.folder
+    assert worked.done.returncode == 0, worked.done.stdout + worked.done.stderr
+    assert (folder / "demo" / "report.json").exists()
+    assert not (folder / "tried").exists(), (folder / "tried").read_text()
+    written = {str(one.relative_to(folder)) for one in (folder / "home").rglob("*")}
     assert any(one.endswith(".db") for one in written)
     assert not [one for one in written if "telemetry" in one or "logs" in Path(one).parts]
-    assert not list((tmp_path / "user").rglob("*telemetry*"))
+    assert not list((folder / "user").rglob("*telemetry*"))
+
+
+def test_all_works_without_a_network(worked: Worked) -> None:
+    if not worked.offline:
+        pytest.skip("no network namespace can be made here")
+    assert worked.done.returncode == 0, worked.done.stdout + worked.done.stderr
+
+
+def test_a_demonstration_of_another_case_and_language_is_recorded_where_dagster_home_says(worked: Worked) -> None:
+    assert "Education is vocational and home is with relatives" in " ".join(worked.done.stdout.split())
+    assert {one.name for one in (worked.folder / "demo").iterdir()} == {
+        "report.json", "report.html", "report.pdf", "report.md",
+    }  # fmt: skip
+    (worked.folder / "home" / "dagster.yaml").write_text("telemetry: {enabled: false}\n")  # for those who look now
+    with dg.DagsterInstance.from_config(str(worked.folder / "home")) as instance:
+        assert [run.job_name for run in instance.get_runs()] == ["grants_audit"]
+        assert instance.get_latest_materialization_event(dg.AssetKey(["grants", "bias_report"])) is not None
 
 
 INSTALLED = "bdt_pipeline_no_telemetry.pth"
@@ -130,27 +192,67 @@ def test_what_is_installed_beside_the_packages() -> None:
     assert wheel["force-include"][f"bdt_pipeline/{INSTALLED}"] == INSTALLED
 
 
-@pytest.mark.parametrize("home", ["ours", "one's own"])
-def test_dagster_dev_calls_nobody(home: str, environment: dict[str, str], tmp_path: Path, full: bool) -> None:
-    """The webserver, the daemon and the code server: with ``--full`` for a minute.
+@dataclass(frozen=True)
+class Dev:
+    """What ``dagster dev`` has left."""
 
-    A home of one's own says nothing of telemetry; what is installed beside the packages does.
+    folder: Path
+    offline: bool
+    done: subprocess.CompletedProcess[str]
+
+
+@pytest.fixture(scope="module")
+def dev(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Callable[[str], Dev]:
+    """The webserver, the daemon and the code server, until all is loaded: with ``--full`` for a minute longer.
+
+    Ours is the home that the README makes, in the folder of the project. A home of one's own says nothing of
+    telemetry; what is installed beside the packages does.
     """
+    seconds = "60" if request.config.getoption("--full") else "2"
+
+    @cache
+    def run(home: str) -> Dev:
+        folder = tmp_path_factory.mktemp("dev")
+        environment = {
+            name: one
+            for name, one in watched(folder).items()
+            if not name.startswith("DAGSTER_") or name == "DAGSTER_HOME"
+        }
+        if home == "ours":
+            shutil.copy(ROOT / "dagster.yaml", folder / "home")
+            more = []
+        else:
+            (folder / "installed").mkdir()
+            shutil.copy(ROOT / "bdt_pipeline" / INSTALLED, folder / "installed")
+            with (folder / "watch" / "sitecustomize.py").open("a") as file:
+                file.write(f"import site\nsite.addsitedir({str(folder / 'installed')!r})\n")
+            more = ["-m", "bdt_pipeline.definitions", "-h", "127.0.0.1"]
+        (folder / "dev.py").write_text(DEV)
+        offline = network_can_be_left()
+        command = [sys.executable, str(folder / "dev.py"), "offline" if offline else "", seconds, *more]
+        done = subprocess.run(
+            [*(OFFLINE if offline else []), *command],
+            cwd=ROOT if home == "ours" else folder, env=environment, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+        return Dev(folder, offline, done)
+
+    return run
+
+
+@pytest.mark.parametrize("home", ["ours", "one's own"])
+def test_dagster_dev_calls_nobody(home: str, dev: Callable[[str], Dev]) -> None:
+    found = dev(home)
+    if found.offline:
+        assert "nowhere to go: 0 0" in found.done.stdout  # of no process, whatever it is written in
+    assert not (found.folder / "tried").exists(), (found.folder / "tried").read_text()
     if home == "ours":
-        shutil.copy(ROOT / "dagster.yaml", tmp_path / "home")
-    else:
-        (tmp_path / "installed").mkdir()
-        shutil.copy(ROOT / "bdt_pipeline" / INSTALLED, tmp_path / "installed")
-        with (tmp_path / "watch" / "sitecustomize.py").open("a") as file:
-            file.write(f"import site\nsite.addsitedir({str(tmp_path / 'installed')!r})\n")
-        environment.pop("DAGSTER_DISABLE_TELEMETRY", None)
-    (tmp_path / "dev.py").write_text(DEV)
-    done = subprocess.run(
-        without_network(f"exec {sys.executable} dev.py {60 if full else 2}"),
-        cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    assert "nowhere to go: 0 0" in done.stdout  # of no process, whatever it is written in
-    assert not (tmp_path / "tried").exists(), (tmp_path / "tried").read_text()
-    if home == "ours":
-        assert not list((tmp_path / "user").rglob("*telemetry*"))
+        assert not list((found.folder / "user").rglob("*telemetry*"))
+
+
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="needs /proc")
+def test_dagster_dev_is_reached_from_this_machine_only(dev: Callable[[str], Dev]) -> None:
+    """As the README starts it, in the folder of the project."""
+    told = next(one for one in dev("ours").done.stdout.splitlines() if one.startswith("listening:"))
+    found = json.loads(told.removeprefix("listening:"))
+    assert all(ipaddress.ip_address(one).is_loopback for one in (found["web"], *found["others"])), found

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import os
 import pickle
-import signal
-import socket
 import sqlite3
 import subprocess
 import sys
 import textwrap
-import time
-import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +29,7 @@ from bdt_core.spec import AuditSpec, load_spec
 from bdt_core.table.sources import read_table
 from bdt_pipeline import BiasAudit, bias_audit_definitions
 from bdt_pipeline.cli import app
+from tests import forked
 
 ROOT = Path(__file__).parents[2]
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
@@ -42,95 +37,15 @@ DERIVED = {"derive": "error", "label": "repaid", "prediction": "approved"}
 Make = Callable[..., AuditSpec]
 
 
-def run_python(script: str, folder: Path, **env: str) -> subprocess.CompletedProcess[str]:
-    """Run a script in a process of its own, with Dagster's home in ``folder``."""
+def environment(folder: Path, **more: str) -> dict[str, str]:
+    """That of a process with Dagster's home in ``folder``."""
     home = folder / "home"
     home.mkdir(exist_ok=True)
     (home / "dagster.yaml").write_text((ROOT / "dagster.yaml").read_text())
-    given = {**os.environ, "DAGSTER_HOME": str(home), "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}", **env}
-    command = [sys.executable, "-c", textwrap.dedent(script)]
-    return subprocess.run(command, cwd=folder, env=given, capture_output=True, text=True, timeout=500)
+    return {**os.environ, "DAGSTER_HOME": str(home), "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}", **more}
 
 
 # --- who can reach it -------------------------------------------------------------------------------------------------
-
-
-def descendants(pid: int) -> set[int]:
-    """A process and all that it has started."""
-    parents = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            except OSError:  # it has ended meanwhile
-                continue
-            parents[int(entry.name)] = int(fields[1])
-    found = {pid}
-    while more := {child for child, parent in parents.items() if parent in found} - found:
-        found |= more
-    return found
-
-
-def listening(processes: set[int]) -> dict[int, str]:
-    """Ports on which the processes accept connections over a network, and their addresses."""
-    inodes = set()
-    for pid in processes:
-        try:
-            inodes |= {str(one.readlink()) for one in Path(f"/proc/{pid}/fd").iterdir()}
-        except OSError:
-            continue
-    found = {}
-    for table in ("tcp", "tcp6"):
-        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
-            fields = line.split()
-            if fields[3] == "0A" and f"socket:[{fields[9]}]" in inodes:
-                address, _, port = fields[1].partition(":")
-                packed = b"".join(
-                    bytes.fromhex(address[i : i + 8])[:: -1 if sys.byteorder == "little" else 1]
-                    for i in range(0, len(address), 8)
-                )
-                found[int(port, 16)] = str(ipaddress.ip_address(packed))
-    return found
-
-
-@contextmanager
-def started(command: list[str], env: dict[str, str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A program with processes of its own, all ended afterwards."""
-    with log.open("wb") as out:
-        process = subprocess.Popen(command, cwd=ROOT, env=env, stdout=out, stderr=out, start_new_session=True)
-    try:
-        yield process
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-
-
-@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="needs /proc")
-def test_dagster_dev_is_reached_from_this_machine_only(tmp_path: Path) -> None:
-    """As the README starts it, in the folder of the project."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    home, log = tmp_path / "home", tmp_path / "log.txt"
-    home.mkdir()
-    (home / "dagster.yaml").write_text((ROOT / "dagster.yaml").read_text())
-    env = {key: value for key, value in os.environ.items() if not key.startswith("DAGSTER_")}
-    env |= {"DAGSTER_HOME": str(home), "PYTHONPATH": str(ROOT)}
-    command = [str(Path(sys.executable).parent / "dagster"), "dev", "-p", str(port)]
-    with started(command, env, log) as process:
-        deadline = time.monotonic() + 240
-        while True:
-            assert process.poll() is None, log.read_text()
-            assert time.monotonic() < deadline, log.read_text()
-            try:
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/server_info", timeout=5).close()
-                break
-            except OSError:
-                time.sleep(0.5)
-        found = listening(descendants(process.pid))
-    assert port in found
-    assert all(ipaddress.ip_address(one).is_loopback for one in found.values()), found
 
 
 def test_no_configuration_that_ships_opens_a_port_or_reports_home() -> None:
@@ -215,7 +130,8 @@ def test_pickles_in_the_inbox_and_in_the_store_are_never_loaded(
 
 
 WATCHED = """
-    import json, sys
+    import gc, json, sys
+    gc.set_threshold(50_000)  # as in the command line
     found = {"unpickled": [], "connected": []}
 
     def callers():
@@ -240,6 +156,7 @@ WATCHED = """
     with dg.DagsterInstance.get() as instance:
         run = job.execute_in_process(instance=instance, raise_on_error=False)
     print("FOUND", json.dumps({**found, "verdict": run.output_for_node("loans__bias_report")["verdict"]["verdict"]}))
+    gc.freeze()
 """
 
 
@@ -253,7 +170,10 @@ def test_a_whole_audit_unpickles_nothing_and_calls_nobody(loans_file: Path, make
         gate=[{"metric": "accuracy_difference", "facet": "sex", "min": -0.5, "max": 0.5}],
     )
     (tmp_path / "loans.yaml").write_text(yaml.safe_dump(spec.to_dict()))
-    done = run_python(WATCHED, tmp_path)
+    command = [sys.executable, "-c", textwrap.dedent(WATCHED)]  # of its own, as it watches imports, too
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True, timeout=500, check=False
+    )
     line = next((one for one in done.stdout.splitlines() if one.startswith("FOUND")), None)
     assert line is not None, done.stderr[-3000:]
     assert json.loads(line.removeprefix("FOUND")) == {"unpickled": [], "connected": [], "verdict": "pass"}
@@ -408,6 +328,7 @@ WITH_SECRETS = """
             "name": name, "source": {"sql": sql, "database": database}, "protected": ["sex"], "slices": None,
             "bias_variable": {"derive": "error", "label": "repaid", "prediction": "approved"},
             "features": {"include": ["age", "region"]}, "clustering": {"stability": 0},
+            "worst_groups": {"permutations": 39}, "split": {"repeats": 1},
             "notify": ["${HOOK}", "mailtos://me:${MAIL_PASSWORD}@127.0.0.1:9?to=you@example.org"],
             "gate": [{"max_difference": 0.02}],
         })
@@ -446,10 +367,12 @@ def test_secrets_stand_nowhere(postgresql: str, loans: pd.DataFrame, tmp_path: P
     loans.to_sql("people", engine, index=False, if_exists="replace")
     engine.dispose()
     url = sa.make_url(postgresql).set(password=SECRETS[0]).render_as_string(hide_password=False)
-    done = run_python(
-        WITH_SECRETS, tmp_path, LOANS=url, PASSWORD=SECRETS[0], HOOK=f"json://me:{SECRETS[1]}@127.0.0.1:9/hook",
+    given = environment(
+        tmp_path, LOANS=url, PASSWORD=SECRETS[0], HOOK=f"json://me:{SECRETS[1]}@127.0.0.1:9/hook",
         MAIL_PASSWORD=SECRETS[2], AWS_SECRET_ACCESS_KEY=SECRETS[3], AWS_ACCESS_KEY_ID="key",
     )  # fmt: skip
+    (tmp_path / "with_secrets.py").write_text(textwrap.dedent(WITH_SECRETS))
+    done = forked.run([str(tmp_path / "with_secrets.py")], cwd=tmp_path, env=given)
     printed = done.stdout + done.stderr
     assert printed.count("ENDED") == 3, printed[-3000:]
     assert 'relation "nobody" does not exist' in printed

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import pandas as pd
+if TYPE_CHECKING:
+    import pandas as pd
 
 TOKEN = "the-token"
 HOST = "127.0.0.1:8000"
@@ -24,6 +24,9 @@ SEND = {"origin": f"http://{HOST}", "sec-fetch-site": "same-origin"}
 
 def refusals(rows: int = 400) -> pd.DataFrame:
     """People of whom the young are refused far more often."""
+    import numpy as np
+    import pandas as pd
+
     rng = np.random.default_rng(3)
     age = rng.integers(18, 80, rows)
     return pd.DataFrame(

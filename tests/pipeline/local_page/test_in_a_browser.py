@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from typer.testing import CliRunner
 
+from bdt_pipeline.cli import app
 from tests.core.report.browser import chromium
 from tests.pictures import ANEW, words_in, words_of_page
 from tests.pipeline.local_page.served import alive, opened, processes, refusals, until
@@ -109,7 +108,9 @@ def saved(page: Page, name: str, folder: Path) -> Path:
     return target
 
 
-def test_from_a_file_to_the_report_and_to_the_same_verdict_again(visited: Callable[..., Page], table: Path) -> None:
+def test_from_a_file_to_the_report_and_to_the_same_verdict_again(
+    visited: Callable[..., Page], table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     page = visited()
     assert page.title() == "Are some people worse off?"
     has_no_flaws(page)
@@ -153,12 +154,9 @@ def test_from_a_file_to_the_report_and_to_the_same_verdict_again(visited: Callab
     has_no_flaws(page)
     spec = saved(page, "text=Save refusals.yaml", table.parent)
     assert spec.read_text().strip() == page.inner_text("pre >> nth=1").strip()
-    done = subprocess.run(
-        [sys.executable, "-m", "bdt_pipeline.cli", "audit", spec.name, "--out", "again"],
-        cwd=table.parent, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, capture_output=True, text=True,
-        check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    monkeypatch.chdir(table.parent)
+    done = CliRunner().invoke(app, ["audit", spec.name, "--out", "again"])
+    assert done.exit_code == 0, done.output
     first, again = (json.loads(one.read_text()) for one in (files[3], table.parent / "again" / "report.json"))
     assert first["spec"]["legitimate"] == ["region"]
     assert first["spec"]["split"]["key"] == "person_id"

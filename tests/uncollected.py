@@ -1,0 +1,5 @@
+"""Loaded first: nothing is collected while the rest of what processes are forked with is loaded."""
+
+import gc
+
+gc.disable()
