@@ -6,18 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bdt_core.clustering import clusters
-from bdt_core.clustering.rule import Rule
 from benchmarks import simulated
 
+pytestmark = pytest.mark.usefixtures("without_words", "fewer_permutations")
 ALPHA = 0.05
-
-
-@pytest.fixture(autouse=True)
-def without_words(monkeypatch):
-    """Clusters are not described, which takes longer than to find them."""
-    nobody = Rule(())
-    monkeypatch.setattr(clusters, "find_rules", lambda X, labels, n: [nobody] * n)
 
 
 def at_most(hits: int, runs: int, rate: float) -> bool:

@@ -14,7 +14,9 @@ from bdt_core.fairness.declared_groups import GroupCounts
 from bdt_core.fairness.person_moments import PersonMoments
 from bdt_core.history import Batch, batch_of, follow
 from bdt_core.history.change import drifts_of, trend_of
-from bdt_core.history.counted import Counted, Pair
+from bdt_core.history.counted import Counted, Pair, count_batches
+from bdt_core.history.limits import judge_limits
+from bdt_core.history.results import LimitOverTime
 from bdt_core.inference.sequential import compare_rates_over_time
 from bdt_core.metrics import RATES
 from bdt_core.spec import AuditSpec, parse_spec
@@ -161,12 +163,19 @@ def test_the_verdict_on_a_limit_is_seldom_wrong_at_any_look(gap, wrong, full):
     for _ in range(runs):
         cells = {("sex",): drawn_two(rng, days, rates)}
         several = batches(cells, spec)
-        verdicts = [follow(several[: look + 1], spec).limits[0].verdict for look in range(1, days, 4)]
+        looks = [several[: look + 1] for look in range(1, days, 4)]
+        verdicts = [judged(seen, spec)[0].verdict for seen in looks]
+        assert follow(looks[-1], spec).limits == judged(looks[-1], spec)
         wrongly += bool(set(verdicts) & wrong)
         last.append(verdicts[-1])
     print(f"gap {gap}: wrong {wrongly / runs:.3f}, in the end "
           f"{({one: round(last.count(one) / runs, 2) for one in sorted(set(last))})}")  # fmt: skip
     assert wrongly <= at_most(runs, 2 * ALPHA if len(wrong) == 2 else ALPHA)
+
+
+def judged(seen: list[Batch], spec: AuditSpec) -> tuple[LimitOverTime, ...]:
+    """What `follow` says of the limits, without its streams."""
+    return judge_limits(count_batches(seen, spec)[0], spec, [one.id for one in seen], spec.history.look_back)[0]
 
 
 def drawn_two(rng, days, rates):

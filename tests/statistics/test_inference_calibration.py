@@ -171,6 +171,7 @@ NULLS = {
 
 
 @pytest.mark.parametrize("name", NULLS)
+@pytest.mark.usefixtures("fewer_permutations")
 def test_means_of_one_distribution_are_found_equal(name, runs):
     draw, n_a, n_b = NULLS[name]
     rng = np.random.default_rng(101)
@@ -208,8 +209,9 @@ SHIFTS = {
 
 
 @pytest.mark.parametrize("name", SHIFTS)
+@pytest.mark.usefixtures("fewer_permutations")
 def test_intervals_of_a_difference_of_means_cover(name, runs):
-    draw_a, draw_b, truth = SHIFTS[name]
+    runs, (draw_a, draw_b, truth) = 2 * runs, SHIFTS[name]
     rng = np.random.default_rng(102)
     missed = 0
     for i in range(runs):
@@ -219,7 +221,9 @@ def test_intervals_of_a_difference_of_means_cover(name, runs):
     assert missed >= stats.binom.ppf(0.001, runs, 0.03), missed / runs
 
 
+@pytest.mark.usefixtures("fewer_permutations")
 def test_tables_with_rare_levels_hold_their_level(runs):
+    runs = 2 * runs
     rng = np.random.default_rng(103)
     shares = np.array([0.5, 0.3, 0.1, 0.05, 0.02, 0.02, 0.01])
     alarms = asymptotic = 0

@@ -75,6 +75,7 @@ def believable(hits, runs, rate):
     ],
     ids=lambda one: one if isinstance(one, str) else "-".join(map(str, one.values())) or "default",
 )
+@pytest.mark.usefixtures("fewer_permutations")
 def test_without_any_harm_few_runs_find_some(kind, how, full):
     runs = (200 if full else 10) if kind == "skewed" else (1_000 if full else 40)
     rng = np.random.default_rng([1, len(kind), len(how)])

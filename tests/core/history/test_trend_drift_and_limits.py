@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import statsmodels.api as sm
 from scipy import stats
+from statsmodels.regression import linear_model
+from statsmodels.tools import add_constant
 
 from bdt_core.errors import SpecError
 from bdt_core.fairness.declared_groups import compare_groups
@@ -37,7 +38,9 @@ def test_the_trend_is_weighted_least_squares() -> None:
     q = (others.sum() + 0.5) / 6001
     weights = 1 / (p * (1 - p) / rows + q * (1 - q) / 500)
     assert _chi_squared(given, 1 / weights) < 10  # no more scatter than counting
-    fit = sm.WLS(events / rows - others / 500, sm.add_constant(np.arange(12)), weights).fit(cov_type="fixed scale")
+    fit = linear_model.WLS(events / rows - others / 500, add_constant(np.arange(12)), weights).fit(
+        cov_type="fixed scale"
+    )
     assert found is not None
     assert found.slope == pytest.approx(fit.params[1])
     assert found.high - found.slope == pytest.approx(stats.t.isf(0.025, 10) * fit.bse[1])
@@ -49,14 +52,14 @@ def test_days_that_scatter_widen_the_trend() -> None:
     given = pair(events, [1000] * 10, [300] * 10, [1000] * 10)
     found = trend_of(given, 30, 0.05)
     assert found is not None
-    fit = sm.OLS((np.array(events) - 300) / 1000, sm.add_constant(np.arange(10))).fit()
+    fit = linear_model.OLS((np.array(events) - 300) / 1000, add_constant(np.arange(10))).fit()
     assert found.slope == pytest.approx(fit.params[1])
     assert [found.low, found.high] == pytest.approx(fit.conf_int()[1])
 
 
 def _chi_squared(given: Pair, variance: np.ndarray) -> float:
     y = given.events / given.rows - given.reference_events / given.reference_rows
-    return float(sm.WLS(y, sm.add_constant(np.arange(y.size)), 1 / variance).fit().ssr)
+    return float(linear_model.WLS(y, add_constant(np.arange(y.size)), 1 / variance).fit().ssr)
 
 
 def test_the_trend_counts_empty_batches_as_time_and_needs_three() -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-import statsmodels.api as sm
+from statsmodels.regression import linear_model
+from statsmodels.tools import add_constant
 
 from bdt_core.inference.alike import AlikeComparison, Factors
 from bdt_core.spec import Source
@@ -147,7 +148,7 @@ def test_of_few_in_the_group_the_interval_allows_for_how_much_each_weighs():
     inside = np.arange(400) < 20
     outcome = (rng.random(400) < 0.3 + 0.1 * inside).astype(float)
     found = Factors(np.zeros((400, 1)), (False,), outcome).compare(inside)
-    peer = sm.OLS(outcome, sm.add_constant(inside.astype(float))).fit(cov_type="HC3")
+    peer = linear_model.OLS(outcome, add_constant(inside.astype(float))).fit(cov_type="HC3")
     assert found.remaining_high - found.remaining_low == pytest.approx(2 * 1.96 * peer.bse[1], rel=0.01)
 
 

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy import special, stats
-from statsmodels.api import OLS, add_constant
+from statsmodels.regression.linear_model import OLS
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.proportion import confint_proportions_2indep
+from statsmodels.tools import add_constant
 
 from bdt_core.inference import newcombe_interval
 from bdt_core.inference.estimates import Difference, MeanOfPersons, MeanOfRows, critical_value

@@ -59,6 +59,7 @@ def audited(frame: pd.DataFrame, local_bias: dict[str, Any], **changes: Any) -> 
         "groups": {"facets": [], "score": "score"},
         "local_bias": {"group": "sex", "n_clusters": 2, **local_bias},
         "split": {"test_size": 0.4},
+        "worst_groups": None,
     }
     return quick_audit(frame, **{**settings, **changes})
 

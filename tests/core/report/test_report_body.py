@@ -44,6 +44,21 @@ def read(name: str) -> pypdf.PdfReader:
     return pypdf.PdfReader(io.BytesIO(pdf(name)))
 
 
+@cache
+def told_in_print(name: str) -> tuple[tuple[str, list[float]], ...]:
+    """Of each page its text, and how high its pieces stand."""
+    told = []
+    for page in read(name).pages:
+        heights: list[float] = []
+
+        def visit(text: str, cm: Any, at: Any, _font: Any, _size: Any, found: list[float] = heights) -> None:
+            if text.strip():
+                found.append(at[4] * cm[1] + at[5] * cm[3] + cm[5])
+
+        told.append((page.extract_text(visitor_text=visit), heights))
+    return tuple(told)
+
+
 def inside(several: tuple[Block, ...]) -> list[Block]:
     return [found for one in several for found in (one, *(inside(one.blocks) if isinstance(one, Folded) else ()))]
 
@@ -85,7 +100,7 @@ def tagged(reader: pypdf.PdfReader) -> list[tuple[str, Any]]:
 def test_what_figures_say_can_be_found_in_print(name: str) -> None:
     svg = ET.fromstring(figure_svg(document("compas_in_depth"), name))
     words = {one.text.strip() for one in svg.iter("{http://www.w3.org/2000/svg}text") if one.text}
-    pages = "".join(page.extract_text() for page in read("compas_in_depth").pages)
+    pages = "".join(text for text, _ in told_in_print("compas_in_depth"))
     found = re.sub(r"\s+", "", pages)
     missing = {one for one in words if re.sub(r"\s+", "", one) not in found}
     assert len(words) > 5
@@ -118,17 +133,9 @@ def test_what_stands_in_the_body_and_what_in_the_annex() -> None:
 @every_demo
 def test_no_page_is_half_empty(name: str) -> None:
     """The lowest text of a page, which may be a figure's caption, is in its last quarter; footers are not counted."""
-    *pages, _ = read(name).pages
-    for number, page in enumerate(pages, 1):
-        lowest: list[float] = []
-
-        def visit(text: str, cm: Any, at: Any, _font: Any, _size: Any, found: list[float] = lowest) -> None:
-            height = at[4] * cm[1] + at[5] * cm[3] + cm[5]
-            if text.strip() and 60.0 < height < 780.0:
-                found.append(height)
-
-        page.extract_text(visitor_text=visit)
-        assert min(lowest) < 842.0 / 4, number
+    *pages, _ = told_in_print(name)
+    for number, (_, heights) in enumerate(pages, 1):
+        assert min(one for one in heights if 60.0 < one < 780.0) < 842.0 / 4, number
 
 
 @every_demo
@@ -140,7 +147,7 @@ def test_outline_and_contents_have_every_section(name: str) -> None:
     found = bookmarks(reader)
     assert [title for level, title, _ in found if level <= 2] == expected
     assert [after for (_, _, before), (_, _, after) in pairwise(found) if after < before] == []
-    contents = (reader.pages[1].extract_text() or "").replace("\u200b", "")
+    contents = told_in_print(name)[1][0].replace("\u200b", "")
     pages = {title: number for _, title, number in found}
     for title in (page.words["body"], *sections[0], page.words["annex"], *sections[1]):
         assert re.search(rf"{re.escape(title)}[ .]*{pages[title]}\b", contents), title
@@ -168,7 +175,7 @@ def test_the_file_is_tagged(name: str) -> None:
 @every_demo
 def test_print_says_what_the_page_says(name: str) -> None:
     """Every text of every block, but what is within figures."""
-    said = re.sub(r"[\s\u200b]+", "", " ".join(page.extract_text() for page in read(name).pages))
+    said = re.sub(r"[\s\u200b]+", "", " ".join(text for text, _ in told_in_print(name)))
 
     def texts(x: Any) -> list[str]:
         if isinstance(x, str):

@@ -3,7 +3,10 @@
 import copy
 import json
 import os
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -11,7 +14,7 @@ import pytest
 from bdt_core.audit import audit
 from bdt_core.errors import OutputError
 from bdt_core.report import canonical_json, document_schema, render_html, write_reports
-from bdt_core.report.printed import printed
+from bdt_core.report.printed import printed, printed_once
 from bdt_core.result import SCHEMA_MINOR, SCHEMA_VERSION
 from bdt_core.spec import parse_spec
 from tests.core.report.described import described, described_and_nothing_else
@@ -28,12 +31,26 @@ COMPAS = {
 }
 
 
+@cache
+def of_compas() -> dict[str, Any]:
+    """A real audit's report; tests only read it."""
+    return audit(None, COMPAS).document
+
+
+@pytest.fixture(scope="module")
+def document() -> Iterator[dict[str, Any]]:
+    """A report that is written many times, and drawn once as far as its forms share what is drawn."""
+    one = fail()
+    with printed_once(one):
+        yield one
+
+
 def test_schema_is_one():
     jsonschema.Draft202012Validator.check_schema(document_schema())
 
 
 def test_a_real_audit_gives_what_the_schema_describes_and_nothing_else():
-    document = audit(None, COMPAS).document
+    document = of_compas()
     described_and_nothing_else().validate(json.loads(canonical_json(document)))
     assert 'id="clusters"' in render_html(document)
 
@@ -83,7 +100,7 @@ def test_an_addition_raises_the_minor_number_and_nothing_is_taken_away():
     assert [one for one in known if one not in members] == [], "a version never loses a member: raise SCHEMA_VERSION"
     assert [one for one in members if one not in known] == [], "added: raise SCHEMA_MINOR, and name it in members.txt"
     assert version == f"{SCHEMA_VERSION}.{SCHEMA_MINOR}"
-    assert audit(None, COMPAS).document["schema_minor"] == SCHEMA_MINOR
+    assert of_compas()["schema_minor"] == SCHEMA_MINOR
 
 
 def test_a_report_of_before_the_minor_number_is_read():
@@ -98,7 +115,7 @@ def test_the_printed_specification_can_be_used_again():
     from bdt_core.report.page import build_page
     from bdt_core.spec.audit_spec import printed_specification
 
-    document = audit(None, COMPAS).document
+    document = of_compas()
     (repeat,) = (one for one in build_page(document).sections if one.name == "repeat")
     code = repeat.blocks[1].blocks[0].text
     assert printed_specification(parse_spec(yaml.safe_load(code))) == document["spec"]
@@ -125,36 +142,36 @@ def test_same_files_twice(tmp_path):
 
 
 @pytest.mark.parametrize("taken", ["report.json", "report.pdf"])
-def test_a_report_is_never_overwritten(tmp_path, taken):
+def test_a_report_is_never_overwritten(document, tmp_path, taken):
     (tmp_path / taken).write_text("mine")
     with pytest.raises(OutputError, match=rf"holds a report already \({taken}\)"):
-        write_reports(fail(), tmp_path)
+        write_reports(document, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [taken]
     assert (tmp_path / taken).read_text() == "mine"
 
 
-def test_a_place_that_cannot_be_written_says_so(tmp_path):
+def test_a_place_that_cannot_be_written_says_so(document, tmp_path):
     (tmp_path / "file").write_text("")
     for folder in (tmp_path / "file", tmp_path / "file" / "below"):
         with pytest.raises(OutputError, match="cannot be written"):
-            write_reports(fail(), folder)
+            write_reports(document, folder)
 
 
-def test_nothing_is_left_when_writing_breaks_off(tmp_path, monkeypatch):
+def test_nothing_is_left_when_writing_breaks_off(document, tmp_path, monkeypatch):
     def broken(source, target):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("pathlib.Path.replace", broken)
     with pytest.raises(OutputError, match="No space left on device"):
-        write_reports(fail(), tmp_path)
+        write_reports(document, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(("umask", "mode"), [(0o077, 0o600), (0o022, 0o644), (0o027, 0o640)])
-def test_who_may_read_a_report_is_for_the_umask_to_say(tmp_path, umask, mode):
+def test_who_may_read_a_report_is_for_the_umask_to_say(document, tmp_path, umask, mode):
     before = os.umask(umask)
     try:
-        files = write_reports(fail(), tmp_path / "new")
+        files = write_reports(document, tmp_path / "new")
     finally:
         os.umask(before)
     assert {one.stat().st_mode & 0o777 for one in files.values()} == {mode}
