@@ -21,6 +21,7 @@ from bdt_core.spec import AuditSpec
 from bdt_core.table.audit_table import AuditTable
 from bdt_pipeline import bias_audit_definitions
 from tests.pictures import ANEW, demonstration, words_in, words_of_check, words_of_graph
+from tests.pipeline.conftest import SEARCHES
 
 ASSETS = (
     "raw_data",
@@ -199,7 +200,7 @@ def test_values_are_parquet_and_json_and_nothing_is_pickled(
 
     for method in ("dump_to_path", "load_from_path"):
         monkeypatch.setattr(PickledObjectFilesystemIOManager, method, forbidden)
-    run_audit(make_spec(loans_file), instance)
+    run_audit(make_spec(loans_file, **SEARCHES), instance)
     folder = Path(instance.storage_directory()) / "loans"
     values = {path.name: path.read_bytes()[:4] for path in folder.iterdir() if path.is_file()}
     assert set(values) == {f"{one}.parquet" for one in ASSETS[:4]} | {f"{one}.json" for one in ASSETS[4:]}

@@ -17,6 +17,7 @@ from bdt_core.audit import audit
 from bdt_core.errors import DataError, SpecError
 from bdt_core.spec import AuditSpec
 from bdt_pipeline import bias_audit_definitions
+from tests.pipeline.conftest import SEARCHES
 
 DERIVED = {"derive": "error", "label": "repaid", "prediction": "approved"}
 Make = Callable[..., AuditSpec]
@@ -38,7 +39,7 @@ def everything(scored: Path, make_spec: Make, **changes: Any) -> AuditSpec:
         local_bias={"group": "sex", "n_clusters": 3},
         mitigation={"group": "sex", "score": "score", "constraint": "demographic_parity", "tolerance": 0.05},
         gate=[{"metric": "demographic_parity_difference", "facet": "sex", "max": 0.05}],
-        **changes,
+        **{**SEARCHES, **changes},
     )
 
 
@@ -70,7 +71,8 @@ def test_the_assets_hold_what_the_plain_method_finds(
 def test_a_limit_on_the_worst_group_is_judged_where_it_is_and_stops_at_the_gate(
     loans_file: Path, make_spec: Make, instance: dg.DagsterInstance, run_audit: Any
 ) -> None:
-    result = run_audit(make_spec(loans_file, gate=[{"check": "worst_group", "max_difference": 0.02}]), instance)
+    spec = make_spec(loans_file, gate=[{"check": "worst_group", "max_difference": 0.02}], **SEARCHES)
+    result = run_audit(spec, instance)
     check, gate = checks_of(result, "worst_group", "bias_gate")
     assert check.asset_key == dg.AssetKey(["loans", "worst_groups"])
     assert (check.passed, check.severity, check.blocking) == (False, dg.AssetCheckSeverity.ERROR, False)
@@ -88,7 +90,7 @@ def test_a_limit_on_the_worst_group_is_judged_where_it_is_and_stops_at_the_gate(
 
 
 @pytest.mark.parametrize("changes", [
-    {"gate": [{"check": "worst_slice", "max_difference": 0.02}]},
+    {"gate": [{"check": "worst_slice", "max_difference": 0.02}], "slices": {}},
     {"gate": [], "slices": {"max_difference": 0.02}},
 ])  # fmt: skip
 def test_a_limit_on_intersections_is_judged_where_it_is_and_stops_at_the_gate(
@@ -116,7 +118,7 @@ def test_a_limit_on_intersections_that_holds_passes(
 def test_without_a_limit_of_the_gate_the_default_is_told_and_stops_nothing(
     loans_file: Path, make_spec: Make, instance: dg.DagsterInstance, run_audit: Any
 ) -> None:
-    check, gate = checks_of(run_audit(make_spec(loans_file, gate=[]), instance), "worst_slice", "bias_gate")
+    check, gate = checks_of(run_audit(make_spec(loans_file, gate=[], slices={}), instance), "worst_slice", "bias_gate")
     assert (check.passed, check.metadata["limit"].value, gate.passed) == (False, 0.05, True)
 
 
@@ -226,7 +228,7 @@ def test_without_a_limit_that_of_clusters_holds_for_numbers_too(
     """A bias variable in thousands: a fifth of its standard deviation, and not 0.05."""
     spread = np.random.default_rng(0).normal(size=len(loans))
     loans.assign(error=1000.0 * (loans["error"] + spread)).to_csv(tmp_path / "costs.csv", index=False)
-    spec = make_spec(tmp_path / "costs.csv", gate=[])
+    spec = make_spec(tmp_path / "costs.csv", gate=[], slices={})
     result = run_audit(spec, instance)
     (check,) = [one for one in result.get_asset_check_evaluations() if one.check_name == "worst_slice"]
     y = audit(None, spec).test.y
@@ -236,6 +238,6 @@ def test_without_a_limit_that_of_clusters_holds_for_numbers_too(
 def test_a_section_set_to_nothing_in_the_launchpad_breaks_no_check(
     loans_file: Path, make_spec: Make, instance: dg.DagsterInstance, run_audit: Any
 ) -> None:
-    result = run_audit(make_spec(loans_file, gate=[]), instance, {"slices": None})
+    result = run_audit(make_spec(loans_file, gate=[], slices={}), instance, {"slices": None})
     assert result.success
     assert {"worst_slice", "bias_gate"} <= {one.check_name for one in result.get_asset_check_evaluations()}

@@ -15,14 +15,22 @@ from dagster._core.snap.snap_to_yaml import default_values_yaml_from_type_snap
 from bdt_core.spec import AuditSpec
 from bdt_pipeline import bias_audit_definitions
 from bdt_pipeline.resources.settings import keys_of_run
+from tests.pipeline.conftest import SEARCHES
 
 Make = Callable[..., AuditSpec]
+TABLES = ("raw_data", "validated_data", "train_data", "test_data")
 DERIVED = {"derive": "error", "label": "repaid", "prediction": "approved"}
 
 
 @pytest.fixture
 def spec(loans_file: Path, make_spec: Make) -> AuditSpec:
     return make_spec(loans_file, bias_variable=DERIVED, local_bias={"group": "sex", "n_clusters": 2})
+
+
+@pytest.fixture
+def whole(spec: AuditSpec) -> AuditSpec:
+    """With all searches."""
+    return AuditSpec.model_validate(spec.to_dict() | SEARCHES)
 
 
 def form_of(spec: AuditSpec) -> dict[str, Any]:
@@ -70,12 +78,12 @@ def levels(part: Any) -> Iterator[float]:
 
 
 def test_alpha_stands_once_in_the_form_and_holds_for_every_interval(
-    spec: AuditSpec, instance: dg.DagsterInstance
+    whole: AuditSpec, instance: dg.DagsterInstance
 ) -> None:
-    form = form_of(spec)
+    form = form_of(whole)
     assert yaml.safe_dump(form).count("alpha:") == 1
     form["resources"]["loans_settings"]["config"]["significance"]["alpha"] = 0.01
-    result = launch(spec, instance, form)
+    result = launch(whole, instance, form)
     assert failures(result) == []
     report = result.output_for_node("loans__bias_report")
     assert report["spec"]["significance"]["alpha"] == 0.01
@@ -84,11 +92,11 @@ def test_alpha_stands_once_in_the_form_and_holds_for_every_interval(
     assert set(found) == {0.01}
 
 
-def test_every_key_of_the_form_is_of_the_specification(spec: AuditSpec) -> None:
-    form = form_of(spec)["resources"]["loans_settings"]["config"]
-    plain = spec.to_dict()
+def test_every_key_of_the_form_is_of_the_specification(whole: AuditSpec) -> None:
+    form = form_of(whole)["resources"]["loans_settings"]["config"]
+    plain = whole.to_dict()
     assert said({key: plain[key] for key in form}) == said(form)
-    assert set(plain) - set(keys_of_run(spec)) == {
+    assert set(plain) - set(keys_of_run(whole)) == {
         "name", "partition_by", "inbox", "schedule", "automation", "freshness_hours", "pool", "notify", "notify_from",
         "keep", "report_url",  # which no run can change
         "mitigation", "characteristics",  # which the specification leaves out: there is no asset for them
@@ -145,9 +153,9 @@ def test_a_report_is_judged_anew_by_other_limits(spec: AuditSpec, instance: dg.D
     assert again.output_for_node("loans__bias_report")["gate"][0]["limit"] == 0.97
 
 
-def test_a_check_of_stored_results_has_their_settings(spec: AuditSpec, instance: dg.DagsterInstance) -> None:
-    launch(spec, instance, {})
-    defs = bias_audit_definitions(spec)
+def test_a_check_of_stored_results_has_their_settings(whole: AuditSpec, instance: dg.DagsterInstance) -> None:
+    launch(whole, instance, {}, *TABLES, "bias_slices")
+    defs = bias_audit_definitions(whole)
     checks = dg.AssetSelection.checks_for_assets(dg.AssetKey(["loans", "bias_slices"]))
     job = dg.define_asset_job("again", selection=checks)
     job_def = dg.Definitions.merge(defs, dg.Definitions(jobs=[job])).resolve_job_def("again")
@@ -156,9 +164,9 @@ def test_a_check_of_stored_results_has_their_settings(spec: AuditSpec, instance:
     assert any("bias_slices and test_data were made with other settings" in one for one in failures(result))
 
 
-def test_the_settings_stand_in_the_metadata_of_every_value(spec: AuditSpec, instance: dg.DagsterInstance) -> None:
-    launch(spec, instance, {"resources": {"loans_settings": {"config": {"clustering": {"max_iter": 3}}}}})
-    for key in bias_audit_definitions(spec).resolve_asset_graph().get_all_asset_keys():
+def test_the_settings_stand_in_the_metadata_of_every_value(whole: AuditSpec, instance: dg.DagsterInstance) -> None:
+    launch(whole, instance, {"resources": {"loans_settings": {"config": {"clustering": {"max_iter": 3}}}}})
+    for key in bias_audit_definitions(whole).resolve_asset_graph().get_all_asset_keys():
         event = instance.get_latest_materialization_event(key)
         assert event is not None, key
         assert event.asset_materialization is not None
