@@ -132,7 +132,7 @@ def values_of_loans(loans: pd.DataFrame, tmp_path_factory: pytest.TempPathFactor
 
 @pytest.fixture
 def up_to_report(instance: dg.DagsterInstance, values_of_loans: Path) -> None:
-    """The instance has everything but the report, which tests of what comes after it make anew (``only=ANEW``)."""
+    """The instance has everything but the report, which tests of what comes after it make anew (``only=REPORT``)."""
     shutil.copytree(values_of_loans, Path(instance.storage_directory()) / "loans")
 
 

@@ -20,7 +20,7 @@ from bdt_core.errors import SpecError
 from bdt_core.spec import AuditSpec
 from bdt_pipeline.automation.problems import SEVEREST_FIRST, Problem, follow, in_short, news, of_check, told_by
 from tests.pipeline.test_history import DERIVED, GATE, people
-from tests.pipeline.watched_audit import ANEW, LENIENT, RAW, STRICT, Watched, WebHook
+from tests.pipeline.watched_audit import REPORT, LENIENT, RAW, STRICT, Watched, WebHook
 
 Make = Callable[..., AuditSpec]
 
@@ -31,18 +31,18 @@ def test_a_failed_gate_is_told_once_and_its_end_too(
 ) -> None:
     spec = make_spec(loans_file, gate=STRICT, notify=[hook.address], notify_from="high")
     watched = Watched(spec, instance)
-    watched.audit(only=ANEW)
+    watched.audit(only=REPORT)
     watched.look()
     (first,) = hook.received
     assert first["title"] == "Bias audit loans: 1 critical"
     assert "CRITICAL: bias_report: bias_gate" in first["message"]
     assert "at most 2.0 points is allowed" in first["message"]
     assert "To do: " in first["message"]
-    watched.audit(only=ANEW)
+    watched.audit(only=REPORT)
     watched.look()
     watched.look()
     assert len(hook.received) == 1
-    watched.audit(LENIENT, only=ANEW)
+    watched.audit(LENIENT, only=REPORT)
     watched.look()
     assert len(hook.received) == 2
     assert "OVER: bias_report: bias_gate" in hook.received[1]["message"]
@@ -76,7 +76,7 @@ def test_what_could_not_be_sent_is_sent_later_and_others_are_not_told_twice(
     other = WebHook()
     hook.status = 500
     watched = Watched(make_spec(loans_file, gate=STRICT, notify=[hook.address, other.address]), instance)
-    watched.audit(only=ANEW)
+    watched.audit(only=REPORT)
     watched.look()
     watched.look()
     assert (len(hook.received), len(other.received)) == (0, 1)
@@ -147,7 +147,7 @@ def test_secrets_stay_out_of_logs(
 ) -> None:  # fmt: skip
     monkeypatch.setenv("HOOK", "json://user:topsecret@127.0.0.1:9/hook")
     watched = Watched(make_spec(loans_file, gate=STRICT, notify=["${HOOK}", "json://u:hidden@127.0.0.1:9/x"]), instance)
-    watched.audit(only=ANEW)
+    watched.audit(only=REPORT)
     watched.look()
     everything = "".join(capfd.readouterr()) + caplog.text + str(watched.cursor)
     assert "topsecret" not in everything
@@ -178,13 +178,13 @@ def test_an_incident_that_is_over_is_resolved(
 ) -> None:
     spec = make_spec(loans_file, gate=STRICT, notify=[PAGER], notify_from="high")
     watched = Watched(spec, instance)
-    watched.audit(only=ANEW)
+    watched.audit(only=REPORT)
     watched.look()
     (opened,) = pager.received
     assert (opened["event_action"], opened["payload"]["severity"]) == ("trigger", "critical")
     assert opened["dedup_key"] == "bias audit loans: bias_report: bias_gate"
     assert "at most 2.0 points is allowed" in opened["payload"]["summary"]
-    watched.audit(LENIENT, only=ANEW)
+    watched.audit(LENIENT, only=REPORT)
     pager.status = 500
     watched.look()  # cannot be sent yet
     pager.status = 200
@@ -213,14 +213,14 @@ def test_each_problem_has_an_incident_of_its_own_unless_the_address_names_one(
         return sorted(f"{one['event_action']} {one['dedup_key']}" for one in each), named
 
     gate, twice = "bias audit loans: bias_report: bias_gate", "bias audit loans: raw_data: few_duplicate_rows"
-    watched.audit(only=[*RAW, *ANEW])
+    watched.audit(only=[*RAW, *REPORT])
     watched.look()
     assert events() == ([f"trigger {gate}", f"trigger {twice}"], ["trigger"])
     loans.to_csv(file, index=False)
-    watched.audit(only=[*RAW, *ANEW])
+    watched.audit(only=[*RAW, *REPORT])
     watched.look()
     assert events() == ([f"resolve {twice}"], ["trigger"])  # the named one goes on
-    watched.audit(LENIENT, only=ANEW)
+    watched.audit(LENIENT, only=REPORT)
     watched.look()
     assert events() == ([f"resolve {gate}"], ["resolve"])
 
@@ -309,10 +309,10 @@ def test_by_default_what_stops_a_run_is_told_and_a_warning_is_not(
     file = tmp_path / "loans.csv"
     pd.concat([loans, loans]).to_csv(file, index=False)  # every row twice: a warning
     watched = Watched(make_spec(file, gate=STRICT, notify=[hook.address]), instance)
-    watched.audit(LENIENT, only=[*RAW, *ANEW])
+    watched.audit(LENIENT, only=[*RAW, *REPORT])
     watched.look()
     assert hook.received == []
-    watched.audit(only=ANEW)
+    watched.audit(only=REPORT)
     watched.look()
     assert "bias_report: bias_gate" in hook.received[0]["message"]
     assert "LOW" not in hook.received[0]["message"]

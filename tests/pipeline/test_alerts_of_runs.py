@@ -18,7 +18,7 @@ from bdt_core.spec import AuditSpec
 from bdt_pipeline import build_bias_gate_checks
 from bdt_pipeline.automation import alert_sensor
 from bdt_pipeline.automation.alert_sensor import build_gate_alert_sensor
-from tests.pipeline.watched_audit import ANEW, LENIENT, RAW, STRICT, Watched, WebHook
+from tests.pipeline.watched_audit import REPORT, LENIENT, RAW, STRICT, Watched, WebHook
 
 Make = Callable[..., AuditSpec]
 DAYS = ["2026-01-01", "2026-01-02", "2026-01-03"]
@@ -138,8 +138,8 @@ def test_a_gate_that_failed_and_passed_between_two_looks_is_told_with_its_end(
 ) -> None:
     hook.status = 500
     watched = Watched(make_spec(loans_file, gate=STRICT, notify=[hook.address]), instance)
-    watched.audit(only=ANEW)
-    watched.audit(LENIENT, only=ANEW)
+    watched.audit(only=REPORT)
+    watched.audit(LENIENT, only=REPORT)
     watched.look()
     hook.status = 200
     watched.look()
@@ -174,8 +174,8 @@ def by_day(
 
 
 def test_a_day_that_fails_is_told_although_the_next_one_passes_before_the_look(by_day: Watched, hook: WebHook) -> None:
-    by_day.audit(part=DAYS[0], only=ANEW)
-    by_day.audit(LENIENT, part=DAYS[1], only=ANEW)
+    by_day.audit(part=DAYS[0], only=REPORT)
+    by_day.audit(LENIENT, part=DAYS[1], only=REPORT)
     by_day.look()
     gate = "bias_report: bias_gate"
     assert lines(hook) == [[f"CRITICAL: {gate} ({DAYS[0]})", f"OVER: {gate} ({DAYS[1]})"]]
@@ -186,14 +186,14 @@ def test_a_gate_that_fails_every_day_is_told_once_and_an_earlier_day_ends_nothin
     by_day: Watched, hook: WebHook
 ) -> None:
     gate = "bias_report: bias_gate"
-    by_day.audit(part=DAYS[1], only=ANEW)
+    by_day.audit(part=DAYS[1], only=REPORT)
     by_day.look()
-    by_day.audit(part=DAYS[2], only=ANEW)
+    by_day.audit(part=DAYS[2], only=REPORT)
     by_day.look()
-    by_day.audit(LENIENT, part=DAYS[0], only=ANEW)  # a backfill, late
+    by_day.audit(LENIENT, part=DAYS[0], only=REPORT)  # a backfill, late
     by_day.look()
     assert lines(hook) == [[f"CRITICAL: {gate} ({DAYS[1]})"]]
-    by_day.audit(LENIENT, part=DAYS[2], only=ANEW)  # the day was corrected
+    by_day.audit(LENIENT, part=DAYS[2], only=REPORT)  # the day was corrected
     by_day.look()
     assert lines(hook)[1:] == [[f"OVER: {gate} ({DAYS[2]})"]]
 
@@ -230,14 +230,14 @@ def test_what_the_sensor_kept_before_it_knew_parts_is_read(
     loans_file: Path, make_spec: Make, instance: dg.DagsterInstance, hook: WebHook
 ) -> None:
     watched = Watched(make_spec(loans_file, gate=STRICT, notify=[hook.address]), instance)
-    watched.audit(only=ANEW)
+    watched.audit(only=REPORT)
     watched.look()
     kept = json.loads(str(watched.cursor))
     del kept["waiting"]
     for one in kept["current"].values():
         del one["parts"]
     watched.cursor = json.dumps(kept)
-    watched.audit(LENIENT, only=ANEW)
+    watched.audit(LENIENT, only=REPORT)
     watched.look()
     assert lines(hook) == [["CRITICAL: bias_report: bias_gate"], ["OVER: bias_report: bias_gate"]]
 

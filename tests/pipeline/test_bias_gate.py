@@ -17,7 +17,7 @@ from bdt_core.audit import audit
 from bdt_core.spec import AuditSpec
 from bdt_pipeline import bias_audit_definitions
 from tests import forked
-from tests.pipeline.watched_audit import ANEW
+from tests.pipeline.watched_audit import REPORT
 
 PROMOTED = dg.AssetKey("promote_model")
 
@@ -83,7 +83,7 @@ def test_only_a_gate_that_does_not_fail_lets_the_model_through(
     limits: Callable[[str], list[dict[str, Any]]],
     instance: dg.DagsterInstance,
 ) -> None:
-    result = run_with_promotion(make_spec(loans_file, gate=limits(verdict)), instance, *ANEW)
+    result = run_with_promotion(make_spec(loans_file, gate=limits(verdict)), instance, *REPORT)
     check = gate_of(result)
     assert (check.passed, check.severity) == (passed, severity)
     assert check.blocking
@@ -101,7 +101,7 @@ def test_a_limit_can_keep_the_gate_shut_when_the_data_cannot_tell(
     instance: dg.DagsterInstance,
 ) -> None:
     gate = [{**limits("inconclusive")[0], "inconclusive": "block"}]
-    result = run_with_promotion(make_spec(loans_file, gate=gate), instance, *ANEW)
+    result = run_with_promotion(make_spec(loans_file, gate=gate), instance, *REPORT)
     assert gate_of(result).severity is dg.AssetCheckSeverity.ERROR
     assert not promoted(instance)
     assert len(reports(instance)) == 1
@@ -125,7 +125,7 @@ def test_the_gate_shows_its_numbers(
     instance: dg.DagsterInstance,
 ) -> None:
     gate = limits("fail")
-    metadata = gate_of(run_with_promotion(make_spec(loans_file, gate=gate), instance, *ANEW)).metadata
+    metadata = gate_of(run_with_promotion(make_spec(loans_file, gate=gate), instance, *REPORT)).metadata
     numbers = {name: metadata[name].value for name in ("limit", "difference", "low", "high", "p_value")}
     assert all(isinstance(one, float) for one in numbers.values())
     assert numbers["limit"] == gate[0]["max_difference"]

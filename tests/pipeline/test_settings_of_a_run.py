@@ -130,7 +130,9 @@ def test_a_section_without_an_asset_is_refused(loans_file: Path, make_spec: Make
 
 def test_a_report_of_two_levels_is_refused(spec: AuditSpec, instance: dg.DagsterInstance) -> None:
     """Part of the assets is made anew with another alpha: the report says which, and is not written."""
-    assert failures(launch(spec, instance, {})) == []
+    graph = bias_audit_definitions(spec).resolve_asset_graph()
+    names = [one.path[-1] for one in graph.get_all_asset_keys()]
+    assert failures(launch(spec, instance, {}, *(one for one in names if one != "bias_report"))) == []
     other = {"resources": {"loans_settings": {"config": {"significance": {"alpha": 0.01}}}}}
     refused = launch(spec, instance, other, "cluster_significance", "feature_differences", "bias_report")
     told = failures(refused)[0]
@@ -140,8 +142,7 @@ def test_a_report_of_two_levels_is_refused(spec: AuditSpec, instance: dg.Dagster
         one.asset_key for one in refused.all_events if one.is_step_materialization
     }
     assert failures(launch(spec, instance, {}, "bias_report")) == []
-    graph = bias_audit_definitions(spec).resolve_asset_graph()
-    after = [one.path[-1] for one in graph.get_all_asset_keys() if one.path[-1] != "raw_data"]
+    after = [one for one in names if one != "raw_data"]
     assert failures(launch(spec, instance, other, *after)) == []  # only the source was read under the old settings
 
 

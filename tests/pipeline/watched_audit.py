@@ -16,7 +16,7 @@ from bdt_pipeline import bias_audit_definitions
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 STRICT = [{"max_difference": 0.02}]
 LENIENT = {"gate": [{"max_difference": 1.0}]}
-RAW, ANEW = ["raw_data"], ["bias_report"]
+RAW, REPORT = ["raw_data"], ["bias_report"]
 """What a run makes where the others' results are not asked for, or stay as they are."""
 
 
