@@ -20,7 +20,7 @@ from bdt_core.errors import SpecError
 from bdt_core.spec import AuditSpec
 from bdt_pipeline.automation.problems import SEVEREST_FIRST, Problem, follow, in_short, news, of_check, told_by
 from tests.pipeline.test_history import DERIVED, GATE, people
-from tests.pipeline.watched_audit import REPORT, LENIENT, RAW, STRICT, Watched, WebHook
+from tests.pipeline.watched_audit import LENIENT, RAW, REPORT, STRICT, Watched, WebHook
 
 Make = Callable[..., AuditSpec]
 

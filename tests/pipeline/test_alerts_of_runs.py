@@ -18,7 +18,7 @@ from bdt_core.spec import AuditSpec
 from bdt_pipeline import build_bias_gate_checks
 from bdt_pipeline.automation import alert_sensor
 from bdt_pipeline.automation.alert_sensor import build_gate_alert_sensor
-from tests.pipeline.watched_audit import REPORT, LENIENT, RAW, STRICT, Watched, WebHook
+from tests.pipeline.watched_audit import LENIENT, RAW, REPORT, STRICT, Watched, WebHook
 
 Make = Callable[..., AuditSpec]
 DAYS = ["2026-01-01", "2026-01-02", "2026-01-03"]
