@@ -19,29 +19,31 @@ from hypothesis import strategies as st
 from bdt_core.errors import SpecError
 from bdt_core.spec import AuditSpec
 from bdt_pipeline.automation.problems import SEVEREST_FIRST, Problem, follow, in_short, news, of_check, told_by
+from tests.pipeline.test_history import ASSETS as OF_HISTORY
 from tests.pipeline.test_history import DERIVED, GATE, people
-from tests.pipeline.watched_audit import LENIENT, STRICT, Watched, WebHook
+from tests.pipeline.watched_audit import LENIENT, RAW, REPORT, STRICT, Watched, WebHook
 
 Make = Callable[..., AuditSpec]
 
 
+@pytest.mark.usefixtures("up_to_report")
 def test_a_failed_gate_is_told_once_and_its_end_too(
     loans_file: Path, make_spec: Make, instance: dg.DagsterInstance, hook: WebHook
 ) -> None:
-    spec = make_spec(loans_file, gate=STRICT, slices=None, notify=[hook.address], notify_from="high")
+    spec = make_spec(loans_file, gate=STRICT, notify=[hook.address], notify_from="high")
     watched = Watched(spec, instance)
-    watched.audit()
+    watched.audit(only=REPORT)
     watched.look()
     (first,) = hook.received
     assert first["title"] == "Bias audit loans: 1 critical"
     assert "CRITICAL: bias_report: bias_gate" in first["message"]
     assert "at most 2.0 points is allowed" in first["message"]
     assert "To do: " in first["message"]
-    watched.audit()
+    watched.audit(only=REPORT)
     watched.look()
     watched.look()
     assert len(hook.received) == 1
-    watched.audit(LENIENT)
+    watched.audit(LENIENT, only=REPORT)
     watched.look()
     assert len(hook.received) == 2
     assert "OVER: bias_report: bias_gate" in hook.received[1]["message"]
@@ -54,7 +56,7 @@ def test_checks_that_stop_nothing_and_broken_runs_are_told(
     pd.concat([loans, loans]).to_csv(file, index=False)  # every row twice: a warning
     spec = make_spec(file, gate=[], notify=[hook.address], notify_from="low")
     watched = Watched(spec, instance)
-    watched.audit()
+    watched.audit(only=RAW)
     watched.look()
     assert "LOW: raw_data: few_duplicate_rows" in hook.received[-1]["message"]
     file.unlink()
@@ -68,13 +70,14 @@ def test_checks_that_stop_nothing_and_broken_runs_are_told(
     assert "OVER: Run of loans_audit" in hook.received[-1]["message"]
 
 
+@pytest.mark.usefixtures("up_to_report")
 def test_what_could_not_be_sent_is_sent_later_and_others_are_not_told_twice(
     loans_file: Path, make_spec: Make, instance: dg.DagsterInstance, hook: WebHook
 ) -> None:
     other = WebHook()
     hook.status = 500
     watched = Watched(make_spec(loans_file, gate=STRICT, notify=[hook.address, other.address]), instance)
-    watched.audit()
+    watched.audit(only=REPORT)
     watched.look()
     watched.look()
     assert (len(hook.received), len(other.received)) == (0, 1)
@@ -125,7 +128,7 @@ def test_the_sensor_sends_mail_to_a_server(loans_file: Path, make_spec: Make, in
     controller = Controller(sink, hostname="127.0.0.1", port=port)
     controller.start()
     address = f"mailto://127.0.0.1:{port}?from=audit@example.org&to=team@example.org&mode=insecure"
-    watched = Watched(make_spec(loans_file, gate=STRICT, notify=[address], notify_from="critical"), instance)
+    watched = Watched(make_spec(loans_file, gate=STRICT, slices={}, notify=[address], notify_from="critical"), instance)
     watched.audit()
     watched.look()
     watched.look()
@@ -138,13 +141,14 @@ def test_the_sensor_sends_mail_to_a_server(loans_file: Path, make_spec: Make, in
     assert "CRITICAL: bias_report: bias_gate" in body.get_content()
 
 
+@pytest.mark.usefixtures("up_to_report")
 def test_secrets_stay_out_of_logs(
     loans_file: Path, make_spec: Make, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture,
 ) -> None:  # fmt: skip
     monkeypatch.setenv("HOOK", "json://user:topsecret@127.0.0.1:9/hook")
     watched = Watched(make_spec(loans_file, gate=STRICT, notify=["${HOOK}", "json://u:hidden@127.0.0.1:9/x"]), instance)
-    watched.audit()
+    watched.audit(only=REPORT)
     watched.look()
     everything = "".join(capfd.readouterr()) + caplog.text + str(watched.cursor)
     assert "topsecret" not in everything
@@ -169,18 +173,19 @@ def pager(hook: WebHook, monkeypatch: pytest.MonkeyPatch) -> WebHook:
     return hook
 
 
+@pytest.mark.usefixtures("up_to_report")
 def test_an_incident_that_is_over_is_resolved(
     loans_file: Path, make_spec: Make, instance: dg.DagsterInstance, pager: WebHook
 ) -> None:
-    spec = make_spec(loans_file, gate=STRICT, slices=None, notify=[PAGER], notify_from="high")
+    spec = make_spec(loans_file, gate=STRICT, notify=[PAGER], notify_from="high")
     watched = Watched(spec, instance)
-    watched.audit()
+    watched.audit(only=REPORT)
     watched.look()
     (opened,) = pager.received
     assert (opened["event_action"], opened["payload"]["severity"]) == ("trigger", "critical")
     assert opened["dedup_key"] == "bias audit loans: bias_report: bias_gate"
     assert "at most 2.0 points is allowed" in opened["payload"]["summary"]
-    watched.audit(LENIENT)
+    watched.audit(LENIENT, only=REPORT)
     pager.status = 500
     watched.look()  # cannot be sent yet
     pager.status = 200
@@ -192,13 +197,14 @@ def test_an_incident_that_is_over_is_resolved(
     ]
 
 
+@pytest.mark.usefixtures("up_to_report")
 def test_each_problem_has_an_incident_of_its_own_unless_the_address_names_one(
     loans: pd.DataFrame, tmp_path: Path, make_spec: Make, instance: dg.DagsterInstance, pager: WebHook
 ) -> None:
     """Two problems, of which one is over before the other."""
     file = tmp_path / "loans.csv"
     pd.concat([loans, loans]).to_csv(file, index=False)  # every row twice: a warning
-    spec = make_spec(file, gate=STRICT, slices=None, notify=[PAGER, f"{PAGER}?dedup=everything"], notify_from="low")
+    spec = make_spec(file, gate=STRICT, notify=[PAGER, f"{PAGER}?dedup=everything"], notify_from="low")
     watched = Watched(spec, instance)
 
     def events() -> tuple[list[str], list[str]]:
@@ -208,14 +214,14 @@ def test_each_problem_has_an_incident_of_its_own_unless_the_address_names_one(
         return sorted(f"{one['event_action']} {one['dedup_key']}" for one in each), named
 
     gate, twice = "bias audit loans: bias_report: bias_gate", "bias audit loans: raw_data: few_duplicate_rows"
-    watched.audit()
+    watched.audit(only=[*RAW, *REPORT])
     watched.look()
     assert events() == ([f"trigger {gate}", f"trigger {twice}"], ["trigger"])
     loans.to_csv(file, index=False)
-    watched.audit()
+    watched.audit(only=[*RAW, *REPORT])
     watched.look()
     assert events() == ([f"resolve {twice}"], ["trigger"])  # the named one goes on
-    watched.audit(LENIENT)
+    watched.audit(LENIENT, only=REPORT)
     watched.look()
     assert events() == ([f"resolve {gate}"], ["resolve"])
 
@@ -230,7 +236,9 @@ def test_nothing_to_test_is_no_news_and_a_limit_is_told_with_its_gate(
     rng = np.random.default_rng(3)
     fair = loans.assign(sex=rng.permutation(loans["sex"]), error=rng.permutation(loans["error"]))
     fair.to_csv(file, index=False)
-    watched = Watched(make_spec(file, gate=gate, groups=groups, notify=[hook.address], notify_from="low"), instance)
+    watched = Watched(
+        make_spec(file, gate=gate, groups=groups, slices={}, notify=[hook.address], notify_from="low"), instance
+    )
     watched.audit()
     watched.look()
     (slices,) = [one for one in instance.all_asset_keys() if one.path[-1] == "bias_slices"]
@@ -295,16 +303,17 @@ def test_a_milder_gate_does_not_hide_what_is_severe() -> None:
     assert news([alone], {}, "critical")[0] == []
 
 
+@pytest.mark.usefixtures("up_to_report")
 def test_by_default_what_stops_a_run_is_told_and_a_warning_is_not(
     loans: pd.DataFrame, tmp_path: Path, make_spec: Make, instance: dg.DagsterInstance, hook: WebHook
 ) -> None:
     file = tmp_path / "loans.csv"
     pd.concat([loans, loans]).to_csv(file, index=False)  # every row twice: a warning
-    watched = Watched(make_spec(file, gate=STRICT, slices=None, notify=[hook.address]), instance)
-    watched.audit(LENIENT)
+    watched = Watched(make_spec(file, gate=STRICT, notify=[hook.address]), instance)
+    watched.audit(LENIENT, only=[*RAW, *REPORT])
     watched.look()
     assert hook.received == []
-    watched.audit()
+    watched.audit(only=REPORT)
     watched.look()
     assert "bias_report: bias_gate" in hook.received[0]["message"]
     assert "LOW" not in hook.received[0]["message"]
@@ -330,7 +339,6 @@ def test_one_day_is_told_once(tmp_path: Path, make_spec: Make, instance: dg.Dags
         groups={"reference": "m"},
         partition_by={"time": "daily", "start": "2026-01-01"},
         gate=GATE,
-        slices=None,
         notify=[hook.address],
         notify_from="low",
     )
@@ -338,7 +346,7 @@ def test_one_day_is_told_once(tmp_path: Path, make_spec: Make, instance: dg.Dags
     for number, women_err in enumerate((0.2, 0.2, 0.6, 0.2)):
         day = f"2026-01-0{number + 1}"
         people(number, women_err).to_csv(folder / f"{day}.csv", index=False)
-        watched.audit(part=day)
+        watched.audit(part=day, only=OF_HISTORY if number == 0 else None)
         watched.look()
         told = [line for one in hook.received for line in one["message"].splitlines() if not line.startswith(" ")]
         if number < 2:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from bdt_core.spec import AuditSpec
 from bdt_pipeline import build_bias_gate_checks
 from bdt_pipeline.automation import alert_sensor
 from bdt_pipeline.automation.alert_sensor import build_gate_alert_sensor
-from tests.pipeline.watched_audit import LENIENT, STRICT, Watched, WebHook
+from tests.pipeline.watched_audit import LENIENT, RAW, REPORT, STRICT, Watched, WebHook
 
 Make = Callable[..., AuditSpec]
 DAYS = ["2026-01-01", "2026-01-02", "2026-01-03"]
@@ -47,7 +48,7 @@ def promotion(*, breaks: bool = False) -> dg.Definitions:
 def test_what_breaks_in_any_job_is_told_and_over_in_any_job(
     name: str, loans: pd.DataFrame, tmp_path: Path, make_spec: Make, instance: dg.DagsterInstance, hook: WebHook
 ) -> None:
-    spec = make_spec(tmp_path / "loans.csv", gate=[], slices=None, notify=[hook.address], notify_from="high")
+    spec = make_spec(tmp_path / "loans.csv", gate=[], notify=[hook.address], notify_from="high")
     watched = Watched(spec, instance, promotion())
     job = watched.defs.resolve_implicit_global_asset_job_def()
     if name == "promote":
@@ -59,7 +60,7 @@ def test_what_breaks_in_any_job_is_told_and_over_in_any_job(
     assert lines(hook) == [[f"HIGH: Run of {name}: raw_data"]]
     assert "loans.csv does not exist" in hook.received[0]["message"]
     loans.to_csv(tmp_path / "loans.csv", index=False)
-    watched.audit()
+    watched.audit(only=RAW)
     watched.look()
     assert lines(hook)[1:] == [[f"OVER: Run of {name}: raw_data"]]
 
@@ -67,7 +68,7 @@ def test_what_breaks_in_any_job_is_told_and_over_in_any_job(
 def test_what_breaks_beside_the_audit_is_not_told(
     loans_file: Path, make_spec: Make, instance: dg.DagsterInstance, hook: WebHook
 ) -> None:
-    spec = make_spec(loans_file, gate=[], slices=None, notify=[hook.address], notify_from="high")
+    spec = make_spec(loans_file, gate=[], notify=[hook.address], notify_from="high")
     watched = Watched(spec, instance, promotion(breaks=True))
     assert not watched.run(watched.defs.resolve_job_def("promote")).success
     only = [dg.AssetKey("promoted")]
@@ -111,7 +112,7 @@ with dg.DagsterInstance.local_temp(sys.argv[1]) as instance:
 def test_a_run_whose_process_was_killed_is_told_when_it_counts_as_failed(
     loans_file: Path, make_spec: Make, tmp_path: Path, hook: WebHook
 ) -> None:
-    spec = make_spec(loans_file, gate=[], slices=None, notify=[hook.address], notify_from="high")
+    spec = make_spec(loans_file, gate=[], notify=[hook.address], notify_from="high")
     home = tmp_path / "home"
     home.mkdir()
     with dg.DagsterInstance.local_temp(str(home), overrides={"telemetry": {"enabled": False}}) as instance:
@@ -131,13 +132,14 @@ def test_a_run_whose_process_was_killed_is_told_when_it_counts_as_failed(
         assert lines(hook)[1:] == [["OVER: Run of loans_audit"]]
 
 
+@pytest.mark.usefixtures("up_to_report")
 def test_a_gate_that_failed_and_passed_between_two_looks_is_told_with_its_end(
     loans_file: Path, make_spec: Make, instance: dg.DagsterInstance, hook: WebHook
 ) -> None:
     hook.status = 500
-    watched = Watched(make_spec(loans_file, gate=STRICT, slices=None, notify=[hook.address]), instance)
-    watched.audit()
-    watched.audit(LENIENT)
+    watched = Watched(make_spec(loans_file, gate=STRICT, notify=[hook.address]), instance)
+    watched.audit(only=REPORT)
+    watched.audit(LENIENT, only=REPORT)
     watched.look()
     hook.status = 200
     watched.look()
@@ -147,16 +149,24 @@ def test_a_gate_that_failed_and_passed_between_two_looks_is_told_with_its_end(
 
 @pytest.fixture
 def by_day(
-    loans: pd.DataFrame, tmp_path: Path, make_spec: Make, instance: dg.DagsterInstance, hook: WebHook
+    loans: pd.DataFrame,
+    values_of_loans: Path,
+    tmp_path: Path,
+    make_spec: Make,
+    instance: dg.DagsterInstance,
+    hook: WebHook,
 ) -> Watched:
-    """An audit of three days."""
+    """An audit of three days; everything but their reports is there."""
+    stored = Path(instance.storage_directory()) / "loans"
     for day in DAYS:
         loans.to_csv(tmp_path / f"{day}.csv", index=False)
+        for value in (one for one in values_of_loans.iterdir() if one.is_file()):
+            (stored / value.stem).mkdir(parents=True, exist_ok=True)
+            shutil.copy(value, stored / value.stem / f"{day}{value.suffix}")
     spec = make_spec(
         tmp_path / "{partition}.csv",
         partition_by={"time": "daily", "start": DAYS[0]},
         gate=STRICT,
-        slices=None,
         notify=[hook.address],
         notify_from="high",
     )
@@ -164,8 +174,8 @@ def by_day(
 
 
 def test_a_day_that_fails_is_told_although_the_next_one_passes_before_the_look(by_day: Watched, hook: WebHook) -> None:
-    by_day.audit(part=DAYS[0])
-    by_day.audit(LENIENT, part=DAYS[1])
+    by_day.audit(part=DAYS[0], only=REPORT)
+    by_day.audit(LENIENT, part=DAYS[1], only=REPORT)
     by_day.look()
     gate = "bias_report: bias_gate"
     assert lines(hook) == [[f"CRITICAL: {gate} ({DAYS[0]})", f"OVER: {gate} ({DAYS[1]})"]]
@@ -176,14 +186,14 @@ def test_a_gate_that_fails_every_day_is_told_once_and_an_earlier_day_ends_nothin
     by_day: Watched, hook: WebHook
 ) -> None:
     gate = "bias_report: bias_gate"
-    by_day.audit(part=DAYS[1])
+    by_day.audit(part=DAYS[1], only=REPORT)
     by_day.look()
-    by_day.audit(part=DAYS[2])
+    by_day.audit(part=DAYS[2], only=REPORT)
     by_day.look()
-    by_day.audit(LENIENT, part=DAYS[0])  # a backfill, late
+    by_day.audit(LENIENT, part=DAYS[0], only=REPORT)  # a backfill, late
     by_day.look()
     assert lines(hook) == [[f"CRITICAL: {gate} ({DAYS[1]})"]]
-    by_day.audit(LENIENT, part=DAYS[2])  # the day was corrected
+    by_day.audit(LENIENT, part=DAYS[2], only=REPORT)  # the day was corrected
     by_day.look()
     assert lines(hook)[1:] == [[f"OVER: {gate} ({DAYS[2]})"]]
 
@@ -215,18 +225,19 @@ def test_more_runs_than_one_look_takes_are_told_in_their_order(
     assert lines(hook) == [["HIGH: Run of loans_audit: raw_data"]]
 
 
+@pytest.mark.usefixtures("up_to_report")
 def test_what_the_sensor_kept_before_it_knew_parts_is_read(
     loans_file: Path, make_spec: Make, instance: dg.DagsterInstance, hook: WebHook
 ) -> None:
-    watched = Watched(make_spec(loans_file, gate=STRICT, slices=None, notify=[hook.address]), instance)
-    watched.audit()
+    watched = Watched(make_spec(loans_file, gate=STRICT, notify=[hook.address]), instance)
+    watched.audit(only=REPORT)
     watched.look()
     kept = json.loads(str(watched.cursor))
     del kept["waiting"]
     for one in kept["current"].values():
         del one["parts"]
     watched.cursor = json.dumps(kept)
-    watched.audit(LENIENT)
+    watched.audit(LENIENT, only=REPORT)
     watched.look()
     assert lines(hook) == [["CRITICAL: bias_report: bias_gate"], ["OVER: bias_report: bias_gate"]]
 
@@ -249,7 +260,7 @@ def foreign(spec: AuditSpec, loans: pd.DataFrame, limits: dict[str, Any]) -> dg.
 def test_a_gate_on_an_asset_of_theirs_tells_somebody(
     loans: pd.DataFrame, make_spec: Make, instance: dg.DagsterInstance, hook: WebHook
 ) -> None:
-    spec = make_spec("", source={"asset": "predictions"}, gate=STRICT, slices=None, notify=[hook.address])
+    spec = make_spec("", source={"asset": "predictions"}, gate=STRICT, notify=[hook.address])
     limits: dict[str, Any] = {"breaks": False, "without": []}
     watched = Watched(spec, instance, defs=foreign(spec, loans, limits), sensor="loans_gate_alerts")
     job = watched.defs.resolve_implicit_global_asset_job_def()

@@ -21,6 +21,8 @@ from bdt_core.spec import AuditSpec
 from bdt_core.table.audit_table import AuditTable
 from bdt_pipeline import bias_audit_definitions
 from tests.pictures import ANEW, demonstration, words_in, words_of_check, words_of_graph
+from tests.pipeline.conftest import SEARCHES
+from tests.pipeline.watched_audit import REPORT
 
 ASSETS = (
     "raw_data",
@@ -104,6 +106,7 @@ def test_the_whole_report_is_read_in_the_ui(compas: Compas) -> None:
     assert "report (served)" not in found
 
 
+@pytest.mark.usefixtures("up_to_report")
 def test_a_report_that_is_served_is_linked(
     loans_file: Path,
     make_spec: Callable[..., AuditSpec],
@@ -112,7 +115,7 @@ def test_a_report_that_is_served_is_linked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("REPORTS", "https://reports.example/bias/")
-    run_audit(make_spec(loans_file, report_url="${REPORTS}"), instance)
+    run_audit(make_spec(loans_file, report_url="${REPORTS}"), instance, only=REPORT)
     found = metadata_of(instance, "loans", "bias_report")
     written = Path(found["report (html)"]).relative_to(instance.storage_directory())
     assert found["report (served)"] == f"https://reports.example/bias/{written.as_posix()}"
@@ -127,24 +130,26 @@ def test_the_four_report_files_are_linked(compas: Compas) -> None:
     assert len({path.parent for path in paths}) == 1
 
 
+@pytest.mark.usefixtures("up_to_report")
 def test_every_run_has_a_report_folder_of_its_own(
     loans_file: Path, make_spec: Callable[..., AuditSpec], instance: dg.DagsterInstance, run_audit: Any
 ) -> None:
     for _ in range(2):
-        run_audit(make_spec(loans_file), instance)
+        run_audit(make_spec(loans_file), instance, only=REPORT)
     folders = list((Path(instance.storage_directory()) / "loans" / "reports").iterdir())
     assert len(folders) == 2
     assert all((folder / "report.json").exists() for folder in folders)
 
 
+@pytest.mark.usefixtures("up_to_report")
 def test_a_report_folder_is_never_overwritten(
     loans_file: Path, make_spec: Callable[..., AuditSpec], instance: dg.DagsterInstance, run_audit: Any, tmp_path: Path
 ) -> None:
     config = {"output": str(tmp_path / "here")}
-    run_audit(make_spec(loans_file), instance, config)
+    run_audit(make_spec(loans_file), instance, config, only=REPORT)
     before = {path.name: path.read_bytes() for path in (tmp_path / "here").iterdir()}
     assert "report.json" in before
-    again = run_audit(make_spec(loans_file, split={"random_state": 1}), instance, config)
+    again = run_audit(make_spec(loans_file, gate=[]), instance, config, only=REPORT)  # which passes, and is another one
     assert not again.success
     assert {path.name: path.read_bytes() for path in (tmp_path / "here").iterdir()} == before
 
@@ -199,13 +204,14 @@ def test_values_are_parquet_and_json_and_nothing_is_pickled(
 
     for method in ("dump_to_path", "load_from_path"):
         monkeypatch.setattr(PickledObjectFilesystemIOManager, method, forbidden)
-    run_audit(make_spec(loans_file), instance)
+    run_audit(make_spec(loans_file, **SEARCHES), instance)
     folder = Path(instance.storage_directory()) / "loans"
     values = {path.name: path.read_bytes()[:4] for path in folder.iterdir() if path.is_file()}
     assert set(values) == {f"{one}.parquet" for one in ASSETS[:4]} | {f"{one}.json" for one in ASSETS[4:]}
     assert all(start in (b"PAR1",) or start.startswith(b"{") for start in values.values())
 
 
+@pytest.mark.usefixtures("up_to_report")
 def test_somebody_elses_asset_reads_the_values(
     loans_file: Path, make_spec: Callable[..., AuditSpec], instance: dg.DagsterInstance
 ) -> None:
@@ -226,7 +232,8 @@ def test_somebody_elses_asset_reads_the_values(
         bias_audit_definitions(spec),
         dg.Definitions(assets=[theirs], jobs=[dg.define_asset_job("all", executor_def=dg.in_process_executor)]),
     )
-    result = defs.resolve_job_def("all").execute_in_process(instance=instance)
+    only = [dg.AssetKey("theirs"), dg.AssetKey(["loans", "bias_report"])]
+    result = defs.resolve_job_def("all").execute_in_process(instance=instance, asset_selection=only)
     assert result.success
     (event,) = result.asset_materializations_for_node("theirs")
     assert event.metadata["rows"].value == 1500

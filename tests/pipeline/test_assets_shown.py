@@ -14,7 +14,7 @@ from bdt_core.errors import SpecError
 from bdt_core.spec import AuditSpec
 from bdt_pipeline import Stages, bias_audit_definitions
 from bdt_pipeline.automation.alert_sensor import _problems, _Watched
-from tests.pipeline.conftest import QUIET, loans_spec
+from tests.pipeline.conftest import QUIET, SEARCHES, loans_spec
 from tests.pipeline.test_assets import ASSETS
 
 Made = tuple[dg.ExecuteInProcessResult, dg.DagsterInstance]
@@ -140,14 +140,14 @@ OF_ALL_KEYS = {"validated_data", "worst_groups", "pooled_groups", "findings"}
 def test_the_code_version_changes_with_what_an_asset_depends_on(
     changes: dict[str, Any], of_these: set[str], make_spec: Callable[..., AuditSpec]
 ) -> None:
-    before, after = versions(make_spec("x.csv")), versions(make_spec("x.csv", **changes))
+    before, after = versions(make_spec("x.csv", **SEARCHES)), versions(make_spec("x.csv", **SEARCHES, **changes))
     assert before.keys() == ALL
     assert None not in before.values()
     assert {name for name in before if before[name] != after[name]} == of_these
 
 
 def test_another_method_is_another_code_version(make_spec: Callable[..., AuditSpec]) -> None:
-    spec = make_spec("x.csv")
+    spec = make_spec("x.csv", **SEARCHES)
     before, after = versions(spec), versions(spec, Otherwise())
     assert versions(spec) == before
     assert not set(before.values()) & set(after.values())

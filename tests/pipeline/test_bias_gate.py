@@ -17,6 +17,7 @@ from bdt_core.audit import audit
 from bdt_core.spec import AuditSpec
 from bdt_pipeline import bias_audit_definitions
 from tests import forked
+from tests.pipeline.watched_audit import REPORT
 
 PROMOTED = dg.AssetKey("promote_model")
 
@@ -26,12 +27,14 @@ def promote_model() -> None:
     """Put the model into production."""
 
 
-def run_with_promotion(spec: AuditSpec, instance: dg.DagsterInstance) -> dg.ExecuteInProcessResult:
+def run_with_promotion(spec: AuditSpec, instance: dg.DagsterInstance, *only: str) -> dg.ExecuteInProcessResult:
+    """A run of the audit and what stands behind it; ``only`` makes these assets of the audit."""
     everything = dg.define_asset_job("everything", selection="*", executor_def=dg.in_process_executor)
     defs = dg.Definitions.merge(bias_audit_definitions(spec), dg.Definitions(assets=[promote_model], jobs=[everything]))
     quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
     job = defs.resolve_job_def("everything")
-    return job.execute_in_process(instance=instance, raise_on_error=False, run_config=quiet)
+    selection = [PROMOTED, *(dg.AssetKey([spec.name, one]) for one in only)] if only else None
+    return job.execute_in_process(instance=instance, raise_on_error=False, run_config=quiet, asset_selection=selection)
 
 
 def gate_of(result: dg.ExecuteInProcessResult) -> dg.AssetCheckEvaluation:
@@ -61,6 +64,7 @@ def limits(loans_file: Path, make_spec: Callable[..., AuditSpec]) -> Callable[[s
     return make
 
 
+@pytest.mark.usefixtures("up_to_report")
 @pytest.mark.parametrize(
     ("verdict", "passed", "severity", "goes_on"),
     [
@@ -79,7 +83,7 @@ def test_only_a_gate_that_does_not_fail_lets_the_model_through(
     limits: Callable[[str], list[dict[str, Any]]],
     instance: dg.DagsterInstance,
 ) -> None:
-    result = run_with_promotion(make_spec(loans_file, gate=limits(verdict)), instance)
+    result = run_with_promotion(make_spec(loans_file, gate=limits(verdict)), instance, *REPORT)
     check = gate_of(result)
     assert (check.passed, check.severity) == (passed, severity)
     assert check.blocking
@@ -89,6 +93,7 @@ def test_only_a_gate_that_does_not_fail_lets_the_model_through(
     assert instance.get_latest_materialization_event(dg.AssetKey(["loans", "bias_report"])) is not None
 
 
+@pytest.mark.usefixtures("up_to_report")
 def test_a_limit_can_keep_the_gate_shut_when_the_data_cannot_tell(
     loans_file: Path,
     make_spec: Callable[..., AuditSpec],
@@ -96,7 +101,7 @@ def test_a_limit_can_keep_the_gate_shut_when_the_data_cannot_tell(
     instance: dg.DagsterInstance,
 ) -> None:
     gate = [{**limits("inconclusive")[0], "inconclusive": "block"}]
-    result = run_with_promotion(make_spec(loans_file, gate=gate), instance)
+    result = run_with_promotion(make_spec(loans_file, gate=gate), instance, *REPORT)
     assert gate_of(result).severity is dg.AssetCheckSeverity.ERROR
     assert not promoted(instance)
     assert len(reports(instance)) == 1
@@ -112,6 +117,7 @@ def test_a_gate_that_could_not_test_warns(
     assert promoted(instance)
 
 
+@pytest.mark.usefixtures("up_to_report")
 def test_the_gate_shows_its_numbers(
     loans_file: Path,
     make_spec: Callable[..., AuditSpec],
@@ -119,7 +125,7 @@ def test_the_gate_shows_its_numbers(
     instance: dg.DagsterInstance,
 ) -> None:
     gate = limits("fail")
-    metadata = gate_of(run_with_promotion(make_spec(loans_file, gate=gate), instance)).metadata
+    metadata = gate_of(run_with_promotion(make_spec(loans_file, gate=gate), instance, *REPORT)).metadata
     numbers = {name: metadata[name].value for name in ("limit", "difference", "low", "high", "p_value")}
     assert all(isinstance(one, float) for one in numbers.values())
     assert numbers["limit"] == gate[0]["max_difference"]

@@ -17,8 +17,11 @@ from bdt_core.audit import audit
 from bdt_core.errors import DataError, SpecError
 from bdt_core.spec import AuditSpec
 from bdt_pipeline import bias_audit_definitions
+from tests.pipeline.conftest import SEARCHES
 
 DERIVED = {"derive": "error", "label": "repaid", "prediction": "approved"}
+UP_TO_PARTS = ("raw_data", "validated_data", "train_data", "test_data")
+OF_SLICES = ("bias_slices", "findings", "bias_report")
 Make = Callable[..., AuditSpec]
 
 
@@ -38,7 +41,7 @@ def everything(scored: Path, make_spec: Make, **changes: Any) -> AuditSpec:
         local_bias={"group": "sex", "n_clusters": 3},
         mitigation={"group": "sex", "score": "score", "constraint": "demographic_parity", "tolerance": 0.05},
         gate=[{"metric": "demographic_parity_difference", "facet": "sex", "max": 0.05}],
-        **changes,
+        **{**SEARCHES, **changes},
     )
 
 
@@ -70,7 +73,8 @@ def test_the_assets_hold_what_the_plain_method_finds(
 def test_a_limit_on_the_worst_group_is_judged_where_it_is_and_stops_at_the_gate(
     loans_file: Path, make_spec: Make, instance: dg.DagsterInstance, run_audit: Any
 ) -> None:
-    result = run_audit(make_spec(loans_file, gate=[{"check": "worst_group", "max_difference": 0.02}]), instance)
+    spec = make_spec(loans_file, gate=[{"check": "worst_group", "max_difference": 0.02}], **SEARCHES)
+    result = run_audit(spec, instance)
     check, gate = checks_of(result, "worst_group", "bias_gate")
     assert check.asset_key == dg.AssetKey(["loans", "worst_groups"])
     assert (check.passed, check.severity, check.blocking) == (False, dg.AssetCheckSeverity.ERROR, False)
@@ -87,15 +91,16 @@ def test_a_limit_on_the_worst_group_is_judged_where_it_is_and_stops_at_the_gate(
     assert result.output_for_node("loans__bias_report")["summary"]["headline"].lower().startswith(first.who.lower())
 
 
+@pytest.mark.usefixtures("up_to_report")
 @pytest.mark.parametrize("changes", [
-    {"gate": [{"check": "worst_slice", "max_difference": 0.02}]},
+    {"gate": [{"check": "worst_slice", "max_difference": 0.02}], "slices": {}},
     {"gate": [], "slices": {"max_difference": 0.02}},
 ])  # fmt: skip
 def test_a_limit_on_intersections_is_judged_where_it_is_and_stops_at_the_gate(
     loans_file: Path, make_spec: Make, instance: dg.DagsterInstance, run_audit: Any, changes: dict[str, Any]
 ) -> None:
     """The young in the north and south are harmed by 40 points."""
-    result = run_audit(make_spec(loans_file, **changes), instance)
+    result = run_audit(make_spec(loans_file, **changes), instance, only=OF_SLICES)
     check, gate = checks_of(result, "worst_slice", "bias_gate")
     assert (check.passed, check.severity, check.blocking) == (False, dg.AssetCheckSeverity.ERROR, False)
     assert (gate.passed, gate.severity, gate.blocking) == (False, dg.AssetCheckSeverity.ERROR, True)
@@ -105,18 +110,22 @@ def test_a_limit_on_intersections_is_judged_where_it_is_and_stops_at_the_gate(
     assert check.metadata["slice"].value == result.output_for_node("loans__bias_report")["gate"][0]["slice"]
 
 
+@pytest.mark.usefixtures("up_to_report")
 def test_a_limit_on_intersections_that_holds_passes(
     loans_file: Path, make_spec: Make, instance: dg.DagsterInstance, run_audit: Any
 ) -> None:
     spec = make_spec(loans_file, gate=[], slices={"max_difference": 0.9, "max_conditions": 1})
-    for check in checks_of(run_audit(spec, instance), "worst_slice", "bias_gate"):
+    for check in checks_of(run_audit(spec, instance, only=OF_SLICES), "worst_slice", "bias_gate"):
         assert check.passed
 
 
+@pytest.mark.usefixtures("up_to_report")
 def test_without_a_limit_of_the_gate_the_default_is_told_and_stops_nothing(
     loans_file: Path, make_spec: Make, instance: dg.DagsterInstance, run_audit: Any
 ) -> None:
-    check, gate = checks_of(run_audit(make_spec(loans_file, gate=[]), instance), "worst_slice", "bias_gate")
+    check, gate = checks_of(
+        run_audit(make_spec(loans_file, gate=[], slices={}), instance, only=OF_SLICES), "worst_slice", "bias_gate"
+    )
     assert (check.passed, check.metadata["limit"].value, gate.passed) == (False, 0.05, True)
 
 
@@ -182,11 +191,12 @@ def test_areas_under_the_curve_and_words_reach_check_gate_and_asset(
     assert any("mail" in one and "north" in one and " higher" in one for one in about), about
 
 
+@pytest.mark.usefixtures("up_to_report")
 def test_what_the_launchpad_says_of_a_limit_holds_for_check_and_gate(
     loans_file: Path, make_spec: Make, instance: dg.DagsterInstance, run_audit: Any
 ) -> None:
     spec = make_spec(loans_file, gate=[], slices={"max_difference": 0.02, "max_conditions": 1})
-    lenient = run_audit(spec, instance, {"slices": {"max_difference": 0.9}})
+    lenient = run_audit(spec, instance, {"slices": {"max_difference": 0.9}}, only=OF_SLICES)
     assert [one.passed for one in checks_of(lenient, "worst_slice", "bias_gate")] == [True, True]
 
 
@@ -226,16 +236,17 @@ def test_without_a_limit_that_of_clusters_holds_for_numbers_too(
     """A bias variable in thousands: a fifth of its standard deviation, and not 0.05."""
     spread = np.random.default_rng(0).normal(size=len(loans))
     loans.assign(error=1000.0 * (loans["error"] + spread)).to_csv(tmp_path / "costs.csv", index=False)
-    spec = make_spec(tmp_path / "costs.csv", gate=[])
-    result = run_audit(spec, instance)
+    spec = make_spec(tmp_path / "costs.csv", gate=[], slices={})
+    result = run_audit(spec, instance, only=[*UP_TO_PARTS, "bias_slices"])
     (check,) = [one for one in result.get_asset_check_evaluations() if one.check_name == "worst_slice"]
     y = audit(None, spec).test.y
     assert check.metadata["limit"].value == pytest.approx(0.2 * y.std(ddof=1))
 
 
+@pytest.mark.usefixtures("up_to_report")
 def test_a_section_set_to_nothing_in_the_launchpad_breaks_no_check(
     loans_file: Path, make_spec: Make, instance: dg.DagsterInstance, run_audit: Any
 ) -> None:
-    result = run_audit(make_spec(loans_file, gate=[]), instance, {"slices": None})
+    result = run_audit(make_spec(loans_file, gate=[], slices={}), instance, {"slices": None}, only=OF_SLICES)
     assert result.success
     assert {"worst_slice", "bias_gate"} <= {one.check_name for one in result.get_asset_check_evaluations()}

@@ -184,7 +184,8 @@ def test_small_groups_have_no_rates_in_the_metadata(
     tmp_path: Path,
 ) -> None:
     loans.assign(sex=["x"] * 20 + list(loans["sex"][20:])).to_csv(tmp_path / "loans.csv", index=False)
-    run_audit(make_spec(tmp_path / "loans.csv", bias_variable=DERIVED), instance)
+    only = ["raw_data", "validated_data", "group_counts", "group_metrics"]
+    run_audit(make_spec(tmp_path / "loans.csv", bias_variable=DERIVED), instance, only=only)
     event = instance.get_latest_materialization_event(dg.AssetKey(["loans", "group_metrics"]))
     assert event is not None
     assert event.asset_materialization is not None

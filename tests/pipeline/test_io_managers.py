@@ -17,6 +17,7 @@ from bdt_core.audit import audit
 from bdt_core.spec import AuditSpec
 from bdt_pipeline.resources.io_managers import ResultIOManager, TableIOManager
 from bdt_pipeline.resources.storage import STORAGE_VARIABLE, replacing, storage_root, write_folder
+from tests.pipeline.conftest import SEARCHES
 
 
 @pytest.fixture
@@ -166,7 +167,7 @@ def test_report_files_reach_a_remote_folder(folder: UPath) -> None:
 def test_a_whole_audit_on_a_remote_storage(
     loans_file: Path, make_spec: Callable[..., AuditSpec], instance: dg.DagsterInstance, run_audit: Any
 ) -> None:
-    result = run_audit(make_spec(loans_file, gate=[]), instance, storage="memory://audits")
+    result = run_audit(make_spec(loans_file, gate=[], **SEARCHES), instance, storage="memory://audits")
     assert result.success
     stored = {path.name for path in UPath("memory://audits/loans").iterdir()}
     assert {"raw_data.parquet", "bias_report.json"} <= stored

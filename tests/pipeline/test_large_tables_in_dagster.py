@@ -22,6 +22,7 @@ from bdt_core.spec import AuditSpec, parse_spec
 from bdt_pipeline import bias_audit_definitions
 from bdt_pipeline.assets import large_tables
 from tests.object_store import object_store
+from tests.pipeline.conftest import SEARCHES
 
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 ROWS, LARGE_ROWS, SHARD_ROWS = 4_000, 1_500, 1_000
@@ -34,6 +35,7 @@ EVERYTHING: dict[str, Any] = {
     "groups": {"score": "score", "similar_by": ["income"]},
     "local_bias": {"group": "sex", "n_clusters": 3},
     "mitigation": {"group": "sex", "score": "score"},
+    **SEARCHES,
 }
 
 
@@ -69,7 +71,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def spec_of(path: Path | str, **changes: Any) -> AuditSpec:
-    """An audit of the loans."""
+    """An audit of the loans, without `SEARCHES` where they are not asked for."""
     return parse_spec(
         {
             "name": "loans",
@@ -79,7 +81,7 @@ def spec_of(path: Path | str, **changes: Any) -> AuditSpec:
             "protected": ["sex"],
             "gate": [{"max_difference": 0.05}],
             "large_rows": LARGE_ROWS,
-            "worst_groups": {"permutations": 39},
+            **dict.fromkeys(SEARCHES),
             **changes,
             "clustering": {"stability": 0, "max_iter": 3, **changes.get("clustering", {})},
         }
@@ -189,12 +191,11 @@ def test_an_audit_out_of_core_with_every_stage(folder: Path, instance: dg.Dagste
     assert [one.name for one in columns_of(root)] == [again.run_id]
 
 
-def test_a_dask_cluster_of_this_machine(
-    folder: Path, in_memory: str, instance: dg.DagsterInstance, engines: dict[Any, Any]
-) -> None:
+def test_a_dask_cluster_of_this_machine(folder: Path, instance: dg.DagsterInstance, engines: dict[Any, Any]) -> None:
     pytest.importorskip("distributed")
-    result = run(spec_of(folder, engine=DASK), instance)
-    assert document_of(result) == in_memory
+    result = run(spec_of(folder, engine=DASK, **SEARCHES), instance)
+    in_memory = spec_of(folder, clustering={"memory": "in_memory"}, **SEARCHES)
+    assert document_of(result) == written(audit(None, in_memory).document)
 
     for asset in ("validated_data", "hbac_clusters"):
         found = metadata_of(instance, asset)

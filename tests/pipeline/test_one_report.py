@@ -74,11 +74,18 @@ def found(request: pytest.FixtureRequest) -> AuditResult:
     return audit(data, {"name": "one_report", "worst_groups": FEW, "clustering": QUICK, **spec})
 
 
-def forms(found: AuditResult, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+@pytest.fixture(scope="module")
+def drawn(found: AuditResult) -> dict[str, str]:
+    """All forms of it."""
+    return forms(found)
+
+
+def forms(found: AuditResult) -> dict[str, str]:
     shown = io.StringIO()
     real = console.Console
-    monkeypatch.setattr(console, "Console", lambda **how: real(**{**how, "file": shown, "width": 10_000}))
-    console.show_result(found.document, [])
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(console, "Console", lambda **how: real(**{**how, "file": shown, "width": 10_000}))
+        console.show_result(found.document, [])
     dagster = [
         views.clusters(found.clusters),
         views.significance(found.significance),
@@ -107,18 +114,18 @@ def _texts(x: Any) -> list[str]:
     return [str(x)]
 
 
-def test_no_form_says_two_things(found: AuditResult, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, form in forms(found, monkeypatch).items():
+def test_no_form_says_two_things(found: AuditResult, drawn: dict[str, str]) -> None:
+    for name, form in drawn.items():
         assert not contradictions(form, found.document), name
 
 
-def test_all_forms_say_the_same_of_verdict_and_findings(found: AuditResult, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_forms_say_the_same_of_verdict_and_findings(found: AuditResult, drawn: dict[str, str]) -> None:
     answer, who, _ = short_parts(printed(found.document))
     said = [
         answer.title,
         *(text for one in who.blocks if isinstance(one, Facts) for pair in one.pairs for text in pair),
     ]
-    for name, form in forms(found, monkeypatch).items():
+    for name, form in drawn.items():
         assert [one for one in said if " ".join(one.split()) not in plain(form)] == [], name
 
 
@@ -131,14 +138,20 @@ LIES = [
 ]
 
 
-@pytest.mark.parametrize("lie", LIES)
-def test_the_reader_knows_a_contradiction(lie: str) -> None:
+@pytest.fixture(scope="module")
+def truth() -> tuple[dict[str, Any], str]:
+    """A document and its page."""
     found = audit(
         people(0.3), {"name": "one_report", "worst_groups": FEW, "clustering": {**QUICK, "stability": 0}, **GOOD}
     )
-    page = render_markdown(found.document)
-    assert not contradictions(page, found.document)
-    assert contradictions(f"{page} {lie}", found.document)
+    return found.document, render_markdown(found.document)
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_the_reader_knows_a_contradiction(lie: str, truth: tuple[dict[str, Any], str]) -> None:
+    document, page = truth
+    assert not contradictions(page, document)
+    assert contradictions(f"{page} {lie}", document)
 
 
 def test_a_main_test_and_its_section_say_the_same() -> None:
@@ -191,7 +204,7 @@ def of_two_numbers() -> AuditResult:
     )
 
 
-def test_numbers_of_two_values_are_nowhere_points(of_two_numbers: AuditResult, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numbers_of_two_values_are_nowhere_points(of_two_numbers: AuditResult) -> None:
     """The limit, its sentence, the search and the findings give one and the same number."""
     document = of_two_numbers.document
     limit = document["gate"][0]
@@ -199,7 +212,7 @@ def test_numbers_of_two_values_are_nowhere_points(of_two_numbers: AuditResult, m
     assert limit["difference"] > 1.0
     assert f"{told} as found" in limit["sentence"]
     assert "at most 0.1 is allowed" in limit["sentence"]
-    for name, form in forms(of_two_numbers, monkeypatch).items():
+    for name, form in forms(of_two_numbers).items():
         assert told in " ".join(form.replace("\u00a0", " ").split()), name
     search = render_markdown(document).split("## Search of all groups")[1].split("## Clusters")[0]
     assert " points" not in search

@@ -11,6 +11,7 @@ import dagster as dg
 import pandas as pd
 
 from bdt_core.spec import AuditSpec
+from tests.pipeline.conftest import SEARCHES
 
 SECRET = "Zyx-Secret-41"
 
@@ -46,7 +47,7 @@ def test_no_cell_value_in_the_event_log(
     table = pd.concat([table, table.iloc[[3, 3, 3]]])  # and a row that the duplicate check finds
     path = tmp_path / "loans.csv"
     table.to_csv(path, index=False)
-    result = run_audit(make_spec(path), instance)
+    result = run_audit(make_spec(path, **SEARCHES), instance)
     assert instance.get_latest_materialization_event(dg.AssetKey(["loans", "bias_report"])) is not None
     log = "\n".join(str(one) for one in instance.all_logs(result.run_id))
     assert "north" in log  # level names that the report shows are there

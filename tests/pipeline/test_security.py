@@ -30,6 +30,7 @@ from bdt_core.table.sources import read_table
 from bdt_pipeline import BiasAudit, bias_audit_definitions
 from bdt_pipeline.cli import app
 from tests import forked
+from tests.pipeline.conftest import SEARCHES
 
 ROOT = Path(__file__).parents[2]
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
@@ -168,6 +169,7 @@ def test_a_whole_audit_unpickles_nothing_and_calls_nobody(loans_file: Path, make
         features={"include": ["age", "region"]},
         local_bias={"group": "sex"},
         gate=[{"metric": "accuracy_difference", "facet": "sex", "min": -0.5, "max": 0.5}],
+        **SEARCHES,
     )
     (tmp_path / "loans.yaml").write_text(yaml.safe_dump(spec.to_dict()))
     command = [sys.executable, "-c", textwrap.dedent(WATCHED)]  # of its own, as it watches imports, too
@@ -186,6 +188,7 @@ def test_no_asset_is_kept_by_the_default_io_manager_which_pickles(make_spec: Mak
         local_bias={"group": "sex"},
         mitigation={"group": "sex", "score": "income"},
         partition_by={"time": "daily", "start": "2026-01-01"},
+        **SEARCHES,
     )
     defs = bias_audit_definitions(spec)
     graph = defs.resolve_asset_graph()

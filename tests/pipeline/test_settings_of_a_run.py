@@ -15,14 +15,22 @@ from dagster._core.snap.snap_to_yaml import default_values_yaml_from_type_snap
 from bdt_core.spec import AuditSpec
 from bdt_pipeline import bias_audit_definitions
 from bdt_pipeline.resources.settings import keys_of_run
+from tests.pipeline.conftest import SEARCHES
 
 Make = Callable[..., AuditSpec]
+TABLES = ("raw_data", "validated_data", "train_data", "test_data")
 DERIVED = {"derive": "error", "label": "repaid", "prediction": "approved"}
 
 
 @pytest.fixture
 def spec(loans_file: Path, make_spec: Make) -> AuditSpec:
     return make_spec(loans_file, bias_variable=DERIVED, local_bias={"group": "sex", "n_clusters": 2})
+
+
+@pytest.fixture
+def whole(spec: AuditSpec) -> AuditSpec:
+    """With all searches."""
+    return AuditSpec.model_validate(spec.to_dict() | SEARCHES)
 
 
 def form_of(spec: AuditSpec) -> dict[str, Any]:
@@ -49,6 +57,11 @@ def launch(spec: AuditSpec, instance: dg.DagsterInstance, run_config: dict[str, 
     )
 
 
+def names_of(spec: AuditSpec) -> list[str]:
+    graph = bias_audit_definitions(spec).resolve_asset_graph()
+    return [one.path[-1] for one in graph.get_all_asset_keys()]
+
+
 def failures(result: Any) -> list[str]:
     found = [one.step_failure_data for one in result.all_events if one.is_step_failure]
     return [one.user_failure_data.description for one in found if one.user_failure_data is not None]
@@ -70,12 +83,12 @@ def levels(part: Any) -> Iterator[float]:
 
 
 def test_alpha_stands_once_in_the_form_and_holds_for_every_interval(
-    spec: AuditSpec, instance: dg.DagsterInstance
+    whole: AuditSpec, instance: dg.DagsterInstance
 ) -> None:
-    form = form_of(spec)
+    form = form_of(whole)
     assert yaml.safe_dump(form).count("alpha:") == 1
     form["resources"]["loans_settings"]["config"]["significance"]["alpha"] = 0.01
-    result = launch(spec, instance, form)
+    result = launch(whole, instance, form)
     assert failures(result) == []
     report = result.output_for_node("loans__bias_report")
     assert report["spec"]["significance"]["alpha"] == 0.01
@@ -84,11 +97,11 @@ def test_alpha_stands_once_in_the_form_and_holds_for_every_interval(
     assert set(found) == {0.01}
 
 
-def test_every_key_of_the_form_is_of_the_specification(spec: AuditSpec) -> None:
-    form = form_of(spec)["resources"]["loans_settings"]["config"]
-    plain = spec.to_dict()
+def test_every_key_of_the_form_is_of_the_specification(whole: AuditSpec) -> None:
+    form = form_of(whole)["resources"]["loans_settings"]["config"]
+    plain = whole.to_dict()
     assert said({key: plain[key] for key in form}) == said(form)
-    assert set(plain) - set(keys_of_run(spec)) == {
+    assert set(plain) - set(keys_of_run(whole)) == {
         "name", "partition_by", "inbox", "schedule", "automation", "freshness_hours", "pool", "notify", "notify_from",
         "keep", "report_url",  # which no run can change
         "mitigation", "characteristics",  # which the specification leaves out: there is no asset for them
@@ -122,7 +135,8 @@ def test_a_section_without_an_asset_is_refused(loans_file: Path, make_spec: Make
 
 def test_a_report_of_two_levels_is_refused(spec: AuditSpec, instance: dg.DagsterInstance) -> None:
     """Part of the assets is made anew with another alpha: the report says which, and is not written."""
-    assert failures(launch(spec, instance, {})) == []
+    names = names_of(spec)
+    assert failures(launch(spec, instance, {}, *(one for one in names if one != "bias_report"))) == []
     other = {"resources": {"loans_settings": {"config": {"significance": {"alpha": 0.01}}}}}
     refused = launch(spec, instance, other, "cluster_significance", "feature_differences", "bias_report")
     told = failures(refused)[0]
@@ -132,22 +146,21 @@ def test_a_report_of_two_levels_is_refused(spec: AuditSpec, instance: dg.Dagster
         one.asset_key for one in refused.all_events if one.is_step_materialization
     }
     assert failures(launch(spec, instance, {}, "bias_report")) == []
-    graph = bias_audit_definitions(spec).resolve_asset_graph()
-    after = [one.path[-1] for one in graph.get_all_asset_keys() if one.path[-1] != "raw_data"]
+    after = [one for one in names if one != "raw_data"]
     assert failures(launch(spec, instance, other, *after)) == []  # only the source was read under the old settings
 
 
 def test_a_report_is_judged_anew_by_other_limits(spec: AuditSpec, instance: dg.DagsterInstance) -> None:
-    launch(spec, instance, {})
+    launch(spec, instance, {}, *(one for one in names_of(spec) if one != "bias_report"))
     gate = {"gate": [{"check": "any_cluster", "max_difference": 0.97}], "engine": {"dask": None}}
     again = launch(spec, instance, {"resources": {"loans_settings": {"config": gate}}}, "bias_report")
     assert failures(again) == []
     assert again.output_for_node("loans__bias_report")["gate"][0]["limit"] == 0.97
 
 
-def test_a_check_of_stored_results_has_their_settings(spec: AuditSpec, instance: dg.DagsterInstance) -> None:
-    launch(spec, instance, {})
-    defs = bias_audit_definitions(spec)
+def test_a_check_of_stored_results_has_their_settings(whole: AuditSpec, instance: dg.DagsterInstance) -> None:
+    launch(whole, instance, {}, *TABLES, "bias_slices")
+    defs = bias_audit_definitions(whole)
     checks = dg.AssetSelection.checks_for_assets(dg.AssetKey(["loans", "bias_slices"]))
     job = dg.define_asset_job("again", selection=checks)
     job_def = dg.Definitions.merge(defs, dg.Definitions(jobs=[job])).resolve_job_def("again")
@@ -156,9 +169,9 @@ def test_a_check_of_stored_results_has_their_settings(spec: AuditSpec, instance:
     assert any("bias_slices and test_data were made with other settings" in one for one in failures(result))
 
 
-def test_the_settings_stand_in_the_metadata_of_every_value(spec: AuditSpec, instance: dg.DagsterInstance) -> None:
-    launch(spec, instance, {"resources": {"loans_settings": {"config": {"clustering": {"max_iter": 3}}}}})
-    for key in bias_audit_definitions(spec).resolve_asset_graph().get_all_asset_keys():
+def test_the_settings_stand_in_the_metadata_of_every_value(whole: AuditSpec, instance: dg.DagsterInstance) -> None:
+    launch(whole, instance, {"resources": {"loans_settings": {"config": {"clustering": {"max_iter": 3}}}}})
+    for key in bias_audit_definitions(whole).resolve_asset_graph().get_all_asset_keys():
         event = instance.get_latest_materialization_event(key)
         assert event is not None, key
         assert event.asset_materialization is not None

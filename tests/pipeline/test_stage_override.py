@@ -18,6 +18,7 @@ from bdt_core.spec import AuditSpec, Clustering
 from bdt_core.table.audit_table import AuditTable
 from bdt_pipeline import Stages, bias_audit_definitions
 from tests import forked
+from tests.pipeline.conftest import SEARCHES
 
 ROOT = Path(__file__).parents[2]
 DAGSTER = str(Path(sys.executable).parent / "dagster")
@@ -171,6 +172,7 @@ def test_every_stage_that_can_be_overridden_is_called(
         groups={"report": ["four_fifths"]},
         favourable="positive",
         gate=[],
+        **SEARCHES,
     )
     loans.assign(score=loans["income"].rank(pct=True)).to_csv(loans_file, index=False)
     stages = Recording()
@@ -208,7 +210,7 @@ class WithoutRegion(Stages):
 def test_an_overridden_stage_reaches_the_report(
     loans_file: Path, make_spec: Make, instance: dg.DagsterInstance
 ) -> None:
-    spec = make_spec(loans_file, slices=None, gate=[])
+    spec = make_spec(loans_file, gate=[])
     job = bias_audit_definitions(spec, stages=WithoutRegion()).resolve_job_def("loans_audit")
     run = job.execute_in_process(instance=instance, raise_on_error=False, run_config=QUIET)
     report = run.output_for_node("loans__bias_report")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.server
 import json
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 import dagster as dg
@@ -15,6 +16,8 @@ from bdt_pipeline import bias_audit_definitions
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 STRICT = [{"max_difference": 0.02}]
 LENIENT = {"gate": [{"max_difference": 1.0}]}
+RAW, REPORT = ["raw_data"], ["bias_report"]
+"""What a run makes where the others' results are not asked for, or stay as they are."""
 
 
 class WebHook:
@@ -69,10 +72,19 @@ class Watched:
         assert isinstance(found, dg.SensorResult)
         self.cursor = found.cursor
 
-    def audit(self, config: dict[str, Any] | None = None, part: str | None = None) -> None:
+    def audit(
+        self, config: dict[str, Any] | None = None, part: str | None = None, only: Sequence[str] | None = None
+    ) -> None:
+        """A run of the audit; ``only`` makes these assets anew, from what is stored of the others."""
         job = self.defs.resolve_job_def(f"{self.spec.name}_audit")
         run_config = {**QUIET, "resources": {f"{self.spec.name}_settings": {"config": config or {}}}}
-        job.execute_in_process(instance=self.instance, partition_key=part, raise_on_error=False, run_config=run_config)
+        job.execute_in_process(
+            instance=self.instance,
+            partition_key=part,
+            raise_on_error=False,
+            run_config=run_config,
+            asset_selection=None if only is None else [dg.AssetKey([self.spec.name, one]) for one in only],
+        )
 
     def run(self, job: dg.JobDefinition, **more: Any) -> dg.ExecuteInProcessResult:
         """A run of another job, as the UI or the project starts it."""

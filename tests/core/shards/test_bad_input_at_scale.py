@@ -69,6 +69,15 @@ def folder(_five_hundred: Path, tmp_path: Path) -> Path:
     return copy
 
 
+@pytest.fixture(scope="module")
+def few_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Ten files, each as long as a shard, which stay as they are."""
+    folder = tmp_path_factory.mktemp("few")
+    for number in range(10):
+        people(SHARD_ROWS, number).to_parquet(folder / f"{number}.parquet", index=False)
+    return folder
+
+
 @pytest.fixture
 def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where temporary folders go; and shards are small, so that there are several."""
@@ -190,17 +199,17 @@ def test_a_file_that_goes_or_changes_while_others_are_read_is_named(tmp_path: Pa
         ("search intersections", "table.arrow"),
     ],
 )
-def test_a_shard_that_is_deleted_meanwhile_is_named(folder: Path, scratch: Path, stage: str, what: str) -> None:
+def test_a_shard_that_is_deleted_meanwhile_is_named(few_files: Path, scratch: Path, stage: str, what: str) -> None:
     when = When(stage, lambda: remove(scratch, what))
     with pytest.raises(SourceError, match=rf"000003\.{what} is gone or damaged.*run the audit again"):
-        audit(None, specification(folder, slices={}), progress=when)
+        audit(None, specification(few_files, slices={}), progress=when)
     assert when.was_done
     assert list(scratch.iterdir()) == []
 
 
-def test_a_shard_of_declared_groups_that_is_deleted_is_named(folder: Path, scratch: Path) -> None:
+def test_a_shard_of_declared_groups_that_is_deleted_is_named(few_files: Path, scratch: Path) -> None:
     spec = specification(
-        folder, bias_variable={"derive": "positive_prediction", "prediction": "wrong"}, protected=["town"]
+        few_files, bias_variable={"derive": "positive_prediction", "prediction": "wrong"}, protected=["town"]
     )
     when = When("count declared groups", lambda: remove(scratch, "source.arrow"))
     with pytest.raises(SourceError, match=r"000003\.source\.arrow is gone or damaged"):
@@ -208,10 +217,10 @@ def test_a_shard_of_declared_groups_that_is_deleted_is_named(folder: Path, scrat
     assert list(scratch.iterdir()) == []
 
 
-def test_all_shards_deleted_at_once_are_told(folder: Path, scratch: Path) -> None:
+def test_all_shards_deleted_at_once_are_told(few_files: Path, scratch: Path) -> None:
     when = When("find clusters", lambda: [shutil.rmtree(one) for one in scratch.iterdir()])
     with pytest.raises(SourceError, match="is gone or damaged"):
-        audit(None, specification(folder), progress=when)
+        audit(None, specification(few_files), progress=when)
     assert list(scratch.iterdir()) == []
 
 
@@ -254,36 +263,45 @@ _FULL = """
     from bdt_core.errors import OutputError
     from bdt_core.shards import opening
 
-    spec, stage, most = json.loads(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+    spec, most = json.loads(sys.argv[1]), int(sys.argv[2])
     opening._SHARD_ROWS = 1000
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    before, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
 
-    def progress(now, done, total):
-        if now == stage:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+    def at(stage):
+        def progress(now, done, total):
+            if now == stage:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (most, hard))
 
-    try:
-        audit(None, spec, progress=progress)
-    except OutputError as error:
-        print(error)
+        return progress
+
+    told = {}
+    for stage in sys.argv[3:]:
+        try:
+            audit(None, spec, progress=at(stage))
+        except OutputError as error:
+            told[stage] = str(error)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (before, hard))
+    print(json.dumps(told))
 """
+CANNOT_GROW = {
+    "read the table": "cannot take the temporary columns of the table: .*File too large",
+    "validate it": "cannot take the temporary columns of the table: ",
+    "find clusters": "bytes of encoded rows: File too large",
+}
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no limits of files")
-@pytest.mark.parametrize(
-    ("stage", "words"),
-    [
-        ("read the table", "cannot take the temporary columns of the table: .*File too large"),
-        ("validate it", "cannot take the temporary columns of the table: "),
-        ("find clusters", "bytes of encoded rows: File too large"),
-    ],
-)
-def test_files_that_cannot_grow_are_told(folder: Path, scratch: Path, stage: str, words: str) -> None:
-    spec = specification(folder)
+def test_files_that_cannot_grow_are_told(few_files: Path, scratch: Path) -> None:
+    """One process that meets the limit at one stage after the other."""
+    spec = specification(few_files)
     spec["clustering"] |= {"memory_limit": "0.01 MB"}  # type: ignore[operator]
-    ended = in_a_process(_FULL, json.dumps(spec), stage, "2000", TMPDIR=str(scratch))
-    assert re.search(words, ended.stdout), ended.stderr
-    assert "variable TMPDIR, and run the audit again" in ended.stdout
+    ended = in_a_process(_FULL, json.dumps(spec), "2000", *CANNOT_GROW, TMPDIR=str(scratch))
+    assert ended.returncode == 0, ended.stderr
+    told = json.loads(ended.stdout)
+    for stage, words in CANNOT_GROW.items():
+        assert re.search(words, told[stage]), stage
+        assert "variable TMPDIR, and run the audit again" in told[stage]
     assert list(scratch.iterdir()) == []
 
 
