@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from importlib import import_module
 from pathlib import Path
 from threading import Event, Thread
@@ -26,8 +25,9 @@ def _loops() -> dict[Any, tuple[Any, ...]]:
 def compiled_beforehand() -> Iterator[None]:
     """Meanwhile another process compiles the loops of an audit that are not in the compiler's cache yet.
 
-    A thread fetches them from there. Who needs a loop that is being compiled waits for it. Modules are imported before
-    the thread begins: two threads that import at once may see halves of them. At the end nothing more is begun.
+    A thread fetches them from there. Who needs the first loop, which takes longest, waits for it; while the others are
+    waited for, the compiler is free for what is not compiled beforehand. Modules are imported before the thread
+    begins: two threads that import at once may see halves of them. At the end nothing more is begun.
     """
     from numba.core.compiler_lock import global_compiler_lock
 
@@ -36,15 +36,14 @@ def compiled_beforehand() -> Iterator[None]:
     over = Event()
 
     def fetch_all() -> None:
-        for loop, types in loops.items():
-            with global_compiler_lock:
+        for number, (loop, types) in enumerate(loops.items()):
+            with nullcontext() if number else global_compiler_lock:
                 if compiler is not None and compiler.stdout is not None:
                     compiler.stdout.readline()
                 if over.is_set():
                     return
                 with suppress(Exception):  # who needs it says what is wrong
                     loop.compile(types)
-            time.sleep(0.001)  # who has waited for the lock comes first
 
     thread = Thread(target=fetch_all, name="compiler")
     thread.start()
