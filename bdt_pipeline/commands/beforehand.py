@@ -33,11 +33,12 @@ def compiled_beforehand() -> Iterator[None]:
 
     loops = _loops()
     compiler = None if all(map(_is_in_the_cache, loops)) else _compiler()
-    over = Event()
+    first_is_held, over = Event(), Event()
 
     def fetch_all() -> None:
         for number, (loop, types) in enumerate(loops.items()):
             with nullcontext() if number else global_compiler_lock:
+                first_is_held.set()
                 if compiler is not None and compiler.stdout is not None:
                     compiler.stdout.readline()
                 if over.is_set():
@@ -47,6 +48,7 @@ def compiled_beforehand() -> Iterator[None]:
 
     thread = Thread(target=fetch_all, name="compiler")
     thread.start()
+    first_is_held.wait()
     try:
         yield
     finally:
