@@ -42,6 +42,20 @@ def cluster():
 
 
 @pytest.fixture(scope="module")
+def cluster_of_mortals():
+    """One for the tests that kill a worker of two."""
+    with DaskShards(DaskEngine(local_workers=2)) as engine:
+        yield engine
+
+
+@pytest.fixture
+def mortals(cluster_of_mortals):
+    """Both workers are there, as in a cluster that is new."""
+    cluster_of_mortals._client.wait_for_workers(2, timeout=60)
+    return cluster_of_mortals
+
+
+@pytest.fixture(scope="module")
 def train():
     rng = np.random.default_rng(2)
     rows = 24_000
@@ -91,26 +105,24 @@ def test_workers_know_what_the_environment_says_today(monkeypatch, tmp_path):
             assert engine.map(_key, [Shard(str(tmp_path), 0, 1)]) == [key]
 
 
-def test_a_worker_that_is_killed_in_the_middle_changes_nothing(train, expected):
-    with DaskShards(DaskEngine(local_workers=2)) as engine:
-        killed = []
+def test_a_worker_that_is_killed_in_the_middle_changes_nothing(mortals, train, expected):
+    killed = []
 
-        def kill_one(done, total):
-            if done == 2 and not killed:
-                killed.append(engine.map(_process, train.shards)[0])
-                os.kill(killed[0], signal.SIGKILL)
+    def kill_one(done, total):
+        if done == 2 and not killed:
+            killed.append(mortals.map(_process, train.shards)[0])
+            os.kill(killed[0], signal.SIGKILL)
 
-        assert fit_sharded(model(), on(engine, train), progress=kill_one).to_dict() == expected
-        assert killed
-        assert killed[0] not in engine.map(_process, train.shards)
+    assert fit_sharded(model(), on(mortals, train), progress=kill_one).to_dict() == expected
+    assert killed
+    assert killed[0] not in mortals.map(_process, train.shards)
 
 
-def test_a_worker_that_is_killed_while_it_answers_is_asked_elsewhere(tmp_path):
+def test_a_worker_that_is_killed_while_it_answers_is_asked_elsewhere(mortals, tmp_path):
     shards = [Shard(str(tmp_path), number, 1) for number in range(4)]
-    with DaskShards(DaskEngine(local_workers=2)) as engine:
-        answers = engine.map(partial(_die_once, mark=str(tmp_path / "died")), shards)
-        assert answers == [0, 1, 2, 3]
-        assert (tmp_path / "died").exists()
+    answers = mortals.map(partial(_die_once, mark=str(tmp_path / "died")), shards)
+    assert answers == [0, 1, 2, 3]
+    assert (tmp_path / "died").exists()
 
 
 def test_a_worker_that_runs_out_of_memory_each_time_is_told(tmp_path):
