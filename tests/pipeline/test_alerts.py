@@ -65,7 +65,7 @@ def test_checks_that_stop_nothing_and_broken_runs_are_told(
     assert "HIGH: Run of loans_audit" in hook.received[-1]["message"]
     assert "loans.csv does not exist" in hook.received[-1]["message"]
     loans.to_csv(file, index=False)
-    watched.audit()
+    watched.audit(only=RAW)
     watched.look()
     assert "OVER: Run of loans_audit" in hook.received[-1]["message"]
 
