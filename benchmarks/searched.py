@@ -198,7 +198,7 @@ class Named:
     reach: float
 
 
-def intervals(design: str, runs: int, n: int = 1500) -> Named:
+def intervals(design: str, runs: int, n: int = 1500, permutations: int = 39) -> Named:
     """How often the interval of the group that is named holds its true difference."""
     missed = missed_by_plain = 0
     reaches: list[float] = []
@@ -206,7 +206,7 @@ def intervals(design: str, runs: int, n: int = 1500) -> Named:
         rng = np.random.default_rng([4, run])
         frame = people(rng, n)
         y, means = DESIGNS[design](rng, frame)
-        worst = scan(frame, y).worst
+        worst = scan(frame, y, permutations=permutations).worst
         if worst is None or worst.low is None or worst.high is None:
             continue
         inside = worst.members(frame)

@@ -26,9 +26,10 @@ COMPAS = {
     "bias_variable": {"derive": "false_positive_rate", "label": "two_year_recid", "prediction": "high_risk"},
     "features": {"include": ["age", "priors_count", "juv_fel_count", "juv_misd_count", "c_charge_degree"]},
     "protected": ["race", "sex"],
-    "clustering": {"stability": 5},
+    "clustering": {"stability": 2},
+    "worst_groups": {"permutations": 39},
 }
-QUICK = {**COMPAS, "clustering": {"stability": 0}, "split": {"repeats": 1}, "worst_groups": {"permutations": 39}}
+QUICK = {**COMPAS, "clustering": {"stability": 0}, "split": {"repeats": 1}}
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +67,14 @@ def test_the_numbers_are_those_of_the_rows(result):
     share = (result.test.audited["race"][labels == 0] == "African-American").mean()
     level = next(one for one in race["levels"] if one["level"] == "African-American")
     assert level["share_cluster"] == pytest.approx(share)
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory):
+    """The document of a small audit of a file, which takes the place of the source."""
+    file = tmp_path_factory.mktemp("compas") / "again.csv"
+    read_table("demo:compas").to_csv(file, index=False)
+    return audit(file, QUICK).document
 
 
 def test_rows_in_another_order_give_the_same_bytes(result):
@@ -135,16 +144,14 @@ def test_a_second_real_table_with_missing_values_and_mixed_columns():
     assert len(result.document["clusters"]) > 2
 
 
-def test_a_path_takes_the_place_of_the_source(tmp_path):
-    file = tmp_path / "again.csv"
-    read_table("demo:compas").to_csv(file, index=False)
-    document = audit(file, QUICK).document
-    assert document["data"]["source"] == "again.csv"
+def test_a_path_takes_the_place_of_the_source(quick):
+    assert quick["data"]["source"] == "again.csv"
 
 
 def test_groups_too_small_to_test_show_no_rates():
     frame = read_table("demo:compas")
-    document = audit(frame, {**QUICK, "clustering": {"stability": 0, "min_cluster_size": 0.01}}).document
+    few = {**QUICK, "clustering": {"stability": 0, "min_cluster_size": 0.01}, "worst_groups": None, "slices": None}
+    document = audit(frame, few).document
     small = [one for one in document["clusters"] if one["test_rows"] < 30]
     assert small
     for one in small:
@@ -171,10 +178,8 @@ def test_a_frame_that_cannot_be_audited_is_refused_with_its_own_words():
         audit(pd.DataFrame({"a": [1, 2], "y": [0, 1]}), {"name": "x", "bias_variable": {"column": "y"}})
 
 
-def test_levels_of_a_handful_of_people_show_no_shares():
-    frame = read_table("demo:compas")
-    document = audit(frame, QUICK).document
-    race = next(one for one in document["differences"]["features"] if one["column"] == "race")
+def test_levels_of_a_handful_of_people_show_no_shares(quick):
+    race = next(one for one in quick["differences"]["features"] if one["column"] == "race")
     rare = next(one for one in race["levels"] if one["level"] == "(rare levels)")
     assert 0 < rare["rows"] < 10
     assert rare["share_cluster"] is None

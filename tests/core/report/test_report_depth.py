@@ -24,7 +24,7 @@ from bdt_core.report.blocks import Bullets, Figure, Folded, Paragraph, Table
 from bdt_core.report.figure_axis import scale
 from bdt_core.report.figures import figure_names
 from bdt_core.report.page import build_page
-from bdt_core.report.printed import printed
+from bdt_core.report.printed import printed, printed_once
 from tests.core.report.described import described, described_and_nothing_else
 from tests.core.report.drawn import figures_of, html_of, pdf_of, pdf_words
 from tests.core.report.sample_depth import (
@@ -153,17 +153,20 @@ def test_a_real_audit_gives_what_the_schema_describes_and_is_drawn():
         "features": {"include": ["age", "priors_count"]},
         "protected": ["race"],
         "clustering": {"stability": 2, "max_iter": 2},
+        "split": {"repeats": 1},
         "slices": {"max_conditions": 2},
+        "worst_groups": {"permutations": 39},
         "local_bias": {"group": "race", "n_clusters": 3},
         "mitigation": {"group": "race", "score": "decile_score", "tolerance": 0.05},
     }
     document = json.loads(canonical_json(audit(None, asked).document))
     described_and_nothing_else().validate(document)
     assert set(FIGURES) <= set(figure_names(document))
-    page = render_html(document)
+    with printed_once(document):
+        page, told = render_html(document), render_markdown(document)
     for part, title in zip(PARTS, TITLES, strict=True):
         assert f'id="{part}"' in page
-        assert f"## {title}\n" in render_markdown(document)
+        assert f"## {title}\n" in told
         assert list(_unknown_numbers(document, part)) == []
 
 
