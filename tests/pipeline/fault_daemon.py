@@ -61,6 +61,7 @@ class Daemon:
         config = yaml.safe_load((ROOT / "dagster.postgres.yaml").read_text())  # what ships, but on SQLite
         del config["storage"]
         config["run_monitoring"] |= {"poll_interval_seconds": 2, "max_runtime_seconds": HOUR}
+        config["python_logs"] = {"python_log_level": "INFO"}  # events are kept, not what is told besides
         (self.home / "dagster.yaml").write_text(yaml.safe_dump(config))
         text = textwrap.dedent(_DEFINITIONS).replace("INBOX", str(self.inbox))
         (folder / "their_audits.py").write_text(text)

@@ -9,25 +9,29 @@ import os
 import re
 import signal
 import warnings
-from collections.abc import Collection
-from functools import cache
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
 import numpy as np
 import pandas as pd
+import sqlalchemy as sa
+from dagster._core.storage.event_log import ConsolidatedSqliteEventLogStorage
 
 from bdt_core.spec import AuditSpec, parse_spec
 from bdt_pipeline import bias_audit_definitions
 from tests.forked import forking
 
-CONFIG = "telemetry: {enabled: false}\nnux: {enabled: false}\n"
+# What a run's events say is kept, not what is told besides.
+CONFIG = "telemetry: {enabled: false}\nnux: {enabled: false}\npython_logs: {python_log_level: INFO}\n"
 # Events of all runs in one database: a run that is taken up again reads those of every run before it.
 EVENTS = """\
 event_log_storage:
-  module: dagster._core.storage.event_log
-  class: ConsolidatedSqliteEventLogStorage
+  module: tests.pipeline.fault_runs
+  class: Events
   config: {{base_dir: "{}"}}
 """
 DAYS = ("2026-01-01", "2026-01-02")
@@ -36,6 +40,19 @@ Hits = Collection[tuple[str, str]]
 PATIENCE = 600.0
 """Seconds after which a run counts as stuck, on a machine as slow as can be."""
 RUN = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+class Events(ConsolidatedSqliteEventLogStorage):
+    """Dagster's own, which makes an engine for each question, and so compiles each anew; here there is one."""
+
+    @cached_property
+    def _engine(self) -> sa.Engine:
+        return sa.create_engine(self._conn_string, poolclass=sa.NullPool, connect_args={"timeout": 30})
+
+    @contextmanager
+    def _connect(self) -> Iterator[sa.Connection]:
+        with self._engine.begin() as connection:
+            yield connection
 
 
 class Place:

@@ -39,6 +39,7 @@ BIN, ROOT = Path(sys.executable).parent, Path(__file__).parents[2]
 INSTANCE = {
     "telemetry": {"enabled": False},
     "nux": {"enabled": False},
+    "python_logs": {"python_log_level": "INFO"},
     "concurrency": {"runs": {"max_concurrent_runs": AT_ONCE}},
     "run_monitoring": {"enabled": True, "free_slots_after_run_end_seconds": 60},
 }
