@@ -9,17 +9,14 @@ import os
 import re
 import signal
 import warnings
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
-from functools import cache, cached_property
+from collections.abc import Collection
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
 import numpy as np
 import pandas as pd
-import sqlalchemy as sa
-from dagster._core.storage.event_log import ConsolidatedSqliteEventLogStorage
 
 from bdt_core.spec import AuditSpec, parse_spec
 from bdt_pipeline import bias_audit_definitions
@@ -30,8 +27,8 @@ CONFIG = "telemetry: {enabled: false}\nnux: {enabled: false}\npython_logs: {pyth
 # Events of all runs in one database: a run that is taken up again reads those of every run before it.
 EVENTS = """\
 event_log_storage:
-  module: tests.pipeline.fault_runs
-  class: Events
+  module: dagster._core.storage.event_log
+  class: ConsolidatedSqliteEventLogStorage
   config: {{base_dir: "{}"}}
 """
 DAYS = ("2026-01-01", "2026-01-02")
@@ -40,19 +37,6 @@ Hits = Collection[tuple[str, str]]
 PATIENCE = 600.0
 """Seconds after which a run counts as stuck, on a machine as slow as can be."""
 RUN = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-
-
-class Events(ConsolidatedSqliteEventLogStorage):
-    """Dagster's own, which makes an engine for each question, and so compiles each anew; here there is one."""
-
-    @cached_property
-    def _engine(self) -> sa.Engine:
-        return sa.create_engine(self._conn_string, poolclass=sa.NullPool, connect_args={"timeout": 30})
-
-    @contextmanager
-    def _connect(self) -> Iterator[sa.Connection]:
-        with self._engine.begin() as connection:
-            yield connection
 
 
 class Place:
