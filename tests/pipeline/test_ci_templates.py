@@ -288,14 +288,15 @@ def test_the_jobs_python_is_neither_used_nor_changed(opened: Runner) -> None:
 
 
 @pytest.mark.parametrize("killed", ["the gate", "its step"])
-def test_a_gate_that_is_killed_is_shut_and_says_so(killed: str, folder: Path, opened: Runner) -> None:
+def test_a_gate_that_is_killed_is_shut_and_says_so(killed: str, folder: Path, runner_temp: Path) -> None:
     """By a signal that nobody can catch, and as late as can be: it passes, and everything of it is written."""
     temp = folder / "runner"
     (temp / "bdt-gate" / "bin").mkdir(parents=True)
     python = temp / "bdt-gate" / "bin" / "python"
     whom = {"the gate": "$$", "its step": "$PPID $$"}[killed]
-    python.write_text(f'#!/bin/sh\ncp -r "{opened.folder}/bias-report" .\nkill -9 {whom}\n')
+    python.write_text(f'#!/bin/sh\n{runner_temp}/bdt-gate/bin/python "$@"\nkill -9 {whom}\n')
     python.chmod(0o755)
+    (temp / "bdt-gate" / "numba").symlink_to(runner_temp / "bdt-gate" / "numba")
     runner = Runner(folder, temp, {"spec": "parity.yaml"})
     assert runner.run() == 2
     assert json.loads((folder / "bias-report" / "gate.json").read_text())["verdict"] == "pass"

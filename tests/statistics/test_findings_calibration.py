@@ -25,7 +25,7 @@ def believable(shown, runs):
 
 @cache
 def missed_and_runs(design, full):
-    runs, n = (300, 2000) if full else (7, 1000)
+    runs, n = (300, 2000) if full else (10, 1000)
     return missed_alike(design, runs, n)[0], runs
 
 
