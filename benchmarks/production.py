@@ -41,6 +41,7 @@ _BIN = Path(sys.executable).parent
 _ROWS, _ROWS_OF_TABLE = 400, 6000
 _QUIET_FOR = 20.0
 _STUCK_AFTER = 300.0
+_SETTLED_AFTER = 5.0
 _WRITTEN_FROM = 15
 _WARM_UP = 180
 _GROWTH = 1.1
@@ -118,9 +119,10 @@ class Ledger:
     errors: list[str]
 
     @property
-    def under_way(self) -> set[str]:
-        """Runs that have not ended."""
-        return {one["id"] for one in self.runs if one["state"] not in ("SUCCESS", "FAILURE", "CANCELED")}
+    def under_way(self) -> list[str]:
+        """Runs and ticks that have not ended."""
+        runs = [str(one["id"]) for one in self.runs if one["state"] not in ("SUCCESS", "FAILURE", "CANCELED")]
+        return runs + [f"tick at {one['time']}" for one in self.ticks if one["state"] == "STARTED"]
 
 
 @dataclass
@@ -219,7 +221,7 @@ class Outcome:
         if Counter(started) != Counter(run for one in ticks for run in one["runs"]):
             yield f"{len(started)} runs by schedule, but others in its {len(ticks)} ticks"
         if self.ledger.under_way:
-            yield f"runs that never ended: {len(self.ledger.under_way)}"
+            yield f"never ended: {', '.join(self.ledger.under_way)}"
         yield from (f"sensor or schedule: {error}" for error in self.ledger.errors)
 
     def _of_batches(self) -> Iterator[str]:
@@ -540,20 +542,21 @@ def _last_ledger(folder: Path, environment: dict[str, str]) -> Ledger:
 
 
 def print_last_ledger() -> None:
-    """Stop the schedules of the Dagster instance at ``DAGSTER_HOME``, wait for its runs, and print what it has."""
+    """Stop the schedules of the Dagster instance at ``DAGSTER_HOME``, wait for its runs, and print what it has.
+
+    A tick that had begun may start a run yet: what is printed has been the same for a while.
+    """
     from dagster._core.scheduler.instigation import InstigatorStatus, InstigatorType
 
     with dg.DagsterInstance.get() as instance:
         for state in instance.all_instigator_state(instigator_type=InstigatorType.SCHEDULE):
             instance.update_instigator_state(state.with_status(InstigatorStatus.STOPPED))
-        left, changed = -1, time.monotonic()
-        while True:
-            ledger = _ledger_of(instance)
-            if len(ledger.under_way) != left:
-                left, changed = len(ledger.under_way), time.monotonic()
-            if not left or time.monotonic() - changed > _STUCK_AFTER:
-                break
+        ledger, changed = _ledger_of(instance), time.monotonic()
+        while time.monotonic() - changed < (_STUCK_AFTER if ledger.under_way else _SETTLED_AFTER):
             time.sleep(1.0)
+            before, ledger = ledger, _ledger_of(instance)
+            if ledger != before:
+                changed = time.monotonic()
     print(json.dumps(asdict(ledger)))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,15 @@ from typing import Any
 import dagster as dg
 import pytest
 import yaml
+from dagster._core.remote_origin import RegisteredCodeLocationOrigin, RemoteInstigatorOrigin, RemoteRepositoryOrigin
+from dagster._core.scheduler.instigation import (
+    InstigatorState,
+    InstigatorStatus,
+    InstigatorType,
+    ScheduleInstigatorData,
+    TickData,
+    TickStatus,
+)
 
 from bdt_core.spec import AuditSpec
 from benchmarks import production
@@ -61,7 +72,8 @@ WRONG: dict[str, Callable[[production.Outcome], object]] = {
     "seconds from one to the next: [120]": lambda one: one.ledger.ticks[1].update(time=300.0),
     "tick with 2 runs": lambda one: one.ledger.ticks[0]["runs"].append("x"),
     "runs by schedule, but others": lambda one: one.ledger.runs.append({**one.ledger.runs[3], "id": "x"}),
-    "runs that never ended: 1": lambda one: one.ledger.runs[4].update(state="STARTED"),
+    "never ended: 4": lambda one: one.ledger.runs[4].update(state="STARTED"),
+    "never ended: tick at 240.0": lambda one: one.ledger.ticks[1].update(state="STARTED"),
     "sensor or schedule: boom": lambda one: one.ledger.errors.append("boom"),
     "not once with 400 rows: ['good001.csv']": lambda one: one.batches["loans"].update({"good001.csv": 800}),
     "in the history of portfolio": lambda one: one.batches["portfolio"].popitem(),
@@ -75,6 +87,31 @@ def test_the_count_sees_what_went_wrong(problem: str) -> None:
     assert outcome.problems() == []
     WRONG[problem](outcome)
     assert any(problem in one for one in outcome.problems()), outcome.problems()
+
+
+def test_a_tick_under_way_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The schedule is stopped while the daemon is at a tick; the tick's run is counted."""
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
+    repository = RemoteRepositoryOrigin(RegisteredCodeLocationOrigin("theirs"), "__repository__")
+    origin = RemoteInstigatorOrigin(repository, "minutely")
+    with dg.DagsterInstance.get() as instance:
+        state = InstigatorState(
+            origin, InstigatorType.SCHEDULE, InstigatorStatus.RUNNING, ScheduleInstigatorData("* * * * *")
+        )
+        instance.add_instigator_state(state)
+        data = TickData(
+            state.instigator_origin_id, "minutely", InstigatorType.SCHEDULE, TickStatus.STARTED,
+            timestamp=60.0, selector_id=state.selector_id,
+        )  # fmt: skip
+        tick = instance.create_tick(data)
+        done = tick.with_status(TickStatus.SUCCESS).with_run_info(run_id="its run")
+        ends = threading.Timer(2.0, instance.update_tick, [done])
+        ends.start()
+        production.print_last_ledger()
+        ends.join()
+    assert json.loads(capsys.readouterr().out)["ticks"] == [{"time": 60.0, "state": "SUCCESS", "runs": ["its run"]}]
 
 
 def test_an_audit_on_postgresql(
