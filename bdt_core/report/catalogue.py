@@ -124,14 +124,18 @@ def sayings_in(file: Traversable, language: str) -> Callable[[str], str]:
 def say_in(document: Printed) -> Callable[[str], str]:
     """What a text of a document is for its readers."""
     variable = document.bias_variable
-    short = None if variable.unit == "rate" else variable.short
-    names = Names(document.spec, short, (one.name for one in document.data.columns))
+    measured = () if variable.unit == "rate" else (variable.name, variable.short)
+    names = Names(document.spec, measured, (one.name for one in document.data.columns))
     return document.once("say", lambda one: sayings(str(one.spec.get("language", "en")), names))
 
 
 def say_for(spec: AuditSpec) -> Callable[[str], str]:
     """What a text is for the readers of a specification."""
-    return sayings(spec.language, Names(spec.to_dict()))
+    from bdt_core.table.bias_variable import wording  # not when definitions load, where nothing is to be changed
+
+    told = wording(spec.bias_variable)
+    rate = spec.bias_variable.derive not in (None, "absolute_error", "squared_error")
+    return sayings(spec.language, Names(spec.to_dict(), () if rate else (told.name, told.short)))
 
 
 def _file_of(language: str) -> Traversable:
