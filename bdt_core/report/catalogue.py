@@ -222,7 +222,7 @@ class Catalogue:
         bare = text.removesuffix(".")
         end = text[len(bare) :]
         if bare in self._exact and text not in self._names.columns:
-            return self._exact[bare] + end
+            return self._names.with_unit(bare, self._exact[bare]) + end
         if (name := self._names.known(text)) is not None:
             return name
         if text in self._names.columns:

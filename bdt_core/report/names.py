@@ -74,9 +74,13 @@ class Names:
         None if it is none of them.
         """
         told = self.label(name) or self._of_one_column.get(name)
-        if name not in self.measured or self.unit is None:
-            return told
-        return f"{told or name} ({self.unit})"
+        if name not in self.measured or self.unit is None or self.spec["bias_variable"]["derive"] is not None:
+            return told  # the catalogue has words for what is derived
+        return self.with_unit(name, told or name)
+
+    def with_unit(self, name: str, told: str) -> str:
+        """What a name is told as, with its unit where it is that of the bias variable's mean."""
+        return f"{told} ({self.unit})" if name in self.measured and self.unit else told
 
     def in_list(self, several: str) -> str:
         """Names with commas between them, or in quotes; of an intersection, each of its columns or levels."""

@@ -56,8 +56,14 @@ _NEEDED = {"name": str, "spec": dict, "bias_variable": dict, "gate": list}
 _MEND = "Name the report.json of an earlier audit."
 _AGAIN = "Make it again: bdt gate SPEC --report DIR"
 _WORST = {
-    "cluster": ("Harm in {measured} of the worst cluster", "The clusters of two reports are different groups of people."),
-    "worst_group": ("Harm in {measured} of the worst group", "The worst groups of two reports may be different people."),
+    "cluster": (
+        "Harm in {measured} of the worst cluster",
+        "The clusters of two reports are different groups of people.",
+    ),
+    "worst_group": (
+        "Harm in {measured} of the worst group",
+        "The worst groups of two reports may be different people.",
+    ),
     "slice": (
         "Harm in {measured} of the worst intersection",
         "The worst intersections of two reports may be different people.",

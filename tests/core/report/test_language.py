@@ -237,12 +237,13 @@ def test_every_message_keeps_its_places() -> None:
         ),
         (
             "The search for the worst group confirms none that fares worse than people like them; no group of at least "
-            "1.0 % of the people that conditions on these columns describe fares worse than people like them by more "
-            "than 11.9 points (95 % confidence); at most 5.0 points is allowed, so these rows cannot tell.",
+            "1.0 % of the people that conditions on these columns describe fares worse in error rate than people like "
+            "them by more than 11.9 points (95 % confidence); at most 5.0 points is allowed, so these rows cannot "
+            "tell.",
             "De zoektocht naar de groep die het slechtst af is, bevestigt er geen die slechter af is dan mensen zoals "
-            "zij; geen groep van minstens 1,0 % van de mensen die voorwaarden op deze kolommen beschrijven, is meer "
-            "dan 11,9 procentpunt slechter af dan mensen zoals zij (betrouwbaarheid 95 %); toegestaan is hoogstens 5,0 "
-            "procentpunt, dus deze rijen kunnen het niet zeggen.",
+            "zij; geen groep van minstens 1,0 % van de mensen die voorwaarden op deze kolommen beschrijven, is wat "
+            "foutpercentage betreft meer dan 11,9 procentpunt slechter af dan mensen zoals zij (betrouwbaarheid 95 %); "
+            "toegestaan is hoogstens 5,0 procentpunt, dus deze rijen kunnen het niet zeggen.",
         ),
         (
             "Overlaps with: age up to 27; race is b and age up to 30; and 3 more.",
