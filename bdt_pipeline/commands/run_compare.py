@@ -12,8 +12,8 @@ from bdt_core.comparing import compare, compare_reports
 from bdt_core.errors import SpecError
 from bdt_core.report.blocks import Folded
 from bdt_core.report.catalogue import sayings
-from bdt_core.report.names import Names
 from bdt_core.report.changes import changes_section, write_changes
+from bdt_core.report.names import Names
 from bdt_core.spec import AuditSpec, load_spec, parse_spec
 from bdt_core.stages import READING, SPLITTING, stages_for
 from bdt_pipeline.commands.console import (
