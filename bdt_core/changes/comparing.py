@@ -27,7 +27,7 @@ from bdt_core.inference.persons import Hashes, Persons, PersonSums
 from bdt_core.ranking.finding import Finding
 from bdt_core.scan.conditions import GroupCondition
 from bdt_core.spec import AuditSpec, FoundBy, reported_specification
-from bdt_core.table.bias_variable import wording
+from bdt_core.spec.wording import wording
 from bdt_core.table.rows import Rows
 from bdt_core.verdict.judge import Evidence, Tolerated, judge
 

@@ -13,7 +13,7 @@ from bdt_core.changes.results import Changes, People
 from bdt_core.errors import DataError
 from bdt_core.inference.estimates import GroupMean, KnownMean, MeanOfGroups
 from bdt_core.scan.conditions import GroupCondition
-from bdt_core.table.bias_variable import wording
+from bdt_core.spec.wording import wording
 
 Document = Mapping[str, Any]
 _MEND = "Compare the two specifications, whose tables are read then."

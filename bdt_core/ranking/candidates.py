@@ -32,8 +32,8 @@ from bdt_core.slices.columns import Condition
 from bdt_core.slices.results import Slices
 from bdt_core.spec import AuditSpec, FoundBy
 from bdt_core.spec import LocalBias as LocalBiasSettings
+from bdt_core.spec.wording import wording
 from bdt_core.table.audit_table import AuditTable
-from bdt_core.table.bias_variable import wording
 from bdt_core.table.persons import numbers_of, persons_of
 
 _METRIC_NAMES = {"accuracy": "accuracy", "tpr": "true positive rate", "fpr": "false positive rate", "auc": "area"}

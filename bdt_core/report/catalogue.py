@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 
 from bdt_core.report.language import locale_of
 from bdt_core.report.names import Names
+from bdt_core.spec.wording import wording
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -124,14 +125,16 @@ def sayings_in(file: Traversable, language: str) -> Callable[[str], str]:
 def say_in(document: Printed) -> Callable[[str], str]:
     """What a text of a document is for its readers."""
     variable = document.bias_variable
-    short = None if variable.unit == "rate" else variable.short
-    names = Names(document.spec, short, (one.name for one in document.data.columns))
+    measured = () if variable.unit == "rate" else (variable.name, variable.short)
+    names = Names(document.spec, measured, (one.name for one in document.data.columns))
     return document.once("say", lambda one: sayings(str(one.spec.get("language", "en")), names))
 
 
 def say_for(spec: AuditSpec) -> Callable[[str], str]:
     """What a text is for the readers of a specification."""
-    return sayings(spec.language, Names(spec.to_dict()))
+    told = wording(spec.bias_variable)
+    rate = spec.bias_variable.derive not in (None, "absolute_error", "squared_error")
+    return sayings(spec.language, Names(spec.to_dict(), () if rate else (told.name, told.short)))
 
 
 def _file_of(language: str) -> Traversable:
@@ -218,7 +221,7 @@ class Catalogue:
         bare = text.removesuffix(".")
         end = text[len(bare) :]
         if bare in self._exact and text not in self._names.columns:
-            return self._exact[bare] + end
+            return self._names.with_unit(bare, self._exact[bare]) + end
         if (name := self._names.known(text)) is not None:
             return name
         if text in self._names.columns:

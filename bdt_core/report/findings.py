@@ -37,7 +37,7 @@ def headline(found: Findings | None, ruled_out: Certificate | None, unit: words.
     than = "people like them" if found is not None and found.legitimate else "everybody else"
     return (
         f"{NOBODY} Ruled out, with {ruled_out.confidence * 100:.4g} % confidence, is a group of at least "
-        f"{words.percent(ruled_out.min_share)} of the people that fares worse than {than} by more than "
+        f"{words.percent(ruled_out.min_share)} of the people that fares worse in {short} than {than} by more than "
         f"{words.size(ruled_out.largest_difference, unit)}; smaller differences are not."
     )
 
@@ -76,7 +76,7 @@ def finding_sentence(one: Finding, found: Findings, unit: words.Unit, short: str
     alike = one.remaining
     return (
         f"{told}. Among people alike in {words.listing(found.legitimate)}{before} they fare "
-        f"{words.size(alike.remaining, unit)} worse, at least {words.size(alike.remaining_low, unit)}."
+        f"{words.size(alike.remaining, unit)} worse in {name}, at least {words.size(alike.remaining_low, unit)}."
     )
 
 

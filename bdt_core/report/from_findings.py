@@ -27,7 +27,7 @@ from bdt_core.significance.clusters import ClusterSignificance, ComparedCluster
 from bdt_core.significance.features import ColumnDifference, FeatureDifferences
 from bdt_core.slices.results import Slices
 from bdt_core.spec import SAID, AuditSpec, reported_specification
-from bdt_core.table.bias_variable import wording
+from bdt_core.spec.wording import wording
 from bdt_core.table.rows import Rows
 from bdt_core.table.split import is_by_hash
 from bdt_core.table.summaries import Drawn

@@ -21,7 +21,7 @@ class Names:
     ----------
     spec : mapping
         Of a document: its ``labels``, ``units`` and ``bias_variable``.
-    short : str, optional
+    measured : iterable of str
         What reports call the mean of the bias variable, where that is no rate: its unit stands beside it.
     columns : iterable of str
         Names of the table, which are no words of a report where readers have none for them.
@@ -35,9 +35,9 @@ class Names:
     ('woman', 'M', "'woman', M", 'years')
     """
 
-    def __init__(self, spec: Mapping[str, Any], short: str | None = None, columns: Iterable[str] = ()) -> None:
+    def __init__(self, spec: Mapping[str, Any], measured: Iterable[str] = (), columns: Iterable[str] = ()) -> None:
         self.spec = spec
-        self.short = short
+        self.measured = frozenset(told for one in measured for told in (one, capital(one)))
         self.columns = frozenset(columns)
         self.labels: Mapping[str, Any] = spec.get("labels") or {}
         self.units: Mapping[str, str] = spec.get("units") or {}
@@ -74,9 +74,13 @@ class Names:
         None if it is none of them.
         """
         told = self.label(name) or self._of_one_column.get(name)
-        if self.short is None or name not in (self.short, capital(self.short)) or self.unit is None:
-            return told
-        return f"{told or name} ({self.unit})"
+        if name not in self.measured or self.unit is None or self.spec["bias_variable"]["derive"] is not None:
+            return told  # the catalogue has words for what is derived
+        return self.with_unit(name, told or name)
+
+    def with_unit(self, name: str, told: str) -> str:
+        """What a name is told as, with its unit where it is that of the bias variable's mean."""
+        return f"{told} ({self.unit})" if name in self.measured and self.unit else told
 
     def in_list(self, several: str) -> str:
         """Names with commas between them, or in quotes; of an intersection, each of its columns or levels."""

@@ -40,9 +40,10 @@ from bdt_core.report.findings import NOBODY
 from bdt_core.result import SCHEMA_MINOR
 from bdt_core.scan.conditions import GroupCondition
 from bdt_core.scan.results import Certificate
-from bdt_core.verdict import FourFifthsLimitResult, LimitResult
+from bdt_core.verdict import FourFifthsLimitResult, LimitResult, LocalBiasLimitResult, SliceLimitResult
 from bdt_core.verdict.groups import MetricLimitResult
 from bdt_core.verdict.judge import Tolerated
+from bdt_core.verdict.local_bias import METRIC_WORDS
 
 Counts = NDArray[np.float64]
 BASE = 10
@@ -683,7 +684,7 @@ def _summary(found: parts.Document, told: Findings | None) -> parts.Summary:
     elif found.findings is not None and found.findings.findings:
         headline = "People were found to fare worse; who they are cannot be told in this form."
     else:
-        headline = NOBODY if ruled_out is None else f"{NOBODY} {_ruled_out(ruled_out, variable.unit)}"
+        headline = NOBODY if ruled_out is None else f"{NOBODY} {_ruled_out(ruled_out, variable)}"
     return parts.Summary(
         headline=headline, findings=sentences, cluster="Clusters are not part of the form for publication.",
         what_sets_apart=(),
@@ -701,14 +702,15 @@ def _sentence(one: Finding, found: Findings, variable: parts.BiasVariable) -> st
     if one.remaining.remaining_low < 0.0:
         return f"{alike} it is not proven that they fare worse."
     size = _rough(max(one.remaining.remaining, 0.0), variable.unit).replace(" %", " points")
-    return f"{alike} they fare about {size} worse."
+    return f"{alike} they fare about {size} worse in {variable.short}."
 
 
-def _ruled_out(one: Certificate, unit: words.Unit) -> str:
-    most = -_down(-one.largest_difference) if unit == "rate" else _two_digits(one.largest_difference * 1.05)
+def _ruled_out(one: Certificate, variable: parts.BiasVariable) -> str:
+    most = one.largest_difference
+    most = -_down(-most) if variable.unit == "rate" else _two_digits(most * 1.05)
     return (
         f"Ruled out, with {one.confidence * 100:.4g} % confidence, is a group of at least {one.min_share:.0%} of the "
-        f"people that fares worse than others by more than {words.size(most, unit)}."
+        f"people that fares worse in {variable.short} than others by more than {words.size(most, variable.unit)}."
     ).replace("% of", " % of")
 
 
@@ -723,11 +725,11 @@ _FOUND = {
     "not_testable": "there are too few rows to tell",
 }
 _LIMITS = {
-    "worst_group": "Difference of any group that conditions describe",
-    "worst_cluster": "Difference of the most deviating cluster",
-    "any_cluster": "Difference of any cluster",
-    "worst_slice": "Difference of any intersection",
-    "local_bias": "Gap between two groups in one place of the data",
+    "worst_group": "Difference in {measured} of any group that conditions describe",
+    "worst_cluster": "Difference in {measured} of the most deviating cluster",
+    "any_cluster": "Difference in {measured} of any cluster",
+    "worst_slice": "Difference in {measured} of any intersection",
+    "local_bias": "Gap in {measured} between two groups in one place of the data",
 }
 _KEPT = {
     "kind", "check", "metric", "facet", "facets", "minimum", "maximum", "rule", "min_share", "verdict", "blocks",
@@ -759,8 +761,18 @@ def _limit(one: LimitResult, found: parts.Document, shown: Sequence[_Shown]) -> 
     else:
         unit = words.limit_unit(one.kind, found.bias_variable.unit, getattr(one, "metric", None))
         changed["limit"] = float(f"{one.limit:.3g}")  # by default a share of how much the outcome varies
-        subject, allowed = _LIMITS[one.check], f"at most {words.size(changed['limit'], unit)} is allowed"
+        subject = _LIMITS[one.check].format(measured=_measured(one, found))
+        allowed = f"at most {words.size(changed['limit'], unit)} is allowed"
     return replace(one, **changed | {"sentence": f"{subject}: {allowed}; {_FOUND[one.verdict]}.{who}"})
+
+
+def _measured(one: LimitResult, found: parts.Document) -> str:
+    """What people are compared by, of a limit on what was found."""
+    if isinstance(one, LocalBiasLimitResult):
+        return METRIC_WORDS.get(str(one.metric), "any metric")
+    if isinstance(one, SliceLimitResult) and found.slices is not None:
+        return found.slices.measured
+    return found.bias_variable.name
 
 
 def _verdict_sentence(found: parts.Document, gate: Sequence[LimitResult]) -> str:

@@ -11,8 +11,8 @@ from bdt_core.scan.results import WorstGroup, WorstGroups
 from bdt_core.scan.settings import Settings
 from bdt_core.scan.stages import Question, scan
 from bdt_core.spec import AnyLimit, AuditSpec, WorstGroupLimit, WorstGroupSearch
+from bdt_core.spec.wording import wording
 from bdt_core.table.audit_table import KEY
-from bdt_core.table.bias_variable import wording
 from bdt_core.table.factors import factors_of, rows_for_factors
 from bdt_core.table.rows import Rows
 

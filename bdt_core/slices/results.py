@@ -270,6 +270,11 @@ class Slices(AuditPart):
     bounded: tuple[Bounded, ...] | None = None
 
     @property
+    def measured(self) -> str:
+        """What people are compared by, for people: the outcome, or a rate."""
+        return self.metric_name if self.outcome is None else self.outcome
+
+    @property
     def reported(self) -> tuple[Slice, ...]:
         """Slices that fare significantly worse and are not listed under another."""
         return tuple(one for one in self.slices if one.significant and one.parent is None)

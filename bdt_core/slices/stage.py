@@ -10,8 +10,8 @@ from bdt_core.slices.results import Slices
 from bdt_core.slices.settings import Settings
 from bdt_core.slices.stages import search
 from bdt_core.spec import SliceSearch
+from bdt_core.spec.wording import wording
 from bdt_core.table.audit_table import BIAS_VARIABLE
-from bdt_core.table.bias_variable import wording
 from bdt_core.table.persons import persons_of
 from bdt_core.table.rows import Rows
 

@@ -11,21 +11,13 @@ from numpy.typing import NDArray
 
 from bdt_core.errors import DataError
 from bdt_core.spec import BiasVariable
+from bdt_core.spec.wording import wording
 from bdt_core.table.audit_table import LeftOut
 from bdt_core.table.facts import holds_dates
 
 _LARGEST = 1e140
 """Beyond it, sums of squares leave what a float holds; and below its inverse."""
 _NUMERIC_DERIVATIONS = ("absolute_error", "squared_error")
-
-
-@dataclass(frozen=True)
-class Wording:
-    """How the bias variable is named in print."""
-
-    name: str
-    short: str
-    description: str
 
 
 @dataclass(frozen=True)
@@ -156,46 +148,6 @@ def bias_variable(frame: pd.DataFrame, settings: BiasVariable) -> Outcome:
         left_out.append(LeftOut(f"the bias variable ({wording(settings).name}) is missing", missing))
     low, high = float(known.min(initial=np.inf)), float(known.max(initial=-np.inf))
     return Outcome(y, OutcomeFacts(len(y), len(known), low, high, tuple(left_out), never_positive))
-
-
-def wording(settings: BiasVariable) -> Wording:
-    """Name, short name and description of the bias variable, for people."""
-    label, prediction = settings.label, settings.prediction
-    match settings.derive:
-        case None:
-            return Wording(str(settings.column), str(settings.column), f"mean of {settings.column}")
-        case "error":
-            return Wording("error rate", "error rate", f"share of people for whom {prediction} differs from {label}")
-        case "false_positive":
-            return Wording(
-                "false positives",
-                "false positives",
-                f"share of all people for whom {prediction} is positive and {label} negative",
-            )
-        case "false_negative":
-            return Wording(
-                "false negatives",
-                "false negatives",
-                f"share of all people for whom {prediction} is negative and {label} positive",
-            )
-        case "false_positive_rate":
-            return Wording(
-                "false positive rate",
-                "FPR",
-                f"share of people with a negative {label} for whom {prediction} is positive",
-            )
-        case "false_negative_rate":
-            return Wording(
-                "false negative rate",
-                "FNR",
-                f"share of people with a positive {label} for whom {prediction} is negative",
-            )
-        case "positive_prediction":
-            return Wording("selection rate", "selection rate", f"share of people for whom {prediction} is positive")
-        case "absolute_error":
-            return Wording("absolute error", "abs. error", f"mean absolute difference of {prediction} and {label}")
-        case "squared_error":
-            return Wording("squared error", "sq. error", f"mean squared difference of {prediction} and {label}")
 
 
 def _from_confusion(

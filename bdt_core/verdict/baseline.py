@@ -37,6 +37,7 @@ from bdt_core.result import SCHEMA_VERSION, Result
 from bdt_core.spec import AuditSpec
 from bdt_core.verdict.gate import overall
 from bdt_core.verdict.judge import Tolerated
+from bdt_core.verdict.local_bias import METRIC_WORDS
 from bdt_core.verdict.words import Verdict
 
 Document = dict[str, Any]
@@ -55,10 +56,22 @@ _NEEDED = {"name": str, "spec": dict, "bias_variable": dict, "gate": list}
 _MEND = "Name the report.json of an earlier audit."
 _AGAIN = "Make it again: bdt gate SPEC --report DIR"
 _WORST = {
-    "cluster": ("Harm of the worst cluster", "The clusters of two reports are different groups of people."),
-    "worst_group": ("Harm of the worst group", "The worst groups of two reports may be different people."),
-    "slice": ("Harm of the worst intersection", "The worst intersections of two reports may be different people."),
-    "local_bias": ("Largest gap within a cluster", "The clusters of two reports are different groups of people."),
+    "cluster": (
+        "Harm in {measured} of the worst cluster",
+        "The clusters of two reports are different groups of people.",
+    ),
+    "worst_group": (
+        "Harm in {measured} of the worst group",
+        "The worst groups of two reports may be different people.",
+    ),
+    "slice": (
+        "Harm in {measured} of the worst intersection",
+        "The worst intersections of two reports may be different people.",
+    ),
+    "local_bias": (
+        "Largest gap in {measured} within a cluster",
+        "The clusters of two reports are different groups of people.",
+    ),
     "four_fifths": ("Lowest impact ratio", "The groups of the two reports may be different ones."),
 }
 """What is compared of limits on what was found, and why with care."""
@@ -149,7 +162,7 @@ def compare_with_baseline(document: Document, baseline: Document, file: str | Pa
     ...     limit = {"kind": "cluster", "check": "worst_cluster", "verdict": "fail", "blocks": True,
     ...              "difference": harm, "low": harm - 0.05, "high": harm + 0.05}
     ...     spec = {"significance": {"alpha": 0.05}, "require": "all"}
-    ...     return {"gate": [limit], "spec": spec, "bias_variable": {"unit": "rate"}}
+    ...     return {"gate": [limit], "spec": spec, "bias_variable": {"name": "error rate", "unit": "rate"}}
     >>> [compare_with_baseline(report(now), report(0.20)).limits[0].change for now in (0.22, 0.30, 0.10)]
     ['not_worse', 'worse', 'better']
     """
@@ -273,7 +286,7 @@ def _worst_sentence(limit: Document, found: Compared, document: Document) -> str
     of_ratio = limit["kind"] == "four_fifths"
     write = words.number if of_ratio else partial(words.signed, unit=unit)
     what, people = _WORST[limit["kind"]]
-    told = f"{what} ({limit['check']})"
+    told = f"{what.format(measured=_measured(limit, document))} ({limit['check']})"
     if found.before is None:
         return f"{told}: cannot be compared with the baseline, {found.why}."
     told += f": {CHANGE_WORDS[found.change]}, {write(found.now)}{points} now against {write(found.before)}{points}"
@@ -282,6 +295,16 @@ def _worst_sentence(limit: Document, found: Compared, document: Document) -> str
     change, low, high = (write(one) for one in found.difference)
     size = f"{change} times the baseline's" if of_ratio else f"change {change}{points}"
     return f"{told}, {size} [{_level(document)} {low} to {high}]. {people}"
+
+
+def _measured(limit: Document, document: Document) -> str:
+    """What people are compared by, of a limit on what was found."""
+    if limit["kind"] == "local_bias":
+        return METRIC_WORDS.get(limit["metric"], "any metric")
+    slices = document.get("slices")
+    if limit["kind"] == "slice" and slices and slices["outcome"] is None:  # of a rate, as a stage of one's own may be
+        return str(slices["metric_name"])
+    return str(document["bias_variable"]["name"])
 
 
 def _metric_sentence(limit: Document, found: Compared, groups: int, document: Document) -> str:

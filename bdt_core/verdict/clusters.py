@@ -9,7 +9,7 @@ from bdt_core import words
 from bdt_core.inference import Comparison, difference_found_beyond
 from bdt_core.significance.clusters import ClusterSignificance, ComparedCluster
 from bdt_core.spec import AlertSeverity, Limit
-from bdt_core.table.bias_variable import wording
+from bdt_core.spec.wording import wording
 from bdt_core.verdict.judge import (
     Evidence,
     Judgement,

@@ -25,7 +25,7 @@ from bdt_core.verdict.words import Verdict, interval_of_several, judged_on
 if TYPE_CHECKING:
     from bdt_core.local_bias.results import HeldOutGap, LocalBias, LocalCluster
 
-_METRICS = {"accuracy": "accuracy", "tpr": "true positive rate", "fpr": "false positive rate", "auc": "AUC"}
+METRIC_WORDS = {"accuracy": "accuracy", "tpr": "true positive rate", "fpr": "false positive rate", "auc": "AUC"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,8 +161,8 @@ def _sentence(judged: Judgement[_Gap], most: float, found: LocalBias, tested: in
     one, unit = judged.decides, words.limit_unit("local_bias", "rate", found.settings.metric)
     interval = interval_of_several(one.low, one.high, 1.0 - found.settings.alpha, unit, f"{tested} clusters")
     told = (
-        f"Cluster {one.of.cluster.label}: {_METRICS[found.settings.metric]} of {one.of.higher} is higher than that of "
-        f"{one.of.lower} by {words.size(one.value, unit)} {interval}; at most {words.size(most, unit)} is allowed, "
+        f"Cluster {one.of.cluster.label}: {METRIC_WORDS[found.settings.metric]} of {one.of.higher} is higher than that "
+        f"of {one.of.lower} by {words.size(one.value, unit)} {interval}; at most {words.size(most, unit)} is allowed, "
         f"and {why(judged, Tolerated(-most, most))}."
     )
     visible = _visible(one, most, found, tested)

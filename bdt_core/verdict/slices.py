@@ -142,7 +142,7 @@ def _sentence(judged: Judgement[Slice], most: float, found: Slices) -> str:
     direction, low, high = which_way(one.value, one.low, one.high, better=found.better, certain=one.rejects)
     interval = interval_of_several(low, high, 1.0 - found.alpha, unit, f"{found.tests} intersections")
     told = (
-        f"{one.of.name}: {words.size(one.value, unit)} {direction} than everybody else "
+        f"{one.of.name}: {words.size(one.value, unit)} {direction} in {found.measured} than everybody else "
         f"{interval}; {tolerated.allowed(lambda x: words.size(x, unit))}, and "
         f"{why(judged, tolerated)}."
     )

@@ -135,5 +135,16 @@ def which_way(
     return f"{way} ({'worse' if harm >= 0 else 'better'})" if certain else way, low, high
 
 
+def harmful(better: Literal["lower", "higher"]) -> str:
+    """Which way a group differs that is certain to fare worse, as `which_way` has it.
+
+    Examples
+    --------
+    >>> harmful("lower"), harmful("higher")
+    ('higher (worse)', 'lower (worse)')
+    """
+    return which_way(1.0, None, None, better=better, certain=True)[0]
+
+
 def _word(reached: float) -> AlertSeverity:
     return next((word for least, word in _SEVERITY_FROM if reached >= least), "critical")

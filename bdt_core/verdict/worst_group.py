@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from bdt_core import words
 from bdt_core.spec import WorstGroupLimit
 from bdt_core.verdict.judge import Evidence, Judgement, LimitOutcome, Tolerated, judge
-from bdt_core.verdict.words import Verdict
+from bdt_core.verdict.words import Verdict, harmful
 
 if TYPE_CHECKING:
     from bdt_core.scan.results import Certificate, WorstGroup, WorstGroups
@@ -111,7 +111,8 @@ def _sentence(judged: Judgement[WorstGroup | None], most: float, found: WorstGro
     certain = f"({ruled_out.confidence * 100:.4g} % confidence)"
     bound = (
         f"no group of at least {words.percent(ruled_out.min_share)} of the people that conditions on these columns "
-        f"describe fares worse than {than} by more than {words.size(ruled_out.largest_difference, unit)} {certain}"
+        f"describe fares worse in {found.outcome} than {than} by more than "
+        f"{words.size(ruled_out.largest_difference, unit)} {certain}"
     )
     if judged.verdict == "pass":
         return f"{words.capital(bound)}; {allowed}."
@@ -119,7 +120,10 @@ def _sentence(judged: Judgement[WorstGroup | None], most: float, found: WorstGro
     if one.of is not None:
         who = f"{one.of.words} ({words.count(one.of.rows)} {'people' if found.key is None else 'rows'})"
         size, least = words.size(one.value, unit), words.size(one.low, unit)
-        told = f"{who}: worse than {found.others(one.of)} by {size} as found, by at least {least} {certain}"
+        told = (
+            f"{who}: {harmful(found.better)} in {found.outcome} than {found.others(one.of)} by {size} as found, "
+            f"by at least {least} {certain}"
+        )
     if judged.verdict == "fail":
         return f"{told}; {allowed}."
     rows = ruled_out.rows_to_settle(most)

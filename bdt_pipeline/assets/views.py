@@ -112,8 +112,8 @@ def validated_table(table: Rows, read: dg.AssetKey) -> Metadata:
     """
     from bdt_core.report.catalogue import AsItIs
     from bdt_core.report.wording import more_than_counted
+    from bdt_core.spec.wording import wording
     from bdt_core.table.audit_table import BIAS_VARIABLE
-    from bdt_core.table.bias_variable import wording
 
     types, bias = _types(table), table.spec.bias_variable
     measured = [one for one in (bias.column, bias.label, bias.prediction) if one is not None]

@@ -10,6 +10,7 @@ import dagster as dg
 
 from bdt_core import words
 from bdt_core.spec import AnyLimit, AuditSpec, FourFifthsLimit, LocalBiasLimit, MetricLimit, SliceLimit, WorstGroupLimit
+from bdt_core.spec.wording import wording
 from bdt_pipeline.assets.common import AuditAssets
 from bdt_pipeline.assets.views import limit_metadata
 from bdt_pipeline.resources.config import clear_failures
@@ -178,7 +179,9 @@ def _description(limit: AnyLimit, spec: AuditSpec) -> str:
             return f"Is no group{by} selected less than 4/5 as often as the one with the highest rate? {_STOPS}"
         case WorstGroupLimit():
             most = "what is tolerated" if limit.max_difference is None else f"{limit.max_difference:g}"
-            return f"Is a difference of more than {most} ruled out for every group that conditions describe? {_STOPS}"
+            difference = f"a difference in {wording(spec.bias_variable).name} of more than {most}"
+            return f"Is {difference} ruled out for every group that conditions describe? {_STOPS}"
         case _:
             most = "what is tolerated" if limit.max_difference is None else f"{limit.max_difference:g}"
-            return f"Does no intersection fare worse than everybody else by more than {most}? {_STOPS}"
+            measured = wording(spec.bias_variable).name
+            return f"Does no intersection fare worse in {measured} than everybody else by more than {most}? {_STOPS}"

@@ -13,6 +13,7 @@ from bdt_core.errors import SpecError
 from bdt_core.report.blocks import Folded
 from bdt_core.report.catalogue import sayings
 from bdt_core.report.changes import changes_section, write_changes
+from bdt_core.report.names import Names
 from bdt_core.spec import AuditSpec, load_spec, parse_spec
 from bdt_core.stages import READING, SPLITTING, stages_for
 from bdt_pipeline.commands.console import (
@@ -70,8 +71,9 @@ def run_compare(
     with report_folder(out, f"{name}-compared") as folder:
         found = comparison()
         files = write_changes(found, folder)
-    _show(found)
-    said = sayings(str(found.spec_b.get("language", "en")))
+    names = Names(found.spec_b, () if found.is_rate else (found.measured,))
+    said = sayings(str(found.spec_b.get("language", "en")), names)
+    _show(found, said)
     show_files(console(), said("Comparison"), files.values())
     return 0 if found.limit is None else EXIT_CODES[found.limit.verdict]
 
@@ -118,7 +120,7 @@ def _changed(spec: AuditSpec, prediction: str | None, data: str | None, *, is_a:
     return parse_spec(plain, "The command line")
 
 
-def _show(found: Changes) -> None:
+def _show(found: Changes, said: Callable[[str], str]) -> None:
     """The beginning of the page."""
     to = console()
     parts = [one for one in changes_section(found).blocks if isinstance(one, Folded)]
@@ -127,5 +129,8 @@ def _show(found: Changes) -> None:
         judged = found.limit
         unit: words.Unit = "rate" if found.is_rate else "value"
         low, high = (words.signed(one, unit) for one in (judged.low, judged.high))
-        allowed = f"at most {words.size(judged.max_worse, unit)} is allowed"
-        show_verdict(to, judged.verdict, f"{judged.who or 'everybody'}: {low} to {high} worse, {allowed}")
+        harm = f"{low} to {high}{' points' if unit == 'rate' else ''}"
+        told = f"{judged.who or 'everybody'}: worse in {found.measured} by {harm}"
+        show_verdict(
+            to, judged.verdict, said(f"{told}; at most {words.size(judged.max_worse, unit)} is allowed."), said
+        )

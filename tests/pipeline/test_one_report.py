@@ -131,6 +131,7 @@ def test_all_forms_say_the_same_of_verdict_and_findings(found: AuditResult, draw
 
 LIES = [
     "y of cluster 0 is 23.1 points lower (worse) than everybody else's [95 % CI +20.3 to +26.0]",
+    "age up to 30: 23.1 points lower (worse) in y than everybody else [95 % CI for 5 groups at once +20.3 to +26.0]",
     "y of cluster 0 is 0.3 points higher (worse) than everybody else's [95 % CI −4.0 to +5.0]",
     "+23.1 points [95 % CI −26.0 to −20.3]",
     "Clusters: harm, counted as positive whichever way the bias variable points",
@@ -208,7 +209,7 @@ def test_numbers_of_two_values_are_nowhere_points(of_two_numbers: AuditResult) -
     """The limit, its sentence, the search and the findings give one and the same number."""
     document = of_two_numbers.document
     limit = document["gate"][0]
-    told = f"worse than people alike in the group found before by {limit['difference']:.3g}"
+    told = f"lower (worse) in promoted than people alike in the group found before by {limit['difference']:.3g}"
     assert limit["difference"] > 1.0
     assert f"{told} as found" in limit["sentence"]
     assert "at most 0.1 is allowed" in limit["sentence"]

@@ -15,7 +15,7 @@ def test_what_is_counted_is_said(split: dict[str, str], counted: str) -> None:
     document = quick_audit(frame, split=split, gate=gate, features={"include": ["x0", "kind"]}).document
     other = {"people": "rows", "rows": "people"}[counted]
     assert f"(300 {counted}, 25.0 %)" in document["summary"]["headline"]
-    assert f"(300 {counted}): worse than" in document["verdict"]["sentence"]
+    assert f"(300 {counted}): higher (worse) in y than" in document["verdict"]["sentence"]
     told = render_markdown(document)
     assert f"| Who | {counted.capitalize()} |" in told
     assert f"| Who | {other.capitalize()} |" not in told

@@ -9,7 +9,7 @@ from typing import Any
 
 _NUMBER = r"[+\u2212-]?[\d,]+(?:\.\d+)?"
 _DIRECTED = re.compile(
-    rf"({_NUMBER}) (?:points )?(higher|lower)( \((?:worse|better)\))? than everybody else(?:'s)? "
+    rf"({_NUMBER}) (?:points )?(higher|lower)( \((?:worse|better)\))?(?: in .{{1,80}}?)? than everybody else(?:'s)? "
     rf"\[[^\]]*?CI[^\]]*? ({_NUMBER}) to ({_NUMBER})\]"
 )
 _END = r"([+\u2212][\d.,]+|0(?:\.0)?)"

@@ -237,12 +237,38 @@ def test_every_message_keeps_its_places() -> None:
         ),
         (
             "The search for the worst group confirms none that fares worse than people like them; no group of at least "
-            "1.0 % of the people that conditions on these columns describe fares worse than people like them by more "
-            "than 11.9 points (95 % confidence); at most 5.0 points is allowed, so these rows cannot tell.",
+            "1.0 % of the people that conditions on these columns describe fares worse in error rate than people like "
+            "them by more than 11.9 points (95 % confidence); at most 5.0 points is allowed, so these rows cannot "
+            "tell.",
             "De zoektocht naar de groep die het slechtst af is, bevestigt er geen die slechter af is dan mensen zoals "
-            "zij; geen groep van minstens 1,0 % van de mensen die voorwaarden op deze kolommen beschrijven, is meer "
-            "dan 11,9 procentpunt slechter af dan mensen zoals zij (betrouwbaarheid 95 %); toegestaan is hoogstens 5,0 "
-            "procentpunt, dus deze rijen kunnen het niet zeggen.",
+            "zij; geen groep van minstens 1,0 % van de mensen die voorwaarden op deze kolommen beschrijven, is wat "
+            "foutpercentage betreft meer dan 11,9 procentpunt slechter af dan mensen zoals zij (betrouwbaarheid 95 %); "
+            "toegestaan is hoogstens 5,0 procentpunt, dus deze rijen kunnen het niet zeggen.",
+        ),
+        (
+            "status is a: b (12 people): lower (worse) in Loan (EUR) than everybody else by 5.5 as found, by at least "
+            "4.8 (95 % confidence)",
+            "status is a: b (12 mensen): Loan (EUR) lager (slechter) dan bij alle anderen, met 5,5 zoals gevonden en "
+            "met minstens 4,8 (betrouwbaarheid 95 %)",
+        ),
+        (
+            "age up to 27: under 0.1 points lower (worse) in error rate than everybody else [+9.1 to +25.3]",
+            "age tot en met 27: foutpercentage minder dan 0,1 procentpunt lager (slechter) dan bij alle anderen "
+            "[+9,1 tot +25,3]",
+        ),
+        (
+            "The sq. error of cluster 2 is under 0.1 points higher than everybody else's [+9.1 to +25.3]",
+            "Bij cluster 2 is gekw. fout minder dan 0,1 procentpunt hoger dan bij alle anderen [+9,1 tot +25,3]",
+        ),
+        (
+            "Cluster 2: accuracy of b is higher than that of c by under 0.1 points [+9.1 to +25.3]",
+            "Cluster 2: nauwkeurigheid van b is hoger dan van c, met minder dan 0,1 procentpunt [+9,1 tot +25,3]",
+        ),
+        (
+            "Largest gap in any metric within a cluster (local_bias): cannot be compared with the baseline, it could "
+            "not be tested now.",
+            "Grootste kloof in enige maat binnen een cluster (local_bias): niet te vergelijken met de basis, het was "
+            "nu niet te toetsen.",
         ),
         (
             "Overlaps with: age up to 27; race is b and age up to 30; and 3 more.",

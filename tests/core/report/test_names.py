@@ -113,7 +113,7 @@ def test_no_raw_name_stands_on_a_figure(name: str, case: str, language: str, mon
     ],
 )  # fmt: skip
 def test_names_and_units_stand_where_names_and_numbers_are(raw: str, english: str, dutch: str) -> None:
-    names = Names(SPEC, "mean Income")
+    names = Names(SPEC, ["mean Income"])
     assert sayings("en", names)(raw) == english
     assert sayings("nl", names)(raw) == dutch
 

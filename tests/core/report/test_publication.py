@@ -134,7 +134,7 @@ def test_what_remains_among_people_alike_is_told_where_it_is_proven() -> None:
     first, second = document["findings"]["findings"]
     second["remaining"]["remaining_low"] = -0.01
     proven, open_ = for_publication(document)["summary"]["findings"]
-    assert proven.endswith("Among people alike in priors_count and age they fare about 12 points worse.")
+    assert proven.endswith("Among people alike in priors_count and age they fare about 12 points worse in FPR.")
     assert open_.endswith("Among people alike in priors_count and age it is not proven that they fare worse.")
     alike = for_publication(document)["findings"]["findings"][0]["remaining"]
     assert (alike["remaining"], alike["remaining_low"], alike["rows"] % 10) == (0.12, 0.0, 0)
@@ -161,8 +161,8 @@ def test_limits_keep_their_verdict_and_lose_their_numbers() -> None:
     numbers = ("value", "difference", "low", "high", "p_value", "smallest_visible", "rows_seen", "rows_unseen")
     assert {one.get(name) for one in published["gate"] for name in numbers} == {None}
     assert published["gate"][0]["sentence"] == (
-        "Difference of the most deviating cluster: at most 5.0 points is allowed; these rows cannot tell whether that "
-        "holds."
+        "Difference in error rate of the most deviating cluster: at most 5.0 points is allowed; these rows cannot tell "
+        "whether that holds."
     )
 
 

@@ -219,10 +219,9 @@ def test_a_later_group_is_worse_than_those_whom_it_is_compared_with():
     first, second, *_ = found.groups
     limit = WorstGroupLimit(check="worst_group", max_difference=0.02)
     assert (
-        f"{first.words} ({first.rows:,} people): worse than everybody else by"
+        f"{first.words} ({first.rows:,} people): higher (worse) in wrong than everybody else by"
         in judge_worst_group(limit, found, 0.1).sentence
     )
     worse = replace(found, groups=(first, replace(second, difference=0.6, low=0.5, high=0.7)))
-    assert f"{second.words} ({second.rows:,} people): worse than people alike in the group found before by" in (
-        judge_worst_group(limit, worse, 0.1).sentence
-    )
+    alike = "higher (worse) in wrong than people alike in the group found before by"
+    assert f"{second.words} ({second.rows:,} people): {alike}" in judge_worst_group(limit, worse, 0.1).sentence

@@ -1,0 +1,56 @@
+"""What the bias variable is called in print: the one place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bdt_core.spec.audit_spec import BiasVariable
+
+
+@dataclass(frozen=True)
+class Wording:
+    """How the bias variable is named in print."""
+
+    name: str
+    short: str
+    description: str
+
+
+def wording(settings: BiasVariable) -> Wording:
+    """Name, short name and description of the bias variable, for people."""
+    label, prediction = settings.label, settings.prediction
+    match settings.derive:
+        case None:
+            return Wording(str(settings.column), str(settings.column), f"mean of {settings.column}")
+        case "error":
+            return Wording("error rate", "error rate", f"share of people for whom {prediction} differs from {label}")
+        case "false_positive":
+            return Wording(
+                "false positives",
+                "false positives",
+                f"share of all people for whom {prediction} is positive and {label} negative",
+            )
+        case "false_negative":
+            return Wording(
+                "false negatives",
+                "false negatives",
+                f"share of all people for whom {prediction} is negative and {label} positive",
+            )
+        case "false_positive_rate":
+            return Wording(
+                "false positive rate",
+                "FPR",
+                f"share of people with a negative {label} for whom {prediction} is positive",
+            )
+        case "false_negative_rate":
+            return Wording(
+                "false negative rate",
+                "FNR",
+                f"share of people with a positive {label} for whom {prediction} is negative",
+            )
+        case "positive_prediction":
+            return Wording("selection rate", "selection rate", f"share of people for whom {prediction} is positive")
+        case "absolute_error":
+            return Wording("absolute error", "abs. error", f"mean absolute difference of {prediction} and {label}")
+        case "squared_error":
+            return Wording("squared error", "sq. error", f"mean squared difference of {prediction} and {label}")
