@@ -10,6 +10,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from bdt_core.on_demand import loader
+
 if TYPE_CHECKING:
     from bdt_core.audit import AuditResult, audit
     from bdt_core.clustering import HBAC
@@ -37,16 +39,16 @@ __all__ = [
 ]
 
 _HOMES = {
-    "AuditResult": "audit",
-    "GroupThresholds": "mitigation",
-    "HBAC": "clustering",
-    "LOGAN": "local_bias",
-    "Stages": "stages",
-    "bias_metrics": "fairness",
-    "compare": "comparing",
-    "find_slices": "slices",
-    "find_worst_groups": "scan",
-    "reweigh": "mitigation",
+    "AuditResult": ".audit",
+    "GroupThresholds": ".mitigation",
+    "HBAC": ".clustering",
+    "LOGAN": ".local_bias",
+    "Stages": ".stages",
+    "bias_metrics": ".fairness",
+    "compare": ".comparing",
+    "find_slices": ".slices",
+    "find_worst_groups": ".scan",
+    "reweigh": ".mitigation",
 }
 
 
@@ -57,9 +59,7 @@ def __getattr__(name: str) -> Any:
         from bdt_core.version import installed_version
 
         return installed_version()
-    if name in _HOMES:
-        return getattr(import_module(f"bdt_core.{_HOMES[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return loader(__name__, _HOMES)(name)
 
 
 def __dir__() -> list[str]:

@@ -6,7 +6,9 @@ In YAML: ``type: bdt_pipeline.BiasAudit`` with the audit specification as ``attr
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from bdt_core.on_demand import loader
 
 if TYPE_CHECKING:
     from bdt_core.stages import Stages
@@ -24,29 +26,15 @@ __all__ = [
     "load_audits",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name == "Stages":
-        from bdt_core.stages import Stages
-
-        return Stages
-    if name == "build_bias_gate_checks":
-        from bdt_pipeline.checks.foreign import build_bias_gate_checks
-
-        return build_bias_gate_checks
-    if name == "build_gate_alert_sensor":
-        from bdt_pipeline.automation.alert_sensor import build_gate_alert_sensor
-
-        return build_gate_alert_sensor
-    if name == "load_audits":
-        from bdt_pipeline.components.neighbours import load_audits
-
-        return load_audits
-    if name in __all__:
-        from bdt_pipeline.components import bias_audit
-
-        return getattr(bias_audit, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+_HOMES = {
+    "BiasAudit": ".components.bias_audit",
+    "Stages": "bdt_core.stages",
+    "bias_audit_definitions": ".components.bias_audit",
+    "build_bias_gate_checks": ".checks.foreign",
+    "build_gate_alert_sensor": ".automation.alert_sensor",
+    "load_audits": ".components.neighbours",
+}
+__getattr__ = loader(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

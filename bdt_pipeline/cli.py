@@ -1,4 +1,4 @@
-"""The command line. What takes long to import is imported by the command that needs it."""
+"""The command line. What takes long to import is imported by a command when it knows that its files are there."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, ParamSpec, TypeVar
 import typer
 from typer.core import TyperGroup
 
-from bdt_core.errors import BDTError, OutputError
+from bdt_core.errors import BDTError, OutputError, SpecError
 from bdt_core.version import GATE, WHOLE, installed_version
 from bdt_pipeline.commands.printing import put, screens
 
@@ -192,6 +192,9 @@ def init(
     Example:  bdt init loans.csv
               bdt init loans.csv --out audits/loans.yaml
     """
+    from bdt_pipeline.commands.asked import table_named
+
+    table_named(data)
     from bdt_pipeline.proposed.init_spec import write_spec
 
     put(write_spec(data, out))
@@ -244,13 +247,21 @@ def audit(
               bdt audit loans.yaml --for publication --out loans-for-others
               bdt audit loans.yaml --members members.csv
     """
-    from bdt_pipeline.commands.run_audit import run_audit
+    from bdt_pipeline.commands.asked import spec_of
 
+    if readers == "publication" and members is not None:
+        raise SpecError(
+            "--members names people, and --for publication writes a report in which nobody can be recognised. Leave "
+            "one of them out."
+        )
     bias = {"column": bias_variable, "better": better, "label": label, "prediction": prediction, "derive": derive}
     columns = {"include": _names(features), "exclude": _names(exclude)}
     changes = {"bias_variable": _given(bias), "features": _given(columns), "protected": _names(protected)}
     asked = {key: value for key, value in changes.items() if value}
-    run_audit(target, asked, out, publication=readers == "publication", members=members)
+    spec = spec_of(target, asked)
+    from bdt_pipeline.commands.run_audit import run_audit
+
+    run_audit(spec, out, publication=readers == "publication", members=members)
 
 
 @app.command()
@@ -300,9 +311,14 @@ def gate(
               bdt gate loans.yaml --baseline bias/baseline.json --format junit --out gate.xml
               bdt gate loans.yaml --partition 2026-01-31
     """
-    from bdt_pipeline.commands.run_gate import Request, run_gate
+    from bdt_core.table.named_files import refuse_missing
+    from bdt_pipeline.commands.asked import Request
 
-    code, told = run_gate(Request(spec, data, partition, baseline, form, out, report))
+    asked = Request(spec, data, partition, baseline, form, out, report)
+    refuse_missing(asked.audited.source, "source.path" if data is None else "--data")
+    from bdt_pipeline.commands.run_gate import run_gate
+
+    code, told = run_gate(asked)
     put(told, commands=form == "github" and out is None)
     raise typer.Exit(code)
 
@@ -360,10 +376,13 @@ def compare(
               bdt compare loans.yaml --data-b after.csv --out what-changed
               bdt compare 2025/report.json 2026/report.json
     """
+    from bdt_pipeline.commands.asked import specs_of
+
+    specs = None if ".json" in (a.suffix, b.suffix if b else None) else specs_of(a, b, prediction_b, data_b)
     from bdt_pipeline.commands.run_compare import run_compare
 
     code = run_compare(
-        a, b, prediction_b=prediction_b, data_b=data_b, key=key, max_worse=max_worse, out=out
+        a, b, specs, prediction_b=prediction_b, data_b=data_b, key=key, max_worse=max_worse, out=out
     )  # fmt: skip
     raise typer.Exit(code)
 

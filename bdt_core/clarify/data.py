@@ -24,6 +24,7 @@ from bdt_core.errors import DataError, SourceError, SpecError, did_you_mean
 from bdt_core.fairness.coding import Threshold, Value, canonical, code_column, column, is_same
 from bdt_core.table.facts import holds_numbers
 from bdt_core.table.files import located, read_bytes, read_files
+from bdt_core.table.roles import refuse_rounded
 from bdt_core.table.text_files import read_text, swallows_rows
 
 if TYPE_CHECKING:
@@ -255,10 +256,11 @@ def asked_values(
         levels = code_column(frame, name).levels
         known = [one for one in levels if one is not None]
         return tuple(next((has for has in known if is_same(has, canonical(one))), str(one)) for one in given)
-    whole = tuple(_number(one, name, key) for one in given)
-    if len(whole) == 1 and name not in kinds and _is_cut(series, name, whole[0], remarks, key):
-        return Threshold(whole[0])
-    return whole
+    numbers = [_number(one, name, key) for one in given]
+    if len(numbers) == 1 and name not in kinds and _is_cut(series, name, numbers[0], remarks, key):
+        return Threshold(numbers[0])
+    refuse_rounded(series, name)
+    return tuple(one if type(one) is int else number for one, number in zip(given, numbers, strict=True))
 
 
 def _is_cut(series: pd.Series[Any], name: str, number: float, remarks: list[str], key: str) -> bool:

@@ -1,7 +1,5 @@
 """Group fairness from counts: count once, then every metric, interval and test comes from the counts."""
 
-from typing import Any
-
 from bdt_core.fairness.coding import Threshold
 from bdt_core.fairness.composite_score import bias_score
 from bdt_core.fairness.conditional import ConditionalComparison, compare_within_strata
@@ -15,6 +13,7 @@ from bdt_core.fairness.metric_results import BiasMetrics, DeclaredTest, Estimate
 from bdt_core.fairness.score_calculator import bias_score_from_rates
 from bdt_core.fairness.score_parts import BiasScore
 from bdt_core.fairness.uniform_guidelines import FourFifths, four_fifths
+from bdt_core.on_demand import loader
 
 __all__ = [
     "BiasMetrics",
@@ -41,12 +40,6 @@ __all__ = [
     "metrics_from_counts",
 ]
 
+# Found here until they had a room of their own.
 _CLARIFY = ("ClarifyAnalysis", "ClarifyConfig", "clarify_analysis", "read_analysis_config", "write_analysis")
-
-
-def __getattr__(name: str) -> Any:
-    if name in _CLARIFY:  # found here until it had a room of its own
-        from importlib import import_module
-
-        return getattr(import_module("bdt_core.clarify"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = loader(__name__, dict.fromkeys(_CLARIFY, "bdt_core.clarify"))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from bdt_core.on_demand import loader
 
 if TYPE_CHECKING:
     from bdt_core.local_bias.logan import LOGAN
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LOGAN", "LocalBias", "LocalBiasSettings", "LocalRows", "find_local_bias"]
 
+# The compiler behind the kernels takes a third of a second to import: only when it is needed.
 _HOMES = {
     "LOGAN": "bdt_core.local_bias.logan",
     "LocalBias": "bdt_core.local_bias.results",
@@ -20,12 +23,4 @@ _HOMES = {
     "LocalRows": "bdt_core.local_bias.rows",
     "find_local_bias": "bdt_core.local_bias.stage",
 }
-
-
-def __getattr__(name: str) -> Any:
-    # The compiler behind the kernels takes a third of a second to import: only when it is needed.
-    if name in _HOMES:
-        from importlib import import_module
-
-        return getattr(import_module(_HOMES[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = loader(__name__, _HOMES)

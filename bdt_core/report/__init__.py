@@ -6,7 +6,9 @@ nothing; the functions load what they need.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from bdt_core.on_demand import loader
 
 if TYPE_CHECKING:
     from bdt_core.report.changes import write_changes
@@ -33,23 +35,16 @@ __all__ = [
 ]
 
 _HOMES = {
-    "canonical_json": "write",
-    "document_schema": "document",
-    "figure_png": "figures",
-    "figure_svg": "figures",
-    "for_publication": "publication",
-    "render_html": "html",
-    "render_markdown": "markdown",
-    "render_notebook": "html",
-    "render_pdf": "pdf",
-    "write_changes": "changes",
-    "write_reports": "write",
+    "canonical_json": ".write",
+    "document_schema": ".document",
+    "figure_png": ".figures",
+    "figure_svg": ".figures",
+    "for_publication": ".publication",
+    "render_html": ".html",
+    "render_markdown": ".markdown",
+    "render_notebook": ".html",
+    "render_pdf": ".pdf",
+    "write_changes": ".changes",
+    "write_reports": ".write",
 }
-
-
-def __getattr__(name: str) -> Any:
-    from importlib import import_module
-
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__ = loader(__name__, _HOMES)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from bdt_core.on_demand import loader
 
 if TYPE_CHECKING:
     from bdt_core.scan.conditions import GroupCondition
@@ -11,20 +13,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Certificate", "GroupCondition", "Searched", "WorstGroup", "WorstGroups", "find_worst_groups"]
 
+# A process that only compiles the kernels needs no SciPy.
 _HOMES = {
-    "Certificate": "results",
-    "GroupCondition": "conditions",
-    "Searched": "results",
-    "WorstGroup": "results",
-    "WorstGroups": "results",
-    "find_worst_groups": "search",
+    "Certificate": ".results",
+    "GroupCondition": ".conditions",
+    "Searched": ".results",
+    "WorstGroup": ".results",
+    "WorstGroups": ".results",
+    "find_worst_groups": ".search",
 }
-
-
-def __getattr__(name: str) -> Any:
-    # A process that only compiles the kernels needs no SciPy.
-    if name in _HOMES:
-        from importlib import import_module
-
-        return getattr(import_module(f"bdt_core.scan.{_HOMES[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = loader(__name__, _HOMES)

@@ -21,9 +21,10 @@ from bdt_core.table.files import FilesPart, FilesTable
 from bdt_core.table.frames import handed_over
 from bdt_core.table.joining import ArrayBeside, JoinedTable
 from bdt_core.table.levels import chosen_spellings, level_counts, merged_spellings, respelled
+from bdt_core.table.named_files import hiding_secrets
 from bdt_core.table.reading_notes import NOTHING_TOLD, ReadingNotes
 from bdt_core.table.source_size import SourceSize, measure_source, schema_of
-from bdt_core.table.source_tables import arrays_beside, hiding_secrets, joined_table, main_table, refuse_unfit
+from bdt_core.table.source_tables import arrays_beside, joined_table, main_table, refuse_unfit
 
 __all__ = ["Batches", "SourceSize", "measure_source", "open_batches", "read_batches", "schema_of"]
 

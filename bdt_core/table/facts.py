@@ -13,6 +13,8 @@ from bdt_core.table.notation import looks_like_date, looks_like_day_of_year, loo
 
 MOST_DISTINCT = 65_536
 """More distinct values are not counted."""
+NEIGHBOURS_ARE_ONE = 2**53
+"""From here on a float does not hold every whole number."""
 _DAYS_OF_A_MONTH = 31
 
 
@@ -25,10 +27,8 @@ class ColumnFacts:
     rows, missing : int
     values : frozenset or None
         The distinct values, without missing; None when there are more than 65,536.
-    low, high : float
-        The smallest and the largest whole number; not finite when there is none.
-    is_whole : bool
-        Whether its type is that of whole numbers.
+    is_beyond : bool
+        Whether it has a number of `NEIGHBOURS_ARE_ONE` or more.
     is_date : bool
         Whether it holds points in time.
     """
@@ -36,9 +36,7 @@ class ColumnFacts:
     rows: int
     missing: int
     values: frozenset[Hashable] | None
-    low: float = math.inf
-    high: float = -math.inf
-    is_whole: bool = True
+    is_beyond: bool = False
     is_date: bool = False
 
     @property
@@ -84,9 +82,7 @@ class ColumnFacts:
             self.rows + other.rows,
             self.missing + other.missing,
             None if values is None or len(values) > MOST_DISTINCT else values,
-            min(self.low, other.low),
-            max(self.high, other.high),
-            self.is_whole and other.is_whole,
+            self.is_beyond or other.is_beyond,
             self.is_date or other.is_date,
         )
 
@@ -100,12 +96,24 @@ def facts_of(column: pd.Series) -> ColumnFacts:
     >>> facts.rows, facts.missing, facts.distinct, facts.is_constant
     (4, 1, 2, False)
     """
-    is_whole = pd.api.types.is_integer_dtype(column.dtype)
     missing = int(column.isna().sum())
-    low, high = math.inf, -math.inf
-    if is_whole and missing < len(column):
-        low, high = float(column.min()), float(column.max())
-    return ColumnFacts(len(column), missing, _values(column), low, high, is_whole, holds_dates(column))
+    return ColumnFacts(len(column), missing, _values(column), is_beyond(column), holds_dates(column))
+
+
+def is_beyond(numbers: pd.Series | pd.Index) -> bool:
+    """Whether some are numbers that a float does not tell from the whole ones beside them.
+
+    Examples
+    --------
+    >>> is_beyond(pd.Series([1, 2**53 + 1])), is_beyond(pd.Series([1.5, None])), is_beyond(pd.Series(["x"]))
+    (True, False, False)
+    """
+    dtype = numbers.dtype
+    if not (pd.api.types.is_integer_dtype(dtype) or pd.api.types.is_float_dtype(dtype)):
+        return False
+    values = numbers.to_numpy(dtype=np.float64, na_value=np.nan)
+    ends = np.fmin.reduce(values, initial=0.0), np.fmax.reduce(values, initial=0.0)  # of what is not NaN
+    return any(NEIGHBOURS_ARE_ONE <= abs(one) < math.inf for one in ends)
 
 
 def holds_numbers(column: pd.Series) -> bool:

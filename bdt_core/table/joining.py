@@ -15,6 +15,7 @@ import pandas as pd
 from bdt_core.errors import SourceError, did_you_mean
 from bdt_core.spec import Join
 from bdt_core.table.column_types import ColumnType, Dtype, common_dtype, holding_missing
+from bdt_core.table.facts import NEIGHBOURS_ARE_ONE, is_beyond
 from bdt_core.table.locations import SourceFile, reading
 from bdt_core.table.reading_notes import NOTHING_TOLD, ReadingNotes
 
@@ -137,6 +138,7 @@ class JoinedTable:
         types = {key: [ColumnType(side[key], "") for side in (dtypes, other.dtypes)] for key in self.keys}
         self._key_types = {key: common_dtype(both) for key, both in types.items()}
         self._other_keys = other[self.keys]
+        self._refuse_repeated_keys()
 
     @property
     def columns(self) -> dict[str, Dtype]:
@@ -173,6 +175,13 @@ class JoinedTable:
         return self._as_index(self._other_keys)
 
     def _as_index(self, keys: pd.DataFrame) -> pd.Index:
+        for key, dtype in self._key_types.items():
+            if pd.api.types.is_float_dtype(dtype) and is_beyond(keys[key]):
+                raise SourceError(
+                    f'source.join.key: "{key}" holds whole numbers from {NEIGHBOURS_ARE_ONE:,} on, and in one of the '
+                    "tables they came as floats, as where some are missing: neighbours would be one. Leave out rows "
+                    "without it, or write it as texts in both."
+                )
         keys = keys.astype(self._key_types)
         return pd.Index(keys[self.keys[0]]) if len(self.keys) == 1 else pd.MultiIndex.from_frame(keys)
 
@@ -188,7 +197,9 @@ class JoinedTable:
                     f'source.join.key: "{key}" is {kinds[0]} in {name} and {kinds[1]} in {self._described}. '
                     "Expected the same type on both sides."
                 )
-        repeated = int(other.duplicated(self.keys).sum())
+
+    def _refuse_repeated_keys(self) -> None:
+        repeated = int(self._index.duplicated().sum())
         if repeated:
             raise SourceError(
                 f"source.join: {repeated} rows of {self._described} repeat a key ({', '.join(self.keys)}). "

@@ -254,8 +254,10 @@ def located(path: str) -> Path | UPath:
                 f"{path} does not exist: only Dagster fills in {{{{ env.NAME }}}}, in a defs.yaml. Write ${{NAME}}, "
                 "which works everywhere."
             )
-        siblings = [one.name for one in file.parent.iterdir()] if file.parent.is_dir() else []
-        hint = did_you_mean(file.name, siblings) if siblings else f"The folder {file.parent} does not exist either."
+        if not file.parent.is_dir():
+            raise SourceError(f"{path} does not exist. The folder {file.parent} does not exist either.")
+        siblings = [one.name for one in file.parent.iterdir()]
+        hint = did_you_mean(file.name, siblings) if siblings else f"The folder {file.parent} is empty."
         raise SourceError(f"{path} does not exist. {hint}")
     if file.is_file() and file.stat().st_size == 0:
         raise SourceError(f"{path} is empty (0 bytes). Expected a table with a header line, or an array.")

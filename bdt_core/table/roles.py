@@ -10,7 +10,7 @@ import pandas as pd
 from bdt_core.errors import DataError, did_you_mean
 from bdt_core.spec import AuditSpec, Kind
 from bdt_core.table.audit_table import Role
-from bdt_core.table.facts import ColumnFacts, holds_dates, holds_numbers
+from bdt_core.table.facts import NEIGHBOURS_ARE_ONE, ColumnFacts, holds_dates, holds_numbers, is_beyond
 
 MAX_LEVELS = 65_000
 _FEW_LEVELS = 50
@@ -112,6 +112,37 @@ def refuse_identifier(name: str, levels: int | None, rows: int) -> None:
         )
 
 
+def refuse_rounded(values: pd.Series | pd.Index, name: object) -> None:
+    """Raise DataError for floats that name something, and each of which may stand for several whole numbers."""
+    if pd.api.types.is_float_dtype(values.dtype) and is_beyond(values):
+        raise DataError(
+            f'Column "{name}" names people, groups or values by whole numbers from {NEIGHBOURS_ARE_ONE:,} on, which '
+            "came as floats, as where some are missing or have decimals: neighbours would be one. Fill the gaps, or "
+            "write them as texts (in a text file with a letter before each)."
+        )
+
+
+def warn_of_rounded(name: str, facts: ColumnFacts, *, names_groups: bool, is_feature: bool) -> list[str]:
+    """What to say of a column of numbers that floats do not tell from their neighbours.
+
+    Raises
+    ------
+    DataError
+        They name groups.
+    """
+    if not facts.is_beyond:
+        return []
+    told = f'Column "{name}" holds numbers from {NEIGHBOURS_ARE_ONE:,} on, which are rounded: neighbours are one.'
+    if names_groups:
+        raise DataError(f'{told} As they name groups, set "features.kinds.{name}" to categorical.')
+    if not is_feature:  # of a legitimate factor that is none, the source alone says what it is
+        return [f"{told} If they name something, write them as texts in the source."]
+    return [
+        f'{told} If they name something, set "features.kinds.{name}" to categorical, or add the column to '
+        '"features.exclude".'
+    ]
+
+
 def warn_of_dates_as_texts(name: str, facts: ColumnFacts) -> list[str]:
     """What to say of a column of texts most of which are dates: it is left out, for each day would be a group."""
     dates, distinct = facts.distinct_dates, facts.distinct or 0
@@ -192,6 +223,7 @@ def _as_categories(column: pd.Series) -> pd.Series:
             f'Column "{column.name}" holds bytes, which are no categories. Write it as text, or add the column to '
             '"features.exclude".'
         )
+    refuse_rounded(values, column.name)
     is_float = pd.api.types.is_float_dtype(values.dtype)
     # 1012.0, a whole number made float by a missing value, is 1012.
     texts = [str(int(one)) if float(one).is_integer() else str(one) for one in values] if is_float else (

@@ -13,6 +13,7 @@ import pandas as pd
 from bdt_core.errors import SourceError, did_you_mean, repeated_message, repeated_names
 from bdt_core.spec import Table
 from bdt_core.table.column_types import NUMBERS, TEXTS, FileTypes, types_of
+from bdt_core.table.facts import NEIGHBOURS_ARE_ONE
 from bdt_core.table.reading_notes import ReadingNotes
 from bdt_core.table.text_columns import (
     MISSING,
@@ -174,7 +175,7 @@ class SheetTable:
             hint = did_you_mean(wanted, book.sheet_names)
             raise SourceError(f'{self.name} has no sheet "{wanted}", which source.sheet names. {hint}')
         rows: Sequence[Sequence[Any]] = book.get_sheet_by_name(wanted).to_python()
-        return [[int(one) if isinstance(one, float) and one.is_integer() else one for one in row] for row in rows]
+        return [[int(one) if _is_whole(one) else one for one in row] for row in rows]
 
 
 def _is_filled(cell: Any) -> bool:
@@ -183,6 +184,11 @@ def _is_filled(cell: Any) -> bool:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_whole(cell: Any) -> bool:
+    """Whether a cell is a whole number; those beyond may have been another one when they were written."""
+    return isinstance(cell, float) and cell.is_integer() and abs(cell) < NEIGHBOURS_ARE_ONE
 
 
 def _texts_of(values: Sequence[Any]) -> pa.Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
@@ -10,10 +9,10 @@ from bdt_core.errors import SourceError, UnreachableError
 from bdt_core.spec import Join, Source, Table
 from bdt_core.table.column_types import Dtype
 from bdt_core.table.databases import QueryTable
-from bdt_core.table.environment import expanded, without_secrets
 from bdt_core.table.files import FilesTable, together
 from bdt_core.table.joining import ArrayBeside, JoinedTable
-from bdt_core.table.locations import SourceFile, is_remote, located
+from bdt_core.table.locations import SourceFile, located
+from bdt_core.table.named_files import filled, hiding_secrets
 
 
 def refuse_unfit(source: Source, rows: int, columns: int) -> None:
@@ -66,7 +65,7 @@ def _opened(table: Table, source: Source, key: str) -> Iterator[FilesTable | Que
         with QueryTable(table.sql, table.database, given) as query:
             yield query
     else:
-        path = _filled(table.path or "", source, f"{key}.path", is_pattern=True)
+        path = filled(table.path or "", source, f"{key}.path", is_pattern=True)
         with hiding_secrets(table.path or ""):
             yield FilesTable(path, table)
 
@@ -81,24 +80,13 @@ def arrays_beside(source: Source) -> list[ArrayBeside]:
     """
     found = []
     for column, path in source.arrays.items():
-        filled = _filled(path, source, f"source.arrays.{column}")
+        whole = filled(path, source, f"source.arrays.{column}")
         try:
             with hiding_secrets(path):
-                found.append(ArrayBeside(column, SourceFile(located(filled)), source.described))
+                found.append(ArrayBeside(column, SourceFile(located(whole)), source.described))
         except SourceError as error:
             raise UnreachableError(str(error)) from None
     return found
-
-
-@contextmanager
-def hiding_secrets(path: str) -> Iterator[None]:
-    """Errors name an address that is no local path as the specification has it, with ``${NAME}`` for a secret."""
-    try:
-        yield
-    except SourceError as error:
-        if not is_remote(expanded(path, "source.path")):
-            raise
-        raise type(error)(without_secrets(str(error), path)) from None
 
 
 @contextmanager
@@ -122,17 +110,3 @@ def joined_table(source: Source, join: Join, dtypes: Mapping[str, Dtype]) -> Joi
     with other_table(join, source) as table:
         other = together(table)
     return JoinedTable(other, join, dtypes, source.described, table.notes)
-
-
-def _filled(path: str, source: Source, key: str, *, is_pattern: bool = False) -> str:
-    """A path with its environment variables and its partition, which is a name and neither a pattern nor a home."""
-    if "{partition}" not in path:
-        return expanded(path, key)
-    if source.partition is None:
-        raise SourceError(f"{key} is {path}: say which part to read, with source.partition or --partition.")
-    if path.startswith("{partition}") and source.partition.startswith("~"):
-        raise SourceError(
-            f"{key}: a part whose name begins with ~ would name a home. Put a folder before {{partition}}."
-        )
-    name = glob.escape(source.partition) if is_pattern else source.partition
-    return expanded(path, key).replace("{partition}", name)

@@ -37,8 +37,10 @@ from bdt_core.table.roles import (
     assign_roles,
     kind_of,
     refuse_identifier,
+    refuse_rounded,
     settle_type,
     warn_of_dates_as_texts,
+    warn_of_rounded,
     warn_of_texts_among_numbers,
 )
 from bdt_core.table.rows import Rows
@@ -206,6 +208,9 @@ def type_rows(frame: pd.DataFrame, spec: AuditSpec, first: int = 0) -> tuple[pd.
     for name, role in roles.items():
         if name in questions and role in ("bias_variable", "label", "prediction"):
             raise DataError(questions[name])
+    for by_value in (spec.groups.stratum, *spec.group_columns()):
+        if by_value in frame.columns and by_value not in spec.groups.thresholds:
+            refuse_rounded(frame[by_value], by_value)
     outcome = bias_variable(frame, spec.bias_variable)
     of_columns = mapped(
         lambda name: _type_column(frame[name], roles[name], spec, questions.get(name)),
@@ -273,6 +278,9 @@ def settle(facts: TableFacts, roles: dict[str, Role], spec: AuditSpec) -> Settle
     for name, role in roles.items():
         one = facts.columns[name]
         kind: Kind | None = None
+        if facts.kinds.get(name, "numeric" if name in spec.legitimate else None) == "numeric":
+            names_groups = name in spec.declared_columns - spec.groups.thresholds.keys()
+            warnings += warn_of_rounded(name, one, names_groups=names_groups, is_feature=name in facts.kinds)
         if role in ("feature", "protected"):
             if one.is_constant:
                 what = "has no value in any row" if one.distinct == 0 else "has the same value in every row"

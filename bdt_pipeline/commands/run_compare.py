@@ -14,7 +14,7 @@ from bdt_core.report.blocks import Folded
 from bdt_core.report.catalogue import sayings
 from bdt_core.report.changes import changes_section, write_changes
 from bdt_core.report.names import Names
-from bdt_core.spec import AuditSpec, load_spec, parse_spec
+from bdt_core.spec import AuditSpec
 from bdt_core.stages import READING, SPLITTING, stages_for
 from bdt_pipeline.commands.console import (
     console,
@@ -36,6 +36,7 @@ _ENOUGH = 4
 def run_compare(
     a: Path,
     b: Path | None,
+    specs: tuple[AuditSpec, AuditSpec] | None,
     *,
     prediction_b: str | None,
     data_b: str | None,
@@ -51,6 +52,8 @@ def run_compare(
         A specification, or a report.json.
     b : Path, optional
         Another one of its kind; without it B is A with another prediction or another table.
+    specs : (AuditSpec, AuditSpec) or None
+        What they specify; None where they are reports.
     prediction_b, data_b, key : str, optional
     max_worse : float, optional
         Without a limit the exit code is 0.
@@ -62,12 +65,10 @@ def run_compare(
     BDTError
         A specification or a table is at fault, the two do not fit together, or something cannot be written.
     """
-    if ".json" in (a.suffix, b.suffix if b else None):
+    if specs is None:
         name, comparison = _of_reports(a, b, max_worse, given=(prediction_b, data_b, key))
     else:
-        spec_a = load_spec(a)
-        spec_b = _changed(spec_a if b is None else load_spec(b), prediction_b, data_b, is_a=b is None)
-        name, comparison = spec_b.name, partial(_watched, spec_a, spec_b, key, max_worse)
+        name, comparison = specs[1].name, partial(_watched, *specs, key, max_worse)
     with report_folder(out, f"{name}-compared") as folder:
         found = comparison()
         files = write_changes(found, folder)
@@ -102,22 +103,6 @@ def _watched(a: AuditSpec, b: AuditSpec, key: str | None, max_worse: float | Non
                 say(progress, title, steps.index(title))
 
         return compare(a, b, key=key, max_worse=max_worse, progress=announce, notice=tell)
-
-
-def _changed(spec: AuditSpec, prediction: str | None, data: str | None, *, is_a: bool) -> AuditSpec:
-    """B's specification with the prediction and the table of the command line."""
-    if is_a and prediction is None and data is None:
-        raise SpecError(
-            "What is B? Name a second specification, or a column with the other model's predictions "
-            "(--prediction-b), or another table (--data-b)."
-        )
-    plain = spec.to_dict()
-    if prediction is not None:
-        bias = plain["bias_variable"]
-        bias["prediction" if bias["column"] is None else "column"] = prediction
-    if data is not None:
-        plain["source"] |= {"path": data, "sql": None, "database": None, "asset": None}
-    return parse_spec(plain, "The command line")
 
 
 def _show(found: Changes, said: Callable[[str], str]) -> None:

@@ -12,8 +12,9 @@ from bdt_core.report.write import canonical_json, write_together
 from bdt_core.result import SCHEMA_VERSION
 from bdt_core.spec import LANGUAGES
 from bdt_core.verdict.baseline import json_of
+from bdt_pipeline.commands.asked import spec_of
 from bdt_pipeline.commands.console import console, report_folder, show_files, tell
-from bdt_pipeline.commands.run_audit import audit_watched, spec_of
+from bdt_pipeline.commands.run_audit import audit_watched
 
 
 def run_dossier(target: str, form: str, language: str | None, out: Path | None) -> None:

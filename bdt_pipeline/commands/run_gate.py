@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import yaml
 
 from bdt_core import words
 from bdt_core.audit import audit
-from bdt_core.errors import OutputError, SpecError
+from bdt_core.errors import OutputError
 from bdt_core.report.annotations import Place, github_annotations, gitlab_code_quality
 from bdt_core.report.catalogue import say_in
 from bdt_core.report.comment import render_comment
@@ -20,12 +19,12 @@ from bdt_core.report.gate_result import GateResult, build_gate_result
 from bdt_core.report.junit import render_junit
 from bdt_core.report.printed import printed
 from bdt_core.report.write import canonical_json
-from bdt_core.spec import AuditSpec, load_spec, parse_spec
+from bdt_core.spec import AuditSpec
 from bdt_core.verdict import Verdict
 from bdt_core.verdict.baseline import compare_with_baseline, read_baseline
+from bdt_pipeline.commands.asked import Format, Request
 from bdt_pipeline.commands.console import gate_line, report_folder, verdict_word, write_file
 
-Format = Literal["text", "github", "gitlab", "junit", "json", "markdown"]
 EXIT_CODES: Mapping[Verdict, int] = {"pass": 0, "fail": 1, "inconclusive": 3, "not_testable": 3}
 FILES: Mapping[Format, str] = {
     "json": "gate.json",
@@ -36,19 +35,6 @@ FILES: Mapping[Format, str] = {
 """Forms that stand in the report's folder, beside the report."""
 
 
-@dataclass(frozen=True)
-class Request:
-    """What the command line asks for."""
-
-    spec: Path
-    data: str | None = None
-    partition: str | None = None
-    baseline: Path | None = None
-    format: Format = "text"
-    out: Path | None = None
-    report: Path | None = None
-
-
 def run_gate(asked: Request) -> tuple[int, str]:
     """Audit, write what was asked for, and give the exit code and what is to be printed.
 
@@ -57,7 +43,7 @@ def run_gate(asked: Request) -> tuple[int, str]:
     BDTError
         The specification, the table or the baseline is at fault, or something cannot be written.
     """
-    spec = _spec(asked)
+    spec = asked.audited
     baseline = None if asked.baseline is None else read_baseline(asked.baseline, spec)
     if asked.report is None:
         return _judged(asked, spec, baseline, None)
@@ -107,27 +93,6 @@ def verdict_in_words(result: GateResult, say: Callable[[str], str] = str) -> str
     changes = [f"  {say(one['change']['sentence'])}" for one in result["limits"]]
     told = f"{word} {say('against the baseline')}: {say(result['baseline']['sentence'])}"
     return "\n".join([line, told, *changes])
-
-
-def _spec(asked: Request) -> AuditSpec:
-    """The specification with the table and the partition of the command line."""
-    spec = load_spec(asked.spec)
-    source = spec.source.model_dump(mode="json")
-    if asked.data is not None:
-        source |= {"path": asked.data, "sql": None, "database": None, "asset": None}
-    if asked.partition is not None:
-        source["partition"] = asked.partition
-        if not ("{partition}" in (source["path"] or "") or ":partition" in (source["sql"] or "")):
-            raise SpecError(
-                "--partition names a part of the data, but the source is the same for all parts. Put {partition} into "
-                "source.path (or --data), or :partition into source.sql."
-            )
-    if asked.data is None and asked.partition is None:
-        return spec
-    changed = spec.to_dict() | {"source": source}
-    if asked.data is not None and "{partition}" not in asked.data:
-        changed |= {"partition_by": None, "inbox": None}  # one file is not audited part by part
-    return parse_spec(changed, "The command line")
 
 
 def _forms(asked: Request, document: dict[str, Any], result: GateResult) -> dict[Format, str]:

@@ -127,3 +127,10 @@ def test_a_broken_or_empty_parquet_is_named(tmp_path):
     (tmp_path / "folder").mkdir()
     with pytest.raises(SourceError, match="holds no .parquet"):
         read_table(tmp_path / "folder")
+
+
+def test_a_file_that_is_not_there_is_told_from_a_folder_that_is_not(tmp_path):
+    with pytest.raises(SourceError, match=r"no\.csv does not exist\. The folder .* is empty\.$"):
+        read_table(tmp_path / "no.csv")
+    with pytest.raises(SourceError, match=r"no\.csv does not exist\. The folder .*none does not exist either\.$"):
+        read_table(tmp_path / "none" / "no.csv")
