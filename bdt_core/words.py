@@ -222,6 +222,7 @@ def capital(sentence: str) -> str:
 
 _PART_OF_A_CONDITION = re.compile(r"[<>=,;]|(?<!\S)(and|or|is|not|nor|neither)(?!\S)")
 _SPACES = re.compile(r"\s+")
+_SEVERAL = list, tuple  # `list | tuple` is made anew wherever it stands
 
 
 def printable(x: Any) -> Any:
@@ -235,13 +236,13 @@ def printable(x: Any) -> Any:
     >>> printable({"a\\nb": ["x\\u202ey", 1]})
     {'a b': ['x\ufffdy', 1]}
     """
+    if isinstance(x, str):  # most of it, and is asked of every number
+        return x if x.isascii() and x.isprintable() and "  " not in x else without_controls(_SPACES.sub(" ", x))
     if isinstance(x, dict):
         return {printable(key): printable(one) for key, one in x.items()}
-    if isinstance(x, list | tuple):
+    if isinstance(x, _SEVERAL):
         return [printable(one) for one in x]
-    if not isinstance(x, str) or (x.isascii() and x.isprintable() and "  " not in x):
-        return x
-    return without_controls(_SPACES.sub(" ", x))
+    return x
 
 
 def listing(several: Sequence[str]) -> str:

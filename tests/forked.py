@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import atexit
 import multiprocessing
+import multiprocessing.context
+import multiprocessing.popen_forkserver
 import os
 import runpy
 import subprocess
@@ -12,6 +14,7 @@ import tempfile
 from collections.abc import Sequence
 from multiprocessing import forkserver
 from multiprocessing.context import ForkServerContext
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 # Loaded once, in the process that the others are forked from.
@@ -70,14 +73,38 @@ MODULES = [
 ROOT = str(Path(__file__).parents[1])
 
 
+_SERVER = forkserver.ForkServer()
+"""Not the one that Python has: where a test has had workers of Dask, that has loaded what these want, and no more."""
+
+
+class _Popen(multiprocessing.popen_forkserver.Popen):
+    def _launch(self, process_obj: BaseProcess) -> None:
+        theirs = forkserver.connect_to_new_process
+        forkserver.connect_to_new_process = _SERVER.connect_to_new_process
+        try:
+            super()._launch(process_obj)
+        finally:
+            forkserver.connect_to_new_process = theirs
+
+
+class _Process(multiprocessing.context.ForkServerProcess):
+    @staticmethod
+    def _Popen(process_obj: BaseProcess) -> _Popen:
+        return _Popen(process_obj)
+
+
+class _Context(ForkServerContext):
+    Process = _Process
+
+
 def forking(*more: str) -> ForkServerContext:
     """Makes processes with these modules, and some more."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.uncollected", *MODULES, *more, "tests.frozen"])
+    context = _Context()
+    _SERVER.set_forkserver_preload(["tests.uncollected", *MODULES, *more, "tests.frozen"])
     path = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = ROOT if path is None else f"{ROOT}{os.pathsep}{path}"
     try:
-        forkserver.ensure_running()
+        _SERVER.ensure_running()
     finally:
         if path is None:
             del os.environ["PYTHONPATH"]

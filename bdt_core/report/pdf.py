@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -70,18 +70,26 @@ def render_pdf(document: AnyDocument, figures: Mapping[str, str] | None = None) 
 
 def typeset(template: Traversable, inputs: dict[str, str], *, has_all_letters: bool) -> bytes:
     """A page as PDF/UA-1; without `has_all_letters` other fonts are asked for help, those of the machine."""
-    import matplotlib as mpl
     import typst
 
-    compile_page: Any = typst.compile  # its stub wants one type for the page and the fonts' folders
+    compile_page: Any = typst.compile  # its stub knows one page only
     pdf: bytes = compile_page(
         template.read_bytes(),
-        font_paths=[Path(mpl.get_data_path()) / "fonts" / "ttf"],
-        ignore_system_fonts=has_all_letters,
+        font_paths=_fonts(of_the_machine=not has_all_letters),
         sys_inputs=inputs,
         pdf_standards="ua-1",
     )
     return pdf
+
+
+@cache
+def _fonts(*, of_the_machine: bool) -> Any:
+    """The fonts that pages are set in, read once per process."""
+    import matplotlib as mpl
+    import typst
+
+    paths: Any = [Path(mpl.get_data_path()) / "fonts" / "ttf"]
+    return typst.Fonts(include_system_fonts=of_the_machine, font_paths=paths)
 
 
 def with_breaks(x: Any) -> Any:

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 from bdt_core.report.blocks import (
@@ -84,7 +84,13 @@ def read(section: str, template: Template, *, say: Callable[[str], str] = str, *
     """A section from a template; None where it has no title. `say` says values in the template's language."""
     values: list[str] = []
     written = template.render(variables, values=values, say=say)
-    return _Reader(values).section(section, iter(_markdown().parse(written)))
+    return _Reader(values).section(section, iter(_tokens(written)))
+
+
+@lru_cache(256)
+def _tokens(written: str) -> tuple[Token, ...]:
+    """Of what a template has written; it has no values, so that reports of a process have many of them in common."""
+    return tuple(_markdown().parse(written))
 
 
 @cache
