@@ -290,7 +290,7 @@ def test_local_workers_end_without_a_word(tmp_path):
         "        pass\n"
     )
     (tmp_path / "ending.py").write_text(ending)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         given = {**os.environ, "TMPDIR": folder}
         ended = subprocess.run(
             [sys.executable, tmp_path / "ending.py"], env=given, capture_output=True, text=True, check=True
@@ -310,7 +310,7 @@ def test_a_killed_audit_leaves_no_folder_of_its_local_workers(tmp_path, monkeypa
         "        os.kill(os.getpid(), 9)\n"
     )
     (tmp_path / "crashing.py").write_text(crashing)
-    with tempfile.TemporaryDirectory() as folder:  # whose name is short enough for a socket
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # whose name is short enough for a socket
         given = {**os.environ, "TMPDIR": folder}
         ended = subprocess.run([sys.executable, tmp_path / "crashing.py"], env=given, check=False)
         assert ended.returncode == -signal.SIGKILL
