@@ -86,7 +86,7 @@ def test_axe_finds_nothing(opened, theme, width):
     page = opened("hostile", color_scheme=theme, viewport={"width": width, "height": 900})
     page.evaluate("document.querySelectorAll('details:not([hidden])').forEach(one => { one.open = true })")
     page.wait_for_function(  # what is unfolded makes itself stops for the keyboard, a moment later
-        "[...document.querySelectorAll('.scroll, pre')].every(one => one.scrollWidth <= one.clientWidth || !one.tabIndex)"
+        "[...document.querySelectorAll('.scroll, pre')].every(x => x.scrollWidth <= x.clientWidth || !x.tabIndex)"
     )
     page.evaluate(AXE_SCRIPT)
     # Of text in figures axe tells no contrast, and takes long: their colours have a test of their own.
