@@ -200,7 +200,7 @@ def test_a_lost_scheduler_is_told_at_once(train, tmp_path):
     try:
         with DaskShards(DaskEngine(address=address)) as engine:
             assert engine.map(_number, train.shards) == [0, 1, 2, 3]
-            killer = threading.Thread(target=lambda: (awaited((tmp_path / "begun").exists), processes[0].kill()))
+            killer = threading.Thread(target=_kill_when, args=(tmp_path / "begun", processes[0]), daemon=True)
             killer.start()
             with pytest.raises(SourceError, match="The scheduler of the Dask cluster is gone"):
                 engine.map(partial(_sleep, mark=str(tmp_path)), train.shards)
@@ -216,6 +216,11 @@ def test_a_scheduler_that_does_not_answer_is_named(monkeypatch):
     monkeypatch.setattr("bdt_core.shards.dask_engine._CONNECT_WITHIN", 2.0)
     with pytest.raises(SourceError, match=r"No Dask scheduler answers at tcp://127\.0\.0\.1:9"):
         DaskShards(DaskEngine(address="tcp://127.0.0.1:9"))
+
+
+def _kill_when(mark, process):
+    awaited(mark.exists)
+    process.kill()
 
 
 def _cluster_of_its_own(folder):
@@ -263,7 +268,7 @@ def _read(shard):
 
 def _sleep(shard, mark):
     Path(mark, "begun").touch()
-    time.sleep(120)
+    time.sleep(600)
     Path(mark, "done").touch()
     return shard.number
 
