@@ -166,7 +166,7 @@ def test_the_package_costs_next_to_nothing_to_import():
     code = (
         "import sys; before = set(sys.modules); import bdt_core; "
         "loaded = {one for one in set(sys.modules) - before if one.partition('.')[0] not in sys.stdlib_module_names}; "
-        "assert loaded == {'bdt_core'}, loaded; "  # itself, and of the standard library
+        "assert loaded <= {'bdt_core', 'bdt_core.on_demand'}, loaded; "  # and of the standard library
         "import bdt_core.audit; heavy = {'dagster', 'great_expectations', 'matplotlib'} & set(sys.modules); "
         "assert not heavy, heavy"
     )
