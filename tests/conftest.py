@@ -5,7 +5,7 @@ import os
 from collections.abc import Generator, Iterator
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.object_store import object_store
 
@@ -13,7 +13,9 @@ for library in ("OMP", "OPENBLAS"):
     # Four processes share the cores: threads of libraries would wait for one another, and waiting takes processors.
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
-settings.register_profile("bdt", deadline=None)  # a loaded machine is no defect
+# A loaded machine is no defect; and the same examples each time: who looks for others takes the profile "others".
+settings.register_profile("others", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("bdt", settings.get_profile("others"), derandomize=True)
 settings.load_profile("bdt")
 gc.set_threshold(500_000)  # most of what is there stays until the end; to look through it often is a twentieth of all
 

@@ -32,6 +32,7 @@ _LOOK_EVERY = 1.0
 _CONNECT_WITHIN = 30.0
 _FETCH_WITHIN = 60.0
 _NO_WORKERS_FOR = 120.0
+_CLOSED_WITHIN = 60.0
 _SHARE_FOR_ROWS = 0.4
 """Of a worker's memory; Dask pauses workers that use most of it."""
 
@@ -151,9 +152,11 @@ class DaskShards:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._client.close(timeout=5)
-        if self._cluster is not None:
-            self._cluster.close(timeout=10)
+        """Nothing that is done is lost by it: Dask waits for a worker that is starting just now before it ends it."""
+        for one in (self._client, self._cluster):
+            if one is not None:
+                with suppress(TimeoutError):  # what is left ends with this process
+                    one.close(timeout=_CLOSED_WITHIN)
 
     def _submit_all(self, pickled: bytes, shards: Sequence[Shard]) -> dict[Future[Any], int]:
         """One message per worker, not one per shard."""
@@ -181,7 +184,7 @@ class DaskShards:
 
     def _again(self, future: Future[Any] | None, shard: Shard, tries: Counter[int]) -> None:
         """Whether a shard may be given out once more; what went wrong otherwise."""
-        error = None if future is None else future.exception(timeout=10)
+        error = None if future is None else future.exception(timeout=_FETCH_WITHIN)
         if error is not None and not isinstance(error, _killed()):
             raise UnreachableError(
                 f"A worker of the Dask cluster failed on part {shard.number} of the table: {type(error).__name__}: "
@@ -217,7 +220,7 @@ class DaskShards:
             workers = self._client.scheduler_info(n_workers=-1)["workers"]
             self._seen = time.monotonic(), workers
             if self._cluster is not None and len(workers) < (wanted := len(self._cluster.worker_spec)):
-                self._cluster.scale(wanted)  # Dask gives up a worker that is lost again within seconds
+                self._cluster.scale(wanted)  # Dask gives up one that is not back within seconds
         return workers
 
     def _refuse_lost_scheduler(self) -> None:

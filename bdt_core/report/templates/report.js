@@ -80,7 +80,7 @@
     const address = URL.createObjectURL(new Blob([csv(table)], { type: "text/csv;charset=utf-8" }));
     const link = make("a", "", { href: address, download: `${name.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "-").slice(0, 60).replace(/^-+|-+$/g, "") || "table"}.csv` });
     link.click();
-    setTimeout(() => URL.revokeObjectURL(address), 1000);
+    setTimeout(() => URL.revokeObjectURL(address), 60000); // a browser that is busy begins to read later
   };
 
   for (const table of all("table")) {

@@ -20,16 +20,22 @@ _FLAGS = [
 ]  # fmt: skip
 
 
+MINUTES = 600_000
+"""Milliseconds that anything may take on a loaded machine: what is waited for comes by itself, or never."""
+
+
 @contextmanager
 def chromium() -> Iterator[Browser]:
     """The machine's own Chromium, with a profile of its own and no window; a test that needs it is skipped without."""
     found = next(filter(None, map(shutil.which, (os.environ.get("CHROMIUM", ""), *_NAMES))), None)
     if found is None:
         pytest.skip("no Chromium on this machine: install it, or name it in the variable CHROMIUM")
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=MINUTES)
     with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=found, headless=True, args=_FLAGS)
+        browser = driver.chromium.launch(executable_path=found, headless=True, args=_FLAGS, timeout=MINUTES)
+        browser.on("context", lambda one: one.set_default_timeout(MINUTES))
         try:
             yield browser
         finally:

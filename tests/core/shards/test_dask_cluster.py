@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import platform
 import signal
@@ -51,8 +52,22 @@ def cluster_of_mortals():
 @pytest.fixture
 def mortals(cluster_of_mortals):
     """Both workers are there, as in a cluster that is new."""
-    cluster_of_mortals._client.wait_for_workers(2, timeout=60)
+    awaited(lambda: len(cluster_of_mortals._workers()) == 2)  # each look has one started that Dask has given up
     return cluster_of_mortals
+
+
+@pytest.fixture(autouse=True)
+def _workers_may_take_their_time(monkeypatch):
+    monkeypatch.setattr(dask_engine, "_NO_WORKERS_FOR", 600.0)
+
+
+def awaited(is_there):
+    """Until it is there; ten minutes of looks are enough for any machine."""
+    for _ in range(6000):
+        if is_there():
+            return
+        time.sleep(0.1)
+    pytest.fail("waited for ten minutes")
 
 
 @pytest.fixture(scope="module")
@@ -133,9 +148,8 @@ def test_a_worker_that_runs_out_of_memory_each_time_is_told(tmp_path):
         assert engine.map(_number, [Shard(str(tmp_path), 7, 1)]) == [7]  # and it can be used again
 
 
-def test_a_worker_that_dask_has_given_up_is_started_again(tmp_path, monkeypatch):
+def test_a_worker_that_dask_has_given_up_is_started_again(tmp_path):
     """It does so with one that is lost again within seconds: it looks at the first loss while none is there."""
-    monkeypatch.setattr("bdt_core.shards.dask_engine._NO_WORKERS_FOR", 60.0)
     with (
         dask.config.set({"distributed.deploy.lost-worker-timeout": "1ms"}),
         DaskShards(DaskEngine(local_workers=1)) as engine,
@@ -149,32 +163,49 @@ def test_a_clock_that_jumps_while_a_worker_starts_ends_nothing(tmp_path, monkeyp
     jumping = itertools.count(time.monotonic(), 1000.0)
     with DaskShards(DaskEngine(local_workers=1)) as engine:
         (worker,) = engine.map(_process, [Shard(str(tmp_path), 0, 1)])
+        before = engine._workers().keys()
         monkeypatch.setattr(dask_engine, "time", SimpleNamespace(monotonic=jumping.__next__, sleep=time.sleep))
         os.kill(worker, signal.SIGKILL)
-        while engine._workers():  # until the scheduler has seen it
-            time.sleep(0.01)
+        awaited(lambda: engine._workers().keys() != before)  # the scheduler has seen it
         assert engine.map(_process, [Shard(str(tmp_path), 0, 1)]) != [worker]
 
 
-def test_what_is_wrong_with_the_data_comes_in_its_own_words(cluster, train, capfd):
+def test_a_worker_that_is_still_starting_at_the_end_ends_no_audit(tmp_path):
+    """Dask waits for it before it ends it. It loads twice what workers load first."""
+    (tmp_path / "late.py").write_text(
+        f"import time\nfrom pathlib import Path\nif Path({str(tmp_path / 'killed')!r}).exists():\n    time.sleep(6)\n"
+    )
+    with (
+        dask.config.set({"distributed.worker.preload": [str(tmp_path / "late.py")]}),
+        DaskShards(DaskEngine(local_workers=1)) as engine,
+    ):
+        (worker,) = engine.map(_process, [Shard(str(tmp_path), 0, 1)])
+        (tmp_path / "killed").touch()
+        os.kill(worker, signal.SIGKILL)
+        awaited(lambda: not engine._workers())
+
+
+def test_what_is_wrong_with_the_data_comes_in_its_own_words(cluster, train, tmp_path):
+    cluster.map(partial(_speaks_into, folder=str(tmp_path)), train.shards)
     lost = [*train.shards, Shard(train.shards[0].folder, 99, 5)]
     with pytest.raises(SourceError, match=r"000099\.table\.arrow is gone or damaged"):
         cluster.map(_read, lost)
-    time.sleep(1)  # until workers have said what they say
-    assert "Traceback" not in "".join(capfd.readouterr())
+    said = [one.read_text() for one in tmp_path.iterdir()]  # by a worker before it answers
+    assert len(said) == 2
+    assert "Traceback" not in "".join(said)
 
 
-def test_a_lost_scheduler_is_told_at_once(train):
-    port, processes = _cluster_of_its_own()
+def test_a_lost_scheduler_is_told_at_once(train, tmp_path):
+    address, processes = _cluster_of_its_own(tmp_path)
     try:
-        with DaskShards(DaskEngine(address=f"tcp://127.0.0.1:{port}")) as engine:
+        with DaskShards(DaskEngine(address=address)) as engine:
             assert engine.map(_number, train.shards) == [0, 1, 2, 3]
-            killer = threading.Timer(3.0, processes[0].kill)
+            killer = threading.Thread(target=_kill_when, args=(tmp_path / "begun", processes[0]), daemon=True)
             killer.start()
-            began = time.monotonic()
             with pytest.raises(SourceError, match="The scheduler of the Dask cluster is gone"):
-                engine.map(_sleep, train.shards)
-            assert time.monotonic() - began < 60
+                engine.map(partial(_sleep, mark=str(tmp_path)), train.shards)
+            assert not (tmp_path / "done").exists()  # nothing was waited for
+            killer.join()
     finally:
         for one in processes:
             one.kill()
@@ -187,22 +218,31 @@ def test_a_scheduler_that_does_not_answer_is_named(monkeypatch):
         DaskShards(DaskEngine(address="tcp://127.0.0.1:9"))
 
 
-def _cluster_of_its_own():
-    import socket
+def _kill_when(mark, process):
+    awaited(mark.exists)
+    process.kill()
 
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    dask = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", str(port)]
+
+def _cluster_of_its_own(folder):
+    told = folder / "scheduler.json"
+    dask = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0"]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    scheduler = subprocess.Popen([*dask, "--no-dashboard"], **quiet)
-    worker = [sys.executable, "-m", "distributed.cli.dask_worker", f"tcp://127.0.0.1:{port}", "--nthreads", "1"]
+    scheduler = subprocess.Popen([*dask, "--no-dashboard", "--scheduler-file", told], **quiet)
+    awaited(lambda: told.exists() and told.read_text().endswith("}"))
+    address = json.loads(told.read_text())["address"]
+    worker = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads", "1"]
     workers = subprocess.Popen([*worker, "--no-dashboard", "--nworkers", "2"], **quiet)
-    return port, [scheduler, workers]
+    return address, [scheduler, workers]
 
 
 def _process(shard):
     return os.getpid()
+
+
+def _speaks_into(shard, folder):
+    with Path(folder, str(os.getpid())).open("ab") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
 
 
 def _page_faults(shard):
@@ -226,8 +266,10 @@ def _read(shard):
     return len(shard.read_frame("table.arrow"))
 
 
-def _sleep(shard):
-    time.sleep(30)
+def _sleep(shard, mark):
+    Path(mark, "begun").touch()
+    time.sleep(600)
+    Path(mark, "done").touch()
     return shard.number
 
 
@@ -239,10 +281,8 @@ def _die_once(shard, mark):
 
 
 def _too_large(shard):
-    held = []
-    for _ in range(200):
-        held.append(np.ones(2_000_000))
-        time.sleep(0.05)
+    held = [np.ones(70_000_000)]  # more than it may have
+    time.sleep(600)  # until its nanny looks
     return len(held)
 
 
@@ -255,7 +295,7 @@ def test_local_workers_end_without_a_word(tmp_path):
         "        pass\n"
     )
     (tmp_path / "ending.py").write_text(ending)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         given = {**os.environ, "TMPDIR": folder}
         ended = subprocess.run(
             [sys.executable, tmp_path / "ending.py"], env=given, capture_output=True, text=True, check=True
@@ -275,7 +315,7 @@ def test_a_killed_audit_leaves_no_folder_of_its_local_workers(tmp_path, monkeypa
         "        os.kill(os.getpid(), 9)\n"
     )
     (tmp_path / "crashing.py").write_text(crashing)
-    with tempfile.TemporaryDirectory() as folder:  # whose name is short enough for a socket
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # whose name is short enough for a socket
         given = {**os.environ, "TMPDIR": folder}
         ended = subprocess.run([sys.executable, tmp_path / "crashing.py"], env=given, check=False)
         assert ended.returncode == -signal.SIGKILL
