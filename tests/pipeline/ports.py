@@ -31,7 +31,7 @@ _NEVER_HANDED_OUT = range(12_000, 30_000)
 
 
 def free_port() -> int:
-    """A port for a server that begins to listen later: nobody is given it meanwhile, and others here begin elsewhere."""
+    """A port for a server that listens later: nobody is given it meanwhile, and other processes here look elsewhere."""
     first = 16 * getpid()
     for port in (_NEVER_HANDED_OUT[(first + number) % len(_NEVER_HANDED_OUT)] for number in range(1000)):
         with socket.socket() as one, suppress(OSError):
