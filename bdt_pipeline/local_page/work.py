@@ -35,7 +35,7 @@ class Work:
         The last that was told.
     notices : list of str
     end : Problem, Looked, Written or None
-        None while it runs.
+        None while it runs, and where it was stopped.
     """
 
     def __init__(self, task: Look | Audit, folder: Path, temporary: Path) -> None:
@@ -44,6 +44,7 @@ class Work:
         self.notices: list[str] = []
         self.end: End | None = None
         self._temporary = temporary
+        self._stopped = False
         ours, theirs = Pipe()
         # Python looks for modules where this process does, and never in the folder of the table.
         path = os.pathsep.join(filter(None, sys.path))
@@ -64,6 +65,7 @@ class Work:
 
     def stop(self) -> None:
         """End it, with all processes that it has begun; nothing of it is left."""
+        self._stopped = True
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
@@ -86,7 +88,7 @@ class Work:
         finally:
             code = self._process.wait()
             shutil.rmtree(self._temporary, ignore_errors=True)
-            self.end = end or Problem(_killed(code))
+            self.end = end or (None if self._stopped else Problem(_killed(code)))
 
 
 def _killed(code: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -15,6 +16,10 @@ import pytest
 from bdt_core.spec import AuditSpec, parse_spec
 from bdt_pipeline import bias_audit_definitions
 from tests.pipeline.watched_audit import WebHook
+
+for call in ("GRPC", "REPOSITORY_GRPC", "SCHEDULE_GRPC", "SENSOR_GRPC"):
+    # On a loaded machine code servers may take their time to answer daemons and web servers, which begin with this.
+    os.environ.setdefault(f"DAGSTER_{call}_TIMEOUT_SECONDS", "900")
 
 QUIET = {"console": {"config": {"log_level": "CRITICAL"}}}
 

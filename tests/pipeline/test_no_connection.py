@@ -43,14 +43,12 @@ sys.addaudithook(watch)
 """
 DEV = """
 import fcntl, json, os, signal, socket, struct, subprocess, sys, time, urllib.request
-from tests.pipeline.ports import descendants, listening
+from tests.pipeline.ports import descendants, free_port, listening
 
 offline, seconds, *more = sys.argv[1:]
 if offline == "offline":
     fcntl.ioctl(socket.socket(), 0x8914, struct.pack("16sh14x", b"lo", 0x41))  # so that its processes hear each other
-with socket.socket() as free:
-    free.bind(("127.0.0.1", 0))
-    port = free.getsockname()[1]
+port = free_port()
 query = "{workspaceOrError {... on Workspace {locationEntries {loadStatus locationOrLoadError {__typename}}}}}"
 dev = subprocess.Popen([sys.executable, "-m", "dagster", "dev", "-p", str(port), *more], start_new_session=True)
 
@@ -58,13 +56,13 @@ def is_loaded():
     try:
         body = json.dumps({"query": query}).encode()
         asked = urllib.request.Request(f"http://127.0.0.1:{port}/graphql", body, {"Content-Type": "application/json"})
-        answer = urllib.request.urlopen(asked, timeout=30).read().decode()
+        answer = urllib.request.urlopen(asked, timeout=300).read().decode()
     except OSError:
         return False
     return "RepositoryLocation" in answer and "LOADED" in answer
 
 try:
-    until = time.monotonic() + 240
+    until = time.monotonic() + 1200
     while not is_loaded():
         assert dev.poll() is None and time.monotonic() < until
         time.sleep(0.5)
@@ -216,7 +214,7 @@ def dev(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
         environment = {
             name: one
             for name, one in watched(folder).items()
-            if not name.startswith("DAGSTER_") or name == "DAGSTER_HOME"
+            if not name.startswith("DAGSTER_") or name == "DAGSTER_HOME" or name.endswith("_TIMEOUT_SECONDS")
         }
         if home == "ours":
             shutil.copy(ROOT / "dagster.yaml", folder / "home")

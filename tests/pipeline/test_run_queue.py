@@ -9,7 +9,6 @@ import collections
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -29,11 +28,12 @@ import yaml
 
 from bdt_pipeline.resources.history_store import HistoryStore
 from bdt_pipeline.resources.storage import storage_root
+from tests.pipeline.ports import free_port
 
 FIRST = date(2024, 1, 1)
 AT_ONCE = 2
 ROWS = 400
-LONGEST_WAIT = 600.0
+LONGEST_WAIT = 1800.0
 BIN, ROOT = Path(sys.executable).parent, Path(__file__).parents[2]
 
 INSTANCE = {
@@ -41,7 +41,7 @@ INSTANCE = {
     "nux": {"enabled": False},
     "python_logs": {"python_log_level": "INFO"},
     "concurrency": {"runs": {"max_concurrent_runs": AT_ONCE}},
-    "run_monitoring": {"enabled": True, "free_slots_after_run_end_seconds": 60},
+    "run_monitoring": {"enabled": True, "free_slots_after_run_end_seconds": 60, "start_timeout_seconds": 3600},
 }
 AUDIT = {
     "bias_variable": {"derive": "error", "label": "repaid", "prediction": "granted"},
@@ -69,9 +69,12 @@ ASSETS = (
 )  # fmt: skip
 HERE = {"repositoryLocationName": "audits.py", "repositoryName": "__repository__"}
 
-# A search that takes a while, so that two runs want the pool at the same time.
+# A search that takes a while, and for which the first run waits until as many have begun as may: so that these run at
+# the same time and want the pool.
 MODULE = """
+import os
 import time
+from pathlib import Path
 
 import dagster as dg
 from dagster._core.execution.plan.active import ActiveExecution
@@ -84,8 +87,17 @@ fork_runs()
 # A run in one process asks for its place in a pool again and again without a pause; here others want to calculate.
 ActiveExecution.sleep_til_ready = lambda _: time.sleep(0.2)
 
+BEGUN = Path("begun")
+BEGUN.mkdir(exist_ok=True)
+
 class Slow(Stages):
+    def read_table(self, *given):
+        (BEGUN / str(os.getpid())).touch()
+        return super().read_table(*given)
+
     def find_clusters(self, *given):
+        while len(list(BEGUN.iterdir())) < AT_ONCE:
+            time.sleep(0.1)
         time.sleep(4)
         return super().find_clusters(*given)
 
@@ -141,7 +153,7 @@ class Webserver:
     def ask(self, query: str, **variables: Any) -> dict[str, Any]:
         body = json.dumps({"query": query, "variables": variables}).encode()
         request = urllib.request.Request(f"{self.address}/graphql", body, {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=120) as answer:
+        with urllib.request.urlopen(request, timeout=LONGEST_WAIT) as answer:
             found: dict[str, Any] = json.load(answer)
         assert "errors" not in found, found
         return found["data"]  # type: ignore[no-any-return]
@@ -158,7 +170,7 @@ def new_project(folder: Path) -> Project:
     (folder / "home" / "dagster.yaml").write_text(yaml.safe_dump(INSTANCE))
     for name, parts in (("loans", BY_DAY), ("models", BY_NAME)):
         (folder / f"{name}.yaml").write_text(yaml.safe_dump({"name": name, **AUDIT, **parts}))
-    (folder / "audits.py").write_text(MODULE)
+    (folder / "audits.py").write_text(MODULE.replace("AT_ONCE", str(AT_ONCE)))
     given = {"DAGSTER_HOME": folder / "home", "PYTHONPATH": ROOT, "OMP_NUM_THREADS": 1}
     return Project(folder, os.environ | {name: str(value) for name, value in given.items()})
 
@@ -166,9 +178,7 @@ def new_project(folder: Path) -> Project:
 @contextmanager
 def dagster_dev(project: Project) -> Iterator[Webserver]:
     """Webserver, daemon and code server, as users start them."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     command = [str(BIN / "dagster"), "dev", "-f", "audits.py", "-h", "127.0.0.1", "-p", str(port)]
     log = project.folder / "dev.log"
     with log.open("wb") as out:

@@ -174,7 +174,7 @@ def test_a_whole_audit_unpickles_nothing_and_calls_nobody(loans_file: Path, make
     (tmp_path / "loans.yaml").write_text(yaml.safe_dump(spec.to_dict()))
     command = [sys.executable, "-c", textwrap.dedent(WATCHED)]  # of its own, as it watches imports, too
     done = subprocess.run(
-        command, cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True, timeout=500, check=False
+        command, cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True, timeout=1800, check=False
     )
     line = next((one for one in done.stdout.splitlines() if one.startswith("FOUND")), None)
     assert line is not None, done.stderr[-3000:]

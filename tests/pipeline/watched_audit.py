@@ -16,6 +16,8 @@ from bdt_pipeline import bias_audit_definitions
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 STRICT = [{"max_difference": 0.02}]
 LENIENT = {"gate": [{"max_difference": 1.0}]}
+PATIENTLY = "cto=600&rto=600"
+"""Seconds that a service may take to answer."""
 RAW, REPORT = ["raw_data"], ["bias_report"]
 """What a run makes where the others' results are not asked for, or stay as they are."""
 
@@ -44,7 +46,7 @@ class WebHook:
 
     @property
     def address(self) -> str:
-        return f"json://127.0.0.1:{self.server.server_port}/hook"
+        return f"json://127.0.0.1:{self.server.server_port}/hook?{PATIENTLY}"
 
 
 class Watched:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 TOKEN = "the-token"
 HOST = "127.0.0.1:8000"
+PATIENCE = 600.0
+"""Seconds after which nothing is expected any more, on a machine as slow as can be."""
 SEND = {"origin": f"http://{HOST}", "sec-fetch-site": "same-origin"}
 
 
@@ -94,9 +96,9 @@ def sent_file(name: str, content: bytes, boundary: str = "XbX") -> tuple[bytes, 
     return body, {"content-type": f"multipart/form-data; boundary={boundary}"}
 
 
-def until(true: Callable[[], object], seconds: float = 120) -> None:
+def until(true: Callable[[], object]) -> None:
     """Wait for something."""
-    end = time.monotonic() + seconds
+    end = time.monotonic() + PATIENCE
     while not true():
         assert time.monotonic() < end, "it has not come to that"
         time.sleep(0.05)
@@ -143,27 +145,61 @@ class Program:
     temporary : Path
         Where it puts its temporary folder.
     process : Popen
+    hold : Path
+        While this file is there, whoever reads or audits waits where it was told to.
     """
 
     address: str
     temporary: Path
     process: subprocess.Popen[str]
+    hold: Path
+
+
+# In the process that reads and audits: it waits before it opens a file whose path has some words in it.
+_HOLDING = """
+import os, sys, time
+
+def wait(event, arguments):
+    if event == "open" and {at!r} in str(arguments[0]):
+        while os.path.exists({hold!r}):
+            time.sleep(0.05)
+
+if "local_page.child" in str(sys.orig_argv):
+    sys.addaudithook(wait)
+"""
+
+
+def holding(folder: Path, at: str) -> tuple[Path, Path]:
+    """Where Python is to look for modules, and the file that holds whoever reads and audits while it is there.
+
+    Parameters
+    ----------
+    folder : Path
+    at : str
+        Words in the path of a file: it waits before it opens such a one.
+    """
+    modules, hold = folder / "holding", folder / "hold"
+    modules.mkdir()
+    (modules / "sitecustomize.py").write_text(_HOLDING.format(at=at, hold=str(hold)))
+    hold.touch()
+    return modules, hold
 
 
 @contextmanager
-def opened(folder: Path, *arguments: str, **environment: str) -> Iterator[Program]:
-    """Run ``bdt open`` without a browser."""
-    temporary = folder / "temporary"
+def opened(folder: Path, *arguments: str, held_at: str | None = None) -> Iterator[Program]:
+    """Run ``bdt open`` without a browser; whoever reads and audits waits before a file with ``held_at`` in its path."""
+    temporary, hold = folder / "temporary", folder / "hold"
     temporary.mkdir(exist_ok=True)
-    modules = os.pathsep.join(filter(None, sys.path))
+    modules = list(filter(None, sys.path))
+    if held_at is not None:
+        modules.insert(0, str(holding(folder, held_at)[0]))
     process = subprocess.Popen(
         [sys.executable, "-m", "bdt_pipeline.cli", "open", "--no-browser", *arguments],
         cwd=folder,
         env={
             **os.environ,
-            "PYTHONPATH": modules,
+            "PYTHONPATH": os.pathsep.join(modules),
             "TMPDIR": str(temporary),
-            **environment,
         },
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -173,7 +209,7 @@ def opened(folder: Path, *arguments: str, **environment: str) -> Iterator[Progra
     try:
         address = re.search(r"http://127\.0\.0\.1:\d+/[\w-]{43}/", process.stdout.readline())
         assert address is not None
-        yield Program(address[0], temporary, process)
+        yield Program(address[0], temporary, process, hold)
     finally:
         process.kill()
         process.wait()

@@ -15,12 +15,14 @@ from typer.testing import CliRunner
 from bdt_pipeline.cli import app
 from tests.core.report.browser import chromium
 from tests.pictures import ANEW, words_in, words_of_page
-from tests.pipeline.local_page.served import alive, opened, processes, refusals, until
+from tests.pipeline.local_page.served import PATIENCE, alive, opened, processes, refusals, until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 WIDTHS = (1280, 390)
+WRITING = "/report-"
+"""Where an audit is held while its page is looked at: before it writes the report, which has a folder so called."""
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +42,7 @@ def page_of(browser: Browser, address: str, **how: Any) -> Iterator[Page]:
     """A page; whatever it complains of, or asks of others, fails the test."""
     said: list[str] = []
     context = browser.new_context(**{"viewport": {"width": WIDTHS[0], "height": 900}, "locale": "en-GB", **how})
+    context.set_default_timeout(1000 * PATIENCE)
     page = context.new_page()
     here = address.rpartition("/")[0].rpartition("/")[0]
     page.on("console", lambda told: said.append(told.text))
@@ -58,8 +61,8 @@ def visited(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Page]]:
     """Open the page of a new program."""
     with ExitStack() as stack:
 
-        def visited(*arguments: str, **how: Any) -> Page:
-            program = stack.enter_context(opened(tmp_path, *arguments))
+        def visited(*arguments: str, held_at: str | None = None, **how: Any) -> Page:
+            program = stack.enter_context(opened(tmp_path, *arguments, held_at=held_at))
             page = stack.enter_context(page_of(browser, program.address, **how))
             page.program = program  # type: ignore[attr-defined]
             return page
@@ -68,8 +71,21 @@ def visited(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Page]]:
 
 
 def place(page: Page, name: str) -> None:
-    """Wait until the page stands somewhere."""
-    page.wait_for_selector(f"[data-place={name}]", timeout=120_000)
+    """Wait until the page stands somewhere, with its style and its script."""
+    page.wait_for_selector(f"[data-place={name}]")
+    page.wait_for_load_state()
+
+
+def titled(page: Page, title: str) -> None:
+    """Wait for a title of a page that may be fetched anew at any time."""
+    from playwright.sync_api import expect
+
+    expect(page).to_have_title(title, timeout=1000 * PATIENCE)
+
+
+def goes_on(page: Page) -> None:
+    """Let an audit that was held write its report."""
+    page.program.hold.unlink()  # type: ignore[attr-defined]
 
 
 def has_no_flaws(page: Page) -> None:
@@ -99,10 +115,15 @@ def drop(page: Page, where: str, file: Path) -> None:
         session.send("Input.dispatchDragEvent", {"type": kind, **at, "data": dragged})
 
 
+def press(page: Page, name: str) -> None:
+    """By the keyboard, as a click may miss what a report above it moves while it is laid out."""
+    page.locator(name).first.press("Enter")
+
+
 def saved(page: Page, name: str, folder: Path) -> Path:
-    """What a link saves; by the keyboard, as a click may miss what a report above it moves while it is laid out."""
+    """What a link saves."""
     with page.expect_download() as download:
-        page.locator(name).first.press("Enter")
+        press(page, name)
     target = folder / download.value.suggested_filename
     download.value.save_as(target)
     return target
@@ -111,7 +132,7 @@ def saved(page: Page, name: str, folder: Path) -> Path:
 def test_from_a_file_to_the_report_and_to_the_same_verdict_again(
     visited: Callable[..., Page], table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page = visited()
+    page = visited(held_at=WRITING)
     assert page.title() == "Are some people worse off?"
     has_no_flaws(page)
     page.set_input_files("#file", table)  # its form is sent at once
@@ -126,9 +147,12 @@ def test_from_a_file_to_the_report_and_to_the_same_verdict_again(
     page.click("text=Start the audit")
     place(page, "auditing")
     both = "[find('.stages .now'), find('#told')].map(one => one.innerText)"  # at one time, as it goes on
-    now, said = page.evaluate(f"(find => {both})(one => document.querySelector(one))")
-    assert now == said
+    for now_at in (".stages .now", ".stages :last-child.now"):
+        page.wait_for_selector(now_at)
+        now, said = page.evaluate(f"(find => {both})(one => document.querySelector(one))")
+        assert now == said
     has_no_flaws(page)
+    goes_on(page)
     place(page, "report")
     report = page.frame_locator("iframe")
     report.locator("text=May it be used? No, not as it is").first.wait_for()
@@ -136,6 +160,7 @@ def test_from_a_file_to_the_report_and_to_the_same_verdict_again(
     has_no_flaws(page)
     with page.expect_popup() as own:
         page.click("text=Read it in a window of its own")
+    own.value.wait_for_load_state()
     assert own.value.title().startswith("Refusals: are some people worse off?")
     own.value.close()
     # What the report's script does works in its frame, and it reaches nothing around it.
@@ -150,7 +175,7 @@ def test_from_a_file_to_the_report_and_to_the_same_verdict_again(
     kept.mkdir()
     files = [saved(page, f"nav >> text={form}", kept) for form in ("HTML", "PDF", "Markdown", "report.json")]
     assert [one.name for one in files] == [f"refusals-report.{form}" for form in ("html", "pdf", "md", "json")]
-    page.click("summary")
+    press(page, "summary")
     has_no_flaws(page)
     spec = saved(page, "text=Save refusals.yaml", table.parent)
     assert spec.read_text().strip() == page.inner_text("pre >> nth=1").strip()
@@ -163,31 +188,33 @@ def test_from_a_file_to_the_report_and_to_the_same_verdict_again(
     assert first["verdict"] == again["verdict"]
     assert files[3].read_bytes() == (table.parent / "again" / "report.json").read_bytes()
 
-    page.click("text=Change the answers")
+    press(page, "text=Change the answers")
     place(page, "questions")
     assert page.get_by_label("region", exact=True).input_value() == "legitimate"
-    page.click("text=Take another table")
+    press(page, "text=Take another table")
     place(page, "start")
     assert [one.name for one in page.program.temporary.glob("*/*")] == []  # type: ignore[attr-defined]
 
 
 def test_in_dutch_on_a_phone_without_a_script_by_keyboard(visited: Callable[..., Page], table: Path) -> None:
     screen = {"width": WIDTHS[1], "height": 844}
-    page = visited(str(table), locale="nl-NL", java_script_enabled=False, viewport=screen, color_scheme="dark")
+    how = {"locale": "nl-NL", "java_script_enabled": False, "viewport": screen, "color_scheme": "dark"}
+    page = visited(str(table), held_at=WRITING, **how)
     place(page, "questions")  # the page asks for itself again
     assert page.get_attribute("html", "lang") == "nl"
-    assert page.title() == "refusals.csv: klopt dit?"
+    titled(page, "refusals.csv: klopt dit?")
     page.focus("button[value=start]")
     page.keyboard.press("Enter")
     place(page, "auditing")
-    assert page.title() == "refusals.csv wordt onderzocht"
+    titled(page, "refusals.csv wordt onderzocht")
+    goes_on(page)
     place(page, "report")
     page.frame_locator("iframe").get_by_text("Mag het worden gebruikt? Nee").wait_for()
     assert "language: nl" in page.content()
     english = re.findall(r'lang="en"', page.content())
     assert len(english) == 1  # the switch
     page.click("button[value=en]")
-    assert page.title() == "The report on refusals.csv"
+    titled(page, "The report on refusals.csv")
 
 
 def test_another_outcome_is_looked_at_first(visited: Callable[..., Page], table: Path) -> None:
@@ -209,12 +236,13 @@ def test_another_outcome_is_looked_at_first(visited: Callable[..., Page], table:
     assert page.is_checked("[value=number]")  # whoever chooses a column means it
     page.click("text=Start the audit")
     page.wait_for_selector("text=You have chosen another outcome")
+    page.wait_for_load_state()
     assert page.is_checked("text=“age”, as it stands")
     has_no_flaws(page)
 
 
 def test_an_audit_can_be_stopped(visited: Callable[..., Page], table: Path) -> None:
-    page = visited(str(table))
+    page = visited(str(table), held_at=WRITING)
     place(page, "questions")
     page.click("text=Start the audit")
     place(page, "auditing")
@@ -222,7 +250,7 @@ def test_an_audit_can_be_stopped(visited: Callable[..., Page], table: Path) -> N
     assert its
     page.click("text=Stop")
     place(page, "questions")
-    until(lambda: not alive(its), 5)
+    until(lambda: not alive(its))
     assert not list(page.program.temporary.glob("*/work-*"))  # type: ignore[attr-defined]
     assert not list(page.program.temporary.glob("*/report-*"))  # type: ignore[attr-defined]
 
@@ -237,6 +265,7 @@ def test_what_is_wrong_is_said_on_the_page(visited: Callable[..., Page], table: 
     assert page.locator("main img").count() == 0
     has_no_flaws(page)
     page.click("text=Take another table")
+    place(page, "start")
     large = table.parent / "large.csv"
     large.write_text("a,b\n" + "1,2\n" * 300_000)
     page.set_input_files("#file", large)
@@ -244,5 +273,6 @@ def test_what_is_wrong_is_said_on_the_page(visited: Callable[..., Page], table: 
     has_no_flaws(page)
     page.click("text=Look at it")  # as without the script
     page.wait_for_selector("text=The file is larger than the 1 MB that this page takes.")
+    page.wait_for_load_state()
     drop(page, "#then", table)  # wherever on the page
     place(page, "questions")

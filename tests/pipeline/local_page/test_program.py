@@ -16,7 +16,9 @@ from typer.testing import CliRunner
 
 from bdt_pipeline import cli
 from bdt_pipeline.local_page import serving
-from tests.pipeline.local_page.served import alive, opened, processes, refusals, until
+from tests.pipeline.local_page.served import PATIENCE, alive, opened, processes, refusals, until
+from tests.pipeline.local_page.walk import SEEN
+from tests.pipeline.ports import listening
 from tests.pipeline.test_no_connection import WATCH, without_network
 
 ROOT = Path(__file__).parents[3]
@@ -30,37 +32,32 @@ def table(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_all_goes_with_the_program(how: signal.Signals, table: Path) -> None:
-    with opened(table.parent, str(table)) as program:
+    with opened(table.parent, str(table), held_at=table.name) as program:
         (folder,) = program.temporary.iterdir()
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
         assert any(one.is_symlink() for one in folder.rglob("refusals.csv"))  # nothing is copied
         its = processes(program.process.pid)
         assert its  # the table is being looked at
         program.process.send_signal(how)
-        assert program.process.wait(20) == 0
+        assert program.process.wait(PATIENCE) == 0
         assert list(program.temporary.iterdir()) == []
-        until(lambda: not alive(its), 5)
+        until(lambda: not alive(its))
         assert table.exists()
         assert program.process.stdout is not None
         assert "refus" not in program.process.stdout.read()  # neither columns nor the file
 
 
 def test_a_program_that_is_killed_leaves_no_process(table: Path) -> None:
-    with opened(table.parent, str(table)) as program:
+    with opened(table.parent, str(table), held_at=table.name) as program:
         its = processes(program.process.pid)
         assert its
         program.process.kill()
-        until(lambda: not alive(its), 20)
+        until(lambda: not alive(its))
 
 
 def test_only_this_machine_reaches_it(table: Path) -> None:
     with opened(table.parent) as program:
-        port = urlsplit(program.address).port
-        listening = [
-            line.split()[1] for file in ("/proc/net/tcp", "/proc/net/tcp6") for line in open(file).readlines()[1:]  # noqa: PTH123, SIM115
-            if line.split()[3] == "0A" and int(line.split()[1].rpartition(":")[2], 16) == port
-        ]  # fmt: skip
-        assert listening == [f"0100007F:{port:04X}"]
+        assert listening({program.process.pid}) == {urlsplit(program.address).port: "127.0.0.1"}
 
 
 def test_a_table_that_is_not_there_is_said_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,7 +91,7 @@ def test_the_browser_gets_an_address_that_works_once(tmp_path: Path) -> None:
     try:
         assert process.stdout is not None
         printed = process.stdout.readline().split()[-1]
-        until(lambda: told.exists() and told.read_text().endswith("\n"), 20)
+        until(lambda: told.exists() and told.read_text().endswith("\n"))
         (asked,) = told.read_text().split()
         assert urlsplit(asked).netloc == urlsplit(printed).netloc
         assert urlsplit(asked).path != urlsplit(printed).path
@@ -122,9 +119,14 @@ walk(Path(sys.argv[1]))
 def test_all_works_without_a_network_and_nobody_is_called(table: Path) -> None:
     watch = table.parent / "watch"
     watch.mkdir()
-    (watch / "sitecustomize.py").write_text(WATCH)
+    (watch / "sitecustomize.py").write_text(WATCH + SEEN)
     tried = table.parent / "tried"
-    environment = {**os.environ, "PYTHONPATH": f"{watch}{os.pathsep}{ROOT}", "TRIED": str(tried)}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": f"{watch}{os.pathsep}{ROOT}",
+        "TRIED": str(tried),
+        "SEEN": str(table.parent / "seen"),
+    }
     command = without_network('exec "$@"')
     done = subprocess.run(
         [*command, "sh", sys.executable, "-c", WALK, str(table)],

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +24,7 @@ from bdt_pipeline.local_page.pages import Pages
 from bdt_pipeline.local_page.visit import Visit, linked
 from bdt_pipeline.local_page.work import Work
 from tests.core.table.test_sheets_and_packed_files import workbook
-from tests.pipeline.local_page.served import HOST, TOKEN, alive, ask, processes, refusals, sent_file, until
+from tests.pipeline.local_page.served import HOST, TOKEN, alive, ask, holding, processes, refusals, sent_file, until
 
 
 @dataclass(frozen=True)
@@ -87,7 +91,7 @@ def test_stopping_leaves_no_process_and_no_file(begin: Callable[..., Work], tmp_
     assert len(its) == 2
     assert (tmp_path / "work" / "left").exists()
     work.stop()
-    until(lambda: not alive(its), 5)
+    until(lambda: not alive(its))
     assert list(tmp_path.iterdir()) == []
     work.stop()  # once more is no error
 
@@ -133,7 +137,7 @@ def test_work_ends_with_whoever_began_it(tmp_path: Path) -> None:
     parent.kill()
     parent.wait()
     parent.stdout.close()
-    until(lambda: not alive({child}), 10)
+    until(lambda: not alive({child}))
     for one in of_child:
         os.kill(one, signal.SIGKILL)  # what a task has begun ends by itself; here it would sleep
 
@@ -141,10 +145,23 @@ def test_work_ends_with_whoever_began_it(tmp_path: Path) -> None:
 # --- one at a time ----------------------------------------------------------------------------------------------------
 
 
-def test_one_thing_is_done_at_a_time(tmp_path: Path) -> None:
+@pytest.fixture
+def being_read(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Visit]:
+    """A table that is looked at until that is stopped."""
+    monkeypatch.syspath_prepend(holding(tmp_path_factory.mktemp("holding"), "slow.csv")[0])
     visit = Visit(tmp_path)
+    folder = visit.new_folder()
+    refusals(30).to_csv(folder / "slow.csv", index=False)
+    visit.take(folder, "slow.csv")
+    yield visit
+    visit.stop()
+
+
+def test_one_thing_is_done_at_a_time(being_read: Visit, tmp_path: Path) -> None:
+    visit = being_read
     application = Guard(Pages(visit, 1_000_000).application(), TOKEN, [HOST])
-    visit.take(visit.new_folder(), "demo:grants")
     assert visit.work is not None
     first = visit.work._process.pid
     try:
@@ -174,6 +191,31 @@ def test_one_thing_is_done_at_a_time(tmp_path: Path) -> None:
         visit.stop()
     assert not alive({first})
     assert visit.place == "start"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_visit_stands_at_its_work_until_that_is_stopped(
+    being_read: Visit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page that asks meanwhile how far it is would be led to one that is gone with the table."""
+    application = Guard(Pages(being_read, 1_000_000).application(), TOKEN, [HOST])
+    assert being_read.work is not None
+    process, remove, asked = {being_read.work._process.pid}, shutil.rmtree, threading.Event()
+
+    def remove_slowly(*given: Any, **how: Any) -> None:
+        asked.wait()
+        remove(*given, **how)
+
+    monkeypatch.setattr(shutil, "rmtree", remove_slowly)
+    stopping = threading.Thread(target=ask, args=(application, "/stop", b""))
+    stopping.start()
+    try:
+        until(lambda: not alive(process))
+        assert json.loads(ask(application, "/progress").text)["place"] == "reading"
+    finally:
+        asked.set()
+        stopping.join()
+    assert json.loads(ask(application, "/progress").text)["place"] == "start"
     assert list(tmp_path.iterdir()) == []
 
 

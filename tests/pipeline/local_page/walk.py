@@ -4,16 +4,35 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import signal
-import time
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
-from tests.pipeline.local_page.served import opened, until
+from tests.pipeline.local_page.served import PATIENCE, opened, until
+
+# In the process that audits: it goes on with a stage when that was seen.
+SEEN = """
+import os, sys, time
+
+if "local_page.child" in str(sys.orig_argv):
+    from multiprocessing.connection import Connection
+
+    tell = Connection.send
+
+    def tell_and_wait(connection, told):
+        tell(connection, told)
+        while hasattr(told, "title") and not os.path.exists(os.path.join(os.environ["SEEN"], told.title)):
+            time.sleep(0.01)
+
+    Connection.send = tell_and_wait
+"""
 
 
 def walk(table: Path) -> None:
     """The whole way without a browser and without a script: look, answer, wait, take the report."""
+    seen = Path(os.environ["SEEN"])
+    seen.mkdir()
     with opened(table.parent, str(table)) as program:
         host, path = urlsplit(program.address).netloc, urlsplit(program.address).path
         connection = http.client.HTTPConnection(host)
@@ -33,11 +52,19 @@ def walk(table: Path) -> None:
         page = ask("")[1].decode()
         outcome = page.partition('name="outcome" value="')[2].partition('"')[0].replace("&#34;", '"')
         assert ask("answers", {"outcome": outcome, "better": "lower", "do": "start"})[0] == 303
-        stages = set()
-        while (told := json.loads(ask("progress")[1]))["place"] == "auditing":
-            stages.add(told["stages"][told["at"]])
-            time.sleep(0.02)
-        assert told["place"] == "report", ask("")[1].decode()
+        stages: list[str] = []
+
+        def is_over() -> bool:
+            told = json.loads(ask("progress")[1])
+            if told["place"] != "auditing":
+                return True
+            stages[:] = told["stages"]
+            (seen / told["stages"][told["at"]]).touch()
+            return False
+
+        until(is_over)
+        assert place() == "report", ask("")[1].decode()
+        assert {one.name for one in seen.iterdir()} == set(stages)
         assert len(stages) > 3
         files = {form: ask(f"report.{form}")[1] for form in ("html", "pdf", "md", "json")}
         assert files["pdf"].startswith(b"%PDF")
@@ -46,5 +73,5 @@ def walk(table: Path) -> None:
         assert b"refused" in files["md"]
         connection.close()
         program.process.send_signal(signal.SIGTERM)
-        assert program.process.wait(20) == 0
+        assert program.process.wait(PATIENCE) == 0
         assert list(program.temporary.iterdir()) == []
