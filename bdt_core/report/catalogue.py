@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING
 
 from bdt_core.report.language import locale_of
 from bdt_core.report.names import Names
-from bdt_core.spec.wording import wording
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -132,6 +131,8 @@ def say_in(document: Printed) -> Callable[[str], str]:
 
 def say_for(spec: AuditSpec) -> Callable[[str], str]:
     """What a text is for the readers of a specification."""
+    from bdt_core.spec.wording import wording
+
     told = wording(spec.bias_variable)
     rate = spec.bias_variable.derive not in (None, "absolute_error", "squared_error")
     return sayings(spec.language, Names(spec.to_dict(), () if rate else (told.name, told.short)))
