@@ -11,7 +11,7 @@ from tests.object_store import object_store
 from tests.postgres import postgresql_server
 
 for library in ("OMP", "OPENBLAS"):
-    # Four processes share the cores: threads of libraries would wait for one another, and waiting takes processors.
+    # Several processes share the cores: threads of libraries would wait for one another, and waiting takes processors.
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
 # A loaded machine is no defect; and the same examples each time: who looks for others takes the profile "others".
@@ -26,16 +26,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 LONG = (
-    "test_faults", "test_audit_calibration", "test_run_queue", "test_ci_templates", "test_daemon",
-    "test_large_tables_in_dagster", "test_inference_calibration", "test_dask_cluster", "test_cli",
-    "test_bad_input_at_scale", "test_no_connection", "test_in_a_browser", "test_findings_calibration", "test_security",
-    "test_alerts", "test_report_forms", "test_bias_gate", "test_alerts_of_runs", "test_history_calibration",
-    "test_cli_gate", "test_remote_results", "test_docs_site", "test_assets", "test_slices_calibration",
-    "test_docs_blocks", "test_settings_of_a_run", "test_kubernetes_manifests", "test_audit", "test_group_assets",
-    "test_printed", "test_report_groups", "test_stage_override", "test_characteristics_calibration", "test_dg_project",
-    "test_history", "test_broken_off", "test_program",
+    "test_faults", "test_ci_templates", "test_large_tables_in_dagster", "test_goldens", "test_docs_site",
+    "test_printed", "test_in_a_browser", "test_cli", "test_alerts", "test_no_connection", "test_report_forms",
+    "test_findings_calibration", "test_fairness_coverage", "test_audit_calibration", "test_run_queue",
+    "test_alerts_of_runs", "test_remote_results", "test_bad_input_at_scale", "test_audit", "test_history_calibration",
+    "test_depth_assets", "test_assets", "test_docs_blocks", "test_security", "test_inference_calibration",
+    "test_daemon", "test_settings_of_a_run", "test_report_depth", "test_one_report", "test_history",
+    "test_scan_calibration", "test_slices_calibration", "test_dask_cluster", "test_bias_gate", "test_cli_gate",
+    "test_kubernetes_manifests", "test_group_assets", "test_report_groups", "test_stage_override",
+    "test_characteristics_calibration", "test_dg_project", "test_broken_off", "test_program",
 )  # fmt: skip
-"""Files that take longest; those that wait for processes of their own stand between those that calculate."""
+"""Files that take longest; those that mostly wait, for daemons and queues, are not begun at the same time."""
 
 
 @pytest.hookimpl(trylast=True)
