@@ -20,6 +20,7 @@ VERDICT_WORDS = {
     "fail": "Fail",
     "inconclusive": "Inconclusive",
     "not_testable": "Not testable",
+    "no_limit": "No limit",
 }
 VERDICT_MEANINGS = {
     "pass": "The whole confidence interval lies within the limit: a difference larger than allowed is ruled out, "
@@ -30,6 +31,8 @@ VERDICT_MEANINGS = {
     "sign that there is no difference; more rows would narrow the interval.",
     "not_testable": "There was nothing, or too little, to test; the reason is given. This says nothing about whether "
     "there is a difference.",
+    "no_limit": "Nobody set a limit, so there is nothing to keep or to break. This says nothing about whether there is "
+    "a difference.",
 }
 POINT_MEANINGS = {
     "pass": "The value lies within the limit. Only the value was asked for, not its interval: chance alone can put it "

@@ -18,6 +18,10 @@ SCORE_CLASSES = 1024
 """The search orders scores into at most so many classes; what is reported uses the scores themselves."""
 
 
+METRIC_NAMES = {"accuracy": "accuracy", "tpr": "true positive rate", "fpr": "false positive rate", "auc": "area"}
+"""What the metrics are called where people are told to fare worse by one."""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What the metric is computed from, row by row.

@@ -136,6 +136,8 @@ class ChangesPage:
 
 def changes_page(changes: Changes) -> ChangesPage:
     """What the page on some changes says; every text is safe to print."""
+    from bdt_core.spec.factor import factors_in
+
     safe = Changes.from_dict(words.printable(changes.to_dict()))
     names = _Names(safe.spec_a)
     unit: Unit = "rate" if safe.is_rate else "value"
@@ -180,7 +182,7 @@ def changes_page(changes: Changes) -> ChangesPage:
         min_people=safe.min_people,
         statements=safe.statements,
         alpha=safe.alpha,
-        factors=tuple(map(names.column, safe.spec_a.get("legitimate") or ())),
+        factors=tuple(map(names.column, factors_in(safe.spec_a))),
         others_left_out=safe.others_left_out,
         harm_is_more=safe.better == "lower",
     )

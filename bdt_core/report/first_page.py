@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from bdt_core.report.document import Document, Printed
     from bdt_core.scan.conditions import GroupCondition
     from bdt_core.spec import FoundBy
+    from bdt_core.verdict.scope import Scope
     from bdt_core.words import Unit
 
 GROUPS_TOLD = 3
@@ -220,6 +221,53 @@ class Underrepresented:
 
 
 @dataclass(frozen=True)
+class Judged:
+    """A limit on people who were searched for: of whom, compared with whom, and what it allows.
+
+    Attributes
+    ----------
+    people : str
+        As in `bdt_core.verdict.scope.Scope`, like `conditions`, `tested` and `width`.
+    conditions, tested : int or None
+    columns, alike : tuple of str
+        In the readers' names.
+    share : Amount or None
+        Of the smallest groups that it judges; None where it judges all.
+    allowed : Amount
+    default : bool
+        Whether nobody set the allowed difference.
+    width : str or None
+    """
+
+    people: str
+    conditions: int | None
+    tested: int | None
+    columns: tuple[str, ...]
+    alike: tuple[str, ...]
+    share: Amount | None
+    allowed: Amount
+    default: bool
+    width: str | None
+
+
+@dataclass(frozen=True)
+class NotJudged:
+    """Some people who are proven to be worse off by more than a limit that does not judge groups so small.
+
+    Attributes
+    ----------
+    conditions : tuple of Condition
+    who : str
+        Where no conditions say it.
+    least : Amount
+    """
+
+    conditions: tuple[Condition, ...]
+    who: str
+    least: Amount
+
+
+@dataclass(frozen=True)
 class FirstPage:
     """What stands on the first page.
 
@@ -239,10 +287,19 @@ class FirstPage:
         Whether the limits stop a deployment.
     limits, broken, kept : int
         In all; those that are broken for certain, and those that hold for certain.
+    asks_use : bool
+        Whether something that decides about people is audited; else it is asked what must be explained.
+    agreed : bool
+        Whether somebody set a limit; else all are the tool's own.
+    passed_from : Amount or None
+        Where all limits hold: the share of the people from which on groups were ruled out.
     breaking : tuple of Condition
         Who breaks the limit for any group, where nobody named above breaks it; empty elsewhere.
-    allowed : Amount or None
-        The largest difference that a limit allows any group; None without such a limit.
+    breaking_words : str or None
+        The same people, where no conditions say who they are.
+    judged : tuple of Judged
+        The limits on people who were searched for, each kind of them once.
+    not_judged : tuple of NotJudged
     limits_alike : bool
         Whether a limit judges groups that are compared within places of the data.
     groups : tuple of Group
@@ -286,8 +343,13 @@ class FirstPage:
     limits: int
     broken: int
     kept: int
+    asks_use: bool
+    agreed: bool
+    passed_from: Amount | None
     breaking: tuple[Condition, ...]
-    allowed: Amount | None
+    breaking_words: str | None
+    judged: tuple[Judged, ...]
+    not_judged: tuple[NotJudged, ...]
     limits_alike: bool
     groups: tuple[Group, ...]
     more_groups: int
@@ -378,12 +440,13 @@ def _in_words(document: Printed, template: str) -> Section:
 
 def _first_page(document: Document) -> FirstPage:
     from bdt_core.spec import About  # which reads YAML
+    from bdt_core.spec.factor import factors_in
 
     names = _Names(document.spec)
     about: dict[str, Any] = {**dict.fromkeys(About.model_fields), **(document.spec.get("about") or {})}
     unit, ranked = document.bias_variable.unit, document.findings
     findings = ranked.findings if ranked else ()
-    limits = [one.limit for one in document.gate if one.kind == "worst_group"]
+    breaking, breaking_words = _breaking(document, findings[:GROUPS_TOLD])
     scan = document.worst_groups
     ruled_out = scan.certificate if scan else None
     facets = document.groups.facets if document.groups else ()
@@ -403,12 +466,17 @@ def _first_page(document: Document) -> FirstPage:
         limits=len(document.gate),
         broken=sum(one.verdict == "fail" for one in document.gate),
         kept=sum(one.verdict == "pass" for one in document.gate),
-        breaking=tuple(map(names.condition, _breaking(document, findings[:GROUPS_TOLD]))),
-        allowed=_size(min(limits), unit, names, floor=False) if limits else None,
+        asks_use=_asks_use(document, about),
+        agreed=_agreed(document),
+        passed_from=_passed_from(document),
+        breaking=tuple(map(names.condition, breaking)),
+        breaking_words=breaking_words,
+        judged=tuple(dict.fromkeys(_judged(document, unit, names))),
+        not_judged=tuple(dict.fromkeys(_not_judged(document, unit, names))),
         limits_alike=any(one.kind == "local_bias" for one in document.gate),
         groups=tuple(_group(one, unit, document, names) for one in findings[:GROUPS_TOLD]),
         more_groups=len(findings[GROUPS_TOLD:]),
-        factors=tuple(map(names.column, document.spec.get("legitimate") or ())),
+        factors=tuple(map(names.column, factors_in(document.spec))),
         bound=None
         if ruled_out is None
         else Bound(_share(ruled_out.min_share), _size(ruled_out.largest_difference, unit, names, floor=False)),
@@ -434,13 +502,71 @@ def _first_page(document: Document) -> FirstPage:
     )
 
 
-def _breaking(document: Document, told: Sequence[Finding]) -> Sequence[GroupCondition]:
+def _asks_use(document: Document, about: dict[str, Any]) -> bool:
+    """Whether a system is audited that says something of people: it is named, or a column has what it said."""
+    bias, groups = document.spec["bias_variable"], document.spec.get("groups") or {}
+    return bool(about.get("system") or bias.get("prediction") or groups.get("prediction"))
+
+
+def _searched(document: Document) -> Iterator[tuple[Any, Scope]]:
+    """Limits on people who were searched for, with what they are about."""
+    for one in document.gate:
+        scope = getattr(one, "scope", None)
+        if scope is not None:
+            yield one, scope
+
+
+def _agreed(document: Document) -> bool:
+    scopes = [scope for _, scope in _searched(document)]
+    return len(scopes) < len(document.gate) or not all(one.default for one in scopes)
+
+
+def _passed_from(document: Document) -> Amount | None:
+    """The largest share from which on a limit that holds rules groups out."""
+    if document.verdict.verdict != "pass":
+        return None
+    shares = [scope.ruled_out_from for one, scope in _searched(document) if one.verdict == "pass"]
+    known = [one for one in shares if one is not None]
+    return _share(max(known)) if known else None
+
+
+def _judged(document: Document, unit: Unit, names: _Names) -> Iterator[Judged]:
+    for one, scope in _searched(document):
+        own: Unit = unit if one.kind != "local_bias" else "value" if one.metric == "auc" else "rate"
+        yield Judged(
+            people=scope.people,
+            conditions=scope.conditions,
+            tested=scope.tested,
+            columns=tuple(map(names.column, scope.columns)),
+            alike=tuple(map(names.column, scope.alike)),
+            share=None if scope.min_share is None else _share(scope.min_share),
+            allowed=_size(one.limit, own, names, floor=False),
+            default=scope.default,
+            width=scope.width,
+        )
+
+
+def _not_judged(document: Document, unit: Unit, names: _Names) -> Iterator[NotJudged]:
+    for one, _ in _searched(document):
+        for each in one.not_judged:
+            who = tuple(map(names.condition, each.conditions))
+            yield NotJudged(who, each.who, _size(each.at_least, "rate" if one.kind == "local_bias" else unit, names))
+
+
+def _breaking(document: Document, told: Sequence[Finding]) -> tuple[Sequence[GroupCondition], str | None]:
     """Who is judged to break the limit for any group, unless somebody who is named breaks it."""
-    broken = [one for one in document.gate if one.kind == "worst_group" and one.verdict == "fail"]
+    broken = [one for one, _ in _searched(document) if one.verdict == "fail" and one.kind != "local_bias"]
     least = [one.low if one.remaining is None else one.remaining.remaining_low for one in told]
-    if not broken or document.worst_groups is None or any(low > broken[0].limit for low in least):
-        return ()
-    return next((one.conditions for one in document.worst_groups.groups if one.words == broken[0].group), ())
+    if not broken or any(low > broken[0].limit for low in least):
+        return (), None
+    other = broken[0].broken_by
+    if other is not None:
+        return other.conditions, None if other.conditions else other.who
+    if broken[0].kind != "worst_group" or document.worst_groups is None:
+        return (), None
+    searched = (document.worst_groups, document.worst_groups.raw)
+    groups = [group for one in searched if one is not None for group in one.groups]
+    return next((one.conditions for one in groups if one.words == broken[0].group), ()), None
 
 
 class _Names(Names):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from bdt_core.report.document import Printed
 
 _LONG, _LONGER = 32, 90
-_SIGNS = {"pass": "✓", "fail": "✕", "inconclusive": "?", "not_testable": "–"}
+_SIGNS = {"pass": "✓", "fail": "✕", "inconclusive": "?", "not_testable": "–", "no_limit": "–"}
 _NUMBER = re.compile(r"(-?\d+(\.\d+)?(e[-+]?\d+)?|-?Infinity)?")
 
 

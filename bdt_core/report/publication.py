@@ -40,7 +40,7 @@ from bdt_core.report.findings import NOBODY
 from bdt_core.result import SCHEMA_MINOR
 from bdt_core.scan.conditions import GroupCondition
 from bdt_core.scan.results import Certificate
-from bdt_core.verdict import FourFifthsLimitResult, LimitResult, LocalBiasLimitResult, SliceLimitResult
+from bdt_core.verdict import FourFifthsLimitResult, LimitResult, LocalBiasLimitResult, SliceLimitResult, of_majority
 from bdt_core.verdict.groups import MetricLimitResult
 from bdt_core.verdict.judge import Tolerated
 from bdt_core.verdict.local_bias import METRIC_WORDS
@@ -726,6 +726,7 @@ _FOUND = {
 }
 _LIMITS = {
     "worst_group": "Difference in {measured} of any group that conditions describe",
+    "declared_group": "Difference in {measured} of any declared group",
     "worst_cluster": "Difference in {measured} of the most deviating cluster",
     "any_cluster": "Difference in {measured} of any cluster",
     "worst_slice": "Difference in {measured} of any intersection",
@@ -733,7 +734,7 @@ _LIMITS = {
 }
 _KEPT = {
     "kind", "check", "metric", "facet", "facets", "minimum", "maximum", "rule", "min_share", "verdict", "blocks",
-    "inconclusive", "confidence", "severity", "groups_judged", "slices_tested", "clusters_tested",
+    "inconclusive", "confidence", "severity", "groups_judged", "slices_tested", "clusters_tested", "scope",
 }  # fmt: skip
 """What is told of a limit, of whichever kind; the group that decides, where its rates stand in the form."""
 
@@ -763,6 +764,11 @@ def _limit(one: LimitResult, found: parts.Document, shown: Sequence[_Shown]) -> 
         changed["limit"] = float(f"{one.limit:.3g}")  # by default a share of how much the outcome varies
         subject = _LIMITS[one.check].format(measured=_measured(one, found))
         allowed = f"at most {words.size(changed['limit'], unit)} is allowed"
+    if getattr(one, "not_judged", ()):
+        who += " Smaller groups, which it does not judge, are proven to fare worse."
+    scope = getattr(one, "scope", None)
+    if scope is not None:
+        who += f" {scope.sentence}"
     return replace(one, **changed | {"sentence": f"{subject}: {allowed}; {_FOUND[one.verdict]}.{who}"})
 
 
@@ -777,5 +783,5 @@ def _measured(one: LimitResult, found: parts.Document) -> str:
 
 def _verdict_sentence(found: parts.Document, gate: Sequence[LimitResult]) -> str:
     if found.spec["require"] == "majority" and gate:
-        return found.verdict.sentence  # says how many limits hold
+        return of_majority(gate)
     return next((one.sentence for one in gate if one.verdict == found.verdict.verdict), found.verdict.sentence)

@@ -18,6 +18,7 @@ from bdt_core.spec.about import About, Counts, Label
 from bdt_core.spec.depth import LocalBias, Mitigation, SliceSearch, WorstGroupSearch
 from bdt_core.spec.direction import favourable_by, problem_of_direction
 from bdt_core.spec.engine import Engine
+from bdt_core.spec.factor import Factor
 from bdt_core.spec.gate import (
     AnyLimit,
     FourFifthsLimit,
@@ -284,12 +285,12 @@ class AuditSpec(Section):
     clustering: Clustering = Field(Clustering(), description="How clusters are searched.")
     significance: Significance = Field(Significance(), description="How differences are tested.")
     groups: Groups = Field(Groups(), description="Groups that are declared, and compared by every group metric.")
-    legitimate: list[str] = Field(
+    legitimate: list[Factor] = Field(
         [],
         description=(
             "Factors that a decision may depend on, e.g. [priors_count, age]: what remains of a difference among "
             "people alike in them is said beside it, and worst_groups looks for people treated worse than people like "
-            "them."
+            'them. A protected column is one only with a reason, which page 1 prints: {column: age, because: "..."}.'
         ),
     )
     characteristics: list[str] | None = Field(
@@ -309,7 +310,13 @@ class AuditSpec(Section):
     )
     local_bias: LocalBias | None = Field(None, description="Where in the data groups are treated differently.")
     mitigation: Mitigation | None = Field(None, description="Thresholds per group, and what they would change.")
-    gate: list[AnyLimit] = Field([Limit()], description="Limits that a model must keep to be let through.")
+    gate: list[AnyLimit] = Field(
+        [WorstGroupLimit()],
+        description=(
+            "Limits that a model must keep to be let through. Default: worst_group, or declared_group where "
+            "worst_groups is null and groups are declared. []: no limit."
+        ),
+    )
     require: Literal["all", "majority"] = Field(
         "all", description="How many of the limits must hold: all of them, or more than half."
     )
@@ -585,10 +592,44 @@ class AuditSpec(Section):
                 'the gate limits "local_bias", which is not looked for: add the section "local_bias" with its "group", '
                 "as in local_bias: {group: race}"
             )
-        if self.worst_groups is None and any(isinstance(one, WorstGroupLimit) for one in self.gate):
+        if self.worst_groups is None and "gate" not in self.model_fields_set:
+            object.__setattr__(self, "gate", self._gate_without_search())
+        if self.worst_groups is None and any(getattr(one, "check", None) == "worst_group" for one in self.gate):
             object.__setattr__(self, "worst_groups", WorstGroupSearch())  # what is limited is searched
         if self.slices is None and any(isinstance(one, SliceLimit) for one in self.gate):
             object.__setattr__(self, "slices", SliceSearch())  # what is limited is searched
+        return self
+
+    def _gate_without_search(self) -> list[AnyLimit]:
+        """The default limit of an audit in which the worst group is not searched for."""
+        return [WorstGroupLimit(check="declared_group")] if self.declared_facets else [Limit()]
+
+    @model_validator(mode="after")
+    def _protected_factors_have_reasons(self) -> AuditSpec:
+        unsaid = [one for one in self.legitimate if one in self.protected and one.because is None]
+        if unsaid:
+            raise ValueError(
+                f'"legitimate" names the protected column "{unsaid[0]}", so that a difference by it is explained away: '
+                f'say why the decision may depend on it, as in legitimate: [{{column: {unsaid[0]}, because: "..."}}], '
+                "or take it out; the reason is printed on page 1"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _limits_have_people(self) -> AuditSpec:
+        for limit in self.gate:
+            if not isinstance(limit, WorstGroupLimit):
+                continue
+            if limit.of is not None and limit.check == "worst_group" and not self.legitimate:
+                raise ValueError(
+                    f'the gate\'s "of: {limit.of}" asks for a comparison with or without legitimate factors, and none '
+                    "is named: add legitimate: [COLUMN], or leave it out"
+                )
+            if limit.check == "declared_group" and not self.declared_facets and not limit.facets:
+                raise ValueError(
+                    'the gate limits "declared_group", and no group is declared: name columns in "protected", in '
+                    '"groups.facets" or in the limit\'s "facet"'
+                )
         return self
 
     @model_validator(mode="after")

@@ -13,7 +13,7 @@ from bdt_core.spec.section import Section
 Inconclusive = Literal["warn", "block"]
 
 
-CHECKS = ("worst_group", "worst_cluster", "any_cluster", "worst_slice", "local_bias", "four_fifths")
+CHECKS = ("worst_group", "declared_group", "worst_cluster", "any_cluster", "worst_slice", "local_bias", "four_fifths")
 """What a limit that is not on a metric can be on."""
 
 
@@ -100,11 +100,15 @@ class MetricLimit(_EachLimit):
 
 
 class WorstGroupLimit(_EachLimit):
-    """A limit on every group that the search could have found: how much worse off may any of them be?"""
+    """A limit on groups of people: how much worse off may any of them be, whom a search could have found or who are
+    declared?"""
 
-    check: Literal["worst_group"] = Field(
+    check: Literal["worst_group", "declared_group"] = Field(
         "worst_group",
-        description="worst_group: any group that conditions on the columns describe, on all rows.",
+        description=(
+            "worst_group: any group that conditions on the columns describe, on all rows. declared_group: each level "
+            "of the declared columns, by the bias variable; nothing has to be searched for it."
+        ),
     )
     max_difference: float | None = Field(
         None,
@@ -119,10 +123,38 @@ class WorstGroupLimit(_EachLimit):
         gt=0,
         lt=0.5,
         description=(
-            "Groups with at least this share of the people are ruled out where it passes, and others are not judged. "
-            "Default: worst_groups.min_share."
+            "Groups of a smaller share of the people are not judged, and named where they are proven to fare worse. "
+            "Default: every proven group is judged, and those from worst_groups.min_share on are ruled out where it "
+            "passes."
         ),
     )
+    of: Literal["raw", "remaining"] | None = Field(
+        None,
+        description=(
+            "raw: the difference from everybody else. remaining: what remains of it among people alike in the "
+            "legitimate factors, the default where there are any. Two limits hold both."
+        ),
+    )
+    facet: str | list[str] | None = Field(
+        None,
+        description=(
+            "Of declared_group: the column with the groups, or several for intersections; by default all that are "
+            "declared."
+        ),
+    )
+
+    @property
+    def facets(self) -> tuple[str, ...]:
+        """Columns with the groups; none where all groupings are meant."""
+        return () if self.facet is None else (self.facet,) if isinstance(self.facet, str) else tuple(self.facet)
+
+    @model_validator(mode="after")
+    def _keys_fit_the_check(self) -> WorstGroupLimit:
+        if self.check == "worst_group" and self.facet is not None:
+            raise ValueError('"facet" goes with "check: declared_group"; worst_group judges every group that is found')
+        if self.check == "declared_group" and self.of == "remaining":
+            raise ValueError('"of: remaining" goes with "check: worst_group"; declared groups are compared as they are')
+        return self
 
 
 class SliceLimit(_EachLimit):
@@ -186,6 +218,7 @@ KINDS_OF_LIMIT: dict[str, type[Section]] = {
 }
 _KIND_OF_CHECK = {
     "worst_group": "worst_group",
+    "declared_group": "worst_group",
     "worst_slice": "slice",
     "local_bias": "local_bias",
     "four_fifths": "four_fifths",
@@ -196,7 +229,7 @@ def _kind(limit: Any) -> str:
     if isinstance(limit, Section):
         return next((name for name, kind in KINDS_OF_LIMIT.items() if isinstance(limit, kind)), "cluster")
     keys = limit if isinstance(limit, dict) else {}
-    if "metric" in keys or ("facet" in keys and keys.get("check") != "four_fifths"):
+    if "metric" in keys or ("facet" in keys and keys.get("check") not in ("four_fifths", "declared_group")):
         return "metric"
     if "check" not in keys and "max_gap" in keys:
         return "local_bias"

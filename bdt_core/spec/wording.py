@@ -1,10 +1,12 @@
-"""What the bias variable is called in print: the one place."""
+"""What the bias variable is called in print, and whom people are compared with: the one place."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
-from bdt_core.spec.audit_spec import BiasVariable
+from bdt_core import words
+from bdt_core.spec.audit_spec import AuditSpec, BiasVariable
 
 
 @dataclass(frozen=True)
@@ -54,3 +56,24 @@ def wording(settings: BiasVariable) -> Wording:
             return Wording("absolute error", "abs. error", f"mean absolute difference of {prediction} and {label}")
         case "squared_error":
             return Wording("squared error", "sq. error", f"mean squared difference of {prediction} and {label}")
+
+
+def factors_compared(of: Literal["raw", "remaining"] | None, spec: AuditSpec) -> tuple[str, ...]:
+    """The factors in which people are alike who are compared by a limit; none where it is on the raw difference."""
+    return () if of == "raw" else tuple(map(str, spec.legitimate))
+
+
+def compared_with(of: Literal["raw", "remaining"] | None, spec: AuditSpec) -> str:
+    """Whom people are compared with by a limit."""
+    return than(factors_compared(of, spec))
+
+
+def than(alike: tuple[str, ...]) -> str:
+    """Whom people are compared with: those who are alike in some factors, or everybody else without any.
+
+    Examples
+    --------
+    >>> than(("age", "town")), than(())
+    ('people alike in age and town', 'everybody else')
+    """
+    return f"people alike in {words.listing(alike)}" if alike else "everybody else"

@@ -2,7 +2,7 @@
 
 from bdt_core.verdict.clusters import NO_CLUSTERS, ClusterLimitResult, judge_clusters
 from bdt_core.verdict.four_fifths import FourFifthsLimitResult, judge_four_fifths
-from bdt_core.verdict.gate import Findings, GateResult, LimitResult, judge_gate, judge_limit, overall
+from bdt_core.verdict.gate import Findings, GateResult, LimitResult, judge_gate, judge_limit, of_majority, overall
 from bdt_core.verdict.groups import MetricLimitResult, check_name, judge_metric
 from bdt_core.verdict.local_bias import LocalBiasLimitResult, judge_local_bias
 from bdt_core.verdict.slices import SliceLimitResult, judge_slices
@@ -31,5 +31,6 @@ __all__ = [
     "judge_metric",
     "judge_slices",
     "judge_worst_group",
+    "of_majority",
     "overall",
 ]

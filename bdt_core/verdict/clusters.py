@@ -10,10 +10,10 @@ from bdt_core.inference import Comparison, difference_found_beyond
 from bdt_core.significance.clusters import ClusterSignificance, ComparedCluster
 from bdt_core.spec import AlertSeverity, Limit
 from bdt_core.spec.wording import wording
+from bdt_core.verdict.evidence import SearchedLimitOutcome
 from bdt_core.verdict.judge import (
     Evidence,
     Judgement,
-    LimitOutcome,
     Tolerated,
     judge,
     why,
@@ -41,7 +41,7 @@ def default_limit(two_valued: bool, sd: float) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClusterLimitResult(LimitOutcome):
+class ClusterLimitResult(SearchedLimitOutcome):
     """What a limit on clusters says.
 
     ``difference``, ``low`` and ``high`` count harm as positive, whichever way the bias variable points.
@@ -50,8 +50,6 @@ class ClusterLimitResult(LimitOutcome):
 
     kind: Literal["cluster"]
     cluster: int | None
-    limit: float
-    difference: float | None
     smallest_visible: float | None
     severity: AlertSeverity | None = None
 

@@ -3,40 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from bdt_core import words
 from bdt_core.fairness.declared_groups import GroupMetrics, GroupScores
+from bdt_core.local_bias.metrics import METRIC_NAMES
 from bdt_core.result import Result, Shown
 from bdt_core.significance.clusters import ClusterSignificance
-from bdt_core.spec import AnyLimit, FourFifthsLimit, LocalBiasLimit, MetricLimit, SliceLimit, WorstGroupLimit
+from bdt_core.spec import AnyLimit, FourFifthsLimit, Limit, LocalBiasLimit, MetricLimit, SliceLimit, WorstGroupLimit
+from bdt_core.spec.wording import compared_with, factors_compared, wording
 from bdt_core.verdict.clusters import ClusterLimitResult, default_limit, judge_clusters
+from bdt_core.verdict.evidence import WorstCase, by_all_evidence
 from bdt_core.verdict.four_fifths import FourFifthsLimitResult, judge_four_fifths
 from bdt_core.verdict.groups import MetricLimitResult, judge_metric
 from bdt_core.verdict.local_bias import LocalBiasLimitResult, judge_local_bias
-from bdt_core.verdict.slices import SliceLimitResult, judge_slices, worst_confirmed
-from bdt_core.verdict.words import SEVEREST_FIRST, Verdict, stops
-from bdt_core.verdict.worst_group import WorstGroupLimitResult, judge_worst_group, worst_proven
+from bdt_core.verdict.scope import Scope, scope_of, width_of
+from bdt_core.verdict.slices import SliceLimitResult, judge_slices
+from bdt_core.verdict.words import SEVEREST_FIRST, Verdict
+from bdt_core.verdict.worst_group import WorstGroupLimitResult, judge_worst_group
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from bdt_core.fairness.selection_rules import SelectionRules
     from bdt_core.local_bias.results import LocalBias
+    from bdt_core.ranking import Findings as RankedFindings
     from bdt_core.scan.results import WorstGroups
     from bdt_core.slices.results import Slices
 
-LimitResult = (
-    ClusterLimitResult
-    | MetricLimitResult
-    | WorstGroupLimitResult
-    | SliceLimitResult
-    | LocalBiasLimitResult
-    | FourFifthsLimitResult
-)
+OfPeople = Limit | WorstGroupLimit | SliceLimit | LocalBiasLimit
+"""Limits on people who were searched for."""
+OfPeopleResult = ClusterLimitResult | WorstGroupLimitResult | SliceLimitResult | LocalBiasLimitResult
+LimitResult = OfPeopleResult | MetricLimitResult | FourFifthsLimitResult
 
-Searched = TypeVar("Searched", ClusterLimitResult, SliceLimitResult)
+NO_LIMIT = "No limit was set, so nothing is allowed and nothing is forbidden."
 
 
 class Findings(Protocol):
@@ -56,6 +57,10 @@ class Findings(Protocol):
     def slices(self) -> Slices | None: ...
     @property
     def local_bias(self) -> LocalBias | None: ...
+    @property
+    def ranked(self) -> RankedFindings | None: ...
+    @property
+    def blanks(self) -> WorstCase | None: ...
 
 
 @dataclass(frozen=True, repr=False)
@@ -64,7 +69,7 @@ class GateResult(Result, Shown):
 
     Attributes
     ----------
-    verdict : {"pass", "fail", "inconclusive", "not_testable"}
+    verdict : {"pass", "fail", "inconclusive", "not_testable", "no_limit"}
     blocks : bool
         Whether what stands behind the gate is stopped.
     sentence : str
@@ -146,50 +151,115 @@ def judge_gate(limits: Sequence[AnyLimit], require: Literal["all", "majority"], 
     results = [judge_limit(one, found) for one in limits]
     verdict = overall([one.verdict for one in results], require)
     if require == "majority" and results:
-        held = sum(one.verdict == "pass" for one in results)
-        sentence = f"{held} of {len(results)} limits hold; more than half must."
+        sentence = of_majority(results)
         blocks = verdict == "fail" or (verdict != "pass" and any(one.blocks for one in results))
     else:
-        sentence = next((one.sentence for one in results if one.verdict == verdict), "No limit is set.")
+        sentence = next((one.sentence for one in results if one.verdict == verdict), NO_LIMIT)
         blocks = any(one.blocks for one in results)
-    if verdict == "pass" and results:
+    if verdict == "pass":
         sentence += f" Nothing but {words.listing([_subject(one) for one in results])} was judged."
     return GateResult(verdict, blocks, sentence, tuple(results))
 
 
+def of_majority(results: Sequence[LimitResult]) -> str:
+    """How many limits hold; over one that is broken for certain, by whom it is, or in what.
+
+    :meta private:
+    """
+    held = sum(one.verdict == "pass" for one in results)
+    told = f"{held} of {len(results)} limits hold; more than half must."
+    broken = [one for one in results if one.verdict == "fail"]
+    if not broken:
+        return told
+    return f"{told} Broken: {'; '.join(dict.fromkeys(_broken_for(one) for one in broken))}."
+
+
+def _broken_for(result: LimitResult) -> str:
+    """Who breaks a limit, or what it is on where nobody can be named."""
+    who = getattr(result, "broken_by", None)
+    if who is not None:
+        return str(who.who)
+    named = (getattr(result, name, None) for name in ("group", "slice"))
+    return next((str(name) for name in named if name is not None), _subject(result))
+
+
 def judge_limit(limit: AnyLimit, found: Findings) -> LimitResult:
-    """Hold the results against one limit."""
-    tested = found.significance
+    """Hold the results against one limit; one on people who were searched for, against all confirmed findings."""
     match limit:
         case MetricLimit():
-            return judge_metric(limit, found.group_metrics or GroupMetrics(tested.spec, (), (), ()), found.group_scores)
-        case WorstGroupLimit():
-            return judge_worst_group(limit, found.worst_groups, default_limit(tested.two_valued, tested.test_sd))
-        case SliceLimit():
-            most = default_limit(tested.two_valued, tested.test_sd)
-            return _beside_other_searches(judge_slices(limit, found.slices, most), found)
-        case LocalBiasLimit():
-            return judge_local_bias(limit, found.local_bias)
+            counted = found.group_metrics or GroupMetrics(found.significance.spec, (), (), ())
+            return judge_metric(limit, counted, found.group_scores)
         case FourFifthsLimit():
             return judge_four_fifths(limit, found.selection_rules)
+    own = _by_its_own_search(limit, found)
+    blanks = None if isinstance(limit, LocalBiasLimit) else found.blanks
+    return by_all_evidence(own, _scope(limit, own.limit, found), found.ranked, _unit(limit, found), blanks)
+
+
+def _by_its_own_search(limit: OfPeople, found: Findings) -> OfPeopleResult:
+    """What a limit on people says by the search that it is about."""
+    match limit:
+        case LocalBiasLimit():
+            return judge_local_bias(limit, found.local_bias)
+        case WorstGroupLimit():
+            searched = found.worst_groups
+            if limit.of == "raw" and searched is not None and searched.raw is not None:
+                searched = searched.raw
+            return judge_worst_group(limit, searched, _default(found), compared_with(limit.of, found.significance.spec))
+        case SliceLimit():
+            return judge_slices(limit, found.slices, _default(found))
         case _:
-            return _beside_other_searches(judge_clusters(limit, tested), found)
+            return judge_clusters(limit, found.significance)
 
 
-def _beside_other_searches(result: Searched, found: Findings) -> Searched:
-    """What a limit on clusters or intersections says, knowing the other searches: people beyond it forbid a pass."""
-    group = None if found.worst_groups is None else worst_proven(found.worst_groups, result.limit)
-    of_slices = isinstance(result, SliceLimitResult)
-    place = None if found.slices is None or of_slices else worst_confirmed(found.slices, result.limit)
-    if result.verdict != "pass" or (group is None and place is None):
-        return result
-    check, who = ("worst_group", group.words) if group else ("worst_slice", place.name if place else "")
-    sentence = (
-        f"{result.sentence} Yet another search found people who are worse off by more than that, confirmed: "
-        f"{who}. A limit on {check} would judge them."
-    )
-    blocks = stops("inconclusive", result.inconclusive)
-    return replace(result, verdict="inconclusive", blocks=blocks, sentence=sentence)
+def _default(found: Findings) -> float:
+    """The tolerated difference where a limit names none."""
+    return default_limit(found.significance.two_valued, found.significance.test_sd)
+
+
+def _unit(limit: OfPeople, found: Findings) -> words.Unit:
+    if isinstance(limit, LocalBiasLimit):
+        metric = found.local_bias.settings.metric if found.local_bias else None
+        return words.limit_unit("local_bias", "rate", metric)
+    return found.significance.unit
+
+
+def _scope(limit: OfPeople, most: float, found: Findings) -> Scope:
+    """Of whom a limit on people who were searched for says something."""
+    spec, tested = found.significance.spec, found.significance
+    shared: dict[str, Any] = {
+        "measured": wording(spec.bias_variable).name,
+        "better": spec.bias_variable.better,
+        "confidence": 1.0 - spec.significance.alpha,
+        "default": getattr(limit, "max_difference", 0.0) is None,
+        "width": width_of(most, None if tested.two_valued else tested.test_sd),
+    }
+    match limit:
+        case WorstGroupLimit():
+            alike = factors_compared(limit.of, spec)
+            searched = found.worst_groups
+            ruled_out = searched.ruled_out(limit.min_share) if searched else None
+            return scope_of(
+                "groups", **shared, of="remaining" if alike else "raw", alike=alike, min_share=limit.min_share,
+                conditions=searched.searched.max_conditions if searched else None,
+                ruled_out_from=ruled_out.min_share if ruled_out else None,
+            )  # fmt: skip
+        case SliceLimit():
+            several = found.slices
+            return scope_of(
+                "intersections", **shared, tested=several.tests if several else 0,
+                conditions=several.max_conditions if several else None,
+            )  # fmt: skip
+        case LocalBiasLimit():
+            local = found.local_bias
+            places = [one for one in local.logan.clusters if one.held_out.status == "tested"] if local else []
+            shared |= {"better": None, "default": False, "width": width_of(most, None)}
+            shared["measured"] = METRIC_NAMES[local.settings.metric] if local else shared["measured"]
+            return scope_of("places", **shared, tested=len(places))
+        case Limit(check="any_cluster"):
+            return scope_of("clusters", **shared, tested=len(tested.clusters))
+        case _:
+            return scope_of("cluster", **shared)
 
 
 def _subject(result: LimitResult) -> str:
@@ -197,29 +267,21 @@ def _subject(result: LimitResult) -> str:
     match result:
         case MetricLimitResult():
             return result.check.replace("_", " ")
-        case WorstGroupLimitResult():
-            return "groups that conditions describe"
-        case SliceLimitResult():
-            return f"the {result.slices_tested} intersections that were tested"
-        case LocalBiasLimitResult():
-            return "gaps between groups within clusters"
         case FourFifthsLimitResult():
             return f"the four-fifths rule by {words.listing(result.facets)}"
-        case ClusterLimitResult(check="any_cluster"):
-            return "the clusters that were found"
         case _:
-            return "the most deviating cluster"
+            return result.scope.text if result.scope else result.check.replace("_", " ")
 
 
 def overall(verdicts: Sequence[Verdict], require: Literal["all", "majority"] = "all") -> Verdict:
-    """One verdict for several; without any, everything passes.
+    """One verdict for several; without any there is no limit, which is no pass.
 
     Examples
     --------
     >>> overall(["pass", "fail", "pass"]), overall(["pass", "fail", "pass"], "majority")
     ('fail', 'pass')
-    >>> overall(["pass", "inconclusive"], "majority")
-    'inconclusive'
+    >>> overall(["pass", "inconclusive"], "majority"), overall([])
+    ('inconclusive', 'no_limit')
     """
     if require == "majority" and verdicts:
         if 2 * verdicts.count("pass") > len(verdicts):
@@ -227,4 +289,4 @@ def overall(verdicts: Sequence[Verdict], require: Literal["all", "majority"] = "
         if 2 * verdicts.count("fail") >= len(verdicts):
             return "fail"
         return min((one for one in verdicts if one != "fail" and one != "pass"), key=SEVEREST_FIRST.index)
-    return min(verdicts, key=SEVEREST_FIRST.index, default="pass")
+    return min(verdicts, key=SEVEREST_FIRST.index, default="no_limit")

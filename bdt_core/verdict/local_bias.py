@@ -10,10 +10,10 @@ from scipy.special import ndtri
 from bdt_core import words
 from bdt_core.inference import newcombe_interval
 from bdt_core.spec import LocalBiasLimit
+from bdt_core.verdict.evidence import SearchedLimitOutcome
 from bdt_core.verdict.judge import (
     Evidence,
     Judgement,
-    LimitOutcome,
     Tolerated,
     found_beyond,
     judge,
@@ -29,7 +29,7 @@ METRIC_WORDS = {"accuracy": "accuracy", "tpr": "true positive rate", "fpr": "fal
 
 
 @dataclass(frozen=True, kw_only=True)
-class LocalBiasLimitResult(LimitOutcome):
+class LocalBiasLimitResult(SearchedLimitOutcome):
     """What a limit on local bias says.
 
     Attributes
@@ -61,8 +61,6 @@ class LocalBiasLimitResult(LimitOutcome):
     metric: str | None
     higher: str | None
     lower: str | None
-    limit: float
-    difference: float | None
     confidence: float | None
     clusters_tested: int
     rows_seen: int | None = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -14,10 +13,10 @@ from bdt_core.spec import SliceLimit
 from bdt_core.table.rows import Rows
 from bdt_core.table.summaries import mean_and_sd, summarise_bias_variable
 from bdt_core.verdict.clusters import default_limit
+from bdt_core.verdict.evidence import SearchedLimitOutcome
 from bdt_core.verdict.judge import (
     Evidence,
     Judgement,
-    LimitOutcome,
     Tolerated,
     judge,
     why,
@@ -32,7 +31,7 @@ NOT_SEARCHED = "intersections were not searched"
 
 
 @dataclass(frozen=True, kw_only=True)
-class SliceLimitResult(LimitOutcome):
+class SliceLimitResult(SearchedLimitOutcome):
     """What a limit on intersections says.
 
     Attributes
@@ -56,8 +55,6 @@ class SliceLimitResult(LimitOutcome):
     kind: Literal["slice"]
     check: Literal["worst_slice"]
     slice: str | None
-    limit: float
-    difference: float | None
     confidence: float | None
     slices_tested: int
     smallest_visible: float | None
@@ -95,22 +92,6 @@ def judge_slices(limit: SliceLimit, found: Slices | None, default: float) -> Sli
         verdict = "inconclusive"
         sentence += f" Yet {untested} intersection{'s' * (untested > 1)} had too few test rows to be tested."
     return _result(limit, most, verdict, sentence, judged, found)
-
-
-def worst_confirmed(found: Slices, limit: float) -> Slice | None:
-    """The intersection that a report calls worse by more than a limit; None where there is none.
-
-    It is significant among all that were tested, and its interval, which allows for that selection, lies beyond it.
-    """
-    sign = 1.0 if found.better == "lower" else -1.0
-    proven = [one for one in found.slices if one.significant and _least_harm(one, sign) > limit]
-    return max(proven, key=lambda one: sign * (one.comparison.difference or 0.0), default=None)
-
-
-def _least_harm(one: Slice, sign: float) -> float:
-    """The end of the reported interval that is nearer to no harm."""
-    end = one.low if sign > 0 else one.high
-    return -math.inf if end is None else sign * end
 
 
 def default_limit_of(test: Rows) -> float:

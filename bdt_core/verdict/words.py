@@ -1,4 +1,4 @@
-"""The four answers of a limit."""
+"""The answers of a limit, and of all together."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from typing import Literal, get_args
 from bdt_core import words
 from bdt_core.spec import AlertSeverity
 
-Verdict = Literal["pass", "fail", "inconclusive", "not_testable"]
+Verdict = Literal["pass", "fail", "inconclusive", "not_testable", "no_limit"]
+"""The last one only of all limits together, where there is none."""
 _SEVERITY_FROM: tuple[tuple[float, AlertSeverity], ...] = ((0.9, "low"), (0.75, "medium"), (0.5, "high"))
 SEVEREST_FIRST: tuple[Verdict, ...] = ("fail", "inconclusive", "not_testable", "pass")
 
 
 def stops(verdict: Verdict, inconclusive: Literal["warn", "block"]) -> bool:
     """Whether what stands behind the gate is stopped."""
-    return verdict == "fail" or (verdict != "pass" and inconclusive == "block")
+    return verdict == "fail" or (verdict not in ("pass", "no_limit") and inconclusive == "block")
 
 
 def severity_of(value: float, minimum: float | None, maximum: float | None) -> AlertSeverity | None:

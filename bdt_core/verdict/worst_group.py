@@ -1,13 +1,15 @@
-"""A limit on the worst group: what was confirmed, and what is ruled out, against the difference that is tolerated."""
+"""A limit on groups of people: who was confirmed, and what is ruled out, against the difference that is tolerated."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from bdt_core import words
 from bdt_core.spec import WorstGroupLimit
-from bdt_core.verdict.judge import Evidence, Judgement, LimitOutcome, Tolerated, judge
+from bdt_core.verdict.evidence import SearchedLimitOutcome
+from bdt_core.verdict.judge import Evidence, Judgement, Tolerated, judge
 from bdt_core.verdict.words import Verdict, harmful
 
 if TYPE_CHECKING:
@@ -17,7 +19,7 @@ NOT_SEARCHED = "No search for the worst group was asked for."
 
 
 @dataclass(frozen=True, kw_only=True)
-class WorstGroupLimitResult(LimitOutcome):
+class WorstGroupLimitResult(SearchedLimitOutcome):
     """What a limit on the worst group says.
 
     Attributes
@@ -27,7 +29,7 @@ class WorstGroupLimitResult(LimitOutcome):
     limit : float
         In units of the bias variable.
     min_share : float or None
-        Groups of at least this share of the people were judged.
+        Groups of at least this share of the people are ruled out where it passes.
     difference : float or None
         How much worse the group fares than everybody else, as found; harm counts as positive. 0 where none is
         confirmed.
@@ -42,16 +44,16 @@ class WorstGroupLimitResult(LimitOutcome):
     """
 
     kind: Literal["worst_group"]
-    check: Literal["worst_group"]
+    check: Literal["worst_group", "declared_group"]
     group: str | None
-    limit: float
     min_share: float | None
-    difference: float | None
     confidence: float | None
     rows_to_settle: int | None
 
 
-def judge_worst_group(limit: WorstGroupLimit, found: WorstGroups | None, default: float) -> WorstGroupLimitResult:
+def judge_worst_group(
+    limit: WorstGroupLimit, found: WorstGroups | None, default: float, than: str = "everybody else"
+) -> WorstGroupLimitResult:
     """Hold the worst group against one limit.
 
     Parameters
@@ -61,6 +63,8 @@ def judge_worst_group(limit: WorstGroupLimit, found: WorstGroups | None, default
         None where none was searched for.
     default : float
         What is tolerated where the limit names nothing: that of clusters.
+    than : str
+        Whom people are compared with.
 
     Returns
     -------
@@ -75,7 +79,7 @@ def judge_worst_group(limit: WorstGroupLimit, found: WorstGroups | None, default
         return _result(limit, most, "not_testable", reason, None, None)
     tolerated = Tolerated(maximum=most)
     judged = judge(_evidence(limit, found, ruled_out), tolerated, nearest="bound")
-    verdict, sentence = judged.verdict, _sentence(judged, most, found, ruled_out)
+    verdict, sentence = judged.verdict, _sentence(judged, most, found, ruled_out, than)
     if verdict == "pass" and limit.min_share is not None and limit.min_share < ruled_out.min_share:
         verdict = "inconclusive"
         sentence += (
@@ -85,13 +89,9 @@ def judge_worst_group(limit: WorstGroupLimit, found: WorstGroups | None, default
     return _result(limit, most, verdict, sentence, judged, ruled_out)
 
 
-def worst_proven(found: WorstGroups, limit: float) -> WorstGroup | None:
-    """The confirmed group that fares worse by more than a limit at least, by the largest bound; None without one."""
-    proven = [(one, low) for one in found.groups if (low := found.at_least(one)) is not None and low > limit]
-    return max(proven, key=lambda pair: pair[1])[0] if proven else None
-
-
-def _evidence(limit: WorstGroupLimit, found: WorstGroups, ruled_out: Certificate) -> list[Evidence[WorstGroup | None]]:
+def _evidence(
+    limit: WorstGroupLimit, found: WorstGroups, ruled_out: Certificate
+) -> Sequence[Evidence[WorstGroup | None]]:
     """Each confirmed group from its lower bound to what is ruled out for all; without one, from no difference."""
     least = limit.min_share or 0.0
     sign = found.harm_sign
@@ -103,11 +103,12 @@ def _evidence(limit: WorstGroupLimit, found: WorstGroups, ruled_out: Certificate
     return known or [Evidence(None, 0.0, 0.0, ruled_out.largest_difference)]
 
 
-def _sentence(judged: Judgement[WorstGroup | None], most: float, found: WorstGroups, ruled_out: Certificate) -> str:
+def _sentence(
+    judged: Judgement[WorstGroup | None], most: float, found: WorstGroups, ruled_out: Certificate, than: str
+) -> str:
     unit: words.Unit = "rate" if found.is_rate else "value"
     one = judged.decides
     allowed = f"at most {words.size(most, unit)} is allowed"
-    than = "people like them" if found.legitimate else "everybody else"
     certain = f"({ruled_out.confidence * 100:.4g} % confidence)"
     bound = (
         f"no group of at least {words.percent(ruled_out.min_share)} of the people that conditions on these columns "
@@ -120,8 +121,9 @@ def _sentence(judged: Judgement[WorstGroup | None], most: float, found: WorstGro
     if one.of is not None:
         who = f"{one.of.words} ({words.count(one.of.rows)} {'people' if found.key is None else 'rows'})"
         size, least = words.size(one.value, unit), words.size(one.low, unit)
+        others = than if found.legitimate else found.others(one.of)
         told = (
-            f"{who}: {harmful(found.better)} in {found.outcome} than {found.others(one.of)} by {size} as found, "
+            f"{who}: {harmful(found.better)} in {found.outcome} than {others} by {size} as found, "
             f"by at least {least} {certain}"
         )
     if judged.verdict == "fail":

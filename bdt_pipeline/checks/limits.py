@@ -1,17 +1,28 @@
 """One check per limit, on the asset it is about: it says what is wrong where it is; only the gate stops anything."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, count
+from types import SimpleNamespace
 from typing import Any
 
 import dagster as dg
 
 from bdt_core import words
-from bdt_core.spec import AnyLimit, AuditSpec, FourFifthsLimit, LocalBiasLimit, MetricLimit, SliceLimit, WorstGroupLimit
-from bdt_core.spec.wording import wording
+from bdt_core.spec import (
+    AnyLimit,
+    AuditSpec,
+    FourFifthsLimit,
+    Limit,
+    LocalBiasLimit,
+    MetricLimit,
+    SliceLimit,
+    WorstGroupLimit,
+)
+from bdt_core.spec.wording import compared_with, wording
 from bdt_pipeline.assets.common import AuditAssets
+from bdt_pipeline.assets.results import assets_of
 from bdt_pipeline.assets.views import limit_metadata
 from bdt_pipeline.resources.config import clear_failures
 from bdt_pipeline.resources.run_log import in_check
@@ -25,35 +36,39 @@ class _Judged:
     ----------
     asset : str
     takes : tuple of str
-        What the judge is given.
-    kind : type
+        Results of stages that the judge is given, as far as there are any.
+    kinds : tuple of type
         Limits of the gate that are about it.
-    default : limit or None
-        What it is held against when the gate has none of them.
     """
 
     asset: str
     takes: tuple[str, ...]
-    kind: type[MetricLimit | WorstGroupLimit | SliceLimit | LocalBiasLimit | FourFifthsLimit]
-    default: AnyLimit | None
+    kinds: tuple[type, ...]
 
     def limits(self, spec: AuditSpec) -> dict[str, AnyLimit]:
-        """Limits by the names of their checks, in the order of the gate."""
-        found: Sequence[AnyLimit] = [one for one in spec.limits if isinstance(one, self.kind)]
-        return check_names(found or ([] if self.default is None else [self.default]))
+        """Limits by the names of their checks, in the order of the gate; without one on a search that was made, the
+        default."""
+        limits: list[AnyLimit] = [one for one in spec.limits if isinstance(one, self.kinds)]
+        if SliceLimit in self.kinds:
+            held = {type(one) for one in limits}
+            if spec.slices is not None and SliceLimit not in held:
+                limits.append(SliceLimit())
+            if spec.local_bias is not None and LocalBiasLimit not in held:
+                limits.append(LocalBiasLimit())
+        return check_names(limits)
 
 
+_OF_PEOPLE = (WorstGroupLimit, Limit, SliceLimit, LocalBiasLimit)
+"""Limits on people who were searched for: their evidence is every finding, so their asset is the list of these."""
 _SEVERAL = (
-    _Judged("group_metrics", ("group_metrics", "bias_score"), MetricLimit, None),
-    _Judged("selection_rules", ("selection_rules",), FourFifthsLimit, None),
-    _Judged("worst_groups", ("worst_groups", "test_data"), WorstGroupLimit, None),
-    _Judged("bias_slices", ("bias_slices", "test_data"), SliceLimit, SliceLimit()),
-    _Judged("local_bias", ("local_bias",), LocalBiasLimit, LocalBiasLimit()),
+    _Judged("group_metrics", ("significance", "group_metrics", "group_scores"), (MetricLimit,)),
+    _Judged("selection_rules", ("significance", "selection_rules"), (FourFifthsLimit,)),
+    _Judged("findings", ("significance", "worst_groups", "slices", "local_bias", "blanks", "ranked"), _OF_PEOPLE),
 )
 
 
 def limit_checks(audit: AuditAssets) -> list[dg.AssetChecksDefinition]:
-    """Checks on group metrics, intersections and local bias: ERROR where a limit fails, WARN where nobody can tell.
+    """A check per limit, as the gate judges it: ERROR where a limit fails, WARN where nobody can tell.
 
     Intersections and local bias are held against the default limit when the gate has none on them.
     """
@@ -67,14 +82,17 @@ def held_by_gate(audit: AuditAssets) -> frozenset[dg.AssetCheckKey]:
     return frozenset(
         dg.AssetCheckKey(audit.key(judged.asset), name)
         for judged in _SEVERAL
-        if judged.asset in made and any(isinstance(one, judged.kind) for one in audit.spec.limits)
-        for name in judged.limits(audit.spec)
+        if judged.asset in made
+        for name, limit in judged.limits(audit.spec).items()
+        if limit in audit.spec.limits
     )
 
 
 def _checks(audit: AuditAssets, judged: _Judged) -> dg.AssetChecksDefinition:
     asset, declared = audit.key(judged.asset), judged.limits(audit.spec)
-    others = [audit.key(one) for one in judged.takes if one != judged.asset]
+    results = [one.result for one in audit.asked if one.result in judged.takes]
+    taken = assets_of(results, audit.asked)
+    others = [audit.key(one) for one in taken.values() if one != judged.asset]
 
     @dg.multi_asset_check(
         name=audit.op(f"{judged.asset}_limits"),
@@ -91,7 +109,7 @@ def _checks(audit: AuditAssets, judged: _Judged) -> dg.AssetChecksDefinition:
         ],
         can_subset=True,
         required_resource_keys={audit.settings},
-        ins=audit.inputs(*judged.takes),
+        ins=audit.inputs(*taken.values()),
     )
     def check(context: dg.AssetCheckExecutionContext, **values: Any) -> Iterator[dg.AssetCheckResult]:
         with clear_failures():
@@ -100,7 +118,7 @@ def _checks(audit: AuditAssets, judged: _Judged) -> dg.AssetChecksDefinition:
             if dg.AssetCheckKey(asset, name) not in context.op_execution_context.selected_asset_check_keys:
                 continue
             with clear_failures():
-                found = _verdict(of_run.get(name, default), values)
+                found = _verdict(of_run.get(name, default), {result: values[asset] for result, asset in taken.items()})
             yield dg.AssetCheckResult(
                 asset_key=asset,
                 check_name=name,
@@ -112,31 +130,18 @@ def _checks(audit: AuditAssets, judged: _Judged) -> dg.AssetChecksDefinition:
     return check
 
 
-def _verdict(limit: AnyLimit, values: Mapping[str, Any]) -> Any:
-    """What the limit says of the asset's value."""
-    from bdt_core.verdict import judge_four_fifths, judge_local_bias, judge_metric, judge_slices, judge_worst_group
-    from bdt_core.verdict.slices import default_limit_of
+def _verdict(limit: AnyLimit, results: dict[str, Any]) -> Any:
+    """What the gate says of the limit."""
+    from bdt_core.verdict import judge_limit
 
-    match limit:
-        case WorstGroupLimit():
-            return judge_worst_group(limit, values["worst_groups"], default_limit_of(values["test_data"]))
-        case SliceLimit():
-            return judge_slices(limit, values["bias_slices"], default_limit_of(values["test_data"]))
-        case LocalBiasLimit():
-            return judge_local_bias(limit, values["local_bias"])
-        case FourFifthsLimit():
-            return judge_four_fifths(limit, values["selection_rules"])
-        case MetricLimit():
-            return judge_metric(limit, values["group_metrics"], values["bias_score"])
-    raise AssertionError(limit)  # clusters are judged by the gate alone
+    return judge_limit(limit, SimpleNamespace(**{**dict.fromkeys(_RESULTS), **results}))
 
 
-_NAMES = {
-    "worst_group": "worst_group",
-    "worst_slice": "worst_slice",
-    "local_bias": "local_gaps",
-    "four_fifths": "four_fifths",
-}
+_RESULTS = (
+    "significance", "group_metrics", "group_scores", "selection_rules", "worst_groups", "slices", "local_bias",
+    "ranked", "blanks", "declared",
+)  # fmt: skip
+_NAMES = {"local_bias": "local_gaps"}
 
 
 def check_names(limits: Iterable[AnyLimit]) -> dict[str, AnyLimit]:
@@ -149,8 +154,8 @@ def check_names(limits: Iterable[AnyLimit]) -> dict[str, AnyLimit]:
     """
     named: dict[str, AnyLimit] = {}
     for one in limits:
-        base = one.metric if isinstance(one, MetricLimit) else _NAMES[one.check]
-        if isinstance(one, MetricLimit | FourFifthsLimit) and one.facets:
+        base = one.metric if isinstance(one, MetricLimit) else _NAMES.get(one.check, one.check)
+        if isinstance(one, MetricLimit | FourFifthsLimit | WorstGroupLimit) and one.facets:
             base += f"_by_{'_and_'.join(one.facets)}"
         base = re.sub(r"\W+", "_", base, flags=re.ASCII).strip("_")
         name = next(x for x in chain([base], (f"{base}_{i}" for i in count(2))) if x not in named)
@@ -159,6 +164,13 @@ def check_names(limits: Iterable[AnyLimit]) -> dict[str, AnyLimit]:
 
 
 _STOPS = "Reports only; the gate on bias_report stops."
+_WHO = {
+    "worst_group": "group that conditions describe",
+    "declared_group": "declared group",
+    "worst_cluster": "most deviating cluster",
+    "any_cluster": "cluster",
+    "worst_slice": "intersection",
+}
 
 
 def _description(limit: AnyLimit, spec: AuditSpec) -> str:
@@ -177,11 +189,11 @@ def _description(limit: AnyLimit, spec: AuditSpec) -> str:
         case FourFifthsLimit():
             by = f" by {' & '.join(limit.facets)}" if limit.facets else ""
             return f"Is no group{by} selected less than 4/5 as often as the one with the highest rate? {_STOPS}"
-        case WorstGroupLimit():
-            most = "what is tolerated" if limit.max_difference is None else f"{limit.max_difference:g}"
-            difference = f"a difference in {wording(spec.bias_variable).name} of more than {most}"
-            return f"Is {difference} ruled out for every group that conditions describe? {_STOPS}"
         case _:
             most = "what is tolerated" if limit.max_difference is None else f"{limit.max_difference:g}"
-            measured = wording(spec.bias_variable).name
-            return f"Does no intersection fare worse in {measured} than everybody else by more than {most}? {_STOPS}"
+            measured, than = wording(spec.bias_variable).name, "everybody else"
+            if isinstance(limit, WorstGroupLimit):
+                than = compared_with(limit.of, spec)
+            share = getattr(limit, "min_share", None)
+            who = _WHO[limit.check] + ("" if share is None else f" of at least {words.percent(share)} of the people")
+            return f"Does no {who} fare worse in {measured} than {than} by more than {most}? {_STOPS}"

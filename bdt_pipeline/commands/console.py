@@ -24,7 +24,7 @@ from bdt_core.report.write import _write, remove_unfinished
 from bdt_pipeline.commands.printing import Screen, put, screen
 
 REPORTS = Path("bdt-reports")
-_COLORS = {"pass": "green", "fail": "red", "inconclusive": "yellow", "not_testable": "yellow"}
+_COLORS = {"pass": "green", "fail": "red", "inconclusive": "yellow", "not_testable": "yellow", "no_limit": "yellow"}
 
 
 @contextmanager

@@ -25,7 +25,7 @@ from bdt_core.verdict.baseline import compare_with_baseline, read_baseline
 from bdt_pipeline.commands.asked import Format, Request
 from bdt_pipeline.commands.console import gate_line, report_folder, verdict_word, write_file
 
-EXIT_CODES: Mapping[Verdict, int] = {"pass": 0, "fail": 1, "inconclusive": 3, "not_testable": 3}
+EXIT_CODES: Mapping[Verdict, int] = {"pass": 0, "fail": 1, "inconclusive": 3, "not_testable": 3, "no_limit": 0}
 FILES: Mapping[Format, str] = {
     "json": "gate.json",
     "junit": "gate.xml",

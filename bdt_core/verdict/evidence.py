@@ -1,0 +1,209 @@
+"""Evidence of all searches: who is proven to fare worse decides before a limit's own search does.
+
+"Is anybody worse off by more than x?" is one question. A confirmed finding whose lower bound is beyond x breaks the
+limit, whichever search it is of; only where none does, the limit's own search tells "ruled out" from "cannot tell".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
+
+from bdt_core import words
+from bdt_core.result import Result
+from bdt_core.scan.conditions import GroupCondition
+from bdt_core.spec import FoundBy
+from bdt_core.verdict.judge import LimitOutcome
+from bdt_core.verdict.scope import Scope
+from bdt_core.verdict.words import harmful, severity_of, stops
+
+if TYPE_CHECKING:
+    from bdt_core.ranking import Finding, Findings
+
+SEARCHES: dict[FoundBy, str] = {
+    "worst_groups": "search for the worst group",
+    "groups": "comparison of declared groups",
+    "clusters": "search for clusters",
+    "slices": "search of intersections",
+    "local_bias": "search for local bias",
+}
+_MOST_NAMED = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proven(Result):
+    """People who are confirmed to fare worse, as a limit sees them: differences count harm as positive.
+
+    Attributes
+    ----------
+    who : str
+    found_by : str
+    rows : int
+    share : float
+    as_found, at_least, at_most : float
+        Difference with its interval, in what the limit is on: raw, or what remains among people alike.
+    p_value : float
+    better : {"lower", "higher"}
+        Of what is measured of them.
+    conditions : tuple of GroupCondition
+        Empty where no conditions say who they are.
+    within_place : bool
+        Whether they are compared with others of the same place of the data.
+    """
+
+    who: str
+    found_by: FoundBy
+    rows: int
+    share: float
+    as_found: float
+    at_least: float
+    at_most: float
+    p_value: float
+    better: Literal["lower", "higher"]
+    conditions: tuple[GroupCondition, ...] = ()
+    within_place: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchedLimitOutcome(LimitOutcome):
+    """What a limit on people says who were searched for.
+
+    Attributes
+    ----------
+    limit : float
+        Largest tolerated difference, in units of the bias variable.
+    difference : float or None
+        What decides; harm counts as positive.
+    scope : Scope or None
+        Of whom, against whom and how surely it says so; None in reports of earlier versions.
+    broken_by : Proven or None
+        Who breaks it, where another search than the limit's own confirmed them.
+    not_judged : tuple of Proven
+        Who would break it, but for the share of the people that the limit asks for.
+    """
+
+    limit: float
+    difference: float | None
+    scope: Scope | None = None
+    broken_by: Proven | None = None
+    not_judged: tuple[Proven, ...] = ()
+
+
+class WorstCase(Protocol):
+    """What blank outcomes could come to."""
+
+    @property
+    def worst_case(self) -> float | None: ...
+    @property
+    def who(self) -> str | None: ...
+
+
+Searched = TypeVar("Searched", bound=SearchedLimitOutcome)
+
+
+def by_all_evidence(
+    own: Searched, scope: Scope, ranked: Findings | None, unit: words.Unit, blanks: WorstCase | None = None
+) -> Searched:
+    """What a limit says, knowing who is confirmed to fare worse by any search, and what the blanks could come to.
+
+    Parameters
+    ----------
+    own : SearchedLimitOutcome
+        By the limit's own search.
+    scope : Scope
+    ranked : Findings or None
+    unit : {"rate", "value"}
+        Of the limit.
+    blanks : WorstCase, optional
+        People whose outcome is not known.
+
+    Returns
+    -------
+    SearchedLimitOutcome
+        fail: a confirmed finding of at least the limit's share, in the same measure, is beyond the limit for certain.
+        A pass becomes inconclusive where one was found beyond it, or where the blanks could be.
+    """
+    proven = sorted(_proven(ranked, scope), key=lambda one: one.at_least, reverse=True)
+    least = scope.min_share or 0.0
+    judged = [one for one in proven if one.share >= least]
+    beyond = [one for one in judged if one.at_least > own.limit]
+    verdict, sentence, broken_by = own.verdict, own.sentence, None
+    if beyond and verdict != "fail":
+        verdict, broken_by = "fail", beyond[0]
+        sentence = _broken(broken_by, own.limit, scope, unit, ranked)
+    elif verdict == "pass":
+        found_beyond = next((one for one in judged if one.as_found > own.limit), None)
+        worst = None if blanks is None else blanks.worst_case
+        if found_beyond is not None:
+            verdict = "inconclusive"
+            sentence += f" Yet it was found to be more for people who are confirmed to fare worse: {found_beyond.who}."
+        elif worst is not None and worst > own.limit:
+            verdict = "inconclusive"
+            sentence += (
+                f" Yet outcomes are missing: if all of these people fared badly, it would be {words.size(worst, unit)} "
+                f"for {blanks.who if blanks else words.NOTHING}."
+            )
+    smaller = tuple(one for one in proven if one.share < least and one.as_found > own.limit)[:_MOST_NAMED]
+    if smaller:
+        named = "; ".join(
+            f"{one.who} ({words.percent(one.share)} of the people, at least {words.size(one.at_least, unit)})"
+            for one in smaller
+        )
+        sentence += f" Not judged, for they are smaller groups, though proven to fare worse: {named}."
+    changed = replace(
+        own,
+        verdict=verdict,
+        blocks=stops(verdict, own.inconclusive),
+        sentence=f"{sentence} {scope.sentence}",
+        scope=scope,
+        broken_by=broken_by,
+        not_judged=smaller,
+    )
+    if broken_by is None:
+        return changed
+    return replace(
+        changed,
+        difference=broken_by.as_found,
+        low=broken_by.at_least,
+        high=broken_by.at_most,
+        p_value=broken_by.p_value,
+        severity=severity_of(broken_by.as_found, None, own.limit),
+    )
+
+
+def _proven(ranked: Findings | None, scope: Scope) -> Iterator[Proven]:
+    """Confirmed findings in the limit's measure, by the difference that the limit is on."""
+    if ranked is None:
+        return
+    raw = scope.of == "raw"
+    findings: Sequence[Finding] = (*ranked.confirmed, *(ranked.at_first_sight if raw else ()))
+    for one in dict.fromkeys(findings):
+        if one.measured != scope.measured:
+            continue
+        alike = None if raw else one.remaining
+        as_found, low, high = (
+            (one.difference, one.low, one.high)
+            if alike is None
+            else (alike.remaining, alike.remaining_low, alike.remaining_high)
+        )
+        if alike is not None and not alike.has_people_alike:
+            continue
+        more_is_worse = one.mean_inside > one.mean_outside if one.compared_with else scope.better != "higher"
+        yield Proven(
+            who=one.who, found_by=one.found_by, rows=one.rows, share=one.share, as_found=as_found, at_least=low,
+            at_most=high, p_value=one.p_value, better="lower" if more_is_worse else "higher",
+            conditions=one.conditions, within_place=bool(one.compared_with),
+        )  # fmt: skip
+
+
+def _broken(one: Proven, limit: float, scope: Scope, unit: words.Unit, ranked: Findings | None) -> str:
+    """Who breaks the limit, by how much, and what found them."""
+    counted = "rows" if ranked is not None and ranked.counted == "rows" else "people"
+    than = "others of the same place" if one.within_place else scope.than
+    return (
+        f"{one.who} ({words.count(one.rows)} {counted}): {harmful(one.better)} in {scope.measured} than {than} by "
+        f"{words.size(one.as_found, unit)} as found, by at least {words.size(one.at_least, unit)} "
+        f"({scope.confidence * 100:.4g} % confidence); at most {words.size(limit, unit)} is allowed. The "
+        f"{SEARCHES[one.found_by]} found them."
+    )

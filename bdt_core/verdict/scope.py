@@ -1,0 +1,159 @@
+"""Scope of a limit: of whom, against whom, how surely and which way it says something.
+
+The one source of these words: sentences, titles, gate.json and Dagster's checks take them from here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from bdt_core import words
+from bdt_core.result import Result
+from bdt_core.spec.wording import than
+
+People = Literal["groups", "declared", "cluster", "clusters", "intersections", "places"]
+Difference = Literal["raw", "remaining"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scope(Result):
+    """What a limit on groups of people is about.
+
+    Attributes
+    ----------
+    people : {"groups", "declared", "cluster", "clusters", "intersections", "places"}
+        Any group that conditions describe, declared groups, the most deviating cluster, each cluster, each
+        intersection, groups within each place of the data.
+    conditions : int or None
+        Most conditions of such a group.
+    tested : int or None
+        How many clusters, intersections or places there are.
+    columns : tuple of str
+        Of declared groups: their columns.
+    min_share : float or None
+        Groups of a smaller share of the people are not judged; None: every proven group is.
+    ruled_out_from : float or None
+        A pass rules out groups from this share of the people on.
+    of : {"raw", "remaining"}
+        The difference from everybody else, or what remains of it among people alike.
+    alike : tuple of str
+        The factors in which people are alike, where it is what remains.
+    measured : str
+    better : {"lower", "higher"} or None
+        None where a difference either way counts.
+    confidence : float
+    default : bool
+        Whether the tolerated difference is the tool's own, as nobody set one.
+    width : {"unbreakable", "wide"} or None
+        Whether the limit is so wide that hardly any data break it, or unusually wide.
+    text : str
+        All of it, in words.
+
+    Examples
+    --------
+    >>> scope_of("groups", measured="error", better="lower", confidence=0.95, conditions=3, min_share=0.3).text
+    'any group of at least 30.0 % of the people that up to 3 conditions describe, compared with everybody else'
+    """
+
+    people: People
+    conditions: int | None
+    tested: int | None
+    columns: tuple[str, ...]
+    min_share: float | None
+    ruled_out_from: float | None
+    of: Difference
+    alike: tuple[str, ...]
+    measured: str
+    better: Literal["lower", "higher"] | None
+    confidence: float
+    default: bool
+    width: Literal["unbreakable", "wide"] | None
+    text: str
+
+    @property
+    def than(self) -> str:
+        """Whom people are compared with."""
+        return than(self.alike)
+
+    @property
+    def sentence(self) -> str:
+        """The scope as the end of a limit's sentence.
+
+        Examples
+        --------
+        >>> scope_of("clusters", measured="error", better="lower", confidence=0.95, tested=4).sentence
+        'This limit is on each of the 4 clusters, compared with everybody else; confidence 95 %, higher is worse.'
+        """
+        which = "a gap either way counts" if self.better is None else f"{worse_way(self.better)} is worse"
+        told = f"This limit is on {self.text}; confidence {self.confidence * 100:.4g} %, {which}."
+        if self.width == "unbreakable":
+            told += " It is so wide that hardly any data could break it."
+        elif self.width == "wide":
+            told += " It is unusually wide."
+        return told
+
+
+def worse_way(better: Literal["lower", "higher"]) -> Literal["higher", "lower"]:
+    """Which values are worse."""
+    return "higher" if better == "lower" else "lower"
+
+
+def scope_of(
+    people: People,
+    *,
+    measured: str,
+    better: Literal["lower", "higher"] | None,
+    confidence: float,
+    conditions: int | None = None,
+    tested: int | None = None,
+    columns: tuple[str, ...] = (),
+    min_share: float | None = None,
+    ruled_out_from: float | None = None,
+    of: Difference = "raw",
+    alike: tuple[str, ...] = (),
+    default: bool = False,
+    width: Literal["unbreakable", "wide"] | None = None,
+) -> Scope:
+    """A scope with its words."""
+    from_share = "" if min_share is None else f" of at least {words.percent(min_share)} of the people"
+    match people:
+        case "groups":
+            several = f"up to {conditions} conditions describe" if conditions != 1 else "one condition describes"
+            who = f"any group{from_share} that {several}"
+        case "declared":
+            who = f"each declared group{from_share} of {words.listing(columns)}"
+        case "cluster":
+            who = "the most deviating cluster"
+        case _:
+            kinds = {"clusters": "clusters", "intersections": "intersections that were tested", "places": "places"}
+            who = f"{'two groups within ' if people == 'places' else ''}each of the {tested} {kinds[people]}"
+    scope = Scope(
+        people=people, conditions=conditions, tested=tested, columns=columns, min_share=min_share,
+        ruled_out_from=ruled_out_from, of=of, alike=alike, measured=measured, better=better, confidence=confidence,
+        default=default, width=width, text=who,
+    )  # fmt: skip
+    return scope if people == "places" else replace(scope, text=f"{who}, compared with {scope.than}")
+
+
+_UNBREAKABLE, _WIDE = 0.9, 0.25
+_UNBREAKABLE_SD, _WIDE_SD = 3.0, 1.0
+
+
+def width_of(most: float, sd: float | None) -> Literal["unbreakable", "wide"] | None:
+    """How wide a limit on a difference is: as a share, or in standard deviations of the bias variable.
+
+    Parameters
+    ----------
+    most : float
+        Largest tolerated difference.
+    sd : float or None
+        Standard deviation of the bias variable; None for a share.
+
+    Examples
+    --------
+    >>> width_of(0.05, None), width_of(0.5, None), width_of(0.9, None), width_of(2.0, 1.0)
+    (None, 'wide', 'unbreakable', 'wide')
+    """
+    size, unbreakable, wide = (most, _UNBREAKABLE, _WIDE) if sd is None else (most, _UNBREAKABLE_SD * sd, _WIDE_SD * sd)
+    return "unbreakable" if size >= unbreakable else "wide" if size >= wide else None
