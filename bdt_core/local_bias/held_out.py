@@ -17,7 +17,7 @@ from bdt_core.inference import (
 )
 from bdt_core.inference.comparison import PersonsCompared
 from bdt_core.inference.persons import Persons, PersonSums, compare_persons, person_sums, spread_of
-from bdt_core.local_bias.metrics import GroupMetrics, Integers, gaps
+from bdt_core.local_bias.metrics import GroupMetrics, Integers, gaps, metric_by_group
 from bdt_core.local_bias.results import GroupValue, HeldOutGap, LocalCluster, or_none
 from bdt_core.local_bias.rows import Sides
 
@@ -61,14 +61,26 @@ def judged_clusters(sides: Sides, train_labels: Integers, test_labels: Integers,
     return tuple(clusters)
 
 
+def values_together(
+    sides: Sides, train_labels: Integers, test_labels: Integers, k: int
+) -> tuple[tuple[GroupValue, ...], ...]:
+    """The groups' metrics in each of k clusters, over the rows of both parts."""
+    train, test = sides.train, sides.test
+    table = metric_by_group(
+        np.concatenate([train_labels, test_labels]), k, np.concatenate([train.group, test.group]), len(sides.groups),
+        train.rows.outcome.with_rows(test.rows.outcome),
+    )  # fmt: skip
+    return tuple(_values(sides, table, label) for label in range(k))
+
+
 def _values(sides: Sides, table: GroupMetrics, label: int) -> tuple[GroupValue, ...]:
-    rate = sides.settings.metric != "auc"
+    is_rate = sides.settings.metric != "auc"
     return tuple(
         GroupValue(
             group=name,
             rows=int(table.rows[label, code]),
             counted=int(table.counted[label, code]),
-            events=int(table.counts[label, code, 1]) if rate else None,
+            events=int(table.counts[label, code, 1]) if is_rate else None,
             value=or_none(table.value[label, code]),
         )
         for code, name in enumerate(sides.groups)

@@ -42,6 +42,11 @@ class Outcome:
     def __getitem__(self, rows: Any) -> Outcome:
         return Outcome(self.metric, self.value[rows], None if self.score is None else self.score[rows])
 
+    def with_rows(self, other: Outcome) -> Outcome:
+        """These rows, and then those of another part."""
+        scores = None if self.score is None or other.score is None else np.concatenate([self.score, other.score])
+        return Outcome(self.metric, np.concatenate([self.value, other.value]), scores)
+
     @property
     def ranks(self) -> tuple[npt.NDArray[np.int32], int]:
         """Class of each row's score and number of classes; none for rates."""

@@ -108,6 +108,8 @@ class LocalCluster:
         0 has the largest gap among the train rows; None is all rows together.
     train_rows, test_rows : int
     train, test : tuple of GroupValue
+    together : tuple of GroupValue
+        Of all rows, train and test, each in the cluster whose centre is nearest; none of all rows together.
     train_gap, test_gap : float or None
         Largest minus least metric of the groups that count; None when fewer than two do.
     held_out : HeldOutGap
@@ -123,6 +125,7 @@ class LocalCluster:
     test_gap: float | None
     held_out: HeldOutGap
     about: ClusterTopic = field(default_factory=ClusterTopic)
+    together: tuple[GroupValue, ...] = ()
 
 
 @dataclass(frozen=True)

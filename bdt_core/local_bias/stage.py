@@ -19,7 +19,7 @@ from bdt_core.fairness.confusion import favourable
 from bdt_core.fairness.declared_groups import favourable_values
 from bdt_core.local_bias.embeddings import read_embeddings
 from bdt_core.local_bias.gap_null import summary_of, whole_search_null
-from bdt_core.local_bias.held_out import judged_clusters
+from bdt_core.local_bias.held_out import judged_clusters, values_together
 from bdt_core.local_bias.logan import LOGAN
 from bdt_core.local_bias.metrics import Integers, gaps
 from bdt_core.local_bias.partition import Partition
@@ -223,7 +223,15 @@ def _clustering(
     settings, k = sides.settings, len(order)
     number = np.argsort(order)
     train_labels, test_labels = number[partition.labels], number[partition.predict(test_X)]
-    clusters = judged_clusters(sides, train_labels, test_labels, k)
+    nearest = number[partition.predict(train_X)]
+    clusters = tuple(
+        replace(one, together=together)
+        for one, together in zip(
+            judged_clusters(sides, train_labels, test_labels, k),
+            values_together(sides, nearest, test_labels, k),
+            strict=True,
+        )
+    )
     baseline = model.kmeans_.inertia
     return LocalClustering(
         method=method,
@@ -233,7 +241,7 @@ def _clustering(
         inertia=partition.inertia,
         inertia_ratio=partition.inertia / baseline if baseline > 0.0 else None,
         merged=len(partition.merged_into) - k,
-        off_centre=float((number[partition.predict(train_X)] != train_labels).mean()),
+        off_centre=float((nearest != train_labels).mean()),
         confirmed=sum(one.held_out.confirmed for one in clusters),
     )
 

@@ -1,10 +1,11 @@
 """What each search brings: the people that it holds to fare worse, in the same words and units.
 
-P-values are corrected for that search alone; rows and share are not known yet.
+P-values are corrected for that search alone; who they are, and how they fare, is counted later where a search did not.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -21,6 +22,7 @@ from bdt_core.clustering.rule import Rule
 from bdt_core.clustering.stability import FOUND_AGAIN
 from bdt_core.fairness.coding import Level, code_column
 from bdt_core.inference import Comparison, adjust_p_values, compare_samples, interval_at_once
+from bdt_core.inference.permutation import PERMUTATIONS
 from bdt_core.inference.persons import PersonSums, Steps, compare_persons, person_sums
 from bdt_core.local_bias.results import LocalBias, LocalCluster
 from bdt_core.local_bias.topics import FeatureDifference
@@ -38,7 +40,8 @@ from bdt_core.table.persons import numbers_of, persons_of
 
 _METRIC_NAMES = {"accuracy": "accuracy", "tpr": "true positive rate", "fpr": "false positive rate", "auc": "area"}
 _MOST_LEVELS = 100
-_PLACE_TOLD = 2
+_PLACE_TOLD, _WORDS_TOLD = 2, 5
+_ROUNDING = 1e-9
 
 
 def from_worst_groups(found: WorstGroups, measured: str) -> Iterator[Finding]:
@@ -48,16 +51,18 @@ def from_worst_groups(found: WorstGroups, measured: str) -> Iterator[Finding]:
     them: that is who everybody else is, then.
     """
     p_values = accumulate((one.p_value for one in found.groups), max)
+    smallest = (1.0 + _ROUNDING) / (found.permutations + 1.0)
     for before, (one, p_value) in enumerate(zip(found.groups, p_values, strict=True)):
         if one.low is None or one.high is None:
             continue
-        others = one.mean_inside - one.difference if one.among_alike is None else one.mean_outside
         finding = _finding(
-            one.words, "worst_groups", measured, (one.mean_inside, others),
-            (one.difference, one.low, one.high), p_value, better=found.better, conditions=one.conditions,
-            reach=one.reach or 0.0,
+            one.words, "worst_groups", measured, (one.difference, one.low, one.high), p_value, better=found.better,
+            conditions=one.conditions, reach=one.reach or 0.0, at_floor=p_value <= smallest,
         )  # fmt: skip
-        yield replace(finding, remaining=one.among_alike, groups_before=before)
+        yield replace(
+            finding, rows=one.rows, share=one.share, mean_inside=one.mean_inside, mean_outside=one.mean_outside,
+            remaining=one.among_alike, groups_before=before,
+        )  # fmt: skip
 
 
 def from_clusters(clusters: Clusters, significance: ClusterSignificance, measured: str) -> Iterator[Finding]:
@@ -79,7 +84,7 @@ def from_clusters(clusters: Clusters, significance: ClusterSignificance, measure
         fits = words.rule_fits(one.rule_precision, one.rule_recall)
         who = str(one.found.rule) if fits else f"cluster {label}, which no short rule describes"
         yield _finding(
-            who, "clusters", measured, _means(comparison), (comparison.difference, *both), float(p_value),
+            who, "clusters", measured, (comparison.difference, *both), float(p_value), at_floor=_at_floor(comparison),
             better=spec.bias_variable.better, places=partial(_in_cluster, clusters=clusters, label=label),
             described=_of_rule(one.found.rule) if fits else (),
             reach=_quantile(spec.significance.alpha / len(compared)), on_test_rows=True,
@@ -93,9 +98,9 @@ def from_slices(found: Slices, measured: str) -> Iterator[Finding]:
         if one.p_adjusted is None or interval is None or one.comparison.difference is None:
             continue
         yield _finding(
-            one.name, "slices", measured, _means(one.comparison), (one.comparison.difference, *interval),
-            one.p_adjusted, better=found.better, conditions=tuple(map(_condition, one.conditions)),
-            reach=_quantile(found.alpha / found.tests), on_test_rows=not found.in_sample,
+            one.name, "slices", measured, (one.comparison.difference, *interval), one.p_adjusted, better=found.better,
+            conditions=tuple(map(_condition, one.conditions)), reach=_quantile(found.alpha / found.tests),
+            on_test_rows=not found.in_sample, at_floor=_at_floor(one.comparison),
         )  # fmt: skip
 
 
@@ -134,43 +139,52 @@ def from_declared_groups(table: AuditTable, spec: AuditSpec, measured: str) -> I
         if interval is None or comparison.difference is None or np.isnan(p_value):
             continue
         yield _finding(
-            words.all_of([one.words for one in conditions]), "groups", measured, _means(comparison),
-            (comparison.difference, *interval),
+            words.all_of([one.words for one in conditions]), "groups", measured, (comparison.difference, *interval),
             float(p_value), better=spec.bias_variable.better, conditions=conditions,
-            reach=_quantile(settings.alpha / len(groups)),
+            reach=_quantile(settings.alpha / len(groups)), at_floor=_at_floor(comparison),
         )  # fmt: skip
 
 
-def from_local_bias(found: LocalBias, spec: AuditSpec) -> Iterator[Finding]:
-    """Groups that are behind within a place of the data, where the test rows confirm it."""
+def from_local_bias(found: LocalBias, spec: AuditSpec, audited_rows: int) -> Iterator[Finding]:
+    """Groups that are behind within a place of the data, where the test rows confirm it.
+
+    People are counted in the result, for of embeddings in a file the table does not say who is where.
+    """
     metric = found.settings.metric
     # Rates of predictions are good or bad for people as the prediction is.
     wanted = spec.favourable_outcome
     if metric in ("tpr", "fpr") and wanted is None:
         return
     settings = spec.local_bias
-    if settings is None or isinstance(settings.embeddings, str):
-        return  # of embeddings in a file, the table does not say who is where
+    if settings is None:
+        return
+    at_hand = found.train_rows + found.test_rows + sum(found.left_out.values())
+    times = max(audited_rows / at_hand, 1.0)
+    in_file = settings.embeddings if isinstance(settings.embeddings, str) else None
     higher_is_worse = metric in ("tpr", "fpr") and wanted == "negative"
     for one in found.logan.clusters:
         gap = one.held_out
         if not gap.confirmed or gap.gap is None or gap.low is None or gap.high is None or gap.p_adjusted is None:
             continue
-        values = {each.group: each.value for each in one.test}
+        of_group = {each.group: each for each in one.together}
         ahead, behind = (gap.higher, gap.lower) if gap.gap > 0 else (gap.lower, gap.higher)
         worse, other = (ahead, behind) if higher_is_worse else (behind, ahead)
-        inside, outside = values.get(str(worse)), values.get(str(other))
-        if inside is None or outside is None:
+        inside, outside = of_group[str(worse)], of_group[str(other)]
+        if inside.value is None or outside.value is None:
             continue
+        rows = round(inside.rows * times)
         low, high = sorted((abs(gap.low), abs(gap.high))) if gap.low * gap.high > 0 else (0.0, abs(gap.high))
         yield Finding(
             who=f"{settings.group} is {worse}, in place {one.label} of local bias",
-            found_by="local_bias", rows=0, share=0.0, measured=_METRIC_NAMES[metric], mean_inside=inside,
-            mean_outside=outside, difference=abs(gap.gap), low=low, high=high, p_value=gap.p_adjusted,
-            people_harmed=None, described=(_of_group(settings.group, worse),),
+            found_by="local_bias", rows=rows, share=rows / audited_rows, measured=_METRIC_NAMES[metric],
+            mean_inside=inside.value, mean_outside=outside.value, difference=abs(gap.gap), low=low, high=high,
+            p_value=gap.p_adjusted, people_harmed=None, described=(_of_group(settings.group, worse),),
             compared_with=(_of_group(settings.group, other),), place=_place(one, settings.group, found.settings.alpha),
-            places=partial(_in_place, found=found, one=one, settings=settings, group=str(worse)),
-            reach=_quantile(found.settings.alpha), on_test_rows=True,
+            place_words=tuple(each.word for each in one.about.words[:_WORDS_TOLD]),
+            places=None
+            if in_file
+            else partial(_in_place, found=found, one=one, settings=settings, group=str(worse)),
+            embeddings=in_file, reach=_quantile(found.settings.alpha), on_test_rows=True,
         )  # fmt: skip
 
 
@@ -185,23 +199,26 @@ def _place(one: LocalCluster, group: str, alpha: float) -> tuple[FeatureDifferen
 
 
 def _finding(
-    who: str, found_by: FoundBy, measured: str, means: tuple[float, float], interval: tuple[float, float, float],
-    p_value: float, *, better: str, reach: float, on_test_rows: bool = False,
-    conditions: tuple[GroupCondition, ...] = (), places: Members | None = None,
-    described: tuple[GroupCondition, ...] = (),
+    who: str, found_by: FoundBy, measured: str, interval: tuple[float, float, float], p_value: float, *, better: str,
+    reach: float, at_floor: bool, on_test_rows: bool = False, conditions: tuple[GroupCondition, ...] = (),
+    places: Members | None = None, described: tuple[GroupCondition, ...] = (),
 ) -> Finding:  # fmt: skip
+    """A candidate, whose people are not counted yet."""
     difference, low, high = interval
     if better == "higher":
         difference, low, high = -difference, -high, -low
     return Finding(
-        who=who, found_by=found_by, rows=0, share=0.0, measured=measured, mean_inside=means[0], mean_outside=means[1],
+        who=who, found_by=found_by, rows=0, share=0.0, measured=measured, mean_inside=math.nan, mean_outside=math.nan,
         difference=difference, low=low, high=high, p_value=p_value, people_harmed=None, conditions=conditions,
-        places=places, described=described, reach=reach, on_test_rows=on_test_rows,
+        places=places, described=described, reach=reach, on_test_rows=on_test_rows, at_floor=at_floor,
     )  # fmt: skip
 
 
-def _means(comparison: Comparison) -> tuple[float, float]:
-    return float(comparison.mean_a or 0.0), float(comparison.mean_b or 0.0)
+def _at_floor(comparison: Comparison) -> bool:
+    """Whether permutations could give no smaller p-value; each direction has half of it."""
+    if comparison.test != "studentised permutation" or comparison.p_value is None:
+        return False
+    return comparison.p_value <= 2.0 * (1.0 + _ROUNDING) / (PERMUTATIONS + 1.0)
 
 
 def _quantile(alpha: float) -> float:
@@ -269,11 +286,21 @@ def _in_place(
     return inside & (frame[settings.group].astype(str) == group).to_numpy()
 
 
-def with_rows(finding: Finding, inside: NDArray[np.bool_], times: float, *, is_rate: bool) -> Finding:
-    """A finding with how many people it is about; of rows drawn, times as many."""
-    rows = round(int(inside.sum()) * times)
-    harmed = rows * finding.difference if is_rate and finding.found_by != "local_bias" else None
-    return replace(finding, rows=rows, share=float(inside.mean()), people_harmed=harmed)
+def with_rows(
+    finding: Finding, inside: NDArray[np.bool_], y: NDArray[np.float64], times: float, *, is_rate: bool
+) -> Finding:
+    """A finding with how many people it is about, of rows drawn times as many, and how they and all others fare.
+
+    What the search counted on all rows stays.
+    """
+    if not finding.rows:
+        means = (float(y[these].mean()) if these.any() else math.nan for these in (inside, ~inside))
+        mean_inside, mean_outside = means
+        finding = replace(
+            finding, rows=round(int(inside.sum()) * times), share=float(inside.mean()), mean_inside=mean_inside,
+            mean_outside=mean_outside,
+        )  # fmt: skip
+    return replace(finding, people_harmed=finding.rows * finding.difference if is_rate else None)
 
 
 def name_of(spec: AuditSpec) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -41,18 +41,30 @@ class Finding:
     measured : str
         What is measured: the bias variable, or of local bias its metric.
     mean_inside, mean_outside : float
-        Of them, and of everybody else (of local bias: of the group that it is compared with).
+        Of exactly these people, and of everybody else, as they are: nothing is adjusted (of local bias: of them, and of
+        the group that they are compared with, all in the place). Not what the difference was tested on, where that is
+        the test rows alone, or people alike.
     difference, low, high : float
-        How much worse, with an interval that allows for how they were found.
+        How much worse, as tested, with an interval that allows for how they were found.
     p_value : float
         Corrected for everything that this search looked at, and for how many searches there were.
     people_harmed : float or None
-        How many more of them were harmed than would have been at the rate of the others, of those who have people alike
-        where there are legitimate factors; None for what is no rate.
+        How many more of them were harmed than would have been at the rate of the others, by the difference as tested,
+        of those who have people alike where there are legitimate factors; None for what is no rate.
     remaining : AlikeComparison or None
         What of the difference remains among people alike in the legitimate factors; None without any.
     groups_before : int
         How many groups the same search had found before: people are compared with people alike in those, too.
+    mean_alike : float or None
+        The mean that they would have if they fared as people alike do, in the legitimate factors and in the groups
+        before: adjusted, the mean of nobody. None where they are compared with everybody else, or nobody is like them.
+    only_among_alike : bool
+        Whether they are for certain worse off than people alike in the legitimate factors, and not at first sight: a
+        factor that the outcome has caused makes such findings.
+    on_test_rows : bool
+        Whether the difference was tested on the test rows, as it was found on the others.
+    at_floor : bool
+        Whether the p-value is the smallest that the search could give, so that they may be surer than it says.
     also : tuple of str
         Weaker findings that are no worse off than this one says, where most people of the smaller one are in both.
     conditions : tuple of GroupCondition
@@ -63,6 +75,8 @@ class Finding:
         Of local bias: the group of the same place that it is compared with.
     place : tuple of FeatureDifference
         Of local bias: what sets the place apart from all others most.
+    place_words : tuple of str
+        Of local bias of rows with texts: the words that the place has most above all others.
 
     Examples
     --------
@@ -93,17 +107,22 @@ class Finding:
     people_harmed: float | None
     remaining: AlikeComparison | None = None
     groups_before: int = 0
+    mean_alike: float | None = None
+    only_among_alike: bool = False
+    on_test_rows: bool = False
+    at_floor: bool = False
     also: tuple[str, ...] = ()
     conditions: tuple[GroupCondition, ...] = ()
     described: tuple[GroupCondition, ...] = ()
     compared_with: tuple[GroupCondition, ...] = ()
     place: tuple[FeatureDifference, ...] = ()
+    place_words: tuple[str, ...] = ()
     places: Annotated[Members | None, Field(exclude=True)] = field(default=None, repr=False, compare=False)
     """Of a finding that is a cluster: who belongs to it. It is not kept with the data."""
     reach: Annotated[float, Field(exclude=True)] = field(default=0.0, repr=False, compare=False)
     """How many standard errors an interval must reach after such a search. It is not kept with the data."""
-    on_test_rows: Annotated[bool, Field(exclude=True)] = field(default=False, repr=False, compare=False)
-    """Whether it was measured on the test rows, as it was found on the others. It is not kept with the data."""
+    embeddings: Annotated[str | None, Field(exclude=True)] = field(default=None, repr=False, compare=False)
+    """Of a place among embeddings in a file: the file, without which nobody can say who is there. It is not kept."""
 
     def __repr__(self) -> str:
         people = f"{self.rows:,} rows, {words.percent(self.share)}"
@@ -152,8 +171,14 @@ class Finding:
         Raises
         ------
         DataError
-            A column is missing; or it is a cluster that was read back from a file, which has its words only.
+            A column is missing; it is a cluster that was read back from a file, which has its words only; or a place
+            among embeddings in a file, which the table does not tell.
         """
+        if self.embeddings is not None:
+            raise DataError(
+                f'"{self.who}" is a place among the embeddings in {self.embeddings}, which no column tells: '
+                "`local_bias.predict(embeddings)` of the audit's result gives the place of each row of such a file."
+            )
         if self.places is not None:
             return self.places(frame)
         if not self.conditions:
@@ -230,7 +255,8 @@ class FindingList(Shown, Plotted, tuple[Finding, ...]):
         Returns
         -------
         DataFrame of bool
-            With the index of `frame`, and a column per finding: ``finding 1: age up to 30``.
+            With the index of `frame`, and a column per finding: ``finding 1: age up to 30``. Findings that are places
+            among embeddings in a file have none.
 
         Raises
         ------
@@ -238,7 +264,11 @@ class FindingList(Shown, Plotted, tuple[Finding, ...]):
             A column is missing, or holds something else than in the audit.
         """
         typed = frame if self.audit is None else self.audit.typed(frame)
-        inside = {f"finding {number}: {one.who}": one.members(typed) for number, one in enumerate(self, 1)}
+        inside = {
+            f"finding {number}: {one.who}": one.members(typed)
+            for number, one in enumerate(self, 1)
+            if one.embeddings is None
+        }
         return pd.DataFrame(inside, index=frame.index)
 
     def _glance(self) -> tuple[str, pd.DataFrame]:
@@ -263,6 +293,13 @@ class Findings(Result):
         What `Finding.rows` are: rows, where one person may have several.
     drawn : Drawn or None
         Rows of which it was told who overlaps and what remains, where these are not all.
+    at_first_sight : tuple of Finding
+        With legitimate factors: people who are for certain worse off than everybody else, alike or not, those first of
+        whom most are harmed at least so. `difference`, `low` and `people_harmed` are of that, under an error control of
+        its own; `remaining` says what is left among people alike, and so do `as_found` and `at_least`.
+    confirmed : tuple of Finding
+        Every confirmed finding, those first that harm most people at least, before any was folded into another and
+        before the list was cut. It is stored with the result and is not in the report.
     """
 
     findings: tuple[Finding, ...]
@@ -271,8 +308,21 @@ class Findings(Result):
     legitimate: tuple[str, ...]
     counted: Literal["people", "rows"] = "people"
     drawn: Drawn | None = None
+    at_first_sight: tuple[Finding, ...] = ()
+    confirmed: Annotated[tuple[Finding, ...], Field(exclude=True)] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON-able data, with `confirmed`, which whoever judges later needs; a report that has these leaves it."""
+        return {**super().to_dict(), **_Confirmed(self.confirmed).to_dict()}
 
     @property
     def first(self) -> Finding | None:
         """The one that harms most people at least."""
         return next(iter(self.findings), None)
+
+
+@dataclass(frozen=True)
+class _Confirmed(Result):
+    """What the report leaves out of the findings, and a stored result keeps."""
+
+    confirmed: tuple[Finding, ...]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from itertools import chain
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
 from bdt_core.clustering.clusters import Clusters
+from bdt_core.inference.alike import AlikeComparison
 from bdt_core.ranking.candidates import (
     from_clusters,
     from_declared_groups,
@@ -22,7 +25,7 @@ from bdt_core.ranking.candidates import (
 )
 from bdt_core.ranking.finding import Finding, Findings
 from bdt_core.significance.clusters import ClusterSignificance
-from bdt_core.spec import AuditSpec, FoundBy
+from bdt_core.spec import AuditSpec
 from bdt_core.table.audit_table import AuditTable
 from bdt_core.table.factors import factors_of, rows_for_factors
 from bdt_core.table.rows import Rows
@@ -34,10 +37,16 @@ if TYPE_CHECKING:
     from bdt_core.slices.results import Slices
 
 _SAME_PEOPLE = 0.5
+_NEARLY_ALL = 0.8
+"""Share of all who are in either of two findings that are in both, from which on they are the same people."""
+_WITHIN = 0.9
+"""Share of a finding's people who are among those of another, from which on it is a part of that."""
 _SAME_HARM = 0.5
 """Share of their harm that people suffer outside a group, too, from which on it is not that of the group."""
+_CERTAIN = float(ndtri(0.975))
 _MOST_FINDINGS = 20
 Mask = NDArray[np.bool_]
+_Mask = TypeVar("_Mask", bound=Mask | None)
 
 
 def rank_findings(
@@ -68,67 +77,81 @@ def rank_findings(
     """
     measured, alpha = name_of(spec), spec.significance.alpha
     rows = rows_for_factors(table)
-    brought: dict[FoundBy, Iterator[Finding]] = {}
-    if worst_groups is not None:
-        brought["worst_groups"] = from_worst_groups(worst_groups, measured)
-    if spec.facets or spec.protected:
-        brought["groups"] = from_declared_groups(rows, spec, measured)
-    brought["clusters"] = from_clusters(clusters, significance, measured)
-    if slices is not None:
-        brought["slices"] = from_slices(slices, measured)
-    if local_bias is not None:
-        brought["local_bias"] = from_local_bias(local_bias, spec)
-    shares = spec.search_shares
-    kept = [
-        replace(one, p_value=min(1.0, one.p_value / shares[found_by]))
-        for found_by, several in brought.items()
-        for one in several
-    ]
-    kept = [one for one in kept if one.p_value <= alpha and one.difference > 0]
-    found = _Measured(rows, rows_for_factors(test), table.audited_rows, spec)
-    measured_once = [found.measured(one, inside) for one, inside in _without_copies(kept, found.members)]
-    ranked = ranked_by_harm([pair for pair in measured_once if pair[0].p_value <= alpha and pair[0].harm_at_least > 0])
-    counted: Literal["people", "rows"] = "people" if spec.split.key is None else "rows"
-    drawn = Drawn.where_fewer(rows.audited_rows, table.audited_rows)
+
+    def sure(candidates: Iterable[Finding]) -> list[Finding]:
+        """Those that are sure enough after the correction for the other searches."""
+        shares = spec.search_shares
+        corrected = (replace(one, p_value=min(1.0, one.p_value / shares[one.found_by])) for one in candidates)
+        return [one for one in corrected if one.p_value <= alpha and one.difference > 0]
+
+    def scanned(found: WorstGroups | None) -> list[Finding]:
+        return [] if found is None else sure(from_worst_groups(found, measured))
+
+    places = () if local_bias is None else sure(from_local_bias(local_bias, spec, table.audited_rows))
+    others = sure(
+        chain(
+            from_declared_groups(rows, spec, measured) if spec.facets or spec.protected else (),
+            from_clusters(clusters, significance, measured),
+            from_slices(slices, measured) if slices is not None else (),
+        )
+    )
+    people = _People(rows, rows_for_factors(test), table.audited_rows, spec)
+    told = [people.among_alike(*pair) for pair in people.counted([*scanned(worst_groups), *others])]
+    confirmed = ranked_by_harm(
+        [pair for pair in told if pair[0].p_value <= alpha and pair[0].harm_at_least > 0]
+        + [(one, None) for one in places if one.harm_at_least > 0]
+    )
+    at_first_sight: tuple[Finding, ...] = ()
+    if spec.legitimate:
+        raw = None if worst_groups is None else worst_groups.raw
+        at_first_sight = tuple(people.at_first_sight([*scanned(raw), *others]))
     return Findings(
-        tuple(_folded(ranked, found.harm))[:_MOST_FINDINGS], dict(shares), alpha, tuple(spec.legitimate), counted, drawn
+        findings=tuple(folded(confirmed, people.harm))[:_MOST_FINDINGS],
+        searches=dict(spec.search_shares),
+        alpha=alpha,
+        legitimate=tuple(spec.legitimate),
+        counted="people" if spec.split.key is None else "rows",
+        drawn=Drawn.where_fewer(rows.audited_rows, table.audited_rows),
+        at_first_sight=at_first_sight,
+        confirmed=tuple(one for one, _ in confirmed),
     )
 
 
-class _Measured:
-    """Who the findings are among the rows at hand, and what remains of them among people alike."""
+class _People:
+    """Who the findings are among the rows at hand, how they fare, and what remains of it among people alike."""
 
     def __init__(self, rows: AuditTable, test: AuditTable, of: int, spec: AuditSpec) -> None:
         self._rows, self._of, self._spec = rows, of, spec
         self._is_rate = bool(np.isin(rows.y, (0.0, 1.0)).all())
+        self._sign = 1.0 if spec.bias_variable.better == "lower" else -1.0
         parts = {False: rows, True: test}
         self._factors = {on_test: factors_of(part) for on_test, part in parts.items()} if spec.legitimate else {}
         self._frames = {on_test: part.audited for on_test, part in parts.items()}
+        self._compared: dict[tuple[bytes, bool, float], AlikeComparison] = {}
 
     @property
     def harm(self) -> NDArray[np.float64]:
         """What the rows suffer, higher being worse, beyond what legitimate factors let expect."""
+        return self._factors[False].unexplained if self._factors else self._sign * self._rows.y
+
+    def counted(self, candidates: Sequence[Finding]) -> Iterator[tuple[Finding, Mask]]:
+        """Findings with their numbers of people and means, and which rows they are; the same people once."""
+        times = self._of / self._rows.audited_rows
+        for one, inside in _without_copies(candidates, lambda one: one.members(self._frames[False])):
+            if 0 < inside.sum() < inside.size:
+                yield with_rows(one, inside, self._rows.y, times, is_rate=self._is_rate), inside
+
+    def among_alike(self, finding: Finding, inside: Mask) -> tuple[Finding, Mask]:
+        """A finding with what remains of it among people alike."""
         if self._factors:
-            return self._factors[False].unexplained
-        return self._rows.y if self._spec.bias_variable.better == "lower" else -self._rows.y
-
-    def members(self, finding: Finding) -> Mask:
-        """Which rows a finding is about."""
-        return finding.members(self._frames[False])
-
-    def measured(self, finding: Finding, inside: Mask) -> tuple[Finding, Mask]:
-        """A finding with its numbers of people and what remains of it, and which rows it is about."""
-        finding = with_rows(finding, inside, self._of / inside.size, is_rate=self._is_rate)
-        if self._factors and finding.found_by != "local_bias":
-            on_test = finding.on_test_rows
-            members = finding.members(self._frames[True]) if on_test else inside
-            remaining, alpha = finding.remaining, self._spec.significance.alpha
-            if remaining is None and 0 < members.sum() < members.size:
-                remaining = self._factors[on_test].compare(members, alpha=alpha, reach=finding.reach)
+            given = finding.remaining
+            remaining = given or self._compare(finding, inside)
+            if given is None and remaining is not None:
                 # Found by a difference in all, which factors may explain: what is claimed must be as sure as that was.
-                comparisons = alpha / (2.0 * ndtr(-finding.reach))
+                comparisons = float(self._spec.significance.alpha / (2.0 * ndtr(-finding.reach)))
                 p_value = remaining.p_value * comparisons / self._spec.search_shares[finding.found_by]
-                finding = replace(finding, p_value=float(min(1.0, max(finding.p_value, p_value))))
+                if p_value > finding.p_value:
+                    finding = replace(finding, p_value=min(1.0, p_value), at_floor=False)
             if remaining is not None:
                 finding = replace(
                     finding,
@@ -137,8 +160,46 @@ class _Measured:
                     high=remaining.high,
                     remaining=remaining,
                     people_harmed=remaining.people_harmed(finding.rows) if self._is_rate else None,
+                    only_among_alike=remaining.low <= 0.0,
                 )
-        return finding, inside
+        return self._beside_alike(finding), inside
+
+    def at_first_sight(self, candidates: Sequence[Finding]) -> Iterator[Finding]:
+        """Those whose difference in all is certain, the largest harm first, and what remains of each."""
+        certain = [pair for pair in map(self._in_all, self.counted(candidates)) if pair[0].harm_at_least > 0]
+        raw = self._sign * self._rows.y
+        for one in list(folded(ranked_by_harm(certain), raw))[:_MOST_FINDINGS]:
+            inside = one.members(self._frames[False])
+            remaining = self._compare(one, inside)
+            # Compared with everybody else; groups found before do not matter any more.
+            yield self._beside_alike(replace(one, remaining=remaining, groups_before=0))
+
+    def _in_all(self, pair: tuple[Finding, Mask]) -> tuple[Finding, Mask]:
+        """A finding by its difference from everybody else, where the search compared people alike in groups before."""
+        one, inside = pair
+        if one.groups_before and (found := self._compare(one, inside)) is not None:
+            harmed = one.rows * found.difference if self._is_rate else None
+            one = replace(
+                one, difference=found.difference, low=found.low, high=found.high, people_harmed=harmed
+            )  # fmt: skip
+        return one, inside
+
+    def _compare(self, finding: Finding, inside: Mask) -> AlikeComparison | None:
+        """A finding's people against people alike; None where all rows to compare are on one side."""
+        on_test = finding.on_test_rows
+        members = finding.members(self._frames[True]) if on_test else inside
+        if not 0 < members.sum() < members.size:
+            return None
+        key = members.tobytes(), on_test, finding.reach
+        if key not in self._compared:
+            alpha = self._spec.significance.alpha
+            self._compared[key] = self._factors[on_test].compare(members, alpha=alpha, reach=finding.reach)
+        return self._compared[key]
+
+    def _beside_alike(self, one: Finding) -> Finding:
+        """A finding with the mean that its people would have, fared they as people alike do."""
+        is_adjusted = one.groups_before > 0 if one.remaining is None else one.remaining.has_people_alike
+        return replace(one, mean_alike=one.mean_inside - self._sign * one.as_found if is_adjusted else None)
 
 
 def _without_copies(
@@ -154,7 +215,7 @@ def _without_copies(
             yield one, inside
 
 
-def ranked_by_harm(found: Sequence[tuple[Finding, Mask]]) -> list[tuple[Finding, Mask]]:
+def ranked_by_harm(found: Sequence[tuple[Finding, _Mask]]) -> list[tuple[Finding, _Mask]]:
     """Those first that harm most people at least.
 
     What was measured on the test rows alone depends on which rows these are: it goes before what was measured on all
@@ -171,28 +232,110 @@ def ranked_by_harm(found: Sequence[tuple[Finding, Mask]]) -> list[tuple[Finding,
     return ranked + on_test
 
 
-def _folded(ranked: Sequence[tuple[Finding, Mask]], harm: NDArray[np.float64]) -> Iterator[Finding]:
-    """Each finding with the weaker ones that it tells of."""
-    left = list(ranked)
+def folded(ranked: Sequence[tuple[Finding, Mask | None]], harm: NDArray[np.float64]) -> Iterator[Finding]:
+    """Each finding with the weaker ones that it tells of, and with those whose harm is that of its people.
+
+    A place of local bias is nobody else's to tell: who reads of the group must read where it is behind.
+
+    Parameters
+    ----------
+    ranked : sequence of (Finding, mask)
+        Those first that are told first; of places of local bias without a mask.
+    harm : ndarray of float64
+        Of each row, higher being worse.
+    """
+    explained = _explained(ranked, harm)
+    left = [(place, one) for place, one in enumerate(ranked) if place not in explained]
     while left:
-        first, rest = left[0], left[1:]
-        told = [_tells_of(first, one, harm) for one in rest]
-        names = dict.fromkeys(one.who for (one, _), is_told in zip(rest, told, strict=True) if is_told)
+        (place, first), rest = left[0], left[1:]
+        parents = [ranked[parent][0].who for parent, child in explained.items() if child == place]
+        told = [_tells_of(first, one, harm) for _, one in rest]
+        weaker = [
+            name
+            for (other, (one, _)), is_told in zip(rest, told, strict=True)
+            if is_told
+            for name in (one.who, *(ranked[parent][0].who for parent, child in explained.items() if child == other))
+        ]
+        names = dict.fromkeys((*parents, *weaker))
         yield replace(first[0], also=tuple(name for name in names if name != first[0].who))
-        left = [pair for pair, is_told in zip(rest, told, strict=True) if not is_told]
+        left = [one for one, is_told in zip(rest, told, strict=True) if not is_told]
 
 
-def _tells_of(first: tuple[Finding, Mask], other: tuple[Finding, Mask], harm: NDArray[np.float64]) -> bool:
+def _explained(ranked: Sequence[tuple[Finding, Mask | None]], harm: NDArray[np.float64]) -> dict[int, int]:
+    """By the place of a finding whose harm is that of a part of its people: the place of that part in the list.
+
+    Of several such parts the one that is told first; where that is explained by a part of its own, the latter.
+    """
+    explained: dict[int, int] = {}
+    for place, parent in enumerate(ranked):
+        parts = (other for other, child in enumerate(ranked) if other != place and _explains(child, parent, harm))
+        part = next(parts, None)
+        if part is not None:
+            explained[place] = part
+
+    def last(place: int) -> int:
+        return last(explained[place]) if place in explained else place
+
+    return {place: last(part) for place, part in explained.items()}
+
+
+def _explains(
+    child: tuple[Finding, Mask | None], parent: tuple[Finding, Mask | None], harm: NDArray[np.float64]
+) -> bool:
+    """Whether a part of a finding's people are all its harm: nothing is certain of the others any more.
+
+    Where the finding would tell of that part, as it is no worse off than all of them, most of its harm must be ruled
+    out for the others: a search for the worst leaves those out, too, who fare better by chance.
+    """
+    (one, members), (whole, inside) = child, parent
+    if members is None or inside is None or members.sum() >= inside.sum():
+        return False
+    if (inside & members).sum() < _WITHIN * members.sum() or _same_people(members, inside):
+        return False
+    rest, neither = inside & ~members, ~inside & ~members
+    if not neither.any():
+        return False
+    beyond, error = _difference(harm[rest], harm[neither])
+    if beyond + _CERTAIN * error < _SAME_HARM * whole.as_found:
+        return True
+    is_told = one.at_least <= whole.as_found
+    return not is_told and beyond - _CERTAIN * error <= 0.0 and beyond < _SAME_HARM * whole.as_found
+
+
+def _difference(some: NDArray[np.float64], others: NDArray[np.float64]) -> tuple[float, float]:
+    """Of two means, with its standard error."""
+    error = math.sqrt(some.var() / some.size + others.var() / others.size)
+    return float(some.mean() - others.mean()), error
+
+
+def _tells_of(
+    first: tuple[Finding, Mask | None], other: tuple[Finding, Mask | None], harm: NDArray[np.float64]
+) -> bool:
     """Whether a finding tells of another: most people of the smaller one are in both, and their harm is its own.
 
     People who fare worse at least than the first was found to, or as badly where they are not among the first, fare
-    worse for another reason: that most of them are among the first may be chance, where the first are many.
+    worse for another reason: that most of them are among the first may be chance, where the first are many. All but
+    the same people are told once, and so are most of the same people by another cut of the same column.
     """
     (one, inside), (two, members) = first, other
-    if (inside & members).sum() < _SAME_PEOPLE * min(inside.sum(), members.sum()):
+    if inside is None or members is None or (inside & members).sum() < _SAME_PEOPLE * min(inside.sum(), members.sum()):
         return False
-    if one.measured != two.measured:
+    if _same_people(inside, members):
+        return True
+    by_one_column = _of_one_column(one) is not None and _of_one_column(one) == _of_one_column(two)
+    if by_one_column and (inside & members).sum() >= _SAME_PEOPLE * (inside | members).sum():
         return True
     elsewhere, neither = members & ~inside, ~members & ~inside
-    beyond = float(harm[elsewhere].mean() - harm[neither].mean()) if elsewhere.any() and neither.any() else 0.0
+    beyond = _difference(harm[elsewhere], harm[neither])[0] if elsewhere.any() and neither.any() else 0.0
     return two.at_least <= one.as_found and beyond < _SAME_HARM * two.as_found
+
+
+def _same_people(some: Mask, others: Mask) -> bool:
+    """Whether two findings are the same people but for few."""
+    return bool((some & others).sum() >= _NEARLY_ALL * (some | others).sum())
+
+
+def _of_one_column(finding: Finding) -> str | None:
+    """The column that alone says who they are."""
+    columns = {one.column for one in finding.conditions or finding.described}
+    return next(iter(columns)) if len(columns) == 1 else None

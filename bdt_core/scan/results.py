@@ -281,6 +281,9 @@ class WorstGroups(AuditPart):
         Rows that were searched, where these are not all. What is said about a group is of all rows.
     permuted_on : Drawn or None
         Rows that were permuted, where these are not all.
+    raw : WorstGroups or None
+        In an audit with legitimate factors: the same search without them, in which everybody is compared with everybody
+        else, and factors are searched like other columns. It has groups and a certificate of its own.
 
     Examples
     --------
@@ -320,6 +323,11 @@ class WorstGroups(AuditPart):
     searched_on: Drawn | None = None
     permuted_on: Drawn | None = None
     limited: tuple[Certificate, ...] = ()
+    raw: WorstGroups | None = None
+
+    def __post_init__(self) -> None:
+        if self.raw is not None and self.raw.audit is not self.audit:  # it is a part of the same audit
+            object.__setattr__(self, "raw", replace(self.raw, audit=self.audit))
 
     def to_frame(self) -> pd.DataFrame:
         """One row per group: the confirmed ones as they were found, then the one that chance explains.

@@ -51,8 +51,15 @@ def find_audited_worst_groups(table: Rows, spec: AuditSpec) -> WorstGroups:
         share=spec.search_shares["worst_groups"],
         limited_shares=_limited_shares(spec.gate, asked.min_share),
     )
-    found = replace(scan(table, question, settings, sample_rows=spec.large_rows), key=spec.split.key)
-    return _among_people_alike(found, table) if spec.legitimate and found.groups else found
+    found = _scanned(table, question, settings, spec)
+    if not spec.legitimate:
+        return found
+    raw = _scanned(table, replace(question, legitimate=()), settings, spec)
+    return replace(_among_people_alike(found, table) if found.groups else found, raw=raw)
+
+
+def _scanned(table: Rows, question: Question, settings: Settings, spec: AuditSpec) -> WorstGroups:
+    return replace(scan(table, question, settings, sample_rows=spec.large_rows), key=spec.split.key)
 
 
 def said_before(table: Rows, spec: AuditSpec) -> str | None:
