@@ -29,6 +29,7 @@ from bdt_core.table.rows import Rows
 from bdt_core.table.summaries import Drawn
 
 if TYPE_CHECKING:
+    from bdt_core.declared import DeclaredOutcomes
     from bdt_core.local_bias.results import LocalBias
     from bdt_core.scan.results import WorstGroups
     from bdt_core.slices.results import Slices
@@ -48,6 +49,7 @@ def rank_findings(
     worst_groups: WorstGroups | None,
     slices: Slices | None,
     local_bias: LocalBias | None,
+    declared: DeclaredOutcomes | None,
     spec: AuditSpec,
 ) -> Findings:
     """Gather what all searches found, correct for how many there were, fold what overlaps, and rank.
@@ -56,7 +58,7 @@ def rank_findings(
     ----------
     table, test : Rows
         All rows, and those that clusters and intersections were tested on.
-    clusters, significance, worst_groups, slices, local_bias
+    clusters, significance, worst_groups, slices, local_bias, declared
         What the searches found; None where one was not asked for.
     spec : AuditSpec
 
@@ -71,8 +73,8 @@ def rank_findings(
     brought: dict[FoundBy, Iterator[Finding]] = {}
     if worst_groups is not None:
         brought["worst_groups"] = from_worst_groups(worst_groups, measured)
-    if spec.facets or spec.protected:
-        brought["groups"] = from_declared_groups(rows, spec, measured)
+    if declared is not None:
+        brought["groups"] = from_declared_groups(declared)
     brought["clusters"] = from_clusters(clusters, significance, measured)
     if slices is not None:
         brought["slices"] = from_slices(slices, measured)
