@@ -35,9 +35,9 @@ Progress = Callable[[str, int, int], None]
 class AuditResult(AuditFindings):
     """What an audit found, and its report.
 
-    `findings`, `clusters`, `groups`, `slices`, `gate` and `warnings` can each be looked at, and become a table with
-    ``.to_frame()``; the first four become a picture with ``.plot()``, and say with ``.members(frame)`` which rows of a
-    table belong to them. The others are as the stages handed them over.
+    `findings`, `clusters`, `groups`, `slices`, `declared`, `gate` and `warnings` can each be looked at, and become a
+    table with ``.to_frame()``; the first four become a picture with ``.plot()``, and say with ``.members(frame)`` which
+    rows of a table belong to them. The others are as the stages handed them over.
 
     Attributes
     ----------
@@ -179,6 +179,7 @@ class AuditResult(AuditFindings):
         counted = {
             "findings": len(self.findings),
             "clusters": len(self.clusters.train),
+            "declared": None if self.declared is None else len(self.declared.to_frame()),
             "groups": None if self.groups is None else len(self.groups.to_frame()),
             "slices": None if self.slices is None else len(self.slices.reported),
             "gate": len(self.gate.limits),

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from bdt_core.clustering.clusters import Clusters
+    from bdt_core.declared import DeclaredOutcomes
     from bdt_core.fairness.characteristics import Characteristics
     from bdt_core.fairness.declared_groups import GroupCounts, GroupMetrics, GroupScores
     from bdt_core.fairness.pooled_groups import PooledGroups
@@ -55,6 +56,8 @@ class AuditFindings:
     clusters : Clusters
     significance : ClusterSignificance
     differences : FeatureDifferences
+    declared : DeclaredOutcomes, optional
+        The bias variable of every declared group; None when none were declared.
     group_counts, group_metrics, group_scores : optional
         Of declared groups; None when none were declared.
     pooled_groups : PooledGroups, optional
@@ -79,6 +82,7 @@ class AuditFindings:
     clusters: Clusters
     significance: ClusterSignificance
     differences: FeatureDifferences
+    declared: DeclaredOutcomes | None = None
     group_counts: GroupCounts | None = None
     group_metrics: GroupMetrics | None = None
     group_scores: GroupScores | None = None
@@ -89,6 +93,7 @@ class AuditFindings:
     slices: Slices | None = None
     local_bias: LocalBias | None = None
     ranked: Findings | None = None
+    blanks: Any = None
     mitigation: Mitigation | None = None
     table: Rows | None = None
     train: Rows | None = None

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from bdt_core.clustering.clusters import Clusters
+    from bdt_core.declared import DeclaredOutcomes
     from bdt_core.fairness.characteristics import Characteristics
     from bdt_core.fairness.declared_groups import GroupCounts, GroupMetrics, GroupScores
     from bdt_core.fairness.pooled_groups import PooledGroups
@@ -185,6 +186,18 @@ STAGES: tuple[Stage, ...] = (
         "with what is certain about it and what is ruled out for every other.",
     ),
     Stage(
+        result="declared",
+        method="compare_declared_groups",
+        arguments=("table", "spec"),
+        title="compare outcomes of declared groups",
+        asset="declared_outcomes",
+        kind="bdt_core.declared:DeclaredOutcomes",
+        section="groups",
+        asked_by="declared_groupings",
+        description="The bias variable of every declared group: its rate or mean, and the difference from everybody "
+        "else with an interval that holds for all groups at once.",
+    ),
+    Stage(
         result="group_counts",
         method="count_groups",
         arguments=("source", "spec"),
@@ -292,6 +305,7 @@ STAGES: tuple[Stage, ...] = (
             "worst_groups?",
             "slices?",
             "local_bias?",
+            "declared?",
             "spec",
         ),
         title="rank what was found",
@@ -463,6 +477,12 @@ class Stages:
 
         return find_audited_worst_groups(table, spec)
 
+    def compare_declared_groups(self, table: Rows, spec: AuditSpec) -> DeclaredOutcomes:
+        """Compare the bias variable of every declared group with that of everybody else."""
+        from bdt_core.declared.comparing import compare_declared_groups
+
+        return compare_declared_groups(table, spec)
+
     def count_groups(self, source: pd.DataFrame | ShardedTable, spec: AuditSpec) -> GroupCounts:
         """Count the rows of every declared group."""
         from bdt_core.fairness.declared_groups import count_groups
@@ -524,12 +544,13 @@ class Stages:
         worst_groups: WorstGroups | None,
         slices: Slices | None,
         local_bias: LocalBias | None,
+        declared: DeclaredOutcomes | None,
         spec: AuditSpec,
     ) -> Findings:
         """Put all findings into one list."""
         from bdt_core.ranking.stage import rank_findings
 
-        return rank_findings(table, test, clusters, significance, worst_groups, slices, local_bias, spec)
+        return rank_findings(table, test, clusters, significance, worst_groups, slices, local_bias, declared, spec)
 
     def mitigate(self, train: Rows, test: Rows, settings: MitigationSettings) -> Mitigation:
         """Choose thresholds per group and measure what they change."""

@@ -62,7 +62,9 @@ def shows_any(frame: pd.DataFrame, spec: AuditSpec) -> bool:
     significance = stages.compare_clusters(clusters, train, test, spec.significance)
     assert spec.slices is not None  # on by default
     worst, slices = stages.find_worst_groups(rows, spec), stages.find_slices(train, test, spec.slices)
-    return bool(stages.rank_findings(rows, test, clusters, significance, worst, slices, None, spec).findings)
+    declared = stages.compare_declared_groups(rows, spec)
+    found = stages.rank_findings(rows, test, clusters, significance, worst, slices, None, declared, spec)
+    return bool(found.findings)
 
 
 def run(runs: str = "300", kept: str = "", done: bool = False) -> None:

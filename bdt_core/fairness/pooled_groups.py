@@ -8,26 +8,23 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
-from operator import add
+from functools import partial
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from bdt_core.fairness.coding import Threshold, Value, code_column, level_order
-from bdt_core.fairness.counts import Group, group_order
+from bdt_core.fairness.coding import Threshold, Value, level_order
+from bdt_core.fairness.group_summaries import Counted, PersonsByGroup, persons_by_group, summaries_by_group
 from bdt_core.fairness.metric_results import group_name
-from bdt_core.inference.persons import Persons, PlacedSums, Steps
+from bdt_core.inference.persons import PlacedSums
 from bdt_core.inference.pooled import pool_means, pool_rates
-from bdt_core.inference.summaries import Scale, Summary, summarise
+from bdt_core.inference.summaries import Scale, Summary
 from bdt_core.result import Result
 from bdt_core.spec import AuditSpec
 from bdt_core.spec.audit_spec import Better
-from bdt_core.table.audit_table import BIAS_VARIABLE, KEY, AuditTable
-from bdt_core.table.persons import numbers_of, persons_of
+from bdt_core.table.audit_table import BIAS_VARIABLE
 from bdt_core.table.rows import Rows
-from bdt_core.table.summaries import How, audited, mean_and_sd, plus, summarise_bias_variable, ways
+from bdt_core.table.summaries import How, mean_and_sd, summarise_bias_variable, ways
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
@@ -156,10 +153,7 @@ def pool_groups(table: Rows, spec: AuditSpec) -> PooledGroups:
     asked = _usable(table, spec)
     how, everybody = ways(table, [BIAS_VARIABLE])[BIAS_VARIABLE], summarise_bias_variable(table)
     cuts = {name: Threshold(value) for name, value in spec.groups.thresholds.items()}
-    names = sorted({name for columns in asked for name in columns})
-    count = partial(_count_block, groupings=asked, cuts=cuts, how=how)
-    blocks = table.map_blocks(count, [*names, BIAS_VARIABLE])
-    counted = [_sorted(reduce(_united, of_grouping)) for of_grouping in zip(*blocks, strict=True)]
+    counted = [one.groups for one in summaries_by_group(table, asked, cuts, how)]
     sizes = _sizes(table, asked, cuts, how, counted)
     two = _two_values(how)
     pool = partial(_pooled, fewest=fewest, spec=spec, two=two, step=_step(everybody, is_rate=two == (0.0, 1.0)))
@@ -187,54 +181,12 @@ def _usable(table: Rows, spec: AuditSpec) -> list[tuple[str, ...]]:
     return [one for one in spec.pooled_groupings if makes_groups.issuperset(one)]
 
 
-Counted = dict[Group, Summary]
-
-
 @dataclass(frozen=True)
 class _Sizes:
     """How many are in each group, and as how many rows of different people its rows count."""
 
     number: Numbers
     effective: Floats
-
-
-def _places(
-    block: AuditTable, columns: Sequence[str], cuts: Mapping[str, Threshold]
-) -> tuple[list[Group], NDArray[np.intp]]:
-    """The groups of a block, and which one each audited row is in; -1 where a value is missing."""
-    coded = [code_column(audited(block, name).to_frame(), name, cuts.get(name)) for name in columns]
-    shape = tuple(len(one.levels) for one in coded)
-    cells, occurring = pd.factorize(np.ravel_multi_index([one.codes.astype(np.intp) for one in coded], shape))
-    found = zip(*np.unravel_index(occurring, shape), strict=True)
-    groups: list[Group] = [tuple(one.levels[i] for one, i in zip(coded, at, strict=True)) for at in found]
-    known = np.array([None not in one for one in groups], dtype=np.bool_)
-    place = np.append(np.where(known, np.cumsum(known) - 1, -1), -1)
-    return [one for one in groups if None not in one], place[cells]
-
-
-def _count_block(
-    block: AuditTable, groupings: Sequence[tuple[str, ...]], cuts: Mapping[str, Threshold], how: How
-) -> list[Counted]:
-    """What each group of a block has of the bias variable."""
-    found = []
-    for columns in groupings:
-        groups, places = _places(block, columns, cuts)
-        known = places >= 0
-        found.append(
-            dict(zip(groups, summarise(block.y[known], places[known], len(groups), how), strict=True)) if groups else {}
-        )
-    return found
-
-
-def _united(one: Counted, other: Counted) -> Counted:
-    both = dict(one)
-    for group, summary in other.items():
-        both[group] = plus(both[group], summary) if group in both else summary
-    return both
-
-
-def _sorted(counted: Counted) -> Counted:
-    return {group: counted[group] for group in sorted(counted, key=group_order)}
 
 
 def _sizes(
@@ -246,61 +198,34 @@ def _sizes(
 ) -> list[_Sizes]:
     """Rows of each group; where persons may have several, persons, and rows as far as they are not alike."""
     rows = [np.array([one.rows for one in groups.values()], dtype=np.int64) for groups in counted]
-    found = persons_of(table)
-    if found is None:
+    persons = persons_by_group(table, groupings, cuts, how, [list(groups) for groups in counted])
+    if persons is None:
         return [_Sizes(one, one.astype(np.float64)) for one in rows]
-    persons, steps = found[0], Steps.of(how)
-    places = [{group: i for i, group in enumerate(groups)} for groups in counted]
-    count = partial(_persons_in_block, groupings=groupings, cuts=cuts, places=places, persons=persons, steps=steps)
-    names = sorted({name for columns in groupings for name in columns})
-    blocks = table.map_blocks(count, [*names, KEY, BIAS_VARIABLE])
-    together = [reduce(add, of_grouping) for of_grouping in zip(*blocks, strict=True)]
     return [
-        one.sizes(list(groups.values()), persons.size, steps) for one, groups in zip(together, counted, strict=True)
+        _sizes_of_persons(one, list(groups.values()), persons)
+        for one, groups in zip(persons.cells, counted, strict=True)
     ]
 
 
-class _PersonCells(PlacedSums):
-    """Rows of each person in each group, and their steps: places are group * persons + person."""
+def _sizes_of_persons(cells: PlacedSums, summaries: Sequence[Summary], persons: PersonsByGroup) -> _Sizes:
+    """Persons of each group, and its rows divided by their design effect.
 
-    def sizes(self, summaries: Sequence[Summary], persons: int, steps: Steps) -> _Sizes:
-        """Persons of each group, and its rows divided by their design effect.
-
-        How alike a person's rows are is learnt from all groups together, as one says little about it.
-        """
-        group, (of_rows, of_steps) = self.places // persons, self.sums
-        size = len(summaries)
-        number = np.bincount(group, minlength=size)
-        rows = np.bincount(group, of_rows, size)
-        squares = np.bincount(group, np.square(of_rows), size)
-        mean = np.bincount(group, of_steps, size) / np.maximum(rows, 1.0)
-        off = of_steps - mean[group] * of_rows
-        between = np.bincount(group, np.square(off), size) * number / np.maximum(number - 1, 1)
-        variance = np.array([one.mean_and_variance()[1] * (one.unit / steps.length) ** 2 for one in summaries])
-        of_several = number > 1
-        pairs = float((variance * (squares - rows))[of_several].sum())
-        alike = float((between - variance * rows)[of_several].sum()) / pairs if pairs > 0.0 else 1.0
-        effect = 1.0 + min(max(alike, 0.0), 1.0) * (squares / np.maximum(rows, 1.0) - 1.0)
-        return _Sizes(number, rows / effect)
-
-
-def _persons_in_block(
-    block: AuditTable,
-    groupings: Sequence[tuple[str, ...]],
-    cuts: Mapping[str, Threshold],
-    places: Sequence[Mapping[Group, int]],
-    persons: Persons,
-    steps: Steps,
-) -> list[_PersonCells]:
-    who, values = numbers_of(persons, block), steps.count(block.y).astype(np.int64)
-    found = []
-    for columns, place in zip(groupings, places, strict=True):
-        groups, at = _places(block, columns, cuts)
-        known = at >= 0
-        cells = np.array([place[group] for group in groups], dtype=np.int64)[at[known]]
-        rows = np.ones(cells.size, dtype=np.int64)
-        found.append(_PersonCells.of(cells * persons.size + who[known], rows, values[known]))
-    return found
+    How alike a person's rows are is learnt from all groups together, as one says little about it.
+    """
+    group, (of_rows, of_steps) = cells.places // persons.size, cells.sums
+    size = len(summaries)
+    number = np.bincount(group, minlength=size)
+    rows = np.bincount(group, of_rows, size)
+    squares = np.bincount(group, np.square(of_rows), size)
+    mean = np.bincount(group, of_steps, size) / np.maximum(rows, 1.0)
+    off = of_steps - mean[group] * of_rows
+    between = np.bincount(group, np.square(off), size) * number / np.maximum(number - 1, 1)
+    variance = np.array([one.mean_and_variance()[1] * (one.unit / persons.steps.length) ** 2 for one in summaries])
+    of_several = number > 1
+    pairs = float((variance * (squares - rows))[of_several].sum())
+    alike = float((between - variance * rows)[of_several].sum()) / pairs if pairs > 0.0 else 1.0
+    effect = 1.0 + min(max(alike, 0.0), 1.0) * (squares / np.maximum(rows, 1.0) - 1.0)
+    return _Sizes(number, rows / effect)
 
 
 def _two_values(how: How) -> tuple[float, float] | None:

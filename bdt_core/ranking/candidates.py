@@ -20,10 +20,11 @@ from bdt_core import words
 from bdt_core.clustering.clusters import Clusters
 from bdt_core.clustering.rule import Rule
 from bdt_core.clustering.stability import FOUND_AGAIN
+from bdt_core.declared import DeclaredOutcomes
 from bdt_core.fairness.coding import Level, code_column
-from bdt_core.inference import Comparison, adjust_p_values, compare_samples, interval_at_once
+from bdt_core.inference import Comparison, adjust_p_values, interval_at_once
 from bdt_core.inference.permutation import PERMUTATIONS
-from bdt_core.inference.persons import PersonSums, Steps, compare_persons, person_sums
+from bdt_core.local_bias.metrics import METRIC_NAMES
 from bdt_core.local_bias.results import LocalBias, LocalCluster
 from bdt_core.local_bias.topics import FeatureDifference
 from bdt_core.ranking.finding import Finding, Members
@@ -35,10 +36,7 @@ from bdt_core.slices.results import Slices
 from bdt_core.spec import AuditSpec, FoundBy
 from bdt_core.spec import LocalBias as LocalBiasSettings
 from bdt_core.spec.wording import wording
-from bdt_core.table.audit_table import AuditTable
-from bdt_core.table.persons import numbers_of, persons_of
 
-_METRIC_NAMES = {"accuracy": "accuracy", "tpr": "true positive rate", "fpr": "false positive rate", "auc": "area"}
 _MOST_LEVELS = 100
 _PLACE_TOLD, _WORDS_TOLD = 2, 5
 _ROUNDING = 1e-9
@@ -104,45 +102,25 @@ def from_slices(found: Slices, measured: str) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def from_declared_groups(table: AuditTable, spec: AuditSpec, measured: str) -> Iterator[Finding]:
+def from_declared_groups(declared: DeclaredOutcomes) -> Iterator[Finding]:
     """Declared groups against everybody else, by the bias variable; corrected for how many there are."""
-    frame, y = table.audited, table.y
-    settings = spec.significance
-    groups = [
-        (conditions, inside)
-        for columns in spec.facets or tuple((one,) for one in spec.protected)
-        for conditions, inside in level_groups(frame, columns)
-        if settings.min_rows <= inside.sum() <= inside.size - settings.min_rows
-    ]
-    compared = [
-        compare_samples(
-            y[inside], y[~inside], alpha=settings.alpha, min_rows=settings.min_rows,
-            random_state=spec.split.random_state,
-        )
-        for _, inside in groups
-    ]  # fmt: skip
-    found = persons_of(table)
-    if found is not None:
-        persons, steps = numbers_of(found[0], table), Steps.of(np.unique(y))
-        counts = steps.count(y)
-
-        def sums(rows: NDArray[np.bool_]) -> PersonSums:
-            return person_sums(counts[rows], persons[rows], found[0].size)
-
-        compared = [
-            compare_persons(one, sums(inside), sums(~inside), steps, min_rows=settings.min_rows)
-            for one, (_, inside) in zip(compared, groups, strict=True)
-        ]
-    p_values = adjust_p_values([one.p_value for one in compared], "holm")
-    for (conditions, _), comparison, p_value in zip(groups, compared, p_values, strict=True):
-        interval = interval_at_once(comparison, len(groups))
-        if interval is None or comparison.difference is None or np.isnan(p_value):
-            continue
-        yield _finding(
-            words.all_of([one.words for one in conditions]), "groups", measured, (comparison.difference, *interval),
-            float(p_value), better=spec.bias_variable.better, conditions=conditions,
-            reach=_quantile(settings.alpha / len(groups)), at_floor=_at_floor(comparison),
-        )  # fmt: skip
+    for facet in declared.facets:
+        for one in facet.groups:
+            if (
+                one.mean is None
+                or one.mean_others is None
+                or one.difference is None
+                or one.p_adjusted is None
+                or one.difference_low is None
+                or one.difference_high is None
+            ):
+                continue
+            finding = _finding(
+                words.all_of([each.words for each in one.conditions]), "groups", declared.measured,
+                (one.difference, one.difference_low, one.difference_high), one.p_adjusted, better=declared.better,
+                conditions=one.conditions, reach=_quantile(declared.alpha / declared.comparisons), at_floor=False,
+            )  # fmt: skip
+            yield replace(finding, rows=one.rows, share=one.share, mean_inside=one.mean, mean_outside=one.mean_others)
 
 
 def from_local_bias(found: LocalBias, spec: AuditSpec, audited_rows: int) -> Iterator[Finding]:
@@ -176,7 +154,7 @@ def from_local_bias(found: LocalBias, spec: AuditSpec, audited_rows: int) -> Ite
         low, high = sorted((abs(gap.low), abs(gap.high))) if gap.low * gap.high > 0 else (0.0, abs(gap.high))
         yield Finding(
             who=f"{settings.group} is {worse}, in place {one.label} of local bias",
-            found_by="local_bias", rows=rows, share=rows / audited_rows, measured=_METRIC_NAMES[metric],
+            found_by="local_bias", rows=rows, share=rows / audited_rows, measured=METRIC_NAMES[metric],
             mean_inside=inside.value, mean_outside=outside.value, difference=abs(gap.gap), low=low, high=high,
             p_value=gap.p_adjusted, people_harmed=None, described=(_of_group(settings.group, worse),),
             compared_with=(_of_group(settings.group, other),), place=_place(one, settings.group, found.settings.alpha),

@@ -32,6 +32,7 @@ from bdt_core.table.rows import Rows
 from bdt_core.table.summaries import Drawn
 
 if TYPE_CHECKING:
+    from bdt_core.declared import DeclaredOutcomes
     from bdt_core.local_bias.results import LocalBias
     from bdt_core.scan.results import WorstGroups
     from bdt_core.slices.results import Slices
@@ -57,6 +58,7 @@ def rank_findings(
     worst_groups: WorstGroups | None,
     slices: Slices | None,
     local_bias: LocalBias | None,
+    declared: DeclaredOutcomes | None,
     spec: AuditSpec,
 ) -> Findings:
     """Gather what all searches found, correct for how many there were, fold what overlaps, and rank.
@@ -65,7 +67,7 @@ def rank_findings(
     ----------
     table, test : Rows
         All rows, and those that clusters and intersections were tested on.
-    clusters, significance, worst_groups, slices, local_bias
+    clusters, significance, worst_groups, slices, local_bias, declared
         What the searches found; None where one was not asked for.
     spec : AuditSpec
 
@@ -90,7 +92,7 @@ def rank_findings(
     places = () if local_bias is None else sure(from_local_bias(local_bias, spec, table.audited_rows))
     others = sure(
         chain(
-            from_declared_groups(rows, spec, measured) if spec.facets or spec.protected else (),
+            from_declared_groups(declared) if declared is not None else (),
             from_clusters(clusters, significance, measured),
             from_slices(slices, measured) if slices is not None else (),
         )

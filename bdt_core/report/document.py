@@ -17,6 +17,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, SkipJsonSc
 from pydantic_core import core_schema
 
 from bdt_core.clustering.stability import Word
+from bdt_core.declared import DeclaredOutcomes
 from bdt_core.errors import SpecError
 from bdt_core.fairness.characteristics import Characteristics
 from bdt_core.fairness.coding import Value
@@ -455,6 +456,7 @@ class Document(Part):
     primary_test: PrimaryTest
     differences: Differences
     proxies: tuple[Proxy, ...]
+    declared_outcomes: DeclaredOutcomes | None = None
     groups: Groups | None
     pooled_groups: PooledGroups | None = None
     selection_rules: SelectionRules | None = None

@@ -86,6 +86,7 @@ def build_document(findings: AuditFindings, spec: AuditSpec) -> dict[str, Any]:
         primary_test=_primary(significance),
         differences=_differences(significance, differences),
         proxies=tuple(proxy for one in differences.columns if one.role == "protected" for proxy in _proxies(one)),
+        declared_outcomes=findings.declared,
         groups=None if metrics is None else _groups(metrics, scores),
         pooled_groups=findings.pooled_groups,
         selection_rules=findings.selection_rules,

@@ -12,7 +12,7 @@ from bdt_core.report.prose import language_of, section
 if TYPE_CHECKING:
     from bdt_core.report.document import Printed
 
-BODY = ("remarks", "findings", "groups", "selection_rules", "gate", "trust")
+BODY = ("remarks", "findings", "declared", "groups", "selection_rules", "gate", "trust")
 """Sections for whoever wants to know more than the first page says, in their order."""
 ANNEX = (
     "worst_groups",
@@ -32,7 +32,7 @@ ANNEX = (
     "repeat",
 )
 """Sections for experts: everything else, and nothing that the body has said."""
-PUBLISHED_BODY = ("remarks", "findings", "groups", "selection_rules", "gate")
+PUBLISHED_BODY = ("remarks", "findings", "declared", "groups", "selection_rules", "gate")
 PUBLISHED_ANNEX = ("rates", "publication")
 """Sections of the form for publication."""
 

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from bdt_core import words
+from bdt_core.declared import DeclaredFacet, DeclaredGroup, DeclaredOutcomes
 from bdt_core.fairness.coding import Level
 from bdt_core.fairness.confusion import Confusion
 from bdt_core.fairness.local_law_144 import CategoryImpact, ImpactTable
@@ -124,7 +125,7 @@ class Coarseness:
         """A count as it is told."""
         return rounded(n, self.base)
 
-    def is_enough(self, one: parts.Group) -> bool:
+    def is_enough(self, one: parts.Group | DeclaredGroup) -> bool:
         """Whether a group may be named: by its rows and, where they are counted, its persons."""
         persons = one.rows if one.persons is None or self.each is None else one.persons * self.each
         return min(one.rows, persons) >= self.minimum
@@ -216,6 +217,7 @@ def _published(found: parts.Document) -> parts.Document:
             correction=found.differences.correction, tests=0, bias_difference_significant=None, features=(),
         ),
         proxies=(),
+        declared_outcomes=told.declared(),
         groups=None
         if found.groups is None
         else parts.Groups(
@@ -529,6 +531,7 @@ class _Told:
         self.is_rate = found.bias_variable.unit == "rate"
         self.spread = 0.0 if self.is_rate else _two_digits(found.tree.nodes[0].std)
         self.levels = _large_levels(found, coarse)
+        self._alpha: float = found.spec["significance"]["alpha"]
 
     def mean(self, mean: float, rows: float) -> float:
         """A mean as rounded counts have it; other numbers as coarse as ten people two deviations apart make it."""
@@ -549,6 +552,44 @@ class _Told:
             findings=tuple(told), searches=found.searches, alpha=found.alpha, legitimate=found.legitimate,
             counted=found.counted,
         )  # fmt: skip
+
+    def declared(self) -> DeclaredOutcomes | None:
+        """The bias variable by declared column, worked out from rounded counts; nothing is held against others.
+
+        Where the form has counts of the groups by label and prediction, nobody needs two of the same people. Groups of
+        several columns are left out: parts and wholes that are rounded apart would bound one another.
+        """
+        outcomes = self.found.declared_outcomes
+        if outcomes is None or self.found.groups is not None:
+            return None
+        facets = [
+            DeclaredFacet(one.columns, tuple(filter(None, map(self._declared, one.groups))))
+            for one in outcomes.facets
+            if len(one.columns) == 1
+        ]
+        return replace(
+            outcomes, min_rows=self.coarse.rates_from, rows=self.rows, mean=self.mean(outcomes.mean, outcomes.rows),
+            comparisons=0, key=None, facets=tuple(one for one in facets if one.groups),
+        )  # fmt: skip
+
+    def _declared(self, one: DeclaredGroup) -> DeclaredGroup | None:
+        """A group as it is published; None where it is too small."""
+        rows = self.coarse.rounded(one.rows)
+        if one.mean is None or not self.coarse.is_enough(one) or rows < self.minimum:
+            return None
+        told = DeclaredGroup(
+            group=one.group, values=one.values,
+            conditions=tuple(self._condition(each, one.rows) for each in one.conditions), rows=rows,
+            share=_whole(min(rows / max(self.rows, 1), 1.0)),
+        )  # fmt: skip
+        if rows < self.coarse.rates_from:
+            return told
+        if not self.is_rate:
+            return replace(told, mean=self.mean(one.mean, one.rows))
+        events = min(self.coarse.rounded(one.mean * one.rows), rows)
+        cells = np.array([0.0, events, 0.0, rows - events])
+        rate = _rate(RATES["selection_rate"], cells, 1.0 - self._alpha, self.coarse)
+        return replace(told, mean=rate.estimate, low=rate.low, high=rate.high)
 
     def _finding(self, one: Finding) -> Finding | None:
         rows, share_tested = (
@@ -639,6 +680,11 @@ def _large_levels(found: parts.Document, coarse: Coarseness) -> dict[str, set[st
             if coarse.is_enough(group):
                 for column, value in zip(facet.columns, group.values, strict=True):
                     levels.setdefault(column, set()).add(str(value))
+    outcomes = found.declared_outcomes
+    for grouping in outcomes.facets if outcomes and found.groups is None else ():
+        for declared in grouping.groups:
+            if len(grouping.columns) == 1 and coarse.is_enough(declared):
+                levels.setdefault(grouping.columns[0], set()).add(str(declared.values[0]))
     for feature in found.differences.features:
         for level in feature.levels if feature.kind == "categorical" else ():
             if level.rows >= coarse.minimum:

@@ -442,6 +442,12 @@ class AuditSpec(Section):
         return tuple((one,) if isinstance(one, str) else tuple(one) for one in declared)
 
     @property
+    def declared_groupings(self) -> tuple[tuple[str, ...], ...]:
+        """Groupings by which the bias variable is compared: the declared ones, else each protected column."""
+        of_columns = self.facets or tuple((one,) for one in self.protected)
+        return tuple(dict.fromkeys(one for one in (*of_columns, *self.declared_facets) if one))
+
+    @property
     def selection_rules(self) -> tuple[SelectionRule, ...]:
         """Rules of selection that are applied: those to be reported, and what the gate limits."""
         limited = ["four_fifths"] if any(isinstance(one, FourFifthsLimit) for one in self.gate) else []
@@ -473,7 +479,7 @@ class AuditSpec(Section):
         """The searches that are asked for, and the share of ``significance.alpha`` that each has; 1 together."""
         asked: dict[FoundBy, bool] = {
             "worst_groups": self.worst_groups is not None,
-            "groups": bool(self.facets or self.protected),
+            "groups": bool(self.declared_groupings),
             "clusters": True,
             "slices": self.slices is not None,
             "local_bias": self.local_bias is not None,
@@ -497,7 +503,7 @@ class AuditSpec(Section):
     @property
     def declared_columns(self) -> frozenset[str]:
         """Columns that say which groups people belong to: protected ones, and those that some section groups by."""
-        named = [*self.protected, *(one for facets in self.facets for one in facets)]
+        named = [*self.protected, *(one for columns in self.declared_groupings for one in columns)]
         if self.local_bias is not None:
             named.append(self.local_bias.group)
         if self.mitigation is not None:

@@ -79,7 +79,7 @@ def judge_worst_group(
         return _result(limit, most, "not_testable", reason, None, None)
     tolerated = Tolerated(maximum=most)
     judged = judge(_evidence(limit, found, ruled_out), tolerated, nearest="bound")
-    verdict, sentence = judged.verdict, _sentence(judged, most, found, ruled_out, than)
+    verdict, sentence = judged.verdict, _sentence(judged, most, found, ruled_out, than, limit.min_share)
     if verdict == "pass" and limit.min_share is not None and limit.min_share < ruled_out.min_share:
         verdict = "inconclusive"
         sentence += (
@@ -104,7 +104,12 @@ def _evidence(
 
 
 def _sentence(
-    judged: Judgement[WorstGroup | None], most: float, found: WorstGroups, ruled_out: Certificate, than: str
+    judged: Judgement[WorstGroup | None],
+    most: float,
+    found: WorstGroups,
+    ruled_out: Certificate,
+    than: str,
+    least_share: float | None,
 ) -> str:
     unit: words.Unit = "rate" if found.is_rate else "value"
     one = judged.decides
@@ -117,7 +122,8 @@ def _sentence(
     )
     if judged.verdict == "pass":
         return f"{words.capital(bound)}; {allowed}."
-    told = f"The search for the worst group confirms none that fares worse than {than}"
+    of_share = "" if least_share is None else f" of at least {words.percent(least_share)} of the people"
+    told = f"The search for the worst group confirms none{of_share} that fares worse than {than}"
     if one.of is not None:
         who = f"{one.of.words} ({words.count(one.of.rows)} {'people' if found.key is None else 'rows'})"
         size, least = words.size(one.value, unit), words.size(one.low, unit)

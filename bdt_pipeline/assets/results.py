@@ -40,6 +40,7 @@ _SHOWN = {
     "feature_differences": Shown(views.differences, {"scipy", "json"}),
     "worst_groups": Shown(views_depth.worst_groups, {"numpy", "json"}, is_long=True),
     "findings": Shown(views_depth.findings, {"scipy", "json"}),
+    "declared_outcomes": Shown(views_groups.declared, {"scipy", "json"}),
     "group_counts": Shown(views_groups.counts, {"numpy", "json"}),
     "group_metrics": Shown(views_groups.metrics, {"scipy", "json"}),
     "bias_score": Shown(views_groups.scores, {"scipy", "json"}),

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from bdt_core.clustering.clusters import Clusters
+    from bdt_core.declared import DeclaredOutcomes
     from bdt_core.fairness.characteristics import Characteristics
     from bdt_core.fairness.declared_groups import GroupCounts, GroupMetrics, GroupScores
     from bdt_core.fairness.pooled_groups import PooledGroups
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from bdt_core.table.audit_table import AuditTable
 else:
     AuditTable = Clusters = ClusterSignificance = DataFrame = FeatureDifferences = Any
-    LocalBias = Mitigation = Slices = WorstGroups = Findings = Any
+    LocalBias = Mitigation = Slices = WorstGroups = Findings = DeclaredOutcomes = Any
     Characteristics = GroupCounts = GroupMetrics = GroupScores = PooledGroups = SelectionRules = History = Any
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "ClusterSignificance",
     "Clusters",
     "DataFrame",
+    "DeclaredOutcomes",
     "FeatureDifferences",
     "Findings",
     "GroupCounts",

@@ -11,6 +11,7 @@ from bdt_pipeline.resources.run_log import ToldTable
 if TYPE_CHECKING:
     from bdt_pipeline.assets.values import (
         Characteristics,
+        DeclaredOutcomes,
         GroupCounts,
         GroupMetrics,
         GroupScores,
@@ -19,6 +20,31 @@ if TYPE_CHECKING:
     )
 
 _SHOWN = 50
+
+
+def declared(found: DeclaredOutcomes) -> Metadata:
+    """The bias variable of every declared group, and the largest difference as a number that plots over time."""
+    unit: words.Unit = "rate" if found.is_rate else "value"
+    metadata: Metadata = {}
+    for one in found.facets:
+        shown = sorted((x for x in one.groups if x.mean is not None), key=lambda x: -x.rows)[:_SHOWN]
+        metadata[f"{found.measured} by {one.facet}"] = one.reason or table_of(
+            [one.facet, "rows", found.measured, "difference", "low", "high", "p, corrected"],
+            [
+                [
+                    x.group,
+                    words.count(x.rows),
+                    words.value(x.mean, unit),
+                    *(words.signed(y, unit) for y in (x.difference, x.difference_low, x.difference_high)),
+                    words.p_number(x.p_adjusted),
+                ]
+                for x in shown
+            ],
+        )
+        harms = [harm for x in one.groups if (harm := found.harm(x)) is not None]
+        metadata |= numbers(**{f"largest harm by {one.facet}": max(harms, default=None)})
+        metadata |= numbers(**{f"groups with too few rows by {one.facet}": len(one.small)})
+    return metadata
 
 
 def counts(found: GroupCounts) -> Metadata:

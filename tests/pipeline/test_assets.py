@@ -34,6 +34,7 @@ ASSETS = (
     "feature_differences",
     "worst_groups",
     "findings",
+    "declared_outcomes",
     "pooled_groups",
     "bias_slices",
     "bias_report",

@@ -54,6 +54,7 @@ def test_the_assets_hold_what_the_plain_method_finds(
     assert result.output_for_node("loans__worst_groups") == plain.worst_groups
     assert result.output_for_node("loans__findings").to_dict() == plain.ranked.to_dict()
     assert result.output_for_node("loans__pooled_groups") == plain.pooled_groups
+    assert result.output_for_node("loans__declared_outcomes") == plain.declared
     assert result.output_for_node("loans__profiling_characteristics") == plain.characteristics
     assert result.output_for_node("loans__bias_slices") == plain.slices
     assert result.output_for_node("loans__local_bias") == plain.local_bias
@@ -63,7 +64,15 @@ def test_the_assets_hold_what_the_plain_method_finds(
     told = report["mitigation"]["recommendations"]
     assert told[0]["check"] == "demographic_parity_difference by sex"
     assert told[0]["measured"]
-    for asset in ("worst_groups", "findings", "pooled_groups", "bias_slices", "local_bias", "mitigation"):
+    for asset in (
+        "worst_groups",
+        "findings",
+        "declared_outcomes",
+        "pooled_groups",
+        "bias_slices",
+        "local_bias",
+        "mitigation",
+    ):
         event = instance.get_latest_materialization_event(dg.AssetKey(["loans", asset]))
         assert event is not None
         assert event.asset_materialization is not None
