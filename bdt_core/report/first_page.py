@@ -300,6 +300,8 @@ class FirstPage:
     judged : tuple of Judged
         The limits on people who were searched for, each kind of them once.
     not_judged : tuple of NotJudged
+    reasons : tuple of (str, str)
+        Factors for which somebody said why the decision may depend on them, and the reason.
     limits_alike : bool
         Whether a limit judges groups that are compared within places of the data.
     groups : tuple of Group
@@ -350,6 +352,7 @@ class FirstPage:
     breaking_words: str | None
     judged: tuple[Judged, ...]
     not_judged: tuple[NotJudged, ...]
+    reasons: tuple[tuple[str, str], ...]
     limits_alike: bool
     groups: tuple[Group, ...]
     more_groups: int
@@ -473,6 +476,7 @@ def _first_page(document: Document) -> FirstPage:
         breaking_words=breaking_words,
         judged=tuple(dict.fromkeys(_judged(document, unit, names))),
         not_judged=tuple(dict.fromkeys(_not_judged(document, unit, names))),
+        reasons=tuple((names.column(one), one.because) for one in factors_in(document.spec) if one.because is not None),
         limits_alike=any(one.kind == "local_bias" for one in document.gate),
         groups=tuple(_group(one, unit, document, names) for one in findings[:GROUPS_TOLD]),
         more_groups=len(findings[GROUPS_TOLD:]),

@@ -229,7 +229,7 @@ def _kind(limit: Any) -> str:
     if isinstance(limit, Section):
         return next((name for name, kind in KINDS_OF_LIMIT.items() if isinstance(limit, kind)), "cluster")
     keys = limit if isinstance(limit, dict) else {}
-    if "metric" in keys or ("facet" in keys and keys.get("check") not in ("four_fifths", "declared_group")):
+    if "metric" in keys or ("facet" in keys and "check" not in keys):
         return "metric"
     if "check" not in keys and "max_gap" in keys:
         return "local_bias"

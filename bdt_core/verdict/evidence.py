@@ -200,7 +200,7 @@ def _proven(ranked: Findings | None, scope: Scope) -> Iterator[Proven]:
 def _broken(one: Proven, limit: float, scope: Scope, unit: words.Unit, ranked: Findings | None) -> str:
     """Who breaks the limit, by how much, and what found them."""
     counted = "rows" if ranked is not None and ranked.counted == "rows" else "people"
-    than = "others of the same place" if one.within_place else scope.than
+    than = "others of the same place" if one.within_place else scope.than or "everybody else"
     return (
         f"{one.who} ({words.count(one.rows)} {counted}): {harmful(one.better)} in {scope.measured} than {than} by "
         f"{words.size(one.as_found, unit)} as found, by at least {words.size(one.at_least, unit)} "

@@ -5,7 +5,7 @@ The one source of these words: sentences, titles, gate.json and Dagster's checks
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from bdt_core import words
@@ -47,13 +47,15 @@ class Scope(Result):
         Whether the tolerated difference is the tool's own, as nobody set one.
     width : {"unbreakable", "wide"} or None
         Whether the limit is so wide that hardly any data break it, or unusually wide.
+    than : str or None
+        Whom people are compared with; None where it is each other, within a place.
     text : str
-        All of it, in words.
+        Of whom, in words.
 
     Examples
     --------
     >>> scope_of("groups", measured="error", better="lower", confidence=0.95, conditions=3, min_share=0.3).text
-    'any group of at least 30.0 % of the people that up to 3 conditions describe, compared with everybody else'
+    'any group of at least 30.0 % of the people that up to 3 conditions describe'
     """
 
     people: People
@@ -69,12 +71,8 @@ class Scope(Result):
     confidence: float
     default: bool
     width: Literal["unbreakable", "wide"] | None
+    than: str | None
     text: str
-
-    @property
-    def than(self) -> str:
-        """Whom people are compared with."""
-        return than(self.alike)
 
     @property
     def sentence(self) -> str:
@@ -86,7 +84,8 @@ class Scope(Result):
         'This limit is on each of the 4 clusters, compared with everybody else; confidence 95 %, higher is worse.'
         """
         which = "a gap either way counts" if self.better is None else f"{worse_way(self.better)} is worse"
-        told = f"This limit is on {self.text}; confidence {self.confidence * 100:.4g} %, {which}."
+        compared = "" if self.than is None else f", compared with {self.than}"
+        told = f"This limit is on {self.text}{compared}; confidence {self.confidence * 100:.4g} %, {which}."
         if self.width == "unbreakable":
             told += " It is so wide that hardly any data could break it."
         elif self.width == "wide":
@@ -128,12 +127,11 @@ def scope_of(
         case _:
             kinds = {"clusters": "clusters", "intersections": "intersections that were tested", "places": "places"}
             who = f"{'two groups within ' if people == 'places' else ''}each of the {tested} {kinds[people]}"
-    scope = Scope(
+    return Scope(
         people=people, conditions=conditions, tested=tested, columns=columns, min_share=min_share,
         ruled_out_from=ruled_out_from, of=of, alike=alike, measured=measured, better=better, confidence=confidence,
-        default=default, width=width, text=who,
+        default=default, width=width, text=who, than=None if people == "places" else than(alike),
     )  # fmt: skip
-    return scope if people == "places" else replace(scope, text=f"{who}, compared with {scope.than}")
 
 
 _UNBREAKABLE, _WIDE = 0.9, 0.25

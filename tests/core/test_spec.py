@@ -23,7 +23,7 @@ def test_three_keys_are_enough_and_defaults_are_those_of_the_method():
     assert spec.clustering.n_init == 10
     assert spec.split.test_size == 0.2
     assert spec.significance.correction == "holm"
-    assert [limit.check for limit in spec.gate] == ["worst_cluster"]
+    assert [limit.check for limit in spec.gate] == ["worst_group"]
 
 
 def test_written_out_it_reads_back_the_same():

@@ -136,4 +136,4 @@ def test_the_severest_verdict_counts(tested):
     passes = judge_clusters(Limit(max_difference=0.9), with_intervals(tested, [(0.2, 0.1, 0.3), NOTHING]))
     assert overall([passes.verdict, fails.verdict, passes.verdict]) == "fail"
     assert overall([passes.verdict]) == "pass"
-    assert overall([]) == "pass"
+    assert overall([]) == "no_limit"

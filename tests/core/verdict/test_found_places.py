@@ -21,7 +21,6 @@ from bdt_core.local_bias import LocalBias, LocalBiasSettings, LocalRows, find_lo
 from bdt_core.slices import Slices, find_slices
 from bdt_core.spec import LocalBiasLimit, SliceLimit
 from bdt_core.verdict import LocalBiasLimitResult, SliceLimitResult, judge_local_bias, judge_slices
-from bdt_core.verdict.slices import worst_confirmed
 
 
 def people(n: int = 4000) -> pd.DataFrame:
@@ -88,15 +87,6 @@ def test_the_gate_counts_each_intersection_by_its_share_of_the_errors(slices: Sl
         difference_found_beyond(compared, 0.05, 0.05 / share, harm_is_up=True)
     )
     assert judge_slices(SliceLimit(max_difference=0.05), replace(slices, tests=2), 1.0).smallest_visible > 0.05
-
-
-def test_a_pass_of_clusters_asks_for_intersections_by_their_adjusted_intervals(slices: Slices) -> None:
-    worst = slices.worst
-    assert worst is not None
-    assert worst_confirmed(slices, worst.low - 0.001) is not None
-    adjusted = replace(slices, slices=tuple(replace(one, low=min(one.low, 0.0)) for one in slices.slices))
-    assert worst_confirmed(adjusted, 0.0) is None
-    assert worst.comparison.low > 0.0
 
 
 def test_power_beside_a_local_gap_is_that_of_the_corrected_test(local: LocalBias) -> None:

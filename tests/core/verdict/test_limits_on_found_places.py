@@ -16,7 +16,7 @@ from bdt_core.report.comment import render_comment
 from bdt_core.report.gate_result import build_gate_result
 from bdt_core.report.junit import render_junit
 from bdt_core.report.markdown import render_markdown
-from bdt_core.spec import AuditSpec, Limit, LocalBiasLimit, SliceLimit, parse_spec
+from bdt_core.spec import AuditSpec, Limit, LocalBiasLimit, SliceLimit, WorstGroupLimit, parse_spec
 from bdt_core.verdict.baseline import compare_with_baseline
 from tests.core.report.described import described
 
@@ -115,7 +115,7 @@ def test_against_a_baseline_the_worst_is_compared(failed: tuple[dict[str, Any], 
 
 
 def test_a_limit_of_intersections_that_holds_passes_and_one_that_may_hold_does_not() -> None:
-    wide, narrow = ({"check": "worst_slice", "max_difference": most} for most in (0.95, 0.35))
+    wide, narrow = ({"check": "worst_slice", "max_difference": most} for most in (0.95, 0.39))
     slices = {"max_conditions": 1}
     assert document_of(gate=[wide], slices=slices)["verdict"]["verdict"] == "pass"
     told = document_of(gate=[narrow], slices=slices | {"max_conditions": 2})["verdict"]
@@ -129,9 +129,9 @@ def spec_of(**changes: Any) -> AuditSpec:
 
 
 def test_only_a_key_that_is_written_down_adds_a_limit() -> None:
-    assert spec_of().limits == (Limit(),)
-    assert spec_of(local_bias=PLACES, slices={"bins": 3}).limits == (Limit(),)
-    assert spec_of(slices={"max_difference": 0.1}).limits == (Limit(), SliceLimit(max_difference=0.1))
+    assert spec_of().limits == (WorstGroupLimit(),)
+    assert spec_of(local_bias=PLACES, slices={"bins": 3}).limits == (WorstGroupLimit(),)
+    assert spec_of(slices={"max_difference": 0.1}).limits == (WorstGroupLimit(), SliceLimit(max_difference=0.1))
 
 
 def test_limits_stand_in_the_order_of_the_gate_and_those_of_sections_behind() -> None:

@@ -47,12 +47,13 @@ CLUSTER = {"check": "worst_cluster", "max_difference": 0.3}
 
 def test_a_cluster_within_its_limit_is_no_pass_beside_an_intersection_beyond_it() -> None:
     found = audit(people(0.6), spec(CLUSTER, {**CLUSTER, "inconclusive": "block"}))
-    assert found.verdict == "inconclusive"
+    assert found.verdict == "fail"
     limits = found.document["gate"]
-    assert [(one["verdict"], one["blocks"]) for one in limits] == [("inconclusive", False), ("inconclusive", True)]
-    assert "Yet another search found people who are worse off by more than that" in limits[0]["sentence"]
-    assert "sex is f" in limits[0]["sentence"]
-    assert "Yet another search" in render_markdown(found.document)
+    assert [(one["verdict"], one["blocks"]) for one in limits] == [("fail", True), ("fail", True)]
+    assert limits[0]["sentence"].startswith(limits[0]["broken_by"]["who"])
+    assert {"sex", "town"} == {one["column"] for one in limits[0]["broken_by"]["conditions"]}
+    assert "The search for the worst group found them." in limits[0]["sentence"]
+    assert f"judged by {limits[0]['broken_by']['who']}" in render_markdown(found.document)
 
 
 @pytest.mark.parametrize(("effect", "changes"), [(0.0, {}), (0.6, {"slices": None, "worst_groups": None})])
@@ -76,9 +77,8 @@ def test_intersections_within_their_limit_are_no_pass_beside_a_group_beyond_it()
     asked = spec(limit, slices={"columns": ["town", "age"], "max_conditions": 1})
     found = audit(people(0.6), asked)
     (judged,) = found.document["gate"]
-    assert judged["verdict"] == "inconclusive"
-    assert "the whole interval is within it. Yet another search found people" in judged["sentence"]
-    assert "A limit on worst_group would judge them." in judged["sentence"]
+    assert judged["verdict"] == "fail"
+    assert {"sex", "town"} == {one["column"] for one in judged["broken_by"]["conditions"]}
     assert audit(people(0.6), {**asked, "worst_groups": None}).verdict == "pass"
 
 

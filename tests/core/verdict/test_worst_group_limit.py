@@ -158,15 +158,14 @@ def test_inconclusive_can_stop_the_gate(found):
     assert not judge_worst_group(asked.model_copy(update={"inconclusive": "warn"}), found, 1.0).blocks
 
 
-def test_a_pass_of_clusters_is_none_beside_a_confirmed_group():
+def test_clusters_within_a_limit_are_no_pass_beside_a_confirmed_group_beyond_it():
     gate = [{"check": "worst_cluster", "max_difference": 0.2}]
     limit = audit(people(0.35), BASE | {"gate": gate, "features": {"include": ["age"]}, "protected": ["town"]})
     (judged,) = limit.document["gate"]
-    assert judged["verdict"] == "inconclusive"
-    assert (
-        "Yet another search found people who are worse off by more than that, confirmed: town is west."
-        in (judged["sentence"])
-    )
+    assert judged["verdict"] == "fail"
+    assert judged["sentence"].startswith("town is west (")
+    assert judged["broken_by"]["who"] == "town is west"
+    assert judged["low"] == judged["broken_by"]["at_least"] > 0.2
 
 
 def test_a_limit_asks_for_the_search():
