@@ -121,7 +121,7 @@ def test_a_protected_factor_needs_a_reason_and_the_reason_is_printed() -> None:
     because = [{"column": "sex", "because": "the law asks for it"}]
     result = judged(people(1_000), protected=["sex"], legitimate=because)
     assert result.document["spec"]["legitimate"] == because
-    assert "the law asks for it" in render_markdown(result.document).partition("\n# ")[0]
+    assert "The law asks for it." in render_markdown(result.document).partition("\n# ")[0]
 
 
 def test_what_nobody_set_is_the_tools_own() -> None:
