@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 from scipy import special
@@ -139,7 +140,7 @@ class _Facet:
                 persons=None if sums is None else sums.persons,
                 share=summary.rows / self._rows,
             )
-            numbers = {}
+            numbers: dict[str, Any] = {}
             if min(summary.rows, summary.rows if sums is None else sums.persons) >= self._settings.min_rows:
                 steps = None if self._persons is None else self._persons.steps
                 low, high = _interval_of_mean(summary, sums, steps, alpha)
