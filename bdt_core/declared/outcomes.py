@@ -131,6 +131,12 @@ class DeclaredOutcomes(Result, Shown):
     ... )
     >>> result.declared.to_frame()[["group", "rows", "mean", "difference"]].values.tolist()
     [['f', 200, 0.5, 0.25], ['m', 200, 0.25, -0.25]]
+
+    One grouping, and how much worse its first group fares:
+
+    >>> women = result.declared.facet("sex").groups[0]
+    >>> women.group, result.declared.harm(women)
+    ('f', 0.25)
     """
 
     measured: str
@@ -149,6 +155,14 @@ class DeclaredOutcomes(Result, Shown):
     def facet(self, *columns: str) -> DeclaredFacet:
         """The grouping by some columns, in any order.
 
+        Parameters
+        ----------
+        *columns : str
+
+        Returns
+        -------
+        DeclaredFacet
+
         Raises
         ------
         KeyError
@@ -160,7 +174,17 @@ class DeclaredOutcomes(Result, Shown):
         raise KeyError(columns)
 
     def harm(self, group: DeclaredGroup) -> float | None:
-        """How much worse a group fares than everybody else; None where it was not compared."""
+        """How much worse a group fares than everybody else.
+
+        Parameters
+        ----------
+        group : DeclaredGroup
+
+        Returns
+        -------
+        float or None
+            Above 0: worse. None where it was not compared.
+        """
         return group.difference if group.difference is None or self.better == "lower" else -group.difference
 
     @property
