@@ -24,6 +24,7 @@ from bdt_core.stages import READING, SPLITTING, WRITING, Stage, Stages, StepProg
 from bdt_core.table.audit_table import BIAS_VARIABLE
 from bdt_core.table.typed import typed_as_audited
 from bdt_core.verdict import GateResult, Verdict
+from bdt_core.words import printable
 
 if TYPE_CHECKING:
     from bdt_core.fairness.declared_groups import GroupMetrics
@@ -243,7 +244,7 @@ def audit(
     >>> result.verdict
     'fail'
     """
-    settled = _asked(spec, keys, data)
+    settled = _asked(spec, keys, data, notice or unheard)
     stages = stages or Stages()
     announce = Announcer(progress)
     announce(READING)
@@ -253,11 +254,21 @@ def audit(
 
 
 def _asked(
-    spec: AuditSpec | dict[str, Any] | str | Path | None, keys: dict[str, Any], data: pd.DataFrame | str | Path | None
+    spec: AuditSpec | dict[str, Any] | str | Path | None,
+    keys: dict[str, Any],
+    data: pd.DataFrame | str | Path | None,
+    notice: Callable[[str], None],
 ) -> AuditSpec:
-    """The specification that was given, or the one that keywords make."""
+    """The specification that was given, or the one that keywords make and, where they leave it open, the table."""
     if spec is None:
-        return settled_spec(spec_of_keywords(keys), data)
+        from bdt_core.proposal import with_proposed_roles
+
+        asked = settled_spec(spec_of_keywords(keys), data)
+        filled_in, proposal = with_proposed_roles(asked, data if isinstance(data, pd.DataFrame) else asked.source)
+        if proposal is not None:
+            for sentence in proposal.roles_in_words():
+                notice(printable(sentence))
+        return filled_in
     if keys:
         raise SpecError(
             f"audit() has a specification and the keywords {', '.join(keys)}: write these into the specification, or "

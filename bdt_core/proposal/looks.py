@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from bdt_core.errors import DataError
-from bdt_core.proposal.vocabulary import speaks_of
+from bdt_core.vocabulary import speaks_of
 from bdt_core.table.batches import Batches
 from bdt_core.table.column_types import stacked
 from bdt_core.table.facts import ColumnFacts, facts_of, holds_dates, holds_numbers
