@@ -20,6 +20,7 @@ from bdt_core.ranking import FindingList
 from bdt_core.result import AuditPart, InAudit
 from bdt_core.shards.opening import Opened
 from bdt_core.spec import AuditSpec, load_spec, parse_spec, spec_of_keywords
+from bdt_core.spec.wording import guess_in_words
 from bdt_core.stages import READING, SPLITTING, WRITING, Stage, Stages, StepProgress, stages_of
 from bdt_core.table.audit_table import BIAS_VARIABLE
 from bdt_core.table.typed import typed_as_audited
@@ -187,8 +188,10 @@ class AuditResult(AuditFindings):
         }
         told = ", ".join(f".{name} ({'not asked for' if n is None else n})" for name, n in counted.items())
         headline = self.document["summary"]["headline"]
+        bias = self.document["bias_variable"]
+        guess = f"{guess_in_words(bias['name'])}\n" if bias["better_by"] == "guessed" else ""
         return harmless(
-            f"AuditResult({self.document['name']!r}): {self.verdict}. {self.gate.sentence}\n{headline}\n{told}\n"
+            f"AuditResult({self.document['name']!r}): {self.verdict}. {self.gate.sentence}\n{guess}{headline}\n{told}\n"
             ".write(folder) writes the report; .members(frame) says which rows belong to whom"
         )
 

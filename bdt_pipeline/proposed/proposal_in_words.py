@@ -8,7 +8,7 @@ from bdt_core import words
 from bdt_core.proposal import Measured, Proposal, Reach, listed
 from bdt_core.words import printable
 
-_GUESSED = "more is taken as worse for people, which is a guess"
+_GUESSED = "nothing says which way is better for people"
 
 
 def proposal_in_words(proposal: Proposal) -> list[str]:
