@@ -20,10 +20,12 @@ from bdt_core.ranking import FindingList
 from bdt_core.result import AuditPart, InAudit
 from bdt_core.shards.opening import Opened
 from bdt_core.spec import AuditSpec, load_spec, parse_spec, spec_of_keywords
+from bdt_core.spec.wording import guess_in_words
 from bdt_core.stages import READING, SPLITTING, WRITING, Stage, Stages, StepProgress, stages_of
 from bdt_core.table.audit_table import BIAS_VARIABLE
 from bdt_core.table.typed import typed_as_audited
 from bdt_core.verdict import GateResult, Verdict
+from bdt_core.words import printable
 
 if TYPE_CHECKING:
     from bdt_core.fairness.declared_groups import GroupMetrics
@@ -187,8 +189,10 @@ class AuditResult(AuditFindings):
         }
         told = ", ".join(f".{name} ({'not asked for' if n is None else n})" for name, n in counted.items())
         headline = self.document["summary"]["headline"]
+        bias = self.document["bias_variable"]
+        guess = f"{guess_in_words(bias['name'])}\n" if bias["better_by"] == "guessed" else ""
         return harmless(
-            f"AuditResult({self.document['name']!r}): {self.verdict}. {self.gate.sentence}\n{headline}\n{told}\n"
+            f"AuditResult({self.document['name']!r}): {self.verdict}. {self.gate.sentence}\n{guess}{headline}\n{told}\n"
             ".write(folder) writes the report; .members(frame) says which rows belong to whom"
         )
 
@@ -244,7 +248,7 @@ def audit(
     >>> result.verdict
     'fail'
     """
-    settled = _asked(spec, keys, data)
+    settled = _asked(spec, keys, data, notice or unheard)
     stages = stages or Stages()
     announce = Announcer(progress)
     announce(READING)
@@ -254,11 +258,21 @@ def audit(
 
 
 def _asked(
-    spec: AuditSpec | dict[str, Any] | str | Path | None, keys: dict[str, Any], data: pd.DataFrame | str | Path | None
+    spec: AuditSpec | dict[str, Any] | str | Path | None,
+    keys: dict[str, Any],
+    data: pd.DataFrame | str | Path | None,
+    notice: Callable[[str], None],
 ) -> AuditSpec:
-    """The specification that was given, or the one that keywords make."""
+    """The specification that was given, or the one that keywords make and, where they leave it open, the table."""
     if spec is None:
-        return settled_spec(spec_of_keywords(keys), data)
+        from bdt_core.proposal import with_proposed_roles
+
+        asked = settled_spec(spec_of_keywords(keys), data)
+        filled_in, proposal = with_proposed_roles(asked, data if isinstance(data, pd.DataFrame) else asked.source)
+        if proposal is not None:
+            for sentence in proposal.roles_in_words():
+                notice(printable(sentence))
+        return filled_in
     if keys:
         raise SpecError(
             f"audit() has a specification and the keywords {', '.join(keys)}: write these into the specification, or "

@@ -5,8 +5,9 @@ is data, from which a specification, a page or a scaffold is made.
 """
 
 from bdt_core.proposal.looks import FEW, Glance, Seen
-from bdt_core.proposal.measured import Level, Measured, as_value, chosen
-from bdt_core.proposal.proposal import Proposal, ProposedColumn, Reach, Role, look_at, propose, proposed
+from bdt_core.proposal.measured import Level, Measured, as_value, chosen, outcome_of
+from bdt_core.proposal.proposal import Proposal, ProposedColumn, Reach, Role, listed, look_at, propose, proposed
+from bdt_core.proposal.undecided import with_proposed_roles
 
 __all__ = [
     "FEW",
@@ -20,7 +21,10 @@ __all__ = [
     "Seen",
     "as_value",
     "chosen",
+    "listed",
     "look_at",
+    "outcome_of",
     "propose",
     "proposed",
+    "with_proposed_roles",
 ]

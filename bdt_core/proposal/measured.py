@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from bdt_core.proposal.looks import FEW, Glance, Seen
-from bdt_core.proposal.vocabulary import UNKNOWN, Topic, is_called, plain, speaks_of
-from bdt_core.spec import Better, BiasVariable, Derivation
+from bdt_core.spec import BiasVariable, Derivation
+from bdt_core.spec.direction import implied_better
+from bdt_core.vocabulary import UNKNOWN, Topic, is_called, plain, speaks_of
 
 _LEAST_ROWS = 20
 """Rows with a known value, below which nothing can be found and tested."""
@@ -35,14 +37,16 @@ class Measured:
         What makes it likely.
     is_guess : bool
         Whether nothing but its place in the table speaks for it.
-    is_better_sure : bool
-        Whether words say which way is better for people.
     """
 
     settings: BiasVariable
     why: str
     is_guess: bool = False
-    is_better_sure: bool = True
+
+    @property
+    def is_better_sure(self) -> bool:
+        """Whether a person or words say which way is better for people."""
+        return self.settings.better_by != "guessed"
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -69,22 +73,19 @@ def could_be_measured(glance: Glance, protected: Sequence[str]) -> list[Measured
 
 
 def chosen(settings: BiasVariable) -> Measured:
-    """What a person wants to be measured, with the way that words say is better; lower where none says it.
+    """What a person wants to be measured.
 
     Parameters
     ----------
     settings : BiasVariable
-        Its ``better`` is not looked at.
+        Which way is better follows from its words, unless it says that.
     """
-    name = settings.column or settings.prediction
-    assert name is not None  # the model has one of them
-    levels = settings.positive if isinstance(settings.positive, list) else [settings.positive]
-    positive = next((one for one in levels if isinstance(one, str)), None)
-    better = "lower" if speaks_of(name, "error") else better_of(name, positive)
-    if settings.derive not in (None, "positive_prediction"):
-        better = "lower"  # an error is good for nobody
-    wanted = settings.model_copy(update={"better": better or "lower"})
-    return Measured(wanted, "You chose it", is_better_sure=better is not None)
+    return Measured(settings, "You chose it")
+
+
+def outcome_of(settings: BiasVariable) -> dict[str, Any]:
+    """What is measured, whichever way is better."""
+    return settings.model_dump(mode="json", exclude={"better", "better_by"}, exclude_none=True)
 
 
 def is_named_like_an_outcome(seen: Seen) -> bool:
@@ -110,16 +111,6 @@ def positive_level(seen: Seen) -> Level | None:
     return levels[-1]
 
 
-def better_of(name: str, positive: Level | None) -> Better | None:
-    """Which way is better for people, by the words of the positive value and of the name; None where none says it."""
-    for one in [positive, name] if isinstance(positive, str) else [name]:
-        if speaks_of(one, "worse"):
-            return "lower"
-        if speaks_of(one, "better"):
-            return "higher"
-    return None
-
-
 def _pairs(columns: list[Seen], glance: Glance) -> Iterator[Measured]:
     """Errors of a prediction, and the decision alone where what happened and what was decided look different ways."""
     two = [one for one in columns if one.look == "two-valued" and _usable(one, glance)]
@@ -131,7 +122,7 @@ def _pairs(columns: list[Seen], glance: Glance) -> Iterator[Measured]:
             if label is None or (derive == "error" and not _look_alike(label, prediction)):
                 continue
             positive = _positives(label, prediction) if derive == "error" else []
-            settings = _settings(derive, label.name, prediction.name, positive, "lower")
+            settings = _settings(derive, label.name, prediction.name, positive)
             if _differs(settings, glance.sample):
                 yield Measured(
                     settings, f'"{prediction.name}" is named like a prediction, "{label.name}" like what happened'
@@ -149,7 +140,7 @@ def _label(prediction: Seen, candidates: Sequence[Seen]) -> Seen | None:
 
 def _look_alike(label: Seen, prediction: Seen) -> bool:
     """Whether what happened and what was predicted are positive in one sense: repaid and granted, and not default."""
-    ways = {better_of(one.name, positive_level(one)) for one in (label, prediction)} - {None}
+    ways = {implied_better(None, one.name, positive_level(one)) for one in (label, prediction)} - {None}
     if len(ways) > 1:
         return False
     positives = _positives(label, prediction)
@@ -214,22 +205,18 @@ def _guessed(columns: list[Seen], glance: Glance) -> list[Measured]:
 def _alone(seen: Seen, why: str, *, is_guess: bool) -> Measured:
     """A column that is measured by itself: as it stands, or the share of people who have its positive value."""
     positive = positive_level(seen) if seen.look == "two-valued" or _has_several_texts(seen) else None
-    better = "lower" if speaks_of(seen.name, "error") else better_of(seen.name, positive)
-    way: Better = better or "lower"
     is_decision = positive is not None or speaks_of(seen.name, "prediction") or not seen.is_number
     decided = seen.look == "two-valued" and is_decision
     if decided or _has_several_texts(seen):
-        settings = _settings("positive_prediction", None, seen.name, [] if positive is None else [positive], way)
+        settings = _settings("positive_prediction", None, seen.name, [] if positive is None else [positive])
     else:
-        settings = BiasVariable(column=seen.name, better=way)
-    return Measured(settings, f'"{seen.name}" {why}', is_guess, better is not None)
+        settings = BiasVariable(column=seen.name)
+    return Measured(settings, f'"{seen.name}" {why}', is_guess)
 
 
-def _settings(
-    derive: Derivation, label: str | None, prediction: str, positive: list[Level], better: Better
-) -> BiasVariable:
+def _settings(derive: Derivation, label: str | None, prediction: str, positive: list[Level]) -> BiasVariable:
     wanted = {} if not positive else {"positive": positive[0] if label is None else positive}
-    given = {"derive": derive, "label": label, "prediction": prediction, "better": better, **wanted}
+    given = {"derive": derive, "label": label, "prediction": prediction, **wanted}
     return BiasVariable.model_validate({key: value for key, value in given.items() if value is not None})
 
 

@@ -15,16 +15,16 @@ from bdt_core.errors import DataError
 from bdt_core.inference import minimum_detectable_difference
 from bdt_core.proposal.copies import copies, followers
 from bdt_core.proposal.looks import FEW, Glance, Look, Seen, glance
-from bdt_core.proposal.measured import Measured, could_be_measured, is_named_like_an_outcome
-from bdt_core.proposal.vocabulary import are_groups_of_people, speaks_of
+from bdt_core.proposal.measured import Measured, could_be_measured, is_named_like_an_outcome, outcome_of
 from bdt_core.result import Result
 from bdt_core.spec import AuditSpec, Kind, Source, parse_spec
 from bdt_core.table.batches import open_batches
 from bdt_core.table.bias_variable import bias_variable
-from bdt_core.table.leaks import telling_columns
+from bdt_core.table.leaks import explained, telling_columns
 from bdt_core.table.reading_notes import ReadingNotes
 from bdt_core.table.roles import kind_of, settle_type
 from bdt_core.table.validate import audited_table, settle, type_rows
+from bdt_core.vocabulary import are_groups_of_people, speaks_of
 from bdt_core.words import printable
 
 Role = Literal["measured", "label", "prediction", "protected", "feature", "left out"]
@@ -36,14 +36,24 @@ _NO_FEATURES: dict[Look, str] = {
     "constant": "has one value only",
 }
 _SAID = "you said so"
+_LEAK = "says what is measured, or the outcome: a leak"
+_AFTERWARDS = "has a value with which everybody has the same outcome, as if known only afterwards: a leak"
 _SPLIT_ROWS = 300
 """Below, a fifth of the rows is too little to test on; half of them are."""
 _FEWEST_ROWS = 20
 _GROUP = 0.1
 _WANTED_MIN_ROWS = 30
 _LARGE = 0.5
+_MANY = 8
 _NOT_BY_CHANCE = 30
 """People of the rarer outcome whom a value would have by chance, and has none of."""
+_MUCH = 0.3
+"""Share of the variance of the outcome, of which a column that also decides it for some people explains less when it is
+a trait of theirs."""
+_DECIDES = (
+    '"{}" has a value with which everybody has the same outcome: if it is known only afterwards, leave it out '
+    "(features.exclude)."
+)
 
 
 @dataclass(frozen=True)
@@ -72,6 +82,11 @@ class ProposedColumn:
     reason: str = ""
     kind: Kind | None = None
     values: tuple[str, ...] = ()
+
+    @property
+    def is_leak(self) -> bool:
+        """Whether it is left out because it seems to say what it should not know, which nobody has decided."""
+        return self.role == "left out" and self.reason in (_LEAK, _AFTERWARDS)
 
 
 @dataclass(frozen=True)
@@ -132,6 +147,17 @@ class Proposal(Result):
         """The columns that have a role."""
         return [one for one in self.columns if one.role in roles]
 
+    def roles_in_words(self) -> Iterator[str]:
+        """Which columns are protected, features and left out, and why; the longest lists are cut short."""
+        for title, role in (("Protected", "protected"), ("Features", "feature")):
+            names = [one.name for one in self.columns if one.role == role]
+            yield f"{title}: {listed(names) if names else 'none'}."
+        left_out: dict[str, list[str]] = {}
+        for one in self.of_role("left out"):
+            left_out.setdefault(one.reason, []).append(one.name)
+        for reason, names in left_out.items():
+            yield f"Left out: {listed(names)}: {reason}."
+
     def specification(self, name: str, source: dict[str, Any]) -> dict[str, Any]:
         """The keys of a specification that follow from it.
 
@@ -142,14 +168,25 @@ class Proposal(Result):
             As in the specification.
         """
         kinds = {one.name: one.kind for one in self.columns if one.kind is not None}
+        left_out = self.of_role("left out")
         return {
             "name": name,
             "source": source,
             "bias_variable": self.measured.settings.model_dump(mode="json", exclude_unset=True),
-            "features": {"exclude": [one.name for one in self.of_role("left out")], "kinds": kinds},
+            "features": {
+                "exclude": [one.name for one in left_out if not one.is_leak],
+                "leaks": [one.name for one in left_out if one.is_leak],
+                "kinds": kinds,
+            },
             "protected": [one.name for one in self.of_role("protected")],
             **self.settings,
         }
+
+
+def listed(names: list[str]) -> str:
+    """Names of columns, the first of them where there are many."""
+    more = f" and {len(names) - _MANY} more" if len(names) > _MANY else ""
+    return ", ".join(names[:_MANY]) + more
 
 
 def propose(source: Source | pd.DataFrame) -> Proposal:
@@ -299,6 +336,7 @@ def _with_features(
             roles[name] = ("feature", "")
     doubts: list[str] = []
     roles |= _leaks(roles, measured, seen)
+    roles |= _known_afterwards(roles, seen.sample[known], y[known])
     roles |= {name: (role, _SAID) for name, role in said.items() if name in free and role != roles[name][0]}
     if not any(role == "feature" for role, _ in roles.values()):
         brought_back = {} if said else _brought_back(roles, seen, known)
@@ -308,9 +346,10 @@ def _with_features(
         doubts.append(
             f"Only {_named(brought_back)} can tell people apart, and would not have been a feature otherwise."
         )
-    doubts += _deciding([name for name, (role, _) in roles.items() if role == "feature"], seen.sample[known], y[known])
+    features = [name for name, (role, _) in roles.items() if role == "feature"]
+    doubts += [_DECIDES.format(name) for name in _deciding(features, seen.sample[known], y[known])]
     columns = tuple(_proposed(one, seen.sample[one.name], *roles[one.name]) for one in seen.columns.values())
-    alternatives = tuple(one for one in candidates if one.settings != measured.settings)
+    alternatives = tuple(one for one in candidates if outcome_of(one.settings) != outcome_of(measured.settings))
     reading = ReadingNotes.of(seen.sample.attrs)
     settings = _settings_of_few(rows)
     return Proposal(
@@ -375,7 +414,19 @@ def _leaks(roles: dict[str, tuple[Role, str]], measured: Measured, seen: Glance)
     typed, part, facts = type_rows(seen.sample, spec)
     settled = settle(facts, part, spec)
     table = audited_table(typed[settled.kept(typed, spec)], facts, settled, 0, spec)
-    return dict.fromkeys(telling_columns(table), ("left out", "says what is measured, or the outcome: a leak"))
+    return dict.fromkeys(telling_columns(table), ("left out", _LEAK))
+
+
+def _known_afterwards(
+    roles: dict[str, tuple[Role, str]], sample: pd.DataFrame, y: NDArray[np.float64]
+) -> dict[str, tuple[Role, str]]:
+    """Features that decide the outcome of some people, and tell much of everybody's."""
+    features = [name for name, (role, _) in roles.items() if role == "feature"]
+    return {
+        name: ("left out", _AFTERWARDS)
+        for name in _deciding(features, sample, y)
+        if explained(sample[name], y) >= _MUCH
+    }
 
 
 def _deciding(features: Iterable[str], sample: pd.DataFrame, y: NDArray[np.float64]) -> Iterator[str]:
@@ -400,10 +451,7 @@ def _deciding(features: Iterable[str], sample: pd.DataFrame, y: NDArray[np.float
         rows = np.bincount(codes[codes >= 0], minlength=len(levels))
         high = np.bincount(codes[codes >= 0], weights=is_high[codes >= 0], minlength=len(levels))
         if (((high == 0) | (high == rows)) & (rows * rarer >= _NOT_BY_CHANCE)).any():
-            yield (
-                f'"{name}" has a value with which everybody has the same outcome: if it is known only afterwards, '
-                "leave it out (features.exclude)."
-            )
+            yield name
 
 
 def _draft(roles: dict[str, tuple[Role, str]], measured: Measured, seen: Glance) -> AuditSpec:
@@ -473,7 +521,7 @@ def _doubts(
     if measured.is_guess:
         yield f'THIS IS A GUESS: no column is named like an outcome, so "{name}" is measured. Name another one.'
     if not measured.is_better_sure:
-        yield f'Nothing says whether a lower or a higher "{name}" is better for people; lower is taken (better).'
+        yield f'Nothing says whether a lower or a higher "{name}" is better for people: say it (better).'
     if settings:
         yield "There are few rows, so half of them are kept for testing (split), and smaller groups are tested."
     if not any(one.role == "protected" for one in columns):

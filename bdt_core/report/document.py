@@ -34,7 +34,7 @@ from bdt_core.scan.results import WorstGroups
 from bdt_core.significance.clusters import WithoutOthers
 from bdt_core.significance.repeats import PermutedProcedure, RepeatedSplits
 from bdt_core.slices.results import Slices
-from bdt_core.spec.audit_spec import Better
+from bdt_core.spec.audit_spec import Better, BetterBy
 from bdt_core.table.audit_table import Column, LeftOut
 from bdt_core.table.summaries import Drawn
 from bdt_core.verdict import LimitResult, Verdict
@@ -77,6 +77,7 @@ class BiasVariable(Part):
     description: str
     kind: Literal["binary", "continuous"]
     better: Better
+    better_by: BetterBy
     train_mean: float
     test_mean: float
     unit: Unit

@@ -27,7 +27,7 @@ from bdt_core.significance.clusters import ClusterSignificance, ComparedCluster
 from bdt_core.significance.features import ColumnDifference, FeatureDifferences
 from bdt_core.slices.results import Slices
 from bdt_core.spec import SAID, AuditSpec, reported_specification
-from bdt_core.spec.wording import wording
+from bdt_core.spec.wording import direction_warnings, wording
 from bdt_core.table.rows import Rows
 from bdt_core.table.split import is_by_hash
 from bdt_core.table.summaries import Drawn
@@ -99,7 +99,7 @@ def build_document(findings: AuditFindings, spec: AuditSpec) -> dict[str, Any]:
         if mitigation is None
         else parts.Mitigated(**vars(mitigation), recommendations=recommend(mitigation, judged.limits)),
         drawn=_drawn(findings) if test.is_large else None,
-        warnings=(*test.warnings, *_warnings(significance)),
+        warnings=(*direction_warnings(spec.bias_variable), *test.warnings, *_warnings(significance)),
     ).to_dict()
 
 
@@ -126,6 +126,7 @@ def _bias_variable(clusters: Clusters, significance: ClusterSignificance) -> par
         **vars(wording(settings)),
         kind="binary" if significance.two_valued else "continuous",
         better=settings.better,
+        better_by=settings.better_by or "guessed",
         train_mean=clusters.train_mean,
         test_mean=significance.test_mean,
         unit=significance.unit,

@@ -32,7 +32,8 @@ def build_gate_result(
     -------
     dict
         ``schema_version``, ``name``, ``verdict`` (the report's own), ``exit_code``, ``blocks``, ``sentence``,
-        ``headline`` (the first finding), ``rows`` of the table and ``rows_audited`` (those with a bias variable, which
+        ``headline`` (the first finding), ``bias_variable`` (its name, which way of it is better for people, and who
+        says so), ``rows`` of the table and ``rows_audited`` (those with a bias variable, which
         every search sees at most), ``limits`` as in the report, each with its ``outcome`` and its
         ``change`` since the baseline, ``baseline`` (verdict, blocks and sentence against it, or null) and
         ``warnings``. Every text is on one line, without characters that control a terminal, and never a command to a
@@ -52,6 +53,7 @@ def build_gate_result(
         "blocks": blocks,
         "sentence": document["verdict"]["sentence"],
         "headline": document["summary"]["headline"],
+        "bias_variable": {key: document["bias_variable"][key] for key in ("name", "better", "better_by")},
         "rows": document["data"]["rows"],
         "rows_audited": document["data"]["rows_audited"],
         "limits": [

@@ -16,13 +16,12 @@ from pydantic import Field, field_serializer, field_validator, model_validator
 from bdt_core.metrics import Favourable
 from bdt_core.spec.about import About, Counts, Label
 from bdt_core.spec.depth import LocalBias, Mitigation, SliceSearch, WorstGroupSearch
-from bdt_core.spec.direction import favourable_by, problem_of_direction
+from bdt_core.spec.direction import favourable_by, implied_better, problem_of_direction
 from bdt_core.spec.engine import Engine
 from bdt_core.spec.factor import Factor
 from bdt_core.spec.gate import (
     AnyLimit,
     FourFifthsLimit,
-    Limit,
     LocalBiasLimit,
     MetricLimit,
     SliceLimit,
@@ -35,6 +34,10 @@ from bdt_core.spec.source import Source, name_in_reports
 
 Kind = Literal["numeric", "categorical"]
 Better = Literal["lower", "higher"]
+BetterBy = Literal["said", "implied", "guessed"]
+"""Who says which way is better: the specification, the derivation or clear words of a name, or nobody."""
+UNANSWERED = "ANSWER_THIS"
+"""What `bdt init` writes as ``better`` where nothing in the table says it."""
 Derivation = Literal[
     "error",
     "false_positive",
@@ -79,7 +82,32 @@ class BiasVariable(Section):
         None,
         description="The value (or values) of label and prediction that count as positive; 1 or true by default.",
     )
-    better: Better = Field("lower", description="Whether people are better off with a lower or a higher value.")
+    better: Better = Field(
+        "lower",
+        description=(
+            "Whether people are better off with a lower or a higher value. Left out, it is what the derivation or "
+            "clear words of the column's name or of the positive value say (error, refused: lower; granted, passed: "
+            "higher); where nothing says it, lower, and the report calls that a guess."
+        ),
+    )
+    better_by: BetterBy | None = Field(
+        None,
+        description=(
+            "Who says which way is better: said (by better), implied (by the derivation or a name) or guessed. It is "
+            "filled in by itself."
+        ),
+    )
+
+    @field_validator("better", mode="before")
+    @classmethod
+    def _is_answered(cls, better: Any) -> Any:
+        if better == UNANSWERED:
+            raise ValueError(
+                'this is to be answered first, as nothing in the table says it. Write "better: lower" where more of '
+                'it is worse for people (refusals, fines, errors), or "better: higher" where less of it is worse '
+                "(grants, jobs, passed exams)"
+            )
+        return better
 
     @model_validator(mode="after")
     def _column_or_derived(self) -> BiasVariable:
@@ -94,6 +122,18 @@ class BiasVariable(Section):
                 raise ValueError(f'"derive: {self.derive}" needs "label"')
         return self
 
+    @model_validator(mode="after")
+    def _somebody_says_what_is_better(self) -> BiasVariable:
+        implied = implied_better(self.derive, self.column or self.prediction or "", self.positive)
+        # What was stored has all keys: there better_by tells whether better was ever said. Who changes it, says it.
+        is_said = "better" in self.model_fields_set and (
+            self.better_by in (None, "said") or self.better != (implied or "lower")
+        )
+        if not is_said:
+            object.__setattr__(self, "better", implied or "lower")
+        object.__setattr__(self, "better_by", "said" if is_said else "implied" if implied else "guessed")
+        return self
+
 
 class Features(Section):
     """Which columns the search may use to tell people apart."""
@@ -102,6 +142,14 @@ class Features(Section):
         None, description="Only these columns; by default every column that is not used elsewhere."
     )
     exclude: list[str] = Field([], description="Not these columns.")
+    leaks: list[str] = Field(
+        [],
+        description=(
+            "Not these either, unless include names them: they seem to say what is measured, or to be known only "
+            "afterwards. Filled in by `bdt init`, and where nobody has said what columns are for; the report names "
+            "them, so that somebody decides."
+        ),
+    )
     kinds: dict[str, Kind] = Field(
         {}, description="numeric or categorical, where the column's type does not say it, e.g. zip_code."
     )
@@ -686,7 +734,7 @@ class AuditSpec(Section):
     def _favourable_said(self) -> Favourable | None:
         """Which prediction people want, where somebody has said it and no default."""
         bias = self.bias_variable
-        unsaid = bias.derive == "positive_prediction" and "better" not in bias.model_fields_set
+        unsaid = bias.derive == "positive_prediction" and bias.better_by != "said"
         return self.favourable if unsaid else self.favourable_outcome
 
     @field_validator("notify")

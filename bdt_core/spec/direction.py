@@ -1,4 +1,4 @@
-"""Which prediction people want, and whether the limits of the gate look the right way."""
+"""Which way is better for people, which prediction they want, and whether the limits of the gate look the right way."""
 
 from __future__ import annotations
 
@@ -13,9 +13,44 @@ from bdt_core.metrics import (
     is_signed,
 )
 from bdt_core.spec.gate import MetricLimit
+from bdt_core.vocabulary import speaks_of
 
 _HARM_IS_A_POSITIVE = ("false_positive", "false_positive_rate", "positive_prediction")
 _HARM_IS_A_NEGATIVE = ("false_negative", "false_negative_rate")
+ERRORS = ("error", "absolute_error", "squared_error")
+"""Derivations of which more is good for nobody."""
+
+
+def implied_better(derive: str | None, name: str, positive: object) -> Better | None:
+    """Which way is better for people, where the derivation or clear words say it.
+
+    Parameters
+    ----------
+    derive : str or None
+    name : str
+        Of the column that is measured, or of the prediction.
+    positive : value, list of values or None
+        What counts as positive; a text says more than the name.
+
+    Examples
+    --------
+    >>> implied_better("false_positive_rate", "granted", None), implied_better(None, "error", None)
+    ('lower', 'lower')
+    >>> implied_better(None, "fined", None), implied_better(None, "geslaagd", None), implied_better(None, "y", None)
+    ('lower', 'higher', None)
+    >>> implied_better("positive_prediction", "outcome", ["refused", 1])
+    'lower'
+    """
+    if derive not in (None, "positive_prediction") or speaks_of(name, "error"):
+        return "lower"
+    levels = positive if isinstance(positive, list) else [positive]
+    texts = [one for one in levels if isinstance(one, str)]
+    for one in (*texts[:1], name):
+        if speaks_of(one, "worse"):
+            return "lower"
+        if speaks_of(one, "better"):
+            return "higher"
+    return None
 
 
 def favourable_by(derive: str | None, better: Better) -> Favourable | None:

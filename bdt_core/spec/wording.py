@@ -7,6 +7,7 @@ from typing import Literal
 
 from bdt_core import words
 from bdt_core.spec.audit_spec import AuditSpec, BiasVariable
+from bdt_core.spec.direction import ERRORS
 
 
 @dataclass(frozen=True)
@@ -77,3 +78,33 @@ def than(alike: tuple[str, ...]) -> str:
     ('people alike in age and town', 'everybody else')
     """
     return f"people alike in {words.listing(alike)}" if alike else "everybody else"
+
+
+def guess_in_words(name: str) -> str:
+    """What is said of a bias variable of which nobody knows which way is better."""
+    return (
+        f"Nothing says whether a lower or a higher {name} is better for people: a higher one was taken as worse, which "
+        'is a guess. Say it with "bias_variable.better" (lower or higher): the other way round, who is worse off here '
+        "is better off."
+    )
+
+
+def direction_warnings(settings: BiasVariable) -> list[str]:
+    """What is doubtful of the way that is better for people.
+
+    Examples
+    --------
+    >>> direction_warnings(BiasVariable(column="y"))[0].partition(".")[0]
+    'Nothing says whether a lower or a higher y is better for people: a higher one was taken as worse, which is a guess'
+    >>> direction_warnings(BiasVariable(column="y", better="lower")), direction_warnings(BiasVariable(column="fined"))
+    ([], [])
+    """
+    name = wording(settings).name
+    if settings.better_by == "guessed":
+        return [guess_in_words(name)]
+    if settings.derive in ERRORS and settings.better == "higher":
+        return [
+            f'A higher {name} is said to be better for people ("bias_variable.better"), but it counts errors, which '
+            "are good for nobody: those who are worse off may be taken for better off."
+        ]
+    return []

@@ -169,14 +169,14 @@ def _tells(column: pd.Series, target: pd.Series) -> float:
     known = target.notna().to_numpy()
     column, target = column[known], target[known]
     if pd.api.types.is_numeric_dtype(target.dtype):
-        return _explained_by(column, target.to_numpy(dtype=np.float64))
+        return explained(column, target.to_numpy(dtype=np.float64))
     codes, levels = pd.factorize(target)
     if not 2 <= len(levels) <= _FEW_VALUES:
         return 0.0
-    return min(_explained_by(column, (codes == level).astype(np.float64)) for level in range(len(levels)))
+    return min(explained(column, (codes == level).astype(np.float64)) for level in range(len(levels)))
 
 
-def _explained_by(column: pd.Series, y: NDArray[np.float64]) -> float:
+def explained(column: pd.Series, y: NDArray[np.float64]) -> float:
     """Share of the variance of y that a column explains: by means of its values, or of numbers by one bound or line."""
     if len(y) < 2 or y.std() == 0.0:
         return 0.0

@@ -35,6 +35,7 @@ def assign_roles(frame: pd.DataFrame, spec: AuditSpec) -> dict[str, Role]:
         "protected": spec.protected,
         "features.include": spec.features.include or [],
         "features.exclude": spec.features.exclude,
+        "features.leaks": spec.features.leaks,
         "features.kinds": list(spec.features.kinds),
         "split.key": [spec.split.key] if spec.split.key else [],
         "labels": list(spec.labels),
@@ -48,7 +49,7 @@ def assign_roles(frame: pd.DataFrame, spec: AuditSpec) -> dict[str, Role]:
         raise DataError(f'Column "{name}" stands in both "protected" and "features.include". Keep it in one of them.')
     if bias.column in included:
         raise DataError(f'Column "{bias.column}" is the bias variable; it cannot be a feature too.')
-    set_aside = {*spec.features.exclude, spec.split.key, *spec.scores}
+    set_aside = {*spec.features.exclude, *spec.features.leaks, spec.split.key, *spec.scores}
     roles: dict[str, Role] = {}
     for name in map(str, frame.columns):
         if name == bias.column:

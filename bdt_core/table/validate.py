@@ -317,7 +317,14 @@ def settle(facts: TableFacts, roles: dict[str, Role], spec: AuditSpec) -> Settle
             "No feature is left to tell people apart. "
             + (" ".join(warnings) or 'List some in "features.include", or exclude fewer.')
         )
-    settled = Settled(tuple(columns), (*_lines_left_out(facts), *warnings, *_late(facts)), tuple(notes))
+    undecided = [
+        f'Column "{name}" is left out of the features: it seems to say what is measured, or to be known only '
+        'afterwards (a leak). If people have it before, take it out of "features.leaks" (or name it in '
+        '"features.include").'
+        for name in spec.features.leaks
+        if roles[name] == "unused"
+    ]
+    settled = Settled(tuple(columns), (*_lines_left_out(facts), *warnings, *undecided, *_late(facts)), tuple(notes))
     if spec.missing == "error":
         _refuse_missing(facts, settled.names("feature"))
     return settled

@@ -5,12 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from bdt_core.errors import SpecError
 from bdt_core.spec import AuditSpec, Source, load_spec, parse_spec, with_derivation
 from bdt_core.table.named_files import refuse_missing
+from bdt_core.words import printable
 from bdt_pipeline.proposed.named_table import name_of, source_of
+
+if TYPE_CHECKING:
+    from bdt_core.proposal import Proposal
 
 Format = Literal["text", "github", "gitlab", "junit", "json", "markdown"]
 _SPEC_FILES = {".yaml", ".yml"}
@@ -74,6 +78,7 @@ def spec_of(target: str, changes: dict[str, Any]) -> AuditSpec:
         When a file of its table is not there.
     """
     is_spec = Path(target).suffix.lower() in _SPEC_FILES
+    proposal: Proposal | None = None
     if is_spec:
         base = load_spec(target).to_dict()
     else:
@@ -85,7 +90,7 @@ def spec_of(target: str, changes: dict[str, Any]) -> AuditSpec:
                     "happened and what the algorithm said with --label and --prediction. Or write a specification "
                     f"with: bdt init {target}"
                 )
-            base, changes = _proposed(target, changes)
+            base, changes, proposal = _proposed(target, changes)
     bias = changes.get("bias_variable", {})
     replaces = {"column", "derive", "label", "prediction"} & set(bias)
     for key, value in changes.items():
@@ -93,12 +98,26 @@ def spec_of(target: str, changes: dict[str, Any]) -> AuditSpec:
         base[key] = {**kept, **value} if isinstance(value, dict) else value
     if replaces:
         base["bias_variable"] = with_derivation(base["bias_variable"])
+    if "better" in bias:
+        base["bias_variable"].pop("better_by", None)  # said now, whoever said it before
     spec = parse_spec(base, "The command line" if changes else target)
     refuse_missing(spec.source, "source.path" if is_spec else "")
-    return spec
+    return spec if is_spec or proposal is not None else _with_roles(target, spec)
 
 
-def _proposed(target: str, changes: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _with_roles(target: str, spec: AuditSpec) -> AuditSpec:
+    """What the options leave open, filled in from the table and told on standard error."""
+    from bdt_core.proposal import with_proposed_roles
+    from bdt_pipeline.commands.console import tell
+
+    filled_in, proposal = with_proposed_roles(spec, spec.source)
+    if proposal is not None:
+        told = [printable(one) for one in proposal.roles_in_words()]
+        tell("\n".join([f"Columns of {target} were taken for this; to change it: bdt init {target}", *told, ""]))
+    return filled_in
+
+
+def _proposed(target: str, changes: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], Proposal]:
     """What a table seems to be about, told on standard error; and the changes, which leave out more and not less."""
     source = table_named(target)
     from bdt_core.proposal import propose
@@ -121,7 +140,7 @@ def _proposed(target: str, changes: dict[str, Any]) -> tuple[dict[str, Any], dic
     if left_out:
         both = list(dict.fromkeys([*base["features"]["exclude"], *left_out]))
         changes = changes | {"features": changes["features"] | {"exclude": both}}
-    return base, changes
+    return base, changes, proposal
 
 
 def specs_of(a: Path, b: Path | None, prediction_b: str | None, data_b: str | None) -> tuple[AuditSpec, AuditSpec]:

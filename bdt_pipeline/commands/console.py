@@ -21,6 +21,7 @@ from bdt_core.report.blocks import Block, Bullets, Facts, Folded, Paragraph
 from bdt_core.report.catalogue import say_in
 from bdt_core.report.selection_rules import rule_lines
 from bdt_core.report.write import _write, remove_unfinished
+from bdt_core.spec.wording import guess_in_words
 from bdt_pipeline.commands.printing import Screen, put, screen
 
 REPORTS = Path("bdt-reports")
@@ -91,14 +92,22 @@ def show_result(document: dict[str, Any], files: Iterable[Path]) -> None:
     verdict, safe = document["verdict"], printed(document)
     said = say_in(safe)
     show_verdict(to, verdict["verdict"], said(_without_verdict(verdict["sentence"])), said)
+    guess = guessed_direction(document["bias_variable"])
+    if guess is not None:
+        show_notes(to, [said(guess)], said)
     show_parts(to, short_parts(safe))
     rules = list(rule_lines(document))
     if rules:
         to.print(f"\n[bold]{said('Rules of selection')}[/]")
         for line in rules:
             to.print(Padding(f"- {shown(said(line))}", (0, 2)))
-    show_notes(to, map(said, document["warnings"]), said)
+    show_notes(to, [said(one) for one in document["warnings"] if one != guess], said)
     show_files(to, said("Report"), files)
+
+
+def guessed_direction(bias_variable: Mapping[str, Any]) -> str | None:
+    """What is said where it was guessed which way is better for people: before anything else is read."""
+    return guess_in_words(bias_variable["name"]) if bias_variable["better_by"] == "guessed" else None
 
 
 def show_parts(to: Console, parts: Iterable[Folded]) -> None:

@@ -23,7 +23,7 @@ from bdt_core.spec import AuditSpec
 from bdt_core.verdict import Verdict
 from bdt_core.verdict.baseline import compare_with_baseline, read_baseline
 from bdt_pipeline.commands.asked import Format, Request
-from bdt_pipeline.commands.console import gate_line, report_folder, verdict_word, write_file
+from bdt_pipeline.commands.console import gate_line, guessed_direction, report_folder, verdict_word, write_file
 
 EXIT_CODES: Mapping[Verdict, int] = {"pass": 0, "fail": 1, "inconclusive": 3, "not_testable": 3, "no_limit": 0}
 FILES: Mapping[Format, str] = {
@@ -85,8 +85,11 @@ def exit_code(verdict: dict[str, Any]) -> int:
 
 
 def verdict_in_words(result: GateResult, say: Callable[[str], str] = str) -> str:
-    """Verdict and reason in one line; with a baseline, a line on it and one per limit."""
+    """Verdict and reason in one line; one where the direction was guessed; with a baseline, one on it and per limit."""
     line = gate_line(result["name"], result, say)
+    guess = guessed_direction(result["bias_variable"])
+    if guess is not None:
+        line = f"{line}\n  {say('Note')}: {say(guess)}"
     if result["baseline"] is None:
         return line
     word = verdict_word(result["baseline"]["verdict"], say)

@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field
 
 from bdt_core.errors import BDTError
 from bdt_core.harmless import harmless
+from bdt_core.spec import UNANSWERED
 
 if TYPE_CHECKING:
     from bdt_core.proposal import Proposal
@@ -145,6 +146,8 @@ def _python(request: ScaffoldRequest[ScaffoldedAudit], folder: Path, proposal: P
     name, attributes = name_of(folder.name), _LEAST
     if proposal is not None:
         attributes = proposal.specification(name, {"path": _seen_from(folder, request)})
+        bias = proposal.measured.settings
+        attributes["bias_variable"]["better"] = bias.better if proposal.measured.is_better_sure else UNANSWERED
     values = pprint.pformat({**attributes, "name": name}, sort_dicts=False, width=100)
     return _PYTHON.format(module=module, kind=kind, values=textwrap.indent(values, " " * 8))
 

@@ -21,6 +21,7 @@ from bdt_core.proposal import (
     Seen,
     as_value,
     chosen,
+    outcome_of,
     proposed,
 )
 from bdt_core.spec import Better, BiasVariable, Derivation
@@ -104,13 +105,7 @@ class Answers:
             known = {choice_of(one.settings): one for one in self.outcomes}
             measured = known.get(choice_of(settings)) or chosen(settings)
         else:
-            better: Better = "higher" if form.get("better") == "higher" else "lower"
-            measured = replace(
-                self.proposal.measured,
-                settings=self.proposal.measured.settings.model_copy(update={"better": better}),
-                is_guess=False,
-                is_better_sure=True,
-            )
+            measured = replace(self.proposal.measured, settings=self._with_direction(settings, form), is_guess=False)
         said = {name: role for name, role in said.items() if name not in measured.columns}
         found = proposed(self.glance, measured, said)
         free = {one.name for one in found.columns if one.name not in measured.columns}
@@ -119,6 +114,13 @@ class Answers:
         if len(people) > 1:
             raise SpecError(f'Only one column can say who it is, not "{people[0]}" and "{people[1]}".')
         return Answers(self.glance, found, said, legitimate, people[0] if people else None), is_other
+
+    def refuse_unanswered(self) -> None:
+        """Raise SpecError where nobody has said which way is worse, and nothing in the table does."""
+        if not self.proposal.measured.is_better_sure:
+            raise SpecError(
+                "Which way is worse? Nothing in the table says it, so the audit waits for your answer to question 2."
+            )
 
     def specification(self, table: str, reading: Mapping[str, str], language: str) -> str:
         """The specification as YAML, which lies beside the table."""
@@ -163,6 +165,14 @@ class Answers:
             raise SpecError("What was predicted and what really happened are two columns. Choose another one of them.")
         return settings
 
+    def _with_direction(self, settings: BiasVariable, form: Form) -> BiasVariable:
+        """What is measured with the way that a person says is better, now or before."""
+        before = self.proposal.measured.settings
+        better = form.get("better") or (before.better if before.better_by == "said" else None)
+        return BiasVariable.model_validate(
+            {**outcome_of(settings), **({"better": better} if better in get_args(Better) else {})}
+        )
+
     def _refuse_two_ways(self, positive: Mapping[str, Level]) -> None:
         """A specification has one list of values that mean yes, for both columns."""
         for name, level in positive.items():
@@ -183,7 +193,7 @@ class Answers:
 
 def choice_of(settings: BiasVariable) -> str:
     """What is measured, whichever way is better, as a form sends it."""
-    return json.dumps(settings.model_dump(mode="json", exclude={"better"}, exclude_none=True), sort_keys=True)
+    return json.dumps(outcome_of(settings), sort_keys=True)
 
 
 def numbers_of(glance: Glance) -> dict[str, str]:

@@ -170,6 +170,7 @@ class Visit:
         self.problem = ""
         self.answers, is_other = self.answers.changed(form)
         if start and not is_other:
+            self.answers.refuse_unanswered()
             self._drop_report()
             self.spec = self.answers.specification(self.table, self.reading, language)
             (self._beside / self.spec_file).write_text(self.spec, encoding="utf-8")

@@ -13,8 +13,8 @@ import yaml
 
 from bdt_core.errors import OutputError
 from bdt_core.harmless import escaped_in_json
-from bdt_core.proposal import Measured, Proposal, propose
-from bdt_core.spec import LANGUAGES
+from bdt_core.proposal import Measured, Proposal, outcome_of, propose
+from bdt_core.spec import LANGUAGES, UNANSWERED
 from bdt_core.words import printable
 from bdt_pipeline.proposed.named_table import name_of, source_of
 from bdt_pipeline.proposed.proposal_in_words import proposal_in_words, reach_in_words
@@ -62,6 +62,8 @@ def write_spec(data: str, out: Path | None) -> str:
         raise OutputError(f"{target} cannot be written: {error.strerror}.") from None
     todo = text.count("TODO")
     first = f"look at the {todo} TODO in it, then run" if todo else "check it, then run"
+    if not proposal.measured.is_better_sure:
+        first = f"answer the question marked {UNANSWERED} in it (better), {first}"
     return "\n".join([f"Wrote {target}: {first}  bdt audit {target}", *proposal_in_words(proposal)])
 
 
@@ -130,7 +132,9 @@ def spec_text(
         bias=proposal.measured.settings,
         features=proposal.of_role("feature", "left out"),
         kept=proposal.of_role("feature"),
-        excluded=proposal.of_role("left out"),
+        excluded=[one for one in proposal.of_role("left out") if not one.is_leak],
+        leaks=[one for one in proposal.of_role("left out") if one.is_leak],
+        unanswered=UNANSWERED,
         protected=proposal.of_role("protected"),
         numbers=[one.name for one in proposal.of_role("feature") if one.look == "numeric"],
         reach=reach_in_words(proposal.reach),
@@ -168,7 +172,8 @@ def _beside(data: str, target: Path) -> str:
 
 def _choice(measured: Measured) -> str:
     """Another bias variable, in one line."""
-    return _flow(measured.settings.model_dump(mode="json", exclude_unset=True))
+    better = measured.settings.better if measured.is_better_sure else UNANSWERED
+    return _flow({**outcome_of(measured.settings), "better": better})
 
 
 def _quoted(text: str) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bdt_core import words
-from bdt_core.proposal import Measured, Proposal, Reach
+from bdt_core.proposal import Measured, Proposal, Reach, listed
 from bdt_core.words import printable
 
-_MANY = 8
+_GUESSED = "nothing says which way is better for people"
 
 
 def proposal_in_words(proposal: Proposal) -> list[str]:
@@ -42,31 +42,19 @@ def measured_in_words(measured: Measured) -> str:
             what = f'how often "{bias.prediction}" is positive{of_level}'
         case _:
             what = f'{bias.derive.replace("_", " ")} of "{bias.prediction}" against "{bias.label}"{of_level}'
-    return f"{what}; {bias.better} is better"
+    return f"{what}; " + (f"{bias.better} is better" if measured.is_better_sure else _GUESSED)
 
 
 def _lines(proposal: Proposal) -> Iterator[str]:
     measured = proposal.measured
     yield f"Measured: {measured_in_words(measured)}. {measured.why}."
     if proposal.alternatives:
-        yield f"Could be measured instead: {_names([' and '.join(one.columns) for one in proposal.alternatives])}."
-    for title, role in (("Protected", "protected"), ("Features", "feature")):
-        names = [one.name for one in proposal.columns if one.role == role]
-        yield f"{title}: {_names(names) if names else 'none'}."
-    left_out: dict[str, list[str]] = {}
-    for one in proposal.of_role("left out"):
-        left_out.setdefault(one.reason, []).append(one.name)
-    for reason, names in left_out.items():
-        yield f"Left out: {_names(names)}: {reason}."
+        yield f"Could be measured instead: {listed([' and '.join(one.columns) for one in proposal.alternatives])}."
+    yield from proposal.roles_in_words()
     yield reach_in_words(proposal.reach)
     if proposal.doubts:
         yield "To look at:"
         yield from (f"- {one}" for one in proposal.doubts)
-
-
-def _names(names: list[str]) -> str:
-    more = f" and {len(names) - _MANY} more" if len(names) > _MANY else ""
-    return ", ".join(names[:_MANY]) + more
 
 
 def _several(positive: object) -> list[object]:
