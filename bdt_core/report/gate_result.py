@@ -53,7 +53,11 @@ def build_gate_result(
         "blocks": blocks,
         "sentence": document["verdict"]["sentence"],
         "headline": document["summary"]["headline"],
-        "bias_variable": {key: document["bias_variable"][key] for key in ("name", "better", "better_by")},
+        "bias_variable": {
+            key: document["bias_variable"][key]
+            for key in ("name", "better", "better_by")
+            if key in document["bias_variable"]
+        },
         "rows": document["data"]["rows"],
         "rows_audited": document["data"]["rows_audited"],
         "limits": [

@@ -22,6 +22,7 @@ from bdt_core.spec.factor import Factor
 from bdt_core.spec.gate import (
     AnyLimit,
     FourFifthsLimit,
+    Limit,
     LocalBiasLimit,
     MetricLimit,
     SliceLimit,
