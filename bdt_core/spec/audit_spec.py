@@ -494,7 +494,8 @@ class AuditSpec(Section):
     def declared_groupings(self) -> tuple[tuple[str, ...], ...]:
         """Groupings by which the bias variable is compared: the declared ones, else each protected column."""
         of_columns = self.facets or tuple((one,) for one in self.protected)
-        return tuple(dict.fromkeys(one for one in (*of_columns, *self.declared_facets) if one))
+        limited = [one.facets for one in self.gate if isinstance(one, WorstGroupLimit)]
+        return tuple(dict.fromkeys(one for one in (*of_columns, *self.declared_facets, *limited) if one))
 
     @property
     def selection_rules(self) -> tuple[SelectionRule, ...]:

@@ -14,6 +14,7 @@ from bdt_core.significance.clusters import ClusterSignificance
 from bdt_core.spec import AnyLimit, FourFifthsLimit, Limit, LocalBiasLimit, MetricLimit, SliceLimit, WorstGroupLimit
 from bdt_core.spec.wording import compared_with, factors_compared, wording
 from bdt_core.verdict.clusters import ClusterLimitResult, default_limit, judge_clusters
+from bdt_core.verdict.declared_group import facets_of, judge_declared_group
 from bdt_core.verdict.evidence import WorstCase, by_all_evidence
 from bdt_core.verdict.four_fifths import FourFifthsLimitResult, judge_four_fifths
 from bdt_core.verdict.groups import MetricLimitResult, judge_metric
@@ -26,6 +27,7 @@ from bdt_core.verdict.worst_group import WorstGroupLimitResult, judge_worst_grou
 if TYPE_CHECKING:
     import pandas as pd
 
+    from bdt_core.declared import DeclaredOutcomes
     from bdt_core.fairness.selection_rules import SelectionRules
     from bdt_core.local_bias.results import LocalBias
     from bdt_core.ranking import Findings as RankedFindings
@@ -57,6 +59,8 @@ class Findings(Protocol):
     def slices(self) -> Slices | None: ...
     @property
     def local_bias(self) -> LocalBias | None: ...
+    @property
+    def declared(self) -> DeclaredOutcomes | None: ...
     @property
     def ranked(self) -> RankedFindings | None: ...
     @property
@@ -201,6 +205,8 @@ def _by_its_own_search(limit: OfPeople, found: Findings) -> OfPeopleResult:
     match limit:
         case LocalBiasLimit():
             return judge_local_bias(limit, found.local_bias)
+        case WorstGroupLimit(check="declared_group"):
+            return judge_declared_group(limit, found.declared, _default(found))
         case WorstGroupLimit():
             searched = found.worst_groups
             if limit.of == "raw" and searched is not None and searched.raw is not None:
@@ -235,6 +241,11 @@ def _scope(limit: OfPeople, most: float, found: Findings) -> Scope:
         "width": width_of(most, None if tested.two_valued else tested.test_sd),
     }
     match limit:
+        case WorstGroupLimit(check="declared_group"):
+            columns = [name for facet in facets_of(limit, found.declared) for name in facet.columns]
+            return scope_of(
+                "declared", **shared, columns=tuple(dict.fromkeys(columns)), min_share=limit.min_share
+            )  # fmt: skip
         case WorstGroupLimit():
             alike = factors_compared(limit.of, spec)
             searched = found.worst_groups

@@ -118,8 +118,9 @@ def scope_of(
     from_share = "" if min_share is None else f" of at least {words.percent(min_share)} of the people"
     match people:
         case "groups":
-            several = f"up to {conditions} conditions describe" if conditions != 1 else "one condition describes"
-            who = f"any group{from_share} that {several}"
+            several = "" if conditions is None else f"up to {conditions} "
+            describe = "one condition describes" if conditions == 1 else f"{several}conditions describe"
+            who = f"any group{from_share} that {describe}"
         case "declared":
             who = f"each declared group{from_share} of {words.listing(columns)}"
         case "cluster":
