@@ -316,19 +316,20 @@ def _tells_of(
     """Whether a finding tells of another: most people of the smaller one are in both, and their harm is its own.
 
     People who fare worse at least than the first was found to, or as badly where they are not among the first, fare
-    worse for another reason: that most of them are among the first may be chance, where the first are many. All but
-    the same people are told once, and so are most of the same people by another cut of the same column.
+    worse for another reason: that most of them are among the first may be chance, where the first are many. The same
+    people but for few, who suffer little of the harm, are told once, and so is another cut of the same column.
     """
     (one, inside), (two, members) = first, other
     if inside is None or members is None or (inside & members).sum() < _SAME_PEOPLE * min(inside.sum(), members.sum()):
         return False
-    if _same_people(inside, members):
-        return True
     by_one_column = _of_one_column(one) is not None and _of_one_column(one) == _of_one_column(two)
     if by_one_column and (inside & members).sum() >= _SAME_PEOPLE * (inside | members).sum():
         return True
     elsewhere, neither = members & ~inside, ~members & ~inside
     beyond = _difference(harm[elsewhere], harm[neither])[0] if elsewhere.any() and neither.any() else 0.0
+    few = (1.0 - _NEARLY_ALL) * members.sum() * two.as_found
+    if _same_people(inside, members) and elsewhere.sum() * beyond < few:
+        return True
     return two.at_least <= one.as_found and beyond < _SAME_HARM * two.as_found
 
 

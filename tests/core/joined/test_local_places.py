@@ -203,3 +203,64 @@ def test_places_are_told_apart_and_say_whom_is_compared() -> None:
     assert "(accuracy) |" in render_markdown(document)
     assert "(sex is m there) |" in render_markdown(document)
     assert "sex is m there" in " ".join(result.document["summary"]["findings"])
+
+
+def in_a_far_place(rows: int = ROWS) -> pd.DataFrame:
+    """Far out women are judged wrongly more often."""
+    rng = np.random.default_rng(12)
+    far, sex, label = rng.random(rows) < 0.3, rng.choice(["f", "m"], rows), rng.integers(0, 2, rows)
+    wrong = rng.random(rows) < 0.1 + 0.35 * (far & (sex == "f"))
+    return pd.DataFrame(
+        {
+            "e0": rng.normal(size=rows) + 8.0 * far,
+            "e1": rng.normal(size=rows),
+            "job": np.where(rng.random(rows) < 0.8, np.where(far, "driver", "clerk"), "other"),
+            "comment": np.where(far, "my parcel came late", "a loan for the house"),
+            "sex": sex,
+            "label": label,
+            "prediction": np.where(wrong, 1 - label, label),
+        }
+    )
+
+
+def test_a_place_among_embeddings_in_a_file_is_a_finding(tmp_path: Path) -> None:
+    """How many people, what sets the place apart, and the gap; who they are only the embeddings tell."""
+    table, path = in_a_far_place(), tmp_path / "places.npy"
+    np.save(path, table[["e0", "e1"]].to_numpy())
+    shown = {"describe_by": ["job"], "texts": "comment"}
+    asked: dict[str, Any] = {"features": {"include": ["job"]}, "groups": {"facets": []}, "slices": None}
+    in_file = audited(table, {"embeddings": str(path), **shown}, **asked)
+    in_columns = audited(table, {"embeddings": ["e0", "e1"], **shown}, **asked)
+    (place,) = (one for one in in_file.findings if one.found_by == "local_bias")
+    (by_column,) = (one for one in in_columns.findings if one.found_by == "local_bias")
+    far, women = (table["e0"] > 4).to_numpy(), (table["sex"] == "f").to_numpy()
+    right = (table["label"] == table["prediction"]).to_numpy()
+    assert place.rows == (far & women).sum()
+    assert place.share == pytest.approx((far & women).mean())
+    assert place.mean_inside == pytest.approx(right[far & women].mean())
+    assert place.mean_outside == pytest.approx(right[far & ~women].mean())
+    assert [one.column for one in place.place] == ["job"]
+    assert set(place.place_words) == {"parcel", "came", "late"}
+    assert place.people_harmed is None
+    assert in_file.local_bias is not None
+    gap = in_file.local_bias.logan.clusters[0].held_out
+    assert (place.difference, place.low, place.p_value) == (
+        gap.gap,
+        gap.low,
+        pytest.approx(gap.p_adjusted / in_file.ranked.searches["local_bias"]),  # type: ignore[operator,union-attr]
+    )
+    assert (by_column.rows, by_column.mean_inside) == (place.rows, place.mean_inside)
+    assert (by_column.members(table) == (far & women)).all()
+    with pytest.raises(DataError, match=r"among the embeddings in .*places\.npy, which no column tells"):
+        place.members(table)
+    named = in_file.members(table).columns.tolist()
+    assert not any("local bias" in one for one in named)
+    assert len(named) == 2 + len(in_file.findings) - 1
+
+
+def test_a_place_is_not_folded_into_a_group_that_says_nothing_of_it() -> None:
+    found = audited(in_a_far_place(), {"embeddings": ["e0", "e1"]}, features={"exclude": ["comment"]}, slices=None)
+    by = {one.found_by for one in found.findings}
+    assert "local_bias" in by
+    assert len(by) > 1
+    assert not any("of local bias" in name for one in found.findings for name in one.also)
