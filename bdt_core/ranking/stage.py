@@ -44,8 +44,8 @@ Mask = NDArray[np.bool_]
 def rank_findings(
     table: Rows,
     test: Rows,
-    clusters: Clusters,
-    significance: ClusterSignificance,
+    clusters: Clusters | None,
+    significance: ClusterSignificance | None,
     worst_groups: WorstGroups | None,
     slices: Slices | None,
     local_bias: LocalBias | None,
@@ -75,7 +75,8 @@ def rank_findings(
         brought["worst_groups"] = from_worst_groups(worst_groups, measured)
     if declared is not None:
         brought["groups"] = from_declared_groups(declared)
-    brought["clusters"] = from_clusters(clusters, significance, measured)
+    if clusters is not None and significance is not None:
+        brought["clusters"] = from_clusters(clusters, significance, measured)
     if slices is not None:
         brought["slices"] = from_slices(slices, measured)
     if local_bias is not None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from bdt_core.local_bias.results import LocalBias
     from bdt_core.scan.results import WorstGroups
     from bdt_core.slices.results import Slices
+    from bdt_core.table.measured import MeasuredOutcome
 
 LimitResult = (
     ClusterLimitResult
@@ -43,7 +44,9 @@ class Findings(Protocol):
     """What limits are held against; None for what was not asked for."""
 
     @property
-    def significance(self) -> ClusterSignificance: ...
+    def outcome(self) -> MeasuredOutcome: ...
+    @property
+    def significance(self) -> ClusterSignificance | None: ...
     @property
     def group_metrics(self) -> GroupMetrics | None: ...
     @property
@@ -159,21 +162,22 @@ def judge_gate(limits: Sequence[AnyLimit], require: Literal["all", "majority"], 
 
 def judge_limit(limit: AnyLimit, found: Findings) -> LimitResult:
     """Hold the results against one limit."""
-    tested = found.significance
+    outcome = found.outcome
     match limit:
         case MetricLimit():
-            return judge_metric(limit, found.group_metrics or GroupMetrics(tested.spec, (), (), ()), found.group_scores)
+            counted = found.group_metrics or GroupMetrics(outcome.spec, (), (), ())
+            return judge_metric(limit, counted, found.group_scores)
         case WorstGroupLimit():
-            return judge_worst_group(limit, found.worst_groups, default_limit(tested.two_valued, tested.test_sd))
+            return judge_worst_group(limit, found.worst_groups, default_limit(outcome.two_valued, outcome.sd))
         case SliceLimit():
-            most = default_limit(tested.two_valued, tested.test_sd)
+            most = default_limit(outcome.two_valued, outcome.sd)
             return _beside_other_searches(judge_slices(limit, found.slices, most), found)
         case LocalBiasLimit():
             return judge_local_bias(limit, found.local_bias)
         case FourFifthsLimit():
             return judge_four_fifths(limit, found.selection_rules)
         case _:
-            return _beside_other_searches(judge_clusters(limit, tested), found)
+            return _beside_other_searches(judge_clusters(limit, found.significance), found)
 
 
 def _beside_other_searches(result: Searched, found: Findings) -> Searched:
