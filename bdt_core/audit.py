@@ -108,21 +108,22 @@ class AuditResult(AuditFindings):
         -------
         DataFrame
             With the index of `frame`: ``audited`` (whether the row has a bias variable; only those were counted),
-            ``cluster``, and a column of truth values per finding. What a finding says of people holds for rows that
-            were not audited, too.
+            ``cluster``, where clusters were searched, and a column of truth values per finding. What a finding says of
+            people holds for rows that were not audited, too.
 
         Raises
         ------
         DataError
             A column is missing, or holds something else than in the audit.
         """
-        spec = self.clusters.spec
+        spec = self.test.spec
         typed = typed_as_audited(frame, spec, self.test.columns, with_outcome=True, as_read=as_read)
         audited = typed[BIAS_VARIABLE].notna()
         if spec.missing == "drop":
             audited &= typed[self.test.names("feature")].notna().all(axis="columns")
-        labels = self.clusters.labels(typed)
-        own = pd.DataFrame({"audited": audited.to_numpy(), "cluster": labels}, index=frame.index)
+        own = pd.DataFrame({"audited": audited.to_numpy()}, index=frame.index)
+        if self.clusters is not None:
+            own["cluster"] = self.clusters.labels(typed)
         found = FindingList(super().findings).members(typed.set_index(frame.index))
         return pd.concat([own, found], axis="columns")
 
@@ -136,7 +137,7 @@ class AuditResult(AuditFindings):
 
     @property
     def _in_audit(self) -> InAudit:
-        typed = partial(typed_as_audited, spec=self.clusters.spec, columns=self.test.columns)
+        typed = partial(typed_as_audited, spec=self.test.spec, columns=self.test.columns)
         return InAudit(self.document, typed)
 
     @property
@@ -180,7 +181,7 @@ class AuditResult(AuditFindings):
     def __repr__(self) -> str:
         counted = {
             "findings": len(self.findings),
-            "clusters": len(self.clusters.train),
+            "clusters": None if self.clusters is None else len(self.clusters.train),
             "declared": None if self.declared is None else len(self.declared.to_frame()),
             "groups": None if self.groups is None else len(self.groups.to_frame()),
             "slices": None if self.slices is None else len(self.slices.reported),

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from bdt_core.scan.results import WorstGroups
     from bdt_core.significance import ClusterSignificance, FeatureDifferences
     from bdt_core.slices import Slices
+    from bdt_core.table.measured import MeasuredOutcome
     from bdt_core.table.rows import Rows
 
 
@@ -53,9 +54,10 @@ class AuditFindings:
     test : Rows
         The rows on which everything was judged; of a table that was worked on out of core only the facts are left, as
         its rows were in temporary files. The same holds for ``train`` and ``table``.
-    clusters : Clusters
-    significance : ClusterSignificance
-    differences : FeatureDifferences
+    clusters : Clusters, optional
+        None, like the next two, where no clusters are searched.
+    significance : ClusterSignificance, optional
+    differences : FeatureDifferences, optional
     declared : DeclaredOutcomes, optional
         The bias variable of every declared group; None when none were declared.
     group_counts, group_metrics, group_scores : optional
@@ -79,9 +81,9 @@ class AuditFindings:
     """
 
     test: Rows
-    clusters: Clusters
-    significance: ClusterSignificance
-    differences: FeatureDifferences
+    clusters: Clusters | None = None
+    significance: ClusterSignificance | None = None
+    differences: FeatureDifferences | None = None
     declared: DeclaredOutcomes | None = None
     group_counts: GroupCounts | None = None
     group_metrics: GroupMetrics | None = None
@@ -97,6 +99,15 @@ class AuditFindings:
     mitigation: Mitigation | None = None
     table: Rows | None = None
     train: Rows | None = None
+
+    @property
+    def outcome(self) -> MeasuredOutcome:
+        """The bias variable of the test rows, whatever was searched."""
+        if self.significance is None:
+            from bdt_core.table.measured import MeasuredOutcome  # not needed to load definitions
+
+            return MeasuredOutcome.of(self.test)
+        return self.significance.outcome
 
     @property
     def findings(self) -> tuple[Finding, ...]:

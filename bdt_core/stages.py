@@ -148,6 +148,7 @@ STAGES: tuple[Stage, ...] = (
         asset="hbac_clusters",
         kind="bdt_core.clustering.clusters:Clusters",
         section="clustering",
+        asked_by="clustering",
         description="Groups of similar people whose bias variable deviates, found by hierarchical bias-aware "
         "clustering (HBAC) on the train rows. Cluster 0 deviates most in the harmful direction.",
     ),
@@ -159,6 +160,7 @@ STAGES: tuple[Stage, ...] = (
         asset="cluster_significance",
         kind="bdt_core.significance:ClusterSignificance",
         section="significance",
+        asked_by="clustering",
         description="Each cluster against everybody else, on rows that the search has not seen: difference, "
         "interval, p-value.",
     ),
@@ -170,6 +172,7 @@ STAGES: tuple[Stage, ...] = (
         asset="feature_differences",
         kind="bdt_core.significance:FeatureDifferences",
         section="significance",
+        asked_by="clustering",
         description="In which columns the most deviating cluster differs from everybody else, protected ones included.",
     ),
     Stage(
@@ -300,8 +303,8 @@ STAGES: tuple[Stage, ...] = (
         arguments=(
             "table",
             "test",
-            "clusters",
-            "significance",
+            "clusters?",
+            "significance?",
             "worst_groups?",
             "slices?",
             "local_bias?",
@@ -539,8 +542,8 @@ class Stages:
         self,
         table: Rows,
         test: Rows,
-        clusters: Clusters,
-        significance: ClusterSignificance,
+        clusters: Clusters | None,
+        significance: ClusterSignificance | None,
         worst_groups: WorstGroups | None,
         slices: Slices | None,
         local_bias: LocalBias | None,

@@ -56,6 +56,7 @@ def hbac(task: Task) -> list[Bools]:
     spec = parse_spec({**simulated.SPEC, "split": {"random_state": task.run}})
     rows = validate(task.frame.assign(y=task.y), spec)
     train, test = split_rows(rows, spec.split)
+    assert spec.clustering is not None
     clusters = find_clusters(train, spec.clustering)
     tested = compare_clusters(clusters, train, test, spec.significance)
     together = tested.deciding

@@ -310,7 +310,7 @@ def audit_once(task: Record) -> Record:
         "passes": watch.passes,
         "sha": sha_of(result.document),
         "verdict": result.verdict,
-        "clusters": len(result.clusters.train),
+        "clusters": len(result.clusters.train) if result.clusters else 0,
         "machine": machine(),
     }
 

@@ -58,6 +58,7 @@ def shows_any(frame: pd.DataFrame, spec: AuditSpec) -> bool:
     stages = Stages()
     rows = stages.validate(frame, spec)
     train, test = stages.split_rows(rows, spec.split)
+    assert spec.clustering is not None
     clusters = stages.find_clusters(train, spec.clustering)
     significance = stages.compare_clusters(clusters, train, test, spec.significance)
     assert spec.slices is not None  # on by default

@@ -125,6 +125,7 @@ def alarms_of_persons(frame: pd.DataFrame, seed: int, key: str | None = "person"
         "groups": {"prediction": "said"},
     })  # fmt: skip
     train, test = split_rows(validate(frame, spec), spec.split)
+    assert spec.clustering is not None
     clusters = find_clusters(train, spec.clustering)
     tested = compare_clusters(clusters, train, test, spec.significance)
     assert spec.slices is not None
@@ -142,6 +143,7 @@ def run(frame: pd.DataFrame, seed: int, repeats: int | None = 1, **change: objec
     """The stages of an audit that lead to its verdict; without a number of splits with as many as it takes itself."""
     spec = parse_spec({**SPEC, "split": {"random_state": seed, "repeats": repeats}, **change})
     train, test = split_rows(validate(frame, spec), spec.split)
+    assert spec.clustering is not None
     clusters = find_clusters(train, spec.clustering)
     significance = compare_clusters(clusters, train, test, spec.significance)
     verdicts = [judge_clusters(one, significance).verdict for one in spec.gate if isinstance(one, Limit)]

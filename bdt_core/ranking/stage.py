@@ -53,8 +53,8 @@ _Mask = TypeVar("_Mask", bound=Mask | None)
 def rank_findings(
     table: Rows,
     test: Rows,
-    clusters: Clusters,
-    significance: ClusterSignificance,
+    clusters: Clusters | None,
+    significance: ClusterSignificance | None,
     worst_groups: WorstGroups | None,
     slices: Slices | None,
     local_bias: LocalBias | None,
@@ -93,7 +93,9 @@ def rank_findings(
     others = sure(
         chain(
             from_declared_groups(declared) if declared is not None else (),
-            from_clusters(clusters, significance, measured),
+            from_clusters(clusters, significance, measured)
+            if clusters is not None and significance is not None
+            else (),
             from_slices(slices, measured) if slices is not None else (),
         )
     )

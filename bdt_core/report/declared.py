@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from bdt_core.declared import DeclaredFacet, DeclaredGroup, DeclaredOutcomes
+    from bdt_core.report.document import Document
 
 MOST_SHOWN = 15
 
@@ -40,3 +41,16 @@ def are_compared(found: DeclaredOutcomes) -> bool:
 def names(facet: DeclaredFacet) -> list[str]:
     """Groups that have too few rows for a number of their own."""
     return [one.group for one in facet.small]
+
+
+def not_searched(document: Document) -> list[str]:
+    """Searches that were switched off, where clusters are among them; none in the form for publication."""
+    if document.search is not None or document.publication is not None:
+        return []
+    found = {"groups of conditions": document.worst_groups, "intersections": document.slices}
+    return ["clusters", *(name for name, one in found.items() if one is None)]
+
+
+def are_all(document: Document) -> bool:
+    """Whether the declared groups alone were compared, and nothing was searched."""
+    return len(not_searched(document)) == 3 and document.local_bias is None

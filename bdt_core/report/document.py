@@ -450,7 +450,7 @@ class Document(Part):
     verdict: Judgement
     summary: Summary
     gate: tuple[Annotated[LimitResult, Field(discriminator="kind")], ...]
-    search: Search
+    search: Search | None
     stability: ClusteringStability | None
     clusters: Annotated[tuple[Cluster, ...], Field(min_length=1)]
     tree: Tree

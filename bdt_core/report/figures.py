@@ -73,7 +73,7 @@ def figure_data(document: AnyDocument, name: str) -> tuple[tuple[str, ...], ...]
 def figure_names(document: AnyDocument) -> tuple[str, ...]:
     """The figures that a document has, in the order of the report."""
     document = printed(document)
-    always = _ALWAYS if document.publication is None else ()
+    always = _OF_CLUSTERS if document.publication is None and document.search is not None else ()
     known = {*always, *groups.figures_of_groups(document), *figures_of_depth(document)}
     return tuple(
         name for name in FIGURES if name in known or (name == "first_page" and first_page.first_page(document).drawn)
@@ -115,4 +115,4 @@ FIGURES: dict[str, Callable[[Printed, FigureWords], Sheet]] = {
     "mitigation": mitigation.draw,
     "tree": tree.draw,
 }
-_ALWAYS = ("clusters", "apart", "tree")
+_OF_CLUSTERS = ("clusters", "apart", "tree")

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from bdt_core.report.blocks import Facts, FigureWords, Folded, Section
+from bdt_core.report.declared import are_all
 from bdt_core.report.figure_axis import scale
 from bdt_core.report.findings import unit_of
 from bdt_core.report.names import Names
@@ -316,6 +317,8 @@ class FirstPage:
         How many further ones there are, too many to be printed.
     unused : tuple of str
         Columns that were not looked at.
+    only_declared : bool
+        Whether the declared groups alone were compared, and nothing was searched.
     declared : tuple of str
         Columns whose groups were compared.
     referred : bool
@@ -361,6 +364,7 @@ class FirstPage:
     too_small: tuple[str, ...]
     more_too_small: int
     unused: tuple[str, ...]
+    only_declared: bool
     declared: tuple[str, ...]
     referred: bool
     untold: int
@@ -495,6 +499,7 @@ def _first_page(document: Document) -> FirstPage:
         more_too_small=sum(
             facet.groups_not_printed for facet in facets if facet.groups and facet.groups[-1].rates is None
         ),
+        only_declared=are_all(document),
         unused=tuple(names.column(one.name) for one in document.data.columns if one.role == "unused"),
         declared=tuple(dict.fromkeys(names.column(one) for facet in facets for one in facet.columns)),
         referred=bool(document.spec.get("reference")) or document.publication is not None,

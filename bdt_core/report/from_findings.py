@@ -6,7 +6,7 @@ import platform
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from importlib import metadata
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from bdt_core import words
 from bdt_core.clustering.clusters import Clusters
@@ -21,6 +21,7 @@ from bdt_core.metrics import RATES
 from bdt_core.mitigation import recommend
 from bdt_core.report import document as parts
 from bdt_core.report.findings import finding_sentence, headline
+from bdt_core.report.without_clusters import everybody, no_differences, no_test, undivided
 from bdt_core.report.wording import of_persons, who_is_in
 from bdt_core.result import SCHEMA_MINOR
 from bdt_core.significance.clusters import ClusterSignificance, ComparedCluster
@@ -28,6 +29,7 @@ from bdt_core.significance.features import ColumnDifference, FeatureDifferences
 from bdt_core.slices.results import Slices
 from bdt_core.spec import SAID, AuditSpec, reported_specification
 from bdt_core.spec.wording import direction_warnings, wording
+from bdt_core.table.measured import MeasuredOutcome
 from bdt_core.table.rows import Rows
 from bdt_core.table.split import is_by_hash
 from bdt_core.table.summaries import Drawn
@@ -35,6 +37,7 @@ from bdt_core.verdict import NO_CLUSTERS, judge_gate
 from bdt_core.version import installed_version
 
 SLICES_LISTED = 50
+NOT_SEARCHED = "no clusters were searched"
 NOT_SHOWN = "fewer than {} {}: not printed"
 _PACKAGES = ("numpy", "pandas", "scipy", "scikit-learn", "numba", "kmodes")
 _SET_APART = 5
@@ -55,14 +58,15 @@ def build_document(findings: AuditFindings, spec: AuditSpec) -> dict[str, Any]:
         A `bdt_core.report.document.Document` as data. Rates of clusters that were too small to test are null. It is
         the same wherever the work ran: what the specification says of that is left out.
     """
-    test, clusters = findings.test, findings.clusters
+    test, clusters, outcome = findings.test, findings.clusters, findings.outcome
     significance, differences = findings.significance, findings.differences
     metrics, scores, mitigation = findings.group_metrics, findings.group_scores, findings.mitigation
     said = {key: getattr(spec, key) for key in ("require", *SAID)}
     judged = judge_gate(spec.limits, spec.require, findings)
-    spec = significance.spec.model_copy(update={"gate": list(spec.limits), **said})
+    spec = outcome.spec.model_copy(update={"gate": list(spec.limits), **said})
     if metrics is not None:
         spec = spec.model_copy(update={"groups": metrics.spec.groups})
+    train = _train(findings)
     return parts.Document(
         schema_version=1,
         schema_minor=SCHEMA_MINOR,
@@ -70,22 +74,12 @@ def build_document(findings: AuditFindings, spec: AuditSpec) -> dict[str, Any]:
         software=_software(),
         spec=reported_specification(spec),
         data=_data(test),
-        bias_variable=_bias_variable(clusters, significance),
-        split=_split(test, clusters, significance, spec),
+        bias_variable=_bias_variable(train, outcome),
+        split=_split(test, train, outcome, spec),
         verdict=parts.Judgement(verdict=judged.verdict, blocks=judged.blocks, sentence=judged.sentence),
-        summary=_summary(clusters, findings),
+        summary=_summary(findings, outcome),
         gate=judged.limits,
-        search=parts.Search(
-            method=clusters.method,
-            engine=clusters.spec.clustering.engine,
-            min_cluster_rows=clusters.min_cluster_rows,
-        ),
-        stability=_stability(clusters),
-        clusters=tuple(_cluster(one, clusters) for one in significance.clusters),
-        tree=parts.Tree(nodes=nodes_of(clusters.model.tree_)),
-        primary_test=_primary(significance),
-        differences=_differences(significance, differences),
-        proxies=tuple(proxy for one in differences.columns if one.role == "protected" for proxy in _proxies(one)),
+        **_of_clusters(clusters, significance, differences, train, outcome),
         declared_outcomes=findings.declared,
         groups=None if metrics is None else _groups(metrics, scores),
         pooled_groups=findings.pooled_groups,
@@ -99,7 +93,11 @@ def build_document(findings: AuditFindings, spec: AuditSpec) -> dict[str, Any]:
         if mitigation is None
         else parts.Mitigated(**vars(mitigation), recommendations=recommend(mitigation, judged.limits)),
         drawn=_drawn(findings) if test.is_large else None,
-        warnings=(*direction_warnings(spec.bias_variable), *test.warnings, *_warnings(significance)),
+        warnings=(
+            *direction_warnings(spec.bias_variable),
+            *test.warnings,
+            *([] if significance is None else _warnings(significance)),
+        ),
     ).to_dict()
 
 
@@ -120,31 +118,76 @@ def _data(test: Rows) -> parts.Data:
     )
 
 
-def _bias_variable(clusters: Clusters, significance: ClusterSignificance) -> parts.BiasVariable:
-    settings = clusters.spec.bias_variable
+def _train(findings: AuditFindings) -> MeasuredOutcome:
+    """The bias variable of the train rows: as the clusters say, or counted where none are searched."""
+    clusters, outcome = findings.clusters, findings.outcome
+    if clusters is None:
+        assert findings.train is not None
+        return MeasuredOutcome.of(findings.train)
+    return replace(outcome, rows=clusters.train_rows, persons=clusters.train_persons, mean=clusters.train_mean)
+
+
+def _bias_variable(train: MeasuredOutcome, test: MeasuredOutcome) -> parts.BiasVariable:
+    settings = train.spec.bias_variable
     return parts.BiasVariable(
         **vars(wording(settings)),
-        kind="binary" if significance.two_valued else "continuous",
+        kind="binary" if test.two_valued else "continuous",
         better=settings.better,
         better_by=settings.better_by or "guessed",
-        train_mean=clusters.train_mean,
-        test_mean=significance.test_mean,
-        unit=significance.unit,
+        train_mean=train.mean,
+        test_mean=test.mean,
+        unit=test.unit,
     )
 
 
-def _split(test: Rows, clusters: Clusters, significance: ClusterSignificance, spec: AuditSpec) -> parts.Split:
+def _split(test: Rows, of_train: MeasuredOutcome, of_test: MeasuredOutcome, spec: AuditSpec) -> parts.Split:
     by_hash = is_by_hash(test, spec.split)
     return parts.Split(
-        train_rows=clusters.train_rows,
-        test_rows=significance.test_rows,
-        train_persons=clusters.train_persons,
-        test_persons=significance.persons,
+        train_rows=of_train.rows,
+        test_rows=of_test.rows,
+        train_persons=of_train.persons,
+        test_persons=of_test.persons,
         test_size=spec.split.test_size,
         method="hash" if by_hash else "stratified",
         stratified=spec.split.stratify and not by_hash,
         random_state=spec.split.random_state,
     )
+
+
+def _of_clusters(
+    clusters: Clusters | None,
+    significance: ClusterSignificance | None,
+    differences: FeatureDifferences | None,
+    train: MeasuredOutcome,
+    test: MeasuredOutcome,
+) -> dict[str, Any]:
+    """The members of the document that are on clusters."""
+    if clusters is None or significance is None or differences is None:
+        settings, kind = test.spec.significance, "binary" if test.two_valued else "continuous"
+        alone = everybody(
+            cast("Literal['binary', 'continuous']", kind), 1.0 - settings.alpha, NOT_SEARCHED,
+            rows=train.rows, test_rows=test.rows, mean=train.mean,
+        )  # fmt: skip
+        return {
+            "search": None,
+            "stability": None,
+            "clusters": (alone,),
+            "tree": undivided(train.rows, train.mean, train.sd),
+            "primary_test": no_test(NOT_SEARCHED),
+            "differences": no_differences(test.rows, settings.correction),
+            "proxies": (),
+        }
+    return {
+        "search": parts.Search(
+            method=clusters.method, engine=clusters.spec.room.engine, min_cluster_rows=clusters.min_cluster_rows
+        ),
+        "stability": _stability(clusters),
+        "clusters": tuple(_cluster(one, clusters) for one in significance.clusters),
+        "tree": parts.Tree(nodes=nodes_of(clusters.model.tree_)),
+        "primary_test": _primary(significance),
+        "differences": _differences(significance, differences),
+        "proxies": tuple(proxy for one in differences.columns if one.role == "protected" for proxy in _proxies(one)),
+    }
 
 
 def _stability(clusters: Clusters) -> parts.ClusteringStability | None:
@@ -312,10 +355,13 @@ def _proxies(one: ColumnDifference) -> Iterator[parts.Proxy]:
             )
 
 
-def _summary(clusters: Clusters, findings: AuditFindings) -> parts.Summary:
-    significance, ranked, groups = findings.significance, findings.ranked, findings.worst_groups
-    unit, short = significance.unit, wording(significance.spec.bias_variable).short
-    cluster, apart = _cluster_in_words(clusters, significance, findings.differences)
+def _summary(findings: AuditFindings, outcome: MeasuredOutcome) -> parts.Summary:
+    ranked, groups = findings.ranked, findings.worst_groups
+    unit, short = outcome.unit, wording(outcome.spec.bias_variable).short
+    cluster: str = "No clusters were searched."
+    apart: tuple[str, ...] = ()
+    if findings.clusters is not None and findings.significance is not None and findings.differences is not None:
+        cluster, apart = _cluster_in_words(findings.clusters, findings.significance, findings.differences)
     return parts.Summary(
         headline=headline(ranked, groups.certificate if groups else None, unit, short),
         findings=tuple(finding_sentence(one, ranked, unit, short) for one in ranked.findings) if ranked else (),
@@ -535,12 +581,12 @@ def _drawn(findings: AuditFindings) -> parts.DrawnParts:
     Local bias and mitigation are left out: they say themselves on how many rows they were worked out.
     """
     test, clusters, metrics, slices = findings.test, findings.clusters, findings.group_metrics, findings.slices
-    stability = clusters.stability
+    stability = None if clusters is None else clusters.stability
     drawn = {
-        "rules": Drawn(clusters.shown_rows, clusters.train_rows),
-        "stability": None if stability is None else Drawn(stability.rows, clusters.train_rows),
-        "repeats": findings.significance.drawn,
-        "auc_of_features": findings.differences.drawn,
+        "rules": None if clusters is None else Drawn(clusters.shown_rows, clusters.train_rows),
+        "stability": None if clusters is None or stability is None else Drawn(stability.rows, clusters.train_rows),
+        "repeats": None if findings.significance is None else findings.significance.drawn,
+        "auc_of_features": None if findings.differences is None else findings.differences.drawn,
         "slice_edges": None if slices is None else slices.cut_on,
         "slice_permutations": None if slices is None else slices.permuted_on,
         "flip_test": None if metrics is None else metrics.drawn,

@@ -32,6 +32,8 @@ ANNEX = (
     "repeat",
 )
 """Sections for experts: everything else, and nothing that the body has said."""
+OF_CLUSTERS = ("clusters", "differences", "proxies", "tree", "original")
+"""Sections that stand there where clusters were searched."""
 PUBLISHED_BODY = ("remarks", "findings", "declared", "groups", "selection_rules", "gate")
 PUBLISHED_ANNEX = ("rates", "publication")
 """Sections of the form for publication."""
@@ -74,4 +76,5 @@ def body_of(document: Printed) -> tuple[Section, ...]:
 
 
 def _sections(names: tuple[str, ...], document: Printed) -> tuple[Section, ...]:
-    return tuple(one for name in names if (one := section(name, document)) is not None)
+    kept = names if document.search is not None else [name for name in names if name not in OF_CLUSTERS]
+    return tuple(one for name in kept if (one := section(name, document)) is not None)

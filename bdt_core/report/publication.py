@@ -31,13 +31,13 @@ from bdt_core.fairness.local_law_144 import CategoryImpact, ImpactTable
 from bdt_core.fairness.metric_results import group_name
 from bdt_core.fairness.selection_rules import FourFifthsTable, SelectionRules
 from bdt_core.fairness.uniform_guidelines import FourFifths, GroupImpact, four_fifths
-from bdt_core.inference import Comparison
 from bdt_core.inference.alike import AlikeComparison
 from bdt_core.inference.proportions import wilson_interval
 from bdt_core.metrics import RATES, RateMetric
 from bdt_core.ranking import Finding, Findings
 from bdt_core.report import document as parts
 from bdt_core.report.findings import NOBODY
+from bdt_core.report.without_clusters import everybody, no_differences, no_test, undivided
 from bdt_core.result import SCHEMA_MINOR
 from bdt_core.scan.conditions import GroupCondition
 from bdt_core.scan.results import Certificate
@@ -206,16 +206,15 @@ def _published(found: parts.Document) -> parts.Document:
         gate=gate,
         search=found.search,
         stability=None,
-        clusters=(_everybody(train_rows, test_rows, means["train"], found),),
-        tree=parts.Tree(nodes=(_root(train_rows, means["train"], told.spread),)),
-        primary_test=parts.PrimaryTest(
-            what=LEFT_OUT, comparison=None, reason=LEFT_OUT, repeated_splits=None, permuted_procedure=None,
-            shrinkage=None,
+        clusters=(
+            everybody(
+                variable.kind, found.clusters[0].comparison.confidence, LEFT_OUT, rows=train_rows,
+                test_rows=test_rows, mean=means["train"],
+            ),
         ),
-        differences=parts.Differences(
-            cluster=0, rows_cluster=0, rows_rest=test_rows,
-            correction=found.differences.correction, tests=0, bias_difference_significant=None, features=(),
-        ),
+        tree=undivided(train_rows, means["train"], told.spread),
+        primary_test=no_test(LEFT_OUT),
+        differences=no_differences(test_rows, found.differences.correction),
         proxies=(),
         declared_outcomes=told.declared(),
         groups=None
@@ -268,32 +267,6 @@ def _spec(spec: Mapping[str, Any], levels: Mapping[str, set[str]]) -> dict[str, 
     if "about" in spec:
         said["about"] = {key: one for key, one in (spec["about"] or {}).items() if key not in _ABOUT_LEFT_OUT}
     return {**said, "groups": groups}
-
-
-def _everybody(rows: int, test_rows: int, mean: float, found: parts.Document) -> parts.Cluster:
-    """Instead of the clusters, which are left out: one of everybody."""
-    nothing: dict[str, Any] = dict.fromkeys(
-        (
-            "test", "events_a", "events_b", "mean_a", "mean_b", "difference", "low", "high", "ratio", "ratio_low",
-            "ratio_high", "effect_size", "effect_name", "p_value", "minimum_detectable_difference", "pooled_t",
-            "pooled_t_p_value", "welch_t", "welch_t_p_value",
-        )
-    )  # fmt: skip
-    compared = Comparison(
-        status="not_testable", reason=LEFT_OUT, kind=found.bias_variable.kind, n_a=0, n_b=0,
-        confidence=found.clusters[0].comparison.confidence, **nothing,
-    )  # fmt: skip
-    return parts.Cluster(
-        cluster=0, train_rows=rows, train_mean=mean, train_gap=0.0, test_rows=test_rows,
-        test_mean=None, description=LEFT_OUT, rule=parts.ClusterRule(text=LEFT_OUT, precision=None, recall=None),
-        stability=None, path=(), profile={}, comparison=compared, p_adjusted=None, significant=None, worse=None,
-    )  # fmt: skip
-
-
-def _root(rows: int, mean: float, spread: float) -> parts.Node:
-    return parts.Node(
-        id=0, parent=None, children=(), label=0, rows=rows, mean=mean, std=spread, gap=None, step=None
-    )  # fmt: skip
 
 
 # -- declared groups ---------------------------------------------------------------------------------------------------

@@ -87,9 +87,9 @@ def engine_of(spec: AuditSpec, plan: MemoryPlan) -> ShardEngine:
 
 def engine_of_process(spec: AuditSpec) -> ShardEngine:
     """The engine of a specification, opened once in this process and closed when that ends."""
-    key = (spec.engine.model_dump_json(), spec.clustering.memory_limit)
+    key = (spec.engine.model_dump_json(), spec.room.memory_limit)
     if key not in _engines or _engines[key].is_lost:
-        plan = plan_memory("out_of_core", spec.clustering.memory_limit, None)
+        plan = plan_memory("out_of_core", spec.room.memory_limit, None)
         _engines[key] = engine_of(spec, plan)
         atexit.register(_engines[key].__exit__, None, None, None)
     return _engines[key]

@@ -24,6 +24,7 @@ from bdt_core.significance.repeats import (
 )
 from bdt_core.significance.tested_rows import TestedRows
 from bdt_core.spec import AuditSpec, Significance
+from bdt_core.table.measured import MeasuredOutcome
 from bdt_core.table.rows import Rows
 from bdt_core.table.split import split_rows
 from bdt_core.table.summaries import Drawn, rows_at_hand
@@ -113,6 +114,13 @@ class ClusterSignificance(Result):
     procedure: PermutedProcedure | None
     drawn: Drawn | None = None
     persons: int | None = None
+
+    @property
+    def outcome(self) -> MeasuredOutcome:
+        """The bias variable of the test rows."""
+        return MeasuredOutcome(
+            self.spec, self.test_rows, self.persons, self.test_mean, self.test_sd, self.two_valued, self.unit
+        )
 
     @property
     def primary(self) -> ComparedCluster | None:

@@ -91,7 +91,7 @@ def number_of_splits(clusters: Clusters, *, is_large: bool) -> int:
     spec = clusters.spec
     if spec.split.repeats is not None:
         return spec.split.repeats
-    if is_large or spec.clustering.engine == "reference":
+    if is_large or spec.room.engine == "reference":
         return 1
     kept = 1.0 - spec.split.test_size
     train = clusters.train_rows if clusters.train_persons is None else clusters.train_persons
@@ -134,6 +134,7 @@ def repeat_splits(
     """
     spec = clusters.spec
     share = min(clusters.min_cluster_rows / clusters.train_rows, 0.999)
+    assert spec.clustering is not None  # there are clusters
     search = spec.clustering.model_copy(update={"stability": 0, "min_cluster_size": share})
     sides: list[tuple[InCluster, AuditTable]] = [(clusters.predict(test) == 0, test)]
     compared: list[Comparison | None] = [own]

@@ -331,7 +331,9 @@ class AuditSpec(Section):
         "keep", description="Missing feature values: own category or mean + flag, drop the row, or stop."
     )
     split: Split = Field(Split(), description="Train and test rows.")
-    clustering: Clustering = Field(Clustering(), description="How clusters are searched.")
+    clustering: Clustering | None = Field(
+        Clustering(), description="How clusters are searched; null leaves the search out."
+    )
     significance: Significance = Field(Significance(), description="How differences are tested.")
     groups: Groups = Field(Groups(), description="Groups that are declared, and compared by every group metric.")
     legitimate: list[Factor] = Field(
@@ -491,6 +493,16 @@ class AuditSpec(Section):
         return tuple((one,) if isinstance(one, str) else tuple(one) for one in declared)
 
     @property
+    def room(self) -> Clustering:
+        """Where rows are held, which ``clustering`` says; by default also where no cluster is searched."""
+        return self.clustering or Clustering()
+
+    @property
+    def uses_test_rows(self) -> bool:
+        """Whether anything is found on the train rows and tested on the test rows."""
+        return any(one is not None for one in (self.clustering, self.slices, self.local_bias, self.mitigation))
+
+    @property
     def declared_groupings(self) -> tuple[tuple[str, ...], ...]:
         """Groupings by which the bias variable is compared: the declared ones, else each protected column."""
         of_columns = self.facets or tuple((one,) for one in self.protected)
@@ -530,7 +542,7 @@ class AuditSpec(Section):
         asked: dict[FoundBy, bool] = {
             "worst_groups": self.worst_groups is not None,
             "groups": bool(self.declared_groupings),
-            "clusters": True,
+            "clusters": self.clustering is not None,
             "slices": self.slices is not None,
             "local_bias": self.local_bias is not None,
         }
@@ -639,6 +651,24 @@ class AuditSpec(Section):
                 )
             if not sum(counts.values()):
                 raise ValueError(f'"reference.{column}" counts nobody')
+        return self
+
+    @model_validator(mode="after")
+    def _default_limits_are_on_what_is_searched(self) -> AuditSpec:
+        if "gate" not in self.model_fields_set and self.clustering is None:
+            object.__setattr__(self, "gate", [one for one in self.gate if not isinstance(one, Limit)])
+        if "gate" not in self.model_fields_set and self.worst_groups is None:
+            object.__setattr__(self, "gate", [one for one in self.gate if not isinstance(one, WorstGroupLimit)])
+        return self
+
+    @model_validator(mode="after")
+    def _limits_on_clusters_have_clusters(self) -> AuditSpec:
+        limited = next((one.check for one in self.gate if isinstance(one, Limit)), None)
+        if limited is not None and self.clustering is None:
+            raise ValueError(
+                f'"gate" limits "{limited}", and "clustering: null" searches no clusters: leave "clustering" out, or '
+                'take this limit out of "gate"'
+            )
         return self
 
     @model_validator(mode="after")
@@ -777,9 +807,9 @@ class AuditSpec(Section):
         where = None
         if self.engine.dask is not None:
             where = '"engine.dask"'
-        elif self.clustering.memory == "out_of_core":
+        elif self.room.memory == "out_of_core":
             where = '"clustering.memory: out_of_core"'
-        if where is not None and self.clustering.engine == "reference":
+        if where is not None and self.room.engine == "reference":
             raise ValueError(f'{where} goes with "clustering.engine: bdt"; reference needs all rows in memory')
         if where is not None and self.split.method == "stratified":
             raise ValueError(f'{where} goes with "split.method: hash" (or auto); stratified needs all rows in memory')
@@ -797,7 +827,7 @@ def printed_specification(spec: AuditSpec) -> dict[str, Any]:
     plain.pop("keep")
     plain.pop("report_url")
     for key in ("memory", "memory_limit"):
-        plain["clustering"].pop(key)
+        (plain["clustering"] or {}).pop(key, None)
     return plain
 
 

@@ -312,10 +312,17 @@ def settle(facts: TableFacts, roles: dict[str, Role], spec: AuditSpec) -> Settle
                 "names count as positive, and all others as negative, unknown ones too."
             )
         columns.append(Column(name, role, kind, one.missing, one.distinct))
-    if not any(one.role == "feature" for one in columns):
+    if spec.clustering is not None and not any(one.role == "feature" for one in columns):
+        alone = ""
+        if any(one.role == "protected" for one in columns):
+            alone = (
+                ' To compare the declared groups alone, set "clustering: null" (and "worst_groups: null", '
+                '"slices: null").'
+            )
         raise DataError(
             "No feature is left to tell people apart. "
             + (" ".join(warnings) or 'List some in "features.include", or exclude fewer.')
+            + alone
         )
     undecided = [
         f'Column "{name}" is left out of the features: it seems to say what is measured, or to be known only '
@@ -411,7 +418,7 @@ def warnings_on_rows(table: Rows) -> tuple[str, ...]:
     """
     sample = table.sample(table.spec.large_rows)
     audited, features = sample.audited, table.names("feature")
-    if all(_is_constant(audited[name]) for name in features):
+    if features and all(_is_constant(audited[name]) for name in features):
         raise DataError("All rows have the same feature values, so nobody can be told apart. Add features.")
     numbered = [
         f'Column "{one.name}" numbers the rows one by one; if it is an identifier, add it to "features.exclude".'
@@ -450,14 +457,19 @@ def refuse_too_few(rows: int, left_out: tuple[LeftOut, ...], spec: AuditSpec) ->
     test_rows = round(rows * spec.split.test_size)
     train_rows = rows - test_rows
     wanted = 2 * spec.significance.min_rows
-    if test_rows < wanted:
+    if not spec.uses_test_rows and rows < wanted:
+        raise DataError(
+            f"Too few rows: {rows:,} can be audited, and a comparison needs {spec.significance.min_rows} on either "
+            f'side.{reasons} Bring at least {wanted:,} rows, or lower "significance.min_rows".'
+        )
+    if spec.uses_test_rows and test_rows < wanted:
         enough = math.ceil(wanted / spec.split.test_size)
         raise DataError(
             f"Too few rows: {rows:,} can be audited, so {test_rows:,} would be test rows, and a comparison needs "
             f"{spec.significance.min_rows} on either side.{reasons} Bring at least {enough:,} rows, or lower "
             '"significance.min_rows".'
         )
-    size = spec.clustering.min_cluster_size
+    size = spec.room.min_cluster_size
     if size is None:
         return
     smallest = size * train_rows if size < 1 else size

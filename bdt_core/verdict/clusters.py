@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bdt_core import words
+from bdt_core.errors import SpecError
 from bdt_core.inference import Comparison, difference_found_beyond
 from bdt_core.significance.clusters import ClusterSignificance, ComparedCluster
 from bdt_core.spec import AlertSeverity, Limit
@@ -54,7 +55,7 @@ class ClusterLimitResult(SearchedLimitOutcome):
     severity: AlertSeverity | None = None
 
 
-def judge_clusters(limit: Limit, tested: ClusterSignificance) -> ClusterLimitResult:
+def judge_clusters(limit: Limit, tested: ClusterSignificance | None) -> ClusterLimitResult:
     """Hold the tested clusters against one limit.
 
     Parameters
@@ -63,12 +64,20 @@ def judge_clusters(limit: Limit, tested: ClusterSignificance) -> ClusterLimitRes
         ``worst_cluster`` judges the most deviating cluster: that of each split, all splits together, where there are
         several. ``any_cluster`` judges the cluster with the largest lower bound, by intervals that hold for all
         clusters at once.
-    tested : ClusterSignificance
+    tested : ClusterSignificance or None
+        None: no clusters were searched.
 
     Returns
     -------
     ClusterLimitResult
+
+    Raises
+    ------
+    SpecError
+        No clusters were searched.
     """
+    if tested is None:
+        raise SpecError(f'The gate limits "{limit.check}", and "clustering: null" searches no clusters.')
     most = limit.max_difference
     if most is None:
         most = default_limit(tested.two_valued, tested.test_sd)

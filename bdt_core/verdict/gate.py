@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from bdt_core.ranking import Findings as RankedFindings
     from bdt_core.scan.results import WorstGroups
     from bdt_core.slices.results import Slices
+    from bdt_core.table.measured import MeasuredOutcome
 
 OfPeople = Limit | WorstGroupLimit | SliceLimit | LocalBiasLimit
 """Limits on people who were searched for."""
@@ -46,7 +47,9 @@ class Findings(Protocol):
     """What limits are held against; None for what was not asked for."""
 
     @property
-    def significance(self) -> ClusterSignificance: ...
+    def outcome(self) -> MeasuredOutcome: ...
+    @property
+    def significance(self) -> ClusterSignificance | None: ...
     @property
     def group_metrics(self) -> GroupMetrics | None: ...
     @property
@@ -191,7 +194,7 @@ def judge_limit(limit: AnyLimit, found: Findings) -> LimitResult:
     """Hold the results against one limit; one on people who were searched for, against all confirmed findings."""
     match limit:
         case MetricLimit():
-            counted = found.group_metrics or GroupMetrics(found.significance.spec, (), (), ())
+            counted = found.group_metrics or GroupMetrics(found.outcome.spec, (), (), ())
             return judge_metric(limit, counted, found.group_scores)
         case FourFifthsLimit():
             return judge_four_fifths(limit, found.selection_rules)
@@ -211,7 +214,7 @@ def _by_its_own_search(limit: OfPeople, found: Findings) -> OfPeopleResult:
             searched = found.worst_groups
             if limit.of == "raw" and searched is not None and searched.raw is not None:
                 searched = searched.raw
-            return judge_worst_group(limit, searched, _default(found), compared_with(limit.of, found.significance.spec))
+            return judge_worst_group(limit, searched, _default(found), compared_with(limit.of, found.outcome.spec))
         case SliceLimit():
             return judge_slices(limit, found.slices, _default(found))
         case _:
@@ -220,25 +223,26 @@ def _by_its_own_search(limit: OfPeople, found: Findings) -> OfPeopleResult:
 
 def _default(found: Findings) -> float:
     """The tolerated difference where a limit names none."""
-    return default_limit(found.significance.two_valued, found.significance.test_sd)
+    return default_limit(found.outcome.two_valued, found.outcome.sd)
 
 
 def _unit(limit: OfPeople, found: Findings) -> words.Unit:
     if isinstance(limit, LocalBiasLimit):
         metric = found.local_bias.settings.metric if found.local_bias else None
         return words.limit_unit("local_bias", "rate", metric)
-    return found.significance.unit
+    return found.outcome.unit
 
 
 def _scope(limit: OfPeople, most: float, found: Findings) -> Scope:
     """Of whom a limit on people who were searched for says something."""
-    spec, tested = found.significance.spec, found.significance
+    outcome, clusters = found.outcome, found.significance
+    spec = outcome.spec
     shared: dict[str, Any] = {
         "measured": wording(spec.bias_variable).name,
         "better": spec.bias_variable.better,
         "confidence": 1.0 - spec.significance.alpha,
         "default": getattr(limit, "max_difference", 0.0) is None,
-        "width": width_of(most, None if tested.two_valued else tested.test_sd),
+        "width": width_of(most, None if outcome.two_valued else outcome.sd),
     }
     match limit:
         case WorstGroupLimit(check="declared_group"):
@@ -268,7 +272,7 @@ def _scope(limit: OfPeople, most: float, found: Findings) -> Scope:
             shared["measured"] = METRIC_NAMES[local.settings.metric] if local else shared["measured"]
             return scope_of("places", **shared, tested=len(places))
         case Limit(check="any_cluster"):
-            return scope_of("clusters", **shared, tested=len(tested.clusters))
+            return scope_of("clusters", **shared, tested=len(clusters.clusters) if clusters else 0)
         case _:
             return scope_of("cluster", **shared)
 

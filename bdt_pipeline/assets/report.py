@@ -29,7 +29,8 @@ def bias_report(audit: AuditAssets) -> dg.AssetsDefinition:
     """The report as data, and its four printed forms in a folder of the run's own."""
     hours = audit.spec.freshness_hours
     results = [one.result for one in audit.asked if one.result != "group_counts"]  # the metrics hold what it says
-    taken = assets_of(["test", *results], audit.asked)
+    parts = ["test"] if audit.spec.clustering is not None else ["test", "train"]  # clusters say what of it is told
+    taken = assets_of([*parts, *results], audit.asked)
 
     @audit.asset(
         "bias_report",

@@ -61,9 +61,11 @@ class _Judged:
 _OF_PEOPLE = (WorstGroupLimit, Limit, SliceLimit, LocalBiasLimit)
 """Limits on people who were searched for: their evidence is every finding, so their asset is the list of these."""
 _SEVERAL = (
-    _Judged("group_metrics", ("significance", "group_metrics", "group_scores"), (MetricLimit,)),
-    _Judged("selection_rules", ("significance", "selection_rules"), (FourFifthsLimit,)),
-    _Judged("findings", ("significance", "worst_groups", "slices", "local_bias", "blanks", "ranked"), _OF_PEOPLE),
+    _Judged("group_metrics", ("group_metrics", "group_scores"), (MetricLimit,)),
+    _Judged("selection_rules", ("selection_rules",), (FourFifthsLimit,)),
+    _Judged(
+        "findings", ("significance", "worst_groups", "slices", "local_bias", "blanks", "declared", "ranked"), _OF_PEOPLE
+    ),
 )
 
 
@@ -91,6 +93,8 @@ def held_by_gate(audit: AuditAssets) -> frozenset[dg.AssetCheckKey]:
 def _checks(audit: AuditAssets, judged: _Judged) -> dg.AssetChecksDefinition:
     asset, declared = audit.key(judged.asset), judged.limits(audit.spec)
     results = [one.result for one in audit.asked if one.result in judged.takes]
+    if judged.kinds == _OF_PEOPLE and "significance" not in results:
+        results.append("test")  # which then says what the bias variable is like
     taken = assets_of(results, audit.asked)
     others = [audit.key(one) for one in taken.values() if one != judged.asset]
 
@@ -132,14 +136,20 @@ def _checks(audit: AuditAssets, judged: _Judged) -> dg.AssetChecksDefinition:
 
 def _verdict(limit: AnyLimit, results: dict[str, Any]) -> Any:
     """What the gate says of the limit."""
+    from bdt_core.table.measured import MeasuredOutcome
     from bdt_core.verdict import judge_limit
 
-    return judge_limit(limit, SimpleNamespace(**{**dict.fromkeys(_RESULTS), **results}))
+    found: dict[str, Any] = {**dict.fromkeys(_RESULTS), **results}
+    if found["significance"] is not None:
+        found["outcome"] = found["significance"].outcome
+    elif found["test"] is not None:
+        found["outcome"] = MeasuredOutcome.of(found["test"])
+    return judge_limit(limit, SimpleNamespace(**found))
 
 
 _RESULTS = (
     "significance", "group_metrics", "group_scores", "selection_rules", "worst_groups", "slices", "local_bias",
-    "ranked", "blanks", "declared",
+    "ranked", "blanks", "declared", "test", "outcome",
 )  # fmt: skip
 _NAMES = {"local_bias": "local_gaps"}
 

@@ -77,7 +77,7 @@ def raw_rules(marked: pd.DataFrame, spec: AuditSpec) -> Iterator[Rule]:
     for name in _named_columns(spec):
         found = "there" if name in marked.columns else "missing"
         yield Rule("columns_exist", name, found, "there", Expectation("ExpectColumnToExist", {"column": name}))
-    rows = math.ceil(2 * spec.significance.min_rows / spec.split.test_size)
+    rows = math.ceil(2 * spec.significance.min_rows / (spec.split.test_size if spec.uses_test_rows else 1.0))
     yield Rule("enough_rows", "rows", f"{len(marked):,}", f"at least {rows:,}", _row_count(rows))
     for name in _bias_columns(spec):
         if name in marked.columns:
@@ -100,6 +100,8 @@ def validated_rules(table: AuditTable, spec: AuditSpec) -> Iterator[Rule]:
             found = f"{int(rows[column.name].nunique()):,} categories"
             expectation = _distinct(column.name, most=MOST_LEVELS)
             yield Rule("few_categories", column.name, found, f"at most {MOST_LEVELS}", expectation)
+    if spec.clustering is None:
+        return
     share = spec.split.test_size
     smallest = min_cluster_rows(spec.clustering, round(len(rows) * (1 - share)), spec)
     testable = math.ceil(spec.significance.min_rows * (1 - share) / share)

@@ -70,7 +70,7 @@ def write_members(result: AuditResult, stream: TextIO, path: Path) -> None:
     DataError
         The source has other rows now.
     """
-    spec = result.clusters.spec
+    spec = result.test.spec
     rows = lines = 0
     with open_batches(spec.source) as batches:
         for batch in batches:
