@@ -69,7 +69,8 @@ _WORDS: dict[Topic, str] = {
         =label =target =outcome =outcomes truth actual observed =y_true default repaid =repay recid fraud churn diagnos
         =pass =passed =promoted =promotion dropout =dropped_out convict arrest =result =resultaat =uitkomst
         =ergebnis =resultat =resultado =survived =success =income =fail =failed wanbetal recidiv betrug fraude ausfall
-        =fined =beboet ruckfall geslaagd uitgevallen terugbetaald zuruckgezahlt bestanden durchgefallen impay rembours defaut reussi
+        =fined =beboet
+        ruckfall geslaagd uitgevallen terugbetaald zuruckgezahlt bestanden durchgefallen impay rembours defaut reussi
         echec reincid impago moros aprobado reembols abandon betaald over_50k
         """,
     "prediction": """

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 
 from bdt_core.errors import DataError
-from bdt_core.vocabulary import speaks_of
 from bdt_core.table.batches import Batches
 from bdt_core.table.column_types import stacked
 from bdt_core.table.facts import ColumnFacts, facts_of, holds_dates, holds_numbers
@@ -19,6 +18,7 @@ from bdt_core.table.notation import looks_like_date
 from bdt_core.table.reading_notes import ReadingNotes
 from bdt_core.table.roles import kind_of, looks_like_identifier, settle_type
 from bdt_core.table.validate import with_text_names
+from bdt_core.vocabulary import speaks_of
 
 Look = Literal[
     "unreadable", "constant", "date", "identifier", "free text", "two-valued", "code", "numeric", "categorical"

@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 
 from bdt_core.proposal.looks import FEW, Glance, Seen
-from bdt_core.vocabulary import UNKNOWN, Topic, is_called, plain, speaks_of
 from bdt_core.spec import BiasVariable, Derivation
 from bdt_core.spec.direction import implied_better
+from bdt_core.vocabulary import UNKNOWN, Topic, is_called, plain, speaks_of
 
 _LEAST_ROWS = 20
 """Rows with a known value, below which nothing can be found and tested."""

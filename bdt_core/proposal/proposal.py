@@ -16,7 +16,6 @@ from bdt_core.inference import minimum_detectable_difference
 from bdt_core.proposal.copies import copies, followers
 from bdt_core.proposal.looks import FEW, Glance, Look, Seen, glance
 from bdt_core.proposal.measured import Measured, could_be_measured, is_named_like_an_outcome, outcome_of
-from bdt_core.vocabulary import are_groups_of_people, speaks_of
 from bdt_core.result import Result
 from bdt_core.spec import AuditSpec, Kind, Source, parse_spec
 from bdt_core.table.batches import open_batches
@@ -25,6 +24,7 @@ from bdt_core.table.leaks import explained, telling_columns
 from bdt_core.table.reading_notes import ReadingNotes
 from bdt_core.table.roles import kind_of, settle_type
 from bdt_core.table.validate import audited_table, settle, type_rows
+from bdt_core.vocabulary import are_groups_of_people, speaks_of
 from bdt_core.words import printable
 
 Role = Literal["measured", "label", "prediction", "protected", "feature", "left out"]
@@ -423,7 +423,9 @@ def _known_afterwards(
     """Features that decide the outcome of some people, and tell much of everybody's."""
     features = [name for name, (role, _) in roles.items() if role == "feature"]
     return {
-        name: ("left out", _AFTERWARDS) for name in _deciding(features, sample, y) if explained(sample[name], y) >= _MUCH
+        name: ("left out", _AFTERWARDS)
+        for name in _deciding(features, sample, y)
+        if explained(sample[name], y) >= _MUCH
     }
 
 

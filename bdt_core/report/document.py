@@ -76,7 +76,7 @@ class BiasVariable(Part):
     description: str
     kind: Literal["binary", "continuous"]
     better: Better
-    better_by: BetterBy
+    better_by: BetterBy | None = None
     train_mean: float
     test_mean: float
     unit: Unit
