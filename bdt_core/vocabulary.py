@@ -69,6 +69,7 @@ _WORDS: dict[Topic, str] = {
         =label =target =outcome =outcomes truth actual observed =y_true default repaid =repay recid fraud churn diagnos
         =pass =passed =promoted =promotion dropout =dropped_out convict arrest =result =resultaat =uitkomst
         =ergebnis =resultat =resultado =survived =success =income =fail =failed wanbetal recidiv betrug fraude ausfall
+        =fined =beboet
         ruckfall geslaagd uitgevallen terugbetaald zuruckgezahlt bestanden durchgefallen impay rembours defaut reussi
         echec reincid impago moros aprobado reembols abandon betaald over_50k
         """,
@@ -85,6 +86,7 @@ _WORDS: dict[Topic, str] = {
     "worse": """
         default fail refus reject denied =deny denial fraud recid risk =fp =fn error mistake wrong late delinq churn
         dropout dropped arrest convict flag suspic =unduly death died disease mortal complain =bad =unpaid false_
+        =fine =fines =fined =boete =beboet =bussgeld =amende =multa
         fout fouten afgewezen geweigerd risico achterstand uitval gezakt verdacht wanbetal sterf overleden onterecht
         fehler abgelehnt ablehn betrug risik ausfall ruckfall durchgefallen verzug schlecht
         erreur refus rejet risque defaut echec echou impay mauvais

@@ -4,6 +4,7 @@ import functools
 import json
 import time
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pandas as pd
@@ -24,6 +25,48 @@ def test_three_keys_are_enough_and_defaults_are_those_of_the_method():
     assert spec.split.test_size == 0.2
     assert spec.significance.correction == "holm"
     assert [limit.check for limit in spec.gate] == ["worst_group"]
+
+
+DIRECTIONS: list[tuple[dict[str, Any], tuple[str, str]]] = [
+    ({"column": "y"}, ("lower", "guessed")),
+    ({"column": "y", "better": "lower"}, ("lower", "said")),
+    ({"column": "y", "better": "higher"}, ("higher", "said")),
+    ({"column": "refused"}, ("lower", "implied")),
+    ({"column": "granted"}, ("higher", "implied")),
+    ({"column": "granted", "better": "lower"}, ("lower", "said")),
+    ({"derive": "error", "label": "a", "prediction": "b"}, ("lower", "implied")),
+    ({"derive": "positive_prediction", "prediction": "y"}, ("lower", "guessed")),
+    ({"derive": "positive_prediction", "prediction": "y", "positive": "hired"}, ("higher", "implied")),
+]
+
+
+@pytest.mark.parametrize(("bias", "expected"), DIRECTIONS)
+def test_who_says_which_way_is_better_survives_being_stored(bias: dict[str, Any], expected: tuple[str, str]) -> None:
+    spec = parse_spec({**SMALLEST, "bias_variable": bias})
+    for _ in range(2):
+        assert (spec.bias_variable.better, spec.bias_variable.better_by) == expected
+        spec = parse_spec(json.loads(json.dumps(spec.to_dict())))
+
+
+def test_who_changes_a_stored_guess_says_it() -> None:
+    stored = parse_spec({**SMALLEST, "bias_variable": {"column": "y"}}).to_dict()["bias_variable"]
+    spec = parse_spec({**SMALLEST, "bias_variable": {**stored, "better": "higher"}})
+    assert (spec.bias_variable.better, spec.bias_variable.better_by) == ("higher", "said")
+
+
+def test_a_question_that_is_left_open_names_its_key() -> None:
+    with pytest.raises(SpecError, match='bias_variable.better: this is to be answered first.*Write "better: lower"'):
+        parse_spec({**SMALLEST, "bias_variable": {"column": "y", "better": "ANSWER_THIS"}})
+
+
+def test_a_guess_does_not_say_which_prediction_is_wanted() -> None:
+    """A limit that depends on it is refused in the same way before and after the specification was stored."""
+    limit = [{"metric": "four_fifths_ratio", "facet": "sex", "min": 0.8}]
+    bias = {"derive": "positive_prediction", "prediction": "y"}
+    stored = parse_spec({**SMALLEST, "bias_variable": bias}).to_dict()["bias_variable"]
+    for one in (bias, stored):
+        with pytest.raises(SpecError, match="depends on the prediction that people want"):
+            parse_spec({**SMALLEST, "bias_variable": one, "gate": limit})
 
 
 def test_written_out_it_reads_back_the_same():

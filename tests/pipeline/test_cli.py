@@ -95,7 +95,7 @@ def test_audit_of_a_table(bdt: Callable[..., Result], loans_file: Path, tmp_path
     spec = json.loads((tmp_path / "here" / "report.json").read_text())["spec"]
     assert spec["bias_variable"]["column"] == "error"
     assert spec["bias_variable"]["better"] == "higher"
-    assert (spec["protected"], spec["features"]["exclude"]) == (["sex", "region"], ["person_id"])
+    assert (spec["protected"], spec["features"]["exclude"]) == (["sex", "region"], ["person_id", "repaid", "approved"])
 
 
 def test_the_command_line_goes_before_the_specification(
@@ -312,3 +312,35 @@ def test_init_of_text_labels_says_which_is_positive(
     spec = load_spec(tmp_path / "loans.yaml")
     assert spec.bias_variable.positive == ["yes"]
     assert audit(None, spec).document["clusters"]
+
+
+def test_init_leaves_the_direction_open_where_nothing_tells_and_the_audit_waits(
+    bdt: Callable[..., Result], loans: pd.DataFrame, tmp_path: Path
+) -> None:
+    loans[["age", "region", "error"]].rename(columns={"error": "y"}).to_csv(tmp_path / "open.csv", index=False)
+    made = bdt("init", "open.csv")
+    assert made.exit_code == 0
+    assert "answer the question marked ANSWER_THIS" in made.stdout
+    file = tmp_path / "open.yaml"
+    assert "\n  better: ANSWER_THIS\n" in file.read_text()
+    for command in ("audit", "gate"):
+        waits = bdt(command, "open.yaml")
+        assert waits.exit_code == 2
+        assert "bias_variable.better (line" in waits.stderr
+        assert 'Write "better: lower" where more of it is worse' in waits.stderr
+    file.write_text(file.read_text().replace("ANSWER_THIS", "lower"))
+    assert bdt("audit", "open.yaml", "--out", tmp_path / "answered").exit_code == 0
+
+
+def test_a_table_alone_is_audited_with_a_guess_that_is_told_first(
+    bdt: Callable[..., Result], loans: pd.DataFrame, tmp_path: Path
+) -> None:
+    loans[["age", "region", "error"]].rename(columns={"error": "y"}).to_csv(tmp_path / "open.csv", index=False)
+    made = bdt("audit", "open.csv", "--out", tmp_path / "guessed")
+    assert made.exit_code == 0
+    before, _, _ = made.stdout.partition("Who is worse off?")
+    assert "which is a guess" in " ".join(before.split())
+    said = bdt("audit", "open.csv", "--better", "lower", "--out", tmp_path / "said")
+    assert "guess" not in said.stdout
+    stored = json.loads((tmp_path / "said" / "report.json").read_text())["bias_variable"]
+    assert (stored["better"], stored["better_by"]) == ("lower", "said")

@@ -261,14 +261,24 @@ def test_leaks_are_left_out(people: Callable[..., pd.DataFrame]) -> None:
     assert {one.name: one.reason for one in found.of_role("left out")}["points"].endswith("a leak")
 
 
-def test_a_value_that_decides_alone_is_asked_about(people: Callable[..., pd.DataFrame]) -> None:
+def test_a_value_that_decides_alone_and_tells_much_is_a_leak(people: Callable[..., pd.DataFrame]) -> None:
     """Who passes at first has passed; who does not may pass later, so that no column says it all."""
     passed = np.array(draws(0, 1, p=[0.3, 0.7]))
     first = np.where((passed == 1) & (np.array(draws(0, 1, seed=8, p=[0.4, 0.6])) == 1), "P", "F")
     found = checked(people(bar1=first, job=draws("a", "b", seed=9), pass_bar=passed))
-    assert roles(found)["bar1"] == "feature"
-    assert [one for one in found.doubts if "the same outcome" in one and '"bar1"' in one]
-    assert not [one for one in found.doubts if '"job"' in one]
+    (bar1,) = [one for one in found.columns if one.name == "bar1"]
+    assert (bar1.role, bar1.is_leak) == ("left out", True)
+    assert found.specification("a", {"path": "a.csv"})["features"]["leaks"] == ["bar1"]
+    assert roles(found)["job"] == "feature"
+
+
+def test_a_value_that_decides_alone_and_tells_little_is_asked_about(people: Callable[..., pd.DataFrame]) -> None:
+    """A place where all pass may be a place: it stays, and somebody is asked."""
+    passed = np.array(draws(0, 1, p=[0.3, 0.7]))
+    place = np.where((passed == 1) & (np.array(draws(0, 1, seed=8)) == 1), "P", "F")
+    found = checked(people(place=place, pass_bar=passed))
+    assert roles(found)["place"] == "feature"
+    assert [one for one in found.doubts if "the same outcome" in one and '"place"' in one]
 
 
 def test_a_name_of_persons_with_several_rows_is_asked_about(people: Callable[..., pd.DataFrame]) -> None:

@@ -68,8 +68,9 @@ def test_what_is_filled_in_is_the_proposal(given: Answers) -> None:
     assert not is_other
     before = given.proposal.specification("loans", {"path": "loans.csv"})
     found = spec_of(same)
-    assert found["bias_variable"] == before["bias_variable"]
+    assert found["bias_variable"] == {**before["bias_variable"], "better": "higher"}  # written out, to be seen
     assert found["features"]["exclude"] == before["features"]["exclude"]
+    assert found["features"].get("leaks", []) == before["features"]["leaks"]
     assert found["protected"] == ["sex"]
     assert found["source"] == {"path": "loans.csv"}
     assert found["language"] == "en"
@@ -140,7 +141,7 @@ def test_something_else_can_have_happened(given: Answers, outcome: dict[str, Any
     form = {name: choice(given, *one) if isinstance(one, tuple) else one for name, one in outcome.items()}
     changed, is_other = given.changed(form_of(given, **form))
     assert is_other
-    found = spec_of(changed)["bias_variable"]
+    found = yaml.safe_load(changed.specification("loans.csv", {}, "en"))["bias_variable"]
     assert {name: found[name] for name in expected if name in found} == {
         name: one for name, one in expected.items() if name in found
     }
@@ -300,3 +301,25 @@ def test_no_english_is_left_in_what_is_said_of_tables(table: pd.DataFrame) -> No
 )
 def test_the_browser_s_language_is_taken(accepted: str, expected: str) -> None:
     assert wanted_language(accepted) == expected
+
+
+def test_the_page_asks_which_way_is_worse_and_waits(table: pd.DataFrame, tmp_path: Path) -> None:
+    visit = Visit(tmp_path)
+    visit.table, visit._beside = "loans.csv", tmp_path
+    visit.answers = answers(table[["age", "region", "sex"]].assign(y=table["refused"]))
+    for name, sentence in (("en", "Nothing in the table says it"), ("nl", "Niets in de tabel zegt het")):
+        page = drawing.draw(visit, language(name), 1)
+        assert sentence in page
+        radios = re.findall(r'<input type="radio" name="better"[^>]*>', page)
+        assert len(radios) == 2
+        assert not any("checked" in one for one in radios)
+        assert all("required" in one for one in radios)
+    form = form_of(visit.answers)
+    del form["better"]
+    with pytest.raises(SpecError, match="Which way is worse"):
+        visit.answer(form, "en", start=True)
+    assert visit.work is None
+    said, _ = visit.answers.changed({**form, "better": "higher"})
+    assert spec_of(said)["bias_variable"]["better"] == "higher"
+    again, _ = said.changed(form)  # an answer stays
+    assert (again.proposal.measured.settings.better, again.proposal.measured.settings.better_by) == ("higher", "said")
