@@ -55,6 +55,9 @@ Your own data:  bdt init DATA.csv
 )
 
 Verbose = Annotated[bool, typer.Option("--verbose", help="Show everything, and where an error came from.")]
+Partition = Annotated[
+    str | None, typer.Option(help="The part to audit: stands for {partition} in paths and :partition in queries.")
+]
 Out = Annotated[
     Path | None,
     typer.Option("--out", help="New folder for the report. Default: the next free bdt-reports/NAME-N."),
@@ -216,6 +219,7 @@ def audit(
     protected: Annotated[str | None, typer.Option(help="Columns kept out of the search, e.g. race,sex.")] = None,
     features: Annotated[str | None, typer.Option(help="Only these columns, e.g. age,income.")] = None,
     exclude: Annotated[str | None, typer.Option(help="Not these columns, e.g. id,date.")] = None,
+    partition: Partition = None,
     readers: Annotated[
         Literal["owner", "publication"],
         typer.Option(
@@ -246,6 +250,7 @@ def audit(
               bdt audit loans.csv --label repaid --prediction granted --derive false_negative_rate
               bdt audit loans.yaml --for publication --out loans-for-others
               bdt audit loans.yaml --members members.csv
+              bdt audit loans.yaml --partition 2026-01-31
     """
     from bdt_pipeline.commands.asked import spec_of
 
@@ -258,7 +263,7 @@ def audit(
     columns = {"include": _names(features), "exclude": _names(exclude)}
     changes = {"bias_variable": _given(bias), "features": _given(columns), "protected": _names(protected)}
     asked = {key: value for key, value in changes.items() if value}
-    spec = spec_of(target, asked)
+    spec = spec_of(target, asked, partition)
     from bdt_pipeline.commands.run_audit import run_audit
 
     run_audit(spec, out, publication=readers == "publication", members=members)
@@ -269,9 +274,7 @@ def audit(
 def gate(
     spec: Annotated[Path, typer.Argument(metavar="SPEC", help="A specification (.yaml).")],
     data: Annotated[str | None, typer.Option(help="Audit this table instead of the specification's source.")] = None,
-    partition: Annotated[
-        str | None, typer.Option(help="The part to audit: stands for {partition} in paths and :partition in queries.")
-    ] = None,
+    partition: Partition = None,
     baseline: Annotated[
         Path | None,
         typer.Option(
@@ -295,6 +298,13 @@ def gate(
             "gate-codequality.json (GitLab)."
         ),
     ] = None,
+    storage: Annotated[
+        str | None,
+        typer.Option(
+            help="Folder or URL of the audits' storage, where the counts of declared groups are kept for bdt history. "
+            "Default: BDT_STORAGE, else that of DAGSTER_HOME; without any nothing is kept."
+        ),
+    ] = None,
     verbose: Verbose = False,  # noqa: ARG001 - _reported reads it
 ) -> None:
     """Audit files and say by the exit code whether the limits hold. Needs no Dagster set-up.
@@ -309,12 +319,12 @@ def gate(
     Example:  bdt gate loans.yaml && ./deploy.sh
               bdt gate loans.yaml --data validation.csv --format github --report bias-report
               bdt gate loans.yaml --baseline bias/baseline.json --format junit --out gate.xml
-              bdt gate loans.yaml --partition 2026-01-31
+              bdt gate loans.yaml --partition 2026-01-31 --storage /srv/audits
     """
     from bdt_core.table.named_files import refuse_missing
     from bdt_pipeline.commands.asked import Request
 
-    asked = Request(spec, data, partition, baseline, form, out, report)
+    asked = Request(spec, data, partition, baseline, form, out, report, storage)
     refuse_missing(asked.audited.source, "source.path" if data is None else "--data")
     from bdt_pipeline.commands.run_gate import run_gate
 
@@ -338,6 +348,10 @@ def compare(
         typer.Option(help="Column with what B said (or with B's bias variable), where B's table is A's."),
     ] = None,
     data_b: Annotated[str | None, typer.Option(help="B's table, in place of its specification's source.")] = None,
+    partition: Annotated[
+        str | None, typer.Option(help="The part to compare: stands for {partition} in paths and :partition in queries.")
+    ] = None,
+    partition_b: Annotated[str | None, typer.Option(help="B's part, where it is another one than A's.")] = None,
     key: Annotated[
         str | None,
         typer.Option(
@@ -374,16 +388,17 @@ def compare(
     Example:  bdt compare loans.yaml --prediction-b new_model
               bdt compare loans-2025.yaml loans-2026.yaml --key person --max-worse 0.02
               bdt compare loans.yaml --data-b after.csv --out what-changed
+              bdt compare loans.yaml --partition 2026-01 --partition-b 2026-02
               bdt compare 2025/report.json 2026/report.json
     """
     from bdt_pipeline.commands.asked import specs_of
 
-    specs = None if ".json" in (a.suffix, b.suffix if b else None) else specs_of(a, b, prediction_b, data_b)
+    reports = ".json" in (a.suffix, b.suffix if b else None)
+    specs = None if reports else specs_of(a, b, prediction_b, data_b, partition, partition_b)
     from bdt_pipeline.commands.run_compare import run_compare
 
-    code = run_compare(
-        a, b, specs, prediction_b=prediction_b, data_b=data_b, key=key, max_worse=max_worse, out=out
-    )  # fmt: skip
+    of_specs = (prediction_b, data_b, partition, partition_b, key)
+    code = run_compare(a, b, specs, of_specs=of_specs, key=key, max_worse=max_worse, out=out)
     raise typer.Exit(code)
 
 
@@ -398,6 +413,7 @@ def dossier(
         typer.Option(help="annex-iv, art-10, bias-profile, ll144, register, model-card, system-card or fria."),
     ],
     language: Annotated[str | None, typer.Option(help="en or nl. Default: that of the specification.")] = None,
+    partition: Partition = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder for the files. Default: the next free bdt-reports/NAME-FORM-N.")
     ] = None,
@@ -414,7 +430,7 @@ def dossier(
     """
     from bdt_pipeline.commands.run_dossier import run_dossier
 
-    run_dossier(target, form, language, out)
+    run_dossier(target, form, language, out, partition)
 
 
 @app.command()
@@ -584,8 +600,8 @@ def history(
 ) -> None:
     """Show what all batches of an audit say together: differences between groups, trends, drift and limits.
 
-    The asset bias_history records a batch at every run of an audit with declared groups. Confidence sequences and
-    p-values stay valid however often one looks.
+    The asset bias_history records a batch at every run of an audit with declared groups, and so does bdt gate where
+    it knows the storage. Confidence sequences and p-values stay valid however often one looks.
 
     \b
     Example:  bdt history loans

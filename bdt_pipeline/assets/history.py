@@ -1,7 +1,6 @@
 """The asset that follows the declared groups over batches."""
 
 import datetime
-import hashlib
 from typing import Any
 
 import dagster as dg
@@ -11,7 +10,7 @@ from bdt_pipeline.assets import views_history as views
 from bdt_pipeline.assets.common import AuditAssets
 from bdt_pipeline.assets.values import GroupCounts
 from bdt_pipeline.resources.config import clear_failures
-from bdt_pipeline.resources.history_store import HistoryStore
+from bdt_pipeline.resources.history_store import HistoryStore, name_of_content
 from bdt_pipeline.resources.run_log import log
 from bdt_pipeline.resources.storage import storage_root
 
@@ -71,11 +70,7 @@ def _id(context: dg.AssetExecutionContext, counts: GroupCounts, content: dict[st
     """The part of the data; without parts, its content."""
     if context.has_partition_key:
         return str(context.partition_key)
-    from bdt_core.history import batch_of
-
-    counted = batch_of(counts, id="?", time=datetime.datetime.now(datetime.UTC)).content
-    both = f"{content['validated_data'].fingerprint} {counted}"
-    return hashlib.sha256(both.encode()).hexdigest()[:12]
+    return name_of_content(content["validated_data"].fingerprint, counts)
 
 
 def _start_of_part(context: dg.AssetExecutionContext) -> datetime.datetime | None:

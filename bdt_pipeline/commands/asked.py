@@ -31,6 +31,7 @@ class Request:
     format: Format = "text"
     out: Path | None = None
     report: Path | None = None
+    storage: str | None = None
 
     @cached_property
     def audited(self) -> AuditSpec:
@@ -40,18 +41,27 @@ class Request:
         if self.data is not None:
             source |= {"path": self.data, "sql": None, "database": None, "asset": None}
         if self.partition is not None:
+            _refuse_no_parts(source, "--partition", "source.path (or --data)")
             source["partition"] = self.partition
-            if not ("{partition}" in (source["path"] or "") or ":partition" in (source["sql"] or "")):
-                raise SpecError(
-                    "--partition names a part of the data, but the source is the same for all parts. Put {partition} "
-                    "into source.path (or --data), or :partition into source.sql."
-                )
         if self.data is None and self.partition is None:
             return spec
         changed = spec.to_dict() | {"source": source}
         if self.data is not None and "{partition}" not in self.data:
             changed |= {"partition_by": None, "inbox": None}  # one file is not audited part by part
         return parse_spec(changed, "The command line")
+
+
+def _refuse_no_parts(source: dict[str, Any], option: str, place: str) -> None:
+    """Raise where no part of a source can be named, which has none."""
+    if not _has_parts(source):
+        raise SpecError(
+            f"{option} names a part of the data, but the source is the same for all parts. Put {{partition}} into "
+            f"{place}, or :partition into source.sql."
+        )
+
+
+def _has_parts(source: dict[str, Any]) -> bool:
+    return "{partition}" in (source.get("path") or "") or ":partition" in (source.get("sql") or "")
 
 
 def table_named(data: str) -> Source:
@@ -67,13 +77,13 @@ def table_named(data: str) -> Source:
     return source
 
 
-def spec_of(target: str, changes: dict[str, Any]) -> AuditSpec:
+def spec_of(target: str, changes: dict[str, Any], partition: str | None = None) -> AuditSpec:
     """The specification of a YAML file, or one made from the command line and the table, with the changes in it.
 
     Raises
     ------
     SpecError
-        When it cannot be read, or only half of what is to be measured is said.
+        When it cannot be read, only half of what is to be measured is said, or a part is named where there are none.
     SourceError
         When a file of its table is not there.
     """
@@ -81,6 +91,8 @@ def spec_of(target: str, changes: dict[str, Any]) -> AuditSpec:
     proposal: Proposal | None = None
     if is_spec:
         base = load_spec(target).to_dict()
+    elif partition is not None:
+        raise SpecError(f"--partition goes with a specification. Name the part itself in place of {target}.")
     else:
         base = {"name": name_of(target), "source": {"path": target}}
         if {"column", "prediction"}.isdisjoint(changes.get("bias_variable", {})):
@@ -91,6 +103,9 @@ def spec_of(target: str, changes: dict[str, Any]) -> AuditSpec:
                     f"with: bdt init {target}"
                 )
             base, changes, proposal = _proposed(target, changes)
+    if partition is not None:
+        _refuse_no_parts(base["source"], "--partition", "source.path")
+        changes = {**changes, "source": {"partition": partition}}
     bias = changes.get("bias_variable", {})
     replaces = {"column", "derive", "label", "prediction"} & set(bias)
     for key, value in changes.items():
@@ -143,8 +158,15 @@ def _proposed(target: str, changes: dict[str, Any]) -> tuple[dict[str, Any], dic
     return base, changes, proposal
 
 
-def specs_of(a: Path, b: Path | None, prediction_b: str | None, data_b: str | None) -> tuple[AuditSpec, AuditSpec]:
-    """The two specifications that are compared; without B it is A with another prediction or another table.
+def specs_of(
+    a: Path,
+    b: Path | None,
+    prediction_b: str | None,
+    data_b: str | None,
+    partition: str | None = None,
+    partition_b: str | None = None,
+) -> tuple[AuditSpec, AuditSpec]:
+    """The two specifications that are compared; without B it is A with another prediction, table or part.
 
     Raises
     ------
@@ -152,19 +174,42 @@ def specs_of(a: Path, b: Path | None, prediction_b: str | None, data_b: str | No
         One of them is at fault, or a file of its table is not there.
     """
     spec_a = load_spec(a)
-    spec_b = _changed(spec_a if b is None else load_spec(b), prediction_b, data_b, is_a=b is None)
+    spec_b = spec_a if b is None else load_spec(b)
+    if b is None and prediction_b is None and data_b is None and partition_b is None:
+        raise SpecError(
+            "What is B? Name a second specification, or a column with the other model's predictions "
+            "(--prediction-b), another table (--data-b), or another part (--partition-b)."
+        )
+    spec_b = _changed(spec_b, prediction_b, data_b)
+    spec_a, spec_b = _in_parts(spec_a, spec_b, partition, partition_b)
     refuse_missing(spec_a.source)
     refuse_missing(spec_b.source, "source.path" if data_b is None else "--data-b")
     return spec_a, spec_b
 
 
-def _changed(spec: AuditSpec, prediction: str | None, data: str | None, *, is_a: bool) -> AuditSpec:
+def _in_parts(
+    a: AuditSpec, b: AuditSpec, partition: str | None, partition_b: str | None
+) -> tuple[AuditSpec, AuditSpec]:
+    """Both with their part, if their data has any; B's is A's where it is not named."""
+    sources = [one.source.model_dump(mode="json") for one in (a, b)]
+    if partition is not None and not any(map(_has_parts, sources)):
+        _refuse_no_parts(sources[0], "--partition", "source.path")
+    if partition_b is not None:
+        _refuse_no_parts(sources[1], "--partition-b", "source.path (or --data-b)")
+    parts = (partition, partition if partition_b is None else partition_b)
+    changed = [
+        spec if part is None or not _has_parts(source) else _with_part(spec, source, part)
+        for spec, source, part in zip((a, b), sources, parts, strict=True)
+    ]
+    return changed[0], changed[1]
+
+
+def _with_part(spec: AuditSpec, source: dict[str, Any], part: str) -> AuditSpec:
+    return parse_spec(spec.to_dict() | {"source": source | {"partition": part}}, "The command line")
+
+
+def _changed(spec: AuditSpec, prediction: str | None, data: str | None) -> AuditSpec:
     """B's specification with the prediction and the table of the command line."""
-    if is_a and prediction is None and data is None:
-        raise SpecError(
-            "What is B? Name a second specification, or a column with the other model's predictions "
-            "(--prediction-b), or another table (--data-b)."
-        )
     plain = spec.to_dict()
     if prediction is not None:
         bias = plain["bias_variable"]

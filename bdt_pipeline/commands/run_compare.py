@@ -38,8 +38,7 @@ def run_compare(
     b: Path | None,
     specs: tuple[AuditSpec, AuditSpec] | None,
     *,
-    prediction_b: str | None,
-    data_b: str | None,
+    of_specs: tuple[str | None, ...],
     key: str | None,
     max_worse: float | None,
     out: Path | None,
@@ -54,7 +53,9 @@ def run_compare(
         Another one of its kind; without it B is A with another prediction or another table.
     specs : (AuditSpec, AuditSpec) or None
         What they specify; None where they are reports.
-    prediction_b, data_b, key : str, optional
+    of_specs : tuple of str or None
+        Options that reports cannot follow.
+    key : str, optional
     max_worse : float, optional
         Without a limit the exit code is 0.
     out : Path, optional
@@ -66,7 +67,7 @@ def run_compare(
         A specification or a table is at fault, the two do not fit together, or something cannot be written.
     """
     if specs is None:
-        name, comparison = _of_reports(a, b, max_worse, given=(prediction_b, data_b, key))
+        name, comparison = _of_reports(a, b, max_worse, given=of_specs)
     else:
         name, comparison = specs[1].name, partial(_watched, *specs, key, max_worse)
     with report_folder(out, f"{name}-compared") as folder:
@@ -87,7 +88,8 @@ def _of_reports(
         raise SpecError("Two report.json can be compared, or two specifications: name two of a kind.")
     if any(given):
         raise SpecError(
-            "A report says no more than what is in it: --prediction-b, --data-b and --key go with specifications."
+            "A report says no more than what is in it: --prediction-b, --data-b, --partition, --partition-b and "
+            "--key go with specifications."
         )
     documents = read_report(a), read_report(b)
     return documents[1]["name"], partial(compare_reports, *documents, max_worse=max_worse)

@@ -17,7 +17,7 @@ from bdt_pipeline.commands.console import console, report_folder, show_files, te
 from bdt_pipeline.commands.run_audit import audit_watched
 
 
-def run_dossier(target: str, form: str, language: str | None, out: Path | None) -> None:
+def run_dossier(target: str, form: str, language: str | None, out: Path | None, partition: str | None = None) -> None:
     """Fill in a form and write it.
 
     Parameters
@@ -28,6 +28,8 @@ def run_dossier(target: str, form: str, language: str | None, out: Path | None) 
     language : str, optional
     out : Path, optional
         Folder for the files.
+    partition : str, optional
+        The part of the specification's data that is audited.
 
     Raises
     ------
@@ -39,7 +41,12 @@ def run_dossier(target: str, form: str, language: str | None, out: Path | None) 
         The folder cannot be written, or holds another form of that name.
     """
     _check(form, language)
-    document = read_report(Path(target)) if target.endswith(".json") else audit_watched(spec_of(target, {})).document
+    if target.endswith(".json"):
+        if partition is not None:
+            raise SpecError("--partition goes with a specification: a report is of the part that was audited.")
+        document = read_report(Path(target))
+    else:
+        document = audit_watched(spec_of(target, {}, partition)).document
     dossier = build_dossier(document, form, language)
     contents = files_of(document, dossier)
     if out is None:

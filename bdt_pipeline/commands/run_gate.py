@@ -23,7 +23,8 @@ from bdt_core.spec import AuditSpec
 from bdt_core.verdict import Verdict
 from bdt_core.verdict.baseline import compare_with_baseline, read_baseline
 from bdt_pipeline.commands.asked import Format, Request
-from bdt_pipeline.commands.console import gate_line, guessed_direction, report_folder, verdict_word, write_file
+from bdt_pipeline.commands.console import gate_line, guessed_direction, report_folder, tell, verdict_word, write_file
+from bdt_pipeline.commands.record_batch import record_batch
 
 EXIT_CODES: Mapping[Verdict, int] = {"pass": 0, "fail": 1, "inconclusive": 3, "not_testable": 3, "no_limit": 0}
 FILES: Mapping[Format, str] = {
@@ -53,6 +54,8 @@ def run_gate(asked: Request) -> tuple[int, str]:
 
 def _judged(asked: Request, spec: AuditSpec, baseline: dict[str, Any] | None, folder: Path | None) -> tuple[int, str]:
     found = audit(None, spec)
+    if recorded := record_batch(found, spec, asked.storage):
+        tell(recorded)
     document = found.document
     comparison = None if baseline is None else compare_with_baseline(document, baseline, asked.baseline)
     code = exit_code(document["verdict"] if comparison is None else comparison.to_dict())

@@ -73,28 +73,23 @@ def history_of(name: str, root: UPath) -> tuple[History, list[str]]:
         hint = did_you_mean(name, known) if known else "No audit has a history there."
         raise SourceError(
             f'No batch of an audit "{name}" is stored in {root}. {hint} Batches are recorded by the asset '
-            f"{name}/bias_history when an audit with declared groups runs; --storage names another place."
+            f"{name}/bias_history and by bdt gate when an audit with declared groups runs; --storage names another "
+            "place."
         )
     latest = max(batches, key=lambda one: (one.time, one.id))
     return follow(batches, latest.counts.spec), unreadable
 
 
 def _root(storage: str | None) -> UPath:
-    from upath import UPath
+    from bdt_pipeline.resources.storage import STORAGE_VARIABLE, storage_named
 
-    from bdt_pipeline.resources.storage import STORAGE_VARIABLE, storage_root
-
-    if storage or os.environ.get(STORAGE_VARIABLE):
-        return UPath(storage or os.environ[STORAGE_VARIABLE])
-    if not os.environ.get("DAGSTER_HOME"):
+    root = storage_named(storage)
+    if root is None:
         raise SpecError(
             f"Where are the batches? Name the audits' storage with --storage or {STORAGE_VARIABLE}, or set "
             "DAGSTER_HOME to the home of the Dagster instance that runs the audits."
         )
-    import dagster as dg
-
-    with dg.DagsterInstance.get() as instance:
-        return storage_root(instance)
+    return root
 
 
 def _audits(root: UPath, folder: str) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import hashlib
 import json
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
@@ -12,6 +14,7 @@ from bdt_pipeline.resources.storage import make_folder, name_of_its_own, replaci
 if TYPE_CHECKING:
     from upath import UPath
 
+    from bdt_core.fairness.declared_groups import GroupCounts
     from bdt_core.history import Batch
 
 FOLDER = "history"
@@ -103,6 +106,21 @@ class HistoryStore:
             return None
         except (ValueError, RecursionError):  # also every BDTError
             return None
+
+
+def name_of_content(fingerprint: str, counts: GroupCounts) -> str:
+    """Name of the batch that is all of a table without parts: other rows, or other counts of them, are another one.
+
+    Parameters
+    ----------
+    fingerprint : str
+        Of the audited table.
+    counts : GroupCounts
+    """
+    from bdt_core.history import batch_of
+
+    content = batch_of(counts, id="?", time=datetime.datetime.now(datetime.UTC)).content
+    return hashlib.sha256(f"{fingerprint} {content}".encode()).hexdigest()[:12]
 
 
 def file_name(id: str) -> str:  # noqa: A002 - the batch's own word

@@ -10,13 +10,15 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
-import dagster as dg
 from upath import UPath
 
 from bdt_core.errors import OutputError, SpecError
 from bdt_core.spec.source import holds_password
+
+if TYPE_CHECKING:
+    import dagster as dg
 
 STORAGE_VARIABLE = "BDT_STORAGE"
 _LONGEST = 200
@@ -37,7 +39,34 @@ def storage_root(instance: dg.DagsterInstance, base_path: str | None = None) -> 
     SpecError
         The URL holds a password, which would stand beside every report.
     """
-    place = base_path or os.environ.get(STORAGE_VARIABLE) or instance.storage_directory()
+    return _usable(base_path or os.environ.get(STORAGE_VARIABLE) or instance.storage_directory())
+
+
+def storage_named(storage: str | None) -> UPath | None:
+    """Folder under which everything is kept, as a command line finds it; None where nobody says which.
+
+    Parameters
+    ----------
+    storage : str, optional
+        A folder or a URL. Default: the environment variable ``BDT_STORAGE``, else the storage of the Dagster instance
+        at ``DAGSTER_HOME``.
+
+    Raises
+    ------
+    SpecError
+        The URL holds a password.
+    """
+    if storage or os.environ.get(STORAGE_VARIABLE):
+        return _usable(storage or os.environ[STORAGE_VARIABLE])
+    if not os.environ.get("DAGSTER_HOME"):
+        return None
+    import dagster as dg
+
+    with dg.DagsterInstance.get() as instance:
+        return storage_root(instance)
+
+
+def _usable(place: str) -> UPath:
     if holds_password(place):
         raise SpecError(
             f"The storage ({STORAGE_VARIABLE}) holds a password. Leave it out of the URL, and give it as the file "
