@@ -36,6 +36,7 @@ ASSETS = (
     "findings",
     "pooled_groups",
     "bias_slices",
+    "blanks",
     "bias_report",
 )
 Compas = tuple[dg.ExecuteInProcessResult, dg.DagsterInstance]
