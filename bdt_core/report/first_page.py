@@ -17,7 +17,7 @@ from bdt_core.report.findings import unit_of
 from bdt_core.report.names import Names
 from bdt_core.report.prose import language_of, read_in
 from bdt_core.report.sheet import CALM, HARM, Ruler, Sheet
-from bdt_core.report.verdict import remarks, repeated_in
+from bdt_core.report.verdict import nearly_repeated_in, remarks, repeated_in
 
 if TYPE_CHECKING:
     from bdt_core.inference.alike import AlikeComparison
@@ -296,6 +296,8 @@ class FirstPage:
         None where every outcome is known.
     repeated : (int, int) or None
         How many rows are copies of others, and of how many, where nothing says whom they belong to.
+    nearly_repeated : (int, int, bool) or None
+        The same of rows that differ in a few columns, and whether only one of each was audited.
     warnings : int
     mitigated : bool
         Whether the annex says what other thresholds would change.
@@ -332,6 +334,7 @@ class FirstPage:
     underrepresented: tuple[Underrepresented, ...]
     unknown: Unknown | None
     repeated: tuple[int, int] | None
+    nearly_repeated: tuple[int, int, bool] | None
     warnings: int
     mitigated: bool
 
@@ -461,6 +464,7 @@ def _first_page(document: Document) -> FirstPage:
         underrepresented=tuple(_underrepresented(document, names)),
         unknown=_unknown(document, names),
         repeated=repeated_in(document.warnings),
+        nearly_repeated=nearly_repeated_in(document.warnings),
         warnings=len(remarks(document)),
         mitigated=document.mitigation is not None,
     )

@@ -118,8 +118,8 @@ class Blanks(Result, Shown):
     >>> frame.loc[(frame["sex"] == "f") & (frame.index % 4 == 0), "error"] = None
     >>> found = audit(frame, outcome="error", protected=["sex"], slices=None, clustering={"stability": 0}).blanks
     >>> found.rows, found.of, found.who
-    (100, 400, 'sex is f')
-    >>> found.to_frame()[["who", "rows", "of", "confirmed"]].values.tolist()[0]
+    (100, 400, 'age up to 57 and sex is f')
+    >>> found.to_frame().query("declared")[["who", "rows", "of", "confirmed"]].values.tolist()[0]
     ['sex is f', 100, 200, True]
     """
 
@@ -266,11 +266,11 @@ class _Compared:
             )
             if persons is not None:
                 numbers = persons.numbers(self.frame[KEY].to_numpy())
-                sides = [
+                a, b = (
                     person_sums(self.is_blank[side].astype(np.float64), numbers[side], persons.size)
                     for side in (inside, ~inside)
-                ]
-                compared = compare_persons(compared, *sides, min_rows=min_rows)
+                )
+                compared = compare_persons(compared, a, b, min_rows=min_rows)
             comparisons.append(compared)
         tested = [one.p_value if one.status == "tested" else None for one in comparisons]
         adjusted = adjust_p_values(tested, "holm")
