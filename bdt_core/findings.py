@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from bdt_core.local_bias.results import LocalBias
     from bdt_core.mitigation import Mitigation
     from bdt_core.ranking import Finding, Findings
+    from bdt_core.scan.blanks import Blanks
     from bdt_core.scan.results import WorstGroups
     from bdt_core.significance import ClusterSignificance, FeatureDifferences
     from bdt_core.slices import Slices
@@ -75,6 +76,8 @@ class AuditFindings:
     local_bias : LocalBias, optional
     ranked : Findings, optional
         All findings in one list; `findings` is short for it.
+    blanks : Blanks, optional
+        Whether a missing outcome is a matter of group; without rows where none is missing.
     mitigation : Mitigation, optional
     table, train : Rows, optional
         All rows, and those on which clusters and intersections were found.
@@ -95,7 +98,7 @@ class AuditFindings:
     slices: Slices | None = None
     local_bias: LocalBias | None = None
     ranked: Findings | None = None
-    blanks: Any = None
+    blanks: Blanks | None = None
     mitigation: Mitigation | None = None
     table: Rows | None = None
     train: Rows | None = None

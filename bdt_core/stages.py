@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from bdt_core.local_bias.results import LocalBias
     from bdt_core.mitigation import Mitigation
     from bdt_core.ranking import Findings
+    from bdt_core.scan.blanks import Blanks
     from bdt_core.scan.results import WorstGroups
     from bdt_core.shards.large_source import LargeSource
     from bdt_core.shards.opening import Opened
@@ -319,6 +320,17 @@ STAGES: tuple[Stage, ...] = (
         "one error control, with what remains among people alike in the legitimate factors.",
     ),
     Stage(
+        result="blanks",
+        method="find_blanks",
+        arguments=("table", "spec"),
+        title="look whose outcome is missing",
+        asset="blanks",
+        kind="bdt_core.scan.blanks:Blanks",
+        section="significance",
+        description="Whether a missing outcome is a matter of group: of whom more is missing for sure, and how much "
+        "worse a group would fare if all of its blank outcomes were harmful.",
+    ),
+    Stage(
         result="mitigation",
         method="mitigate",
         arguments=("train", "test", "spec.mitigation"),
@@ -554,6 +566,12 @@ class Stages:
         from bdt_core.ranking.stage import rank_findings
 
         return rank_findings(table, test, clusters, significance, worst_groups, slices, local_bias, declared, spec)
+
+    def find_blanks(self, table: Rows, spec: AuditSpec) -> Blanks:
+        """Say whether a missing outcome is a matter of group."""
+        from bdt_core.scan.blanks import find_blanks
+
+        return find_blanks(table, spec)
 
     def mitigate(self, train: Rows, test: Rows, settings: MitigationSettings) -> Mitigation:
         """Choose thresholds per group and measure what they change."""

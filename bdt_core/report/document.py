@@ -30,6 +30,7 @@ from bdt_core.metrics import Favourable
 from bdt_core.mitigation import Mitigation, Recommendation
 from bdt_core.ranking import Findings
 from bdt_core.result import SCHEMA_VERSION
+from bdt_core.scan.blanks import Blanks
 from bdt_core.scan.results import WorstGroups
 from bdt_core.significance.clusters import WithoutOthers
 from bdt_core.significance.repeats import PermutedProcedure, RepeatedSplits
@@ -466,6 +467,7 @@ class Document(Part):
     worst_groups: WorstGroups | None = None
     slices: Slices | None = None
     local_bias: LocalBias | None = None
+    blanks: Blanks | None = None
     mitigation: Mitigated | None = None
     drawn: DrawnParts | None = None
     warnings: tuple[str, ...]
@@ -473,7 +475,9 @@ class Document(Part):
     def to_dict(self) -> dict[str, Any]:
         """As JSON-able data; infinities become the strings ``Infinity`` and ``-Infinity``."""
         left_out: dict[str, Any] = {name: set(members) for name, members in _STAGES_OWN.items()}
-        left_out |= {name: True for name in ("drawn", "selection_rules", "publication") if getattr(self, name) is None}
+        left_out |= {
+            name: True for name in ("drawn", "selection_rules", "publication", "blanks") if getattr(self, name) is None
+        }
         if not self.data.notes:
             left_out["data"] = {"notes"}
         if self.slices is not None and self.slices.bounded is None:

@@ -18,7 +18,7 @@ from bdt_core.report.findings import unit_of
 from bdt_core.report.names import Names
 from bdt_core.report.prose import language_of, read_in
 from bdt_core.report.sheet import CALM, HARM, Ruler, Sheet
-from bdt_core.report.verdict import remarks, repeated_in
+from bdt_core.report.verdict import nearly_repeated_in, remarks, repeated_in
 
 if TYPE_CHECKING:
     from bdt_core.inference.alike import AlikeComparison
@@ -269,6 +269,34 @@ class NotJudged:
 
 
 @dataclass(frozen=True)
+class Unknown:
+    """People whose outcome is not known.
+
+    Attributes
+    ----------
+    people : int
+    more : tuple of Condition
+        Who lack it more often than others for sure; empty where nobody does.
+    inside, outside : Amount
+        Of these, and of everybody else, those who lack it.
+    worst : tuple of Condition
+        Who might fare worst, were all of their missing outcomes bad, and good those of everybody else.
+    largest : Amount or None
+        How much worse they would fare then; None where they would not.
+    two_valued : bool
+        Whether an outcome is bad or good; else bad means as bad as the worst 1 of 100 known ones.
+    """
+
+    people: int
+    more: tuple[Condition, ...]
+    inside: Amount
+    outside: Amount
+    worst: tuple[Condition, ...]
+    largest: Amount | None
+    two_valued: bool
+
+
+@dataclass(frozen=True)
 class FirstPage:
     """What stands on the first page.
 
@@ -326,8 +354,12 @@ class FirstPage:
     untold : int
         Findings that a form for publication leaves out.
     underrepresented : tuple of Underrepresented
+    unknown : Unknown or None
+        None where every outcome is known.
     repeated : (int, int) or None
         How many rows are copies of others, and of how many, where nothing says whom they belong to.
+    nearly_repeated : (int, int, bool) or None
+        The same of rows that differ in a few columns, and whether only one of each was audited.
     warnings : int
     mitigated : bool
         Whether the annex says what other thresholds would change.
@@ -369,7 +401,9 @@ class FirstPage:
     referred: bool
     untold: int
     underrepresented: tuple[Underrepresented, ...]
+    unknown: Unknown | None
     repeated: tuple[int, int] | None
+    nearly_repeated: tuple[int, int, bool] | None
     warnings: int
     mitigated: bool
 
@@ -505,7 +539,9 @@ def _first_page(document: Document) -> FirstPage:
         referred=bool(document.spec.get("reference")) or document.publication is not None,
         untold=document.publication.findings_left_out if document.publication else 0,
         underrepresented=tuple(_underrepresented(document, names)),
+        unknown=_unknown(document, names),
         repeated=repeated_in(document.warnings),
+        nearly_repeated=nearly_repeated_in(document.warnings),
         warnings=len(remarks(document)),
         mitigated=document.mitigation is not None,
     )
@@ -703,6 +739,25 @@ def _share(share: float) -> Amount:
 
 def _day(day: str | None) -> datetime.date | None:
     return None if day is None else datetime.date.fromisoformat(day)
+
+
+def _unknown(document: Document, names: _Names) -> Unknown | None:
+    blanks = document.blanks
+    if blanks is None:
+        return None
+    most, worst = next(iter(blanks.confirmed), None), blanks.worst
+    shares = (most.share_inside, most.share_outside) if most else (0.0, 0.0)
+    inside, outside = _amounts(*shares, "rate", names)
+    size = 0.0 if worst is None else worst.worst_case
+    return Unknown(
+        people=blanks.rows,
+        more=tuple(map(names.condition, most.conditions)) if most else (),
+        inside=inside,
+        outside=outside,
+        worst=tuple(map(names.condition, worst.conditions)) if worst else (),
+        largest=_size(size, document.bias_variable.unit, names, floor=False) if size > 0.0 else None,
+        two_valued=blanks.two_valued,
+    )
 
 
 def _underrepresented(document: Document, names: _Names) -> Iterator[Underrepresented]:

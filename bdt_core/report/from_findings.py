@@ -24,6 +24,7 @@ from bdt_core.report.findings import finding_sentence, headline
 from bdt_core.report.without_clusters import everybody, no_differences, no_test, undivided
 from bdt_core.report.wording import of_persons, who_is_in
 from bdt_core.result import SCHEMA_MINOR
+from bdt_core.scan.blanks import Blanks
 from bdt_core.significance.clusters import ClusterSignificance, ComparedCluster
 from bdt_core.significance.features import ColumnDifference, FeatureDifferences
 from bdt_core.slices.results import Slices
@@ -89,6 +90,7 @@ def build_document(findings: AuditFindings, spec: AuditSpec) -> dict[str, Any]:
         worst_groups=findings.worst_groups,
         slices=None if findings.slices is None else _listed(findings.slices),
         local_bias=findings.local_bias,
+        blanks=findings.blanks if findings.blanks is not None and findings.blanks.rows else None,
         mitigation=None
         if mitigation is None
         else parts.Mitigated(**vars(mitigation), recommendations=recommend(mitigation, judged.limits)),
@@ -96,6 +98,7 @@ def build_document(findings: AuditFindings, spec: AuditSpec) -> dict[str, Any]:
         warnings=(
             *direction_warnings(spec.bias_variable),
             *test.warnings,
+            *_of_blanks(findings.blanks),
             *([] if significance is None else _warnings(significance)),
         ),
     ).to_dict()
@@ -446,6 +449,18 @@ def _warnings(significance: ClusterSignificance) -> list[str]:
             f"Not tested, for too few test rows: cluster {', '.join(small)}. Their rates are not printed; that is "
             "not a sign that they do not deviate."
         )
+    ]
+
+
+def _of_blanks(blanks: Blanks | None) -> list[str]:
+    """Of whom more outcomes are missing."""
+    if blanks is None or not blanks.confirmed:
+        return []
+    most = blanks.confirmed[0]
+    return [
+        f"{blanks.rows:,} of {blanks.of:,} rows have no outcome, and that is a matter of group: it is missing for "
+        f"{words.percent(most.share_inside)} where {most.words}, and for {words.percent(most.share_outside)} of "
+        "everybody else. What is said of outcomes holds for those that are known; find out why the others are missing."
     ]
 
 

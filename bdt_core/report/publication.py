@@ -39,6 +39,7 @@ from bdt_core.report import document as parts
 from bdt_core.report.findings import NOBODY
 from bdt_core.report.without_clusters import everybody, no_differences, no_test, undivided
 from bdt_core.result import SCHEMA_MINOR
+from bdt_core.scan.blanks import Blanks
 from bdt_core.scan.conditions import GroupCondition
 from bdt_core.scan.results import Certificate
 from bdt_core.verdict import FourFifthsLimitResult, LimitResult, LocalBiasLimitResult, SliceLimitResult, of_majority
@@ -229,8 +230,16 @@ def _published(found: parts.Document) -> parts.Document:
         ),
         selection_rules=_selection_rules(found, shown, coarse),
         findings=findings,
+        blanks=_blanks(found.blanks, coarse),
         warnings=(_NOTE.format(base=coarse.base, minimum=coarse.minimum, counted=coarse.counted),),
     )  # fmt: skip
+
+
+def _blanks(found: Blanks | None, coarse: Coarseness) -> Blanks | None:
+    """How many outcomes are missing, and not whose."""
+    if found is None or found.rows < coarse.minimum:
+        return None
+    return Blanks(found.outcome, coarse.rounded(found.rows), coarse.rounded(found.of))
 
 
 def _members(part: parts.Part, *names: str) -> dict[str, Any]:

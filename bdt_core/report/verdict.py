@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 _REPEATED = re.compile(r"([\d,]+) of ([\d,]+) rows(?: looked at)? are the same as another one in every column")
 
 
+_NEARLY = re.compile(r"([\d,]+) of ([\d,]+) rows(?: looked at)? are nearly the same as another one")
+_ONE_OF_EACH = "One of each is audited"
+
+
 def verdict_meaning(document: Document) -> str:
     """What the verdict means; a limit that is judged by the value alone says nothing about chance.
 
@@ -47,3 +51,18 @@ def repeated_in(warnings: Iterable[str]) -> tuple[int, int] | None:
     """
     found = next((match for one in warnings if (match := _REPEATED.match(one))), None)
     return None if found is None else (int(found[1].replace(",", "")), int(found[2].replace(",", "")))
+
+
+def nearly_repeated_in(warnings: Iterable[str]) -> tuple[int, int, bool] | None:
+    """How many rows are named as near copies, of how many, and whether only one of each was audited; None without any.
+
+    Examples
+    --------
+    >>> nearly_repeated_in(["20 of 25 rows are nearly the same as another one, in all but ... One of each is audited"])
+    (20, 25, True)
+    """
+    found = next(((match, one) for one in warnings if (match := _NEARLY.match(one))), None)
+    if found is None:
+        return None
+    match, told = found
+    return int(match[1].replace(",", "")), int(match[2].replace(",", "")), _ONE_OF_EACH in told

@@ -31,11 +31,13 @@ from bdt_core.table.batches import Batches
 from bdt_core.table.files import FilesPart
 from bdt_core.table.pool import in_parallel
 from bdt_core.table.ranks import added, content_sums
+from bdt_core.table.repeated_rows import Repeats, find_repeats
 from bdt_core.table.validate import (
     Settled,
     TableFacts,
     audited_table,
     complete_rows,
+    distinct_rows,
     hashed_columns,
     settle,
     type_rows,
@@ -104,7 +106,28 @@ def ingest(
     header = audited_table(no_rows, facts, settled, sum(one.lost for one in kept), spec)
     header = replace(header, fingerprint=fingerprint(added([one.sums for one in kept])))
     table = ShardedTable(header, shards, engine).counted()
-    return replace(table, header=replace(header, warnings=(*settled.warnings, *warnings_on_rows(table))))
+    table, repeats = _distinct(table)
+    warnings = (*settled.warnings, *warnings_on_rows(table, repeats))
+    return replace(table, header=replace(table.header, warnings=warnings))
+
+
+def _distinct(table: ShardedTable) -> tuple[ShardedTable, Repeats | None]:
+    """The table with one row of each set of near copies, unless it is large; and what was found of copies."""
+    if table.is_large:
+        return table, find_repeats(table.sample(table.spec.large_rows))
+    whole = table.in_memory()
+    distinct, repeats = distinct_rows(whole)
+    if distinct is whole:
+        return table, repeats
+    table.engine.map(functools.partial(_keep, ranks=distinct.frame[RANK].to_numpy()), table.shards)
+    header = replace(table.header, left_out=distinct.left_out)
+    return replace(table, header=header).counted(), repeats
+
+
+def _keep(shard: Shard, ranks: NDArray[np.uint64]) -> None:
+    """Keep the rows with these ranks, and no others."""
+    kept = np.array(shard.read_array("kept.npy"))
+    shard.write_array("kept.npy", kept & np.isin(np.array(shard.read_array("ranks.npy")), ranks))
 
 
 @dataclass(frozen=True)

@@ -28,11 +28,12 @@ from bdt_core.table.bias_variable import OutcomeFacts, bias_variable
 from bdt_core.table.facts import ColumnFacts, facts_of
 from bdt_core.table.leaks import find_leaks
 from bdt_core.table.levels import warn_of_spellings
-from bdt_core.table.persons import person_hashes
+from bdt_core.table.persons import count_persons, person_hashes
 from bdt_core.table.pool import mapped, width_for
 from bdt_core.table.ranks import Hashes, content_sums, occurrence_numbers, rank_rows
 from bdt_core.table.reading_notes import NOTHING_TOLD, ReadingNotes
-from bdt_core.table.repeated_rows import warn_of_repeats
+from bdt_core.table.repeated_rows import LEFT_OUT as NEAR_COPIES
+from bdt_core.table.repeated_rows import Repeats, find_repeats, warn_of_repeats, without_near_copies
 from bdt_core.table.roles import (
     assign_roles,
     kind_of,
@@ -152,7 +153,27 @@ def validate(frame: pd.DataFrame, spec: AuditSpec) -> AuditTable:
     if table.is_large:
         table = with_ranks(table, hashes)
     sums = content_sums(hashes)
-    return replace(table, fingerprint=fingerprint(sums), warnings=(*settled.warnings, *warnings_on_rows(table)))
+    table, repeats = distinct_rows(table, hashes)
+    warnings = (*settled.warnings, *warnings_on_rows(table, repeats))
+    return replace(table, fingerprint=fingerprint(sums), warnings=warnings)
+
+
+def distinct_rows(table: AuditTable, hashes: Hashes | None = None) -> tuple[AuditTable, Repeats | None]:
+    """The table with one row of each set of near copies, unless it is large; and what was found of copies."""
+    repeats = find_repeats(table)
+    if repeats is None or not repeats.apart or table.is_large:
+        return table, repeats
+    names = [*table.names("feature"), *table.names("protected")]
+    kept = without_near_copies(with_ranks(table, hashes).frame, names, repeats.apart)
+    frame = table.frame[kept].reset_index(drop=True)
+    left_out = with_near_copies(table.left_out, table.audited_rows - int(frame[BIAS_VARIABLE].notna().sum()))
+    refuse_too_few(int(frame[BIAS_VARIABLE].notna().sum()), left_out, table.spec)
+    return replace(table, frame=frame, left_out=left_out), repeats
+
+
+def with_near_copies(left_out: tuple[LeftOut, ...], rows: int) -> tuple[LeftOut, ...]:
+    """What is left out, and so many near copies."""
+    return (*left_out, LeftOut(NEAR_COPIES, rows)) if rows else left_out
 
 
 def audited_table(frame: pd.DataFrame, facts: TableFacts, settled: Settled, lost: int, spec: AuditSpec) -> AuditTable:
@@ -408,14 +429,15 @@ def hashed_columns(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[[name for name in frame.columns if name not in (ROW, RANK)]]
 
 
-def warnings_on_rows(table: Rows) -> tuple[str, ...]:
+def warnings_on_rows(table: Rows, repeats: Repeats | None) -> tuple[str, ...]:
     """What a person should know of the rows; ``large_rows`` of them at most are looked at.
 
     Raises
     ------
     DataError
-        All rows have the same feature values.
+        All rows have the same feature values, or ``split.key`` names hardly any persons.
     """
+    _refuse_few_persons(table)
     sample = table.sample(table.spec.large_rows)
     audited, features = sample.audited, table.names("feature")
     if features and all(_is_constant(audited[name]) for name in features):
@@ -425,7 +447,18 @@ def warnings_on_rows(table: Rows) -> tuple[str, ...]:
         for one in table.columns
         if one.role == "feature" and one.kind == "numeric" and _counts_the_rows(sample.frame[one.name], table.rows)
     ]
-    return (*warn_of_repeats(sample), *numbered, *dict.fromkeys(find_leaks(sample).values()))
+    return (*warn_of_repeats(table, repeats), *numbered, *dict.fromkeys(find_leaks(sample).values()))
+
+
+def _refuse_few_persons(table: Rows) -> None:
+    """Raise DataError where a key has so few values that nobody can be compared with anybody."""
+    persons, needed = count_persons(table), table.spec.significance.min_rows
+    if persons is not None and persons < needed:
+        raise DataError(
+            f'"split.key" names the column "{table.spec.split.key}", which has {persons:,} different values in '
+            f"{table.audited_rows:,} rows: as persons these are too few to be compared, for each side needs {needed}. "
+            "Name the column that says which rows are the same person, or leave it out if each row is another one."
+        )
 
 
 def _is_constant(column: pd.Series) -> bool:

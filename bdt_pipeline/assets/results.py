@@ -49,6 +49,7 @@ _SHOWN = {
     "profiling_characteristics": Shown(views_groups.characteristics, {"scipy", "json"}),
     "bias_slices": Shown(views_depth.slices, {"numpy", "json"}),
     "local_bias": Shown(views_depth.local_bias, {"numpy", "json"}),
+    "blanks": Shown(views_depth.blanks, {"scipy", "json"}),
     "mitigation": Shown(views_depth.mitigation, {"numpy", "json"}),
 }
 _UNKNOWN = Shown(lambda _: {}, {"json"})

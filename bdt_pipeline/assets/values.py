@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from bdt_core.local_bias.results import LocalBias
     from bdt_core.mitigation import Mitigation
     from bdt_core.ranking import Findings
+    from bdt_core.scan.blanks import Blanks
     from bdt_core.scan.results import WorstGroups
     from bdt_core.significance.clusters import ClusterSignificance
     from bdt_core.significance.features import FeatureDifferences
@@ -27,11 +28,12 @@ if TYPE_CHECKING:
     from bdt_core.table.audit_table import AuditTable
 else:
     AuditTable = Clusters = ClusterSignificance = DataFrame = FeatureDifferences = Any
-    LocalBias = Mitigation = Slices = WorstGroups = Findings = DeclaredOutcomes = Any
+    Blanks = LocalBias = Mitigation = Slices = WorstGroups = Findings = DeclaredOutcomes = Any
     Characteristics = GroupCounts = GroupMetrics = GroupScores = PooledGroups = SelectionRules = History = Any
 
 __all__ = [
     "AuditTable",
+    "Blanks",
     "Characteristics",
     "ClusterSignificance",
     "Clusters",

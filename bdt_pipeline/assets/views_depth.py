@@ -10,7 +10,7 @@ from bdt_pipeline.assets.views import Metadata, listed, numbers, table_of
 if TYPE_CHECKING:
     from bdt_core.local_bias.topics import ClusterTopic
     from bdt_core.ranking import Finding
-    from bdt_pipeline.assets.values import Findings, LocalBias, Mitigation, Slices, WorstGroups
+    from bdt_pipeline.assets.values import Blanks, Findings, LocalBias, Mitigation, Slices, WorstGroups
 
 _SHOWN = 20
 
@@ -74,6 +74,28 @@ def findings(found: Findings) -> Metadata:
                     one.found_by.replace("_", " "),
                 ]
                 for one in found.findings
+            ],
+        ),
+    }
+
+
+def blanks(found: Blanks) -> Metadata:
+    """Whose outcome is missing; the share and the worst case plot over time."""
+    return {
+        **numbers(rows=found.rows, share=found.rows / found.of, **{"worst case": found.worst_case}),
+        "who": found.confirmed[0].words if found.confirmed else "for nobody it is missing more often for sure",
+        "groups": table_of(
+            ["who", "people", "missing", "missing of everybody else", "sure", "worse at worst by"],
+            [
+                [
+                    one.words,
+                    words.count(one.of),
+                    words.percent(one.share_inside),
+                    words.percent(one.share_outside),
+                    "yes" if one.confirmed else "no",
+                    words.number(one.worst_case),
+                ]
+                for one in found.groups[:_SHOWN]
             ],
         ),
     }

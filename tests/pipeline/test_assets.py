@@ -37,6 +37,7 @@ ASSETS = (
     "declared_outcomes",
     "pooled_groups",
     "bias_slices",
+    "blanks",
     "bias_report",
 )
 Compas = tuple[dg.ExecuteInProcessResult, dg.DagsterInstance]

@@ -122,7 +122,7 @@ class Otherwise(Stages):
 
 LATER = {"bias_report"}
 ALL = set(ASSETS)
-OF_ALL_KEYS = {"validated_data", "worst_groups", "declared_outcomes", "pooled_groups", "findings"}
+OF_ALL_KEYS = {"validated_data", "worst_groups", "declared_outcomes", "pooled_groups", "findings", "blanks"}
 
 
 @pytest.mark.parametrize(

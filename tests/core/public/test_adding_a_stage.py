@@ -80,4 +80,4 @@ def test_dagster_has_an_asset_for_it() -> None:
 
 def test_a_stage_that_the_specification_does_not_ask_for_is_passed_over() -> None:
     asked = [one.result for one in list_of_stages.stages_of(parse_spec(SPEC))]
-    assert asked == ["clusters", "significance", "differences", "worst_groups", "ranked"]
+    assert asked == ["clusters", "significance", "differences", "worst_groups", "ranked", "blanks"]
