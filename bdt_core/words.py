@@ -43,6 +43,9 @@ POINT_MEANINGS = {
 SIGNIFICANTLY_BEYOND = (
     "The value lies beyond the limit, and the difference is significant: chance alone is an unlikely explanation."
 )
+REOPENED = (
+    "The search that the limit is on rules a larger difference out; what else is known of these people leaves it open."
+)
 EVERY_LIMIT_HOLDS = "All of the limits hold."
 MAJORITY_MEANINGS = {
     "pass": "More than half of the limits hold. The others are listed below.",

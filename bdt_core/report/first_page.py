@@ -329,6 +329,8 @@ class FirstPage:
     judged : tuple of Judged
         The limits on people who were searched for, each kind of them once.
     not_judged : tuple of NotJudged
+    reopened_by : str or None
+        What leaves a limit open that its own search keeps: "finding" or "blanks".
     reasons : tuple of (str, str)
         Factors for which somebody said why the decision may depend on them, and the reason.
     limits_alike : bool
@@ -387,6 +389,7 @@ class FirstPage:
     breaking_words: str | None
     judged: tuple[Judged, ...]
     not_judged: tuple[NotJudged, ...]
+    reopened_by: str | None
     reasons: tuple[tuple[str, str], ...]
     limits_alike: bool
     groups: tuple[Group, ...]

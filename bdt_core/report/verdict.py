@@ -30,6 +30,8 @@ def verdict_meaning(document: Document) -> str:
     decide = [one for one in document.gate if verdict == "pass" or one.sentence == document.verdict.sentence]
     if any(getattr(one, "rule", None) == "point" for one in decide):
         return words.POINT_MEANINGS.get(verdict, words.VERDICT_MEANINGS[verdict])
+    if verdict == "inconclusive" and any(getattr(one, "reopened_by", None) for one in decide):
+        return words.REOPENED
     if verdict == "fail" and any(one.kind == "four_fifths" for one in decide):
         return words.SIGNIFICANTLY_BEYOND
     return words.VERDICT_MEANINGS[verdict]

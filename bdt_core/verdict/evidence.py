@@ -81,6 +81,9 @@ class SearchedLimitOutcome(LimitOutcome):
         Who breaks it, where another search than the limit's own confirmed them.
     not_judged : tuple of Proven
         Who would break it, but for the share of the people that the limit asks for.
+    reopened_by : {"finding", "blanks"} or None
+        Why it is no pass, though the limit's own search gives one: people who are confirmed to fare worse were found to
+        by more, or would if all outcomes that are missing were bad.
     """
 
     limit: float
@@ -88,6 +91,7 @@ class SearchedLimitOutcome(LimitOutcome):
     scope: Scope | None = None
     broken_by: Proven | None = None
     not_judged: tuple[Proven, ...] = ()
+    reopened_by: Literal["finding", "blanks"] | None = None
 
 
 class WorstCase(Protocol):
@@ -129,6 +133,7 @@ def by_all_evidence(
     judged = [one for one in proven if one.share >= least]
     beyond = [one for one in judged if one.at_least > own.limit]
     verdict, sentence, broken_by = own.verdict, own.sentence, None
+    reopened_by: Literal["finding", "blanks"] | None = None
     if beyond and verdict != "fail":
         verdict, broken_by = "fail", beyond[0]
         sentence = _broken(broken_by, own.limit, scope, unit, ranked)
@@ -136,10 +141,10 @@ def by_all_evidence(
         found_beyond = next((one for one in judged if one.as_found > own.limit), None)
         worst = None if blanks is None else blanks.worst_case
         if found_beyond is not None:
-            verdict = "inconclusive"
+            verdict, reopened_by = "inconclusive", "finding"
             sentence += f" Yet it was found to be more for people who are confirmed to fare worse: {found_beyond.who}."
         elif worst is not None and worst > own.limit:
-            verdict = "inconclusive"
+            verdict, reopened_by = "inconclusive", "blanks"
             sentence += (
                 f" Yet outcomes are missing: if all of these people fared badly, it would be {words.size(worst, unit)} "
                 f"for {blanks.who if blanks else words.NOTHING}."
@@ -159,6 +164,7 @@ def by_all_evidence(
         scope=scope,
         broken_by=broken_by,
         not_judged=smaller,
+        reopened_by=reopened_by,
     )
     if broken_by is None:
         return changed
