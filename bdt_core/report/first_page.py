@@ -517,6 +517,7 @@ def _first_page(document: Document) -> FirstPage:
         breaking_words=breaking_words,
         judged=tuple(dict.fromkeys(_judged(document, unit, names))),
         not_judged=tuple(dict.fromkeys(_not_judged(document, unit, names))),
+        reopened_by=next((one.reopened_by for one, _ in _searched(document) if one.reopened_by), None),
         reasons=tuple((names.column(one), one.because) for one in factors_in(document.spec) if one.because is not None),
         limits_alike=any(one.kind == "local_bias" for one in document.gate),
         groups=tuple(_group(one, unit, document, names) for one in findings[:GROUPS_TOLD]),
