@@ -285,7 +285,7 @@ def _worst_sentence(limit: Document, found: Compared, document: Document) -> str
     points = " points" if unit == "rate" else ""
     of_ratio = limit["kind"] == "four_fifths"
     write = words.number if of_ratio else partial(words.signed, unit=unit)
-    what, people = _WORST[limit["kind"]]
+    what, people = _WORST["worst_group" if limit.get("broken_by") else limit["kind"]]
     told = f"{what.format(measured=_measured(limit, document))} ({limit['check']})"
     if found.before is None:
         return f"{told}: cannot be compared with the baseline, {found.why}."
