@@ -7,7 +7,7 @@ import pprint
 import textwrap
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from dagster.components.scaffold.scaffold import Scaffolder, ScaffoldRequest
@@ -143,7 +143,8 @@ def _python(request: ScaffoldRequest[ScaffoldedAudit], folder: Path, proposal: P
     from bdt_pipeline.proposed.named_table import name_of
 
     module, _, kind = request.type_name.rpartition(".")
-    name, attributes = name_of(folder.name), _LEAST
+    name = name_of(folder.name)
+    attributes: dict[str, Any] = dict(_LEAST)
     if proposal is not None:
         attributes = proposal.specification(name, {"path": _seen_from(folder, request)})
         bias = proposal.measured.settings
