@@ -191,7 +191,7 @@ def _published(found: parts.Document) -> parts.Document:
             rows_left_out=(), columns=(),
         ),
         bias_variable=parts.BiasVariable(
-            **_members(variable, "name", "short", "description", "kind", "better", "unit"),
+            **_members(variable, "name", "short", "description", "kind", "better", "better_by", "unit"),
             train_mean=means["train"],
             test_mean=means["test"],
         ),

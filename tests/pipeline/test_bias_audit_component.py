@@ -37,7 +37,10 @@ ASSETS = {
     "bias_report",
 }
 LEAST = {"name": "loans", "source": {"path": "loans.csv"}, "bias_variable": {"column": "error"}}
-DERIVED = {"derive": "error", "label": "repaid", "prediction": "approved", "positive": ["yes"], "better": "higher"}
+DERIVED = {
+    "derive": "error", "label": "repaid", "prediction": "approved", "positive": ["yes"], "better": "higher",
+    "better_by": "said",
+}  # fmt: skip
 # One case per key of the specification: the value, which is not its default, must arrive.
 CASES: dict[str, Any] = {
     "name": "credit_model_2",
@@ -57,7 +60,7 @@ CASES: dict[str, Any] = {
         "join": {"sql": "select * from labels", "database": "${LABELS}", "key": "id", "columns": ["label"]},
     },
     "bias_variable": DERIVED,
-    "features": {"include": ["age"], "exclude": ["id"], "kinds": {"zip": "categorical"}},
+    "features": {"include": ["age"], "exclude": ["id"], "leaks": ["bar1"], "kinds": {"zip": "categorical"}},
     "protected": ["race", "sex"],
     "missing": "drop",
     "split": {
