@@ -529,10 +529,13 @@ class _Told:
 
     def findings(self, found: Findings) -> Findings:
         """The list without those of too few people, and without places that only the owner's file describes."""
-        told = [one for each in found.findings if (one := self._finding(each)) is not None]
+        told, raw = (
+            tuple(one for each in several if (one := self._finding(each)) is not None)
+            for several in (found.findings, found.at_first_sight)
+        )
         return Findings(
-            findings=tuple(told), searches=found.searches, alpha=found.alpha, legitimate=found.legitimate,
-            counted=found.counted,
+            findings=told, searches=found.searches, alpha=found.alpha, legitimate=found.legitimate,
+            counted=found.counted, at_first_sight=raw,
         )  # fmt: skip
 
     def declared(self) -> DeclaredOutcomes | None:
@@ -582,8 +585,8 @@ class _Told:
             return None
         others = max(self.found.data.rows_audited - one.rows, 0)
         inside, outside = (
-            self.mean(one.mean_inside, one.rows * share_tested),
-            self.mean(one.mean_outside, others * share_tested),
+            self.mean(one.mean_inside, one.rows),
+            self.mean(one.mean_outside, others),
         )
         counted = self._counted(one)
         if counted is not None:
@@ -600,7 +603,8 @@ class _Told:
             p_value=next(most for most in _P_VALUES if one.p_value <= most),
             people_harmed=self.coarse.rounded(difference * rows) if self.is_rate and one.remaining is None else None,
             remaining=None if one.remaining is None else self._remaining(one.remaining, difference, one.rows),
-            groups_before=one.groups_before, conditions=conditions,
+            groups_before=one.groups_before, only_among_alike=one.only_among_alike, on_test_rows=one.on_test_rows,
+            at_floor=one.at_floor, conditions=conditions,
         )  # fmt: skip
 
     def _remaining(self, one: AlikeComparison, difference: float, rows: int) -> AlikeComparison:

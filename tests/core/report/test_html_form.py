@@ -92,7 +92,7 @@ def test_an_opened_finding_says_what_train_and_test_rows_show():
     opened = dict(zip((one.who for one in found), details, strict=True))
     one = next(one for one in found if one.found_by == "slices")
     assert "49.6 % of 693 rows, among which they were searched for" in opened[one.who]
-    assert f"{100 * one.mean_inside:.1f} %, the others {100 * one.mean_outside:.1f} %; the search" in opened[one.who]
+    assert f"{100 * one.difference:.1f} points worse than the others; the search" in opened[one.who]
     assert "searched for among both" in opened[found[0].who]
 
 
