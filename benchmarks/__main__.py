@@ -7,6 +7,7 @@ import inspect
 import sys
 
 NAMES = (
+    "contradictions",
     "cost_model",
     "definitions",
     "fairness",
