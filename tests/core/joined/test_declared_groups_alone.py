@@ -70,7 +70,7 @@ def test_a_limit_on_a_metric_is_judged_without_any_search(people: pd.DataFrame) 
     ],
 )
 def test_the_report_says_what_was_not_searched(people: pd.DataFrame, language: str, page: str, trust: str) -> None:
-    spec = {"outcome": "fined", "protected": ["sex"], "language": language}
+    spec: dict[str, Any] = {"outcome": "fined", "protected": ["sex"], "language": language}
     alone = audit(people, **spec, **ALONE).document
     told = render_markdown(alone)
     assert page in told
