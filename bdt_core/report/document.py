@@ -76,6 +76,7 @@ class BiasVariable(Part):
     description: str
     kind: Literal["binary", "continuous"]
     better: Better
+    better_by: Literal["said", "guessed", "implied"] | None = None
     train_mean: float
     test_mean: float
     unit: Unit

@@ -36,7 +36,7 @@ from bdt_core.inference.proportions import wilson_interval
 from bdt_core.metrics import RATES, RateMetric
 from bdt_core.ranking import Finding, Findings
 from bdt_core.report import document as parts
-from bdt_core.report.findings import NOBODY
+from bdt_core.report.findings import nobody
 from bdt_core.result import SCHEMA_MINOR
 from bdt_core.scan.conditions import GroupCondition
 from bdt_core.scan.results import Certificate
@@ -684,7 +684,8 @@ def _summary(found: parts.Document, told: Findings | None) -> parts.Summary:
     elif found.findings is not None and found.findings.findings:
         headline = "People were found to fare worse; who they are cannot be told in this form."
     else:
-        headline = NOBODY if ruled_out is None else f"{NOBODY} {_ruled_out(ruled_out, variable)}"
+        none = nobody(found.findings)
+        headline = none if ruled_out is None else f"{none} {_ruled_out(ruled_out, variable)}"
     return parts.Summary(
         headline=headline, findings=sentences, cluster="Clusters are not part of the form for publication.",
         what_sets_apart=(),
