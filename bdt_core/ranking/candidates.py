@@ -205,7 +205,7 @@ def _quantile(alpha: float) -> float:
 
 def _condition(one: Condition) -> GroupCondition:
     if one.kind == "interval":
-        return GroupCondition(one.column, "interval", low=one.low, high=one.high)
+        return GroupCondition(one.column, "interval", low=one.low, high=one.high, whole=one.whole)
     if one.kind == "missing":
         return GroupCondition(one.column, "missing", missing=True)
     return GroupCondition(one.column, "values", values=(one.value,))

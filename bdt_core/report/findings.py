@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from bdt_core.report.document import Document
     from bdt_core.scan.results import Certificate
 
-NOBODY = "Nobody is confirmed to fare worse than everybody else."
 _ALSO_SHOWN = 3
 
 
@@ -28,15 +27,40 @@ def measured_in(document: Document) -> str | None:
     return None if document.bias_variable.unit == "rate" else Names(document.spec).unit
 
 
+def nobody(found: Findings | None) -> str:
+    """That no finding is confirmed; with legitimate factors people were compared with people alike in those."""
+    if found is None or not found.legitimate:
+        return "Nobody is confirmed to fare worse than everybody else."
+    return f"Nobody is confirmed to fare worse than people alike in {words.listing(found.legitimate)}."
+
+
+def at_first_sight(found: Findings | None, unit: words.Unit, short: str) -> str:
+    """Who fares worst for certain when nothing is allowed for, and that people must judge it; empty without any."""
+    if found is None or not found.at_first_sight:
+        return ""
+    first = found.at_first_sight[0]
+    own = unit_of(first, unit)
+    told = (
+        f"At first sight {first.who} ({words.count(first.rows)} {found.counted}, {words.percent(first.share)}): "
+        f"{short} {words.value(first.mean_inside, own)}, everybody else {words.value(first.mean_outside, own)}."
+    )
+    alike = first.remaining
+    if alike is not None and alike.has_people_alike and alike.remaining_low <= 0.0:
+        told += f" Among people alike in {words.listing(found.legitimate)} nothing is proven to remain."
+    return f"{told} Whether these facts may explain it is for people to judge."
+
+
 def headline(found: Findings | None, ruled_out: Certificate | None, unit: words.Unit, short: str) -> str:
     """The first finding; without any, what can be ruled out and what cannot."""
     if found is not None and found.first is not None:
         return finding_sentence(found.first, found, unit, short)
+    raw = at_first_sight(found, unit, short)
+    none = nobody(found) + (f" {raw}" if raw else "")
     if ruled_out is None:
-        return NOBODY
+        return none
     than = "people like them" if found is not None and found.legitimate else "everybody else"
     return (
-        f"{NOBODY} Ruled out, with {ruled_out.confidence * 100:.4g} % confidence, is a group of at least "
+        f"{none} Ruled out, with {ruled_out.confidence * 100:.4g} % confidence, is a group of at least "
         f"{words.percent(ruled_out.min_share)} of the people that fares worse in {short} than {than} by more than "
         f"{words.size(ruled_out.largest_difference, unit)}; smaller differences are not."
     )
@@ -64,18 +88,23 @@ def finding_sentence(one: Finding, found: Findings, unit: words.Unit, short: str
     name, others = short, "everybody else"
     if one.compared_with:
         name, others = one.measured, f"{words.all_of([each.words for each in one.compared_with])} there"
-    before = "" if not one.groups_before else f" and in the group{'s' * (one.groups_before > 1)} found before"
-    if before and one.remaining is None:
-        others = f"people alike{before.removeprefix(' and')}"
+    before = "" if not one.groups_before else f" in the group{'s' * (one.groups_before > 1)} found before"
     told = (
         f"{words.capital(one.who)} ({words.count(one.rows)} {found.counted}, {words.percent(one.share)}): "
         f"{name} {words.value(one.mean_inside, unit)}, {others} {words.value(one.mean_outside, unit)}"
     )
+    if one.remaining is None and before and one.mean_alike is not None:
+        return (
+            f"{told}. Among people alike{before} they fare {words.size(one.difference, unit)} worse in {name}, "
+            f"at least {words.size(one.low, unit)}."
+        )
     if one.remaining is None:
         return f"{told}: {words.size(one.difference, unit)} worse, at least {words.size(one.low, unit)}."
     alike = one.remaining
+    if one.only_among_alike:
+        told = f"At first sight no worse off: {one.who}{told[len(one.who) :]}"
     return (
-        f"{told}. Among people alike in {words.listing(found.legitimate)}{before} they fare "
+        f"{told}. Among people alike in {words.listing(found.legitimate)}{' and' * bool(before)}{before} they fare "
         f"{words.size(alike.remaining, unit)} worse in {name}, at least {words.size(alike.remaining_low, unit)}."
     )
 

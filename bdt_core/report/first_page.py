@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from bdt_core.report.blocks import Facts, FigureWords, Folded, Section
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from bdt_core.words import Unit
 
 GROUPS_TOLD = 3
+_MAJORITY = 0.5
 _BASES = (100, 1_000, 10_000)
 _CHANCES = (1_000, 100, 20)
 _UNDER_HALF = 0.5
@@ -181,8 +182,22 @@ class Group:
         Whether there are hardly any people alike in the factors to compare them with.
     groups_before : int
         How many groups above this one people are compared within, too.
-    others_alike : bool
-        Whether `outside` is of people alike in those groups, and not of everybody else: without factors.
+    among_alike : Amount or None
+        Without factors: how much worse they fare among people alike in those groups; None where there are none.
+    only_alike : bool
+        Whether they are worse off among people alike in the factors only, and for certain.
+    better_off : bool
+        Whether they fare better than everybody else, whatever is proven among people alike.
+    gap : Amount or None
+        Of local bias: how much worse they fare than those whom they are compared with.
+    place_words : tuple of str
+        Of local bias of texts: words of that place.
+    at_floor : bool
+        Whether the search could not have found them to be any surer.
+    most : bool
+        Whether they are more than half of all.
+    all_but : Condition or None
+        Of most people: what holds for everybody else, where one condition says so.
     """
 
     conditions: tuple[Condition, ...]
@@ -201,15 +216,33 @@ class Group:
     alike: Alike | None
     alone: bool
     groups_before: int
-    others_alike: bool
+    among_alike: Amount | None
+    only_alike: bool
+    better_off: bool
+    gap: Amount | None
+    place_words: tuple[str, ...]
+    at_floor: bool
+    most: bool
+    all_but: Condition | None
+
+
+@dataclass(frozen=True)
+class DeclaredWorst:
+    """The declared group that fares worst, and everybody else."""
+
+    conditions: tuple[Condition, ...]
+    inside: Amount
+    outside: Amount
+    certain: bool
 
 
 @dataclass(frozen=True)
 class Bound:
-    """What is ruled out: groups of at least this share that fare worse by more than this."""
+    """What is ruled out: groups of at least this share that fare worse by more than this, in so many of such audits."""
 
     share: Amount
     largest: Amount
+    right: Amount
 
 
 @dataclass(frozen=True)
@@ -335,7 +368,18 @@ class FirstPage:
         Factors for which somebody said why the decision may depend on them, and the reason.
     limits_alike : bool
         Whether a limit judges groups that are compared within places of the data.
+    better_by : {"said", "guessed", "implied"} or None
+        How it is known which way of the measure is worse; None in older reports.
+    more_is_worse : bool
+    looked_at : tuple of str
+        Columns that were searched or whose groups were compared.
+    wrong : Amount or None
+        How many of such audits of people who are all treated alike name anybody at most.
     groups : tuple of Group
+    first_sight : Group or None
+        With factors: who is worse off for certain than everybody else at first sight, and not named above.
+    declared_worst : DeclaredWorst or None
+        Where it is not named above.
     more_groups : int
         Further findings, which the annex lists.
     factors : tuple of str
@@ -392,7 +436,13 @@ class FirstPage:
     reopened_by: str | None
     reasons: tuple[tuple[str, str], ...]
     limits_alike: bool
+    better_by: Literal["said", "guessed", "implied"] | None
+    more_is_worse: bool
+    looked_at: tuple[str, ...]
+    wrong: Amount | None
     groups: tuple[Group, ...]
+    first_sight: Group | None
+    declared_worst: DeclaredWorst | None
     more_groups: int
     factors: tuple[str, ...]
     bound: Bound | None
@@ -419,6 +469,21 @@ class FirstPage:
     def drawn(self) -> tuple[Group, ...]:
         """Groups for the picture: those whose difference can be seen, in what all of them are measured by."""
         return tuple(one for one in self.groups if one.fares_worse and one.measure == self.measure)
+
+    @property
+    def not_drawn(self) -> tuple[Group, ...]:
+        """All others that are named."""
+        return tuple(one for one in self.groups if one not in self.drawn)
+
+    @property
+    def worse_off(self) -> tuple[Group, ...]:
+        """Those who are worse off than everybody else, or of whom factors hide it in part."""
+        return tuple(one for one in self.groups if not one.only_alike)
+
+    @property
+    def worse_among_alike(self) -> tuple[Group, ...]:
+        """Those who are worse off among people alike in the factors, and not at first sight."""
+        return tuple(one for one in self.groups if one.only_alike)
 
 
 def first_page(document: Printed) -> FirstPage:
@@ -491,6 +556,9 @@ def _first_page(document: Document) -> FirstPage:
     unit, ranked = document.bias_variable.unit, document.findings
     findings = ranked.findings if ranked else ()
     breaking, breaking_words = _breaking(document, findings[:GROUPS_TOLD])
+    told = tuple(_group(one, unit, document, names) for one in findings[:GROUPS_TOLD])
+    first_sight = _first_sight(document, names, told)
+    named = [one.conditions for one in (*told, first_sight) if one is not None]
     scan = document.worst_groups
     ruled_out = scan.certificate if scan else None
     facets = document.groups.facets if document.groups else ()
@@ -520,12 +588,24 @@ def _first_page(document: Document) -> FirstPage:
         reopened_by=next((one.reopened_by for one, _ in _searched(document) if one.reopened_by), None),
         reasons=tuple((names.column(one), one.because) for one in factors_in(document.spec) if one.because is not None),
         limits_alike=any(one.kind == "local_bias" for one in document.gate),
-        groups=tuple(_group(one, unit, document, names) for one in findings[:GROUPS_TOLD]),
+        better_by=document.bias_variable.better_by,
+        more_is_worse=document.bias_variable.better == "lower",
+        looked_at=tuple(
+            names.column(one.name) for one in document.data.columns if one.role in ("feature", "protected")
+        ),
+        wrong=_exact(ranked.alpha) if ranked else None,
+        groups=told,
+        first_sight=first_sight,
+        declared_worst=_declared_worst(document, names, named),
         more_groups=len(findings[GROUPS_TOLD:]),
         factors=tuple(map(names.column, factors_in(document.spec))),
         bound=None
         if ruled_out is None
-        else Bound(_share(ruled_out.min_share), _size(ruled_out.largest_difference, unit, names, floor=False)),
+        else Bound(
+            _share(ruled_out.min_share),
+            _size(ruled_out.largest_difference, unit, names, floor=False),
+            _exact(ruled_out.confidence),
+        ),
         too_small=tuple(
             dict.fromkeys(
                 names.levels(facet.columns, group.values)
@@ -602,6 +682,37 @@ def _not_judged(document: Document, unit: Unit, names: _Names) -> Iterator[NotJu
             yield NotJudged(who, each.who, _size(each.at_least, "rate" if one.kind == "local_bias" else unit, names))
 
 
+def _first_sight(document: Document, names: _Names, told: Sequence[Group]) -> Group | None:
+    """Who is worse off for certain at first sight, where nobody who is named is the same people."""
+    found = document.findings.at_first_sight if document.findings else ()
+    if not found:
+        return None
+    first = _group(found[0], document.bias_variable.unit, document, names)
+    return None if any(one.conditions == first.conditions and one.fares_worse for one in told) else first
+
+
+def _declared_worst(document: Document, names: _Names, named: Sequence[tuple[Condition, ...]]) -> DeclaredWorst | None:
+    """The declared group that fares worst: the worst of those for certain, where there are any."""
+    found = getattr(document, "declared_outcomes", None)
+    if found is None:
+        return None
+    sign = 1.0 if document.bias_variable.better == "lower" else -1.0
+    worse = [
+        (bool(one.significant), sign * one.difference, facet, one)
+        for facet in found.facets
+        for one in facet.groups
+        if one.difference is not None and sign * one.difference > 0.0
+    ]
+    if not worse:
+        return None
+    certain, _, _, one = max(worse, key=lambda each: each[:2])
+    conditions = tuple(map(names.condition, one.conditions))
+    if conditions in named:
+        return None
+    inside, outside = _amounts(one.mean, one.mean - one.difference, document.bias_variable.unit, names)
+    return DeclaredWorst(conditions, inside, outside, certain)
+
+
 def _breaking(document: Document, told: Sequence[Finding]) -> tuple[Sequence[GroupCondition], str | None]:
     """Who is judged to break the limit for any group, unless somebody who is named breaks it."""
     broken = [one for one, _ in _searched(document) if one.verdict == "fail" and one.kind != "local_bias"]
@@ -638,6 +749,9 @@ class _Names(Names):
         positive = bias["positive"] if isinstance(bias["positive"], list) else [bias["positive"]]
         known = (self.labels.get(result) or {}).get("levels") or {}
         named = [known[str(one)] for one in positive if str(one) in known]
+        if bias["column"] is not None and is_rate:
+            is_named = known.get("1") or self.label(result)  # a share of a column of 0 and 1 is that of 1
+            return Measure("column", is_rate, is_named or f"{self.plain(result)} 1", None)
         return Measure(
             kind=bias["derive"] or "column",
             is_rate=is_rate,
@@ -668,9 +782,24 @@ class _Names(Names):
             missing=one.missing,
         )
 
+    def all_but(self, one: GroupCondition, *, has_missing: bool) -> Condition | None:
+        """What holds for everybody for whom a condition does not hold, where that is said as shortly."""
+        if one.kind == "values":
+            return self.condition(replace(one, excluded=False, missing=False)) if one.excluded and one.missing else None
+        if one.kind == "missing":
+            return self.condition(replace(one, missing=not one.missing))
+        if (one.low is None) == (one.high is None) or (has_missing and not one.missing):
+            return None
+        return self.condition(replace(one, low=one.high, high=one.low, missing=False))
+
 
 def _group(one: Finding, unit: Unit, document: Document, names: _Names) -> Group:
     own = unit_of(one, unit)
+    alike = one.remaining if one.remaining and one.remaining.has_people_alike else None
+    published = document.publication is not None
+    gap = abs(one.mean_inside - one.mean_outside)
+    has_missing = {each.name for each in document.data.columns if each.missing}
+    most = one.share > _MAJORITY
     measure = names.measure(unit == "rate")
     if one.found_by == "local_bias":
         measure = Measure(_LOCAL_METRICS[one.measured], one.measured != "area", measure.result, measure.outcome)
@@ -695,16 +824,26 @@ def _group(one: Finding, unit: Unit, document: Document, names: _Names) -> Group
         share=_share(one.share),
         inside=inside,
         outside=outside,
-        fares_worse=one.difference > 0.0 and inside.number != outside.number,
+        fares_worse=inside.number != outside.number
+        and (one.found_by == "local_bias" or (inside.number > outside.number) == more),
         more=more,
         least=_size(one.low, own, names) if one.low > 0.0 else None,
         chance=next((n for n in _CHANCES if one.p_value < 1 / n), math.floor(1 / max(one.p_value, 0.05))),
-        alike=_alike(one.remaining, own, names, document.publication is not None)
-        if one.remaining and one.remaining.has_people_alike
-        else None,
+        alike=_alike(alike, own, names, published) if alike else None,
         alone=one.remaining is not None and not one.remaining.has_people_alike,
         groups_before=one.groups_before,
-        others_alike=one.groups_before > 0 and one.remaining is None,
+        among_alike=_size(one.difference, own, names, floor=False)
+        if one.mean_alike is not None and one.remaining is None
+        else None,
+        only_alike=one.only_among_alike,
+        better_off=bool((one.mean_inside - one.mean_outside) * (1.0 if more else -1.0) < 0.0),
+        gap=_size(gap, own, names, floor=False) if one.compared_with else None,
+        place_words=one.place_words,
+        at_floor=one.at_floor,
+        most=most,
+        all_but=names.all_but(one.conditions[0], has_missing=one.conditions[0].column in has_missing)
+        if most and len(one.conditions) == 1
+        else None,
     )
 
 
@@ -738,6 +877,12 @@ def _size(difference: float, unit: Unit, names: _Names, *, floor: bool = True) -
 
 def _share(share: float) -> Amount:
     base = next((n for n in _BASES if round(share * n) >= 1), _BASES[-1])
+    return Amount(round(share * base), base)
+
+
+def _exact(share: float) -> Amount:
+    """A share that was chosen, such as one in twenty, without rounding."""
+    base = next((n for n in _BASES if abs(share * n - round(share * n)) < _NOISE * n and round(share * n)), _BASES[-1])
     return Amount(round(share * base), base)
 
 

@@ -36,7 +36,7 @@ from bdt_core.inference.proportions import wilson_interval
 from bdt_core.metrics import RATES, RateMetric
 from bdt_core.ranking import Finding, Findings
 from bdt_core.report import document as parts
-from bdt_core.report.findings import NOBODY
+from bdt_core.report.findings import nobody
 from bdt_core.report.without_clusters import everybody, no_differences, no_test, undivided
 from bdt_core.result import SCHEMA_MINOR
 from bdt_core.scan.blanks import Blanks
@@ -716,7 +716,8 @@ def _summary(found: parts.Document, told: Findings | None) -> parts.Summary:
     elif found.findings is not None and found.findings.findings:
         headline = "People were found to fare worse; who they are cannot be told in this form."
     else:
-        headline = NOBODY if ruled_out is None else f"{NOBODY} {_ruled_out(ruled_out, variable)}"
+        none = nobody(found.findings)
+        headline = none if ruled_out is None else f"{none} {_ruled_out(ruled_out, variable)}"
     return parts.Summary(
         headline=headline, findings=sentences, cluster="Clusters are not part of the form for publication.",
         what_sets_apart=(),
@@ -766,7 +767,7 @@ _LIMITS = {
 }
 _KEPT = {
     "kind", "check", "metric", "facet", "facets", "minimum", "maximum", "rule", "min_share", "verdict", "blocks",
-    "inconclusive", "confidence", "severity", "groups_judged", "slices_tested", "clusters_tested", "scope",
+    "inconclusive", "confidence", "severity", "groups_judged", "slices_tested", "clusters_tested", "scope", "reopened_by",
 }  # fmt: skip
 """What is told of a limit, of whichever kind; the group that decides, where its rates stand in the form."""
 

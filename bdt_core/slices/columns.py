@@ -49,6 +49,8 @@ class Condition:
         Of a value.
     low, high : float or None
         Of an interval: strictly above `low`, up to and with `high`; None is no bound.
+    whole : bool
+        Of an interval: whether all numbers of the column are whole.
     """
 
     column: str
@@ -57,6 +59,7 @@ class Condition:
     value: Level = None
     low: float | None = None
     high: float | None = None
+    whole: bool = False
 
     def holds(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
         """Which rows of a table meet it."""
@@ -326,8 +329,9 @@ def _from_intervals(name: str, edges: tuple[float, ...], counted: _Intervals, mi
     bounds = [None, *edges, None]
     candidates: list[tuple[Any, Condition, int]] = []
     for i in range(len(edges) + 1):
-        text = words.interval_condition(name, bounds[i], bounds[i + 1], whole=counted.whole)
-        candidates.append((i, Condition(name, text, "interval", None, bounds[i], bounds[i + 1]), int(rows[i])))
+        low, high, whole = bounds[i], bounds[i + 1], counted.whole
+        text = words.interval_condition(name, low, high, whole=whole)
+        candidates.append((i, Condition(name, text, "interval", None, low, high, whole), int(rows[i])))
     candidates.append((None, Condition(name, words.value_condition(name, None), "missing"), int(rows[-1])))
     return _fitted(name, "intervals", edges, candidates, int(rows.sum()), min_rows)
 

@@ -16,12 +16,15 @@ import pypdf
 import pytest
 from jinja2 import Environment, nodes
 
+from bdt_core.ranking.candidates import _condition
 from bdt_core.report import for_publication, render_html, render_markdown, render_pdf
 from bdt_core.report.blocks import Figure, Folded, plain
 from bdt_core.report.document import Printed
-from bdt_core.report.first_page import Amount, Condition, FirstPage, first_page, first_section
+from bdt_core.report.first_page import Amount, Condition, DeclaredWorst, FirstPage, _Names, first_page, first_section
 from bdt_core.report.printed import printed
 from bdt_core.report.prose import read_in
+from bdt_core.scan.conditions import GroupCondition
+from bdt_core.slices.columns import Condition as SlicedCondition
 from bdt_core.spec import LANGUAGES
 from tests.core.report.contradictions import plain as words_of
 
@@ -245,15 +248,15 @@ CITY = replace(AGE, column="city", kind="values", unit=None, values=("A", "B"), 
 @pytest.mark.parametrize(
     ("condition", "en", "nl"),
     [
-        (AGE, "Age from 25 to 45 years", "Age van 25 tot en met 45 years"),
+        (AGE, "Age 25 to 45 years", "Age 25 tot en met 45 years"),
         (replace(AGE, low=None), "Age up to 45 years", "Age tot en met 45 years"),
-        (replace(AGE, high=None), "Age 25 years or more", "Age 25 years of meer"),
+        (replace(AGE, high=None), "Age from 25 years", "Age vanaf 25 years"),
         (replace(AGE, high=25.0), "Age is 25 years", "Age is 25 years"),
         (replace(AGE, high=None, beyond=True, low=1234.5), "Age above 1,234.5 years", "Age boven 1.234,5 years"),
-        (replace(AGE, beyond=True, low=0.25), "Age from above 0.25 to 45 years",
+        (replace(AGE, beyond=True, low=0.25), "Age above 0.25 and up to 45 years",
          "Age boven 0,25 tot en met 45 years"),
-        (replace(AGE, missing=True), "Age from 25 to 45 years or missing",
-         "Age van 25 tot en met 45 years of niet bekend"),
+        (replace(AGE, missing=True), "Age 25 to 45 years or missing",
+         "Age 25 tot en met 45 years of niet bekend"),
         (CITY, "City is A or B", "City is A of B"),
         (replace(CITY, excluded=True, missing=True), "City is something other than A or B",
          "City is iets anders dan A of B"),
@@ -309,11 +312,12 @@ def test_the_picture_is_drawn_however_many_groups_there_are(language: str, more:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_groups_found_before_need_not_stand_above(language: str) -> None:
     page = first_page(printed(compas(language)))
-    first = replace(page.groups[0], groups_before=2, others_alike=True, alike=None)
+    first = replace(page.groups[0], groups_before=2, among_alike=Amount(7, 100), alike=None)
     drawn = _drawn(language, replace(page, groups=(first,)))
-    assert {"en": "alike in the groups found before", "nl": "gelijk zijn in de groepen die eerder zijn gevonden"}[
-        language
-    ] in drawn
+    assert {
+        "en": "alike in the groups found before it is 7 more of 100",
+        "nl": "gelijk zijn in de groepen die eerder zijn gevonden, gaat het om 7 van de 100 meer",
+    }[language] in drawn
 
 
 def test_as_many_levels_as_a_rest_of_one_are_told() -> None:
@@ -483,3 +487,158 @@ def test_html_says_in_which_language_it_is() -> None:
     assert drawn.count('lang="en"') == 1  # the first page in English, and nothing else
     assert drawn.count('lang="nl"') >= 2
     assert "Hierna volgt het rapport, en daarachter een bijlage voor deskundigen." in drawn.split("<nav")[0]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(
+    ("alpha", "en"), [(0.2, "20 of 100"), (0.05, "5 of 100"), (0.025, "25 of 1,000"), (0.001, "1 of 1,000")]
+)
+def test_how_often_such_an_audit_errs_is_said(language: str, alpha: float, en: str) -> None:
+    document = compas(language)
+    document["findings"]["alpha"] = alpha
+    document["worst_groups"]["certificate"]["confidence"] = 1.0 - alpha
+    number, of = en.split(" of ")
+    right = f"{int(of.replace(',', '')) - int(number)}"
+    said = {
+        "en": (f"at most {en} such audits name anybody", f"{right} of {of} such audits are right in this"),
+        "nl": (f"hoogstens {number} van de {of.replace(',', '.')} zulke onderzoeken iemand", f"hebben {right} van de"),
+    }
+    page = text_of(printed(document))
+    assert [one for one in said[language] if one not in page] == []
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("by", ["said", "guessed", "implied"])
+@pytest.mark.parametrize("better", ["lower", "higher"])
+def test_which_way_is_worse_is_said_and_who_said_so(language: str, by: str, better: str) -> None:
+    document = compas(language)
+    document["bias_variable"] |= {"better": better, "better_by": by}
+    why = {
+        "en": {"said": "was said", "guessed": "was guessed", "implied": "follows from the question"},
+        "nl": {"said": "zo opgegeven", "guessed": "is geraden", "implied": "volgt uit de vraag"},
+    }[language]
+    way = {"en": {"lower": "Here more", "higher": "Here less"}, "nl": {"lower": "geldt meer", "higher": "geldt minder"}}
+    page = text_of(printed(document))
+    assert way[language][better] in page
+    assert [name for name, said in why.items() if said in page] == [by]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_with_factors_nobody_is_denied_to_be_worse_off_at_first_sight(language: str) -> None:
+    document = compas(language)
+    first = copy.deepcopy(document["findings"]["findings"][0])
+    first["remaining"] |= {"remaining": 0.001, "remaining_low": -0.02}
+    document["findings"] |= {"findings": [], "at_first_sight": [first]}
+    page = text_of(printed(document))
+    said = {
+        "en": ("worse off than people alike in earlier offences and age", "“high risk”, elsewhere 22",
+               "nothing is proven to remain", "Whether these facts may explain it is for people to judge"),
+        "nl": ("slechter af zijn dan mensen die gelijk zijn in eerdere misdrijven en leeftijd", "bij anderen 22",
+               "niet bewezen dat er iets overblijft", "daar moeten mensen over oordelen"),
+    }  # fmt: skip
+    denied = {"en": "worse off than everybody else", "nl": "slechter af zijn dan alle anderen"}
+    assert [one for one in said[language] if one not in page] == []
+    assert denied[language] not in page
+    collect = {"en": "Collect data on more people", "nl": "Verzamel gegevens over meer mensen"}[language]
+    document["verdict"]["verdict"] = "inconclusive"
+    assert collect not in text_of(printed(document))
+    document["findings"]["at_first_sight"] = []
+    assert collect in text_of(printed(document))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_who_is_worse_off_among_people_alike_only_is_told_apart(language: str) -> None:
+    document = compas(language)
+    document["findings"]["findings"][1]["only_among_alike"] = True
+    page = first_page(printed(document))
+    assert [one.only_alike for one in page.groups] == [False, True]
+    drawn = text_of(printed(document))
+    first = {
+        "en": "At first sight better off: sex is Female",
+        "nl": "Op het eerste gezicht beter af: geslacht is vrouw",
+    }
+    why = {"en": "where the outcome itself influences these facts", "nl": "als de uitkomst zelf deze feiten beïnvloedt"}
+    picture = {"en": "Not drawn: sex is Female", "nl": "Niet getekend: geslacht is vrouw"}
+    assert [one for one in (first[language], why[language], picture[language]) if one not in drawn] == []
+    assert drawn.index(why[language]) < drawn.index(first[language])
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_certainty_at_the_floor_of_a_search_is_called_so(language: str) -> None:
+    document = compas(language)
+    as_sure = {"en": "as sure as this search can be", "nl": "zo zeker als deze zoektocht kan zijn"}[language]
+    assert as_sure not in text_of(printed(document))
+    document["findings"]["findings"][0]["at_floor"] = True
+    assert text_of(printed(document)).count(as_sure) == 1
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_most_people_are_not_called_a_group_of_some(language: str) -> None:
+    document = compas(language)
+    finding = document["findings"]["findings"][0]
+    finding["share"] = 0.62
+    most = {"en": "Most people: origin is African-American", "nl": "De meeste mensen: afkomst is African-American"}
+    assert most[language] in text_of(printed(document))
+    finding["conditions"] = [
+        {"column": "age", "kind": "interval", "low": None, "high": 60.0, "whole": True, "values": [],
+         "excluded": False, "missing": False}
+    ]  # fmt: skip
+    but = {"en": "Everybody but age from 61", "nl": "Iedereen behalve leeftijd vanaf 61"}
+    assert but[language] in text_of(printed(document))
+    finding["share"] = 0.5
+    assert but[language] not in text_of(printed(document))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("certain", [False, True])
+def test_the_worst_declared_group_has_a_place(language: str, certain: bool) -> None:
+    page = first_page(printed(compas(language)))
+    worst = DeclaredWorst((CITY,), Amount(31, 100), Amount(10, 100), certain)
+    drawn = _drawn(language, replace(page, declared_worst=worst))
+    said = {
+        "en": "city is A or B fares worst: 31 of 100, elsewhere 10 of 100. The difference is",
+        "nl": "city is A of B het slechtst af: 31 van de 100, bij anderen 10 van de 100. Het verschil is",
+    }
+    how = {"en": ("not certain", "certain"), "nl": ("niet zeker", "zeker")}[language][certain]
+    assert f"{said[language]} {how}." in drawn
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_place_is_told_by_its_words_and_its_gap(language: str) -> None:
+    page = first_page(printed(compas(language)))
+    place = replace(
+        page.groups[0], found_by="local_bias", alike=None, compared_with=(CITY,), gap=Amount(23, 100),
+        least=Amount(9, 100), place_words=("loan", "house"),
+    )  # fmt: skip
+    drawn = _drawn(language, replace(page, groups=(place,)))
+    said = {
+        "en": ("with the words loan and house", "The gap is 23 of 100, and at least 9 of 100"),
+        "nl": ("met de woorden loan en house", "Het verschil is 23 van de 100, en minstens 9 van de 100"),
+    }
+    assert [one for one in said[language] if one not in drawn] == []
+
+
+def test_a_share_of_a_column_of_0_and_1_is_that_of_1() -> None:
+    document = compas("en")
+    document["spec"]["bias_variable"] |= {"column": "class_label", "derive": None, "label": None, "prediction": None}
+    assert "Who has “class label 1”?" in text_of(printed(document))
+    document["spec"]["labels"]["class_label"] = {"name": "class", "levels": {"1": "refused"}}
+    assert "Who has “refused”?" in text_of(printed(document))
+
+
+def test_the_page_says_a_condition_as_every_search_does() -> None:
+    page = first_page(printed(compas("en")))
+    names = _Names({"labels": {}, "units": {}, "bias_variable": {}})
+    for low, high, whole in (
+        (30.0, 40.0, True),
+        (None, 40.0, True),
+        (30.0, None, True),
+        (0.5, 2.0, False),
+        (0.5, None, False),
+    ):
+        condition = GroupCondition("age", "interval", low, high, whole)
+        sliced = SlicedCondition("age", condition.words, "interval", None, low, high, whole)
+        assert _condition(sliced) == condition
+        told = names.condition(condition)
+        drawn = _drawn("en", replace(page, groups=(replace(page.groups[0], conditions=(told,)),)))
+        assert f"{condition.words.capitalize()} \n" in drawn
