@@ -655,10 +655,10 @@ class AuditSpec(Section):
 
     @model_validator(mode="after")
     def _default_limits_are_on_what_is_searched(self) -> AuditSpec:
-        if "gate" not in self.model_fields_set and self.clustering is None:
-            object.__setattr__(self, "gate", [one for one in self.gate if not isinstance(one, Limit)])
         if "gate" not in self.model_fields_set and self.worst_groups is None:
-            object.__setattr__(self, "gate", [one for one in self.gate if not isinstance(one, WorstGroupLimit)])
+            declared: list[AnyLimit] = [WorstGroupLimit(check="declared_group")]
+            of_clusters: list[AnyLimit] = [] if self.clustering is None else [Limit()]
+            object.__setattr__(self, "gate", declared if self.declared_groupings else of_clusters)
         return self
 
     @model_validator(mode="after")
@@ -678,17 +678,11 @@ class AuditSpec(Section):
                 'the gate limits "local_bias", which is not looked for: add the section "local_bias" with its "group", '
                 "as in local_bias: {group: race}"
             )
-        if self.worst_groups is None and "gate" not in self.model_fields_set:
-            object.__setattr__(self, "gate", self._gate_without_search())
         if self.worst_groups is None and any(getattr(one, "check", None) == "worst_group" for one in self.gate):
             object.__setattr__(self, "worst_groups", WorstGroupSearch())  # what is limited is searched
         if self.slices is None and any(isinstance(one, SliceLimit) for one in self.gate):
             object.__setattr__(self, "slices", SliceSearch())  # what is limited is searched
         return self
-
-    def _gate_without_search(self) -> list[AnyLimit]:
-        """The default limit of an audit in which the worst group is not searched for."""
-        return [WorstGroupLimit(check="declared_group")] if self.declared_facets else [Limit()]
 
     @model_validator(mode="after")
     def _protected_factors_have_reasons(self) -> AuditSpec:
@@ -711,7 +705,7 @@ class AuditSpec(Section):
                     f'the gate\'s "of: {limit.of}" asks for a comparison with or without legitimate factors, and none '
                     "is named: add legitimate: [COLUMN], or leave it out"
                 )
-            if limit.check == "declared_group" and not self.declared_facets and not limit.facets:
+            if limit.check == "declared_group" and not self.declared_groupings:
                 raise ValueError(
                     'the gate limits "declared_group", and no group is declared: name columns in "protected", in '
                     '"groups.facets" or in the limit\'s "facet"'
