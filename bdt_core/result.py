@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 1
 """Of report.json; a baseline of another version is refused."""
-SCHEMA_MINOR = 1
+SCHEMA_MINOR = 2
 """Rises with members that are added to report.json; who reads an older or a newer one passes over the difference."""
 GLANCE_ROWS, GLANCE_ROWS_HTML = 6, 20
 _WIDEST = 48

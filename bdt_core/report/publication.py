@@ -767,7 +767,8 @@ _LIMITS = {
 }
 _KEPT = {
     "kind", "check", "metric", "facet", "facets", "minimum", "maximum", "rule", "min_share", "verdict", "blocks",
-    "inconclusive", "confidence", "severity", "groups_judged", "slices_tested", "clusters_tested", "scope", "reopened_by",
+    "inconclusive", "confidence", "severity", "groups_judged", "slices_tested", "clusters_tested", "scope",
+    "reopened_by",
 }  # fmt: skip
 """What is told of a limit, of whichever kind; the group that decides, where its rates stand in the form."""
 

@@ -17,27 +17,7 @@ from bdt_core.errors import BDTError
 from bdt_core.report.markdown import render_first_page
 from benchmarks.contradictions import in_language
 
-NOT_YET: dict[str, str] = {
-    "share of the limit": "passes; page 1 says any group",
-    "share of the limit, other columns": "passes; page 1 says any group",
-    "share of the limit, amounts": "passes; page 1 says any group",
-    "share of the limit, persons": "passes; page 1 says any group",
-    "share of the search": "smaller groups are not named as not judged",
-    "factors that are the group": "passes; the raw difference is not on page 1",
-    "protected factors": "not refused",
-    "protected factors with a reason": "no reason can be given",
-    "mediator": "the raw difference is not on page 1",
-    "majority": "passes with a plain Yes",
-    "clusters alone, many rows": "passes",
-    "blank outcomes": "not told",
-    "no limit": "passes",
-    "near copies": "not told",
-    "direction turned": "not told",
-    "positive swapped": "not told",
-    "little confidence": "not told",
-    "much confidence": "not told",
-    "four persons": "not told",
-}
+NOT_YET: dict[str, str] = {}
 """Tricks that still work, by name, and why."""
 
 WORDS: dict[str, tuple[str, str]] = {
