@@ -69,7 +69,7 @@ class Phrases:
 PHRASES = {
     "en": Phrases(
         nobody=r"(for no group is it|of nobody it is|for nobody is it) proven|(no group|nobody) is (confirmed|proven)",
-        yes=r"^## .*\bYes\b",
+        yes=r"^## (May it be used\? Yes|.* explained\? No)\b",
         any_group=r"\b(any|every|each|whatever) group\b",
         share=r"\d of (10|100|1,000|10,000)\b|\d %|\bhalf\b",
         alike=r"\balike\b",
@@ -79,7 +79,7 @@ PHRASES = {
     ),
     "nl": Phrases(
         nobody=r"(van (geen enkele|geen) groep|van niemand) is bewezen",
-        yes=r"^## .*\bJa\b",
+        yes=r"^## (Mag het worden gebruikt\? Ja|.* verklaard\? Nee)\b",
         any_group=r"\b(elke|iedere|welke) groep\b",
         share=r"\d van de (10|100|1\.000|10\.000)\b|\d %|\bhelft\b",
         alike=r"\bgelijk\w* (zijn )?in\b|\bgelijken\b",

@@ -391,6 +391,8 @@ class FirstPage:
         How many further ones there are, too many to be printed.
     unused : tuple of str
         Columns that were not looked at.
+    unsearched : bool
+        Whether nobody looked for groups that conditions describe.
     only_declared : bool
         Whether the declared groups alone were compared, and nothing was searched.
     declared : tuple of str
@@ -449,6 +451,7 @@ class FirstPage:
     too_small: tuple[str, ...]
     more_too_small: int
     unused: tuple[str, ...]
+    unsearched: bool
     only_declared: bool
     declared: tuple[str, ...]
     referred: bool
@@ -617,6 +620,7 @@ def _first_page(document: Document) -> FirstPage:
         more_too_small=sum(
             facet.groups_not_printed for facet in facets if facet.groups and facet.groups[-1].rates is None
         ),
+        unsearched=document.worst_groups is None and document.slices is None,
         only_declared=are_all(document),
         unused=tuple(names.column(one.name) for one in document.data.columns if one.role == "unused"),
         declared=tuple(dict.fromkeys(names.column(one) for facet in facets for one in facet.columns)),

@@ -38,8 +38,8 @@ WORDS: dict[str, tuple[str, str]] = {
     "leak": (r"nearly|almost|says the same|leak|remark", r"bijna|vrijwel|hetzelfde|lek|opmerking"),
     "majority": (r"majority", r"meerderheid"),
     "cannot fail": (
-        r"cannot (fail|be broken)|no data could|nothing could",
-        r"kan niet|kunnen niet|geen gegevens|niets kan",
+        r"hardly any data could break it",
+        r"bijna geen gegevens de grens kunnen overschrijden",
     ),
     "wide": (r"unusually|wide|half of|50 of 100", r"ongewoon|ruim|helft|50 van de 100"),
     "other column": (r"do(es)? not judge", r"beoorde\w+ .*niet"),
@@ -48,6 +48,10 @@ WORDS: dict[str, tuple[str, str]] = {
     "looked at": (r"age.*income|income.*age", r"age.*income|income.*age"),
     "not looked at": (r"not looked at: .*(sex|region)", r"niet naar is gekeken: .*(sex|region)"),
     "reference": (r"numbers were not given|reference", r"aantallen zijn niet opgegeven|reference|referentie"),
+    "not searched": (
+        r"no search looked for groups that conditions describe",
+        r"niet gezocht naar groepen die voorwaarden",
+    ),
     "near copies": (
         r"copies|nearly the same|almost the same|alike but",
         r"kopie|vrijwel (gelijk|hetzelfde)|bijna (gelijk|hetzelfde)",
@@ -57,13 +61,12 @@ WORDS: dict[str, tuple[str, str]] = {
         r"één waarde|een waarde|constant|niveau|niet naar is gekeken: .*sex",
     ),
     "direction": (
-        r"counts? as (worse|better)|you said|guessed",
-        r"(geldt|gelden|telt|is|zijn) als? ?(slechter|beter)|aangenomen|gegokt|opgegeven dat",
+        r"counts as worse",
+        r"hier geldt (meer|minder) hiervan als slechter",
     ),
     "question": (r"came true", r"is uitgekomen"),
     "confidence of 80": (r"80 ?%|80 of 100|8 of 10\b", r"80 ?%|80 van de 100|8 van de 10\b"),
     "confidence of 99.9": (r"99\.9 ?%|999 of 1,000", r"99,9 ?%|999 van de 1\.000"),
-    "few persons": (r"\b(4|four) (persons|people)", r"\b(4|vier) (personen|mensen)"),
 }
 """What page 1 says of a trick, in English and in Dutch."""
 
@@ -259,7 +262,7 @@ TRICKS = {
     "share of the search": Trick(
         2,
         spec={"worst_groups": {"permutations": 39, "min_share": 0.2}, "slices": {}, "gate": [WORST]},
-        words=("share of 20", "not judged"),
+        words=("share of 20",),
         may_pass=True,
     ),
     "factors that are the group": Trick(3, large, ALIKE, ("at first sight", "alike"), may_pass=True),
@@ -292,7 +295,13 @@ TRICKS = {
     "clusters alone": Trick(
         9, spec={"worst_groups": None, "slices": {}, "protected": ["sex", "region"], "gate": [CLUSTER]}
     ),
-    "clusters alone, many rows": Trick(10, large, {"worst_groups": None, "gate": [{**CLUSTER, "max_difference": 0.1}]}),
+    "clusters alone, many rows": Trick(
+        10,
+        large,
+        {"worst_groups": None, "gate": [{**CLUSTER, "max_difference": 0.1}]},
+        ("not searched",),
+        may_pass=True,
+    ),
     **{
         f"clusters, seed {seed}": Trick(
             11,
@@ -362,7 +371,7 @@ TRICKS = {
         26, spec={"significance": {"alpha": 0.001}, "gate": [WORST]}, words=("confidence of 99.9",), may_pass=True
     ),
     "four persons": Trick(
-        27, spec={"split": {"repeats": 1, "key": "region"}, "gate": [WORST]}, words=("few persons",), may_pass=True
+        27, spec={"split": {"repeats": 1, "key": "region"}, "gate": [WORST]}, refused="these are too few to be compared"
     ),
 }
 
