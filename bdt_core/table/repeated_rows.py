@@ -26,6 +26,11 @@ _COPIED = 0.25
 _NEARLY_COPIED = 0.5
 """Beyond so large a share near copies are left out, which is more than to name them."""
 _NOISY, _NOISY_PAIRS = 10, 6
+_NEAR = 0.05
+"""Two values of a column are near if so small a share of all pairs of rows is as near."""
+_NEARER, _BY_CHANCE = 3.0, 0.1
+"""Copies are near so many times as often; what else is near may have so small a share of what is beyond chance."""
+_LEAST_VALUES = 200
 LEFT_OUT = "nearly the same as another row"
 _MEND = 'If so, name the column that says so in "split.key": tests, intervals and minimum sizes then count persons.'
 
@@ -40,11 +45,14 @@ class Repeats:
         Those that are not alone, and all that were looked at.
     apart : tuple of str
         Columns in which copies differ; without any they are exact.
+    within : float or None
+        How far copies are apart at most, where rows that agree in the other columns are not all copies.
     """
 
     rows: int
     of: int
     apart: tuple[str, ...]
+    within: float | None = None
 
 
 def find_repeats(table: AuditTable) -> Repeats | None:
@@ -77,6 +85,11 @@ def find_repeats(table: AuditTable) -> Repeats | None:
         rows = _copies(kept, _COPIED if not apart else _NEARLY_COPIED)
         if rows:
             return Repeats(rows, len(sample), apart)
+    for name in by_values[:_NOISY]:
+        others = {each: one for each, one in hashes.items() if each != name}
+        rows, within = _neighbours(sample[name].to_numpy(dtype=np.float64), others)
+        if rows:
+            return Repeats(rows, len(sample), (name,), within)
     return None
 
 
@@ -106,6 +119,54 @@ def _copies(hashes: dict[str, Hashes], copied: float) -> int:
     return 0 if any(alike < copied * _pairs(content - hashes[name]) for name in telling) else repeated
 
 
+def _neighbours(values: NDArray[np.float64], others: dict[str, Hashes]) -> tuple[int, float]:
+    """Rows that have a neighbour in one column among those that agree in all others, and how far these are apart at
+    most; 0 where that may be no copying.
+
+    Where the others are of few values, rows agree in them by chance, and are then near in the one column as often as
+    any two. Of copies to which noise was added more pairs are near, and of rows that agree in all others but one no
+    more are, whichever it is: if they are near too, the others say something of the column, and nobody was copied.
+    """
+    known = np.isfinite(values)
+    if not others or known.sum() < len(values) / 2 or len(np.unique(values[known])) < _LEAST_VALUES:
+        return 0, 0.0
+    values, others = values[known], {name: one[known] for name, one in others.items()}
+    rng = np.random.default_rng(0)
+    order = rng.permutation(len(values))
+    near = float(np.quantile(np.abs(values - values[order]), _NEAR))
+    same = _near_pairs(values, reduce(add, others.values()), near, order)
+    if same is None or same[0] < _NEARER * _NEAR:
+        return 0, near
+    for name in others:
+        rest = [one for each, one in others.items() if each != name]
+        if not rest:
+            return 0, near
+        unlike = _near_pairs(values, reduce(add, rest), near, order, others[name])
+        if unlike is None or unlike[0] - _NEAR > _BY_CHANCE * (same[0] - _NEAR):
+            return 0, near
+    return same[1], near
+
+
+def _near_pairs(
+    values: NDArray[np.float64], cells: Hashes, near: float, order: NDArray[np.intp], unlike: Hashes | None = None
+) -> tuple[float, int] | None:
+    """Share of near pairs among rows that follow each other in their cell, and the rows in pairs that are near.
+
+    Equal values are no noise, and do not count as near. With `unlike`, pairs that agree in it are passed over.
+    """
+    by_cell = order[np.argsort(cells[order], kind="stable")]
+    first, second = by_cell[:-1], by_cell[1:]
+    pairs = cells[first] == cells[second]
+    if unlike is not None:
+        pairs &= unlike[first] != unlike[second]
+    if pairs.sum() < max(_LEAST_PAIRS, _LEAST_SHARE * len(values)):
+        return None
+    apart = np.abs(values[first] - values[second])[pairs]
+    is_near = (apart > 0.0) & (apart <= near)
+    rows = np.unique(np.concatenate([first[pairs][is_near], second[pairs][is_near]]))
+    return float(is_near.mean()), len(rows)
+
+
 def warn_of_repeats(table: Rows, found: Repeats | None) -> list[str]:
     """What to say where many rows are copies of others."""
     if found is None:
@@ -129,7 +190,7 @@ def warn_of_repeats(table: Rows, found: Repeats | None) -> list[str]:
     ]
 
 
-def without_near_copies(frame: pd.DataFrame, used: list[str], apart: tuple[str, ...]) -> NDArray[np.bool_]:
+def without_near_copies(frame: pd.DataFrame, used: list[str], found: Repeats) -> NDArray[np.bool_]:
     """Which rows stay if one of each set of near copies does: one that has an outcome, with the lowest rank.
 
     Parameters
@@ -138,15 +199,27 @@ def without_near_copies(frame: pd.DataFrame, used: list[str], apart: tuple[str, 
         With ranks.
     used : list of str
         Features and protected columns.
-    apart : tuple of str
-        Columns in which copies differ.
+    found : Repeats
+        In which columns copies differ.
     """
-    content = row_hashes(frame[[name for name in used if name not in apart]])
+    content = row_hashes(frame[[name for name in used if name not in found.apart]])
+    if found.within is not None:
+        content = mixed(content + _places(content, frame[found.apart[0]].to_numpy(dtype=np.float64), found.within))
     order = np.lexsort((frame[RANK].to_numpy(), frame[BIAS_VARIABLE].isna().to_numpy(), content))
     first = np.concatenate([[True], np.diff(content[order]) != 0])[: len(order)]
     kept = np.zeros(len(frame), dtype=np.bool_)
     kept[order[first]] = True
     return kept
+
+
+def _places(content: Hashes, values: NDArray[np.float64], within: float) -> Hashes:
+    """Numbers of runs of near values among rows of one content; a missing value is a run of its own."""
+    order = np.lexsort((values, content))
+    gaps = np.diff(values[order])
+    begins = np.concatenate([[True], (np.diff(content[order]) != 0) | ~(gaps <= within)])[: len(order)]
+    places = np.empty(len(order), dtype=np.uint64)
+    places[order] = np.cumsum(begins).astype(np.uint64)
+    return places
 
 
 def one_each(table: AuditTable) -> AuditTable:

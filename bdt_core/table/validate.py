@@ -164,7 +164,7 @@ def distinct_rows(table: AuditTable, hashes: Hashes | None = None) -> tuple[Audi
     if repeats is None or not repeats.apart or table.is_large:
         return table, repeats
     names = [*table.names("feature"), *table.names("protected")]
-    kept = without_near_copies(with_ranks(table, hashes).frame, names, repeats.apart)
+    kept = without_near_copies(with_ranks(table, hashes).frame, names, repeats)
     frame = table.frame[kept].reset_index(drop=True)
     left_out = with_near_copies(table.left_out, table.audited_rows - int(frame[BIAS_VARIABLE].notna().sum()))
     refuse_too_few(int(frame[BIAS_VARIABLE].notna().sum()), left_out, table.spec)

@@ -48,10 +48,18 @@ def changed(verdict: str, *, limits: bool = True) -> dict[str, Any]:
 
 def test_each_rule_can_fail() -> None:
     told = changed("pass")
-    assert "yes" in rules(told)
     told["gate"][0]["verdict"] = "pass"
+    outvoted = copy.deepcopy(told)
+    outvoted["gate"][0]["broken_by"] = {
+        "who": "sex is f", "found_by": "groups", "rows": 9, "share": 0.1, "as_found": 0.3, "at_least": 0.2,
+        "at_most": 0.4, "p_value": 0.01, "better": "lower", "conditions": [],
+    }  # fmt: skip
+    assert "yes" in rules(outvoted)
     assert {"denied", "any"} >= rules(told) & {"denied"} == {"denied"}
-    assert "more" in rules(changed("inconclusive"))
+    more = changed("inconclusive")
+    more["gate"][0] |= {"verdict": "inconclusive", "broken_by": outvoted["gate"][0]["broken_by"]}
+    more |= {"findings": more["findings"] | {"findings": []}, "declared_outcomes": None}
+    assert "more" in rules(more)
     assert "none" in rules(changed("pass", limits=False))
     assert "apart" in rules(breach(), verdict="pass")
     unscoped = copy.deepcopy(breach())

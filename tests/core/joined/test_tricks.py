@@ -291,6 +291,7 @@ TRICKS = {
         8,
         spec={"gate": [CANNOT_FAIL, CANNOT_FAIL, {**WORST, "max_difference": 0.05}], "require": "majority"},
         words=("majority", "cannot fail"),
+        may_pass=True,
     ),
     "clusters alone": Trick(
         9, spec={"worst_groups": None, "slices": {}, "protected": ["sex", "region"], "gate": [CLUSTER]}
@@ -405,6 +406,5 @@ def test_all_rows_of_the_table_are_tried() -> None:
     assert set(NOT_YET) <= set(TRICKS)
 
 
-@pytest.mark.xfail(reason="near copies count as people", strict=True)
 def test_near_copies_confirm_nobody() -> None:
     assert not audit(near_copies(), {**QUICK, "gate": [WORST]}).findings
