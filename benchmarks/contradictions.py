@@ -291,7 +291,8 @@ def contradictions(
             scoped = _has(words.alike, sentence) and _has(words.at_first, page)
             if not scoped:
                 yield "nobody", sentence
-    shared = any(_share(one) is not None for one in limits)
+    shares = [_share(one) for one in limits if one["check"] == "worst_group"]
+    shared = bool(shares) and None not in shares
     told = [say(str(one["sentence"])) for one in limits]
     for sentence in (*_sentences(_section(page)), *(each for one in told for each in _sentences(one))):
         if shared and _has(words.any_group, sentence) and not _has(words.share, sentence):
