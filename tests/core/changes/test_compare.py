@@ -262,6 +262,9 @@ def test_a_key_that_nobody_shares_is_an_error_and_no_comparison_of_others() -> N
         compare(spec("a"), spec("b"), data_a=table, data_b=others, key="person")
     keyed = {"split": {"key": "person", "repeats": 1}}
     assert compare(spec("a", **keyed), spec("b", **keyed), data_a=table, data_b=others).people.paired_by is None
+    others.loc[:2, "person"] = table["person"][:3]
+    with pytest.raises(DataError, match="Too few people to compare: 3 in A and 3 in B, where 30 are needed"):
+        compare(spec("a"), spec("b"), data_a=table, data_b=others, key="person")
 
 
 @pytest.mark.parametrize(

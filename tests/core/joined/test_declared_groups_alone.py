@@ -118,7 +118,9 @@ def test_who_has_no_features_is_told_what_to_do(people: pd.DataFrame) -> None:
 def test_rows_that_nothing_is_tested_on_need_not_be_many(people: pd.DataFrame) -> None:
     few = people.head(100)
     assert audit(few, outcome="fined", protected=["sex"], **ALONE).declared is not None
+    # A specification is taken as it is; keywords would get settings for few rows.
+    asked: dict[str, Any] = {"name": "few", "bias_variable": {"column": "fined"}, "protected": ["sex"]}
     with pytest.raises(DataError, match="would be test rows"):
-        audit(few.assign(age=range(100)), outcome="fined", protected=["sex"])
+        audit(few.assign(age=range(100)), asked)
     with pytest.raises(DataError, match="Bring at least 60 rows"):
-        audit(people.head(50), outcome="fined", protected=["sex"], **ALONE)
+        audit(people.head(50), {**asked, **ALONE})
