@@ -46,6 +46,9 @@ def with_proposed_roles(spec: AuditSpec, table: Source | pd.DataFrame) -> tuple[
     try:
         seen = look_at(table)
         known = {name: role for name, role in said.items() if name in seen.columns}
+        measured = (spec.bias_variable.column, spec.bias_variable.label, spec.bias_variable.prediction)
+        if any(name not in seen.columns for name in measured if name is not None):
+            return spec, None  # the audit names the key, and what is called alike
         proposal = proposed(seen, chosen(spec.bias_variable), known)
     except DataError:
         return spec, None  # the audit says what is wrong with the table, by the keys that were given

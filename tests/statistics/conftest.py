@@ -15,7 +15,7 @@ def without_words(monkeypatch: pytest.MonkeyPatch) -> None:
     """Clusters are not described and tables not warned of, which takes longer than to find and test clusters."""
     nobody = Rule(())
     monkeypatch.setattr(clusters, "find_rules", lambda X, labels, n: [nobody] * n)
-    monkeypatch.setattr(validate, "warnings_on_rows", lambda table: ())
+    monkeypatch.setattr(validate, "warnings_on_rows", lambda table, repeats: ())
 
 
 @pytest.fixture

@@ -243,7 +243,7 @@ def test_a_result_comes_back_the_same() -> None:
             "holds 0 and 1 in A and other numbers in B",
         ),
         ({}, {"protected": [], "features": {"include": ["age"]}}, {}, 'B does not use the column "sex"'),
-        ({}, {}, {"key": "kind"}, "Too few people to compare: 3 in A and 3 in B, where 30 are needed"),
+        ({}, {}, {"key": "kind"}, '"split.key" names the column "kind", which has 3 different values'),
         ({}, {}, {"key": "nobody"}, 'names the column "nobody", which the table does not have'),
         ({}, {}, {"max_worse": -0.1}, "is 0 or more; found -0.1"),
     ],
@@ -262,6 +262,9 @@ def test_a_key_that_nobody_shares_is_an_error_and_no_comparison_of_others() -> N
         compare(spec("a"), spec("b"), data_a=table, data_b=others, key="person")
     keyed = {"split": {"key": "person", "repeats": 1}}
     assert compare(spec("a", **keyed), spec("b", **keyed), data_a=table, data_b=others).people.paired_by is None
+    others.loc[:2, "person"] = table["person"][:3]
+    with pytest.raises(DataError, match="Too few people to compare: 3 in A and 3 in B, where 30 are needed"):
+        compare(spec("a"), spec("b"), data_a=table, data_b=others, key="person")
 
 
 @pytest.mark.parametrize(

@@ -21,10 +21,11 @@ def intervals(result: AuditResult, alpha: float) -> np.ndarray:
 
 
 def gate(
-    check: str, most: float, large_rows: int = 1_000_000, **significance: Any
+    check: str, most: float, large_rows: int = 1_000_000, *, only_clusters: bool = False, **significance: Any
 ) -> tuple[AuditResult, dict[str, Any]]:
     limit = {"check": check, "max_difference": most}
-    result = quick_audit(harmed(harm=0.35), gate=[limit], significance=significance, large_rows=large_rows)
+    other = {"worst_groups": None} if only_clusters else {}
+    result = quick_audit(harmed(harm=0.35), gate=[limit], significance=significance, large_rows=large_rows, **other)
     assert len(result.clusters.train) in (3, 4)
     return result, result.document["gate"][0]
 
@@ -48,8 +49,10 @@ def test_a_limit_between_the_two_lower_ends_fails_one_cluster_and_not_all_at_onc
     together, alone = intervals(result, 0.05 / len(result.clusters.train))[:, 0].max(), intervals(result, 0.05)[0, 0]
     between = float(together + alone) / 2
     assert together < between < alone
-    assert gate("worst_cluster", between)[0].verdict == "fail"
-    assert gate("any_cluster", between)[0].verdict == "inconclusive"
+    assert gate("worst_cluster", between, only_clusters=True)[0].verdict == "fail"
+    assert gate("any_cluster", between, only_clusters=True)[0].verdict == "inconclusive"
+    result, limit = gate("any_cluster", between)  # another search proves the same people beyond it
+    assert (result.verdict, limit["broken_by"]["found_by"]) == ("fail", "worst_groups")
 
 
 @pytest.mark.parametrize("correction", ["holm", "bonferroni", "bh"])

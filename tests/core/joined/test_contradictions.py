@@ -64,6 +64,7 @@ def test_each_rule_can_fail() -> None:
     assert "apart" in rules(breach(), verdict="pass")
     unscoped = copy.deepcopy(breach())
     unscoped["gate"][0]["sentence"] = "Any group is worse off by more."
+    unscoped["gate"][0]["scope"]["min_share"] = 0.1
     assert {"any", "scope"} <= rules(unscoped)
     nobody = copy.deepcopy(breach())
     nobody["findings"]["findings"] = []

@@ -28,7 +28,7 @@ CHANGES: dict[str, tuple[Any, str, str]] = {
         "**Town is n**",
         "**Place is the north**: 59 of 100 such people got the result “checked twice”",
     ),
-    "units": ({"age": "years"}, "**Age from 41 to 59 and town is s**", "**Age from 41 to 59 years and town is s**"),
+    "units": ({"age": "years"}, "**Age 41 to 59 and town is s**", "**Age 41 to 59 years and town is s**"),
     "about": ({"tested_on": "2026-01-31", "owner": "the city"}, "Day: not given", "Day: 31 January 2026"),
     "reference": ({"town": {"n": 1, "w": 2}}, "their numbers were not given", "How w fare: they are 67 of 100"),
 }

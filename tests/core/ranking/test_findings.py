@@ -439,7 +439,8 @@ def refused(seed: int, n: int = 12_000) -> pd.DataFrame:
 )
 def test_a_certain_difference_at_first_sight_stands_beside_factors_that_explain_it(seed, searches):
     frame = refused(seed)
-    settings = {"legitimate": ["sex", "region"], **searches}
+    factors = [{"column": one, "because": "The law names it."} for one in ("sex", "region")]
+    settings = {"legitimate": factors, **searches}
     found = found_in(frame, **settings)
     assert found.findings == ()
     first, *_ = found.ranked.at_first_sight
