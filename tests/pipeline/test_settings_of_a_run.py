@@ -159,9 +159,9 @@ def test_a_report_is_judged_anew_by_other_limits(spec: AuditSpec, instance: dg.D
 
 
 def test_a_check_of_stored_results_has_their_settings(whole: AuditSpec, instance: dg.DagsterInstance) -> None:
-    launch(whole, instance, {}, *TABLES, "bias_slices")
+    launch(whole, instance, {})
     defs = bias_audit_definitions(whole)
-    checks = dg.AssetSelection.checks_for_assets(dg.AssetKey(["loans", "bias_slices"]))
+    checks = dg.AssetSelection.checks_for_assets(dg.AssetKey(["loans", "findings"]))
     job = dg.define_asset_job("again", selection=checks)
     job_def = dg.Definitions.merge(defs, dg.Definitions(jobs=[job])).resolve_job_def("again")
     given = {"resources": {"loans_settings": {"config": {"slices": {"max_conditions": 1}}}}}
