@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bdt_core.errors import DataError
+from bdt_core.errors import DataError, did_you_mean
 from bdt_core.inference import minimum_detectable_difference
 from bdt_core.proposal.copies import copies, followers
 from bdt_core.proposal.looks import FEW, Glance, Look, Seen, glance
@@ -281,6 +281,10 @@ def proposed(seen: Glance, measured: Measured | None = None, roles: Mapping[str,
 
 def _refuse_useless(measured: Measured, seen: Glance) -> None:
     """Raise DataError where what a person wants cannot be measured."""
+    wanted = measured.settings
+    for name in (wanted.column, wanted.label, wanted.prediction):
+        if name is not None and name not in seen.columns:
+            raise DataError(f'The table has no column "{name}". {did_you_mean(name, seen.columns)}')
     outcome = bias_variable(seen.sample, measured.settings)
     outcome.facts.refuse_useless(measured.settings)
     if seen.is_whole and outcome.facts.known < _FEWEST_ROWS:

@@ -122,7 +122,8 @@ def scope_of(
             describe = "one condition describes" if conditions == 1 else f"{several}conditions describe"
             who = f"any group{from_share} that {describe}"
         case "declared":
-            who = f"each declared group{from_share} of {words.listing(columns)}"
+            # A run may declare no group and still hold the check of a limit on them, which nobody can judge then.
+            who = f"each declared group{from_share}" + (f" of {words.listing(columns)}" if columns else "")
         case "cluster":
             who = "the most deviating cluster"
         case _:

@@ -56,9 +56,9 @@ def config_schema(spec: AuditSpec, keys: Sequence[str]) -> dict[str, dg.Field]:
     Examples
     --------
     >>> spec = AuditSpec(name="a", source={"path": "a.csv"}, bias_variable={"column": "y"})
-    >>> fields = config_schema(spec, ["clustering"])
-    >>> fields["clustering"].config_type.fields["max_iter"].default_value
-    10
+    >>> fields = config_schema(spec, ["significance"])
+    >>> fields["significance"].config_type.fields["alpha"].default_value
+    0.05
     """
     values = spec.to_dict()
     return {key: _field_of(key, json.dumps(values[key])) for key in keys}
@@ -129,7 +129,9 @@ def _field(info: Any, value: Any) -> dg.Field:
     inner = _section(info.annotation)
     if inner is not None:  # the defaults stand at the leaves, so that a part of a section can be given
         return dg.Field(_shape(inner, value), description=info.description)
-    return dg.Field(_config_type(info.annotation), default_value=value, is_required=False, description=info.description)
+    optional = _section_or_none(info.annotation)
+    kind = _config_type(info.annotation) if optional is None or value is None else dg.Noneable(_shape(optional, value))
+    return dg.Field(kind, default_value=value, is_required=False, description=info.description)
 
 
 def _shape(model: type[BaseModel], values: Mapping[str, Any] | None = None) -> dg.Shape:
@@ -196,6 +198,12 @@ def _one_of(annotations: Sequence[Any]) -> Any:
 
 def _bare(annotation: Any) -> Any:
     return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
+
+
+def _section_or_none(annotation: Any) -> type[BaseModel] | None:
+    """The section that may also be left out with ``null``."""
+    others = [one for one in get_args(annotation) if one is not type(None)]
+    return _section(others[0]) if len(others) == 1 and type(None) in get_args(annotation) else None
 
 
 def _section(annotation: Any) -> type[BaseModel] | None:

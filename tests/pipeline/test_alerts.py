@@ -239,8 +239,9 @@ def test_nothing_to_test_is_no_news_and_a_limit_is_told_with_its_gate(
     )
     watched.audit()
     watched.look()
-    (slices,) = [one for one in instance.all_asset_keys() if one.path[-1] == "bias_slices"]
-    kept = instance.event_log_storage.get_latest_asset_check_execution_by_key([dg.AssetCheckKey(slices, "worst_slice")])
+    (findings,) = [one for one in instance.all_asset_keys() if one.path[-1] == "findings"]
+    check = dg.AssetCheckKey(findings, "worst_slice")
+    kept = instance.event_log_storage.get_latest_asset_check_execution_by_key([check])
     (record,) = kept.values()
     assert record.event is not None
     evaluation = record.event.dagster_event.asset_check_evaluation_data

@@ -25,6 +25,7 @@ from bdt_pipeline import BiasAudit, Stages, bias_audit_definitions
 
 ASSETS = {
     "raw_data",
+    "blanks",
     "validated_data",
     "train_data",
     "test_data",

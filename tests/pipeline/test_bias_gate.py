@@ -53,7 +53,7 @@ def reports(instance: dg.DagsterInstance) -> list[Path]:
 @pytest.fixture
 def limits(loans_file: Path, make_spec: Callable[..., AuditSpec]) -> Callable[[str], list[dict[str, Any]]]:
     """A gate that must give the wanted verdict, from the interval that the audit finds."""
-    document = audit(None, make_spec(loans_file)).document
+    document = audit(None, make_spec(loans_file, gate=[{"check": "worst_cluster"}])).document
     found = document["gate"][0]
 
     def make(wanted: str) -> list[dict[str, Any]]:
@@ -110,7 +110,8 @@ def test_a_limit_can_keep_the_gate_shut_when_the_data_cannot_tell(
 def test_a_gate_that_could_not_test_warns(
     loans_file: Path, make_spec: Callable[..., AuditSpec], instance: dg.DagsterInstance
 ) -> None:
-    spec = make_spec(loans_file, clustering={"margin": 100})  # no split worsens a gap so much: no cluster
+    # No split worsens a gap so much: no cluster.
+    spec = make_spec(loans_file, clustering={"margin": 100}, gate=[{"check": "worst_cluster"}])
     check = gate_of(run_with_promotion(spec, instance))
     assert (check.passed, check.severity) == (False, dg.AssetCheckSeverity.WARN)
     assert "ot testable" in str(check.description)

@@ -160,7 +160,7 @@ def test_dagster_shows_the_assets_as_the_project_wants_them(project: Project) ->
     assert project.dg("check", "yaml").returncode == 0
     shown = json.loads(project.dg("list", "defs", "--json").stdout)
     assets = {one["asset_key"]: one for one in shown["assets"]}
-    assert len(assets) == 11
+    assert len(assets) == 12
     assert all(key.startswith("risk/models/loans/") for key in assets)
     for key, one in assets.items():
         assert one["group_name"] == "risk"
