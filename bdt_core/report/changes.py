@@ -64,6 +64,8 @@ class ToldGroup:
     people_b: int
     change: ToldChange
     gap: ToldChange | None
+    most: bool = False  # by their conditions even if these hold for most people, for A and B may differ in that
+    all_but: Condition | None = None
 
 
 @dataclass(frozen=True)

@@ -802,6 +802,9 @@ def _limit(one: LimitResult, found: parts.Document, shown: Sequence[_Shown]) -> 
         who += " Smaller groups, which it does not judge, are proven to fare worse."
     scope = getattr(one, "scope", None)
     if scope is not None:
+        if scope.ruled_out_from is not None:  # a share of exactly so many rows; upwards, for that claims less
+            scope = replace(scope, ruled_out_from=math.ceil(scope.ruled_out_from * 100 - 1e-9) / 100)
+            changed["scope"] = scope
         who += f" {scope.sentence}"
     return replace(one, **changed | {"sentence": f"{subject}: {allowed}; {_FOUND[one.verdict]}.{who}"})
 

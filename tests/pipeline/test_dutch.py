@@ -44,7 +44,7 @@ def english(said: Iterable[str], *names: str) -> list[str]:
     found = []
     for one in dict.fromkeys(said):
         told = CODE.sub("", one)
-        if ENGLISH_NUMBER.search(told) or words & set(re.findall("[a-z]+", told.lower())):
+        if ENGLISH_NUMBER.search(told) or words & set(re.findall(r"[^\W\d_]+", told.lower())):
             found.append(one)
     return found
 

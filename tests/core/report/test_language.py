@@ -85,7 +85,7 @@ def english_in(said: list[str], document: dict[str, Any]) -> list[str]:
     return [
         one
         for one in dict.fromkeys(said)
-        if ENGLISH_NUMBER.search(one) or any(word in words for word in re.findall("[a-z]+", one.lower()))
+        if ENGLISH_NUMBER.search(one) or any(word in words for word in re.findall(r"[^\W\d_]+", one.lower()))
     ]
 
 
