@@ -40,8 +40,8 @@ NO_COUNTS = {
 }  # fmt: skip
 OF_SCOPES = {("scope", "tested"), ("scope", "conditions")}  # how many clusters or conditions a limit is about
 RATES = {
-    "ruled_out_from", "estimate", "share", "mean_inside", "mean_outside", "difference", "remaining", "explained", "train_mean",
-    "test_mean", "mean", "std", "train_gap", "overall", "rate", "ratio", "impact_ratio",
+    "ruled_out_from", "estimate", "share", "mean_inside", "mean_outside", "difference", "remaining", "explained",
+    "train_mean", "test_mean", "mean", "std", "train_gap", "overall", "rate", "ratio", "impact_ratio",
 }  # fmt: skip
 
 
