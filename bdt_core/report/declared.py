@@ -38,9 +38,20 @@ def are_compared(found: DeclaredOutcomes) -> bool:
     return found.comparisons > 0
 
 
-def names(facet: DeclaredFacet) -> list[str]:
-    """Groups that have too few rows for a number of their own."""
-    return [one.group for one in facet.small]
+def stands_in_groups(document: Document, facet: DeclaredFacet) -> bool:
+    """Whether the section on rates of declared groups has the same rate of the same groups."""
+    rate = document.spec["bias_variable"]["derive"]
+    facets = document.groups.facets if document.groups else ()
+    return any(
+        tuple(one.columns) == tuple(facet.columns) and any(rate in (each.rates or ()) for each in one.groups)
+        for one in facets
+    )
+
+
+def all_stand_in_groups(document: Document) -> bool:
+    """Whether that section has what each grouping has, so that only differences from everybody else are new."""
+    found = document.declared_outcomes
+    return found is not None and all(stands_in_groups(document, one) for one in facets(found))
 
 
 def not_searched(document: Document) -> list[str]:

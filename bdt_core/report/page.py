@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bdt_core.report.blocks import Page, Section
+from bdt_core.report.declared import all_stand_in_groups
 from bdt_core.report.first_page import first_page, first_section, words_of_forms
 from bdt_core.report.printed import AnyDocument, printed
 from bdt_core.report.prose import language_of, section
@@ -66,13 +67,19 @@ def page_of(document: Printed) -> Page:
         first=first_section(document),
         words=words_of_forms(document),
         body=body_of(document),
-        annex=_sections(ANNEX if document.publication is None else PUBLISHED_ANNEX, document),
+        annex=_sections((*_moved(document), *ANNEX) if document.publication is None else PUBLISHED_ANNEX, document),
     )
 
 
 def body_of(document: Printed) -> tuple[Section, ...]:
     """What stands between the first page and the annex."""
-    return _sections(BODY if document.publication is None else PUBLISHED_BODY, document)
+    names = BODY if document.publication is None else PUBLISHED_BODY
+    return _sections(tuple(name for name in names if name not in _moved(document)), document)
+
+
+def _moved(document: Printed) -> tuple[str, ...]:
+    """Sections of the body that stand in the annex, as another one has told most of it."""
+    return ("declared",) if document.publication is None and all_stand_in_groups(document) else ()
 
 
 def _sections(names: tuple[str, ...], document: Printed) -> tuple[Section, ...]:
