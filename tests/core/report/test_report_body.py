@@ -119,8 +119,8 @@ def test_what_stands_in_the_body_and_what_in_the_annex() -> None:
     page = build_page(document("compas_in_depth"))
     assert [one.name for one in page.body] == ["findings", "groups", "gate", "trust"]
     assert [one.name for one in page.annex] == [
-        "declared", "worst_groups", "clusters", "differences", "proxies", "rates", "pooled_groups", "characteristics", "slices",
-        "local_bias", "mitigation", "tree", "original", "data", "method", "repeat",
+        "declared", "worst_groups", "clusters", "differences", "proxies", "rates", "pooled_groups", "characteristics",
+        "slices", "local_bias", "mitigation", "tree", "original", "data", "method", "repeat",
     ]  # fmt: skip
     for drawn, heading in (
         (render_markdown(document("compas_in_depth")), "# {}\n"),
