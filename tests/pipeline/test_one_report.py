@@ -230,7 +230,7 @@ def test_what_is_not_there_is_not_spoken_of(of_two_numbers: AuditResult) -> None
 
 
 def test_a_later_group_is_compared_with_the_same_people_everywhere() -> None:
-    """What a group is worse by is the difference of the two means that stand beside it, in each section."""
+    """Rates are those of the people counted; what a group is worse by among people alike is called so, everywhere."""
     rng = np.random.default_rng(8)
     n = 6000
     frame = pd.DataFrame({name: rng.choice(list("abc"), n) for name in ("town", "work", "home")})
@@ -247,16 +247,23 @@ def test_a_later_group_is_compared_with_the_same_people_everywhere() -> None:
     search = page.split("## Search of all groups")[1].split("## Clusters")[0]
     assert "Groups after the first are compared with people alike in those before instead" in " ".join(search.split())
     for one in later:
-        assert one["difference"] == pytest.approx(one["mean_inside"] - one["mean_outside"])
+        assert one["difference"] == pytest.approx(one["mean_inside"] - one["mean_alike"])
+        (inside,) = [each for each in found.findings if each.who == one["who"]]
+        others = frame["y"][~inside.members(frame)]
+        assert one["mean_outside"] == pytest.approx(others.mean())
         told = f"{100 * one['mean_outside']:.1f} %"
         line = next(line for line in search.splitlines() if line.startswith(f"| {one['who'].capitalize()} |"))
-        assert line.startswith(f"| {one['who'].capitalize()} | {100 * one['difference']:.1f} points |")
+        assert f"| {100 * one['difference']:.1f} points |" in line
+        among = f"people alike in the group{'s' * (one['groups_before'] > 1)} found before"
+        assert f"| {100 * one['mean_alike']:.1f} % ({among}) |" in line
         of_all = page.split("## Findings")[1].split("## Search of all groups")[0]
         line = next(line for line in of_all.splitlines() if line.startswith(f"| {one['who'].capitalize()} "))
         alike = f"people alike in the group{'s' * (one['groups_before'] > 1)}"
-        assert f"| {told} ({alike} found before) |" in line
+        assert f"| {told} |" in line
+        assert f"among {alike} found before) |" in line
         first = next(line for line in page.splitlines() if line.startswith(f"- **{one['who'].capitalize()}**"))
-        assert f"elsewhere, among {alike} found before: {100 * one['mean_outside']:.0f} of 100." in first
+        assert f"elsewhere {100 * one['mean_outside']:.0f} of 100." in first
+        assert f"Among {alike} found before it is " in first
     assert "befores" not in page
 
 

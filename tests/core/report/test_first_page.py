@@ -547,6 +547,8 @@ def test_with_factors_nobody_is_denied_to_be_worse_off_at_first_sight(language: 
     document["verdict"]["verdict"] = "inconclusive"
     assert collect not in text_of(printed(document))
     document["findings"]["at_first_sight"], document["declared_outcomes"] = [], None
+    for limit in document["gate"]:
+        limit["verdict"] = "inconclusive"
     assert collect in text_of(printed(document))
 
 

@@ -161,8 +161,9 @@ def test_limits_keep_their_verdict_and_lose_their_numbers() -> None:
     numbers = ("value", "difference", "low", "high", "p_value", "smallest_visible", "rows_seen", "rows_unseen")
     assert {one.get(name) for one in published["gate"] for name in numbers} == {None}
     assert published["gate"][0]["sentence"] == (
-        "Difference in error rate of the most deviating cluster: at most 5.0 points is allowed; these rows cannot tell "
-        "whether that holds."
+        "Difference in error rate of the most deviating cluster: at most 5.0 points is allowed; what was found lies "
+        "beyond that. This limit is on the most deviating cluster, compared with everybody else; confidence 95 %, "
+        "higher is worse."
     )
 
 
