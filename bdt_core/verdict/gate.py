@@ -211,14 +211,19 @@ def _by_its_own_search(limit: OfPeople, found: Findings) -> OfPeopleResult:
         case WorstGroupLimit(check="declared_group"):
             return judge_declared_group(limit, found.declared, _default(found))
         case WorstGroupLimit():
-            searched = found.worst_groups
-            if limit.of == "raw" and searched is not None and searched.raw is not None:
-                searched = searched.raw
-            return judge_worst_group(limit, searched, _default(found), compared_with(limit.of, found.outcome.spec))
+            than = compared_with(limit.of, found.outcome.spec)
+            return judge_worst_group(limit, _searched(limit, found), _default(found), than)
         case SliceLimit():
             return judge_slices(limit, found.slices, _default(found))
         case _:
             return judge_clusters(limit, found.significance)
+
+
+def _searched(limit: WorstGroupLimit, found: Findings) -> WorstGroups | None:
+    """The search for the worst group that a limit is on: with the legitimate factors, or without them."""
+    searched = found.worst_groups
+    raw = searched.raw if searched is not None and limit.of == "raw" else None
+    return raw or searched
 
 
 def _default(found: Findings) -> float:
@@ -252,7 +257,7 @@ def _scope(limit: OfPeople, most: float, found: Findings) -> Scope:
             )  # fmt: skip
         case WorstGroupLimit():
             alike = factors_compared(limit.of, spec)
-            searched = found.worst_groups
+            searched = _searched(limit, found)
             ruled_out = searched.ruled_out(limit.min_share) if searched else None
             return scope_of(
                 "groups", **shared, of="remaining" if alike else "raw", alike=alike, min_share=limit.min_share,

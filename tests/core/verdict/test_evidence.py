@@ -95,6 +95,11 @@ def test_raw_and_remaining_differences_are_limited_each() -> None:
     assert (remaining.verdict, remaining.scope.alike) != ("fail", ("sex", "region"))
     assert "compared with people alike in sex and region" in remaining.sentence
     assert "compared with everybody else" in raw.sentence
+    searched = result.worst_groups
+    assert (raw.scope.ruled_out_from, raw.high) == (
+        searched.raw.certificate.min_share, max(searched.raw.certificate.largest_difference, raw.low)
+    )  # fmt: skip
+    assert remaining.high == searched.certificate.largest_difference
 
 
 def test_no_limit_is_a_verdict_of_its_own() -> None:
