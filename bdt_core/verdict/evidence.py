@@ -50,6 +50,8 @@ class Proven(Result):
         Empty where no conditions say who they are.
     within_place : bool
         Whether they are compared with others of the same place of the data.
+    groups_before : int
+        How many groups the same search had found before: without factors they are compared with people alike in those.
     """
 
     who: str
@@ -63,6 +65,15 @@ class Proven(Result):
     better: Literal["lower", "higher"]
     conditions: tuple[GroupCondition, ...] = ()
     within_place: bool = False
+    groups_before: int = 0
+
+    def than(self, scope: Scope) -> str:
+        """Whom they are compared with."""
+        if self.within_place:
+            return "others of the same place"
+        if self.groups_before:
+            return f"people alike in the group{'s' * (self.groups_before > 1)} found before"
+        return scope.than or "everybody else"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,16 +211,17 @@ def _proven(ranked: Findings | None, scope: Scope) -> Iterator[Proven]:
             who=one.who, found_by=one.found_by, rows=one.rows, share=one.share, as_found=as_found, at_least=low,
             at_most=high, p_value=one.p_value, better="lower" if more_is_worse else "higher",
             conditions=one.conditions, within_place=bool(one.compared_with),
+            groups_before=one.groups_before if one.remaining is None else 0,
         )  # fmt: skip
 
 
 def _broken(one: Proven, limit: float, scope: Scope, unit: words.Unit, ranked: Findings | None) -> str:
     """Who breaks the limit, by how much, and what found them."""
     counted = "rows" if ranked is not None and ranked.counted == "rows" else "people"
-    than = "others of the same place" if one.within_place else scope.than or "everybody else"
+    sure = f"({scope.confidence * 100:.4g} % confidence)"
     return (
-        f"{one.who} ({words.count(one.rows)} {counted}): {harmful(one.better)} in {scope.measured} than {than} by "
-        f"{words.size(one.as_found, unit)} as found, by at least {words.size(one.at_least, unit)} "
-        f"({scope.confidence * 100:.4g} % confidence); at most {words.size(limit, unit)} is allowed. The "
-        f"{SEARCHES[one.found_by]} found them."
+        f"{one.who} ({words.count(one.rows)} {counted}): {harmful(one.better)} in {scope.measured} "
+        f"than {one.than(scope)} by {words.size(one.as_found, unit)} as found, "
+        f"by at least {words.size(one.at_least, unit)} {sure}; at most {words.size(limit, unit)} is allowed. "
+        f"The {SEARCHES[one.found_by]} found them."
     )

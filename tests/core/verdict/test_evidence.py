@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from bdt_core import audit
 from bdt_core.errors import SpecError
 from bdt_core.report.markdown import render_markdown
 from bdt_core.spec import parse_spec
+from bdt_core.verdict import judge_limit
 
 QUICK: dict[str, Any] = {
     "name": "fines", "clustering": {"stability": 0, "n_init": 1}, "slices": None, "worst_groups": {"permutations": 79},
@@ -100,6 +102,24 @@ def test_raw_and_remaining_differences_are_limited_each() -> None:
         searched.raw.certificate.min_share, max(searched.raw.certificate.largest_difference, raw.low)
     )  # fmt: skip
     assert remaining.high == searched.certificate.largest_difference
+
+
+@pytest.mark.parametrize(
+    ("before", "than"),
+    [
+        (0, "than everybody else by 30.0"),
+        (1, "than people alike in the group found before by"),
+        (2, "groups found before by"),
+    ],
+)
+def test_whom_people_are_compared_with_who_break_a_limit(before: int, than: str) -> None:
+    result = judged(people(), gate=[{"check": "worst_cluster", "max_difference": 0.12}], features={"include": ["age"]},
+                    protected=["sex", "region"])  # fmt: skip
+    (one,) = [one for one in result.ranked.confirmed if one.who == result.gate.limits[0].broken_by.who]
+    later = replace(one, groups_before=before, difference=0.3, low=0.29, high=0.31)
+    ranked = replace(result.ranked, confirmed=(later,), at_first_sight=())
+    (limit,) = result.clusters.spec.limits
+    assert than in judge_limit(limit, replace(result, ranked=ranked)).sentence
 
 
 def test_no_limit_is_a_verdict_of_its_own() -> None:
