@@ -1,13 +1,18 @@
-"""How numbers, names and verdicts are written, in one place for every printed form."""
+"""How numbers, names and verdicts are written, in one place for every printed form.
+
+They give texts that know what they are: numbers a `bdt_core.said.Numeral`, conditions a `bdt_core.said.Said`.
+"""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any, Literal
 
 from bdt_core.harmless import without_controls
+from bdt_core.said import Column, Level, Numeral, joined, like, say
 
 Unit = Literal["rate", "value"]
 Number = float | str | None
@@ -68,10 +73,10 @@ def number(x: Number) -> str:
     ('1,000', '1.23 × 10⁻⁵')
     """
     if x is None or isinstance(x, str):
-        return NOTHING if x is None else ("infinite" if not x.startswith("-") else f"{MINUS}infinite")
+        return Numeral(NOTHING if x is None else ("infinite" if not x.startswith("-") else f"{MINUS}infinite"))
     if not math.isfinite(x):
-        return NOTHING if math.isnan(x) else ("infinite" if x > 0 else f"{MINUS}infinite")
-    return f"{MINUS if x < 0 else ''}{_three_digits(abs(x))}"
+        return Numeral(NOTHING if math.isnan(x) else ("infinite" if x > 0 else f"{MINUS}infinite"))
+    return Numeral(f"{MINUS if x < 0 else ''}{_three_digits(abs(x))}")
 
 
 def _three_digits(size: float) -> str:
@@ -89,7 +94,7 @@ def count(n: int | None) -> str:
     >>> count(7214), count(None)
     ('7,214', '–')
     """
-    return NOTHING if n is None else f"{n:,}"
+    return Numeral(NOTHING if n is None else f"{n:,}")
 
 
 def percent(x: Number) -> str:
@@ -104,9 +109,9 @@ def percent(x: Number) -> str:
         return number(x)
     size = abs(x)
     if 0 < size < 0.00005:
-        return f"{'above ' + MINUS if x < 0 else '< '}0.01 %"
+        return Numeral(f"{'above ' + MINUS if x < 0 else '< '}0.01 %")
     digits = 1 if size >= 0.001 or x == 0 else 2
-    return f"{MINUS if x < 0 else ''}{size * 100:.{digits}f} %"
+    return Numeral(f"{MINUS if x < 0 else ''}{size * 100:.{digits}f} %")
 
 
 def p_number(p: Number) -> str:
@@ -118,8 +123,8 @@ def p_number(p: Number) -> str:
     ('0.041', '< 0.001', '0.50', '–')
     """
     if p is None or isinstance(p, str):
-        return NOTHING
-    return "< 0.001" if p < 0.001 else f"{p:.2g}" if p < 0.095 else f"{p:.2f}"
+        return Numeral(NOTHING)
+    return Numeral("< 0.001" if p < 0.001 else f"{p:.2g}" if p < 0.095 else f"{p:.2f}")
 
 
 def p_value(p: Number) -> str:
@@ -131,8 +136,8 @@ def p_value(p: Number) -> str:
     ('p = 0.041', 'p < 0.001', 'p not available')
     """
     if p is None or isinstance(p, str):
-        return "p not available"
-    return f"p {p_number(p)}" if p < 0.001 else f"p = {p_number(p)}"
+        return Numeral("p not available")
+    return Numeral(f"p {p_number(p)}" if p < 0.001 else f"p = {p_number(p)}")
 
 
 def value(x: Number, unit: Unit) -> str:
@@ -173,7 +178,7 @@ def size(x: Number, unit: Unit) -> str:
         return number(x)
     if unit != "rate":
         return number(abs(x))
-    return "under 0.1 points" if 0.0 < abs(x) < 0.0005 else f"{abs(x) * 100:.1f} points"
+    return Numeral("under 0.1 points" if 0.0 < abs(x) < 0.0005 else f"{abs(x) * 100:.1f} points")
 
 
 def signed(x: Number, unit: Unit) -> str:
@@ -187,7 +192,7 @@ def signed(x: Number, unit: Unit) -> str:
     if x is None or isinstance(x, str) or not math.isfinite(x):
         return number(x)
     sign = "+" if x > 0 else MINUS if x < 0 else ""
-    return f"{sign}{abs(x) * 100:.1f}" if unit == "rate" else f"{sign}{number(abs(x))}"
+    return Numeral(f"{sign}{abs(x) * 100:.1f}" if unit == "rate" else f"{sign}{number(abs(x))}")
 
 
 def interval(low: Number, high: Number, *, confidence: float, unit: Unit) -> str:
@@ -198,7 +203,7 @@ def interval(low: Number, high: Number, *, confidence: float, unit: Unit) -> str
     >>> interval(0.091, 0.253, confidence=0.95, unit="rate")
     '[95 % CI +9.1 to +25.3]'
     """
-    return f"[{confidence * 100:.4g} % CI {signed(low, unit)} to {signed(high, unit)}]"
+    return Numeral(f"[{confidence * 100:.4g} % CI {signed(low, unit)} to {signed(high, unit)}]")
 
 
 def difference(x: Number, low: Number, high: Number, *, confidence: float, unit: Unit) -> str:
@@ -210,9 +215,9 @@ def difference(x: Number, low: Number, high: Number, *, confidence: float, unit:
     '+17.2 points [95 % CI +9.1 to +25.3]'
     """
     if x is None:
-        return NOTHING
+        return Numeral(NOTHING)
     points = " points" if unit == "rate" else ""
-    return f"{signed(x, unit)}{points} {interval(low, high, confidence=confidence, unit=unit)}"
+    return Numeral(f"{signed(x, unit)}{points} {interval(low, high, confidence=confidence, unit=unit)}")
 
 
 def capital(sentence: str) -> str:
@@ -223,7 +228,7 @@ def capital(sentence: str) -> str:
     >>> capital("too few rows")
     'Too few rows'
     """
-    return sentence[:1].upper() + sentence[1:]
+    return like(sentence, sentence[:1].upper() + sentence[1:])
 
 
 _PART_OF_A_CONDITION = re.compile(r"[<>=,;]|(?<!\S)(and|or|is|not|nor|neither)(?!\S)")
@@ -260,7 +265,7 @@ def listing(several: Sequence[str]) -> str:
     ('age, sex and origin', 'age')
     """
     names = list(dict.fromkeys(several))
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return joined([joined(names[:-1], ", "), names[-1]], " and ") if len(names) > 1 else names[0]
 
 
 def interval_condition(column: str, above: float | None, up_to: float | None, *, whole: bool = False) -> str:
@@ -281,17 +286,23 @@ def interval_condition(column: str, above: float | None, up_to: float | None, *,
     >>> [interval_condition("score", *bounds) for bounds in ((None, 0.5), (0.5, 2), (2, None))]
     ['score up to 0.5', 'score above 0.5 and up to 2', 'score above 2']
     """
+    name = Column(column)
     if whole:
-        first = None if above is None else math.floor(above) + 1
-        last = None if up_to is None else math.floor(up_to)
-        if first is None:
-            return f"{column} up to {last}"
-        if last is None:
-            return f"{column} from {first}"
-        return f"{column} is {first}" if first == last else f"{column} {first} to {last}"
+        first = Numeral("" if above is None else math.floor(above) + 1)
+        last = Numeral("" if up_to is None else math.floor(up_to))
+        if not first:
+            return say("{column} up to {N}", column=name, N=last)
+        if not last:
+            return say("{column} from {N}", column=name, N=first)
+        if first == last:
+            return say("{column} is {value}", column=name, value=first)
+        return say("{column} {N} to {Nhigh}", column=name, N=first, Nhigh=last)
     if above is None:
-        return f"{column} up to {up_to:.12g}"
-    return f"{column} above {above:.12g}" + ("" if up_to is None else f" and up to {up_to:.12g}")
+        return say("{column} up to {N}", column=name, N=Numeral(f"{up_to:.12g}"))
+    low = Numeral(f"{above:.12g}")
+    if up_to is None:
+        return say("{column} above {N}", column=name, N=low)
+    return say("{column} above {N} and up to {Nhigh}", column=name, N=low, Nhigh=Numeral(f"{up_to:.12g}"))
 
 
 def value_condition(column: str, *values: Any, negated: bool = False) -> str:
@@ -304,11 +315,14 @@ def value_condition(column: str, *values: Any, negated: bool = False) -> str:
     >>> value_condition("race", "b", "c", negated=True), value_condition("income", None)
     ('race is neither b nor c', 'income is missing')
     """
-    told = [_level_told(one) for one in values]
-    if len(told) == 1:
-        return f"{column} is {'not ' if negated else ''}{told[0]}"
-    first = ", ".join(told[:-1])
-    return f"{column} is neither {first} nor {told[-1]}" if negated else f"{column} is {first} or {told[-1]}"
+    name = Column(column)
+    if values == (None,):
+        return say("{column} is not missing" if negated else "{column} is missing", column=name)
+    *first, last = [_level_told(column, one) for one in values]
+    if not first:
+        return say("{column} is not {value}" if negated else "{column} is {value}", column=name, value=last)
+    message = "{column} is neither {list} nor {value}" if negated else "{column} is {list} or {value}"
+    return say(message, column=name, list=joined(first, ", "), value=last)
 
 
 def is_ambiguous(level: str) -> bool:
@@ -322,12 +336,13 @@ def is_ambiguous(level: str) -> bool:
     return level in ("", "missing") or bool(_PART_OF_A_CONDITION.search(level))
 
 
-def _level_told(level: Any) -> str:
+def _level_told(column: str, level: Any) -> str:
     """A value as it stands in a condition, in quotes where it could be read as a part of that."""
     if level is None:
-        return "missing"
-    told = f"{level:.12g}" if isinstance(level, float) else str(level)
-    return f'"{told}"' if is_ambiguous(told) else told
+        return say("missing")
+    is_number = isinstance(level, Real) and not isinstance(level, bool)
+    told = Level(f"{level:.12g}" if isinstance(level, float) else str(level), column, is_number)
+    return say('"{level}"', level=told) if is_ambiguous(told) else told
 
 
 LEAST_FIT = 0.6
@@ -354,4 +369,4 @@ def all_of(conditions: Sequence[str]) -> str:
     >>> all_of(["age up to 27", "race is b"]), all_of([])
     ('age up to 27 and race is b', 'everybody')
     """
-    return " and ".join(conditions) or "everybody"
+    return joined(conditions, " and ") or say("everybody")

@@ -164,7 +164,9 @@ def _categories(sheet: Sheet, categories: Sequence[CategoricalFeature], top: flo
         for level in levels(one):
             middle = y + _ROW / 2
             color = INK if level.significant else GREY
-            sheet.text(22, middle, sheet.fit(level.level, _LEFT - 36, SMALL), size=SMALL, color=color)
+            sheet.text(
+                22, middle, sheet.fit(sheet.level(one.column, level.level), _LEFT - 36, SMALL), size=SMALL, color=color
+            )
             inside, outside = level.share_cluster, level.share_rest
             places = (_place(100 * asked(inside), -3, 103), _place(100 * asked(outside), -3, 103))
             _pair(sheet, *places, middle, bool(level.significant))

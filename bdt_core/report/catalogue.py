@@ -1,17 +1,14 @@
-"""What stages say, in the language of a report and with its readers' names.
+"""Sentences of stages in the language of a report, with its readers' names.
 
-``report.json`` is English, for machines; what its sentences are in another language stands in ``templates/LANGUAGE/
-messages.po``, an ordinary catalogue with places for what differs: ``{rows} rows against {others}``. A text that is
-not a message by itself is looked up sentence by sentence and clause by clause. What is known nowhere, such as the
-names of a table, stays as it is, and numbers are written as the language writes them.
+A `bdt_core.said.Said` is looked up by its message in ``templates/LANGUAGE/messages.po``, an ordinary catalogue with
+places for what differs (``{rows} rows against {others}``), and its values are said in turn. What came from the table is
+data: only ``labels`` and ``units`` change it.
 
-Names of columns and levels become the readers' in the same places: a condition says of which column its level is, and
-its numbers get their unit. English has the same messages, so that these places are found there, too.
-
-Places are named by what they may hold: ``{N...}`` a number, ``{list...}`` names with a comma or "and" between them,
-``{name...}`` what has no verb and no bracket, ``{as_is...}`` what is not translated, ``{level...}`` levels of the
-``{column}`` beside it; every other one is looked up itself. Messages of the context ``condition`` may be joined by
-"and".
+A sentence that its stage wrote without saying so, or that was read from ``report.json``, which is English, is looked up
+by what it reads: as a whole, then sentence by sentence and clause by clause. Its places are named by what they may
+hold: ``{N...}`` a number, ``{list...}`` names with a comma or "and" between them, ``{name...}`` what has no verb and no
+bracket, ``{level...}`` levels of the ``{column}`` beside it, ``{as_is...}`` any other data; all of these are data, and
+only what stands in other places is looked up itself. Messages of the context ``condition`` may be joined by "and".
 """
 
 from __future__ import annotations
@@ -21,10 +18,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from importlib import resources
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from bdt_core.report.language import locale_of
 from bdt_core.report.names import Names
+from bdt_core.said import PLACE as _PLACE
+from bdt_core.said import AsItIs, Column, Level, Said, Sentence, filled, first_letter
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from bdt_core.report.document import Printed
     from bdt_core.spec import AuditSpec
 
-_PLACE = re.compile(r"\{(\w+)\}")
 _NUMBER = re.compile(r"(< )?[+−-]?(\d{1,3}(,\d{3})+|\d+)(\.\d+)?(e[+-]?\d+)?( × 10[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+)?( %)?")
 _SENTENCES = re.compile(r"(?<=[.!?]) (?=[^a-z])")
 _COMMAS = re.compile(r", (?![^()\[\]]*[)\]])")
@@ -47,14 +45,17 @@ _AND = " and "
 _CONDITION = "condition"
 _SOME = "nl"
 """A language whose messages say what is looked up."""
+_SAID = "said"
+"""Messages that are looked up by their id alone: any text could be read as one of them."""
+_DATA = ("column", "level", "name", "label", "prediction")
+"""Places of data begin so."""
+_MISSING = "missing"
+"""Of a level that has this name it is in quotes."""
+_IS_MISSING = f" is {_MISSING}"
+_AMONG_LEVELS = ("(rare levels)", "a small group")
+"""Words of ours where a level stands."""
 _MOST_CONDITIONS = 40
 _ByStart = Mapping[str, Sequence["_Pattern"]]
-
-
-class AsItIs(str):
-    """A text that is printed as it stands: a version, a fingerprint, a name of a file."""
-
-    __slots__ = ()
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,13 @@ class _Pattern:
     texts: tuple[str, ...]
     places: tuple[str, ...]
     told: str
+
+    @cached_property
+    def message(self) -> str:
+        """As it stands in the catalogue."""
+        return (
+            "".join(f"{text}{{{place}}}" for text, place in zip(self.texts, self.places, strict=False)) + self.texts[-1]
+        )
 
     @property
     def start(self) -> str:
@@ -80,14 +88,22 @@ class _Pattern:
         """The message with a number in each place."""
         return "0".join(self.texts)
 
-    def values(self, text: str) -> list[str] | None:
-        """What stands in the places; None where the text is another one."""
+    def values(self, text: str, column: str | None = None) -> list[str] | None:
+        """What stands in the places; None where the text is another one, or does not begin with a known column."""
         first, *others = self.texts
         if not text.startswith(first):
             return None
         found, at = [], len(first)
-        for number, (place, after) in enumerate(zip(self.places, others, strict=True)):
-            last = number == len(self.places) - 1
+        places = self.places
+        if column is not None:
+            if self.places[0] != "column" or not text.startswith(others[0], len(column)):
+                return None
+            found, at = [column], len(column) + len(others[0])
+            places, others = places[1:], others[1:]
+            if not places:
+                return found if at == len(text) else None
+        for number, (place, after) in enumerate(zip(places, others, strict=True)):
+            last = number == len(places) - 1
             end = (len(text) - len(after) if text.endswith(after) else -1) if last else text.find(after, at + 1)
             if end <= at or not _holds(place, text[at:end]):
                 return None
@@ -100,19 +116,51 @@ def _holds(place: str, value: str) -> bool:
     """Whether a text may stand in a place."""
     if place[0] == "N":
         return _NUMBER.fullmatch(value) is not None
-    return not (place.startswith("name") and (" is " in value or "(" in value))
+    return not (place.startswith("name") and any(mark in value for mark in (" is ", "(", " by ")))
 
 
-def sayings(language: str, names: Names | None = None) -> Callable[[str], str]:
-    """What a text is in a language, with the readers' names; itself where there is nothing to change."""
+class Sayings(Protocol):
+    """What texts are for readers."""
+
+    def __call__(self, text: str, /) -> str:
+        """Of a sentence, a number or a word of ours."""
+        ...
+
+    def name(self, data: str, /) -> str:
+        """Of a column, a level or other data: the readers' name for it, or itself."""
+        ...
+
+    def level(self, column: str, level: str, /) -> str:
+        """Of a level of a column."""
+        ...
+
+
+class _AsWritten:
+    """English, for readers without names of their own."""
+
+    def __call__(self, text: str, /) -> str:
+        return str(text)
+
+    def name(self, data: str, /) -> str:
+        return str(data)
+
+    def level(self, column: str, level: str, /) -> str:  # noqa: ARG002 - nobody has a name for it
+        return str(level)
+
+
+AS_WRITTEN: Sayings = _AsWritten()
+
+
+def sayings(language: str, names: Names | None = None) -> Sayings:
+    """What texts are in a language, with the readers' names; themselves where there is nothing to change."""
     if not names and not _file_of(language).is_file():
-        return str
-    return Catalogue(_read(language), names or Names({})).said
+        return AS_WRITTEN
+    return Catalogue(_read(language), Names({}) if names is None else names)
 
 
 def sayings_in(file: Traversable, language: str) -> Callable[[str], str]:
     """What a text is in a language by another catalogue than that of reports, which is asked next."""
-    own, of_reports = Catalogue(_messages_in(file, language), Names({})).said, sayings(language)
+    own, of_reports = Catalogue(_messages_in(file, language), Names({})), sayings(language)
 
     def said(text: str) -> str:
         found = own(text)
@@ -121,15 +169,17 @@ def sayings_in(file: Traversable, language: str) -> Callable[[str], str]:
     return said
 
 
-def say_in(document: Printed) -> Callable[[str], str]:
+def say_in(document: Printed) -> Sayings:
     """What a text of a document is for its readers."""
     variable = document.bias_variable
     measured = () if variable.unit == "rate" else (variable.name, variable.short)
-    names = Names(document.spec, measured, (one.name for one in document.data.columns))
+    columns = document.data.columns
+    numeric = (one.name for one in columns if one.kind == "numeric")
+    names = Names(document.spec, measured, (one.name for one in columns), numeric)
     return document.once("say", lambda one: sayings(str(one.spec.get("language", "en")), names))
 
 
-def say_for(spec: AuditSpec) -> Callable[[str], str]:
+def say_for(spec: AuditSpec) -> Sayings:
     """What a text is for the readers of a specification."""
     from bdt_core.spec.wording import wording
 
@@ -150,6 +200,7 @@ class _Messages:
     """
 
     marks: Mapping[int, str]
+    by_id: Mapping[str, str]
     exact: Mapping[str, str]
     patterns: _ByStart
     several: Mapping[str, _ByStart]
@@ -174,13 +225,17 @@ def _messages_in(file: Traversable, language: str, *, own: bool = True) -> _Mess
             for one in read_po(opened, locale=language)
             if one.id and one.string
         ]
+    by_id = {message: told for _, message, told in messages}
+    conditions = [(message, told) for context, message, told in messages if context == _CONDITION]
+    messages = [one for one in messages if one[0] != _SAID]
     patterns = _patterns((message, told) for context, message, told in messages if context != _CONDITION)
     return _Messages(
         str.maketrans({",": get_group_symbol(locale), ".": get_decimal_symbol(locale)}),
+        by_id,
         {message: told for _, message, told in messages if not _PLACE.search(message)},
         _by_start(patterns),
         {mark: _by_start([one for one in patterns if between.search(one.joined)]) for between, mark in _BETWEEN},
-        _by_start(_patterns((message, told) for context, message, told in messages if context == _CONDITION)),
+        _by_start(_patterns(conditions)),
     )
 
 
@@ -194,12 +249,66 @@ class Catalogue:
     """
 
     def __init__(self, messages: _Messages, names: Names) -> None:
-        self._marks, self._exact = messages.marks, messages.exact
+        self._marks, self._by_id, self._exact = messages.marks, messages.by_id, messages.exact
         self._patterns, self._several, self._conditions = messages.patterns, messages.several, messages.conditions
+        self._of_columns = {one.message for several in messages.conditions.values() for one in several}
         self._names = names
+        self._starts = sorted(
+            {one for name in names.columns for one in (name, _flipped(name)) if name}, key=len, reverse=True
+        )
         self._and = self._exact[_AND.strip()]
         self.said = lru_cache(maxsize=65_536)(self._said)
         self._conditions_in = lru_cache(maxsize=65_536)(self._condition)
+
+    def __call__(self, text: str, /) -> str:
+        """Said by its id where it has one, else by what it reads."""
+        if isinstance(text, AsItIs):
+            return text
+        return self._of_id(text) if isinstance(text, Said) else self.said(text)
+
+    def name(self, data: str, /) -> str:
+        """What readers call a column, a level that only one column has, or several of these."""
+        if self._is_of_missing(data):
+            return self.said(data)
+        known = self._names.known(data) or self._of_column(data)
+        if known is None and (flipped := self._names.known(_flipped(data))) is not None:
+            known = _flipped(flipped)
+        return str(data) if known is None else known
+
+    def level(self, column: str, level: str, /) -> str:
+        """What readers call a level of a column; the few words of ours that stand among levels are said."""
+        if level in _AMONG_LEVELS or self._is_of_missing(column):
+            return self.said(level)
+        return self._names.level(column, level)
+
+    def _is_of_missing(self, column: str) -> bool:
+        """Whether a column is none of the table, but says where one of these has no value."""
+        return column not in self._names.columns and column.removesuffix(_IS_MISSING) in self._names.columns
+
+    def _of_id(self, sentence: Said) -> str:
+        bare = _bare(sentence.id)
+        told = self._by_id.get(bare, bare) + sentence.id[len(bare) :]
+        values = {place: self._of_value(one) for place, one in sentence.values.items()}
+        return first_letter(sentence, filled(told, values) + self._unit(sentence))
+
+    def _of_value(self, value: str) -> str:
+        if isinstance(value, Sentence | AsItIs):
+            return self(value)
+        if isinstance(value, Level):
+            told = self._names.level(value.column, value)
+            return told.translate(self._marks) if value.is_number and told == value else told
+        if isinstance(value, Column):
+            return self._names.label(value) or str(value)
+        return self.name(value)
+
+    def _unit(self, sentence: Said) -> str:
+        """Behind the bounds of a condition on a column that has one."""
+        column = sentence.values.get("column")
+        if column is None or sentence.id not in self._of_columns:
+            return ""
+        last = sentence.values[_PLACE.findall(sentence.id)[-1]]
+        unit = self._names.unit_of(column) if _NUMBER.fullmatch(last) else None
+        return f" {unit}" if unit else ""
 
     def _said(self, text: str) -> str:
         if "\u00a0" in text:  # is not torn apart
@@ -250,11 +359,22 @@ class Catalogue:
         label = self._names.label(column)
         return f"{label}: {self._names.levels_in(column, level)}" if colon and label else None
 
-    def _matching(self, patterns: _ByStart, text: str, *, condition: bool = False) -> str | None:
+    def _matching(
+        self, patterns: _ByStart, text: str, *, condition: bool = False, column: str | None = None
+    ) -> str | None:
         for one in patterns.get(text[:1], patterns[""]):
-            if one.longest in text and (values := one.values(text)) is not None:
+            if one.longest in text and (values := one.values(text, column)) is not None:
                 return self._filled(one, values, condition=condition)
         return None
+
+    def _one_condition(self, text: str) -> str | None:
+        """A condition on a column of the table, whatever words are in the column's name; else on any."""
+        for column in self._starts:
+            if text.startswith(column):
+                found = self._matching(self._conditions, text, condition=True, column=column)
+                if found is not None:
+                    return found
+        return self._matching(self._conditions, text, condition=True)
 
     def _condition(self, text: str) -> str | None:
         """Conditions, joined by "and"; a name may have that word in it."""
@@ -262,7 +382,7 @@ class Catalogue:
         if len(parts) > _MOST_CONDITIONS:
             return None
         for taken in range(1, len(parts) + 1):
-            first = self._matching(self._conditions, _AND.join(parts[:taken]), condition=True)
+            first = self._one_condition(_AND.join(parts[:taken]))
             if first is None:
                 continue
             if taken == len(parts):
@@ -281,8 +401,15 @@ class Catalogue:
 
     def _value(self, place: str, value: str, column: str | None) -> str:
         if column is not None and place.startswith(("list", "value", "level")):  # levels of the column
+            if value == _MISSING or self._is_of_missing(column):
+                return self.said(value)
             said = self._names.levels_in(column, value)
-            return self.said(value) if said == value and not place.startswith("list") else said
+            for ours in _AMONG_LEVELS:
+                said = said.replace(ours, self._exact[ours])
+            number = column in self._names.numeric and _NUMBER.fullmatch(value)
+            return value.translate(self._marks) if said == value and number else said
+        if place.startswith(_DATA):
+            return self.name(value)
         if place.startswith("as_is"):
             return self._names.in_list(value)
         if place.startswith("list"):

@@ -26,7 +26,7 @@ from bdt_core.report import (
     wording,
     worst_groups,
 )
-from bdt_core.report.catalogue import AsItIs
+from bdt_core.said import AsItIs
 from bdt_core.spec import SAID
 
 FILTERS: Mapping[str, Callable[..., Any]] = {

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bdt_core import words
-from bdt_core.report.catalogue import AsItIs
 from bdt_core.report.sheet import CALM, FAINT, GREY, HARM, HARM_TINT, INK, SMALL, WIDTH, Ruler, Sheet
 from bdt_core.report.wording import finite
+from bdt_core.said import AsItIs, Numeral, Sentence
 
 if TYPE_CHECKING:
     from bdt_core.report.blocks import FigureWords
@@ -85,7 +85,7 @@ def ends(one: Corrected) -> tuple[words.Number, words.Number]:
 def corrected(one: Corrected, unit: words.Unit) -> str:
     """The same in brackets."""
     low, high = ends(one)
-    return "" if low is None or high is None else f"[{words.signed(low, unit)} to {words.signed(high, unit)}]"
+    return Numeral("" if low is None or high is None else f"[{words.signed(low, unit)} to {words.signed(high, unit)}]")
 
 
 def own(document: Document, harm: float) -> float:
@@ -148,7 +148,7 @@ def _limits(document: Document) -> list[float]:
 
 def who_is_in(one: Cluster) -> str:
     """Who is in a cluster: its rule, or where none fits what its description says; how well it fits is in the table."""
-    return one.rule.text if words.rule_fits(one.rule.precision, one.rule.recall) else one.description
+    return Sentence(one.rule.text if words.rule_fits(one.rule.precision, one.rule.recall) else one.description)
 
 
 def _row_text(sheet: Sheet, document: Document, one: Cluster, who: list[str], y: float, middle: float) -> None:

@@ -10,6 +10,7 @@ from bdt_core import words
 from bdt_core.report.catalogue import say_for
 from bdt_core.report.figures import PNG_DPI
 from bdt_core.report.sheet import CALM, CALM_TINT, FAINT, GREY, HARM, INK, Sheet, onto, settings
+from bdt_core.said import Sentence
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -137,7 +138,7 @@ def draw(history: History) -> Sheet:
     """One panel per difference or ratio."""
     panels = drawn_panels(history)
     rows = -(-len(panels) // _COLUMNS)
-    sheet = Sheet(_title(history, panels), rows * (_HEAD + _HEIGHT + _FOOT) + 26, _WIDTH)
+    sheet = Sheet(Sentence(_title(history, panels)), rows * (_HEAD + _HEIGHT + _FOOT) + 26, _WIDTH)
     width = (sheet.width - 8 - _COLUMNS * _LEFT - (_COLUMNS - 1) * (_GAP - _LEFT)) / _COLUMNS
     for number, one in enumerate(panels):
         x = _LEFT + (number % _COLUMNS) * (width + _GAP)
@@ -173,9 +174,12 @@ def _title(history: History, panels: Sequence[Panel]) -> str:
 def _panel(sheet: Sheet, history: History, one: Panel, x: float, y: float, width: float) -> None:
     """Batch values as dots, the value so far as a line in its confidence sequence."""
     sheet.text(
-        x - _LEFT + 8, y - 22, sheet.fit(words.printable(one.head), width + _LEFT - 10, 8.5, bold=True), bold=True
+        x - _LEFT + 8,
+        y - 22,
+        sheet.fit(Sentence(words.printable(one.head)), width + _LEFT - 10, 8.5, bold=True),
+        bold=True,
     )
-    sheet.text(x - _LEFT + 8, y - 9, sheet.fit(one.told, width + _LEFT - 10, 7.5), size=7.5, color=GREY)
+    sheet.text(x - _LEFT + 8, y - 9, sheet.fit(Sentence(one.told), width + _LEFT - 10, 7.5), size=7.5, color=GREY)
     kept = _thinned(len(one.daily))
     at = [float(i) for i in kept]
     known = [i for i in kept if one.daily[i] is not None]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bdt_core.report.blocks import Facts, FigureWords, Paragraph, Table
-from bdt_core.report.catalogue import say_in
+from bdt_core.report.catalogue import AS_WRITTEN, say_in
 from bdt_core.report.first_page import first_page, measure
 from bdt_core.report.prose import language_of, read_in
+from bdt_core.said import AsItIs
 
 if TYPE_CHECKING:
     from bdt_core.report.document import Printed
@@ -22,7 +23,7 @@ def _figure_words(document: Printed, name: str) -> FigureWords:
     told = read_in(
         language_of(document),
         _template(name),
-        say=str if name == "first_page" else say_in(document),
+        say=AS_WRITTEN if name == "first_page" else say_in(document),
         document=document,
         **({"page": first_page(document)} if name == "first_page" else {"measure": measure(document)}),
         figure=name,
@@ -32,9 +33,9 @@ def _figure_words(document: Printed, name: str) -> FigureWords:
     facts = [pair for one in told.blocks if isinstance(one, Facts) for pair in one.pairs]
     *labels, data = [one for one in told.blocks if isinstance(one, Table)]
     return FigureWords(
-        title=told.title,
-        subtitle=paragraphs[0],
-        words=dict(facts),
+        title=AsItIs(told.title),
+        subtitle=AsItIs(paragraphs[0]),
+        words={name: AsItIs(one) for name, one in facts},
         labels=labels[0].rows if labels else (),
         data=(tuple(one.label for one in data.columns), *(tuple(cell.text for cell in row) for row in data.rows)),
     )

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from bdt_core.report import apart, clusters, first_page, groups, local_bias, mitigation, slices, tree, worst_groups
-from bdt_core.report.catalogue import say_in
+from bdt_core.report.catalogue import AS_WRITTEN, say_in
 from bdt_core.report.figure_words import figure_words
 from bdt_core.report.figures_of_depth import figures_of_depth
 from bdt_core.report.printed import AnyDocument, printed
@@ -85,7 +85,7 @@ def _drawn(document: AnyDocument, name: str, finish: Callable[[Sheet], _T]) -> _
 
     safe = printed(document)
     # The first page's picture is in the readers' words already.
-    say = str if name == "first_page" else say_in(safe)
+    say = AS_WRITTEN if name == "first_page" else say_in(safe)
     with settings(say):
         return finish(sheet_of(safe, name))
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from bdt_core import words
 from bdt_core.metrics import CLARIFY, CRITERIA, GATE_METRICS, GROUP_METRICS, RATES, SCORES, better_side, plain_name
-from bdt_core.report.catalogue import AsItIs
 from bdt_core.report.sheet import FAINT, GREY, INK, SHADES, SMALL, Sheet
 from bdt_core.report.wording import asked, finite
+from bdt_core.said import AsItIs, Numeral, Sentence
 
 if TYPE_CHECKING:
     from bdt_core.fairness.score_parts import BiasScore
@@ -49,7 +49,7 @@ def rate_head(rate: str) -> str:
     >>> rate_head("auc"), rate_head("accuracy")
     ('AUC', 'Accuracy')
     """
-    return GROUP_METRICS[rate].heading or GROUP_METRICS[rate].words
+    return Sentence(GROUP_METRICS[rate].heading or GROUP_METRICS[rate].words)
 
 
 def span(low: str, high: str) -> str:
@@ -60,7 +60,7 @@ def span(low: str, high: str) -> str:
     >>> span("0.1", "0.2")
     '[0.1 to\\xa00.2]'
     """
-    return f"[{low} to\u00a0{high}]"
+    return Numeral(f"[{low} to\u00a0{high}]")
 
 
 def rate_value(name: str, x: words.Number) -> str:
@@ -78,8 +78,8 @@ def rate_told(group: Group, rate: str) -> str:
     """A rate of a group with its interval, within a sentence."""
     one = asked(group.rates).get(rate)
     if one is None or one.estimate is None:
-        return "undefined"
-    return f"{rate_value(rate, one.estimate)} {limits(one, rate)}".rstrip()
+        return Sentence("undefined")
+    return Numeral(f"{rate_value(rate, one.estimate)} {limits(one, rate)}".rstrip())
 
 
 def limits(one: Rate, rate: str) -> str:
@@ -402,7 +402,7 @@ def _panel(
 
     unit = ", %" if _is_percentage(rate) else ""
     room = min(across[1] - across[0] + _GAP - 4, sheet.width - across[0])
-    head = sheet.wrap(f"{rate_head(rate)}{unit}", room, SMALL, 2, bold=True)
+    head = sheet.wrap(Sentence(f"{rate_head(rate)}{unit}"), room, SMALL, 2, bold=True)
     sheet.text(across[0], top - 10 - 5 * (len(head) - 1), "\n".join(head), size=SMALL, bold=True)
     named = [f"{x * 100 if unit else x:.3g}" for x in ticks]
     widest = max(sheet.measure(one, SMALL) for one in named)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bdt_core import words
 from bdt_core.metrics import CRITERIA, GROUP_METRICS, RATES, plain_name
-from bdt_core.report.catalogue import AsItIs
 from bdt_core.report.figure_axis import Scale, draw_across, scale, told
 from bdt_core.report.groups import rate_value, span
 from bdt_core.report.sheet import CALM, GREY, HARM, INK, SMALL, Sheet
 from bdt_core.report.wording import asked, finite
+from bdt_core.said import AsItIs
 
 if TYPE_CHECKING:
     from bdt_core.fairness.metric_results import Estimate

@@ -22,6 +22,10 @@ four spaces
 
 Values never become Markdown: a place is kept for each while the template is read, and whatever stands in it is put
 there afterwards.
+
+A value is data and printed as it is, but for the readers' own names of columns and levels. Numbers of the filters are
+written as the language writes them, a `bdt_core.said.Said` is said in it, and so is a text that a template marks as a
+sentence: ``{{ one.reason | say }}``. A level beside its column is ``{{ one.level | level_of(one.column) }}``.
 """
 
 from __future__ import annotations
@@ -46,7 +50,8 @@ from bdt_core.report.blocks import (
     Table,
     Tone,
 )
-from bdt_core.report.catalogue import AsItIs, say_in
+from bdt_core.report.catalogue import AS_WRITTEN, Sayings, say_in
+from bdt_core.said import AsItIs, Sentence
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
@@ -75,12 +80,12 @@ def language_of(document: Document) -> str:
     return str(document.spec.get("language", "en"))
 
 
-def read_in(language: str, name: str, *, say: Callable[[str], str] = str, **variables: Any) -> Section | None:
+def read_in(language: str, name: str, *, say: Sayings = AS_WRITTEN, **variables: Any) -> Section | None:
     """A section from a language's template of a name; None where it has no title. See `read`."""
     return read(name, environment(language).get_template(f"{name}.md.j2"), say=say, **variables)
 
 
-def read(section: str, template: Template, *, say: Callable[[str], str] = str, **variables: Any) -> Section | None:
+def read(section: str, template: Template, *, say: Sayings = AS_WRITTEN, **variables: Any) -> Section | None:
     """A section from a template; None where it has no title. `say` says values in the template's language."""
     values: list[str] = []
     written = template.render(variables, values=values, say=say)
@@ -108,13 +113,23 @@ def environment(language: str = "en") -> Environment:
         """Where a value will stand; what another macro has written is Markdown already."""
         if isinstance(x, Markup):
             return x
-        context["values"].append(x if isinstance(x, AsItIs) else context["say"](str(x)))
+        context["values"].append(_printed(context["say"], x))
         return Markup(f"\ue000{len(context['values']) - 1}\ue001")
 
     @pass_context
     def joined(context: Context, several: Sequence[str], between: str) -> AsItIs:
         """Names with a word between them, each of them as readers call it."""
-        return AsItIs(between.join(map(context["say"], several)))
+        return AsItIs(between.join(map(context["say"].name, several)))
+
+    @pass_context
+    def said(context: Context, sentence: str) -> AsItIs:
+        """A sentence, or a word of ours, in the language."""
+        return AsItIs(context["say"](sentence))
+
+    @pass_context
+    def level_of(context: Context, level: str, column: str) -> AsItIs:
+        """A level, as readers of its column call it."""
+        return AsItIs(context["say"].level(column, level))
 
     made = Environment(
         loader=PackageLoader("bdt_core.report", f"templates/{language}"),
@@ -128,10 +143,24 @@ def environment(language: str = "en") -> Environment:
     )
     made.filters |= chosen.FILTERS
     made.filters |= {name: _in_its_language(one) for name, one in filters(language).items()}
-    made.filters["joined"] = joined
+
+    @pass_context
+    def say_only(context: Context, data: str, *ours: str) -> str:
+        """Data, but where it is one of the few words of ours that can stand in its place."""
+        return said(context, data) if data in ours else data
+
+    made.filters |= {"joined": joined, "say": said, "say_only": say_only, "level_of": level_of}
     made.tests |= chosen.TESTS
     made.globals |= chosen.GLOBALS
     return made
+
+
+def _printed(say: Sayings, x: Any) -> str:
+    """A value as it is printed: sentences and numbers in the language, data as it is."""
+    if isinstance(x, Sentence | AsItIs):
+        return say(x)
+    is_number = isinstance(x, int | float) and not isinstance(x, bool)
+    return say(str(x)) if is_number else say.name(str(x))
 
 
 def _in_its_language(written: Callable[..., str]) -> Callable[..., AsItIs]:

@@ -15,7 +15,8 @@ from contextvars import ContextVar
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
-from bdt_core.report.catalogue import AsItIs
+from bdt_core.report.catalogue import AS_WRITTEN, Sayings
+from bdt_core.said import AsItIs, Sentence
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,7 +53,7 @@ _ABOVE_LINES = 2.5  # matplotlib draws lines at 2, and texts at 3
 _one_at_a_time = threading.Lock()  # matplotlib's settings are global
 
 
-_said: ContextVar[Callable[[str], str]] = ContextVar("said", default=str)
+_said: ContextVar[Sayings] = ContextVar("said", default=AS_WRITTEN)
 _onto: ContextVar[Callable[[float, float], Axes] | None] = ContextVar("onto", default=None)
 
 
@@ -67,7 +68,7 @@ def onto(axes: Callable[[float, float], Axes]) -> Iterator[None]:
 
 
 @contextmanager
-def settings(say: Callable[[str], str] = str) -> Iterator[None]:
+def settings(say: Sayings = AS_WRITTEN) -> Iterator[None]:
     """Matplotlib's own defaults and ours, for the time of one drawing; `say` says texts in the report's language."""
     import warnings
 
@@ -150,8 +151,14 @@ class Ruler:
         self._say = _said.get()
 
     def said(self, words: str) -> str:
-        """A text in the language of the report; what is in several lines is so already."""
-        return words if isinstance(words, AsItIs) or "\n" in words else AsItIs(self._say(words))
+        """A sentence or a number in the report's language, data as it is; what is in several lines is so already."""
+        if isinstance(words, AsItIs) or "\n" in words:
+            return words
+        return AsItIs(self._say(words) if isinstance(words, Sentence) else self._say.name(words))
+
+    def level(self, column: str, level: str) -> str:
+        """A level, as readers of its column call it."""
+        return AsItIs(self._say.level(column, level))
 
     def measure(self, words: str, size: float, bold: bool = False) -> float:
         """Width of a text in points."""

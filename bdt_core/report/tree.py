@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from bdt_core import words
-from bdt_core.report.catalogue import AsItIs
 from bdt_core.report.sheet import CALM, CALM_TINT, FAINT, GREY, HARM, HARM_TINT, INK, SMALL, Sheet
+from bdt_core.said import AsItIs, Column, Level, Sentence, joined, say
 
 if TYPE_CHECKING:
     from bdt_core.report.blocks import FigureWords
@@ -64,7 +64,7 @@ def _connect(sheet: Sheet, node: Node, places: dict[int, tuple[float, float]]) -
 
 def _told(sheet: Sheet, variable: BiasVariable, node: Node, said: Mapping[str, str]) -> tuple[AsItIs, AsItIs]:
     """The mean of a group, and how much worse or better off it is."""
-    mean = AsItIs(f"{sheet.said(variable.short)} {sheet.said(words.value(node.mean, variable.unit))}")
+    mean = AsItIs(f"{sheet.said(Sentence(variable.short))} {sheet.said(words.value(node.mean, variable.unit))}")
     if node.parent is None or node.gap is None:
         return mean, AsItIs("")
     worse = said["worse" if node.gap > 0 else "better"]
@@ -98,7 +98,7 @@ def _group(
     sheet.text(right, middle + 6, gap, size=SMALL, color=HARM if worse else CALM, align="right")
     if node.step:
         left = x + wide + 8
-        lines = sheet.wrap(node.step, sheet.width - 8 - left, SMALL, _STEP_LINES)
+        lines = sheet.wrap(Sentence(node.step), sheet.width - 8 - left, SMALL, _STEP_LINES)
         sheet.text(left, middle, "\n".join(lines), size=SMALL)
 
 
@@ -118,8 +118,10 @@ def typical_member(document: Document, cluster: Cluster) -> str:
     """Means and most frequent levels of a cluster, in the order of the table's columns."""
     places = {one.name: place for place, one in enumerate(document.data.columns)}
     known = sorted(cluster.profile, key=lambda name: (places.get(name, len(places)), name))
-    return "; ".join(f"{name}: {_level(cluster.profile[name])}" for name in known) or words.NOTHING
+    told = [say("{column}: {value}", column=Column(one), value=_level(one, cluster.profile[one])) for one in known]
+    return joined(told, "; ") or words.NOTHING
 
 
-def _level(x: words.Number) -> str:
-    return x if isinstance(x, str) and x not in ("Infinity", "-Infinity") else words.number(x)
+def _level(column: str, x: words.Number) -> str:
+    is_level = isinstance(x, str) and x not in ("Infinity", "-Infinity")
+    return Level(str(x), column) if is_level else words.number(x)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeGuard, TypeVar
 
 from bdt_core import words
+from bdt_core.said import Numeral, Sentence, joined, like, say
 
 if TYPE_CHECKING:
     from bdt_core.inference import Comparison
@@ -24,7 +25,7 @@ def asked(part: _T | None) -> _T:
 
 def whole(phrase: str) -> str:
     """A text that is not torn apart at a line's end."""
-    return phrase.replace(" ", "\u00a0")
+    return like(phrase, phrase.replace(" ", "\u00a0"))
 
 
 def uncapital(name: str) -> str:
@@ -35,7 +36,8 @@ def uncapital(name: str) -> str:
     >>> uncapital("False positive rate"), uncapital("AUC"), uncapital("F1 score")
     ('false positive rate', 'AUC', 'F1 score')
     """
-    return name if name[1:2] != name[1:2].lower() or name[1:2].isdigit() else name[:1].lower() + name[1:]
+    kept = name[1:2] != name[1:2].lower() or name[1:2].isdigit()
+    return name if kept else like(name, name[:1].lower() + name[1:])
 
 
 def sentence(told: str) -> str:
@@ -73,7 +75,7 @@ def level(share: float) -> str:
     >>> level(0.95), level(1 - 0.001)
     ('95 %', '99.9 %')
     """
-    return f"{share * 100:.4g} %"
+    return Numeral(f"{share * 100:.4g} %")
 
 
 _STEPS = 3
@@ -117,17 +119,18 @@ def of_persons(comparison: Comparison, side: Literal["a", "b"]) -> str:
 
 def more_than_counted(distinct: int | None) -> str:
     """A number of different values, which is not known when it is large."""
-    return f"more than {MOST_DISTINCT:,}" if distinct is None else words.count(distinct)
+    return Numeral(f"more than {MOST_DISTINCT:,}") if distinct is None else words.count(distinct)
 
 
 def correction_words(correction: str) -> str:
     """How several tests at once are allowed for."""
-    return {
+    told = {
         "holm": "p-values corrected by Holm's method",
         "bonferroni": "p-values corrected by Bonferroni's method",
         "bh": "p-values corrected by Benjamini and Hochberg's method (false discovery rate)",
         "none": "p-values not corrected for their number",
     }.get(correction, f"correction: {correction}")
+    return Sentence(told)
 
 
 def listed(names: Sequence[str], most: int = 6) -> str:
@@ -139,4 +142,5 @@ def listed(names: Sequence[str], most: int = 6) -> str:
     ('a, b, c', 'a, b and 1 more')
     """
     more = len(names) - most
-    return ", ".join(names) if more <= 0 else f"{', '.join(names[:most])} and {words.count(more)} more"
+    first = joined(names[:most], ", ")
+    return first if more <= 0 else say("{several} and {N} more", several=first, N=words.count(more))

@@ -78,7 +78,7 @@ def raw_table(frame: DataFrame, source: Source, taken: Sequence[str] = ()) -> Me
     taken : sequence of str
         Columns that the asset of the source has.
     """
-    from bdt_core.report.catalogue import AsItIs
+    from bdt_core.said import AsItIs
 
     missing = frame.isna().sum()
     return {
@@ -110,8 +110,8 @@ def validated_table(table: Rows, read: dg.AssetKey) -> Metadata:
     table : Rows
     read : AssetKey
     """
-    from bdt_core.report.catalogue import AsItIs
     from bdt_core.report.wording import more_than_counted
+    from bdt_core.said import AsItIs
     from bdt_core.spec.wording import wording
     from bdt_core.table.audit_table import BIAS_VARIABLE
 

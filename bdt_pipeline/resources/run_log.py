@@ -33,8 +33,8 @@ class ToldTable:
 
     def markdown(self, say: Callable[[str], str] = str) -> str:
         """The table in a language; names of the table as they are, where a cell says so."""
-        from bdt_core.report.catalogue import AsItIs
         from bdt_core.report.markdown import escaped_within_a_line
+        from bdt_core.said import AsItIs
 
         def line(cells: Sequence[Any]) -> str:
             told = (one if isinstance(one, AsItIs) else say(str(one)) for one in cells)

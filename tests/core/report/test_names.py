@@ -10,7 +10,7 @@ import pytest
 
 from bdt_core.report import for_publication, render_markdown
 from bdt_core.report.blocks import plain
-from bdt_core.report.catalogue import sayings
+from bdt_core.report.catalogue import AS_WRITTEN, sayings
 from bdt_core.report.figures import figure_names, figure_svg
 from bdt_core.report.names import Names
 from bdt_core.report.page import build_page
@@ -119,7 +119,7 @@ def test_names_and_units_stand_where_names_and_numbers_are(raw: str, english: st
 
 
 def test_a_report_without_names_of_its_own_says_what_stages_said() -> None:
-    assert sayings("en", Names({"labels": {}, "units": {}})) is str
+    assert sayings("en", Names({"labels": {}, "units": {}})) is AS_WRITTEN
 
 
 def test_units_stand_with_the_mean_and_with_bounds_in_the_body() -> None:

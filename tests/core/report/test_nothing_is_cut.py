@@ -17,7 +17,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from bdt_core.report import figures, render_pdf
 from bdt_core.report.blocks import Folded, Subheading, Table
-from bdt_core.report.catalogue import say_in
+from bdt_core.report.catalogue import AS_WRITTEN, say_in
 from bdt_core.report.document import Printed
 from bdt_core.report.figure_words import figure_words
 from bdt_core.report.first_page import PHONE, first_page
@@ -48,7 +48,7 @@ def with_long_names(name: str, language: str) -> Printed:
 
 
 def drawn(document: Printed, figure: str) -> Sheet:
-    say = str if figure == "first_page" else say_in(document)
+    say = AS_WRITTEN if figure == "first_page" else say_in(document)
     with settings(say):
         return figures.sheet_of(document, figure)
 

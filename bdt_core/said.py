@@ -1,0 +1,187 @@
+"""Sentences as data: an English text that still knows its message and the values in it.
+
+A language says such a text by looking its message up, never by reading the finished sentence. Values are other texts of
+this kind, which are said in turn, or the reader's own data: a column, a level, a plain text. Data is never looked up,
+re-cased or re-numbered; only the readers' own names for it (``labels``, ``units``) replace it.
+
+All of them are texts, so that whoever knows nothing of languages prints them, compares them and writes them to JSON as
+the English they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
+from typing import Any, TypeVar
+
+PLACE = re.compile(r"\{(\w+)\}")
+_Text = TypeVar("_Text", bound=str)
+
+
+class AsItIs(str):
+    """A text that is printed as it stands: in the readers' language already, or in none."""
+
+    __slots__ = ()
+
+
+class Sentence(str):
+    """A text of ours, to be said in the readers' language.
+
+    One without an id is looked up by what it reads, for whoever wrote it knows no more; `Said` is better.
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        """In a model: a string, of which this very instance is kept."""
+        from pydantic_core import core_schema
+
+        return core_schema.no_info_wrap_validator_function(
+            lambda x, check: x if isinstance(x, cls) else check(x), core_schema.str_schema()
+        )
+
+
+class Numeral(Sentence):
+    """A number, a share, a p-value or an interval as text: it has numbers and words of ours in it, and no data."""
+
+    __slots__ = ()
+
+
+class Column(str):
+    """The name of a column."""
+
+    __slots__ = ()
+
+
+class Level(str):
+    """A level of a column.
+
+    Attributes
+    ----------
+    column : str
+    is_number : bool
+        Whether it is a number in the table, and not a text that reads like one.
+    """
+
+    __slots__ = ("column", "is_number")
+    column: str
+    is_number: bool
+
+    def __new__(cls, text: str, column: str, is_number: bool = False) -> Level:
+        made = super().__new__(cls, text)
+        made.column, made.is_number = column, is_number
+        return made
+
+    def __getnewargs__(self) -> tuple[str, str, bool]:  # type: ignore[override]
+        return str(self), self.column, self.is_number
+
+
+class Said(Sentence):
+    """A sentence with its message and the values in it.
+
+    Attributes
+    ----------
+    id : str
+        The English message, with places: ``{rows} rows against {others}``.
+    values : mapping of str to str
+        By place.
+
+    Examples
+    --------
+    >>> told = say("{column} is {value}", column=Column("kind"), value=Level("none", "kind"))
+    >>> told, told.id, told.values["value"].column
+    ('kind is none', '{column} is {value}', 'kind')
+    """
+
+    __slots__ = ("id", "values")
+    id: str
+    values: Mapping[str, str]
+
+    def __new__(cls, text: str, message: str, values: Mapping[str, str]) -> Said:
+        made = super().__new__(cls, text)
+        made.id, made.values = message, values
+        return made
+
+    def __getnewargs__(self) -> tuple[str, str, Mapping[str, str]]:  # type: ignore[override]
+        return str(self), self.id, self.values
+
+
+def filled(message: str, values: Mapping[str, str]) -> str:
+    """A message with values in its places.
+
+    Examples
+    --------
+    >>> filled("{n} rows", {"n": "{n}"})
+    '{n} rows'
+    """
+    return PLACE.sub(lambda place: values[place[1]], message)
+
+
+def say(message: str, /, **values: str) -> Said:
+    """A sentence of ours.
+
+    Parameters
+    ----------
+    message : str
+        In English. What stands in braces is the name of a value; `message` is what catalogues of languages have it by.
+    **values : str
+        Of each place: a `Said` or `Numeral`, which is said in the readers' language; a `Column`, a `Level` or any other
+        text, which is data.
+
+    Examples
+    --------
+    >>> say("{rows} rows against {others}", rows=Numeral("27"), others=Numeral("1,003"))
+    '27 rows against 1,003'
+    """
+    return Said(filled(message, values), message, values)
+
+
+_JOINTS = {
+    " and ": "{first} and {second}",
+    " or ": "{first} or {second}",
+    ", ": "{first}, {second}",
+    "; ": "{first}; {second}",
+    " → ": "{first} → {second}",
+    " ": "{first} {second}",
+}
+
+
+def joined(texts: Sequence[str], between: str) -> str:
+    """Texts with the same between each two of them; `between` is one of " and ", " or ", ", ", "; ", " → " and " ".
+
+    Examples
+    --------
+    >>> joined([say("age up to {N}", N=Numeral("27")), "b"], " and "), joined([], " and ")
+    ('age up to 27 and b', '')
+    """
+    if not texts:
+        return ""
+    message = _JOINTS[between]
+    return reduce(lambda before, one: say(message, first=before, second=one), texts)
+
+
+def like(said: str, text: str) -> str:
+    """A text that was made of another one by changing spaces or a letter, with what that one is kept."""
+    if isinstance(said, Said):
+        return Said(text, said.id, said.values)
+    return type(said)(text) if isinstance(said, AsItIs | Sentence | Column) else text
+
+
+def first_letter(said: str, text: str) -> str:
+    """A text of a language whose first letter is a capital or not as the English one's is, where that was changed."""
+    if not isinstance(said, Said) or not text:
+        return text
+    plain = filled(said.id, said.values)
+    if plain == said or plain[1:] != said[1:]:
+        return text
+    return (text[0].upper() if said[0].isupper() else text[0].lower()) + text[1:]
+
+
+def sentences_in(x: Any) -> Iterable[Said]:
+    """Every `Said` within a text, itself included: for checks of catalogues."""
+    if isinstance(x, Said):
+        yield x
+        for one in x.values.values():
+            yield from sentences_in(one)
