@@ -1,6 +1,6 @@
 """Sentences of stages in the language of a report, with its readers' names.
 
-A `bdt_core.said.Said` is looked up by its message in ``templates/LANGUAGE/messages.po``, an ordinary catalogue with
+A `bdt_core.said.Said` is looked up by its message in ``languages/LANGUAGE.po``, an ordinary catalogue with
 places for what differs (``{rows} rows against {others}``), and its values are said in turn. What came from the table is
 data: only ``labels`` and ``units`` change it.
 
@@ -17,17 +17,15 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
-from importlib import resources
 from typing import TYPE_CHECKING, Protocol
 
 from bdt_core.report.language import locale_of
 from bdt_core.report.names import Names
+from bdt_core.report.translation import BY_THEMSELVES, PAGE, catalogue, catalogue_file
 from bdt_core.said import PLACE as _PLACE
 from bdt_core.said import AsItIs, Column, Level, Said, Sentence, filled, first_letter
 
 if TYPE_CHECKING:
-    from importlib.resources.abc import Traversable
-
     from bdt_core.report.document import Printed
     from bdt_core.spec import AuditSpec
 
@@ -153,14 +151,14 @@ AS_WRITTEN: Sayings = _AsWritten()
 
 def sayings(language: str, names: Names | None = None) -> Sayings:
     """What texts are in a language, with the readers' names; themselves where there is nothing to change."""
-    if not names and not _file_of(language).is_file():
+    if not names and not catalogue_file(language).is_file():
         return AS_WRITTEN
     return Catalogue(_read(language), Names({}) if names is None else names)
 
 
-def sayings_in(file: Traversable, language: str) -> Callable[[str], str]:
-    """What a text is in a language by another catalogue than that of reports, which is asked next."""
-    own, of_reports = Catalogue(_messages_in(file, language), Names({})), sayings(language)
+def sayings_of_page(language: str) -> Callable[[str], str]:
+    """What a text is on the page of ``bdt open``, whose own messages are asked before those of reports."""
+    own, of_reports = Catalogue(_messages(language, frozenset((PAGE,))), Names({})), sayings(language)
 
     def said(text: str) -> str:
         found = own(text)
@@ -188,10 +186,6 @@ def say_for(spec: AuditSpec) -> Sayings:
     return sayings(spec.language, Names(spec.to_dict(), () if rate else (told.name, told.short)))
 
 
-def _file_of(language: str) -> Traversable:
-    return resources.files("bdt_core.report").joinpath("templates", language, "messages.po")
-
-
 @dataclass(frozen=True)
 class _Messages:
     """The messages of a language, by what they are looked up by: of patterns the first letter of a text.
@@ -209,22 +203,20 @@ class _Messages:
 
 @cache
 def _read(language: str) -> _Messages:
-    """The messages of a language; of one without a catalogue those of another, told as they are looked up."""
-    own = _file_of(language).is_file()
-    return _messages_in(_file_of(language if own else _SOME), language, own=own)
+    """The messages of stages in a language; of one without a catalogue those of another, told as they are looked up."""
+    of_stages = frozenset(one.context or "" for one in catalogue(_SOME)) - BY_THEMSELVES
+    return _messages(language, of_stages)
 
 
-def _messages_in(file: Traversable, language: str, *, own: bool = True) -> _Messages:
-    from babel.messages.pofile import read_po
+def _messages(language: str, contexts: frozenset[str]) -> _Messages:
     from babel.numbers import get_decimal_symbol, get_group_symbol
 
-    locale = locale_of(language)
-    with file.open("rb") as opened:
-        messages = [
-            (str(one.context or ""), _bare(one.id), _bare(one.string if own else one.id))
-            for one in read_po(opened, locale=language)
-            if one.id and one.string
-        ]
+    locale, own = locale_of(language), catalogue_file(language).is_file()
+    messages = [
+        (str(one.context or ""), _bare(one.id), _bare(one.string if own else one.id))
+        for one in catalogue(language if own else _SOME)
+        if one.id and one.string and (one.context or "") in contexts
+    ]
     by_id = {message: told for _, message, told in messages}
     conditions = [(message, told) for context, message, told in messages if context == _CONDITION]
     messages = [one for one in messages if one[0] != _SAID]

@@ -23,11 +23,19 @@ class CompiledTemplates(BytecodeCache):
 
     Jinja's own cache would need a folder, and unpickles. Values are computed while a page is drawn only: with an
     environment of ``optimized=False`` nothing that a filter gives is compiled in.
+
+    Parameters
+    ----------
+    language : str
+        In which templates are compiled; each has files of its own.
     """
+
+    def __init__(self, language: str) -> None:
+        self.language = language
 
     def get_cache_key(self, name: str, filename: str | None = None) -> str:
         """The file beside the template."""
-        return cache_from_source(filename or name)
+        return cache_from_source(f"{filename or name}.{self.language}")
 
     def get_bucket(self, environment: Environment, name: str, filename: str | None, source: str) -> Bucket:
         """The place of a template's code, which is there already if it was compiled from the same."""

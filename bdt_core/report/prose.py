@@ -1,5 +1,5 @@
-"""Sections from templates: the document is chosen from in Python, what readers are told stands in ``templates``, a
-folder for each language.
+"""Sections from templates: the document is chosen from in Python, what readers are told stands in
+``templates/sections`` in English, and in other languages in the catalogues of `bdt_core.report.translation`.
 
 A template is Jinja that writes Markdown, which is made into blocks once; every printed form draws those. Of Markdown it
 has:
@@ -107,6 +107,7 @@ def environment(language: str = "en") -> Environment:
     from bdt_core.report import chosen
     from bdt_core.report.compiled import CompiledTemplates
     from bdt_core.report.language import filters
+    from bdt_core.report.translation import TranslatedTemplates
 
     @pass_context
     def place(context: Context, x: Any) -> Any:
@@ -132,15 +133,17 @@ def environment(language: str = "en") -> Environment:
         return AsItIs(context["say"].level(column, level))
 
     made = Environment(
-        loader=PackageLoader("bdt_core.report", f"templates/{language}"),
+        loader=PackageLoader("bdt_core.report", "templates/sections"),
+        extensions=[TranslatedTemplates],
         autoescape=True,  # so that macros hand over what they have written as it is
         finalize=place,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         optimized=False,
-        bytecode_cache=CompiledTemplates(),
+        bytecode_cache=CompiledTemplates(language),
     )
+    made.extend(**TranslatedTemplates.settings(language))
     made.filters |= chosen.FILTERS
     made.filters |= {name: _in_its_language(one) for name, one in filters(language).items()}
 

@@ -461,9 +461,9 @@ class AuditSpec(Section):
 
     @field_validator("language")
     @classmethod
-    def _there_are_templates(cls, language: str) -> str:
+    def _has_a_catalogue(cls, language: str) -> str:
         if language not in LANGUAGES:
-            raise ValueError(f'there are no templates for "{language}"; there are for {", ".join(LANGUAGES)}')
+            raise ValueError(f'there is no catalogue for "{language}"; reports are written in {", ".join(LANGUAGES)}')
         return language
 
     @property

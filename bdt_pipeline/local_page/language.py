@@ -1,7 +1,7 @@
-"""The page's words: English stands in the templates, other languages in ``templates/LANGUAGE.po``.
+"""The page's words: English stands in the templates, other languages in the catalogue of `bdt_core.report.translation`.
 
-The catalogue also holds what proposals, stages and errors say, by the rules of `bdt_core.report.catalogue`. A sentence
-that is in no catalogue stays English, and is marked as such.
+It also holds what proposals, stages and errors say, by the rules of `bdt_core.report.catalogue`. A sentence that is in
+no catalogue stays English, and is marked as such.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import cache
-from importlib import resources
 
 from markupsafe import Markup, escape
 
-from bdt_core.report.catalogue import sayings_in
+from bdt_core.report.catalogue import sayings_of_page
+from bdt_core.report.translation import PAGE, texts
 from bdt_core.spec import LANGUAGES
 
 ENGLISH = "en"
@@ -35,15 +35,10 @@ class Language:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._words: dict[str, str] = {}
         self.said: Callable[[str], str] = str
-        file = resources.files("bdt_pipeline.local_page").joinpath("templates", f"{name}.po")
+        self._words = texts(name, PAGE)
         if name != ENGLISH:
-            from babel.messages.pofile import read_po
-
-            with file.open("rb") as opened:
-                self._words = {str(one.id): str(one.string) for one in read_po(opened, locale=name) if one.id}
-            self.said = sayings_in(file, name)
+            self.said = sayings_of_page(name)
 
     def say(self, text: str, **names: object) -> str:
         """Words of the page itself, with names in their places."""

@@ -473,5 +473,5 @@ def test_a_diagram_is_whole(block: Block) -> None:
 
 @pytest.mark.parametrize("block", of("po"), ids=str)
 def test_messages_stand_in_the_catalogue(block: Block) -> None:
-    catalogue = (ROOT / "bdt_core" / "report" / "templates" / "nl" / "messages.po").read_text(encoding="utf-8")
+    catalogue = (ROOT / "bdt_core" / "report" / "languages" / "nl.po").read_text(encoding="utf-8")
     assert block.text.strip() in catalogue

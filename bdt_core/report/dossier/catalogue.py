@@ -87,8 +87,18 @@ def form(name: str) -> dict[str, dict[str, list[str]]]:
 
 @cache
 def words_of(language: str) -> dict[str, Any]:
-    """The words of a language."""
-    return _read("words", f"{language}.yaml")
+    """The words of a language; one that its catalogue does not have is English."""
+    from bdt_core.report.translation import FORM, texts
+
+    known = texts(language, FORM)
+
+    def said(words: Any) -> Any:
+        if isinstance(words, dict):
+            return {key: said(one) for key, one in words.items()}
+        return known.get(words, words)
+
+    told: dict[str, Any] = said(_read("words.yaml"))
+    return told
 
 
 def _read(*path: str) -> dict[str, Any]:

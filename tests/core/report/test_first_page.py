@@ -23,6 +23,7 @@ from bdt_core.report.document import Printed
 from bdt_core.report.first_page import Amount, Condition, DeclaredWorst, FirstPage, _Names, first_page, first_section
 from bdt_core.report.printed import printed
 from bdt_core.report.prose import read_in
+from bdt_core.report.translation import TEMPLATE, texts, translated
 from bdt_core.scan.conditions import GroupCondition
 from bdt_core.slices.columns import Condition as SlicedCondition
 from bdt_core.spec import LANGUAGES
@@ -227,21 +228,22 @@ def test_dutch_reads_easily_by_the_dutch_index() -> None:
     assert 206.84 - 0.93 * len(words) / sentences - 77 * syllables / len(words) >= 60
 
 
-def _attributes(path: Any) -> dict[str, int]:
+def attributes(source: str) -> dict[str, int]:
     """What a template asks for, and its macros."""
-    tree = Environment().parse(path.read_text(encoding="utf-8"))
+    tree = Environment().parse(source)
     found = [f".{one.attr}" for one in tree.find_all(nodes.Getattr)] + [one.name for one in tree.find_all(nodes.Macro)]
-    found += [f"# {one}" for one in re.findall(r"(?m)^#+ ", path.read_text(encoding="utf-8"))]
+    found += [f"# {one}" for one in re.findall(r"(?m)^#+ ", source)]
     return dict.fromkeys(found, 1)
 
 
 @pytest.mark.parametrize("language", [one for one in LANGUAGES if one != "en"])
 @pytest.mark.parametrize("name", ["first_page", "picture", "words", "forms"])
 def test_languages_have_the_same_keys(language: str, name: str) -> None:
-    folder = resources.files("bdt_core.report").joinpath("templates")
-    english, other = (folder.joinpath(one, f"{name}.md.j2") for one in ("en", language))
-    assert _attributes(english).keys() == _attributes(other).keys()
-    keys = [re.findall(r"(?m)^- \*\*(\w+)\*\*", one.read_text(encoding="utf-8")) for one in (english, other)]
+    file = resources.files("bdt_core.report").joinpath("templates", "sections", f"{name}.md.j2")
+    english = file.read_text(encoding="utf-8")
+    other = translated(english, texts(language, TEMPLATE))
+    assert attributes(english).keys() == attributes(other).keys()
+    keys = [re.findall(r"(?m)^- \*\*(\w+)\*\*", one) for one in (english, other)]
     assert name != "forms" or keys[0] == keys[1] != []
 
 

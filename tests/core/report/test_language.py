@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Iterator
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from babel.messages.pofile import read_po
 
 from bdt_core.report import for_publication, render_markdown
 from bdt_core.report.blocks import plain
@@ -22,14 +20,14 @@ from bdt_core.report.catalogue import say_for, sayings
 from bdt_core.report.figures import figure_names, figure_svg
 from bdt_core.report.page import build_page
 from bdt_core.report.sheet import Sheet
-from bdt_core.spec import LANGUAGES, AuditSpec
+from bdt_core.report.translation import FORM, TEMPLATE, catalogue
+from bdt_core.spec import AuditSpec
 from bdt_core.table.sources import read_table
 from bdt_core.table.validate import validate
 from bdt_pipeline.commands.run_demo import demo_spec
 from tests.core.table.test_sheets_and_packed_files import workbook
 
 GOLDENS = Path(__file__).parents[2] / "goldens"
-TEMPLATES = Path(str(resources.files("bdt_core.report"))) / "templates"
 PLACE = re.compile(r"\{(\w+)\}")
 ENGLISH = frozenset(
     """
@@ -187,25 +185,8 @@ def test_markdown_is_dutch_to_its_end() -> None:
     assert "more rows" not in drawn
 
 
-def _keys(language: str) -> dict[str, set[str]]:
-    """What each template of a language asks for."""
-    from tests.core.report.test_first_page import _attributes
-
-    folder = TEMPLATES / language
-    texts_have = {f".{one}" for one in dir(str)}
-    return {str(file.relative_to(folder)): set(_attributes(file)) - texts_have for file in sorted(folder.rglob("*.j2"))}
-
-
-@pytest.mark.parametrize("language", [one for one in LANGUAGES if one != "en"])
-def test_every_template_is_in_every_language_and_asks_for_the_same(language: str) -> None:
-    english, other = _keys("en"), _keys(language)
-    assert english.keys() == other.keys()
-    assert {name: english[name] ^ other[name] for name in english if english[name] != other[name]} == {}
-
-
 def test_every_message_keeps_its_places() -> None:
-    with (TEMPLATES / "nl" / "messages.po").open("rb") as file:
-        messages = [one for one in read_po(file, locale="nl") if one.id]
+    messages = [one for one in catalogue("nl") if one.id and one.context not in {TEMPLATE, FORM}]
     assert len(messages) > 500
     assert [one.id for one in messages if set(PLACE.findall(one.id)) != set(PLACE.findall(one.string))] == []
     assert [one.id for one in messages if not one.string] == []

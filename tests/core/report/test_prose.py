@@ -98,7 +98,7 @@ def test_a_figure_within_a_sentence_is_a_mistake_of_the_template():
 
 
 def test_every_template_is_a_section():
-    folder = resources.files("bdt_core.report").joinpath("templates", "en")
+    folder = resources.files("bdt_core.report").joinpath("templates", "sections")
     others = ("first_page", "opened", "picture", "words", "scope", "forms", "changes")
     templates = {one.name for one in folder.iterdir() if one.name.endswith(".md.j2")}
     sections = (*BODY, *ANNEX, *PUBLISHED_BODY, *PUBLISHED_ANNEX)

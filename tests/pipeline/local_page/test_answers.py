@@ -11,11 +11,11 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
-from babel.messages.pofile import read_po
 
 from bdt_core.errors import DataError, SpecError
 from bdt_core.proposal import Proposal, chosen, look_at, proposed
 from bdt_core.proposal import proposal as proposing
+from bdt_core.report.translation import PAGE, texts
 from bdt_core.spec import BiasVariable, parse_spec
 from bdt_core.stages import READING, SPLITTING, STAGES, VALIDATING, WRITING
 from bdt_pipeline.local_page import outcomes
@@ -24,6 +24,7 @@ from bdt_pipeline.local_page.answers import Answers, choice_of, levels_of
 from bdt_pipeline.local_page.child import Audit, Problem
 from bdt_pipeline.local_page.language import language, wanted_language
 from bdt_pipeline.local_page.visit import Visit
+from tests.languages import on_the_page
 from tests.pipeline.local_page.served import refusals
 
 TEMPLATES = Path(drawing.__file__).parent / "templates"
@@ -252,12 +253,8 @@ def test_the_questions_show_what_was_understood(table: pd.DataFrame) -> None:
 
 
 def test_all_that_stands_on_the_pages_is_there_in_dutch() -> None:
-    with (TEMPLATES / "nl.po").open("rb") as opened:
-        messages = {str(one.id): str(one.string) for one in read_po(opened) if one.id}
-    sources = [one.read_text() for one in TEMPLATES.glob("*.jinja")]
-    sources += [one.read_text() for one in TEMPLATES.parent.glob("*.py")]
-    said = {one for text in sources for one in re.findall(r'\bsay\(\s*"([^"]+)"', text)}
-    said |= {drawing.OTHER_OUTCOME, *outcomes._OF_BOTH.values()} - {""}
+    messages = texts("nl", PAGE)
+    said = {*on_the_page(), drawing.OTHER_OUTCOME, *outcomes._OF_BOTH.values()} - {""}
     assert len(said) > 80
     assert said - messages.keys() == set()
     places = re.compile(r"\{(\w+)\}")
