@@ -49,6 +49,12 @@ class Numeral(Sentence):
     __slots__ = ()
 
 
+class Conditions(Sentence):
+    """Conditions on columns in words, of which no more is known than how they read."""
+
+    __slots__ = ()
+
+
 class Column(str):
     """The name of a column."""
 
