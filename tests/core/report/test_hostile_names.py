@@ -25,7 +25,7 @@ from bdt_core.report.figures import figure_names
 from bdt_core.report.page import build_page
 from bdt_core.report.printed import printed
 from bdt_core.spec import AuditSpec
-from bdt_core.words import capital, is_ambiguous, value_condition
+from bdt_core.words import capital, is_ambiguous
 from tests.core.report.test_language import TEMPLATES, texts
 from tests.goldens.audits import people
 
@@ -247,10 +247,3 @@ def test_the_report_in_which_names_are_put_has_all_of_them() -> None:
     said = "\n".join(one for several in neutral_texts().values() for one in several)
     levels = [one for each in NEUTRAL.levels.values() for one in each.values()]
     assert [one for one in (*NEUTRAL.columns.values(), *levels) if one not in said.lower()] == []
-
-
-def test_what_stages_write_has_quotes_where_the_names_put_in_have_them() -> None:
-    assert value_condition("kind", "and", "up to 3", negated=True) == 'kind is neither "and" nor up to 3'
-    put = document_with({**names_of(WORDS)})
-    clusters = json.dumps(put["findings"] or put["clusters"], ensure_ascii=False)
-    assert "kind is none" in clusters
