@@ -11,7 +11,7 @@ the English they are.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Any, TypeVar
 
@@ -45,6 +45,12 @@ class Sentence(str):
 
 class Numeral(Sentence):
     """A number, a share, a p-value or an interval as text: it has numbers and words of ours in it, and no data."""
+
+    __slots__ = ()
+
+
+class Conditions(Sentence):
+    """Conditions on columns in words, of which no more is known than how they read."""
 
     __slots__ = ()
 
@@ -177,11 +183,3 @@ def first_letter(said: str, text: str) -> str:
     if plain == said or plain[1:] != said[1:]:
         return text
     return (text[0].upper() if said[0].isupper() else text[0].lower()) + text[1:]
-
-
-def sentences_in(x: Any) -> Iterable[Said]:
-    """Every `Said` within a text, itself included: for checks of catalogues."""
-    if isinstance(x, Said):
-        yield x
-        for one in x.values.values():
-            yield from sentences_in(one)

@@ -248,7 +248,10 @@ def printable(x: Any) -> Any:
     {'a b': ['x\ufffdy', 1]}
     """
     if isinstance(x, str):  # most of it, and is asked of every number
-        return x if x.isascii() and x.isprintable() and "  " not in x else without_controls(_SPACES.sub(" ", x))
+        if x.isascii() and x.isprintable() and "  " not in x:
+            return x
+        safe = without_controls(_SPACES.sub(" ", x))
+        return x if safe == x else safe
     if isinstance(x, dict):
         return {printable(key): printable(one) for key, one in x.items()}
     if isinstance(x, _SEVERAL):
@@ -315,14 +318,16 @@ def value_condition(column: str, *values: Any, negated: bool = False) -> str:
     >>> value_condition("race", "b", "c", negated=True), value_condition("income", None)
     ('race is neither b nor c', 'income is missing')
     """
-    name = Column(column)
-    if values == (None,):
-        return say("{column} is not missing" if negated else "{column} is missing", column=name)
     *first, last = [_level_told(column, one) for one in values]
+    told = {"column": Column(column), "value": last}
+    if values == (None,):
+        return say("{column} is not missing", **told) if negated else say("{column} is missing", **told)
     if not first:
-        return say("{column} is not {value}" if negated else "{column} is {value}", column=name, value=last)
-    message = "{column} is neither {list} nor {value}" if negated else "{column} is {list} or {value}"
-    return say(message, column=name, list=joined(first, ", "), value=last)
+        return say("{column} is not {value}", **told) if negated else say("{column} is {value}", **told)
+    told["list"] = joined(first, ", ")
+    if negated:
+        return say("{column} is neither {list} nor {value}", **told)
+    return say("{column} is {list} or {value}", **told)
 
 
 def is_ambiguous(level: str) -> bool:

@@ -23,7 +23,7 @@ from bdt_core.report.language import locale_of
 from bdt_core.report.names import Names
 from bdt_core.report.translation import BY_THEMSELVES, PAGE, catalogue, catalogue_file
 from bdt_core.said import PLACE as _PLACE
-from bdt_core.said import AsItIs, Column, Level, Said, Sentence, filled, first_letter
+from bdt_core.said import AsItIs, Column, Conditions, Level, Said, Sentence, filled, first_letter
 
 if TYPE_CHECKING:
     from bdt_core.report.document import Printed
@@ -52,6 +52,8 @@ _MISSING = "missing"
 _IS_MISSING = f" is {_MISSING}"
 _AMONG_LEVELS = ("(rare levels)", "a small group")
 """Words of ours where a level stands."""
+_RULE = "rule"
+"""The place of conditions, whatever else they could be."""
 _MOST_CONDITIONS = 40
 _ByStart = Mapping[str, Sequence["_Pattern"]]
 
@@ -114,7 +116,7 @@ def _holds(place: str, value: str) -> bool:
     """Whether a text may stand in a place."""
     if place[0] == "N":
         return _NUMBER.fullmatch(value) is not None
-    return not (place.startswith("name") and any(mark in value for mark in (" is ", "(", " by ")))
+    return not (place.startswith("name") and any(mark in value for mark in (" is ", "(", " by ", " for ")))
 
 
 class Sayings(Protocol):
@@ -132,6 +134,10 @@ class Sayings(Protocol):
         """Of a level of a column."""
         ...
 
+    def conditions(self, text: str, /) -> str:
+        """Of conditions on columns, in words."""
+        ...
+
 
 class _AsWritten:
     """English, for readers without names of their own."""
@@ -144,6 +150,9 @@ class _AsWritten:
 
     def level(self, column: str, level: str, /) -> str:  # noqa: ARG002 - nobody has a name for it
         return str(level)
+
+    def conditions(self, text: str, /) -> str:
+        return str(text)
 
 
 AS_WRITTEN: Sayings = _AsWritten()
@@ -238,13 +247,18 @@ class Catalogue:
     ----------
     messages : _Messages
     names : Names
+    of_ours : bool
+        Whether nothing but sentences of ours is asked: the words of a report, whatever columns are called. Of any other
+        text that is the name of a column it is supposed that it is the column.
     """
 
-    def __init__(self, messages: _Messages, names: Names) -> None:
+    def __init__(self, messages: _Messages, names: Names, *, of_ours: bool = False) -> None:
         self._marks, self._by_id, self._exact = messages.marks, messages.by_id, messages.exact
         self._patterns, self._several, self._conditions = messages.patterns, messages.several, messages.conditions
         self._of_columns = {one.message for several in messages.conditions.values() for one in several}
         self._names = names
+        self._data = names.measured_column if of_ours else names.columns
+        self._of_ours = self if of_ours else Catalogue(messages, names, of_ours=True)
         self._starts = sorted(
             {one for name in names.columns for one in (name, _flipped(name)) if name}, key=len, reverse=True
         )
@@ -256,21 +270,32 @@ class Catalogue:
         """Said by its id where it has one, else by what it reads."""
         if isinstance(text, AsItIs):
             return text
-        return self._of_id(text) if isinstance(text, Said) else self.said(text)
+        if isinstance(text, Said):
+            return self._of_id(text)
+        if isinstance(text, Conditions):
+            return self.conditions(text)
+        return self._of_ours.said(text) if isinstance(text, Sentence) else self.said(text)
 
     def name(self, data: str, /) -> str:
         """What readers call a column, a level that only one column has, or several of these."""
         if self._is_of_missing(data):
-            return self.said(data)
+            return self.conditions(data)
         known = self._names.known(data) or self._of_column(data)
         if known is None and (flipped := self._names.known(_flipped(data))) is not None:
             known = _flipped(flipped)
         return str(data) if known is None else known
 
+    def conditions(self, text: str, /) -> str:
+        """Of conditions, before anything else that they could be."""
+        found = self._conditions_in(text)
+        if found is None and (flipped := self._conditions_in(_flipped(text))) is not None:
+            found = _flipped(flipped)
+        return self._of_ours.said(text) if found is None else found
+
     def level(self, column: str, level: str, /) -> str:
         """What readers call a level of a column; the few words of ours that stand among levels are said."""
         if level in _AMONG_LEVELS or self._is_of_missing(column):
-            return self.said(level)
+            return self._of_ours.said(level)
         return self._names.level(column, level)
 
     def _is_of_missing(self, column: str) -> bool:
@@ -322,11 +347,11 @@ class Catalogue:
         """A message, or several of them in one text; None where it is not known."""
         bare = text.removesuffix(".")
         end = text[len(bare) :]
-        if bare in self._exact and text not in self._names.columns:
+        if bare in self._exact and text not in self._data:
             return self._names.with_unit(bare, self._exact[bare]) + end
         if (name := self._names.known(text)) is not None:
             return name
-        if text in self._names.columns:
+        if text in self._data:
             return text
         for between, mark in _BETWEEN:
             parts = between.split(text)
@@ -359,27 +384,27 @@ class Catalogue:
                 return self._filled(one, values, condition=condition)
         return None
 
-    def _one_condition(self, text: str) -> str | None:
-        """A condition on a column of the table, whatever words are in the column's name; else on any."""
+    def _one_condition(self, text: str, *, of_known: bool) -> str | None:
+        """A condition on a column of the table, whatever words are in the column's name; else on any, if asked for."""
         for column in self._starts:
             if text.startswith(column):
                 found = self._matching(self._conditions, text, condition=True, column=column)
                 if found is not None:
                     return found
-        return self._matching(self._conditions, text, condition=True)
+        return None if of_known else self._matching(self._conditions, text, condition=True)
 
-    def _condition(self, text: str) -> str | None:
-        """Conditions, joined by "and"; a name may have that word in it."""
+    def _condition(self, text: str, *, of_known: bool = False) -> str | None:
+        """Conditions, joined by "and"; a name may have that word in it. `of_known`: on columns of the table alone."""
         parts = text.split(_AND)
         if len(parts) > _MOST_CONDITIONS:
             return None
         for taken in range(1, len(parts) + 1):
-            first = self._one_condition(_AND.join(parts[:taken]))
+            first = self._one_condition(_AND.join(parts[:taken]), of_known=of_known)
             if first is None:
                 continue
             if taken == len(parts):
                 return first
-            others = self._conditions_in(_AND.join(parts[taken:]))
+            others = self._conditions_in(_AND.join(parts[taken:]), of_known=of_known)
             if others is not None:
                 return f"{first} {self._and} {others}"
         return None
@@ -394,7 +419,7 @@ class Catalogue:
     def _value(self, place: str, value: str, column: str | None) -> str:
         if column is not None and place.startswith(("list", "value", "level")):  # levels of the column
             if value == _MISSING or self._is_of_missing(column):
-                return self.said(value)
+                return self._of_ours.said(value)
             said = self._names.levels_in(column, value)
             for ours in _AMONG_LEVELS:
                 said = said.replace(ours, self._exact[ours])
@@ -402,6 +427,8 @@ class Catalogue:
             return value.translate(self._marks) if said == value and number else said
         if place.startswith(_DATA):
             return self.name(value)
+        if place == _RULE:
+            return self._conditions_in(value, of_known=True) or self.said(value)
         if place.startswith("as_is"):
             return self._names.in_list(value)
         if place.startswith("list"):

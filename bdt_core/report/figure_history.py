@@ -271,8 +271,9 @@ def _legend(sheet: Sheet, history: History, panels: Sequence[Panel], y: float) -
 
 def _word(sheet: Sheet, x: float, y: float, phrase: str) -> float:
     """Set a word of the legend; gives back where the next one may begin."""
-    sheet.text(x, y, phrase, size=7.5, color=INK)
-    return x + sheet.measure(phrase, 7.5) + 18
+    said = sheet.said(Sentence(phrase))
+    sheet.text(x, y, said, size=7.5, color=INK)
+    return x + sheet.measure(said, 7.5) + 18
 
 
 def _span(one: Panel, daily: Sequence[float | None]) -> tuple[float, float]:

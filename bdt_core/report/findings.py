@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from bdt_core import words
 from bdt_core.report.names import Names
+from bdt_core.said import Conditions, joined, say
 
 if TYPE_CHECKING:
     from bdt_core.inference.alike import AlikeComparison
@@ -143,5 +144,5 @@ def also(one: Finding) -> str:
     if not one.also:
         return ""
     more = len(one.also) - _ALSO_SHOWN
-    rest = f"; and {more} more" if more > 0 else ""
-    return f"{'; '.join(one.also[:_ALSO_SHOWN])}{rest}"
+    rest = [say("and {N} more", N=words.count(more))] if more > 0 else []
+    return joined([*map(Conditions, one.also[:_ALSO_SHOWN]), *rest], "; ")

@@ -97,6 +97,13 @@ class Names:
             return _QUOTED.sub(lambda one: f'"{self.known(one[1]) or one[1]}"', several)
         return ", ".join(_JOINT.join(self.known(x) or x for x in one.split(_JOINT)) for one in several.split(", "))
 
+    @cached_property
+    def measured_column(self) -> frozenset[str]:
+        """The bias variable, where it is a column as it stands and not derived."""
+        bias = self.spec.get("bias_variable") or {}
+        column = None if bias.get("derive") is not None else bias.get("column")
+        return frozenset() if column is None else frozenset((column,))
+
     @property
     def unit(self) -> str | None:
         """Of the bias variable: that of its column, or of the prediction that it is made of."""

@@ -11,7 +11,7 @@ from bdt_core import words
 from bdt_core.report.figure_axis import Scale, draw_across, scale
 from bdt_core.report.sheet import CALM, FAINT, GREY, HARM, HARM_TINT, INK, SMALL, WIDTH, Ruler, Sheet
 from bdt_core.report.wording import asked, finite
-from bdt_core.said import AsItIs, Sentence
+from bdt_core.said import AsItIs
 
 if TYPE_CHECKING:
     from bdt_core.report.blocks import FigureWords
@@ -122,7 +122,7 @@ def _background(
 def _row(sheet: Sheet, one: Slice, axis: Scale, unit: words.Unit, top: float) -> None:
     comparison = one.comparison
     sheet.cover(_NAMES, top + 1, sheet.width - 16, _NAME - 1)
-    sheet.text(_NAMES, top + 7.5, sheet.fit(Sentence(one.name), sheet.width - 16, SMALL), size=SMALL)
+    sheet.text(_NAMES, top + 7.5, sheet.fit(sheet.conditions(one.name), sheet.width - 16, SMALL), size=SMALL)
     y = top + _NAME + (_ROW - _NAME) / 2 - 1
     shape, color = ("D", HARM) if one.significant else ("s", GREY)
     low, high = (x if finite(x) else None for x in (one.low, one.high))
@@ -146,14 +146,14 @@ def draw_lattice(document: Printed, said: FigureWords) -> Sheet:
     """Everybody, each condition of the worst intersection, and what they are together, level by level."""
     slices, unit = asked(document.slices), unit_of_slices(document)
     nodes = slices.lattice
-    alone = {one.conditions[0].text: Sentence(one.name) for one in nodes if len(one.conditions) == 1}
+    alone = {one.conditions[0].text: one.name for one in nodes if len(one.conditions) == 1}
     letters = dict(zip(alone, ascii_uppercase, strict=False))
     levels: defaultdict[int, list[LatticeNode]] = defaultdict(list)
     for one in nodes:
         levels[len(one.conditions)].append(one)
     widths = {level: min((WIDTH - 16 + _SPACE) / len(row) - _SPACE, _WIDEST) for level, row in levels.items()}
     ruler = Ruler()
-    lines = max(len(ruler.wrap(name, widths[1] - 30, SMALL, _LINES)) for name in alone.values())
+    lines = max(len(ruler.wrap(ruler.conditions(name), widths[1] - 30, SMALL, _LINES)) for name in alone.values())
     heights = {level: _TOGETHER if level > 1 else 10 + 10 * lines + _VALUE for level in levels}
     sheet = Sheet(
         said.title, 8 + _EVERYBODY + sum(heights.values()) + _BETWEEN * len(levels) + 8, subtitle=said.subtitle
@@ -205,7 +205,7 @@ def _node(
     marks = [letters[condition.text] for condition in one.conditions]
     if len(marks) == 1:
         sheet.text(x + 7, y + 11, marks[0], size=9, bold=True)
-        for line, phrase in enumerate(sheet.wrap(Sentence(one.name), width - 30, 8, _LINES)):
+        for line, phrase in enumerate(sheet.wrap(sheet.conditions(one.name), width - 30, 8, _LINES)):
             sheet.text(x + 22, y + 11 + 10 * line, phrase, size=8)
     else:
         phrase = sheet.fit(" + ".join(sorted(marks)), width - 6, 9, True)

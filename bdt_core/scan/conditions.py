@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bdt_core import words
 from bdt_core.fairness.coding import Level, code_column, column, is_among, numbers
+from bdt_core.said import say
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ class GroupCondition:
             return words.value_condition(self.column, None, negated=not self.missing)
         if self.kind == "interval":
             known = words.interval_condition(self.column, self.low, self.high, whole=self.whole)
-            return f"{known} or missing" if self.missing else known
+            return say("{condition} or missing", condition=known) if self.missing else known
         named = self.missing != self.excluded  # "missing" stands in the list of what the column is, or is not
         return words.value_condition(self.column, *self.values, *([None] if named else []), negated=self.excluded)
 

@@ -22,7 +22,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def drawn(folder: Path, **settings: object) -> str:
     """What a new environment makes of the template."""
-    made = Environment(loader=FileSystemLoader(folder), bytecode_cache=CompiledTemplates(), **settings)  # type: ignore[arg-type]
+    made = Environment(loader=FileSystemLoader(folder), bytecode_cache=CompiledTemplates("en"), **settings)  # type: ignore[arg-type]
     return made.get_template("told.md.j2").render(name="a", is_told=True)
 
 

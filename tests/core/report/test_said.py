@@ -1,0 +1,139 @@
+"""Sentences as data: they survive what texts survive, and every message of a stage is in the catalogue."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+from babel.messages.extract import extract_from_dir
+from babel.messages.pofile import read_po
+from pydantic import BaseModel, TypeAdapter
+
+import bdt_core
+from bdt_core import words
+from bdt_core.report.catalogue import AS_WRITTEN, sayings
+from bdt_core.report.names import Names
+from bdt_core.said import PLACE, Column, Level, Numeral, Said, Sentence, joined, say
+from bdt_core.scan.conditions import GroupCondition
+from tests.core.report.test_language import TEMPLATES
+
+SENTENCE = say("{rows} rows against {others}", rows=Numeral("27"), others=Level("1.10", "kind"))
+
+
+class Model(BaseModel):
+    text: Sentence
+
+
+@dataclass(frozen=True)
+class Data:
+    text: Sentence
+
+
+@pytest.mark.parametrize(
+    "passed",
+    [
+        lambda one: pickle.loads(pickle.dumps(one)),
+        copy.deepcopy,
+        lambda one: Model(text=one).text,
+        lambda one: Model.model_validate({"text": one}).text,
+        lambda one: TypeAdapter(Data).validate_python({"text": one}).text,
+        words.printable,
+    ],
+)
+def test_a_sentence_keeps_its_message_and_values(passed) -> None:  # type: ignore[no-untyped-def]
+    kept = passed(SENTENCE)
+    assert (kept, kept.id, dict(kept.values)) == (SENTENCE, SENTENCE.id, dict(SENTENCE.values))
+    assert kept.values["others"].column == "kind"
+
+
+def test_what_is_safe_to_print_is_still_a_sentence() -> None:
+    assert isinstance(words.printable(say("{n} कक्ष", n="é")), Said)
+    assert words.printable(say("{n}", n="a\u202eb")) == "a\ufffdb"
+
+
+def test_a_sentence_is_its_english_text_to_whoever_asks_no_more() -> None:
+    assert SENTENCE == "27 rows against 1.10"
+    assert json.loads(Model(text=SENTENCE).model_dump_json()) == {"text": "27 rows against 1.10"}
+    assert Model.model_json_schema()["properties"]["text"]["type"] == "string"
+    assert Model(text="plain").text == "plain"
+    assert AS_WRITTEN(SENTENCE) == "27 rows against 1.10"
+
+
+CONDITIONS = [
+    (words.interval_condition("age", 27, 35, whole=True), "age 28 tot en met 35"),
+    (words.interval_condition("age", 27, 28, whole=True), "age is 28"),
+    (words.interval_condition("age", None, 1234.5), "age tot en met 1234,5"),
+    (words.value_condition("score", 0.5), "score is 0,5"),
+    (words.value_condition("score", "0.5"), "score is 0.5"),
+    (words.value_condition("kind", "none"), "kind is none"),
+    (words.value_condition("kind", "none", "and", None), 'kind is none, "and" of ontbreekt'),
+    (words.value_condition("is", "is", "up to 3", negated=True), 'is is niet "is" en niet up to 3'),
+    (words.value_condition("is missing", None), "is missing ontbreekt"),
+    (GroupCondition("age", "interval", low=27, whole=True, missing=True).words, "age vanaf 28 of ontbreekt"),
+    (
+        words.all_of([words.value_condition("a and b", "yes"), words.value_condition("c", "no")]),
+        "a and b is yes en c is no",
+    ),
+    (words.capital(words.all_of([])), "Iedereen"),
+    (words.listing(["kind", "none", "and"]), "kind, none en and"),
+    (joined([say("everybody"), "everybody"], "; "), "iedereen; everybody"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("english", "dutch"), CONDITIONS)
+def test_conditions_are_said_by_their_message_and_their_values_are_data(english: str, dutch: str) -> None:
+    assert isinstance(english, Said)
+    assert sayings("nl")(english) == dutch
+
+
+def test_readers_names_and_units_stand_in_a_sentence() -> None:
+    names = Names({"labels": {"kind": {"name": "sort", "levels": {"1.10": "first"}}}, "units": {"age": "years"}})
+    told = words.all_of([words.interval_condition("age", 27, None, whole=True), words.value_condition("kind", "1.10")])
+    assert sayings("nl", names)(told) == "age vanaf 28 years en sort is first"
+    assert sayings("en", names)(told) == "age from 28 years and sort is first"
+    assert sayings("nl", names)(words.capital(told)) == "Age vanaf 28 years en sort is first"
+
+
+@cache
+def messages() -> dict[str, str]:
+    """Ids and what they are in Dutch."""
+    with (TEMPLATES / "nl" / "messages.po").open("rb") as file:
+        return {str(one.id).removesuffix("."): str(one.string) for one in read_po(file, locale="nl") if one.id}
+
+
+def written() -> dict[str, str]:
+    """Messages of `say` in the code, and where one stands."""
+    root = Path(bdt_core.__file__).parent
+    found = extract_from_dir(root, [("**.py", "python")], keywords={"say": None}, strip_comment_tags=True)
+    ours = re.compile(r"^from bdt_core\.said import .*\bsay\b", re.MULTILINE)
+    return {
+        str(message): f"{file}:{line}"
+        for file, line, message, *_ in found
+        if isinstance(message, str) and ours.search((root / file).read_text(encoding="utf-8"))
+    }
+
+
+def test_every_message_that_a_stage_says_is_in_the_catalogue() -> None:
+    """Those without a letter of their own are the same in all languages."""
+    said = {one: place for one, place in written().items() if re.search(r"[^\W\d_]", PLACE.sub("", one))}
+    assert len(said) > 12
+    assert {one: place for one, place in said.items() if one.removesuffix(".") not in messages()} == {}
+
+
+def test_messages_that_are_known_by_their_id_alone_are_said_by_somebody() -> None:
+    with (TEMPLATES / "nl" / "messages.po").open("rb") as file:
+        known = {str(one.id) for one in read_po(file, locale="nl") if one.context == "said"}
+    joints = {"{first} and {second}", "{first} or {second}"}  # of `joined`
+    assert known - set(written()) - joints == set()
+    assert joints <= known
+
+
+def test_names_of_columns_are_data_wherever_a_sentence_stands() -> None:
+    told = say("No cluster deviates: {why}.", why=say("{column}: {value}", column=Column("kind"), value="none"))
+    assert sayings("nl")(told) == "Geen cluster wijkt af: kind: none."
