@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
+from bdt_core.errors import SpecError
 from bdt_core.words import Unit, capital
 
 Better = Literal["lower", "higher"]
@@ -55,6 +56,8 @@ class Counts(Protocol):
 
 Part = Callable[[Counts], Any]
 """From counts to the rows that count for something."""
+FunctionOfRows = Callable[[Any, Any], Any]
+"""From labels and predictions, arrays of 1 (positive) and 0 with one entry per row, to a number."""
 
 
 def _itself(share: Any) -> Any:
@@ -135,19 +138,65 @@ class ScoreMetric(GroupMetric):
     Attributes
     ----------
     of : Proportion or None
-        A proportion that it rises with, if counts give it; its interval carries over. Else it comes from the sums of
-        scores (`bdt_core.fairness.score_metrics`) or from the rows.
+        A proportion that it rises with, if counts give it; its interval carries over.
     change : callable
         From that proportion to the metric.
+    of_counts : callable or None
+        From the four counts, as arrays, to the metric: balanced accuracy, say. Undefined where that is not finite.
+    of_rows : callable or None
+        From labels and predictions, as arrays of 0 and 1, to the metric: any function of scikit-learn's kind. It sees
+        rows in no order that means something.
+    of_scores : bool
+        Whether it comes from the sums of scores (`bdt_core.fairness.score_metrics`) or from rows with scores.
+    undefined : str
+        Why a group has none, where `of_counts` or `of_rows` gives no finite number.
+    better : {"lower", "higher"} or None
+        Which way people are better off, if either.
     is_ratio : bool
         Whether it is 1, not 0, without bias.
     short_names : tuple of str
+
+    Raises
+    ------
+    SpecError
+        Not exactly one of `of`, `of_counts`, `of_rows` and `of_scores` is given.
+
+    Notes
+    -----
+    Intervals of `of_counts` and `of_rows` are percentiles of seeded draws of the counts, and so are those of their
+    differences and ratios between groups (`bdt_core.fairness.functions_of_counts`).
+
+    Examples
+    --------
+    >>> entry = ScoreMetric(name="youden", words="Youden's index", better="higher",
+    ...                     of_counts=lambda c: c.tp / c.positives - c.fp / c.negatives)
+    >>> entry.is_function
+    True
     """
 
     of: Proportion | None = None
     change: Change = _itself
+    of_counts: Part | None = None
+    of_rows: FunctionOfRows | None = None
+    of_scores: bool = False
+    undefined: str = "undefined for these labels and predictions"
+    better: Better | None = None
     is_ratio: bool = False
     short_names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        given = (self.of is not None, self.of_counts is not None, self.of_rows is not None, self.of_scores)
+        if sum(given) != 1:
+            raise SpecError(
+                f'Metric "{self.name}" names {sum(given)} things that it is computed from, and needs one: of=, a '
+                "proportion; of_counts=, a function of the four counts; of_rows=, a function of labels and "
+                "predictions; or of_scores=True."
+            )
+
+    @property
+    def is_function(self) -> bool:
+        """Whether it is any function of labels and predictions, no proportion. Groups are compared in it."""
+        return self.of_counts is not None or self.of_rows is not None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -418,12 +467,19 @@ METRICS: dict[str, RateMetric | ScoreMetric | Criterion | ClarifyMetric] = {
             change=lambda share: 2 * share / (1 + share),
         ),
         ScoreMetric(
-            name="auc", words="Area under the curve (AUC)", heading="AUC", spoken="AUC", shown=("prediction", "label")
+            name="auc",
+            words="Area under the curve (AUC)",
+            heading="AUC",
+            spoken="AUC",
+            shown=("prediction", "label"),
+            of_scores=True,
         ),
-        ScoreMetric(name="mean_score", words="Mean score", shown=("label",)),
-        ScoreMetric(name="brier_score", words="Brier score", short_names=("brier",)),
-        ScoreMetric(name="calibration_error", words="Calibration error"),
-        ScoreMetric(name="observed_to_expected", words="Observed positives per expected one", is_ratio=True),
+        ScoreMetric(name="mean_score", words="Mean score", shown=("label",), of_scores=True),
+        ScoreMetric(name="brier_score", words="Brier score", short_names=("brier",), of_scores=True),
+        ScoreMetric(name="calibration_error", words="Calibration error", of_scores=True),
+        ScoreMetric(
+            name="observed_to_expected", words="Observed positives per expected one", is_ratio=True, of_scores=True
+        ),
         Criterion(
             name="demographic_parity", words="Demographic parity", asks="equal selection rates", of=(_SELECTION_RATE,)
         ),
@@ -731,7 +787,7 @@ def _choices() -> dict[str, str]:
     return {
         **{name: name for name in ranges},
         **{name: f"{metric.name}_ratio" for metric in CRITERIA.values() for name in metric.also},
-        **{f"{name}_{kind}": f"{name}_{kind}" for name in RATES for kind in ("difference", "ratio")},
+        **{f"{name}_{kind}": f"{name}_{kind}" for name in compared_metrics() for kind in ("difference", "ratio")},
         **{name: name for name in GROUP_METRICS},
         **{metric.long_name: metric.name for metric in CLARIFY.values()},
         **{name: name for name in CLARIFY},
@@ -746,6 +802,16 @@ GATE_METRICS: Mapping[str, str] = _Choices()
 def in_order_of_results() -> list[str]:
     """Names of the criteria: first those that ask for one equal rate."""
     return sorted(CRITERIA, key=lambda name: CRITERIA[name].rate is None)
+
+
+def compared_metrics() -> list[str]:
+    """Names of the metrics in which a group is compared with a reference: rates, and functions of counts or rows."""
+    return [*RATES, *function_metrics()]
+
+
+def function_metrics() -> list[str]:
+    """Names of the metrics that are any function of labels and predictions, no proportion."""
+    return [name for name, metric in SCORES.items() if metric.is_function]
 
 
 def shown_rates() -> list[str]:
@@ -873,6 +939,8 @@ def better_side(metric: str, favourable: Favourable | None) -> Better | None:
     if isinstance(entry, RateMetric):
         wanted: dict[Favourable | None, Better | None] = {"positive": "higher", "negative": "lower"}
         return entry.better or wanted.get(favourable)
+    if isinstance(entry, ScoreMetric):
+        return entry.better
     if isinstance(entry, Criterion):
         return "higher" if is_ratio(metric) else "lower"
     return None

@@ -1,4 +1,4 @@
-"""How a count table is written: the levels of its axes, and one line of codes and sums per cell that has rows."""
+"""Storage of a count table: the levels of its axes, and one line of codes and sums per cell that has rows."""
 
 from __future__ import annotations
 

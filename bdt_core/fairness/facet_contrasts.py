@@ -1,4 +1,4 @@
-"""Which rows are d, the group under suspicion, in each of Clarify's metrics."""
+"""Rows of d, the group under suspicion, in each of Clarify's metrics."""
 
 from __future__ import annotations
 

@@ -19,6 +19,7 @@ from bdt_core.fairness.conditional_disparity import Outcome, conditional_dispari
 from bdt_core.fairness.confusion import Cells, Floats, Positive, confusion_cells, favourable
 from bdt_core.fairness.counts import FIXED_POINT, CountTable, Group
 from bdt_core.fairness.facet_contrasts import FacetContrasts, FacetValues, facet_contrasts
+from bdt_core.fairness.functions_of_counts import Drawn, drawn_functions, function_comparisons, function_values
 from bdt_core.fairness.measured import Measured, first, measured_each, nothing, where, where_each
 from bdt_core.fairness.metric_results import BiasMetrics, Kind, Metric, group_name
 from bdt_core.fairness.person_moments import PersonMoments
@@ -37,6 +38,7 @@ from bdt_core.metrics import (
     Criterion,
     Favourable,
     Proportion,
+    function_metrics,
     in_order_of_results,
     of_stage,
 )
@@ -126,10 +128,11 @@ def metrics_from_counts(
         good, chosen, wanted = ~good, ~chosen, cells.turned()
         given = {name: _turned(one) if name == "FT" else one for name, one in given.items()}
     of_favourable = _clarify_metrics(known, wanted, contrasts, good, chosen, distribution, alpha, given)
+    functions = {} if _lacks(known, RATES["accuracy"]) else drawn_functions(cells)
     metrics = [
-        *_group_rates(known, cells, positive, alpha, given),
+        *_group_rates(known, cells, functions, positive, alpha, given),
         *(of_favourable if wanted is cells else map(_in_our_words, of_favourable)),
-        *_reference_metrics(known, cells, at_reference, alpha),
+        *_reference_metrics(known, cells, functions, at_reference, alpha),
         *_range_metrics(known, cells, wanted, None if scores is None else scores[0], alpha, min_rows),
     ]
     return BiasMetrics(
@@ -178,9 +181,17 @@ def _reference(table: CountTable, reference: Value | tuple[Value, ...], cells: C
 
 
 def _group_rates(
-    table: CountTable, cells: Cells, positive: Positive, alpha: float, given: Mapping[str, Measured]
+    table: CountTable,
+    cells: Cells,
+    functions: Mapping[str, Drawn],
+    positive: Positive,
+    alpha: float,
+    given: Mapping[str, Measured],
 ) -> list[Metric]:
-    """Rates of each group, and the metrics of its scores; `given` are those that were computed from the rows."""
+    """Rates of each group, functions of its counts, and the metrics of its scores.
+
+    `given` are those that were computed from the rows.
+    """
     size = len(table.groups)
     proportions = {**RATES, **{name: one.of for name, one in SCORES.items() if one.of is not None}}
     rates = evaluate_all(list(proportions.values()), cells)
@@ -192,6 +203,11 @@ def _group_rates(
     for (name, proportion), one in zip(proportions.items(), found, strict=True):
         lacks = _lacks(table, proportion)
         out[name] = nothing(size, lacks, cells.rows.n) if lacks else _changed(name, one)
+    lacks = _lacks(table, RATES["accuracy"])
+    for name in function_metrics():
+        out[name] = (
+            nothing(size, lacks, cells.rows.n) if lacks else function_values(name, cells, functions[name], alpha)
+        )
     lacks_score = _NO_SCORE if table.score is None else _NO_LABEL if table.label is None else _NEEDS_ROWS
     unknown = nothing(size, lacks_score, cells.rows.n)
     return _metrics("rate", table.groups, {name: given.get(name) or out.get(name, unknown) for name in GROUP_METRICS})
@@ -257,20 +273,26 @@ def _clarify_metrics(
     return [*metrics, *_metrics("clarify", ((),), {"GE": entropy})]
 
 
-def _reference_metrics(table: CountTable, cells: Cells, reference: int | None, alpha: float) -> list[Metric]:
-    """Differences and ratios of every rate, against the group at a position or everybody else (None)."""
-    rates = [one for one in RATES.values() if not _lacks(table, one)] if table.groups else []
+def _reference_metrics(
+    table: CountTable, cells: Cells, functions: Mapping[str, Drawn], reference: int | None, alpha: float
+) -> list[Metric]:
+    """Differences and ratios of what groups are compared in, against the group at a position or everybody else."""
+    if not table.groups:
+        return []
+    rates = [one for one in RATES.values() if not _lacks(table, one)]
     found = against_reference(rates, cells, reference, alpha)
+    found += [function_comparisons(name, cells, drawn, reference, alpha) for name, drawn in functions.items()]
+    names = [*(one.name for one in rates), *functions]
     differences = _metrics(
         "difference",
         table.groups,
-        {f"{one.name}_difference": against.difference for one, against in zip(rates, found, strict=True)},
+        {f"{name}_difference": against.difference for name, against in zip(names, found, strict=True)},
         together=[one.difference_together for one in found],
     )
     ratios = _metrics(
         "ratio",
         table.groups,
-        {f"{one.name}_ratio": against.ratio for one, against in zip(rates, found, strict=True)},
+        {f"{name}_ratio": against.ratio for name, against in zip(names, found, strict=True)},
         together=[one.ratio_together for one in found],
     )
     return [one for pair in zip(differences, ratios, strict=True) for one in pair]

@@ -1,4 +1,4 @@
-"""What a metric function hands back: estimates with intervals, and a reason wherever there is none."""
+"""Estimates of a metric with their intervals, and a reason wherever there is none."""
 
 from __future__ import annotations
 

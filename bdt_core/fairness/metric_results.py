@@ -201,7 +201,7 @@ class BiasMetrics(AuditPart):
         tuple of int and tuple of str
         """
         only = self.group if metric in CLARIFY and CLARIFY[metric].within_strata else None
-        if metric in SCORES and SCORES[metric].of is None:
+        if metric in SCORES and SCORES[metric].of_scores:
             only = self.score
         criterion = CRITERIA.get(plain_name(metric))
         if criterion is not None and criterion.over_mean_score:

@@ -97,9 +97,25 @@ class PersonMoments:
                 persons = self.number(counted)
                 between = np.einsum("...gi,gij,...gj->...g", own, self.products, own) * persons / (persons - 1.0)
                 effect = np.where((rate > 0.0) & (rate < 1.0), between / (rows * rate * (1.0 - rate)), alike)
-            df = np.maximum(rows / alike - 1.0, 1.0)
-            few = special.stdtrit(df, 0.5 + 0.5 * _CONFIDENCE) / special.ndtri(0.5 + 0.5 * _CONFIDENCE)
-        return np.where(rows > 0, np.maximum(np.nan_to_num(effect, nan=1.0, posinf=1.0), 1.0) * few**2, 1.0)
+        return _with_few_persons(effect, alike, rows)
+
+    def shrink_of(self, rows: Floats, influence: Floats, spread: Floats) -> Floats:
+        """What rows are divided by where a metric is no rate.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (groups,)
+        influence : ndarray of shape (groups, 4)
+            What a row of each count adds to the metric, less what the average row does.
+        spread : ndarray of shape (groups,)
+            Variance of that over the rows.
+        """
+        with np.errstate(divide="ignore", invalid="ignore"):
+            alike = self.products.sum(axis=(1, 2)) / rows
+            persons = self.number()
+            between = np.einsum("gi,gij,gj->g", influence, self.products, influence) * persons / (persons - 1.0)
+            effect = np.where(spread > 0.0, between / (rows * spread), alike)
+        return _with_few_persons(effect, alike, rows)
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON-able data."""
@@ -114,3 +130,11 @@ class PersonMoments:
         """Undo `to_dict`."""
         products, present = (np.array(data[name], dtype=np.float64) for name in ("products", "present"))
         return cls(products.reshape(-1, CELLS, CELLS), present.reshape(-1, 1 << CELLS), data["shared"])
+
+
+def _with_few_persons(effect: Floats, alike: Floats, rows: Floats) -> Floats:
+    """The design effect, 1 or more, times what Student's t is wider than the normal where persons are few."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        df = np.maximum(rows / alike - 1.0, 1.0)
+        few = special.stdtrit(df, 0.5 + 0.5 * _CONFIDENCE) / special.ndtri(0.5 + 0.5 * _CONFIDENCE)
+    return np.where(rows > 0, np.maximum(np.nan_to_num(effect, nan=1.0, posinf=1.0), 1.0) * few**2, 1.0)

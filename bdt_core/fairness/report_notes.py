@@ -1,4 +1,4 @@
-"""What a reader must know to use the numbers of a report."""
+"""Notes that a reader needs to use the numbers of a report."""
 
 from __future__ import annotations
 

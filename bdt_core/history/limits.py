@@ -158,7 +158,7 @@ def compared_by(metric: str, favourable: Favourable | None = None) -> _Compared 
         criterion = CRITERIA[base]
         turned = criterion.of_favourable and favourable == "negative"
         return _Compared(criterion.rates, is_ratio, turned=turned, is_range=True) if criterion.rates else None
-    return _Compared((base,), is_ratio)
+    return _Compared((base,), is_ratio) if base in RATES else None
 
 
 def tolerated(metric: str, counted: Counted, spec: AuditSpec) -> tuple[float | None, float | None]:

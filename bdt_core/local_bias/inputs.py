@@ -1,4 +1,4 @@
-"""What LOGAN is given, checked: features, groups, labels, predictions and scores, row by row."""
+"""Check LOGAN's input: features, groups, labels, predictions and scores, row by row."""
 
 from __future__ import annotations
 

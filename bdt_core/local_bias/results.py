@@ -1,4 +1,4 @@
-"""What the stage hands on."""
+"""Results of the search for local bias."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is looked for."""
+"""Settings of the search for local bias."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bdt_core.local_bias.metrics import Metric
 
 @dataclass(frozen=True)
 class LocalBiasSettings:
-    """What is looked for.
+    """What is looked for, and how surely.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What clusters are about: their words, the rows at their centre, the features that set them apart."""
+"""Topics of clusters: their words, the rows at their centre, the features that set them apart."""
 
 from __future__ import annotations
 

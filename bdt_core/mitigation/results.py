@@ -16,10 +16,12 @@ from bdt_core.result import Result
 
 NOT_OF_DECISIONS = "it does not come from labels and decisions alone"
 """Why a metric of scores, of similar people or within strata is not measured again."""
-OF_MORE_THAN_DECISIONS = frozenset(SCORES) - {"f1_score"} | {
-    "FT", *(name for name, one in CLARIFY.items() if one.within_strata)
-}  # fmt: skip
-"""Metrics that need a score, features or a stratum beside label and decision."""
+
+
+def of_more_than_decisions() -> frozenset[str]:
+    """Metrics that need a score, features or a stratum beside label and decision."""
+    of_scores = (name for name, one in SCORES.items() if one.of_scores)
+    return frozenset({"FT", *of_scores, *(name for name, one in CLARIFY.items() if one.within_strata)})
 
 
 @dataclass(frozen=True)

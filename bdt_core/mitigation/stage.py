@@ -27,7 +27,6 @@ from bdt_core.mitigation.measuring import accuracy, group_metrics, paired_change
 from bdt_core.mitigation.proxies import proxy_table
 from bdt_core.mitigation.results import (
     NOT_OF_DECISIONS,
-    OF_MORE_THAN_DECISIONS,
     FrontierRow,
     GroupChange,
     LeftOutGroup,
@@ -35,6 +34,7 @@ from bdt_core.mitigation.results import (
     Mitigation,
     MitigationSettings,
     Thresholds,
+    of_more_than_decisions,
 )
 from bdt_core.mitigation.reweighing import reweigh
 from bdt_core.spec import GATE_METRICS, AuditSpec, MetricLimit
@@ -239,7 +239,7 @@ def _present(test: Decisions, one_threshold: float | None) -> NDArray[np.bool_]:
 
 def _changes(was: BiasMetrics, now: BiasMetrics, settings: MitigationSettings) -> tuple[MetricChange, ...]:
     """Ranges, and the metrics that were asked for, as far as labels and decisions tell them."""
-    there = {one.name for one in was.metrics} - OF_MORE_THAN_DECISIONS
+    there = {one.name for one in was.metrics} - of_more_than_decisions()
     elsewhere = {one for one in GATE_METRICS.values() if one not in there}
     asked = [was[name].name for name in settings.metrics if name not in elsewhere]  # refuses unknown ones
     return tuple(

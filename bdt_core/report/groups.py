@@ -8,7 +8,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from bdt_core import words
+<<<<<<< HEAD
 from bdt_core.metrics import CLARIFY, CRITERIA, GATE_METRICS, GROUP_METRICS, RATES, SCORES, better_side, plain_name
+=======
+from bdt_core.metrics import (
+    CLARIFY,
+    CRITERIA,
+    GATE_METRICS,
+    GROUP_METRICS,
+    RATES,
+    SCORES,
+    better_side,
+    compared_metrics,
+    plain_name,
+)
+from bdt_core.report.catalogue import AsItIs
+>>>>>>> metrics
 from bdt_core.report.sheet import FAINT, GREY, INK, SHADES, SMALL, Sheet
 from bdt_core.report.wording import asked, finite
 from bdt_core.said import AsItIs, Numeral, Sentence
@@ -38,7 +53,7 @@ def compared_with(document: Document, limit: MetricLimitResult) -> tuple[str, st
     rate, _, kind = limit.metric.rpartition("_")
     facets = document.groups.facets if document.groups else ()
     reference = next((one.reference for one in facets if one.facet == limit.facet), None)
-    return kind, reference if rate in RATES and kind in ("difference", "ratio") else None
+    return kind, reference if rate in compared_metrics() and kind in ("difference", "ratio") else None
 
 
 def rate_head(rate: str) -> str:
@@ -129,12 +144,17 @@ def has_counts(facet: Facet, rate: str) -> bool:
     return any((found := (one.rates or {}).get(rate)) is not None and found.events is not None for one in facet.groups)
 
 
+def compared_unit(name: str) -> words.Unit:
+    """Of a metric's difference from the reference: points, or a number."""
+    return "rate" if name in RATES else "value"
+
+
 def compared_rates(facet: Facet) -> list[str]:
     """Rates whose differences from the reference are told: without those that follow from another."""
     compared = {one.metric for one in facet.against_reference}
     return [
         one
-        for one in RATES
+        for one in compared_metrics()
         if {f"{one}_difference", f"{one}_ratio"} <= compared and f"{COMPLEMENTS.get(one)}_difference" not in compared
     ]
 
