@@ -19,7 +19,6 @@ from bdt_core.inference.comparison import (
 from bdt_core.inference.exact import mid_p_value
 from bdt_core.inference.means import mean_interval, welch_interval
 from bdt_core.inference.multiplicity import adjust_p_values
-from bdt_core.inference.permutation import studentised_permutation_test
 from bdt_core.inference.power import minimum_detectable_difference, rate_difference_beyond, required_rows
 from bdt_core.inference.proportions import (
     difference_limits,
@@ -59,7 +58,6 @@ __all__ = [
     "rate_difference_beyond",
     "rate_interval",
     "required_rows",
-    "studentised_permutation_test",
     "welch_interval",
     "wilson_interval",
     "wilson_limits",
