@@ -7,7 +7,7 @@ from bdt_core.inference.at_once import (
     interval_of_selected,
 )
 from bdt_core.inference.auc import AUC, area_under_curve, area_under_curve_of_counts
-from bdt_core.inference.categories import CategoricalComparison, compare_categories, compare_category_counts
+from bdt_core.inference.categories import CategoricalComparison, compare_category_counts
 from bdt_core.inference.comparison import (
     Comparison,
     compare_count_arrays,
@@ -37,7 +37,6 @@ __all__ = [
     "adjust_p_values",
     "area_under_curve",
     "area_under_curve_of_counts",
-    "compare_categories",
     "compare_category_counts",
     "compare_count_arrays",
     "compare_counts",
