@@ -7,13 +7,12 @@ Importing the package costs nothing: what is named here is loaded when it is fir
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from bdt_core.on_demand import loader
+from bdt_core.on_demand import lend, loader
 
 if TYPE_CHECKING:
-    from bdt_core.audit import AuditResult, audit
+    from bdt_core.auditing import AuditResult, audit
     from bdt_core.clustering import HBAC
     from bdt_core.comparing import compare
     from bdt_core.fairness import bias_metrics
@@ -39,11 +38,12 @@ __all__ = [
 ]
 
 _HOMES = {
-    "AuditResult": ".audit",
+    "AuditResult": ".auditing",
     "GroupThresholds": ".mitigation",
     "HBAC": ".clustering",
     "LOGAN": ".local_bias",
     "Stages": ".stages",
+    "audit": ".auditing",
     "bias_metrics": ".fairness",
     "compare": ".comparing",
     "find_slices": ".slices",
@@ -51,10 +51,15 @@ _HOMES = {
     "reweigh": ".mitigation",
 }
 
+# Import paths of old, and pictures of results: the rooms below offer names of floors above them, without knowing these.
+_CLARIFY = ("ClarifyAnalysis", "ClarifyConfig", "clarify_analysis", "read_analysis_config", "write_analysis")
+lend("bdt_core.clustering", {"LOGAN": "bdt_core.local_bias.logan"})
+lend("bdt_core.fairness", dict.fromkeys(_CLARIFY, "bdt_core.clarify"))
+lend("bdt_core.result", {"plot": "bdt_core.report.plots"})
+lend("bdt_core.clustering.hbac", {"plot_tree": "bdt_core.report.plots"})
+
 
 def __getattr__(name: str) -> Any:
-    if name == "audit":
-        return import_module("bdt_core.audit")  # which can be called, for it takes the place of its function here
     if name == "__version__":
         from bdt_core.version import installed_version
 
@@ -63,4 +68,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted(__all__)

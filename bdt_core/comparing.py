@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from bdt_core.audit import Announcer, Progress, run_stages, settled_spec, unheard
+from bdt_core.auditing import Announcer, Progress, run_stages, settled_spec, unheard
 from bdt_core.changes import Changes
 from bdt_core.changes.comparing import Compared, compare_tables
 from bdt_core.changes.reported import compare_reported_groups
@@ -51,7 +51,7 @@ def compare(
     max_worse : float, optional
         How much worse anybody may be off in B, in units of the bias variable, above 0 or 0.
     stages : Stages, optional
-        Replaces stages of the method, as in `bdt_core.audit.audit`.
+        Replaces stages of the method, as in `bdt_core.audit`.
     progress : callable, optional
         Called with (what is done, steps done, steps).
     notice : callable, optional

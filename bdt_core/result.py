@@ -6,12 +6,12 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from html import escape
-from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import ConfigDict, Field, TypeAdapter
 
 from bdt_core.harmless import harmless
+from bdt_core.on_demand import lent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -117,7 +117,7 @@ class Plotted:
         True
         """
         # The figures are on a higher floor, where nobody needs matplotlib before he draws.
-        axes: Axes = import_module("bdt_core.report.plots").plot(self, ax)
+        axes: Axes = lent(__name__, "plot")(self, ax)
         return axes
 
 

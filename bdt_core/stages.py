@@ -1,6 +1,6 @@
 """The stages of an audit, in order, as data; and what carries each of them out.
 
-`STAGES` is the only list: `bdt_core.audit.audit` runs it, and the assets of the Dagster plugin are made from it.
+`STAGES` is the only list: `bdt_core.audit` runs it, and the assets of the Dagster plugin are made from it.
 `Stages` has a method per stage; a subclass that overrides one replaces that stage in both.
 """
 
@@ -391,7 +391,7 @@ class Stages:
     """Every stage of the audit, as ``bdt_core`` does it.
 
     Subclass it and override one method to replace one stage, e.g. to read the table from somewhere else; hand it to
-    `bdt_core.audit.audit` or to ``bias_audit_definitions``. The method's modules are imported when a stage runs:
+    `bdt_core.audit` or to ``bias_audit_definitions``. The method's modules are imported when a stage runs:
     loading the definitions costs nothing of them.
 
     Examples

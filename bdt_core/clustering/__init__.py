@@ -17,6 +17,5 @@ _HOMES = {
     "HBAC": "bdt_core.clustering.hbac",
     "ClusterTree": "bdt_core.clustering.tree",
     "Node": "bdt_core.clustering.tree",
-    "LOGAN": "bdt_core.local_bias.logan",  # where it was found until it had a room of its own
 }
 __getattr__ = loader(__name__, _HOMES)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -22,6 +21,7 @@ from bdt_core.clustering.split import Layout
 from bdt_core.clustering.splitter import CompiledSplitter
 from bdt_core.clustering.tree import ClusterTree, finish, leaves_of
 from bdt_core.errors import DataError, SpecError
+from bdt_core.on_demand import lent
 from bdt_core.table.encoding import Encoded, Encoder, Kind, as_frame, column_kind
 from bdt_core.table.pool import threads
 
@@ -431,7 +431,7 @@ class HBAC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         """
         self._refuse_unfitted()
         # The figures are on a higher floor, where nobody needs matplotlib before he draws.
-        axes: Axes = import_module("bdt_core.report.plots").plot_tree(self.tree_, ax, outcome=outcome)
+        axes: Axes = lent(__name__, "plot_tree")(self.tree_, ax, outcome=outcome)
         return axes
 
     def to_dict(self) -> dict[str, Any]:

@@ -40,6 +40,4 @@ __all__ = [
     "metrics_from_counts",
 ]
 
-# Found here until they had a room of their own.
-_CLARIFY = ("ClarifyAnalysis", "ClarifyConfig", "clarify_analysis", "read_analysis_config", "write_analysis")
-__getattr__ = loader(__name__, dict.fromkeys(_CLARIFY, "bdt_core.clarify"))
+__getattr__ = loader(__name__, {})  # what the top of the package lends: Clarify was here until it had its own room

@@ -7,7 +7,7 @@ from bdt_core.inference.at_once import (
     interval_of_selected,
 )
 from bdt_core.inference.auc import AUC, area_under_curve, area_under_curve_of_counts
-from bdt_core.inference.categories import CategoricalComparison, compare_categories, compare_category_counts
+from bdt_core.inference.categories import CategoricalComparison, compare_category_counts
 from bdt_core.inference.comparison import (
     Comparison,
     compare_count_arrays,
@@ -19,7 +19,6 @@ from bdt_core.inference.comparison import (
 from bdt_core.inference.exact import mid_p_value
 from bdt_core.inference.means import mean_interval, welch_interval
 from bdt_core.inference.multiplicity import adjust_p_values
-from bdt_core.inference.permutation import studentised_permutation_test
 from bdt_core.inference.power import minimum_detectable_difference, rate_difference_beyond, required_rows
 from bdt_core.inference.proportions import (
     difference_limits,
@@ -38,7 +37,6 @@ __all__ = [
     "adjust_p_values",
     "area_under_curve",
     "area_under_curve_of_counts",
-    "compare_categories",
     "compare_category_counts",
     "compare_count_arrays",
     "compare_counts",
@@ -59,7 +57,6 @@ __all__ = [
     "rate_difference_beyond",
     "rate_interval",
     "required_rows",
-    "studentised_permutation_test",
     "welch_interval",
     "wilson_interval",
     "wilson_limits",

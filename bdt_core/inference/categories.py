@@ -75,50 +75,6 @@ class CategoricalComparison(Result):
     comparisons: tuple[Comparison, ...]
 
 
-def compare_categories(
-    codes_a: ArrayLike,
-    codes_b: ArrayLike,
-    n_levels: int,
-    *,
-    alpha: float = 0.05,
-    min_rows: int = 30,
-    random_state: int = 0,
-) -> CategoricalComparison:
-    """Compare how two groups spread over the levels of a categorical variable.
-
-    Parameters
-    ----------
-    codes_a, codes_b : array-like of int, shapes (n_a,) and (n_b,)
-        Level of each row, 0 to n_levels - 1.
-    n_levels : int
-        Number of levels.
-    alpha, min_rows, random_state
-        As in `compare_category_counts`.
-
-    Returns
-    -------
-    CategoricalComparison
-
-    Raises
-    ------
-    DataError
-        Codes that are not whole numbers in range.
-
-    Examples
-    --------
-    >>> result = compare_categories([0] * 40 + [1] * 10, [0] * 50 + [1] * 50, 2)
-    >>> result.test, round(result.statistic, 2), result.dof, round(result.effect_size, 3)
-    ('chi-squared', 12.5, 1, 0.289)
-    """
-    counts = []
-    for codes in (codes_a, codes_b):
-        whole = whole_counts(codes, "Codes of levels")
-        if whole.size and int(whole.max()) >= n_levels:
-            raise DataError(f"Codes of levels must be below the number of levels, {n_levels}.")
-        counts.append(np.bincount(whole, minlength=n_levels))
-    return compare_category_counts(*counts, alpha=alpha, min_rows=min_rows, random_state=random_state)
-
-
 def compare_category_counts(
     counts_a: ArrayLike,
     counts_b: ArrayLike,

@@ -40,18 +40,25 @@ def skewness_of_difference(second: float, third: float, n_a: int, n_b: int) -> f
     return float(abs(third) / second**1.5 * imbalance)
 
 
-def studentised_permutation_test(
-    a: NDArray[np.float64], b: NDArray[np.float64], *, alpha: float = 0.05, random_state: int = 0
+def permutation_test_of_counts(
+    values: NDArray[np.float64],
+    in_a: NDArray[np.int64],
+    in_b: NDArray[np.int64],
+    *,
+    alpha: float = 0.05,
+    random_state: int = 0,
 ) -> PermutationResult:
-    """Permutation test of equal means with Welch's t as its statistic.
+    """Permutation test of equal means with Welch's t as its statistic, from how often each value occurs.
 
     Exact when both samples come from one distribution, and valid for large samples when only the means agree
     (that is what the studentising is for).
 
     Parameters
     ----------
-    a, b : ndarray of float64, shapes (n_a,) and (n_b,)
-        The two samples; at least 2 rows each and not all values equal.
+    values : ndarray of float64, shape (v,)
+        Rising; at least 2 of them.
+    in_a, in_b : ndarray of int64, shape (v,)
+        Rows of the two samples with each value, at least 2 in each sample; together at least 1 of each value.
     alpha : float, default 0.05
         Level of the critical value.
     random_state : int, default 0
@@ -75,37 +82,6 @@ def studentised_permutation_test(
     Janssen, A. (1997). Studentized permutation tests for non-i.i.d. hypotheses and the generalized
     Behrens-Fisher problem. Statistics & Probability Letters 36, 9-21. Phipson, B., Smyth, G. K. (2010).
     Permutation p-values should never be zero. SAGMB 9(1), 39.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> a, b = np.array([1.0, 2, 3, 4, 5]), np.array([11.0, 12, 13, 14, 15])
-    >>> round(studentised_permutation_test(a, b).p_value, 3)  # 2 of the 252 ways to choose 5 of 10 rows
-    0.008
-    """
-    values, counts = np.unique(np.concatenate([a, b]), return_counts=True)
-    in_a = np.diff(np.searchsorted(np.sort(a), values, side="right"), prepend=0)
-    return permutation_test_of_counts(values, in_a, counts - in_a, alpha=alpha, random_state=random_state)
-
-
-def permutation_test_of_counts(
-    values: NDArray[np.float64],
-    in_a: NDArray[np.int64],
-    in_b: NDArray[np.int64],
-    *,
-    alpha: float = 0.05,
-    random_state: int = 0,
-) -> PermutationResult:
-    """The same test from how often each value occurs in the two samples.
-
-    Parameters
-    ----------
-    values : ndarray of float64, shape (v,)
-        Rising.
-    in_a, in_b : ndarray of int64, shape (v,)
-        Rows with each value; together at least 1.
-    alpha, random_state
-        As in `studentised_permutation_test`.
 
     Examples
     --------

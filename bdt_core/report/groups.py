@@ -8,9 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from bdt_core import words
-<<<<<<< HEAD
-from bdt_core.metrics import CLARIFY, CRITERIA, GATE_METRICS, GROUP_METRICS, RATES, SCORES, better_side, plain_name
-=======
 from bdt_core.metrics import (
     CLARIFY,
     CRITERIA,
@@ -22,8 +19,6 @@ from bdt_core.metrics import (
     compared_metrics,
     plain_name,
 )
-from bdt_core.report.catalogue import AsItIs
->>>>>>> metrics
 from bdt_core.report.sheet import FAINT, GREY, INK, SHADES, SMALL, Sheet
 from bdt_core.report.wording import asked, finite
 from bdt_core.said import AsItIs, Numeral, Sentence

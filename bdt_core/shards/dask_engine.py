@@ -48,7 +48,7 @@ _OF_LOCAL_WORKERS = {
     # Elsewhere, libraries of the system may not survive a fork.
     "distributed.worker.multiprocessing-method": "forkserver" if sys.platform == "linux" else "spawn",
 }
-_LOADED_FIRST = ("distributed", "pyarrow.parquet", "bdt_core.audit")
+_LOADED_FIRST = ("distributed", "pyarrow.parquet", "bdt_core.auditing")
 """What the process has loaded whose forks the local workers are: each would need seconds for it. One that is started in
 place of a killed one is no fork."""
 

@@ -24,6 +24,17 @@ SHORT: Mapping[str, tuple[str, str]] = {
     "min_rows": ("significance", "min_rows"),
 }
 """What a keyword is short for; `bdt_core.find_worst_groups` and `bdt_core.find_slices` call it the same."""
+KEYWORDS = (*SHORT, *AuditSpec.model_fields)
+
+
+class _NotGiven:
+    """The default of a keyword: None is a value, as it leaves a search out."""
+
+    def __repr__(self) -> str:
+        return "<not given>"
+
+
+NOT_GIVEN = _NotGiven()
 
 
 def spec_of_keywords(given: Mapping[str, Any]) -> AuditSpec:
@@ -52,9 +63,8 @@ def spec_of_keywords(given: Mapping[str, Any]) -> AuditSpec:
     >>> spec_of_keywords({"label": "repaid", "prediction": "granted"}).bias_variable.derive
     'error'
     """
-    known = [*SHORT, *AuditSpec.model_fields]
-    if unknown := [one for one in given if one not in known]:
-        raise SpecError("\n".join(_unknown(one, known) for one in unknown))
+    if unknown := [name for name in given if name not in KEYWORDS]:
+        raise SpecError("\n".join(map(_unknown, unknown)))
     plain: dict[str, Any] = {"name": "audit", "source": {"path": "(DataFrame)"}}
     plain |= {name: value for name, value in given.items() if name not in SHORT}
     for name in [one for one in SHORT if one in given]:
@@ -87,6 +97,6 @@ def with_derivation(bias: Mapping[str, Any]) -> dict[str, Any]:
     return {**bias, "derive": "error" if "label" in bias else "positive_prediction"}
 
 
-def _unknown(name: str, known: list[str]) -> str:
-    hint = nearest(name, known, f"known ones: {', '.join(known)}.")
+def _unknown(name: str) -> str:
+    hint = nearest(name, KEYWORDS, f"known ones: {', '.join(KEYWORDS)}.")
     return f"audit() has no keyword {name}; {hint}"

@@ -117,9 +117,7 @@ class PublicNames(SphinxDirective):
                 if isinstance(found, str) or (package == "bdt_pipeline" and name == "Stages"):  # that of bdt_core
                     continue
                 home, kind = f"{package}.{name}", "function"
-                if isinstance(found, type(importlib)):  # a module that can be called as its function
-                    home = f"{package}.{name}.{name}"
-                elif isinstance(found, type):
+                if isinstance(found, type):
                     kind = "class"
                 text += f".. auto{kind}:: {home}\n" + ("   :members:\n" if kind == "class" else "") + "\n"
         return self.parse_text_to_nodes(text, allow_section_headings=True)

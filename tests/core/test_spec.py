@@ -98,6 +98,8 @@ def test_written_out_it_reads_back_the_same():
         ({"about": {"ownr": "x"}}, "about.ownr", 'did you mean "owner"'),
         ({"about": {"tested_on": "last week"}}, "about.tested_on", "such as 2026-01-31"),
         ({"about": {"in_use_since": "2026"}}, "about.in_use_since", "such as 2026-01"),
+        ({"about": {"in_use_since": "2026-00"}}, "about.in_use_since", "such as 2026-01"),
+        ({"about": {"in_use_until": "2026-13"}}, "about.in_use_until", "such as 2026-01"),
         ({"about": {"model_file": "s3://me:secret@bucket/model"}}, "about.model_file", "holds a password"),
         ({"reference": {"sex": {"f": 1}}}, "top level", 'add it to "protected"'),
         ({"groups": {"facet": "sex"}}, "groups.facet", 'did you mean "facets"'),
@@ -117,6 +119,12 @@ def test_a_wrong_key_or_value_is_named_with_its_path(change, path, advice):
     assert "audit.yaml" in str(caught.value)
     assert f"  {path}:" in str(caught.value)
     assert advice in str(caught.value)
+
+
+@pytest.mark.parametrize("month", ["2026-01", "2026-09", "2026-10", "2026-12"])
+def test_every_month_of_a_year_is_one(month):
+    about = parse_spec({**SMALLEST, "about": {"in_use_since": month, "in_use_until": month}}).about
+    assert (about.in_use_since, about.in_use_until) == (month, month)
 
 
 DERIVED = {"derive": "error", "label": "repaid", "prediction": "granted"}

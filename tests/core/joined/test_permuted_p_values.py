@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bdt_core.inference import studentised_permutation_test
+from bdt_core.inference.permutation import permutation_test_of_counts
+from bdt_core.inference.summaries import count_values
 from bdt_core.slices import find_slices
 from tests.core.joined.made_tables import harmed, quick_audit
 
@@ -39,5 +40,6 @@ def test_the_largest_statistic_of_all_slices_counts_the_data_too() -> None:
 
 
 def test_two_samples_without_overlap_have_two_over_all_permutations() -> None:
-    found = studentised_permutation_test(np.arange(40.0), np.arange(100.0, 150.0))
+    in_a, in_b = count_values(np.arange(40.0), np.arange(100.0, 150.0))
+    found = permutation_test_of_counts(in_a.values, in_a.counts, in_b.counts)
     assert found.p_value == 2 / 10_000

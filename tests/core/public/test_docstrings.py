@@ -11,7 +11,6 @@ import re
 import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -48,8 +47,6 @@ def public() -> Iterator[tuple[str, Any]]:
     for package in (bdt_core, bdt_pipeline):
         for name in package.__all__:
             found = getattr(package, name)
-            if isinstance(found, ModuleType):  # that can be called as its function
-                found = getattr(found, name)
             if not isinstance(found, str) and name not in NO_CALLS:
                 yield f"{package.__name__}.{name}", found
     yield from ((path, named(path)) for path in RESULTS)

@@ -10,7 +10,7 @@ import pytest
 from bdt_core.errors import DataError
 from bdt_core.report.catalogue import sayings
 from bdt_core.spec import AuditSpec, parse_spec
-from bdt_core.table.leaks import find_leaks
+from bdt_core.table.leaks import explained, find_leaks
 from bdt_core.table.sources import read_table
 from bdt_core.table.validate import validate
 from tests.core.joined.made_tables import OUT_OF_CORE, quick_audit
@@ -139,6 +139,44 @@ def test_honest_columns_are_no_leaks():
     assert not leaks(frame)
     few = frame.head(300).assign(**{f"x{i}": rng.integers(0, 18, 300) for i in range(12)})
     assert not leaks(few)  # pairs of 18 values each have more cells than rows
+
+
+def test_means_of_values_explain_less_what_as_many_groups_of_chance_would():
+    """The adjusted share: 1 - (rest / (rows - groups)) / (total / (rows - 1))."""
+    y = np.array([0.0, 0, 0, 1, 1, 1, 1, 0, 2, 2])
+    column = pd.Series(["a"] * 5 + ["b"] * 5)
+    rest = sum(((part - part.mean()) ** 2).sum() for part in (y[:5], y[5:]))
+    total = ((y - y.mean()) ** 2).sum()
+    assert explained(column, y) == pytest.approx(1 - (rest / 8) / (total / 9))
+
+
+def test_a_number_of_many_values_explains_by_its_best_bound_between_two_values():
+    x = np.array([0.0, 1, 2, 3, 3, 4, 5, 6, 7, 8])
+    y = np.array([0.0, 0, 0, 0, 1, 1, 1, 1, 1, 1])  # the jump is among equal numbers, where no bound can be
+    total = ((y - y.mean()) ** 2).sum()
+
+    def between(bound: float) -> float:
+        return sum(part.size * (part.mean() - y.mean()) ** 2 for part in (y[x < bound], y[x >= bound]))
+
+    best = max(between(bound) for bound in np.unique(x)[1:]) / total
+    assert np.corrcoef(x, y)[0, 1] ** 2 < best < 1
+    for order in (np.arange(10), np.random.default_rng(1).permutation(10)):
+        assert explained(pd.Series(x[order]), y[order]) == pytest.approx(best)
+
+
+def test_values_are_many_where_less_than_five_rows_have_each():
+    """The middle of three values: no bound and no line explains it, means of values do."""
+    y = np.tile([0.0, 1.0, 0.0], 5)
+    assert explained(pd.Series(np.tile([1.0, 2.0, 3.0], 5)), y) == 1.0
+    assert explained(pd.Series(np.tile([1.0, 2.0, 3.0], 5)[:14]), y[:14]) < 0.5
+    assert explained(pd.Series(np.tile(["a", "b", "c"], 5)[:14]), y[:14]) == 0.0  # texts have neither
+
+
+def test_a_number_that_is_missing_somewhere_explains_the_rows_where_it_is_known():
+    x = np.r_[np.arange(10.0), [np.nan] * 4]
+    y = np.r_[np.zeros(4), np.ones(6), [0.0, 1.0, 0.0, 1.0]]
+    assert explained(pd.Series(x), y) == pytest.approx(1.0)
+    assert explained(pd.Series(x), np.r_[np.ones(10), np.zeros(4)]) == 0.0
 
 
 def test_a_leak_comes_in_by_a_join(tmp_path: Path):
