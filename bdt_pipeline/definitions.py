@@ -1,4 +1,4 @@
-"""What workspace.yaml loads: every audit in ``defs/``."""
+"""Definitions that workspace.yaml loads: every audit in ``defs/``."""
 
 from pathlib import Path
 

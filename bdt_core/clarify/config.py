@@ -1,4 +1,4 @@
-"""What an analysis_config.json of SageMaker Clarify asks for."""
+"""Requests of an analysis_config.json of SageMaker Clarify."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What to do about a gap: thresholds per group, repairs of training data, and features that stand in for a group."""
+"""Remedies for a gap: thresholds per group, repairs of training data, and features that stand in for a group."""
 
 from bdt_core.mitigation.group_thresholds import GroupThresholds
 from bdt_core.mitigation.proxies import Proxy, ProxyTable, proxy_table

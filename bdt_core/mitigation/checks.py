@@ -1,4 +1,4 @@
-"""What this package accepts: labels 0 and 1, groups without gaps, columns of equal length."""
+"""Checks of the input of this package: labels 0 and 1, groups without gaps, columns of equal length."""
 
 from __future__ import annotations
 

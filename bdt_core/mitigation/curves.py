@@ -1,4 +1,4 @@
-"""What every threshold of a group attains, from one sort of its scores."""
+"""Rates that every threshold of a group attains, from one sort of its scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What decisions do on rows that did not choose them: group metrics, accuracy, and its change on the same rows."""
+"""Effects of decisions on rows that did not choose them: group metrics, accuracy, and its change on the same rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was measured about each limit that does not hold, in words."""
+"""Measurements about each limit that does not hold, in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the stage is asked for, and what it hands on."""
+"""Settings and results of the stage."""
 
 from __future__ import annotations
 

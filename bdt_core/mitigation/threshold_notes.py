@@ -1,4 +1,4 @@
-"""What a person should know before using thresholds per group."""
+"""Notes for a person who considers thresholds per group."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a table seems to be about: which column is what, what could be measured, and what is doubtful.
+"""Proposal of an audit for a table: which column is what, what could be measured, and what is doubtful.
 
 Content decides first, names in English, Dutch, German, French and Spanish second. Nothing is written here: a proposal
 is data, from which a specification, a page or a scaffold is made.

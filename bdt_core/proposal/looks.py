@@ -1,4 +1,4 @@
-"""What the columns of a table look like: their content decides, their names where it leaves that open."""
+"""Kinds of the columns of a table: their content decides, their names where it leaves that open."""
 
 from __future__ import annotations
 

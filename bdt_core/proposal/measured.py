@@ -1,4 +1,4 @@
-"""What could be measured per person: outcomes, decisions, errors and scores, the likeliest first."""
+"""Candidates to measure per person: outcomes, decisions, errors and scores, the likeliest first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a printed report is made of. Every printed form draws these few kinds of block."""
+"""Blocks of a printed report. Every printed form draws these few kinds of block."""
 
 from __future__ import annotations
 

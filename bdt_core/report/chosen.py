@@ -1,4 +1,4 @@
-"""What templates can ask for: how numbers and names are written, and what is chosen to be shown."""
+"""Choices that templates can ask for: how numbers and names are written, and what is chosen to be shown."""
 
 from __future__ import annotations
 

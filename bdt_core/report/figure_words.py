@@ -1,4 +1,4 @@
-"""What a figure says: its title, which is a finding, its measure, the words on it, and the numbers behind it."""
+"""Words of a figure: its title, which is a finding, its measure, the words on it, and the numbers behind it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which figures on intersections, local bias and mitigation there are; templates ask for it."""
+"""Presence of figures on intersections, local bias and mitigation; templates ask for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person writes about the system and its audit, and the words that its readers use."""
+"""Statements of a person about the system and its audit, and the words that its readers use."""
 
 from __future__ import annotations
 

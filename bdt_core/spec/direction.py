@@ -1,4 +1,4 @@
-"""Which way is better for people, which prediction they want, and whether the limits of the gate look the right way."""
+"""Direction that is better for people, the prediction they want, and whether the gate's limits look the right way."""
 
 from __future__ import annotations
 

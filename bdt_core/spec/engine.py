@@ -1,4 +1,4 @@
-"""What works on a table that is too large for one process."""
+"""Engine for a table that is too large for one process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How an audit runs again and again: on which part of the data, when, and who is told."""
+"""Repeated runs of an audit: on which part of the data, when, and who is told."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all parts of a specification share."""
+"""Base of all parts of a specification."""
 
 import datetime
 from typing import Annotated, Any, get_args

@@ -1,4 +1,4 @@
-"""Where the table is."""
+"""Place of the table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the bias variable is called in print, and whom people are compared with: the one place."""
+"""Name of the bias variable in print, and of the people compared with: the one place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all assets of an audit share."""
+"""Common ground of all assets of an audit."""
 
 from __future__ import annotations
 

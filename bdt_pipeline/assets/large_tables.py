@@ -1,4 +1,4 @@
-"""What assets do differently with a table that is larger than memory."""
+"""Assets of a table that is larger than memory, as far as they differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an asset shows in the UI: counts, tables, figures, and numbers that plot over time.
+"""Metadata of assets in the UI: counts, tables, figures, and numbers that plot over time.
 
 No cell values: only what the report prints too.
 """

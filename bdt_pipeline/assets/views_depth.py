@@ -1,4 +1,4 @@
-"""What the assets on intersections, local bias and mitigation show in the UI."""
+"""Metadata of the assets on intersections, local bias and mitigation in the UI."""
 
 from __future__ import annotations
 

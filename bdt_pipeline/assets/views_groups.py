@@ -1,4 +1,4 @@
-"""What the assets of declared groups show in the UI; groups with too few rows without their rates."""
+"""Metadata of the assets of declared groups in the UI; groups with too few rows without their rates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the history shows in the UI: numbers that plot over time, the trend figure, and every stream in a table."""
+"""Metadata of the history in the UI: numbers that plot over time, the trend figure, and every stream in a table."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What starts audits by itself, and tells somebody."""
+"""Schedules and sensors that start audits by themselves and send messages."""

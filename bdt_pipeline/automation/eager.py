@@ -1,4 +1,4 @@
-"""What looks whether an audit is due, where its specification says ``automation: eager``."""
+"""Sensor that sees whether an audit is due, where its specification says ``automation: eager``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong, from the checks and failures of runs; and what is new in it, so that nobody is told twice.
+"""Problems, from the checks and failures of runs, and those new among them, so that nobody is told twice.
 
 Parts of the data that have no order, as files of an inbox, are problems of their own. Parts that follow each other in
 time share one: it begins with the first part in which it is found, goes on while later parts have it as well, and is

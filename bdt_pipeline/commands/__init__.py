@@ -1,1 +1,1 @@
-"""What the commands of ``bdt`` do; ``bdt_pipeline.cli`` only takes their arguments."""
+"""Work of the commands of ``bdt``; ``bdt_pipeline.cli`` only takes their arguments."""

@@ -1,4 +1,4 @@
-"""What a command is asked to audit: read, and looked for, before anything is imported that takes long."""
+"""Request of a command: specification read and table looked for before anything is imported that takes long."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What takes seconds to compile is compiled early, by a process of its own, while an audit waits for other things."""
+"""Early compilation of slow kernels, by a process of its own, while an audit waits for other things."""
 
 from __future__ import annotations
 

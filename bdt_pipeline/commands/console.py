@@ -1,4 +1,4 @@
-"""What the commands print, and where their reports go."""
+"""Output of the commands, and the place of their reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is in which cluster and finding: a file for the owner of the data, and for nobody else."""
+"""Members of each cluster and finding: a file for the owner of the data, and for nobody else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``bdt plan`` prints."""
+"""Output of ``bdt plan``."""
 
 from __future__ import annotations
 

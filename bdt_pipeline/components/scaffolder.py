@@ -1,4 +1,4 @@
-"""What ``dg scaffold defs bdt_pipeline.BiasAudit`` writes: the specification that a table seems to need."""
+"""Scaffold of ``dg scaffold defs bdt_pipeline.BiasAudit``: the specification that a table seems to need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a project makes of the assets of an audit, said in YAML as for Dagster's own components."""
+"""Changes that a project makes to the assets of an audit, in YAML as for Dagster's own components."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person answers: what happened to people, which way is worse, and which columns are what."""
+"""Answers of a person: what happened to people, which way is worse, and which columns are what."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is done in a process of its own, so that it can be stopped at any time: a table is read, or audited.
+"""Process of its own that reads or audits a table, so that it can be stopped at any time.
 
 The process begins with `main` and the number of a connection: a task comes in, and what is to be told goes out. It
 prints nothing, and ends with whoever began it.

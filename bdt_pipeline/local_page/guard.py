@@ -1,4 +1,4 @@
-"""Who may ask the page for something: the browser that was given the address, and no page of others."""
+"""Guard of the page: only the browser that was given the address, and no page of others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is measured, as a choice that a person reads."""
+"""Outcomes to measure, as a choice that a person reads."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a table seems to be about, in words and as a commented specification."""
+"""Proposal for a table, in words and as a commented specification."""

@@ -1,4 +1,4 @@
-"""What was taken for what in a table, as lines that a person reads."""
+"""Roles that a proposal gives to columns, as lines that a person reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the batches of an audit are kept: one file each, which takes its name only when it is whole."""
+"""Store of the batches of an audit: one file each, which takes its name only when it is whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How values pass from asset to asset: tables as Parquet, results as JSON, never pickled.
+"""Values pass from asset to asset: tables as Parquet, results as JSON, never pickled.
 
 A file says itself what it holds, and only the forms listed here are ever read.
 """

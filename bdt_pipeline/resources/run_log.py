@@ -1,4 +1,4 @@
-"""What runs, checks and sensors tell Dagster, which a terminal, a CI runner or a message may show."""
+"""Messages of runs, checks and sensors to Dagster, which a terminal, a CI runner or a message may show."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where values and reports are kept: a local folder or any path that fsspec understands."""
+"""Storage of values and reports: a local folder or any path that fsspec understands."""
 
 from __future__ import annotations
 
