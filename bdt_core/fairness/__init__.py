@@ -2,7 +2,6 @@
 
 from bdt_core.fairness.coding import Threshold
 from bdt_core.fairness.composite_score import bias_score
-from bdt_core.fairness.conditional import ConditionalComparison, compare_within_strata
 from bdt_core.fairness.counting import count_rows
 from bdt_core.fairness.counts import CountTable, merge
 from bdt_core.fairness.flips import FlipTest, flip_test
@@ -18,7 +17,6 @@ from bdt_core.on_demand import loader
 __all__ = [
     "BiasMetrics",
     "BiasScore",
-    "ConditionalComparison",
     "CountTable",
     "DeclaredTest",
     "Estimate",
@@ -30,7 +28,6 @@ __all__ = [
     "bias_metrics",
     "bias_score",
     "bias_score_from_rates",
-    "compare_within_strata",
     "count_rows",
     "declared_tests",
     "flip_test",

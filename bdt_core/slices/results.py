@@ -69,7 +69,7 @@ class Slice:
         Of the one-sided test for harm, weighted and corrected over everything tested.
     significant : bool or None
     parent : str or None
-        Name of a reported slice that holds this one and is no less affected: see `Slices.folded_into`.
+        Name of a reported slice that holds this one and is no less affected.
     low, high : float or None
         Interval of the true difference. That of a significant slice allows for its selection; that of any other is the
         comparison's own. None also in reports that were written before there was one.
@@ -229,8 +229,6 @@ class Slices(AuditPart):
     [['age up to 28', True]]
     >>> slices.members(frame).sum().to_dict()
     {'age up to 28': 90}
-    >>> slices.folded_into(slices.worst)
-    ()
     """
 
     metric: str
@@ -283,20 +281,6 @@ class Slices(AuditPart):
     def worst(self) -> Slice | None:
         """The first reported slice."""
         return next(iter(self.reported), None)
-
-    def folded_into(self, parent: Slice) -> tuple[Slice, ...]:
-        """Significant slices inside a reported one that add nothing to it: their effect is no larger.
-
-        Parameters
-        ----------
-        parent : Slice
-            A reported one.
-
-        Returns
-        -------
-        tuple of Slice
-        """
-        return tuple(one for one in self.slices if one.parent == parent.name)
 
     def members(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Which rows of a table belong to each reported slice.

@@ -7,12 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 from bdt_core import words
 from bdt_core.inference import difference_found_beyond, interval_at_once, interval_of_selected
-from bdt_core.inference.summaries import ValueCounts
 from bdt_core.slices.results import comparisons_of_selected
 from bdt_core.spec import SliceLimit
-from bdt_core.table.rows import Rows
-from bdt_core.table.summaries import mean_and_sd, summarise_bias_variable
-from bdt_core.verdict.clusters import default_limit
 from bdt_core.verdict.evidence import SearchedLimitOutcome
 from bdt_core.verdict.judge import (
     Evidence,
@@ -92,13 +88,6 @@ def judge_slices(limit: SliceLimit, found: Slices | None, default: float) -> Sli
         verdict = "inconclusive"
         sentence += f" Yet {untested} intersection{'s' * (untested > 1)} had too few test rows to be tested."
     return _result(limit, most, verdict, sentence, judged, found)
-
-
-def default_limit_of(test: Rows) -> float:
-    """The difference from everybody else that is tolerated where no limit names one, from the test rows."""
-    summary = summarise_bias_variable(test)
-    two_valued = isinstance(summary, ValueCounts) and summary.present.size <= 2
-    return default_limit(two_valued, mean_and_sd(summary)[1])
 
 
 def _evidence(one: Slice, found: Slices) -> Evidence[Slice] | None:

@@ -15,13 +15,10 @@ from bdt_core.shards.ingest import ingest
 from bdt_core.shards.scratch import scratch_folder
 from bdt_core.significance.clusters import ClusterSignificance, compare_clusters
 from bdt_core.significance.features import FeatureDifferences, compare_features
-from bdt_core.slices.stage import find_bias_slices
-from bdt_core.spec import SliceLimit, SliceSearch, parse_spec
+from bdt_core.spec import parse_spec
 from bdt_core.table.split import split_rows
 from bdt_core.table.summaries import MISSING, Drawn, level_counts, mean_and_sd, summarise_bias_variable
 from bdt_core.table.validate import validate
-from bdt_core.verdict import judge_slices
-from bdt_core.verdict.slices import default_limit_of
 from tests.core.tables_in_blocks import TableInBlocks
 
 ROWS = 5_000
@@ -250,13 +247,3 @@ def test_mean_and_spread_of_the_bias_variable(bias):
     _, _, test = parts(bias)
     mean, sd = mean_and_sd(summarise_bias_variable(in_blocks(large(test), 4)))
     assert (mean, sd) == pytest.approx((test.y.mean(), test.y.std(ddof=1)), rel=1e-13)
-
-
-@pytest.mark.parametrize("bias", ["two values", "normal"])
-def test_the_default_limit_of_intersections_is_that_of_all_rows(bias):
-    _, train, test = parts(bias)
-    found = find_bias_slices(train, test, SliceSearch(max_conditions=1))
-    one, other = default_limit_of(test), default_limit_of(in_blocks(large(test), 4))
-    assert one == pytest.approx(other, rel=1e-13)
-    assert judge_slices(SliceLimit(), found, one).limit == one
-    assert judge_slices(SliceLimit(max_difference=0.3), found, one).limit == 0.3

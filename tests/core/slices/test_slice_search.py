@@ -308,7 +308,7 @@ def test_slices_that_add_nothing_are_listed_under_the_slice_that_holds_them():
     frame["wrong"] = rng.random(n) < np.where(frame.u == "a", 0.4, 0.1)
     found = find_slices(frame, outcome="wrong", better="lower")
     assert found.worst.name == "u is a"
-    inside = found.folded_into(found.worst)
+    inside = [one for one in found.slices if one.parent == found.worst.name]
     assert len(inside) >= 10
     for one in inside:
         assert one.parent == "u is a"
