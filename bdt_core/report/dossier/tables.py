@@ -246,7 +246,7 @@ def _characteristics(found: Sequence[Document], _: Document, write: Writer) -> I
 
 def _mitigation(found: Document, _: Document, write: Writer) -> Iterator[Table]:
     rows = [
-        [": ".join(map(write.name, filter(None, (spoken_name(one["metric"]), one["group"])))),
+        [": ".join((write.said(spoken_name(one["metric"])), *map(write.name, filter(None, [one["group"]])))),
          *(write.number(one[when]["estimate"]) for when in ("before", "after"))]
         for one in (found["gap"], found["accuracy"])
     ]  # fmt: skip

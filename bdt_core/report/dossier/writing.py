@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import datetime
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bdt_core import words
 from bdt_core.metrics import spoken_name
+from bdt_core.report.catalogue import AS_WRITTEN, Sayings
 from bdt_core.report.dossier.catalogue import words_of
 from bdt_core.report.language import day, locale_of
 from bdt_core.report.write import canonical_json
@@ -24,11 +25,11 @@ class Writer:
     language : str
     unit : {"rate", "value"}
         Of the bias variable.
-    say : callable, optional
-        What a text of the report is for its readers.
+    say : Sayings, optional
+        What texts of the report are for its readers.
     """
 
-    def __init__(self, language: str, unit: words.Unit, say: Callable[[str], str] = str) -> None:
+    def __init__(self, language: str, unit: words.Unit, say: Sayings = AS_WRITTEN) -> None:
         self.words = words_of(language)
         self.unit = unit
         self._say = say
@@ -39,8 +40,12 @@ class Writer:
         return str(x)
 
     def name(self, x: Any) -> str:
-        """A name in the data or the method."""
-        return self._say(str(x))
+        """A name in the data or the method, as it is but for the readers' labels."""
+        return self._say.name(str(x))
+
+    def said(self, x: str) -> str:
+        """A sentence or words of the report."""
+        return self._say(x)
 
     def names(self, several: Sequence[Any]) -> str:
         """Names, each once."""
@@ -119,7 +124,7 @@ class Writer:
         if name in known:
             return known[name]
         metric, by, facet = name.partition(" by ")
-        return self.name(f"{spoken_name(metric)}{by}{facet}")
+        return self.said(f"{spoken_name(metric)}{by}{facet}")
 
     def span(self, value: str, low: str, high: str) -> str:
         """A value with its interval."""
@@ -127,7 +132,7 @@ class Writer:
 
     def who(self, finding: Mapping[str, Any]) -> str:
         """The people of a finding."""
-        return self.name(finding["who"]) if finding["conditions"] else str(self.words["cluster"])
+        return self.said(finding["who"]) if finding["conditions"] else str(self.words["cluster"])
 
     def yes(self, x: Any) -> str:
         """Yes, no, or nothing where that is not known."""

@@ -29,7 +29,7 @@ ALLOWED: Counts = {
         "bdt_core/history": 41,
         "bdt_core/inference": 18,
         "bdt_core/local_bias": 21,
-        "bdt_core/mitigation": 32,
+        "bdt_core/mitigation": 29,
         "bdt_core/proposal": 24,
         "bdt_core/ranking": 31,
         "bdt_core/report": 315,

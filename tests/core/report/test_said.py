@@ -12,16 +12,15 @@ from pathlib import Path
 
 import pytest
 from babel.messages.extract import extract_from_dir
-from babel.messages.pofile import read_po
 from pydantic import BaseModel, TypeAdapter
 
 import bdt_core
 from bdt_core import words
 from bdt_core.report.catalogue import AS_WRITTEN, sayings
 from bdt_core.report.names import Names
+from bdt_core.report.translation import catalogue, texts
 from bdt_core.said import PLACE, Column, Level, Numeral, Said, Sentence, joined, say
 from bdt_core.scan.conditions import GroupCondition
-from tests.core.report.test_language import TEMPLATES
 
 SENTENCE = say("{rows} rows against {others}", rows=Numeral("27"), others=Level("1.10", "kind"))
 
@@ -103,8 +102,7 @@ def test_readers_names_and_units_stand_in_a_sentence() -> None:
 @cache
 def messages() -> dict[str, str]:
     """Ids and what they are in Dutch."""
-    with (TEMPLATES / "nl" / "messages.po").open("rb") as file:
-        return {str(one.id).removesuffix("."): str(one.string) for one in read_po(file, locale="nl") if one.id}
+    return {str(one.id).removesuffix("."): str(one.string) for one in catalogue("nl") if one.id}
 
 
 def written() -> dict[str, str]:
@@ -127,8 +125,7 @@ def test_every_message_that_a_stage_says_is_in_the_catalogue() -> None:
 
 
 def test_messages_that_are_known_by_their_id_alone_are_said_by_somebody() -> None:
-    with (TEMPLATES / "nl" / "messages.po").open("rb") as file:
-        known = {str(one.id) for one in read_po(file, locale="nl") if one.context == "said"}
+    known = texts("nl", "said").keys()
     joints = {"{first} and {second}", "{first} or {second}"}  # of `joined`
     assert known - set(written()) - joints == set()
     assert joints <= known
