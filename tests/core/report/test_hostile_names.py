@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from string import ascii_lowercase
@@ -19,6 +19,7 @@ import pytest
 
 from bdt_core import audit
 from bdt_core.report.blocks import plain
+from bdt_core.report.dossier import FORMS, build_dossier
 from bdt_core.report.figure_words import figure_words
 from bdt_core.report.figures import figure_names
 from bdt_core.report.page import build_page
@@ -159,6 +160,12 @@ def said_in(document: dict[str, Any]) -> dict[str, list[str]]:
     return said | {f"figure {name}": list(texts(plain(figure_words(safe, name)))) for name in figure_names(safe)}
 
 
+def filled_in(document: dict[str, Any]) -> dict[str, list[str]]:
+    """What the dossier's forms say, but for their fingerprints, which are those of other names."""
+    forms = {name: texts(plain(build_dossier(document, name).sections)) for name in FORMS}
+    return {name: [re.sub(r"sha256:\w+", "", one) for one in said] for name, said in forms.items()}
+
+
 def put_in(text: str, names: Mapping[str, str]) -> str:
     """A text with names in their places, with a capital where that has one."""
     return _TOKEN.sub(lambda found: found[1] + _as(found[2], names[found[2].lower()]), text)
@@ -203,12 +210,15 @@ def neutral_texts() -> dict[str, list[str]]:
     return said_in(json.loads(neutral_document()))
 
 
-def changed(naming: Naming) -> dict[str, list[tuple[str, str]]]:
+def changed(
+    naming: Naming, said: Callable[[dict[str, Any]], dict[str, list[str]]] = said_in
+) -> dict[str, list[tuple[str, str]]]:
     """By section the texts that are not those of the neutral report with the names put in."""
-    names, hostile = names_of(naming), said_in(document_with(names_of(naming)))
-    assert hostile.keys() == neutral_texts().keys()
+    names, hostile = names_of(naming), said(document_with(names_of(naming)))
+    neutral_ones = neutral_texts() if said is said_in else said(json.loads(neutral_document()))
+    assert hostile.keys() == neutral_ones.keys()
     found = {}
-    for section, of_tokens in neutral_texts().items():
+    for section, of_tokens in neutral_ones.items():
         pairs = [
             (QUOTES.sub("", one), QUOTES.sub("", put_in(other, names)))
             for one, other in zip(hostile[section], of_tokens, strict=True)
@@ -231,6 +241,11 @@ def changed(naming: Naming) -> dict[str, list[tuple[str, str]]]:
 )
 def test_the_dutch_report_has_names_and_levels_letter_by_letter(naming: Naming) -> None:
     assert changed(naming) == {}
+
+
+@pytest.mark.parametrize("naming", [WORDS, SIGNS], ids=["words", "signs"])
+def test_forms_of_the_dossier_have_names_and_levels_letter_by_letter(naming: Naming) -> None:
+    assert changed(naming, filled_in) == {}
 
 
 def test_but_for_what_mitigation_says_of_proxies_signs_and_numbers_are_kept() -> None:
