@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 from bdt_core.errors import SourceError, SpecError, did_you_mean
-from bdt_core.report.catalogue import say_for
+from bdt_core.report.catalogue import Sayings, say_for
 from bdt_pipeline.assets.views_history import HEADER, RATIO_HEADER, ratio_row, ratios, row
 from bdt_pipeline.commands.console import console, show_notes, show_verdict, shown, write_file
 from bdt_pipeline.commands.printing import put
@@ -114,8 +114,8 @@ def _print(name: str, history: History, unreadable: list[str]) -> None:
             latest, so_far, trend, *rest = row(one, history)
             if to.width < _NARROW:
                 trend = trend.split(" [")[0]
-            cells = (one.metric.replace("_", " "), one.group, latest, so_far, trend, *rest)
-            table.add_row(*(shown(say(cell)) for cell in cells))
+            metric, *others = map(say, (one.metric.replace("_", " "), latest, so_far, trend, *rest))
+            table.add_row(*map(shown, (metric, say.name(one.group), *others)))
         if grouping.streams:
             to.print(table, "")
     _print_ratios(to, history, say)
@@ -149,7 +149,7 @@ def _table(heads: Sequence[str], say: Callable[[str], str]) -> Table:
     return made
 
 
-def _print_ratios(to: Console, history: History, say: Callable[[str], str]) -> None:
+def _print_ratios(to: Console, history: History, say: Sayings) -> None:
     if not ratios(history):
         return
     table = _table(("ratio", "of", *RATIO_HEADER), say)
@@ -157,8 +157,8 @@ def _print_ratios(to: Console, history: History, say: Callable[[str], str]) -> N
         latest, so_far, trend, *rest = ratio_row(one)
         if to.width < _NARROW:
             trend = trend.split(" [")[0]
-        cells = (one.check.replace("_", " "), one.group or "", latest, so_far, trend, *rest)
-        table.add_row(*(shown(say(cell)) for cell in cells))
+        check, *others = map(say, (one.check.replace("_", " "), latest, so_far, trend, *rest))
+        table.add_row(*map(shown, (check, say.name(one.group or ""), *others)))
     to.print(table, "")
 
 
