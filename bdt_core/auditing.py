@@ -354,7 +354,7 @@ def audit(
     inbox : dict, optional
         Audit every file that appears in a folder or bucket.
     schedule : str, optional
-        When to audit, as cron: "0 6 * * *" is every day at six (UTC).
+        When to audit, as cron: ``"0 6 * * *"`` is every day at six (UTC).
     automation : {'off', 'eager'}, optional
         eager: audit whenever the upstream asset or a part of the data is new, and its blocking checks passed.
     freshness_hours : float, optional
