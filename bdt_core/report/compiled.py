@@ -1,4 +1,4 @@
-"""Compiled templates are kept where Python keeps what it compiles, `__pycache__`, which it may be told not to use."""
+"""Templates are compiled in a language, and kept where Python keeps what it compiles, `__pycache__`, if it may."""
 
 from __future__ import annotations
 
@@ -8,9 +8,13 @@ import sys
 from importlib.machinery import SourceFileLoader
 from importlib.util import MAGIC_NUMBER, cache_from_source
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 import jinja2
 from jinja2.bccache import Bucket, BytecodeCache
+from jinja2.ext import Extension
+
+from bdt_core.report.translation import TEMPLATE, texts, translated
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -64,6 +68,20 @@ class CompiledTemplates(BytecodeCache):
         """Keep the code, where Python may keep its own."""
         if not sys.dont_write_bytecode:
             _FILES.set_data(bucket.key, _head(bucket) + marshal.dumps(bucket.code))
+
+
+class TranslatedTemplates(Extension):
+    """Compiles English templates in the language of the environment, whose `texts` say it."""
+
+    def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:  # noqa: ARG002 - Jinja's
+        """A template's source in the environment's language."""
+        return translated(source, self.environment.texts)  # type: ignore[attr-defined]
+
+    @staticmethod
+    def settings(language: str) -> dict[str, object]:
+        """What an environment is extended by; what is compiled is kept under the second."""
+        own = texts(language, TEMPLATE)
+        return {"texts": own, "texts_compiled": f"{language} {crc32(repr(sorted(own.items())).encode()):x}"}
 
 
 def _head(bucket: Bucket) -> bytes:

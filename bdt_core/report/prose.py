@@ -106,9 +106,8 @@ def environment(language: str = "en") -> Environment:
     from markupsafe import Markup
 
     from bdt_core.report import chosen
-    from bdt_core.report.compiled import CompiledTemplates
+    from bdt_core.report.compiled import CompiledTemplates, TranslatedTemplates
     from bdt_core.report.language import filters
-    from bdt_core.report.translation import TranslatedTemplates
 
     @pass_context
     def place(context: Context, x: Any) -> Any:

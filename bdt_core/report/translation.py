@@ -15,9 +15,6 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING
-from zlib import crc32
-
-from jinja2.ext import Extension
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -62,20 +59,6 @@ def catalogue(language: str) -> Catalog:
 def texts(language: str, context: str) -> Mapping[str, str]:
     """What the texts of a context are in a language, by the English ones; none for English."""
     return {str(one.id): str(one.string) for one in catalogue(language) if one.context == context and one.string}
-
-
-class TranslatedTemplates(Extension):
-    """Compiles English templates in the language of the environment, whose `texts` say it."""
-
-    def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:  # noqa: ARG002 - Jinja's
-        """A template's source in the environment's language."""
-        return translated(source, self.environment.texts)  # type: ignore[attr-defined]
-
-    @staticmethod
-    def settings(language: str) -> dict[str, object]:
-        """What an environment is extended by; what is compiled is kept under the second."""
-        own = texts(language, TEMPLATE)
-        return {"texts": own, "texts_compiled": f"{language} {crc32(repr(sorted(own.items())).encode()):x}"}
 
 
 def translated(source: str, known: Mapping[str, str]) -> str:

@@ -463,7 +463,7 @@ class AuditSpec(Section):
     @classmethod
     def _has_a_catalogue(cls, language: str) -> str:
         if language not in LANGUAGES:
-            raise ValueError(f'there is no catalogue for "{language}"; reports are written in {", ".join(LANGUAGES)}')
+            raise ValueError(f'there is no catalogue for "{language}"; there are for {", ".join(LANGUAGES)}')
         return language
 
     @property
