@@ -114,6 +114,10 @@ class Said(Sentence):
         return str(self), self.id, self.values
 
 
+TRANSLATED: dict[str, dict[str, str]] = {}
+"""Messages of other packages: by language, what each is there."""
+
+
 def filled(message: str, values: Mapping[str, str]) -> str:
     """A message with values in its places.
 

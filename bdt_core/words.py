@@ -12,7 +12,7 @@ from numbers import Real
 from typing import Any, Literal
 
 from bdt_core.harmless import without_controls
-from bdt_core.said import Column, Level, Numeral, joined, like, say
+from bdt_core.said import PLACE, Column, Level, Numeral, joined, like, say
 
 Unit = Literal["rate", "value"]
 Number = float | str | None
@@ -151,37 +151,24 @@ def value(x: Number, unit: Unit) -> str:
     return percent(x) if unit == "rate" else number(x)
 
 
-def limit_unit(kind: str, unit: Unit, metric: str | None = None) -> Unit:
-    """The unit of a limit: gaps of local bias are rates or areas, ratios numbers, all others as the bias variable.
+def size(x: Number, unit: str) -> str:
+    """An amount without its sign: points for a rate, a number, or a number within words of its own.
 
     Examples
     --------
-    >>> limit_unit("local_bias", "value"), limit_unit("local_bias", "rate", "auc"), limit_unit("cluster", "value")
-    ('rate', 'value', 'value')
-    """
-    if kind == "four_fifths":
-        return "value"
-    if kind != "local_bias":
-        return unit
-    return "value" if metric == "auc" else "rate"
-
-
-def size(x: Number, unit: Unit) -> str:
-    """A difference without its sign: points for a rate, else a number.
-
-    Examples
-    --------
-    >>> size(0.05, "rate"), size(0.0004, "rate"), size(-12.3, "value")
-    ('5.0 points', 'under 0.1 points', '12.3')
+    >>> size(0.05, "rate"), size(0.0004, "rate"), size(-12.3, "value"), size(50, "{n} people")
+    ('5.0 points', 'under 0.1 points', '12.3', '50 people')
     """
     if x is None or isinstance(x, str) or not math.isfinite(x):
         return number(x)
+    if PLACE.search(unit):
+        return say(unit, n=number(abs(x)))
     if unit != "rate":
         return number(abs(x))
     return Numeral("under 0.1 points" if 0.0 < abs(x) < 0.0005 else f"{abs(x) * 100:.1f} points")
 
 
-def signed(x: Number, unit: Unit) -> str:
+def signed(x: Number, unit: str) -> str:
     """A difference with its sign, without its unit.
 
     Examples

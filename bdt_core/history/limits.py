@@ -185,8 +185,8 @@ def has_ratio_limit(metric: str, counted: Counted, spec: AuditSpec) -> bool:
 
 def _limits_on(metric: str, counted: Counted, spec: AuditSpec) -> Iterator[tuple[MetricLimit, _Compared]]:
     """Limits on a rate of these groups, beside their reference."""
-    for limit in spec.gate:
-        if not isinstance(limit, MetricLimit) or limit.facets != counted.facets:
+    for limit in spec.metric_limits:
+        if limit.facets != counted.facets:
             continue
         compared = compared_by(limit.metric, spec.favourable_outcome)
         if compared is None or metric not in compared.rates:
@@ -217,9 +217,7 @@ def judge_limits(
         A note on the limits on metrics that cannot be followed so.
     """
     found, others = [], []
-    for limit in spec.gate:
-        if not isinstance(limit, MetricLimit):
-            continue
+    for limit in spec.metric_limits:
         compared = compared_by(limit.metric, spec.favourable_outcome)
         if compared is None:
             others.append(check_name(limit))

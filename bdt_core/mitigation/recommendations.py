@@ -13,18 +13,11 @@ from bdt_core.mitigation.decisions import number_text
 from bdt_core.mitigation.results import NOT_OF_DECISIONS, FrontierRow, GroupChange, MetricChange, Mitigation, Thresholds
 from bdt_core.result import Result
 from bdt_core.spec import GATE_METRICS
-from bdt_core.verdict import LimitResult, MetricLimitResult, Verdict
+from bdt_core.verdict import LimitOutcome, MetricLimitResult, Verdict, kind_of
 from bdt_core.verdict.judge import Evidence, Tolerated, judge
 
 Kept = Literal["yes", "no", "cannot tell"]
 _KEPT: dict[Verdict, Kept] = {"pass": "yes", "fail": "no", "inconclusive": "cannot tell"}
-_FOUND = {
-    "worst_group": "the worst group",
-    "cluster": "cluster",
-    "slice": "intersection",
-    "local_bias": "the clusters of local bias",
-    "four_fifths": "the four-fifths rule, whose ratio a limit on four_fifths_ratio measures",
-}
 
 
 @dataclass(frozen=True)
@@ -51,7 +44,7 @@ class Recommendation(Result):
     text: str
 
 
-def recommend(mitigation: Mitigation, limits: Sequence[LimitResult]) -> tuple[Recommendation, ...]:
+def recommend(mitigation: Mitigation, limits: Sequence[LimitOutcome]) -> tuple[Recommendation, ...]:
     """Say for each limit that does not pass what the thresholds were measured to do about it.
 
     Parameters
@@ -68,9 +61,9 @@ def recommend(mitigation: Mitigation, limits: Sequence[LimitResult]) -> tuple[Re
     return tuple(_recommended(mitigation, one) for one in limits if one.verdict != "pass")
 
 
-def _recommended(mitigation: Mitigation, limit: LimitResult) -> Recommendation:
-    if limit.kind != "metric":
-        what = _FOUND[limit.kind]
+def _recommended(mitigation: Mitigation, limit: LimitOutcome) -> Recommendation:
+    if not isinstance(limit, MetricLimitResult):  # thresholds are measured by metrics
+        what = kind_of(limit).about
         return _unmeasured(
             limit, f"Thresholds by {mitigation.settings.facet} were tried, not by {what}. {_proxies(mitigation)}"
         )
@@ -149,7 +142,7 @@ def _cheaper(found: Thresholds, limit: MetricLimitResult, tolerance: float) -> l
     ]
 
 
-def _unmeasured(limit: LimitResult, why: str) -> Recommendation:
+def _unmeasured(limit: LimitOutcome, why: str) -> Recommendation:
     return Recommendation(limit.check, limit.verdict, False, None, why.strip())
 
 

@@ -37,7 +37,7 @@ from bdt_core.mitigation.results import (
     of_more_than_decisions,
 )
 from bdt_core.mitigation.reweighing import reweigh
-from bdt_core.spec import GATE_METRICS, AuditSpec, MetricLimit
+from bdt_core.spec import GATE_METRICS, AuditSpec
 from bdt_core.spec import Mitigation as MitigationSection
 from bdt_core.table.audit_table import KEY
 from bdt_core.table.rows import Rows
@@ -67,7 +67,7 @@ def settings_of(spec: AuditSpec, section: MitigationSection, features: list[str]
     label, prediction = spec.group_columns()
     assert label is not None  # the specification refuses mitigation without it
     positive, positive_prediction = (_values(one) for one in favourable_values(spec))
-    gated = [limit.metric for limit in spec.gate if isinstance(limit, MetricLimit) and limit.metric != "bias_score"]
+    gated = [limit.metric for limit in spec.metric_limits if limit.metric != "bias_score"]
     return MitigationSettings(
         group=section.facets,
         score=section.score,

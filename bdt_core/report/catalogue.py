@@ -23,7 +23,7 @@ from bdt_core.report.language import locale_of
 from bdt_core.report.names import Names
 from bdt_core.report.translation import BY_THEMSELVES, PAGE, catalogue, catalogue_file
 from bdt_core.said import PLACE as _PLACE
-from bdt_core.said import AsItIs, Column, Conditions, Level, Said, Sentence, filled, first_letter
+from bdt_core.said import TRANSLATED, AsItIs, Column, Conditions, Level, Said, Sentence, filled, first_letter
 
 if TYPE_CHECKING:
     from bdt_core.report.document import Printed
@@ -210,14 +210,18 @@ class _Messages:
     conditions: _ByStart
 
 
-@cache
 def _read(language: str) -> _Messages:
     """The messages of stages in a language; of one without a catalogue those of another, told as they are looked up."""
-    of_stages = frozenset(one.context or "" for one in catalogue(_SOME)) - BY_THEMSELVES
-    return _messages(language, of_stages)
+    return _of_stages(language, tuple(TRANSLATED.get(language, {}).items()))
 
 
-def _messages(language: str, contexts: frozenset[str]) -> _Messages:
+@cache
+def _of_stages(language: str, others: tuple[tuple[str, str], ...]) -> _Messages:
+    contexts = frozenset(one.context or "" for one in catalogue(_SOME)) - BY_THEMSELVES
+    return _messages(language, contexts, others)
+
+
+def _messages(language: str, contexts: frozenset[str], others: tuple[tuple[str, str], ...] = ()) -> _Messages:
     from babel.numbers import get_decimal_symbol, get_group_symbol
 
     locale, own = locale_of(language), catalogue_file(language).is_file()
@@ -225,7 +229,7 @@ def _messages(language: str, contexts: frozenset[str]) -> _Messages:
         (str(one.context or ""), _bare(one.id), _bare(one.string if own else one.id))
         for one in catalogue(language if own else _SOME)
         if one.id and one.string and (one.context or "") in contexts
-    ]
+    ] + [("", _bare(message), _bare(told)) for message, told in others]
     by_id = {message: told for _, message, told in messages}
     conditions = [(message, told) for context, message, told in messages if context == _CONDITION]
     messages = [one for one in messages if one[0] != _SAID]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from bdt_core import words
 from bdt_core.report.sheet import CALM, FAINT, GREY, HARM, HARM_TINT, INK, SMALL, WIDTH, Ruler, Sheet
@@ -93,17 +93,6 @@ def own(document: Document, harm: float) -> float:
     return (-harm if document.bias_variable.better == "higher" else harm) + 0.0
 
 
-def in_own_direction(document: Document, limit: Any) -> tuple[words.Number, words.Number, words.Number]:
-    """What a limit on a difference found, and its interval: for clusters and intersections, group less the others."""
-    found = limit.difference, limit.low, limit.high
-    slices = document.slices
-    better = slices.better if limit.kind == "slice" and slices else document.bias_variable.better
-    if limit.kind == "local_bias" or better == "lower":
-        return found
-    value, high, low = (-x + 0.0 if finite(x) else x for x in found)
-    return value, low, high
-
-
 def main_p(document: Document) -> str:
     """The p-value of the main test."""
     found = document.primary_test
@@ -143,7 +132,9 @@ def draw(document: Printed, said: FigureWords) -> Sheet:
 
 def _limits(document: Document) -> list[float]:
     """Limits on clusters; those on declared groups are not of this scale."""
-    return [one.limit for one in document.gate if one.kind == "cluster"]
+    from bdt_core.verdict import ClusterLimitResult  # loads numpy, which not every form needs
+
+    return [one.limit for one in document.gate if isinstance(one, ClusterLimitResult)]
 
 
 def who_is_in(one: Cluster) -> str:

@@ -38,7 +38,8 @@ from bdt_core.slices.results import Slices
 from bdt_core.spec.audit_spec import Better, BetterBy
 from bdt_core.table.audit_table import Column, LeftOut
 from bdt_core.table.summaries import Drawn
-from bdt_core.verdict import LimitResult, Verdict
+from bdt_core.verdict import Verdict
+from bdt_core.verdict.kinds import LimitResult
 from bdt_core.words import Unit
 
 T = TypeVar("T")
@@ -450,7 +451,7 @@ class Document(Part):
     split: Split
     verdict: Judgement
     summary: Summary
-    gate: tuple[Annotated[LimitResult, Field(discriminator="kind")], ...]
+    gate: tuple[LimitResult, ...]
     search: Search | None
     stability: ClusteringStability | None
     clusters: Annotated[tuple[Cluster, ...], Field(min_length=1)]

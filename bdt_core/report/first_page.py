@@ -590,7 +590,7 @@ def _first_page(document: Document) -> FirstPage:
         not_judged=tuple(dict.fromkeys(_not_judged(document, unit, names))),
         reopened_by=next((one.reopened_by for one, _ in _searched(document) if one.reopened_by), None),
         reasons=tuple((names.column(one), one.because) for one in factors_in(document.spec) if one.because is not None),
-        limits_alike=any(one.kind == "local_bias" for one in document.gate),
+        limits_alike=any(scope.people == "places" for _, scope in _searched(document)),
         better_by=document.bias_variable.better_by,
         more_is_worse=document.bias_variable.better == "lower",
         looked_at=tuple(
@@ -663,9 +663,16 @@ def _passed_from(document: Document) -> Amount | None:
     return _share(max(known)) if known else None
 
 
+def _unit_of_limit(limit: Any, unit: Unit) -> Unit:
+    """In what a limit on people is written, who are judged by a difference of rates or of values."""
+    from bdt_core.verdict import kind_of  # loads numpy, which not every form needs
+
+    return "rate" if kind_of(limit).unit_of(limit, unit) == "rate" else "value"
+
+
 def _judged(document: Document, unit: Unit, names: _Names) -> Iterator[Judged]:
     for one, scope in _searched(document):
-        own: Unit = unit if one.kind != "local_bias" else "value" if one.metric == "auc" else "rate"
+        own = _unit_of_limit(one, unit)
         yield Judged(
             people=scope.people,
             conditions=scope.conditions,
@@ -681,9 +688,10 @@ def _judged(document: Document, unit: Unit, names: _Names) -> Iterator[Judged]:
 
 def _not_judged(document: Document, unit: Unit, names: _Names) -> Iterator[NotJudged]:
     for one, _ in _searched(document):
+        own = _unit_of_limit(one, unit)
         for each in one.not_judged:
             who = tuple(map(names.condition, each.conditions))
-            yield NotJudged(who, each.who, _size(each.at_least, "rate" if one.kind == "local_bias" else unit, names))
+            yield NotJudged(who, each.who, _size(each.at_least, own, names))
 
 
 def _first_sight(document: Document, names: _Names, told: Sequence[Group]) -> Group | None:
@@ -719,18 +727,18 @@ def _declared_worst(document: Document, names: _Names, named: Sequence[tuple[Con
 
 def _breaking(document: Document, told: Sequence[Finding]) -> tuple[Sequence[GroupCondition], str | None]:
     """Who is judged to break the limit for any group, unless somebody who is named breaks it."""
-    broken = [one for one, _ in _searched(document) if one.verdict == "fail" and one.kind != "local_bias"]
+    broken = [one for one, scope in _searched(document) if one.verdict == "fail" and scope.people != "places"]
     least = [one.low if one.remaining is None else one.remaining.remaining_low for one in told]
     if not broken or any(low > broken[0].limit for low in least):
         return (), None
     other = broken[0].broken_by
     if other is not None:
         return other.conditions, None if other.conditions else other.who
-    if broken[0].kind != "worst_group" or document.worst_groups is None:
+    if document.worst_groups is None:
         return (), None
     searched = (document.worst_groups, document.worst_groups.raw)
     groups = [group for one in searched if one is not None for group in one.groups]
-    return next((one.conditions for one in groups if one.words == broken[0].group), ()), None
+    return next((one.conditions for one in groups if one.words == broken[0].who), ()), None
 
 
 class _Names(Names):

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from bdt_core.fairness.score_parts import BiasScore
     from bdt_core.report.blocks import FigureWords
     from bdt_core.report.document import Document, Facet, Group, GroupMetric, GroupRange, GroupValue, Printed, Rate
-    from bdt_core.verdict import MetricLimitResult
 
 _Named = TypeVar("_Named", "GroupMetric", "GroupRange")
 FIGURES_SHOWN = 4
@@ -41,14 +40,6 @@ _ROW, _LOW_ROW = 24.0, 16.0
 _SMALLEST_SPAN = 0.2  # so that small differences do not look large
 _MAP_LEFT, _CELL_HEIGHT, _WIDEST_CELL = 100.0, 36.0, 110.0
 _LIGHT, _DARK = (bytes.fromhex(one[1:]) for one in SHADES)
-
-
-def compared_with(document: Document, limit: MetricLimitResult) -> tuple[str, str | None]:
-    """By difference or ratio, and the group that each group is compared with, where that is not plain from the name."""
-    rate, _, kind = limit.metric.rpartition("_")
-    facets = document.groups.facets if document.groups else ()
-    reference = next((one.reference for one in facets if one.facet == limit.facet), None)
-    return kind, reference if rate in compared_metrics() and kind in ("difference", "ratio") else None
 
 
 def rate_head(rate: str) -> str:
@@ -211,9 +202,11 @@ def grid(facet: Facet) -> tuple[list[Any], list[Any]]:
 
 def map_rate(document: Document, facet: Facet) -> str:
     """The rate that a map shows: the first that the gate limits for these groups, or the false positive rate."""
+    from bdt_core.verdict import MetricLimitResult  # loads numpy, which not every form needs
+
     known = known_rates(facet)
     for one in document.gate:
-        if one.kind == "metric" and one.facet == facet.facet:
+        if isinstance(one, MetricLimitResult) and one.facet == facet.facet:
             for rate in (*_rates_in(one.metric), *_rates_in(plain_name(GATE_METRICS[one.metric]))):
                 if rate in known:
                     return rate

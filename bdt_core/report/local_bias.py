@@ -68,7 +68,9 @@ def group_rows(
 
 def local_unit(local: LocalBias) -> words.Unit:
     """Rates are told in per cent, areas under the curve as numbers."""
-    return words.limit_unit("local_bias", "rate", local.settings.metric)
+    from bdt_core.verdict.local_bias import gap_unit  # loads numpy, which not every form needs
+
+    return gap_unit(local.settings.metric)
 
 
 def drawn_clusters(local: LocalBias) -> list[LocalCluster]:

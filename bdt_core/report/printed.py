@@ -38,9 +38,12 @@ def printed(document: AnyDocument) -> Printed:
     Of a grouping with very many groups the largest `GROUPS_KEPT` stay; each grouping knows how many there are in all.
     """
     from bdt_core.report.document import Printed  # with all that the stages hand on
+    from bdt_core.verdict.kinds import kind_named
 
     if isinstance(document, Printed):
         return document
+    for limit in document["gate"]:
+        kind_named(limit["kind"])  # asked here, for what a validator of pydantic raises is wrapped
     shared = _shared.get()
     if shared is not None and shared[0] is document:
         return shared[1]

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -42,10 +42,7 @@ from bdt_core.result import SCHEMA_MINOR
 from bdt_core.scan.blanks import Blanks
 from bdt_core.scan.conditions import GroupCondition
 from bdt_core.scan.results import Certificate
-from bdt_core.verdict import FourFifthsLimitResult, LimitResult, LocalBiasLimitResult, SliceLimitResult, of_majority
-from bdt_core.verdict.groups import MetricLimitResult
-from bdt_core.verdict.judge import Tolerated
-from bdt_core.verdict.local_bias import METRIC_WORDS
+from bdt_core.verdict import LimitOutcome, kind_of, of_majority
 
 Counts = NDArray[np.float64]
 BASE = 10
@@ -751,74 +748,17 @@ def _rough(x: float, unit: words.Unit) -> str:
     return f"{x * 100:.0f} %" if unit == "rate" else words.number(x)
 
 
-_FOUND = {
-    "pass": "what was found lies within that",
-    "fail": "what was found lies beyond that",
-    "inconclusive": "these rows cannot tell whether that holds",
-    "not_testable": "there are too few rows to tell",
-}
-_LIMITS = {
-    "worst_group": "Difference in {measured} of any group that conditions describe",
-    "declared_group": "Difference in {measured} of any declared group",
-    "worst_cluster": "Difference in {measured} of the most deviating cluster",
-    "any_cluster": "Difference in {measured} of any cluster",
-    "worst_slice": "Difference in {measured} of any intersection",
-    "local_bias": "Gap in {measured} between two groups in one place of the data",
-}
-_KEPT = {
-    "kind", "check", "metric", "facet", "facets", "minimum", "maximum", "rule", "min_share", "verdict", "blocks",
-    "inconclusive", "confidence", "severity", "groups_judged", "slices_tested", "clusters_tested", "scope",
-    "reopened_by",
-}  # fmt: skip
-"""What is told of a limit, of whichever kind; the group that decides, where its rates stand in the form."""
-
-
-def _limit(one: LimitResult, found: parts.Document, shown: Sequence[_Shown]) -> LimitResult:
+def _limit(outcome: LimitOutcome, found: parts.Document, shown: Sequence[_Shown]) -> LimitOutcome:
     """A limit, its verdict and the group that decides, if that is told; the numbers on it are left out."""
-    changed: dict[str, Any] = {
-        each.name: () if isinstance(getattr(one, each.name), tuple) else None
-        for each in fields(one)
-        if each.name not in _KEPT
-    }
-    who = ""
-    if isinstance(one, MetricLimitResult | FourFifthsLimitResult):
-        named = {group.group for each in shown if each.facet.facet == one.facet for group in each.facet.groups}
-        reference = getattr(one, "reference", None)
-        if one.group in named and (reference is None or reference in named):
-            changed |= {name: getattr(one, name) for name in ("group", "reference") if hasattr(one, name)}
-            who = f" The group that decides is {one.group}."
-    if isinstance(one, MetricLimitResult):
-        subject = words.capital(one.check.replace("_", " "))
-        allowed = Tolerated(one.minimum, one.maximum).allowed()
-    elif isinstance(one, FourFifthsLimitResult):
-        subject = f"Four-fifths rule by {words.listing(one.facets or (one.facet,))}"
-        allowed = Tolerated(one.minimum).allowed()
-    else:
-        unit = words.limit_unit(one.kind, found.bias_variable.unit, getattr(one, "metric", None))
-        changed["limit"] = float(f"{one.limit:.3g}")  # by default a share of how much the outcome varies
-        subject = _LIMITS[one.check].format(measured=_measured(one, found))
-        allowed = f"at most {words.size(changed['limit'], unit)} is allowed"
-    if getattr(one, "not_judged", ()):
-        who += " Smaller groups, which it does not judge, are proven to fare worse."
-    scope = getattr(one, "scope", None)
-    if scope is not None:
-        if scope.ruled_out_from is not None:  # a share of exactly so many rows; upwards, for that claims less
-            scope = replace(scope, ruled_out_from=math.ceil(scope.ruled_out_from * 100 - 1e-9) / 100)
-            changed["scope"] = scope
-        who += f" {scope.sentence}"
-    return replace(one, **changed | {"sentence": f"{subject}: {allowed}; {_FOUND[one.verdict]}.{who}"})
+    kind = kind_of(outcome)
+    groups = {each.facet.facet: {group.group for group in each.facet.groups} for each in shown}
+    published: LimitOutcome = kind.for_publication(
+        outcome, kind.measured(outcome, found), found.bias_variable.unit, groups
+    )
+    return published
 
 
-def _measured(one: LimitResult, found: parts.Document) -> str:
-    """What people are compared by, of a limit on what was found."""
-    if isinstance(one, LocalBiasLimitResult):
-        return METRIC_WORDS.get(str(one.metric), "any metric")
-    if isinstance(one, SliceLimitResult) and found.slices is not None:
-        return found.slices.measured
-    return found.bias_variable.name
-
-
-def _verdict_sentence(found: parts.Document, gate: Sequence[LimitResult]) -> str:
+def _verdict_sentence(found: parts.Document, gate: Sequence[LimitOutcome]) -> str:
     if found.spec["require"] == "majority" and gate:
         return of_majority(gate)
     return next((one.sentence for one in gate if one.verdict == found.verdict.verdict), found.verdict.sentence)

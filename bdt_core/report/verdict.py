@@ -10,6 +10,7 @@ from bdt_core import words
 
 if TYPE_CHECKING:
     from bdt_core.report.document import Document
+    from bdt_core.verdict import LimitOutcome, Row
 
 _REPEATED = re.compile(r"([\d,]+) of ([\d,]+) rows(?: looked at)? are the same as another one in every column")
 
@@ -28,13 +29,17 @@ def verdict_meaning(document: Document) -> str:
         every = all(one.verdict == "pass" for one in document.gate)
         return words.EVERY_LIMIT_HOLDS if every else words.MAJORITY_MEANINGS[verdict]
     decide = [one for one in document.gate if verdict == "pass" or one.sentence == document.verdict.sentence]
-    if any(getattr(one, "rule", None) == "point" for one in decide):
-        return words.POINT_MEANINGS.get(verdict, words.VERDICT_MEANINGS[verdict])
-    if verdict == "inconclusive" and any(getattr(one, "reopened_by", None) for one in decide):
-        return words.REOPENED
-    if verdict == "fail" and any(one.kind == "four_fifths" for one in decide):
-        return words.SIGNIFICANTLY_BEYOND
-    return words.VERDICT_MEANINGS[verdict]
+    from bdt_core.verdict import kind_of  # loads numpy, which not every form needs
+
+    meanings = (kind_of(limit).meaning(limit) for limit in decide)
+    return next((meaning for meaning in meanings if meaning is not None), words.VERDICT_MEANINGS[verdict])
+
+
+def row(document: Document, outcome: LimitOutcome) -> Row:
+    """A limit's row in the table of limits."""
+    from bdt_core.verdict import kind_of  # loads numpy, which not every form needs
+
+    return kind_of(outcome).row(outcome, document)
 
 
 def remarks(document: Document) -> list[str]:

@@ -10,7 +10,7 @@ from bdt_core.scan.language import random_starts
 from bdt_core.scan.results import WorstGroup, WorstGroups
 from bdt_core.scan.settings import Settings
 from bdt_core.scan.stages import Question, scan
-from bdt_core.spec import AnyLimit, AuditSpec, WorstGroupLimit, WorstGroupSearch
+from bdt_core.spec import AnyLimit, AuditSpec, WorstGroupSearch
 from bdt_core.spec.wording import wording
 from bdt_core.table.audit_table import KEY
 from bdt_core.table.factors import factors_of, rows_for_factors
@@ -82,7 +82,7 @@ def _columns(table: Rows, asked: WorstGroupSearch) -> tuple[str, ...]:
 
 def _limited_shares(limits: Iterable[AnyLimit], searched: float) -> tuple[float, ...]:
     """Shares that limits on the worst group name, as far as they are larger than what is searched."""
-    named = {one.min_share for one in limits if isinstance(one, WorstGroupLimit) and one.min_share is not None}
+    named = {one.least_share for one in limits if one.least_share is not None}
     return tuple(sorted(one for one in named if one > searched))
 
 

@@ -26,6 +26,7 @@ from bdt_core.spec.engine import DaskEngine, Engine
 from bdt_core.spec.gate import (
     AnyLimit,
     FourFifthsLimit,
+    GateLimit,
     Limit,
     LocalBiasLimit,
     MetricLimit,
@@ -59,6 +60,7 @@ __all__ = [
     "Features",
     "FoundBy",
     "FourFifthsLimit",
+    "GateLimit",
     "Groups",
     "History",
     "Inbox",

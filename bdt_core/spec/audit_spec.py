@@ -16,12 +16,11 @@ from pydantic import Field, field_serializer, field_validator, model_validator
 from bdt_core.metrics import Favourable
 from bdt_core.spec.about import About, Counts, Label
 from bdt_core.spec.depth import LocalBias, Mitigation, SliceSearch, WorstGroupSearch
-from bdt_core.spec.direction import favourable_by, implied_better, problem_of_direction
+from bdt_core.spec.direction import favourable_by, implied_better
 from bdt_core.spec.engine import Engine
 from bdt_core.spec.factor import Factor
 from bdt_core.spec.gate import (
     AnyLimit,
-    FourFifthsLimit,
     Limit,
     LocalBiasLimit,
     MetricLimit,
@@ -479,11 +478,16 @@ class AuditSpec(Section):
         return tuple(limits)
 
     @property
+    def metric_limits(self) -> tuple[MetricLimit, ...]:
+        """The limits of the gate that are on metrics of declared groups."""
+        return tuple(one for one in self.gate if isinstance(one, MetricLimit))
+
+    @property
     def facets(self) -> tuple[tuple[str, ...], ...]:
         """The declared groupings, those of the gate included; none without a label or a prediction."""
         if self.group_columns() == (None, None):
             return ()
-        limited = [limit.facets for limit in self.gate if isinstance(limit, MetricLimit | FourFifthsLimit)]
+        limited = [one.facets for one in self.gate if one.counts == "metrics"]
         return tuple(dict.fromkeys(one for one in (*self.declared_facets, *limited) if one))
 
     @property
@@ -506,13 +510,13 @@ class AuditSpec(Section):
     def declared_groupings(self) -> tuple[tuple[str, ...], ...]:
         """Groupings by which the bias variable is compared: the declared ones, else each protected column."""
         of_columns = self.facets or tuple((one,) for one in self.protected)
-        limited = [one.facets for one in self.gate if isinstance(one, WorstGroupLimit)]
+        limited = [one.facets for one in self.gate if one.counts == "outcomes"]
         return tuple(dict.fromkeys(one for one in (*of_columns, *self.declared_facets, *limited) if one))
 
     @property
     def selection_rules(self) -> tuple[SelectionRule, ...]:
         """Rules of selection that are applied: those to be reported, and what the gate limits."""
-        limited = ["four_fifths"] if any(isinstance(one, FourFifthsLimit) for one in self.gate) else []
+        limited = [one.applies for one in self.gate]
         return tuple(rule for rule in get_args(SelectionRule) if rule in (*self.groups.report, *limited))
 
     @property
@@ -662,26 +666,14 @@ class AuditSpec(Section):
         return self
 
     @model_validator(mode="after")
-    def _limits_on_clusters_have_clusters(self) -> AuditSpec:
-        limited = next((one.check for one in self.gate if isinstance(one, Limit)), None)
-        if limited is not None and self.clustering is None:
-            raise ValueError(
-                f'"gate" limits "{limited}", and "clustering: null" searches no clusters: leave "clustering" out, or '
-                'take this limit out of "gate"'
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _limits_have_sections(self) -> AuditSpec:
-        if self.local_bias is None and any(isinstance(one, LocalBiasLimit) for one in self.gate):
-            raise ValueError(
-                'the gate limits "local_bias", which is not looked for: add the section "local_bias" with its "group", '
-                "as in local_bias: {group: race}"
-            )
-        if self.worst_groups is None and any(getattr(one, "check", None) == "worst_group" for one in self.gate):
-            object.__setattr__(self, "worst_groups", WorstGroupSearch())  # what is limited is searched
-        if self.slices is None and any(isinstance(one, SliceLimit) for one in self.gate):
-            object.__setattr__(self, "slices", SliceSearch())  # what is limited is searched
+    def _limits_have_what_they_judge(self) -> AuditSpec:
+        for limit in self.gate:
+            problem = limit.problem_in(self)
+            if problem is not None:
+                raise ValueError(problem)
+            for name, section in limit.searches().items():
+                if getattr(self, name) is None:
+                    object.__setattr__(self, name, section)  # what is limited is searched
         return self
 
     @model_validator(mode="after")
@@ -693,42 +685,6 @@ class AuditSpec(Section):
                 f'say why the decision may depend on it, as in legitimate: [{{column: {unsaid[0]}, because: "..."}}], '
                 "or take it out; the reason is printed on page 1"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _limits_have_people(self) -> AuditSpec:
-        for limit in self.gate:
-            if not isinstance(limit, WorstGroupLimit):
-                continue
-            if limit.of is not None and limit.check == "worst_group" and not self.legitimate:
-                raise ValueError(
-                    f'the gate\'s "of: {limit.of}" asks for a comparison with or without legitimate factors, and none '
-                    "is named: add legitimate: [COLUMN], or leave it out"
-                )
-            if limit.check == "declared_group" and not self.declared_groupings:
-                raise ValueError(
-                    'the gate limits "declared_group", and no group is declared: name columns in "protected", in '
-                    '"groups.facets" or in the limit\'s "facet"'
-                )
-        return self
-
-    @model_validator(mode="after")
-    def _metrics_have_columns(self) -> AuditSpec:
-        limits = [limit for limit in self.gate if isinstance(limit, MetricLimit)]
-        if limits and self.group_columns() == (None, None):
-            raise ValueError(
-                f'the gate limits "{limits[0].metric}", which needs "groups.label" or "groups.prediction" (or a '
-                "bias_variable that is derived from label and prediction)"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _limits_look_the_right_way(self) -> AuditSpec:
-        favourable = self._favourable_said()
-        for limit in self.gate:
-            problem = problem_of_direction(limit, favourable) if isinstance(limit, MetricLimit) else None
-            if problem is not None:
-                raise ValueError(problem)
         return self
 
     @model_validator(mode="after")
@@ -745,19 +701,14 @@ class AuditSpec(Section):
                 raise ValueError(
                     f'"{rule}" in {key} needs groups: name their columns in "protected" or "groups.facets"'
                 )
-            if self._favourable_said() is None:
+            if self.favourable_said() is None:
                 raise ValueError(
                     f'"{rule}" in {key} depends on the prediction that people want: write "favourable: positive" (as '
                     'for granted, hired) or "favourable: negative" (as for refused, flagged)'
                 )
-        if self.split.key is not None and any(isinstance(one, FourFifthsLimit) for one in self.gate):
-            raise ValueError(
-                'the check "four_fifths" counts rows, and "split.key" says that persons have several: limit '
-                "{metric: four_fifths_ratio, facet: COLUMN, min: 0.8} instead, which counts persons"
-            )
         return self
 
-    def _favourable_said(self) -> Favourable | None:
+    def favourable_said(self) -> Favourable | None:
         """Which prediction people want, where somebody has said it and no default."""
         bias = self.bias_variable
         unsaid = bias.derive == "positive_prediction" and bias.better_by != "said"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from bdt_core.metrics import (
     GATE_METRICS,
     RATES,
@@ -12,8 +14,10 @@ from bdt_core.metrics import (
     is_ratio,
     is_signed,
 )
-from bdt_core.spec.gate import MetricLimit
 from bdt_core.vocabulary import speaks_of
+
+if TYPE_CHECKING:
+    from bdt_core.spec.gate import MetricLimit
 
 _HARM_IS_A_POSITIVE = ("false_positive", "false_positive_rate", "positive_prediction")
 _HARM_IS_A_NEGATIVE = ("false_negative", "false_negative_rate")
@@ -78,6 +82,7 @@ def is_both_ways(limit: MetricLimit) -> bool:
 
     Examples
     --------
+    >>> from bdt_core.spec import MetricLimit
     >>> is_both_ways(MetricLimit(metric="DPPL", facet="sex", max=0.1))
     True
     >>> is_both_ways(MetricLimit(metric="DPPL", facet="sex", min=-0.1))
@@ -104,6 +109,7 @@ def problem_of_direction(limit: MetricLimit, favourable: Favourable | None) -> s
 
     Examples
     --------
+    >>> from bdt_core.spec import MetricLimit
     >>> limit = MetricLimit(metric="disparate_impact", facet="sex", max=1.25)
     >>> problem_of_direction(limit, "positive").partition(";")[2]
     ' write "min: 0.8"'

@@ -2,29 +2,79 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
 
-from pydantic import Discriminator, Field, Tag, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from bdt_core.errors import nearest
+from bdt_core.errors import SpecError, nearest
 from bdt_core.metrics import GATE_METRICS
+from bdt_core.spec.depth import SliceSearch, WorstGroupSearch
+from bdt_core.spec.direction import problem_of_direction
+from bdt_core.spec.registered import Registered
 from bdt_core.spec.section import Section
 
+if TYPE_CHECKING:
+    from bdt_core.spec.audit_spec import AuditSpec
+
 Inconclusive = Literal["warn", "block"]
+PLUGINS = "bdt.limits"
+"""Entry points of other packages that add a kind of limit: modules that register it when they are imported."""
 
 
-CHECKS = ("worst_group", "declared_group", "worst_cluster", "any_cluster", "worst_slice", "local_bias", "four_fifths")
-"""What a limit that is not on a metric can be on."""
+class GateLimit(Section):
+    """Base of all kinds of limit, as the specification has them.
 
+    A kind that others add is a subclass with a `kind` of its own and a ``check: Literal[...]`` by which a specification
+    names it; `bdt_core.verdict.register` adds it, with its judge and its words.
 
-class _EachLimit(Section):
+    Attributes
+    ----------
+    kind : str
+        The kind's name in reports.
+    counts : {"metrics", "outcomes"} or None
+        What is counted by `facets`: metrics of label and prediction, or the bias variable.
+    applies : str or None
+        The rule of selection that is applied for it.
+    """
+
+    kind: ClassVar[str]
+    counts: ClassVar[Literal["metrics", "outcomes"] | None] = None
+    applies: ClassVar[Literal["four_fifths"] | None] = None
+
     inconclusive: Inconclusive = Field(
         "warn", description="What happens when the data cannot tell: a warning, or the gate stays shut."
     )
 
+    @classmethod
+    def checks(cls) -> tuple[str, ...]:
+        """The values of ``check`` that name this kind."""
+        check = cls.model_fields.get("check")
+        return () if check is None else get_args(check.annotation)
 
-class Limit(_EachLimit):
+    @property
+    def facets(self) -> tuple[str, ...]:
+        """Columns with the groups that it is on; none where it is on all, or on no declared ones."""
+        return ()
+
+    @property
+    def least_share(self) -> float | None:
+        """Share of the people from which on the search for the worst group has to rule groups out for it."""
+        return None
+
+    def searches(self) -> dict[str, Section]:
+        """Sections without which it has nothing to judge, as they are added where the specification has none."""
+        return {}
+
+    def problem_in(self, spec: AuditSpec) -> str | None:  # noqa: ARG002 - each kind has its own
+        """What it lacks in a specification, and how to mend that; None where it lacks nothing."""
+        return None
+
+
+class Limit(GateLimit):
     """A limit on clusters: how much worse off may a group be that the search has found?"""
+
+    kind = "cluster"
 
     check: Literal["worst_cluster", "any_cluster"] = Field(
         "worst_cluster",
@@ -42,14 +92,27 @@ class Limit(_EachLimit):
     @field_validator("check", mode="before")
     @classmethod
     def _check_is_known(cls, check: Any) -> Any:
-        if isinstance(check, str) and check not in CHECKS:
-            hint = nearest(check, CHECKS, f"known: {', '.join(CHECKS)}")
+        known = [one for kind in KINDS_OF_LIMIT.values() for one in kind.checks()]
+        if isinstance(check, str) and check not in known:
+            hint = nearest(check, known, f"known: {', '.join(known)}")
             raise ValueError(f'there is no check "{check}"; {hint}')
         return check
 
+    def problem_in(self, spec: AuditSpec) -> str | None:
+        """Clusters that nobody searches."""
+        if spec.clustering is not None:
+            return None
+        return (
+            f'"gate" limits "{self.check}", and "clustering: null" searches no clusters: leave "clustering" out, or '
+            'take this limit out of "gate"'
+        )
 
-class MetricLimit(_EachLimit):
+
+class MetricLimit(GateLimit):
     """A limit on a metric of declared groups."""
+
+    kind = "metric"
+    counts = "metrics"
 
     metric: str = Field(
         description=(
@@ -98,10 +161,22 @@ class MetricLimit(_EachLimit):
             raise ValueError('"facet" must name one column, or a list of different ones')
         return self
 
+    def problem_in(self, spec: AuditSpec) -> str | None:
+        """No columns to count the metric from, or an end of it that lets every harm pass."""
+        if spec.group_columns() == (None, None):
+            return (
+                f'the gate limits "{self.metric}", which needs "groups.label" or "groups.prediction" (or a '
+                "bias_variable that is derived from label and prediction)"
+            )
+        return problem_of_direction(self, spec.favourable_said())
 
-class WorstGroupLimit(_EachLimit):
+
+class WorstGroupLimit(GateLimit):
     """A limit on groups of people: how much worse off may any of them be, whom a search could have found or who are
     declared?"""
+
+    kind = "worst_group"
+    counts = "outcomes"
 
     check: Literal["worst_group", "declared_group"] = Field(
         "worst_group",
@@ -156,9 +231,34 @@ class WorstGroupLimit(_EachLimit):
             raise ValueError('"of: remaining" goes with "check: worst_group"; declared groups are compared as they are')
         return self
 
+    @property
+    def least_share(self) -> float | None:
+        """Smaller groups are not judged."""
+        return self.min_share
 
-class SliceLimit(_EachLimit):
+    def searches(self) -> dict[str, Section]:
+        """Declared groups need no search."""
+        return {"worst_groups": WorstGroupSearch()} if self.check == "worst_group" else {}
+
+    def problem_in(self, spec: AuditSpec) -> str | None:
+        """Nobody to be alike in, or no groups."""
+        if self.of is not None and self.check == "worst_group" and not spec.legitimate:
+            return (
+                f'the gate\'s "of: {self.of}" asks for a comparison with or without legitimate factors, and none '
+                "is named: add legitimate: [COLUMN], or leave it out"
+            )
+        if self.check == "declared_group" and not spec.declared_groupings:
+            return (
+                'the gate limits "declared_group", and no group is declared: name columns in "protected", in '
+                '"groups.facets" or in the limit\'s "facet"'
+            )
+        return None
+
+
+class SliceLimit(GateLimit):
     """A limit on intersections: how much worse off may any of those be that the search has found?"""
+
+    kind = "slice"
 
     check: Literal["worst_slice"] = Field(
         "worst_slice", description="worst_slice: each intersection that was tested, all of them at once."
@@ -172,18 +272,37 @@ class SliceLimit(_EachLimit):
         ),
     )
 
+    def searches(self) -> dict[str, Section]:
+        """The intersections."""
+        return {"slices": SliceSearch()}
 
-class LocalBiasLimit(_EachLimit):
+
+class LocalBiasLimit(GateLimit):
     """A limit on local bias: how far may groups be apart within any cluster of similar people?"""
+
+    kind = "local_bias"
 
     check: Literal["local_bias"] = Field(
         "local_bias", description="local_bias: the gap between groups within each cluster, all of them at once."
     )
     max_gap: float = Field(0.05, gt=0, lt=1, description="Largest tolerated gap between two groups, as a share.")
 
+    def problem_in(self, spec: AuditSpec) -> str | None:
+        """Local bias that nobody looks for: only the user knows between which groups."""
+        if spec.local_bias is not None:
+            return None
+        return (
+            'the gate limits "local_bias", which is not looked for: add the section "local_bias" with its "group", '
+            "as in local_bias: {group: race}"
+        )
 
-class FourFifthsLimit(_EachLimit):
+
+class FourFifthsLimit(GateLimit):
     """The four-fifths rule (29 CFR 1607.4 D): is any group selected less than 4/5 as often as the most selected one?"""
+
+    kind = "four_fifths"
+    counts = "metrics"
+    applies = "four_fifths"
 
     check: Literal["four_fifths"] = Field(
         "four_fifths",
@@ -207,41 +326,58 @@ class FourFifthsLimit(_EachLimit):
             raise ValueError('"facet" must name one column, or a list of different ones')
         return self
 
+    def problem_in(self, spec: AuditSpec) -> str | None:
+        """Rows of one person, which the rule would count as people."""
+        if spec.split.key is None:
+            return None
+        return (
+            'the check "four_fifths" counts rows, and "split.key" says that persons have several: limit '
+            "{metric: four_fifths_ratio, facet: COLUMN, min: 0.8} instead, which counts persons"
+        )
 
-KINDS_OF_LIMIT: dict[str, type[Section]] = {
-    "cluster": Limit,
-    "metric": MetricLimit,
-    "worst_group": WorstGroupLimit,
-    "slice": SliceLimit,
-    "local_bias": LocalBiasLimit,
-    "four_fifths": FourFifthsLimit,
+
+KINDS_OF_LIMIT: dict[str, type[GateLimit]] = {
+    one.kind: one for one in (Limit, MetricLimit, WorstGroupLimit, SliceLimit, LocalBiasLimit, FourFifthsLimit)
 }
-_KIND_OF_CHECK = {
-    "worst_group": "worst_group",
-    "declared_group": "worst_group",
-    "worst_slice": "slice",
-    "local_bias": "local_bias",
-    "four_fifths": "four_fifths",
-}
+"""All kinds of limit, by name."""
+
+
+def kinds_with_plugins() -> dict[str, type[GateLimit]]:
+    """All kinds of limit, those of other packages included, which are imported now.
+
+    Raises
+    ------
+    SpecError
+        A package's module cannot be imported.
+    """
+    for plugin in entry_points(group=PLUGINS):
+        if plugin.name not in KINDS_OF_LIMIT:
+            try:
+                plugin.load()
+            except Exception as error:
+                raise SpecError(
+                    f'The kind of limit "{plugin.name}" cannot be loaded from {plugin.value}: {error}. Mend or remove '
+                    f"the package that has it as an entry point of {PLUGINS}."
+                ) from error
+    return KINDS_OF_LIMIT
 
 
 def _kind(limit: Any) -> str:
-    if isinstance(limit, Section):
-        return next((name for name, kind in KINDS_OF_LIMIT.items() if isinstance(limit, kind)), "cluster")
+    if isinstance(limit, GateLimit):
+        return limit.kind
     keys = limit if isinstance(limit, dict) else {}
     if "metric" in keys or ("facet" in keys and "check" not in keys):
-        return "metric"
+        return MetricLimit.kind
     if "check" not in keys and "max_gap" in keys:
-        return "local_bias"
-    return _KIND_OF_CHECK.get(str(keys.get("check")), "cluster")
+        return LocalBiasLimit.kind
+    if "check" not in keys:
+        return Limit.kind
+    check = str(keys["check"])
+    for known in (KINDS_OF_LIMIT.items, lambda: kinds_with_plugins().items()):
+        for name, kind in known():
+            if check in kind.checks():
+                return name
+    return Limit.kind
 
 
-AnyLimit = Annotated[
-    Annotated[Limit, Tag("cluster")]
-    | Annotated[MetricLimit, Tag("metric")]
-    | Annotated[WorstGroupLimit, Tag("worst_group")]
-    | Annotated[SliceLimit, Tag("slice")]
-    | Annotated[LocalBiasLimit, Tag("local_bias")]
-    | Annotated[FourFifthsLimit, Tag("four_fifths")],
-    Discriminator(_kind),
-]
+AnyLimit = Annotated[GateLimit, Registered(lambda: KINDS_OF_LIMIT, _kind, seen=_kind)]

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from bdt_core.errors import SpecError, nearest
 from bdt_core.spec.audit_spec import AuditSpec
-from bdt_core.spec.gate import KINDS_OF_LIMIT
+from bdt_core.spec.gate import KINDS_OF_LIMIT, kinds_with_plugins
 from bdt_core.spec.source import SQLITE_FILE, Table
 
 Location = tuple[int | str, ...]
@@ -240,6 +240,7 @@ def _beside(path: str, folder: Path) -> str:
 
 def json_schema() -> dict[str, Any]:
     """JSON Schema of the specification, for editors that complete and check YAML."""
+    kinds_with_plugins()
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **AuditSpec.model_json_schema(),

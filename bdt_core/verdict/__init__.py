@@ -2,27 +2,36 @@
 
 from bdt_core.verdict.clusters import NO_CLUSTERS, ClusterLimitResult, judge_clusters
 from bdt_core.verdict.four_fifths import FourFifthsLimitResult, judge_four_fifths
-from bdt_core.verdict.gate import Findings, GateResult, LimitResult, judge_gate, judge_limit, of_majority, overall
+from bdt_core.verdict.gate import GateResult, judge_gate, judge_limit, of_majority, overall
 from bdt_core.verdict.groups import MetricLimitResult, check_name, judge_metric
+from bdt_core.verdict.judge import Evidence, LimitOutcome, Tolerated, judge
+from bdt_core.verdict.kinds import LIMITS, Findings, LimitKind, PeopleLimitKind, Row, kind_named, kind_of, register
 from bdt_core.verdict.local_bias import LocalBiasLimitResult, judge_local_bias
 from bdt_core.verdict.slices import SliceLimitResult, judge_slices
 from bdt_core.verdict.words import SEVEREST_FIRST, Verdict
 from bdt_core.verdict.worst_group import WorstGroupLimitResult, judge_worst_group
 
 __all__ = [
+    "LIMITS",
     "NO_CLUSTERS",
     "SEVEREST_FIRST",
     "ClusterLimitResult",
+    "Evidence",
     "Findings",
     "FourFifthsLimitResult",
     "GateResult",
-    "LimitResult",
+    "LimitKind",
+    "LimitOutcome",
     "LocalBiasLimitResult",
     "MetricLimitResult",
+    "PeopleLimitKind",
+    "Row",
     "SliceLimitResult",
+    "Tolerated",
     "Verdict",
     "WorstGroupLimitResult",
     "check_name",
+    "judge",
     "judge_clusters",
     "judge_four_fifths",
     "judge_gate",
@@ -31,6 +40,9 @@ __all__ = [
     "judge_metric",
     "judge_slices",
     "judge_worst_group",
+    "kind_named",
+    "kind_of",
     "of_majority",
     "overall",
+    "register",
 ]

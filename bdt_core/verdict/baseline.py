@@ -37,6 +37,7 @@ from bdt_core.result import SCHEMA_VERSION, Result
 from bdt_core.spec import AuditSpec
 from bdt_core.verdict.gate import overall
 from bdt_core.verdict.judge import Tolerated
+from bdt_core.verdict.kinds import kind_named
 from bdt_core.verdict.local_bias import METRIC_WORDS
 from bdt_core.verdict.words import Verdict
 
@@ -55,26 +56,6 @@ _SEVEREST_FIRST = tuple(CHANGE_WORDS)
 _NEEDED = {"name": str, "spec": dict, "bias_variable": dict, "gate": list}
 _MEND = "Name the report.json of an earlier audit."
 _AGAIN = "Make it again: bdt gate SPEC --report DIR"
-_WORST = {
-    "cluster": (
-        "Harm in {measured} of the worst cluster",
-        "The clusters of two reports are different groups of people.",
-    ),
-    "worst_group": (
-        "Harm in {measured} of the worst group",
-        "The worst groups of two reports may be different people.",
-    ),
-    "slice": (
-        "Harm in {measured} of the worst intersection",
-        "The worst intersections of two reports may be different people.",
-    ),
-    "local_bias": (
-        "Largest gap in {measured} within a cluster",
-        "The clusters of two reports are different groups of people.",
-    ),
-    "four_fifths": ("Lowest impact ratio", "The groups of the two reports may be different ones."),
-}
-"""What is compared of limits on what was found, and why with care."""
 
 
 @dataclass(frozen=True)
@@ -196,7 +177,7 @@ def _limit_change(limit: Document, document: Document, baseline: Document) -> Li
         of_ratio = is_ratio(GATE_METRICS[limit["metric"]])
         sentence = _metric_sentence(limit, found, groups, document)
     else:
-        found, groups, of_ratio = _worst_change(limit, document, baseline), 1, limit["kind"] == "four_fifths"
+        found, groups, of_ratio = _worst_change(limit, document, baseline), 1, kind_named(limit["kind"]).is_ratio
         sentence = _worst_sentence(limit, found, document)
     difference, low, high = found.difference or (None, None, None)
     return LimitChange(
@@ -216,8 +197,8 @@ def _limit_change(limit: Document, document: Document, baseline: Document) -> Li
 
 
 def _worst_change(limit: Document, document: Document, baseline: Document) -> Compared:
-    of_ratio = limit["kind"] == "four_fifths"
-    size = "value" if of_ratio else "difference"
+    of_ratio = kind_named(limit["kind"]).is_ratio
+    size = "difference" if "difference" in limit else "value"
     now = measured(limit[size], limit["low"], limit["high"])
     same = [one for one in baseline["gate"] if _is_the_same(one, limit)]
     before = measured(same[0][size], same[0]["low"], same[0]["high"]) if same else None
@@ -281,11 +262,12 @@ def _larger_is_worse(value: float, limit: Document) -> bool:
 
 
 def _worst_sentence(limit: Document, found: Compared, document: Document) -> str:
-    unit = words.limit_unit(limit["kind"], document["bias_variable"]["unit"], limit.get("metric"))
+    kind = kind_named(limit["kind"])
+    unit = kind.unit_in(limit, document["bias_variable"]["unit"])
     points = " points" if unit == "rate" else ""
-    of_ratio = limit["kind"] == "four_fifths"
+    of_ratio = kind.is_ratio
     write = words.number if of_ratio else partial(words.signed, unit=unit)
-    what, people = _WORST["worst_group" if limit.get("broken_by") else limit["kind"]]
+    what, people = kind_named("worst_group").compared if limit.get("broken_by") else kind.compared
     told = f"{what.format(measured=_measured(limit, document))} ({limit['check']})"
     if found.before is None:
         return f"{told}: cannot be compared with the baseline, {found.why}."

@@ -8,6 +8,7 @@ from typing import Literal
 from bdt_core import words
 from bdt_core.errors import SpecError
 from bdt_core.inference import Comparison, difference_found_beyond
+from bdt_core.said import say
 from bdt_core.significance.clusters import ClusterSignificance, ComparedCluster
 from bdt_core.spec import AlertSeverity, Limit
 from bdt_core.spec.wording import wording
@@ -20,25 +21,14 @@ from bdt_core.verdict.judge import (
     why,
     would_have_been_found,
 )
+from bdt_core.verdict.kinds import Findings, PeopleLimitKind, default_limit
+from bdt_core.verdict.scope import Scope, scope_of
 from bdt_core.verdict.words import Verdict, which_way
 
-DEFAULT_LIMIT_TWO_VALUED = 0.05
-DEFAULT_LIMIT_IN_SD = 0.2  # a small effect in Cohen's words
 NO_CLUSTERS = (
     "the search found no way to divide the train rows, so there is no cluster to test; "
     "bring more rows or features, or lower clustering.min_cluster_size"
 )
-
-
-def default_limit(two_valued: bool, sd: float) -> float:
-    """The difference that is tolerated where the specification names none, in units of the bias variable.
-
-    Examples
-    --------
-    >>> default_limit(True, 0.5), default_limit(False, 100.0)
-    (0.05, 20.0)
-    """
-    return DEFAULT_LIMIT_TWO_VALUED if two_valued else DEFAULT_LIMIT_IN_SD * sd
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +43,41 @@ class ClusterLimitResult(SearchedLimitOutcome):
     cluster: int | None
     smallest_visible: float | None
     severity: AlertSeverity | None = None
+
+
+class ClusterLimits(PeopleLimitKind[Limit, ClusterLimitResult]):
+    """Limits on clusters."""
+
+    limit, outcome = Limit, ClusterLimitResult
+    about = "cluster"
+    compared = (
+        "Harm in {measured} of the worst cluster",
+        "The clusters of two reports are different groups of people.",
+    )
+
+    def by_its_own_search(self, limit: Limit, results: Findings) -> ClusterLimitResult:
+        return judge_clusters(limit, results.significance)
+
+    def scope_in(self, limit: Limit, most: float, results: Findings) -> Scope:
+        shared = self.shared_scope(limit, most, results)
+        if limit.check == "worst_cluster":
+            return scope_of("cluster", **shared)
+        return scope_of("clusters", **shared, tested=len(results.significance.clusters) if results.significance else 0)
+
+    def title(self, outcome: ClusterLimitResult) -> str:
+        return say("Most deviating cluster") if outcome.check == "worst_cluster" else say("Any cluster")
+
+    def subject(self, outcome: ClusterLimitResult, measured: str) -> str:
+        which = "the most deviating" if outcome.check == "worst_cluster" else "any"
+        return f"Difference in {measured} of {which} cluster"
+
+    def judged_by(self, outcome: ClusterLimitResult) -> str:
+        if outcome.cluster is None:
+            return ""
+        return say("judged by cluster {number}", number=words.number(outcome.cluster))
+
+    def people(self, limit: Limit) -> str:
+        return "most deviating cluster" if limit.check == "worst_cluster" else "cluster"
 
 
 def judge_clusters(limit: Limit, tested: ClusterSignificance | None) -> ClusterLimitResult:

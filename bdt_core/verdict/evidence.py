@@ -14,7 +14,7 @@ from bdt_core import words
 from bdt_core.result import Result
 from bdt_core.scan.conditions import GroupCondition
 from bdt_core.spec import FoundBy
-from bdt_core.verdict.judge import LimitOutcome
+from bdt_core.verdict.judge import LimitOutcome, Tolerated
 from bdt_core.verdict.scope import Scope
 from bdt_core.verdict.words import harmful, severity_of, stops
 
@@ -104,6 +104,26 @@ class SearchedLimitOutcome(LimitOutcome):
     not_judged: tuple[Proven, ...] = ()
     reopened_by: Literal["finding", "blanks"] | None = None
 
+    @property
+    def tolerated(self) -> Tolerated:
+        """Any difference up to the limit."""
+        return Tolerated(maximum=self.limit)
+
+    @property
+    def estimate(self) -> float | None:
+        """The difference that decides."""
+        return self.difference
+
+    @property
+    def who(self) -> str | None:
+        """Who breaks it, by whichever search."""
+        return self.broken_by.who if self.broken_by is not None else self.found_by_its_search
+
+    @property
+    def found_by_its_search(self) -> str | None:
+        """Who decides by the limit's own search; None where nobody can be named."""
+        return None
+
 
 class WorstCase(Protocol):
     """What blank outcomes could come to."""
@@ -118,7 +138,7 @@ Searched = TypeVar("Searched", bound=SearchedLimitOutcome)
 
 
 def by_all_evidence(
-    own: Searched, scope: Scope, ranked: Findings | None, unit: words.Unit, blanks: WorstCase | None = None
+    own: Searched, scope: Scope, ranked: Findings | None, unit: str, blanks: WorstCase | None = None
 ) -> Searched:
     """What a limit says, knowing who is confirmed to fare worse by any search, and what the blanks could come to.
 
@@ -128,8 +148,8 @@ def by_all_evidence(
         By the limit's own search.
     scope : Scope
     ranked : Findings or None
-    unit : {"rate", "value"}
-        Of the limit.
+    unit : str
+        Of the limit's amounts.
     blanks : WorstCase, optional
         People whose outcome is not known.
 
@@ -215,7 +235,7 @@ def _proven(ranked: Findings | None, scope: Scope) -> Iterator[Proven]:
         )  # fmt: skip
 
 
-def _broken(one: Proven, limit: float, scope: Scope, unit: words.Unit, ranked: Findings | None) -> str:
+def _broken(one: Proven, limit: float, scope: Scope, unit: str, ranked: Findings | None) -> str:
     """Who breaks the limit, by how much, and what found them."""
     counted = "rows" if ranked is not None and ranked.counted == "rows" else "people"
     sure = f"({scope.confidence * 100:.4g} % confidence)"

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from bdt_core import words
 from bdt_core.errors import SpecError, did_you_mean
+from bdt_core.said import say
 from bdt_core.spec import FourFifthsLimit
 from bdt_core.verdict.judge import Evidence, Judgement, LimitOutcome, Tolerated, judge, why
+from bdt_core.verdict.kinds import Findings, LimitKind, Row
 from bdt_core.verdict.words import judged_on
 
 if TYPE_CHECKING:
     from bdt_core.fairness.selection_rules import FourFifthsTable, SelectionRules
     from bdt_core.fairness.uniform_guidelines import GroupImpact
+    from bdt_core.spec import AuditSpec
 
 NOT_APPLIED = "the four-fifths rule was not applied"
 _TOLERATED = Tolerated(minimum=0.8, rule="significant")
@@ -58,6 +61,52 @@ class FourFifthsLimitResult(LimitOutcome):
     left_out: tuple[str, ...]
     rows_seen: int | None = None
     rows_unseen: int | None = None
+
+    @property
+    def who(self) -> str | None:
+        """The group."""
+        return self.group
+
+
+class FourFifthsLimits(LimitKind[FourFifthsLimit, FourFifthsLimitResult]):
+    """Limits by the four-fifths rule."""
+
+    limit, outcome = FourFifthsLimit, FourFifthsLimitResult
+    results = ("selection_rules",)
+    about = "the four-fifths rule, whose ratio a limit on four_fifths_ratio measures"
+    compared = ("Lowest impact ratio", "The groups of the two reports may be different ones.")
+    published = frozenset({"facet", "facets", "minimum", "groups_judged"})
+    names_groups = ("group", "reference")
+    is_ratio = True
+
+    def judge(self, limit: FourFifthsLimit, results: Findings) -> FourFifthsLimitResult:
+        return judge_four_fifths(limit, results.selection_rules)
+
+    def title(self, outcome: FourFifthsLimitResult) -> str:
+        return say("Four-fifths rule by {facet}", facet=outcome.facet)
+
+    def subject(self, outcome: FourFifthsLimitResult, measured: str) -> str:  # noqa: ARG002 - by who is selected
+        return f"Four-fifths rule by {words.listing(outcome.facets or (outcome.facet,))}"
+
+    def scope(self, outcome: FourFifthsLimitResult) -> str:
+        return f"the four-fifths rule by {words.listing(outcome.facets)}"
+
+    def row(self, outcome: FourFifthsLimitResult, report: Any) -> Row:
+        """With the two groups whose rates are compared."""
+        row = super().row(outcome, report)._replace(allowed_note=say("fails where significant"))
+        if outcome.group is None:
+            return row
+        return row._replace(
+            on_note=say("{group} over {reference}", group=outcome.group, reference=str(outcome.reference))
+        )
+
+    def question(self, limit: FourFifthsLimit, spec: AuditSpec) -> str:  # noqa: ARG002 - the limit says all
+        by = f" by {' & '.join(limit.facets)}" if limit.facets else ""
+        return f"Is no group{by} selected less than 4/5 as often as the one with the highest rate?"
+
+    def meaning(self, outcome: FourFifthsLimitResult) -> str | None:
+        """The rule needs no interval to fail, but a significant difference."""
+        return words.SIGNIFICANTLY_BEYOND if outcome.verdict == "fail" else None
 
 
 def judge_four_fifths(limit: FourFifthsLimit, found: SelectionRules | None) -> FourFifthsLimitResult:

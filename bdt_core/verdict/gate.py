@@ -4,70 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 from bdt_core import words
-from bdt_core.fairness.declared_groups import GroupMetrics, GroupScores
-from bdt_core.local_bias.metrics import METRIC_NAMES
 from bdt_core.result import Result, Shown
-from bdt_core.significance.clusters import ClusterSignificance
-from bdt_core.spec import AnyLimit, FourFifthsLimit, Limit, LocalBiasLimit, MetricLimit, SliceLimit, WorstGroupLimit
-from bdt_core.spec.wording import compared_with, factors_compared, wording
-from bdt_core.verdict.clusters import ClusterLimitResult, default_limit, judge_clusters
-from bdt_core.verdict.declared_group import facets_of, judge_declared_group
-from bdt_core.verdict.evidence import WorstCase, by_all_evidence
-from bdt_core.verdict.four_fifths import FourFifthsLimitResult, judge_four_fifths
-from bdt_core.verdict.groups import MetricLimitResult, judge_metric
-from bdt_core.verdict.local_bias import LocalBiasLimitResult, judge_local_bias
-from bdt_core.verdict.scope import Scope, scope_of, width_of
-from bdt_core.verdict.slices import SliceLimitResult, judge_slices
+from bdt_core.spec import AnyLimit
+from bdt_core.verdict.any_group import WorstGroupLimits
+from bdt_core.verdict.clusters import ClusterLimits
+from bdt_core.verdict.four_fifths import FourFifthsLimits
+from bdt_core.verdict.groups import MetricLimits
+from bdt_core.verdict.judge import LimitOutcome
+from bdt_core.verdict.kinds import Findings, LimitResult, kind_named, kind_of, register
+from bdt_core.verdict.local_bias import LocalBiasLimits
+from bdt_core.verdict.slices import SliceLimits
 from bdt_core.verdict.words import SEVEREST_FIRST, Verdict
-from bdt_core.verdict.worst_group import WorstGroupLimitResult, judge_worst_group
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from bdt_core.declared import DeclaredOutcomes
-    from bdt_core.fairness.selection_rules import SelectionRules
-    from bdt_core.local_bias.results import LocalBias
-    from bdt_core.ranking import Findings as RankedFindings
-    from bdt_core.scan.results import WorstGroups
-    from bdt_core.slices.results import Slices
-    from bdt_core.table.measured import MeasuredOutcome
-
-OfPeople = Limit | WorstGroupLimit | SliceLimit | LocalBiasLimit
-"""Limits on people who were searched for."""
-OfPeopleResult = ClusterLimitResult | WorstGroupLimitResult | SliceLimitResult | LocalBiasLimitResult
-LimitResult = OfPeopleResult | MetricLimitResult | FourFifthsLimitResult
+for _kind in (
+    WorstGroupLimits(),
+    ClusterLimits(),
+    MetricLimits(),
+    SliceLimits(),
+    LocalBiasLimits(),
+    FourFifthsLimits(),
+):
+    register(_kind)
 
 NO_LIMIT = "No limit was set, so nothing is allowed and nothing is forbidden."
-
-
-class Findings(Protocol):
-    """What limits are held against; None for what was not asked for."""
-
-    @property
-    def outcome(self) -> MeasuredOutcome: ...
-    @property
-    def significance(self) -> ClusterSignificance | None: ...
-    @property
-    def group_metrics(self) -> GroupMetrics | None: ...
-    @property
-    def group_scores(self) -> GroupScores | None: ...
-    @property
-    def selection_rules(self) -> SelectionRules | None: ...
-    @property
-    def worst_groups(self) -> WorstGroups | None: ...
-    @property
-    def slices(self) -> Slices | None: ...
-    @property
-    def local_bias(self) -> LocalBias | None: ...
-    @property
-    def declared(self) -> DeclaredOutcomes | None: ...
-    @property
-    def ranked(self) -> RankedFindings | None: ...
-    @property
-    def blanks(self) -> WorstCase | None: ...
 
 
 @dataclass(frozen=True, repr=False)
@@ -116,7 +81,7 @@ class GateResult(Result, Shown):
         """
         import pandas as pd  # not needed to judge
 
-        return pd.DataFrame([_row(one) for one in self.limits], columns=list(_COLUMNS))
+        return pd.DataFrame([_row(each) for each in self.limits], columns=list(_COLUMNS))
 
     def _glance(self) -> tuple[str, pd.DataFrame]:
         told = f"Gate: {self.verdict}{', blocks' if self.blocks else ''}. {self.sentence}"
@@ -128,12 +93,11 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def _row(one: LimitResult) -> dict[str, Any]:
+def _row(outcome: LimitOutcome) -> dict[str, Any]:
     """A limit with the names that all kinds of them share."""
-    found = {name: getattr(one, name, None) for name in _COLUMNS}
-    if not isinstance(one, MetricLimitResult | FourFifthsLimitResult):
-        found |= {"value": one.difference, "maximum": one.limit}
-    return found
+    tolerated = outcome.tolerated
+    shared = {"value": outcome.estimate, "minimum": tolerated.minimum, "maximum": tolerated.maximum}
+    return {name: getattr(outcome, name, None) for name in _COLUMNS} | shared
 
 
 def judge_gate(limits: Sequence[AnyLimit], require: Literal["all", "majority"], found: Findings) -> GateResult:
@@ -164,11 +128,11 @@ def judge_gate(limits: Sequence[AnyLimit], require: Literal["all", "majority"], 
         sentence = next((one.sentence for one in results if one.verdict == verdict), NO_LIMIT)
         blocks = any(one.blocks for one in results)
     if verdict == "pass":
-        sentence += f" Nothing but {words.listing([_subject(one) for one in results])} was judged."
+        sentence += f" Nothing but {words.listing([kind_of(one).scope(one) for one in results])} was judged."
     return GateResult(verdict, blocks, sentence, tuple(results))
 
 
-def of_majority(results: Sequence[LimitResult]) -> str:
+def of_majority(results: Sequence[LimitOutcome]) -> str:
     """How many limits hold; over one that is broken for certain, by whom it is, or in what.
 
     :meta private:
@@ -181,116 +145,15 @@ def of_majority(results: Sequence[LimitResult]) -> str:
     return f"{told} Broken: {'; '.join(dict.fromkeys(_broken_for(one) for one in broken))}."
 
 
-def _broken_for(result: LimitResult) -> str:
+def _broken_for(outcome: LimitOutcome) -> str:
     """Who breaks a limit, or what it is on where nobody can be named."""
-    who = getattr(result, "broken_by", None)
-    if who is not None:
-        return str(who.who)
-    named = (getattr(result, name, None) for name in ("group", "slice"))
-    return next((str(name) for name in named if name is not None), _subject(result))
+    return outcome.who if outcome.who is not None else kind_of(outcome).scope(outcome)
 
 
-def judge_limit(limit: AnyLimit, found: Findings) -> LimitResult:
+def judge_limit(limit: AnyLimit, found: Findings) -> LimitOutcome:
     """Hold the results against one limit; one on people who were searched for, against all confirmed findings."""
-    match limit:
-        case MetricLimit():
-            counted = found.group_metrics or GroupMetrics(found.outcome.spec, (), (), ())
-            return judge_metric(limit, counted, found.group_scores)
-        case FourFifthsLimit():
-            return judge_four_fifths(limit, found.selection_rules)
-    own = _by_its_own_search(limit, found)
-    blanks = None if isinstance(limit, LocalBiasLimit) else found.blanks
-    return by_all_evidence(own, _scope(limit, own.limit, found), found.ranked, _unit(limit, found), blanks)
-
-
-def _by_its_own_search(limit: OfPeople, found: Findings) -> OfPeopleResult:
-    """What a limit on people says by the search that it is about."""
-    match limit:
-        case LocalBiasLimit():
-            return judge_local_bias(limit, found.local_bias)
-        case WorstGroupLimit(check="declared_group"):
-            return judge_declared_group(limit, found.declared, _default(found))
-        case WorstGroupLimit():
-            than = compared_with(limit.of, found.outcome.spec)
-            return judge_worst_group(limit, _searched(limit, found), _default(found), than)
-        case SliceLimit():
-            return judge_slices(limit, found.slices, _default(found))
-        case _:
-            return judge_clusters(limit, found.significance)
-
-
-def _searched(limit: WorstGroupLimit, found: Findings) -> WorstGroups | None:
-    """The search for the worst group that a limit is on: with the legitimate factors, or without them."""
-    searched = found.worst_groups
-    raw = searched.raw if searched is not None and limit.of == "raw" else None
-    return raw or searched
-
-
-def _default(found: Findings) -> float:
-    """The tolerated difference where a limit names none."""
-    return default_limit(found.outcome.two_valued, found.outcome.sd)
-
-
-def _unit(limit: OfPeople, found: Findings) -> words.Unit:
-    if isinstance(limit, LocalBiasLimit):
-        metric = found.local_bias.settings.metric if found.local_bias else None
-        return words.limit_unit("local_bias", "rate", metric)
-    return found.outcome.unit
-
-
-def _scope(limit: OfPeople, most: float, found: Findings) -> Scope:
-    """Of whom a limit on people who were searched for says something."""
-    outcome, clusters = found.outcome, found.significance
-    spec = outcome.spec
-    shared: dict[str, Any] = {
-        "measured": wording(spec.bias_variable).name,
-        "better": spec.bias_variable.better,
-        "confidence": 1.0 - spec.significance.alpha,
-        "default": getattr(limit, "max_difference", 0.0) is None,
-        "width": width_of(most, None if outcome.two_valued else outcome.sd),
-    }
-    match limit:
-        case WorstGroupLimit(check="declared_group"):
-            columns = [name for facet in facets_of(limit, found.declared) for name in facet.columns]
-            return scope_of(
-                "declared", **shared, columns=tuple(dict.fromkeys(columns)), min_share=limit.min_share
-            )  # fmt: skip
-        case WorstGroupLimit():
-            alike = factors_compared(limit.of, spec)
-            searched = _searched(limit, found)
-            ruled_out = searched.ruled_out(limit.min_share) if searched else None
-            return scope_of(
-                "groups", **shared, of="remaining" if alike else "raw", alike=alike, min_share=limit.min_share,
-                conditions=searched.searched.max_conditions if searched else None,
-                ruled_out_from=ruled_out.min_share if ruled_out else None,
-            )  # fmt: skip
-        case SliceLimit():
-            several = found.slices
-            return scope_of(
-                "intersections", **shared, tested=several.tests if several else 0,
-                conditions=several.max_conditions if several else None,
-            )  # fmt: skip
-        case LocalBiasLimit():
-            local = found.local_bias
-            places = [one for one in local.logan.clusters if one.held_out.status == "tested"] if local else []
-            shared |= {"better": None, "default": False, "width": width_of(most, None)}
-            shared["measured"] = METRIC_NAMES[local.settings.metric] if local else shared["measured"]
-            return scope_of("places", **shared, tested=len(places))
-        case Limit(check="any_cluster"):
-            return scope_of("clusters", **shared, tested=len(clusters.clusters) if clusters else 0)
-        case _:
-            return scope_of("cluster", **shared)
-
-
-def _subject(result: LimitResult) -> str:
-    """What a limit judged, in words."""
-    match result:
-        case MetricLimitResult():
-            return result.check.replace("_", " ")
-        case FourFifthsLimitResult():
-            return f"the four-fifths rule by {words.listing(result.facets)}"
-        case _:
-            return result.scope.text if result.scope else result.check.replace("_", " ")
+    outcome: LimitOutcome = kind_named(limit.kind).judge(limit, found)
+    return outcome
 
 
 def overall(verdicts: Sequence[Verdict], require: Literal["all", "majority"] = "all") -> Verdict:

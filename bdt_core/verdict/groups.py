@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from bdt_core import words
 from bdt_core.errors import SpecError, did_you_mean
 from bdt_core.fairness.comparisons import FEWEST_IN_DENOMINATOR, IS_REFERENCE
 from bdt_core.fairness.declared_groups import FacetMetrics, GroupMetrics, GroupScores
 from bdt_core.fairness.metric_results import Metric, group_name
-from bdt_core.metrics import CLARIFY, CRITERIA, depends_on_favourable, is_ratio, plain_name, spoken_name
+from bdt_core.metrics import (
+    CLARIFY,
+    CRITERIA,
+    compared_metrics,
+    depends_on_favourable,
+    is_ratio,
+    plain_name,
+    spoken_name,
+)
+from bdt_core.said import Sentence, joined, say
 from bdt_core.spec import GATE_METRICS, AuditSpec, MetricLimit
 from bdt_core.spec.direction import is_both_ways, problem_of_direction
 from bdt_core.verdict.judge import (
@@ -23,6 +32,7 @@ from bdt_core.verdict.judge import (
     why,
     would_have_been_found,
 )
+from bdt_core.verdict.kinds import Findings, LimitKind, Row
 from bdt_core.verdict.words import judged_on
 
 _NAMED = 10
@@ -67,6 +77,64 @@ class MetricLimitResult(LimitOutcome):
     left_out: tuple[str, ...]
     rows_seen: int | None = None
     rows_unseen: int | None = None
+
+    @property
+    def who(self) -> str | None:
+        """The group."""
+        return self.group
+
+
+class MetricLimits(LimitKind[MetricLimit, MetricLimitResult]):
+    """Limits on metrics of declared groups."""
+
+    limit, outcome = MetricLimit, MetricLimitResult
+    results = ("group_metrics", "group_scores")
+    published = frozenset({"metric", "facet", "minimum", "maximum", "rule", "groups_judged"})
+    names_groups = ("group",)
+
+    def judge(self, limit: MetricLimit, results: Findings) -> MetricLimitResult:
+        counted = results.group_metrics or GroupMetrics(results.outcome.spec, (), (), ())
+        return judge_metric(limit, counted, results.group_scores)
+
+    def title(self, outcome: MetricLimitResult) -> str:
+        return say("{metric} by {facet}", metric=Sentence(spoken_name(outcome.metric)), facet=outcome.facet)
+
+    def subject(self, outcome: MetricLimitResult, measured: str) -> str:  # noqa: ARG002 - by the metric
+        return outcome.check.replace("_", " ")
+
+    def row(self, outcome: MetricLimitResult, report: Any) -> Row:
+        """With the group that each is compared with, the one that decides, and how many were not judged."""
+        row = super().row(outcome, report)
+        notes = []
+        rate, _, kind = outcome.metric.rpartition("_")
+        facets = report.groups.facets if report.groups else ()
+        reference = next((one.reference for one in facets if one.facet == outcome.facet), None)
+        if reference and rate in compared_metrics() and kind == "difference":
+            notes.append(say("each group less {reference}", reference=reference))
+        elif reference and rate in compared_metrics() and kind == "ratio":
+            notes.append(say("each group over {reference}", reference=reference))
+        if outcome.group is not None:
+            notes.append(say("decided by {group}", group=outcome.group))
+        if outcome.left_out:
+            notes.append(say("{n} not judged, for too few rows", n=words.count(len(outcome.left_out))))
+        by_value = say("by the value alone") if outcome.rule == "point" else ""
+        return row._replace(on_note=joined(notes, "; "), allowed_note=by_value)
+
+    def question(self, limit: MetricLimit, spec: AuditSpec) -> str:  # noqa: ARG002 - the limit says all
+        ends = (("at least", limit.min), ("at most", limit.max))
+        allowed = " and ".join(f"{word} {value:g}" for word, value in ends if value is not None)
+        return f"Is {limit.metric} by {' & '.join(limit.facets)} {allowed}?"
+
+    def check_name(self, limit: MetricLimit) -> str:
+        return limit.metric
+
+    def meaning(self, outcome: MetricLimitResult) -> str | None:
+        """Of a value alone, nothing about chance."""
+        return words.POINT_MEANINGS.get(outcome.verdict) if outcome.rule == "point" else None
+
+    def facts(self, outcome: MetricLimitResult) -> dict[str, Any]:
+        """A metric of all groups has a name in its place."""
+        return outcome.to_dict() | {"group": outcome.group or "all groups"}
 
 
 def judge_metric(limit: MetricLimit, metrics: GroupMetrics, scores: GroupScores | None = None) -> MetricLimitResult:

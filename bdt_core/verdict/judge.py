@@ -152,6 +152,8 @@ class LimitOutcome(Result):
 
     Attributes
     ----------
+    kind : str
+        The limit's kind.
     check : str
         What the limit is on.
     verdict : {"pass", "fail", "inconclusive", "not_testable"}
@@ -169,6 +171,7 @@ class LimitOutcome(Result):
         value is beyond the limit.
     """
 
+    kind: str
     check: str
     verdict: Verdict
     blocks: bool
@@ -178,6 +181,23 @@ class LimitOutcome(Result):
     high: float | None
     p_value: float | None
     severity: AlertSeverity | None
+
+    @property
+    def tolerated(self) -> Tolerated:
+        """The values that the limit tolerates: of outcomes with other members than these, each has its own."""
+        least, most, rule = (getattr(self, name, None) for name in ("minimum", "maximum", "rule"))
+        return Tolerated(least, most, rule or "interval")
+
+    @property
+    def estimate(self) -> float | None:
+        """What was found, in the limit's unit."""
+        value: float | None = getattr(self, "value", None)
+        return value
+
+    @property
+    def who(self) -> str | None:
+        """Who decides, in words; None where nobody can be named."""
+        return None
 
     @classmethod
     def of(

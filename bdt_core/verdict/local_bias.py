@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from scipy.special import ndtri
 
 from bdt_core import words
 from bdt_core.inference import newcombe_interval
+from bdt_core.local_bias.metrics import METRIC_NAMES
+from bdt_core.said import say
 from bdt_core.spec import LocalBiasLimit
 from bdt_core.verdict.evidence import SearchedLimitOutcome
 from bdt_core.verdict.judge import (
@@ -20,10 +22,13 @@ from bdt_core.verdict.judge import (
     why,
     would_have_been_found,
 )
+from bdt_core.verdict.kinds import Findings, PeopleLimitKind
+from bdt_core.verdict.scope import Scope, scope_of, width_of
 from bdt_core.verdict.words import Verdict, interval_of_several, judged_on
 
 if TYPE_CHECKING:
     from bdt_core.local_bias.results import HeldOutGap, LocalBias, LocalCluster
+    from bdt_core.spec import AuditSpec
 
 METRIC_WORDS = {"accuracy": "accuracy", "tpr": "true positive rate", "fpr": "false positive rate", "auc": "AUC"}
 
@@ -66,6 +71,75 @@ class LocalBiasLimitResult(SearchedLimitOutcome):
     rows_seen: int | None = None
     rows_unseen: int | None = None
     smallest_visible: float | None
+
+
+class LocalBiasLimits(PeopleLimitKind[LocalBiasLimit, LocalBiasLimitResult]):
+    """Limits on local bias."""
+
+    limit, outcome = LocalBiasLimit, LocalBiasLimitResult
+    about = "the clusters of local bias"
+    compared = (
+        "Largest gap in {measured} within a cluster",
+        "The clusters of two reports are different groups of people.",
+    )
+    published = frozenset({"metric", "clusters_tested"})
+    counts_blanks = False  # a gap is of people whose outcome is known
+
+    def by_its_own_search(self, limit: LocalBiasLimit, results: Findings) -> LocalBiasLimitResult:
+        return judge_local_bias(limit, results.local_bias)
+
+    def scope_in(self, limit: LocalBiasLimit, most: float, results: Findings) -> Scope:
+        local = results.local_bias
+        places = [one for one in local.logan.clusters if one.held_out.status == "tested"] if local else []
+        shared = self.shared_scope(limit, most, results)
+        shared |= {"better": None, "default": False, "width": width_of(most, None)}
+        shared["measured"] = METRIC_NAMES[local.settings.metric] if local else shared["measured"]
+        return scope_of("places", **shared, tested=len(places))
+
+    def unit_of(self, outcome: LocalBiasLimitResult, unit: words.Unit) -> str:  # noqa: ARG002 - whatever is audited
+        return gap_unit(outcome.metric)
+
+    def measured(self, outcome: LocalBiasLimitResult, report: Any) -> str:  # noqa: ARG002
+        return METRIC_WORDS.get(str(outcome.metric), "any metric")
+
+    def in_own_direction(
+        self,
+        outcome: LocalBiasLimitResult,
+        better: str,  # noqa: ARG002 - a gap either way counts
+    ) -> tuple[words.Number, words.Number, words.Number]:
+        return outcome.estimate, outcome.low, outcome.high
+
+    def title(self, outcome: LocalBiasLimitResult) -> str:  # noqa: ARG002 - there is one check
+        return say("Local bias")
+
+    def subject(self, outcome: LocalBiasLimitResult, measured: str) -> str:  # noqa: ARG002
+        return f"Gap in {measured} between two groups in one place of the data"
+
+    def judged_by(self, outcome: LocalBiasLimitResult) -> str:
+        if outcome.cluster is None:
+            return ""
+        return say(
+            "judged by {higher} against {lower} in cluster {number}",
+            higher=str(outcome.higher),
+            lower=str(outcome.lower),
+            number=words.number(outcome.cluster),
+        )
+
+    def check_name(self, limit: LocalBiasLimit) -> str:  # noqa: ARG002
+        return "local_gaps"
+
+    def question(self, limit: LocalBiasLimit, spec: AuditSpec) -> str:
+        most = words.size(limit.max_gap, gap_unit(spec.local_bias.metric if spec.local_bias else None))
+        return f"Is no gap between two groups within a cluster larger than {most} on the test rows?"
+
+    def unasked(self, spec: AuditSpec) -> LocalBiasLimit | None:
+        """The default, where local bias is looked for."""
+        return None if spec.local_bias is None else LocalBiasLimit()
+
+
+def gap_unit(metric: str | None) -> words.Unit:
+    """The unit of gaps: those of areas are numbers, all others are of rates."""
+    return "value" if metric == "auc" else "rate"
 
 
 @dataclass(frozen=True)
@@ -156,7 +230,7 @@ def _interval_at_once(
 
 
 def _sentence(judged: Judgement[_Gap], most: float, found: LocalBias, tested: int) -> str:
-    one, unit = judged.decides, words.limit_unit("local_bias", "rate", found.settings.metric)
+    one, unit = judged.decides, gap_unit(found.settings.metric)
     interval = interval_of_several(one.low, one.high, 1.0 - found.settings.alpha, unit, f"{tested} clusters")
     told = (
         f"Cluster {one.of.cluster.label}: {METRIC_WORDS[found.settings.metric]} of {one.of.higher} is higher than that "

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from bdt_core import words
 from bdt_core.inference import difference_found_beyond, interval_at_once, interval_of_selected
+from bdt_core.said import Conditions, say
 from bdt_core.slices.results import comparisons_of_selected
 from bdt_core.spec import SliceLimit
 from bdt_core.verdict.evidence import SearchedLimitOutcome
@@ -18,10 +19,13 @@ from bdt_core.verdict.judge import (
     why,
     would_have_been_found,
 )
+from bdt_core.verdict.kinds import Findings, PeopleLimitKind, default_difference
+from bdt_core.verdict.scope import Scope, scope_of
 from bdt_core.verdict.words import Verdict, interval_of_several, which_way
 
 if TYPE_CHECKING:
     from bdt_core.slices.results import Slice, Slices
+    from bdt_core.spec import AuditSpec
 
 NOT_SEARCHED = "intersections were not searched"
 
@@ -54,6 +58,62 @@ class SliceLimitResult(SearchedLimitOutcome):
     confidence: float | None
     slices_tested: int
     smallest_visible: float | None
+
+    @property
+    def found_by_its_search(self) -> str | None:
+        """The intersection."""
+        return self.slice
+
+
+class SliceLimits(PeopleLimitKind[SliceLimit, SliceLimitResult]):
+    """Limits on intersections."""
+
+    limit, outcome = SliceLimit, SliceLimitResult
+    about = "intersection"
+    compared = (
+        "Harm in {measured} of the worst intersection",
+        "The worst intersections of two reports may be different people.",
+    )
+    published = frozenset({"slices_tested"})
+
+    def by_its_own_search(self, limit: SliceLimit, results: Findings) -> SliceLimitResult:
+        return judge_slices(limit, results.slices, default_difference(results))
+
+    def scope_in(self, limit: SliceLimit, most: float, results: Findings) -> Scope:
+        searched = results.slices
+        return scope_of(
+            "intersections",
+            **self.shared_scope(limit, most, results),
+            tested=searched.tests if searched else 0,
+            conditions=searched.max_conditions if searched else None,
+        )
+
+    def measured(self, outcome: SliceLimitResult, report: Any) -> str:
+        """Of a rate, as a stage of one's own may measure, its name."""
+        searched = getattr(report, "slices", None)
+        return super().measured(outcome, report) if searched is None else str(searched.measured)
+
+    def title(self, outcome: SliceLimitResult) -> str:  # noqa: ARG002 - there is one check
+        return say("Any intersection")
+
+    def subject(self, outcome: SliceLimitResult, measured: str) -> str:  # noqa: ARG002
+        return f"Difference in {measured} of any intersection"
+
+    def judged_by(self, outcome: SliceLimitResult) -> str:
+        if outcome.slice is None:
+            return ""
+        return say(
+            "judged by {people}, of {tested} tested",
+            people=Conditions(outcome.slice),
+            tested=words.count(outcome.slices_tested),
+        )
+
+    def people(self, limit: SliceLimit) -> str:  # noqa: ARG002
+        return "intersection"
+
+    def unasked(self, spec: AuditSpec) -> SliceLimit | None:
+        """The default, where intersections are searched."""
+        return None if spec.slices is None else SliceLimit()
 
 
 def judge_slices(limit: SliceLimit, found: Slices | None, default: float) -> SliceLimitResult:

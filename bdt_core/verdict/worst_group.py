@@ -50,6 +50,11 @@ class WorstGroupLimitResult(SearchedLimitOutcome):
     confidence: float | None
     rows_to_settle: int | None
 
+    @property
+    def found_by_its_search(self) -> str | None:
+        """The group."""
+        return self.group
+
 
 def judge_worst_group(
     limit: WorstGroupLimit, found: WorstGroups | None, default: float, than: str = "everybody else"

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bdt_core.significance.clusters import ComparedCluster
     from bdt_core.spec import Source
     from bdt_core.table.rows import Rows
-    from bdt_core.verdict import LimitResult
+    from bdt_core.verdict import LimitOutcome
     from bdt_pipeline.assets.values import Clusters, ClusterSignificance, DataFrame, FeatureDifferences
 
 Metadata = dict[str, Any]
@@ -346,11 +346,11 @@ def gate_metadata(document: dict[str, Any]) -> Metadata:
     }
 
 
-def limit_metadata(one: LimitResult) -> Metadata:
+def limit_metadata(one: LimitOutcome) -> Metadata:
     """One limit: its numbers plot over time."""
-    found = one.to_dict()
-    if one.kind == "metric":
-        found["group"] = one.group or "all groups"
+    from bdt_core.verdict import kind_of
+
+    found = kind_of(one).facts(one)
     judged = {name.replace("_", " "): found[name] for name in _JUDGED if found.get(name) is not None}
     return {
         "verdict": one.verdict,
@@ -380,17 +380,9 @@ def _severity(document: dict[str, Any]) -> Metadata:
 
 def _limit_row(one: dict[str, Any], unit: words.Unit) -> list[str]:
     """A limit in so few columns that its reason has room on the page."""
-    if one["kind"] in ("metric", "four_fifths"):
-        allowed = " and ".join(
-            f"{word} {words.number(one[key])}"
-            for word, key in (("≥", "minimum"), ("≤", "maximum"))
-            if one.get(key) is not None
-        )
-        found = [words.number(_number(one[name])) for name in ("value", "low", "high")]
-    else:
-        unit = words.limit_unit(one["kind"], unit, one.get("metric"))
-        allowed = words.size(one["limit"], unit)
-        found = [words.signed(one[name], unit) for name in ("difference", "low", "high")]
+    from bdt_core.verdict.kinds import allowed_cell, found_in
+
+    allowed, found = allowed_cell(one, unit), found_in(one, unit)
     value, low, high = found
     interval = "" if words.NOTHING in (low, high) else f" [{low} to {high}]"
     return [one["check"], one["verdict"], allowed, f"{value}{interval}", one["sentence"]]

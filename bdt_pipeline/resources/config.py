@@ -20,6 +20,7 @@ from pydantic import BaseModel
 
 from bdt_core.errors import BDTError, DataError, SourceError, UnreachableError
 from bdt_core.spec import AuditSpec, parse_spec
+from bdt_core.spec.registered import Registered
 
 _RECOMMENDATION = "recommendation"
 _ADVICE = "Mend the file or table as it says, and audit it again."
@@ -156,7 +157,8 @@ def _config_type(annotation: Any) -> Any:
     if annotation in _SCALARS:
         return _SCALARS[annotation]
     if origin is Annotated:
-        return _config_type(arguments[0])
+        kinds = next((one.classes() for one in arguments if isinstance(one, Registered)), None)
+        return _config_type(arguments[0]) if kinds is None else _any_of(list(kinds.values()))
     sections = [one for one in (_section(_bare(argument)) for argument in arguments) if one is not None]
     if origin in (Union, types.UnionType) and len(sections) == len(arguments):
         return _any_of(sections)

@@ -11,6 +11,7 @@ from bdt_core.report.blocks import Cell, Table, cells, columns
 from bdt_core.report.dossier.writing import Writer
 from bdt_core.table.summaries import MISSING
 from bdt_core.verdict.baseline import values_of
+from bdt_core.verdict.kinds import kind_of, read
 
 Document = Mapping[str, Any]
 _MOST = 60
@@ -85,18 +86,24 @@ def _decimal(told: str, write: Writer) -> str:
 
 
 def _limits(found: Sequence[Document], _: Document, write: Writer) -> Iterator[Table]:
-    rows = [[write.check(one["check"]), *_allowed_and_found(one, write), write.word(one["verdict"])] for one in found]
+    rows = [[_check(one, write), *_allowed_and_found(one, write), write.word(one["verdict"])] for one in found]
     yield _table(write, "limits", ["limit", "#allowed", "#found", "verdict"], rows)
 
 
 def _allowed_and_found(one: Document, write: Writer) -> tuple[str, str]:
     """What a limit tolerates, and what was found, with its interval."""
-    if one["kind"] in ("metric", "four_fifths"):
-        ends = [f"{sign} {write.number(one[key])}" for sign, key in (("≥", "minimum"), ("≤", "maximum"))
-                if one.get(key) is not None]  # fmt: skip
-        value, low, high = (write.number(one[name]) for name in ("value", "low", "high"))
-        return "; ".join(ends), write.span(value, low, high)
-    return f"≤ {write.size(one['limit'])}", write.size_span(one, "difference", "low", "high")
+    limit = read(one)
+    unit = kind_of(limit).unit_of(limit, write.unit)
+    ends = (("≥", limit.tolerated.minimum), ("≤", limit.tolerated.maximum))
+    allowed = "; ".join(f"{sign} {write.amount(x, unit)}" for sign, x in ends if x is not None)
+    return allowed, write.amount_span(limit.estimate, limit.low, limit.high, unit)
+
+
+def _check(one: Document, write: Writer) -> str:
+    """What a limit is on; one of another package says so itself."""
+    limit = read(one)
+    own = one["check"] in kind_of(limit).limit.checks() and one["check"] not in write.words["checks"]
+    return write.said(kind_of(limit).title(limit)) if own else write.check(one["check"])
 
 
 def _software(found: Mapping[str, str], _: Document, write: Writer) -> Iterator[Table]:
@@ -260,8 +267,9 @@ def _gaps(found: Sequence[Document], _: Document, write: Writer) -> Iterator[Tab
         if one["verdict"] in ("pass", "fail"):
             continue
         visible, settle = one.get("smallest_visible"), one.get("rows_to_settle")
-        shown = write.number(visible) if one["kind"] in ("metric", "four_fifths") else write.size(visible)
-        rows.append([write.check(one["check"]), shown, words.NOTHING if settle is None else write.count(settle)])
+        limit = read(one)
+        shown = write.amount(visible, kind_of(limit).unit_of(limit, write.unit))
+        rows.append([_check(one, write), shown, words.NOTHING if settle is None else write.count(settle)])
     yield _table(write, "gaps", ["limit", "#visible", "#rows_to_settle"], rows)
 
 
@@ -283,7 +291,7 @@ def _profile(found: Sequence[Document], document: Document, write: Writer) -> It
             allowed, decided = _allowed_and_found(one, write)
             told = f"{decided} ({write.word(one['verdict'])})" if group == one["group"] else write.number(value)
             who = one["facet"] if group is None else group
-            rows.append([write.name(who), hazard(who), write.check(one["check"]), allowed, told, mitigation, trigger])
+            rows.append([write.name(who), hazard(who), _check(one, write), allowed, told, mitigation, trigger])
     for one in (document["findings"] or {}).get("findings", ()):
         result = write.size_span(one, "difference", "low", "high")
         who = write.who(one)

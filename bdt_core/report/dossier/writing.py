@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import hashlib
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from bdt_core.report.catalogue import AS_WRITTEN, Sayings
 from bdt_core.report.dossier.catalogue import words_of
 from bdt_core.report.language import day, locale_of
 from bdt_core.report.write import canonical_json
+from bdt_core.said import AsItIs, say
 
 _LONGEST_LIST = 20
 
@@ -78,8 +80,8 @@ class Writer:
 
     def number(self, x: Any) -> str:
         """A number with three digits."""
-        if not isinstance(x, int | float):
-            return {"Infinity": "∞", "-Infinity": "−∞"}.get(str(x), words.NOTHING)
+        if not isinstance(x, int | float) or not math.isfinite(x):
+            return {"Infinity": "∞", "-Infinity": "−∞", "inf": "∞", "-inf": "−∞"}.get(str(x), words.NOTHING)
         if x and not 1e-4 <= abs(x) < 1e7:
             return f"{x:.2e}"
         return self._decimal(float(f"{x:.3g}"), "#,##0.######")
@@ -90,15 +92,26 @@ class Writer:
 
     def size(self, x: Any) -> str:
         """A difference in the bias variable's unit."""
-        if self.unit != "rate" or not isinstance(x, int | float):
+        return self.amount(x, self.unit)
+
+    def amount(self, x: Any, unit: str) -> str:
+        """An amount: points of a rate, a number, or one within words of its own."""
+        if not isinstance(x, int | float) or not math.isfinite(x) or unit == "value":
             return self.number(x)
-        return f"{self._decimal(100 * x, '#,##0.0')} {self.words['points']}"
+        if unit == "rate":
+            return f"{self._decimal(100 * x, '#,##0.0')} {self.words['points']}"
+        return self._say(say(unit, n=AsItIs(self.number(x))))
+
+    def amount_span(self, value: Any, low: Any, high: Any, unit: str) -> str:
+        """An amount with its interval."""
+        points = f" {self.words['points']}" if unit == "rate" else ""
+        ends = (self.amount(x, unit).removesuffix(points) for x in (low, high))
+        return self.span(self.amount(value, unit), *ends)
 
     def size_span(self, several: Mapping[str, Any], *ends: str) -> str:
         """A difference in the bias variable's unit, with its interval; the ends are keys."""
         value, low, high = (several[one] for one in ends)
-        told = (self.size(x).removesuffix(f" {self.words['points']}") for x in (low, high))
-        return self.span(self.size(value), *told)
+        return self.amount_span(value, low, high, self.unit)
 
     def p(self, x: Any) -> str:
         """A p-value."""

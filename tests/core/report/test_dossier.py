@@ -24,7 +24,7 @@ from bdt_core.report.dossier.tables import _TABLES
 from bdt_core.report.dossier.writing import Writer
 from bdt_core.spec import LANGUAGES, Derivation, json_schema
 from bdt_core.spec.about import About, Publication, Status
-from bdt_core.spec.gate import CHECKS
+from bdt_core.spec.gate import KINDS_OF_LIMIT
 from bdt_core.verdict import Verdict
 from tests.core.joined.made_tables import quick_audit
 
@@ -244,7 +244,7 @@ def test_languages_have_the_same_words() -> None:
     assert set(words["who"]) == {one.who for one in fields().values()}
     assert set(words["captions"]) == set(_TABLES)
     assert set(words["called"]) == {one.called for field in fields().values() for one in field.sources if one.called}
-    assert set(words["checks"]) == set(CHECKS)
+    assert set(words["checks"]) == {check for kind in KINDS_OF_LIMIT.values() for check in kind.checks()}
     fixed = (*get_args(Verdict), *get_args(Derivation), *get_args(Status), *get_args(Publication))
     assert {*fixed, "lower", "higher", "positive", "negative", "hash", "stratified"} <= set(words["words"])
 

@@ -1,0 +1,86 @@
+"""Limits on any group of people: whom a search could have found, or who are declared."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bdt_core import words
+from bdt_core.said import Conditions, say
+from bdt_core.spec import WorstGroupLimit
+from bdt_core.spec.wording import compared_with, factors_compared
+from bdt_core.verdict.declared_group import facets_of, judge_declared_group
+from bdt_core.verdict.kinds import Findings, PeopleLimitKind, Row, default_difference
+from bdt_core.verdict.scope import Scope, scope_of
+from bdt_core.verdict.worst_group import WorstGroupLimitResult, judge_worst_group
+
+if TYPE_CHECKING:
+    from bdt_core.scan.results import WorstGroups
+    from bdt_core.spec import AuditSpec
+
+
+class WorstGroupLimits(PeopleLimitKind[WorstGroupLimit, WorstGroupLimitResult]):
+    """Limits on groups of people, whom a search could have found or who are declared."""
+
+    limit, outcome = WorstGroupLimit, WorstGroupLimitResult
+    about = "the worst group"
+    compared = ("Harm in {measured} of the worst group", "The worst groups of two reports may be different people.")
+    published = frozenset({"min_share"})
+
+    def by_its_own_search(self, limit: WorstGroupLimit, results: Findings) -> WorstGroupLimitResult:
+        default = default_difference(results)
+        if limit.check == "declared_group":
+            return judge_declared_group(limit, results.declared, default)
+        return judge_worst_group(limit, _searched(limit, results), default, self.others(limit, results.outcome.spec))
+
+    def scope_in(self, limit: WorstGroupLimit, most: float, results: Findings) -> Scope:
+        shared = self.shared_scope(limit, most, results) | {"min_share": limit.min_share}
+        if limit.check == "declared_group":
+            columns = dict.fromkeys(name for facet in facets_of(limit, results.declared) for name in facet.columns)
+            return scope_of("declared", **shared, columns=tuple(columns))
+        alike = factors_compared(limit.of, results.outcome.spec)
+        searched = _searched(limit, results)
+        ruled_out = searched.ruled_out(limit.min_share) if searched else None
+        return scope_of(
+            "groups",
+            **shared,
+            of="remaining" if alike else "raw",
+            alike=alike,
+            conditions=searched.searched.max_conditions if searched else None,
+            ruled_out_from=ruled_out.min_share if ruled_out else None,
+        )
+
+    def title(self, outcome: WorstGroupLimitResult) -> str:
+        return say("Any group of conditions") if outcome.check == "worst_group" else say("Any declared group")
+
+    def subject(self, outcome: WorstGroupLimitResult, measured: str) -> str:
+        if outcome.check == "worst_group":
+            return f"Difference in {measured} of any group that conditions describe"
+        return f"Difference in {measured} of any declared group"
+
+    def judged_by(self, outcome: WorstGroupLimitResult) -> str:
+        return "" if outcome.group is None else say("judged by {people}", people=Conditions(outcome.group))
+
+    def row(self, outcome: WorstGroupLimitResult, report: Any) -> Row:
+        """One-sided bounds, which are no interval: of the group that decides, and of any group."""
+        row = super().row(outcome, report)
+        if outcome.broken_by is not None or outcome.difference is None:
+            return row
+        unit = self.unit_of(outcome, report.bias_variable.unit)
+        difference, low, high = (words.size(x, unit) for x in (outcome.difference, outcome.low, outcome.high))
+        if outcome.group is None:
+            return row._replace(found=say("any group by at most {size}", size=high), found_note="")
+        bounds = say("at least {least}, any group at most {most}", least=low, most=high)
+        return row._replace(found=say("{size} worse", size=difference), found_note=bounds)
+
+    def people(self, limit: WorstGroupLimit) -> str:
+        return "group that conditions describe" if limit.check == "worst_group" else "declared group"
+
+    def others(self, limit: WorstGroupLimit, spec: AuditSpec) -> str:
+        return compared_with(limit.of, spec)
+
+
+def _searched(limit: WorstGroupLimit, results: Findings) -> WorstGroups | None:
+    """The search that a limit is on: with the legitimate factors, or without them."""
+    searched = results.worst_groups
+    raw = searched.raw if searched is not None and limit.of == "raw" else None
+    return raw or searched
