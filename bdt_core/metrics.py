@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
 from bdt_core.errors import SpecError
 from bdt_core.words import Unit, capital
@@ -971,3 +972,49 @@ _OTHER_OUTCOME = {
     "negative_predictive_value": "positive_predictive_value",
 }
 """What a rate is where the other outcome is called positive."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalMetric:
+    """A metric that local bias compares between the groups of a place of the data.
+
+    Attributes
+    ----------
+    words : str
+        Within a sentence.
+    heading : str or None
+        Where it is introduced, if not by its words.
+    measured : str or None
+        What people are told to fare worse by, if not by its words.
+    asked : str
+        How page 1 asks for it: a measure of its words.
+    among : {0, 1} or None
+        The label of the rows it is a rate of positive predictions among, which are good or bad for people as the
+        prediction is; None: it is of all rows.
+    is_area : bool
+        Whether it is the area under the curve of a score instead of a rate.
+    """
+
+    words: str
+    heading: str | None = None
+    measured: str | None = None
+    asked: str
+    among: Literal[0, 1] | None = None
+    is_area: bool = False
+
+
+LOCAL_METRICS: Mapping[str, LocalMetric] = MappingProxyType(
+    {
+        "accuracy": LocalMetric(words="accuracy", asked="accuracy"),
+        "tpr": LocalMetric(words="true positive rate", asked="true_positives", among=1),
+        "fpr": LocalMetric(words="false positive rate", asked="false_positive_rate", among=0),
+        "auc": LocalMetric(
+            words="AUC", heading="area under the curve (AUC)", measured="area", asked="area", is_area=True
+        ),
+    }
+)
+"""The metrics of local bias, as the specification names them."""
+if TYPE_CHECKING:
+    LocalMetricName = str
+else:
+    LocalMetricName = Literal[tuple(LOCAL_METRICS)]

@@ -16,6 +16,7 @@ from bdt_core.local_bias.results import GapNull, GapSummary, or_none
 from bdt_core.local_bias.rows import Side, Sides
 from bdt_core.local_bias.search import Search
 from bdt_core.local_bias.settings import LocalBiasSettings
+from bdt_core.metrics import LOCAL_METRICS
 
 EQUAL = 1e-12
 """Gaps closer than this to the threshold are taken to reach it: of 17/20 - 4/5 floats make less than .05."""
@@ -79,7 +80,7 @@ def summary_of(side: Side, labels: Integers, k: int, smallest: int, settings: Lo
     """
     table = side.metrics(labels, k)
     rows = table.rows.sum(axis=1)
-    if side.rows.persons is None and settings.metric != "auc":
+    if side.rows.persons is None and not LOCAL_METRICS[settings.metric].is_area:
         return summarise_gaps(
             table.counts[:, :, 1],
             table.counted,
@@ -234,9 +235,10 @@ def exchangeable(
         Whom rows belong to.
     """
     stratum = 3 * labels
-    if outcome.metric == "auc":
+    metric = LOCAL_METRICS[outcome.metric]
+    if metric.is_area:
         stratum = stratum + outcome.value
-    elif outcome.metric in ("tpr", "fpr"):
+    elif metric.among is not None:
         stratum = stratum + (outcome.value >= 0)
     pools = [Pool(np.flatnonzero(stratum == one)) for one in np.unique(stratum)]
     return pools if persons is None else [_by_persons(pool.rows, group, persons) for pool in pools]

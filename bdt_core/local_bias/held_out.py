@@ -20,6 +20,7 @@ from bdt_core.inference.persons import Persons, PersonSums, compare_persons, per
 from bdt_core.local_bias.metrics import GroupMetrics, Integers, gaps, metric_by_group
 from bdt_core.local_bias.results import GroupValue, HeldOutGap, LocalCluster, or_none
 from bdt_core.local_bias.rows import Sides
+from bdt_core.metrics import LOCAL_METRICS
 
 
 def judged_clusters(sides: Sides, train_labels: Integers, test_labels: Integers, k: int) -> tuple[LocalCluster, ...]:
@@ -44,7 +45,7 @@ def judged_clusters(sides: Sides, train_labels: Integers, test_labels: Integers,
         if one.p_value is not None and one.gap is not None:
             significant = bool(p <= settings.alpha)
             one = replace(one, p_adjusted=float(p), significant=significant, confirmed=significant and one.gap > 0.0)
-            if settings.metric != "auc":
+            if not LOCAL_METRICS[settings.metric].is_area:
                 one = replace(one, minimum_detectable_gap=_detectable(sides, test, label, one, settings.alpha / made))
         clusters.append(
             LocalCluster(
@@ -74,7 +75,7 @@ def values_together(
 
 
 def _values(sides: Sides, table: GroupMetrics, label: int) -> tuple[GroupValue, ...]:
-    is_rate = sides.settings.metric != "auc"
+    is_rate = not LOCAL_METRICS[sides.settings.metric].is_area
     return tuple(
         GroupValue(
             group=name,
@@ -120,7 +121,7 @@ def _held_out(sides: Sides, train: GroupMetrics, test: GroupMetrics, test_labels
             reason=f"{result.counted_higher} test rows against {result.counted_lower}: each group needs at least "
             f"{settings.min_test_rows}",
         )
-    if settings.metric == "auc":
+    if LOCAL_METRICS[settings.metric].is_area:
         return _compare_areas(sides, result, test_labels == label, higher, lower)
     events = test.counts[label, :, 1]
     comparison = compare_counts(

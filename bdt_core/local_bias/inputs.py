@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
 from bdt_core.errors import DataError, SpecError, did_you_mean
-from bdt_core.local_bias.metrics import Floats, Metric, Outcome
+from bdt_core.local_bias.metrics import Floats, Outcome
+from bdt_core.metrics import LOCAL_METRICS
 from bdt_core.table.encoding import level_name
 
 _LARGEST = {"float32": 1e15, "float64": 1e140}
@@ -32,18 +33,21 @@ def outcome_of(
     >>> outcome_of("tpr", 4, y_true=[1, 1, 0, 0], y_pred=[1, 0, 1, 0]).value.tolist()
     [1, 0, -1, -1]
     """
-    if metric not in get_args(Metric):
-        raise SpecError(f"There is no metric {metric!r} of local bias. {did_you_mean(str(metric), get_args(Metric))}")
-    if metric == "accuracy" and correct is not None:
-        return Outcome("accuracy", _binary(correct, "correct", rows))
+    if metric not in LOCAL_METRICS:
+        raise SpecError(
+            f"There is no metric {metric!r} of local bias. {did_you_mean(str(metric), tuple(LOCAL_METRICS))}"
+        )
+    entry = LOCAL_METRICS[metric]
+    of_all = entry.among is None and not entry.is_area
+    if of_all and correct is not None:
+        return Outcome(metric, _binary(correct, "correct", rows))
     label = _binary(y_true, "y_true", rows, needed_by=metric)
-    if metric == "auc":
-        return Outcome("auc", label, _scores(y_score, rows))
+    if entry.is_area:
+        return Outcome(metric, label, _scores(y_score, rows))
     prediction = _binary(y_pred, "y_pred", rows, needed_by=metric)
-    if metric == "accuracy":
-        return Outcome("accuracy", (label == prediction).astype(np.int8))
-    counted = label == (1 if metric == "tpr" else 0)
-    return Outcome("tpr" if metric == "tpr" else "fpr", np.where(counted, prediction, -1).astype(np.int8))
+    if of_all:
+        return Outcome(metric, (label == prediction).astype(np.int8))
+    return Outcome(metric, np.where(label == entry.among, prediction, -1).astype(np.int8))
 
 
 def group_codes(group: Any, rows: int) -> tuple[tuple[str, ...], npt.NDArray[np.int32]]:

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from bdt_core.local_bias import kernels
+from bdt_core.metrics import LocalMetricName
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
-Metric = Literal["accuracy", "tpr", "fpr", "auc"]
+Metric = LocalMetricName
 
 SCORE_CLASSES = 1024
 """The search orders scores into at most so many classes; what is reported uses the scores themselves."""
-
-
-METRIC_NAMES = {"accuracy": "accuracy", "tpr": "true positive rate", "fpr": "false positive rate", "auc": "area"}
-"""What the metrics are called where people are told to fare worse by one."""
 
 
 @dataclass(frozen=True)
@@ -28,14 +25,15 @@ class Outcome:
 
     Attributes
     ----------
-    metric : {"accuracy", "tpr", "fpr", "auc"}
+    metric : str
+        Of `bdt_core.metrics.LOCAL_METRICS`.
     value : int8 ndarray of shape (n,)
         1 counts as an event of the rate, 0 does not, -1 is outside its denominator. For "auc": the label.
     score : float64 ndarray of shape (n,) or None
         Of "auc" only.
     """
 
-    metric: Metric
+    metric: LocalMetricName
     value: npt.NDArray[np.int8]
     score: Floats | None = None
 

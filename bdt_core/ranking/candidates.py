@@ -24,9 +24,9 @@ from bdt_core.declared import DeclaredOutcomes
 from bdt_core.fairness.coding import Level, code_column
 from bdt_core.inference import Comparison, adjust_p_values, interval_at_once
 from bdt_core.inference.permutation import PERMUTATIONS
-from bdt_core.local_bias.metrics import METRIC_NAMES
 from bdt_core.local_bias.results import LocalBias, LocalCluster
 from bdt_core.local_bias.topics import FeatureDifference
+from bdt_core.metrics import LOCAL_METRICS
 from bdt_core.ranking.finding import Finding, Members
 from bdt_core.scan.conditions import GroupCondition
 from bdt_core.scan.results import WorstGroups
@@ -128,10 +128,10 @@ def from_local_bias(found: LocalBias, spec: AuditSpec, audited_rows: int) -> Ite
 
     People are counted in the result, for of embeddings in a file the table does not say who is where.
     """
-    metric = found.settings.metric
+    metric = LOCAL_METRICS[found.settings.metric]
     # Rates of predictions are good or bad for people as the prediction is.
     wanted = spec.favourable_outcome
-    if metric in ("tpr", "fpr") and wanted is None:
+    if metric.among is not None and wanted is None:
         return
     settings = spec.local_bias
     if settings is None:
@@ -139,7 +139,7 @@ def from_local_bias(found: LocalBias, spec: AuditSpec, audited_rows: int) -> Ite
     at_hand = found.train_rows + found.test_rows + sum(found.left_out.values())
     times = max(audited_rows / at_hand, 1.0)
     in_file = settings.embeddings if isinstance(settings.embeddings, str) else None
-    higher_is_worse = metric in ("tpr", "fpr") and wanted == "negative"
+    higher_is_worse = metric.among is not None and wanted == "negative"
     for one in found.logan.clusters:
         gap = one.held_out
         if not gap.confirmed or gap.gap is None or gap.low is None or gap.high is None or gap.p_adjusted is None:
@@ -154,7 +154,7 @@ def from_local_bias(found: LocalBias, spec: AuditSpec, audited_rows: int) -> Ite
         low, high = sorted((abs(gap.low), abs(gap.high))) if gap.low * gap.high > 0 else (0.0, abs(gap.high))
         yield Finding(
             who=f"{settings.group} is {worse}, in place {one.label} of local bias",
-            found_by="local_bias", rows=rows, share=rows / audited_rows, measured=METRIC_NAMES[metric],
+            found_by="local_bias", rows=rows, share=rows / audited_rows, measured=metric.measured or metric.words,
             mean_inside=inside.value, mean_outside=outside.value, difference=abs(gap.gap), low=low, high=high,
             p_value=gap.p_adjusted, people_harmed=None, described=(_of_group(settings.group, worse),),
             compared_with=(_of_group(settings.group, other),), place=_place(one, settings.group, found.settings.alpha),

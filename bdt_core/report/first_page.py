@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from bdt_core.metrics import LOCAL_METRICS
 from bdt_core.report.blocks import Facts, FigureWords, Folded, Section
 from bdt_core.report.declared import are_all
 from bdt_core.report.figure_axis import scale
@@ -41,10 +42,6 @@ PHONE = 360.0
 _NAME_LINE, _BAR = 12.0, 13.0
 _AMOUNT = 9.5
 _MOST_LEVELS = 4
-_LOCAL_METRICS = {
-    "accuracy": "accuracy", "true positive rate": "true_positives", "false positive rate": "false_positive_rate",
-    "area": "area",
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -814,7 +811,8 @@ def _group(one: Finding, unit: Unit, document: Document, names: _Names) -> Group
     most = one.share > _MAJORITY
     measure = names.measure(unit == "rate")
     if one.found_by == "local_bias":
-        measure = Measure(_LOCAL_METRICS[one.measured], one.measured != "area", measure.result, measure.outcome)
+        metric = next(each for each in LOCAL_METRICS.values() if one.measured == (each.measured or each.words))
+        measure = Measure(metric.asked, not metric.is_area, measure.result, measure.outcome)
         more = measure.kind == "false_positive_rate" and one.mean_inside > one.mean_outside
     else:
         more = document.bias_variable.better == "lower"

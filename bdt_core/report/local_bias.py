@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
 from bdt_core import words
+from bdt_core.metrics import LOCAL_METRICS
 from bdt_core.report.figure_axis import Scale, draw_across, scale
 from bdt_core.report.sheet import CALM, GREY, HARM, INK, SMALL, Sheet
 from bdt_core.report.wording import asked
@@ -17,12 +18,6 @@ if TYPE_CHECKING:
 
 Part = Literal["train", "test"]
 PARTS: tuple[Part, Part] = ("train", "test")
-LOCAL_METRICS = {
-    "accuracy": "accuracy",
-    "tpr": "true positive rate",
-    "fpr": "false positive rate",
-    "auc": "area under the curve (AUC)",
-}
 SHOWN = 20
 _NAME, _ROW = 16.0, 36.0
 _NAMES, _TRAIN, _TEST, _RIGHT = 8.0, (20.0, 226.0), (256.0, 462.0), 472.0
@@ -66,11 +61,15 @@ def group_rows(
     ]
 
 
+def heading(local: LocalBias) -> str:
+    """What is compared, where it is introduced."""
+    metric = LOCAL_METRICS[local.settings.metric]
+    return metric.heading or metric.words
+
+
 def local_unit(local: LocalBias) -> words.Unit:
     """Rates are told in per cent, areas under the curve as numbers."""
-    from bdt_core.verdict.local_bias import gap_unit  # loads numpy, which not every form needs
-
-    return gap_unit(local.settings.metric)
+    return "value" if LOCAL_METRICS[local.settings.metric].is_area else "rate"
 
 
 def drawn_clusters(local: LocalBias) -> list[LocalCluster]:

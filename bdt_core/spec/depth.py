@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
+from bdt_core.metrics import LocalMetricName
 from bdt_core.spec.section import Section
 from bdt_core.spec.source import usable_address
 
@@ -58,7 +59,7 @@ class LocalBias(Section):
             "features where embeddings come from a file."
         ),
     )
-    metric: Literal["accuracy", "tpr", "fpr", "auc"] = Field(
+    metric: LocalMetricName = Field(
         "accuracy", description="What is compared between groups; auc, of the label and groups.score."
     )
     n_clusters: int = Field(10, ge=2, le=10_000, description="Clusters to start from; small ones are merged.")

@@ -38,7 +38,7 @@ from bdt_core.spec import AuditSpec
 from bdt_core.verdict.gate import overall
 from bdt_core.verdict.judge import Tolerated
 from bdt_core.verdict.kinds import kind_named
-from bdt_core.verdict.local_bias import METRIC_WORDS
+from bdt_core.verdict.local_bias import metric_words
 from bdt_core.verdict.words import Verdict
 
 Document = dict[str, Any]
@@ -282,7 +282,7 @@ def _worst_sentence(limit: Document, found: Compared, document: Document) -> str
 def _measured(limit: Document, document: Document) -> str:
     """What people are compared by, of a limit on what was found."""
     if limit["kind"] == "local_bias":
-        return METRIC_WORDS.get(limit["metric"], "any metric")
+        return metric_words(limit["metric"])
     slices = document.get("slices")
     if limit["kind"] == "slice" and slices and slices["outcome"] is None:  # of a rate, as a stage of one's own may be
         return str(slices["metric_name"])

@@ -9,7 +9,7 @@ from scipy.special import ndtri
 
 from bdt_core import words
 from bdt_core.inference import newcombe_interval
-from bdt_core.local_bias.metrics import METRIC_NAMES
+from bdt_core.metrics import LOCAL_METRICS
 from bdt_core.said import say
 from bdt_core.spec import LocalBiasLimit
 from bdt_core.verdict.evidence import SearchedLimitOutcome
@@ -29,8 +29,6 @@ from bdt_core.verdict.words import Verdict, interval_of_several, judged_on
 if TYPE_CHECKING:
     from bdt_core.local_bias.results import HeldOutGap, LocalBias, LocalCluster
     from bdt_core.spec import AuditSpec
-
-METRIC_WORDS = {"accuracy": "accuracy", "tpr": "true positive rate", "fpr": "false positive rate", "auc": "AUC"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,14 +91,16 @@ class LocalBiasLimits(PeopleLimitKind[LocalBiasLimit, LocalBiasLimitResult]):
         places = [one for one in local.logan.clusters if one.held_out.status == "tested"] if local else []
         shared = self.shared_scope(limit, most, results)
         shared |= {"better": None, "default": False, "width": width_of(most, None)}
-        shared["measured"] = METRIC_NAMES[local.settings.metric] if local else shared["measured"]
+        if local:
+            metric = LOCAL_METRICS[local.settings.metric]
+            shared["measured"] = metric.measured or metric.words
         return scope_of("places", **shared, tested=len(places))
 
     def unit_of(self, outcome: LocalBiasLimitResult, unit: words.Unit) -> str:  # noqa: ARG002 - whatever is audited
         return gap_unit(outcome.metric)
 
     def measured(self, outcome: LocalBiasLimitResult, report: Any) -> str:  # noqa: ARG002
-        return METRIC_WORDS.get(str(outcome.metric), "any metric")
+        return metric_words(outcome.metric)
 
     def in_own_direction(
         self,
@@ -139,7 +139,12 @@ class LocalBiasLimits(PeopleLimitKind[LocalBiasLimit, LocalBiasLimitResult]):
 
 def gap_unit(metric: str | None) -> words.Unit:
     """The unit of gaps: those of areas are numbers, all others are of rates."""
-    return "value" if metric == "auc" else "rate"
+    return "value" if metric is not None and LOCAL_METRICS[metric].is_area else "rate"
+
+
+def metric_words(metric: str | None) -> str:
+    """What is compared, within a sentence."""
+    return "any metric" if metric is None else LOCAL_METRICS[metric].words
 
 
 @dataclass(frozen=True)
@@ -233,7 +238,7 @@ def _sentence(judged: Judgement[_Gap], most: float, found: LocalBias, tested: in
     one, unit = judged.decides, gap_unit(found.settings.metric)
     interval = interval_of_several(one.low, one.high, 1.0 - found.settings.alpha, unit, f"{tested} clusters")
     told = (
-        f"Cluster {one.of.cluster.label}: {METRIC_WORDS[found.settings.metric]} of {one.of.higher} is higher than that "
+        f"Cluster {one.of.cluster.label}: {metric_words(found.settings.metric)} of {one.of.higher} is higher than that "
         f"of {one.of.lower} by {words.size(one.value, unit)} {interval}; at most {words.size(most, unit)} is allowed, "
         f"and {why(judged, Tolerated(-most, most))}."
     )
