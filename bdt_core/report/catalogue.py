@@ -229,7 +229,7 @@ def _messages(language: str, contexts: frozenset[str], others: tuple[tuple[str, 
         (str(one.context or ""), _bare(one.id), _bare(one.string if own else one.id))
         for one in catalogue(language if own else _SOME)
         if one.id and one.string and (one.context or "") in contexts
-    ] + [("", _bare(message), _bare(told)) for message, told in others]
+    ] + [(_context(message), _bare(message), _bare(told)) for message, told in others]
     by_id = {message: told for _, message, told in messages}
     conditions = [(message, told) for context, message, told in messages if context == _CONDITION]
     messages = [one for one in messages if one[0] != _SAID]
@@ -242,6 +242,12 @@ def _messages(language: str, contexts: frozenset[str], others: tuple[tuple[str, 
         {mark: _by_start([one for one in patterns if between.search(one.joined)]) for between, mark in _BETWEEN},
         _by_start(_patterns(conditions)),
     )
+
+
+def _context(message: str) -> str:
+    """Of a message of another package: one with a place for anything is looked up by its id alone."""
+    typed = (place[0] == "N" or place.startswith((_RULE, "as_is", "list", *_DATA)) for place in _PLACE.findall(message))
+    return "" if all(typed) else _SAID
 
 
 class Catalogue:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from importlib.metadata import entry_points
+from itertools import chain, count
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import Field, field_validator, model_validator
 
+from bdt_core import words
 from bdt_core.errors import SpecError, nearest
-from bdt_core.metrics import GATE_METRICS
+from bdt_core.metrics import GATE_METRICS, LOCAL_METRICS
 from bdt_core.spec.depth import SliceSearch, WorstGroupSearch
 from bdt_core.spec.direction import problem_of_direction
 from bdt_core.spec.registered import Registered
 from bdt_core.spec.section import Section
+from bdt_core.spec.wording import compared_with, wording
 
 if TYPE_CHECKING:
     from bdt_core.spec.audit_spec import AuditSpec
@@ -20,6 +25,10 @@ if TYPE_CHECKING:
 Inconclusive = Literal["warn", "block"]
 PLUGINS = "bdt.limits"
 """Entry points of other packages that add a kind of limit: modules that register it when they are imported."""
+
+
+_OF_PEOPLE = ("ranked", "outcome", "significance", "worst_groups", "slices", "local_bias", "blanks", "declared")
+"""Whatever finds people can break a limit on them."""
 
 
 class GateLimit(Section):
@@ -34,12 +43,16 @@ class GateLimit(Section):
         The kind's name in reports.
     counts : {"metrics", "outcomes"} or None
         What is counted by `facets`: metrics of label and prediction, or the bias variable.
+    results : tuple of str
+        Results of stages that it is judged by (see `bdt_core.stages`); "outcome" is the bias variable, measured. Its
+        check in Dagster stands on the asset of the first.
     applies : str or None
         The rule of selection that is applied for it.
     """
 
     kind: ClassVar[str]
     counts: ClassVar[Literal["metrics", "outcomes"] | None] = None
+    results: ClassVar[tuple[str, ...]] = _OF_PEOPLE
     applies: ClassVar[Literal["four_fifths"] | None] = None
 
     inconclusive: Inconclusive = Field(
@@ -60,6 +73,32 @@ class GateLimit(Section):
     @property
     def least_share(self) -> float | None:
         """Share of the people from which on the search for the worst group has to rule groups out for it."""
+        return None
+
+    def check_name(self) -> str:
+        """The name of its check in Dagster, without the columns that it is on."""
+        return str(getattr(self, "check", self.kind))
+
+    def question(self, spec: AuditSpec) -> str:
+        """What its check in Dagster asks: whether people fare worse by more than is tolerated."""
+        most = getattr(self, "max_difference", None)
+        allowed = "what is tolerated" if most is None else f"{most:g}"
+        share = self.least_share
+        who = self.people() + ("" if share is None else f" of at least {words.percent(share)} of the people")
+        measured, others = wording(spec.bias_variable).name, self.others(spec)
+        return f"Does no {who} fare worse in {measured} than {others} by more than {allowed}?"
+
+    def people(self) -> str:
+        """One of whom it is on."""
+        return str(getattr(self, "check", self.kind)).replace("_", " ")
+
+    def others(self, spec: AuditSpec) -> str:  # noqa: ARG002 - some compare people alike
+        """Whom they are compared with."""
+        return "everybody else"
+
+    @classmethod
+    def unasked(cls, spec: AuditSpec) -> GateLimit | None:  # noqa: ARG003 - most have none
+        """The limit whose check Dagster has where the gate names none of this kind."""
         return None
 
     def searches(self) -> dict[str, Section]:
@@ -98,6 +137,10 @@ class Limit(GateLimit):
             raise ValueError(f'there is no check "{check}"; {hint}')
         return check
 
+    def people(self) -> str:
+        """A cluster."""
+        return "most deviating cluster" if self.check == "worst_cluster" else "cluster"
+
     def problem_in(self, spec: AuditSpec) -> str | None:
         """Clusters that nobody searches."""
         if spec.clustering is not None:
@@ -113,6 +156,7 @@ class MetricLimit(GateLimit):
 
     kind = "metric"
     counts = "metrics"
+    results = ("group_metrics", "group_scores")
 
     metric: str = Field(
         description=(
@@ -160,6 +204,16 @@ class MetricLimit(GateLimit):
         if not self.facets or len(set(self.facets)) < len(self.facets):
             raise ValueError('"facet" must name one column, or a list of different ones')
         return self
+
+    def check_name(self) -> str:
+        """The metric."""
+        return self.metric
+
+    def question(self, spec: AuditSpec) -> str:  # noqa: ARG002 - the limit says all
+        """Whether the metric lies within its ends."""
+        ends = (("at least", self.min), ("at most", self.max))
+        allowed = " and ".join(f"{word} {value:g}" for word, value in ends if value is not None)
+        return f"Is {self.metric} by {' & '.join(self.facets)} {allowed}?"
 
     def problem_in(self, spec: AuditSpec) -> str | None:
         """No columns to count the metric from, or an end of it that lets every harm pass."""
@@ -236,6 +290,14 @@ class WorstGroupLimit(GateLimit):
         """Smaller groups are not judged."""
         return self.min_share
 
+    def people(self) -> str:
+        """A group."""
+        return "group that conditions describe" if self.check == "worst_group" else "declared group"
+
+    def others(self, spec: AuditSpec) -> str:
+        """Everybody else, or people alike."""
+        return compared_with(self.of, spec)
+
     def searches(self) -> dict[str, Section]:
         """Declared groups need no search."""
         return {"worst_groups": WorstGroupSearch()} if self.check == "worst_group" else {}
@@ -272,6 +334,15 @@ class SliceLimit(GateLimit):
         ),
     )
 
+    def people(self) -> str:
+        """An intersection."""
+        return "intersection"
+
+    @classmethod
+    def unasked(cls, spec: AuditSpec) -> SliceLimit | None:
+        """The default, where intersections are searched."""
+        return None if spec.slices is None else cls()
+
     def searches(self) -> dict[str, Section]:
         """The intersections."""
         return {"slices": SliceSearch()}
@@ -286,6 +357,21 @@ class LocalBiasLimit(GateLimit):
         "local_bias", description="local_bias: the gap between groups within each cluster, all of them at once."
     )
     max_gap: float = Field(0.05, gt=0, lt=1, description="Largest tolerated gap between two groups, as a share.")
+
+    def check_name(self) -> str:
+        """Of its own, for the search has the name of the check."""
+        return "local_gaps"
+
+    def question(self, spec: AuditSpec) -> str:
+        """Whether groups are farther apart."""
+        is_area = spec.local_bias is not None and LOCAL_METRICS[spec.local_bias.metric].is_area
+        most = words.size(self.max_gap, "value" if is_area else "rate")
+        return f"Is no gap between two groups within a cluster larger than {most} on the test rows?"
+
+    @classmethod
+    def unasked(cls, spec: AuditSpec) -> LocalBiasLimit | None:
+        """The default, where local bias is looked for."""
+        return None if spec.local_bias is None else cls()
 
     def problem_in(self, spec: AuditSpec) -> str | None:
         """Local bias that nobody looks for: only the user knows between which groups."""
@@ -303,6 +389,7 @@ class FourFifthsLimit(GateLimit):
     kind = "four_fifths"
     counts = "metrics"
     applies = "four_fifths"
+    results = ("selection_rules",)
 
     check: Literal["four_fifths"] = Field(
         "four_fifths",
@@ -325,6 +412,11 @@ class FourFifthsLimit(GateLimit):
         if self.facet is not None and (not self.facets or len(set(self.facets)) < len(self.facets)):
             raise ValueError('"facet" must name one column, or a list of different ones')
         return self
+
+    def question(self, spec: AuditSpec) -> str:  # noqa: ARG002 - the limit says all
+        """Whether the rule holds."""
+        by = f" by {' & '.join(self.facets)}" if self.facets else ""
+        return f"Is no group{by} selected less than 4/5 as often as the one with the highest rate?"
 
     def problem_in(self, spec: AuditSpec) -> str | None:
         """Rows of one person, which the rule would count as people."""
@@ -360,6 +452,23 @@ def kinds_with_plugins() -> dict[str, type[GateLimit]]:
                     f"the package that has it as an entry point of {PLUGINS}."
                 ) from error
     return KINDS_OF_LIMIT
+
+
+def check_names(limits: Iterable[GateLimit]) -> dict[str, GateLimit]:
+    """The limits by the name of their check in Dagster.
+
+    Examples
+    --------
+    >>> list(check_names([MetricLimit(metric="disparate_impact", facet=["race", "sex"], min=0.8), SliceLimit()]))
+    ['disparate_impact_by_race_and_sex', 'worst_slice']
+    """
+    named: dict[str, GateLimit] = {}
+    for limit in limits:
+        base = limit.check_name() + (f"_by_{'_and_'.join(limit.facets)}" if limit.facets else "")
+        base = re.sub(r"\W+", "_", base, flags=re.ASCII).strip("_")
+        name = next(x for x in chain([base], (f"{base}_{i}" for i in count(2))) if x not in named)
+        named[name] = limit
+    return named
 
 
 def _kind(limit: Any) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from bdt_core import words
-from bdt_core.spec.audit_spec import AuditSpec, BiasVariable
 from bdt_core.spec.direction import ERRORS
+
+if TYPE_CHECKING:
+    from bdt_core.spec.audit_spec import AuditSpec, BiasVariable
 
 
 @dataclass(frozen=True)

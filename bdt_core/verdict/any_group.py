@@ -15,7 +15,6 @@ from bdt_core.verdict.worst_group import WorstGroupLimitResult, judge_worst_grou
 
 if TYPE_CHECKING:
     from bdt_core.scan.results import WorstGroups
-    from bdt_core.spec import AuditSpec
 
 
 class WorstGroupLimits(PeopleLimitKind[WorstGroupLimit, WorstGroupLimitResult]):
@@ -30,7 +29,9 @@ class WorstGroupLimits(PeopleLimitKind[WorstGroupLimit, WorstGroupLimitResult]):
         default = default_difference(results)
         if limit.check == "declared_group":
             return judge_declared_group(limit, results.declared, default)
-        return judge_worst_group(limit, _searched(limit, results), default, self.others(limit, results.outcome.spec))
+        return judge_worst_group(
+            limit, _searched(limit, results), default, compared_with(limit.of, results.outcome.spec)
+        )
 
     def scope_in(self, limit: WorstGroupLimit, most: float, results: Findings) -> Scope:
         shared = self.shared_scope(limit, most, results) | {"min_share": limit.min_share}
@@ -71,12 +72,6 @@ class WorstGroupLimits(PeopleLimitKind[WorstGroupLimit, WorstGroupLimitResult]):
             return row._replace(found=say("any group by at most {size}", size=high), found_note="")
         bounds = say("at least {least}, any group at most {most}", least=low, most=high)
         return row._replace(found=say("{size} worse", size=difference), found_note=bounds)
-
-    def people(self, limit: WorstGroupLimit) -> str:
-        return "group that conditions describe" if limit.check == "worst_group" else "declared group"
-
-    def others(self, limit: WorstGroupLimit, spec: AuditSpec) -> str:
-        return compared_with(limit.of, spec)
 
 
 def _searched(limit: WorstGroupLimit, results: Findings) -> WorstGroups | None:

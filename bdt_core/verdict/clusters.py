@@ -76,9 +76,6 @@ class ClusterLimits(PeopleLimitKind[Limit, ClusterLimitResult]):
             return ""
         return say("judged by cluster {number}", number=words.number(outcome.cluster))
 
-    def people(self, limit: Limit) -> str:
-        return "most deviating cluster" if limit.check == "worst_cluster" else "cluster"
-
 
 def judge_clusters(limit: Limit, tested: ClusterSignificance | None) -> ClusterLimitResult:
     """Hold the tested clusters against one limit.

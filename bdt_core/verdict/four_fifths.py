@@ -16,7 +16,6 @@ from bdt_core.verdict.words import judged_on
 if TYPE_CHECKING:
     from bdt_core.fairness.selection_rules import FourFifthsTable, SelectionRules
     from bdt_core.fairness.uniform_guidelines import GroupImpact
-    from bdt_core.spec import AuditSpec
 
 NOT_APPLIED = "the four-fifths rule was not applied"
 _TOLERATED = Tolerated(minimum=0.8, rule="significant")
@@ -72,7 +71,6 @@ class FourFifthsLimits(LimitKind[FourFifthsLimit, FourFifthsLimitResult]):
     """Limits by the four-fifths rule."""
 
     limit, outcome = FourFifthsLimit, FourFifthsLimitResult
-    results = ("selection_rules",)
     about = "the four-fifths rule, whose ratio a limit on four_fifths_ratio measures"
     compared = ("Lowest impact ratio", "The groups of the two reports may be different ones.")
     published = frozenset({"facet", "facets", "minimum", "groups_judged"})
@@ -99,10 +97,6 @@ class FourFifthsLimits(LimitKind[FourFifthsLimit, FourFifthsLimitResult]):
         return row._replace(
             on_note=say("{group} over {reference}", group=outcome.group, reference=str(outcome.reference))
         )
-
-    def question(self, limit: FourFifthsLimit, spec: AuditSpec) -> str:  # noqa: ARG002 - the limit says all
-        by = f" by {' & '.join(limit.facets)}" if limit.facets else ""
-        return f"Is no group{by} selected less than 4/5 as often as the one with the highest rate?"
 
     def meaning(self, outcome: FourFifthsLimitResult) -> str | None:
         """The rule needs no interval to fail, but a significant difference."""

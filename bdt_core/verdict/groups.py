@@ -88,7 +88,6 @@ class MetricLimits(LimitKind[MetricLimit, MetricLimitResult]):
     """Limits on metrics of declared groups."""
 
     limit, outcome = MetricLimit, MetricLimitResult
-    results = ("group_metrics", "group_scores")
     published = frozenset({"metric", "facet", "minimum", "maximum", "rule", "groups_judged"})
     names_groups = ("group",)
 
@@ -119,14 +118,6 @@ class MetricLimits(LimitKind[MetricLimit, MetricLimitResult]):
             notes.append(say("{n} not judged, for too few rows", n=words.count(len(outcome.left_out))))
         by_value = say("by the value alone") if outcome.rule == "point" else ""
         return row._replace(on_note=joined(notes, "; "), allowed_note=by_value)
-
-    def question(self, limit: MetricLimit, spec: AuditSpec) -> str:  # noqa: ARG002 - the limit says all
-        ends = (("at least", limit.min), ("at most", limit.max))
-        allowed = " and ".join(f"{word} {value:g}" for word, value in ends if value is not None)
-        return f"Is {limit.metric} by {' & '.join(limit.facets)} {allowed}?"
-
-    def check_name(self, limit: MetricLimit) -> str:
-        return limit.metric
 
     def meaning(self, outcome: MetricLimitResult) -> str | None:
         """Of a value alone, nothing about chance."""

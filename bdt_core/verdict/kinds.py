@@ -7,9 +7,8 @@ of them asks for a kind by name.
 from __future__ import annotations
 
 import math
-import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from functools import partial
 from types import SimpleNamespace
@@ -46,7 +45,6 @@ if TYPE_CHECKING:
     from bdt_core.scan.results import WorstGroups
     from bdt_core.significance.clusters import ClusterSignificance
     from bdt_core.slices.results import Slices
-    from bdt_core.spec import AuditSpec
     from bdt_core.table.measured import MeasuredOutcome
 
 LimitT = TypeVar("LimitT", bound=GateLimit)
@@ -109,9 +107,6 @@ class LimitKind(ABC, Generic[LimitT, OutcomeT]):
         As the specification has it.
     outcome : type
         What its judge returns, a frozen dataclass whose ``kind`` is the limit's.
-    results : tuple of str
-        Results of stages that it is judged by (see `bdt_core.stages`). Its check in Dagster stands on the asset of the
-        first.
     unit : str
         Of its amounts: "value" for plain numbers, "rate" for points, or words of its own around a number, as in
         ``"{n} people"``.
@@ -134,7 +129,6 @@ class LimitKind(ABC, Generic[LimitT, OutcomeT]):
 
     limit: ClassVar[type[GateLimit]]
     outcome: ClassVar[type[LimitOutcome]]
-    results: ClassVar[tuple[str, ...]]
     unit: ClassVar[str] = "value"
     about: ClassVar[str] = ""
     compared: ClassVar[tuple[str, str]]
@@ -164,18 +158,6 @@ class LimitKind(ABC, Generic[LimitT, OutcomeT]):
     def scope(self, outcome: OutcomeT) -> str:
         """What was judged and nothing else, within a sentence."""
         return self.subject(outcome, outcome.check)
-
-    @abstractmethod
-    def question(self, limit: LimitT, spec: AuditSpec) -> str:
-        """What its check in Dagster asks."""
-
-    def check_name(self, limit: LimitT) -> str:
-        """The name of its check in Dagster, without the columns that it is on."""
-        return str(getattr(limit, "check", self.name))
-
-    def unasked(self, spec: AuditSpec) -> GateLimit | None:  # noqa: ARG002 - most have none
-        """The limit whose check Dagster has where the gate names none of this kind."""
-        return None
 
     def unit_of(self, outcome: OutcomeT, unit: words.Unit) -> str:  # noqa: ARG002 - some depend on it
         """The unit of an outcome's amounts, where the bias variable's is `unit`."""
@@ -273,7 +255,6 @@ class PeopleLimitKind(LimitKind[LimitT, SearchedT]):
     Its own search answers first; then every confirmed finding is held against it, whichever search it is of.
     """
 
-    results = ("ranked", "outcome", "significance", "worst_groups", "slices", "local_bias", "blanks", "declared")
     is_difference = True
     counts_blanks: ClassVar[bool] = True
     """Whether people whose outcome is missing could break it."""
@@ -333,23 +314,6 @@ class PeopleLimitKind(LimitKind[LimitT, SearchedT]):
         points = " points" if unit == "rate" else ""
         interval = Numeral(f"[{words.signed(low, unit)} to {words.signed(high, unit)}]")
         return Row(on, self.judged_by(outcome), allowed, "", Numeral(f"{as_found}{points}"), interval)
-
-    def question(self, limit: LimitT, spec: AuditSpec) -> str:
-        """Whether people fare worse by more."""
-        most = getattr(limit, "max_difference", None)
-        allowed = "what is tolerated" if most is None else f"{most:g}"
-        share = limit.least_share
-        who = self.people(limit) + ("" if share is None else f" of at least {words.percent(share)} of the people")
-        than = self.others(limit, spec)
-        return f"Does no {who} fare worse in {wording(spec.bias_variable).name} than {than} by more than {allowed}?"
-
-    def people(self, limit: LimitT) -> str:
-        """One of whom it is on."""
-        raise NotImplementedError
-
-    def others(self, limit: LimitT, spec: AuditSpec) -> str:  # noqa: ARG002 - some compare people alike
-        """Whom they are compared with."""
-        return "everybody else"
 
     def meaning(self, outcome: SearchedT) -> str | None:
         """That it would hold, but for other people."""
@@ -439,6 +403,8 @@ def allowed_cell(outcome: Mapping[str, Any], unit: words.Unit) -> str:
     """The values that a limit of a report tolerates, in signs."""
     limit = read(outcome)
     its_unit = kind_of(limit).unit_of(limit, unit)
+    if kind_of(limit).is_difference or its_unit != "value":
+        return amount(limit.tolerated.maximum, its_unit)
     ends = (("≥", limit.tolerated.minimum), ("≤", limit.tolerated.maximum))
     return " and ".join(f"{sign} {amount(x, its_unit)}" for sign, x in ends if x is not None)
 
@@ -546,33 +512,6 @@ LimitResult = Annotated[LimitOutcome, Registered(outcome_classes, "kind", seen=_
 """What any limit says, as a member of other results."""
 
 
-def check_names(limits: Iterable[GateLimit]) -> dict[str, GateLimit]:
-    """The limits by the name of their check in Dagster.
-
-    Examples
-    --------
-    >>> from bdt_core.spec import MetricLimit, SliceLimit
-    >>> list(check_names([MetricLimit(metric="disparate_impact", facet=["race", "sex"], min=0.8), SliceLimit()]))
-    ['disparate_impact_by_race_and_sex', 'worst_slice']
-    """
-    named: dict[str, GateLimit] = {}
-    for limit in limits:
-        base = kind_named(limit.kind).check_name(limit)
-        if limit.facets:
-            base += f"_by_{'_and_'.join(limit.facets)}"
-        base = re.sub(r"\W+", "_", base, flags=re.ASCII).strip("_")
-        named[next(name for name in _numbered(base) if name not in named)] = limit
-    return named
-
-
-def _numbered(base: str) -> Iterator[str]:
-    i = 1
-    yield base
-    while True:
-        i += 1
-        yield f"{base}_{i}"
-
-
 __all__ = [
     "LIMITS",
     "Findings",
@@ -580,7 +519,6 @@ __all__ = [
     "LimitResult",
     "PeopleLimitKind",
     "Row",
-    "check_names",
     "kind_named",
     "kind_of",
     "outcome_classes",

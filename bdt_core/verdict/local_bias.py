@@ -28,7 +28,6 @@ from bdt_core.verdict.words import Verdict, interval_of_several, judged_on
 
 if TYPE_CHECKING:
     from bdt_core.local_bias.results import HeldOutGap, LocalBias, LocalCluster
-    from bdt_core.spec import AuditSpec
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,17 +123,6 @@ class LocalBiasLimits(PeopleLimitKind[LocalBiasLimit, LocalBiasLimitResult]):
             lower=str(outcome.lower),
             number=words.number(outcome.cluster),
         )
-
-    def check_name(self, limit: LocalBiasLimit) -> str:  # noqa: ARG002
-        return "local_gaps"
-
-    def question(self, limit: LocalBiasLimit, spec: AuditSpec) -> str:
-        most = words.size(limit.max_gap, gap_unit(spec.local_bias.metric if spec.local_bias else None))
-        return f"Is no gap between two groups within a cluster larger than {most} on the test rows?"
-
-    def unasked(self, spec: AuditSpec) -> LocalBiasLimit | None:
-        """The default, where local bias is looked for."""
-        return None if spec.local_bias is None else LocalBiasLimit()
 
 
 def gap_unit(metric: str | None) -> words.Unit:

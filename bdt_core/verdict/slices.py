@@ -25,7 +25,6 @@ from bdt_core.verdict.words import Verdict, interval_of_several, which_way
 
 if TYPE_CHECKING:
     from bdt_core.slices.results import Slice, Slices
-    from bdt_core.spec import AuditSpec
 
 NOT_SEARCHED = "intersections were not searched"
 
@@ -107,13 +106,6 @@ class SliceLimits(PeopleLimitKind[SliceLimit, SliceLimitResult]):
             people=Conditions(outcome.slice),
             tested=words.count(outcome.slices_tested),
         )
-
-    def people(self, limit: SliceLimit) -> str:  # noqa: ARG002
-        return "intersection"
-
-    def unasked(self, spec: AuditSpec) -> SliceLimit | None:
-        """The default, where intersections are searched."""
-        return None if spec.slices is None else SliceLimit()
 
 
 def judge_slices(limit: SliceLimit, found: Slices | None, default: float) -> SliceLimitResult:

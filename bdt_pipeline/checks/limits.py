@@ -9,7 +9,7 @@ import dagster as dg
 
 from bdt_core.said import Sentence, joined
 from bdt_core.spec import AuditSpec, GateLimit
-from bdt_core.verdict.kinds import LIMITS, LimitKind, check_names, kind_named
+from bdt_core.spec.gate import KINDS_OF_LIMIT, check_names
 from bdt_pipeline.assets.common import AuditAssets
 from bdt_pipeline.assets.results import assets_of
 from bdt_pipeline.assets.views import limit_metadata
@@ -26,29 +26,29 @@ class _Judged:
     asset : str
     takes : tuple of str
         Results of stages that the judges are given, as far as there are any.
-    kinds : tuple of LimitKind
+    kinds : tuple of type
         Kinds of limit that are about it.
     """
 
     asset: str
     takes: tuple[str, ...]
-    kinds: tuple[LimitKind[Any, Any], ...]
+    kinds: tuple[type[GateLimit], ...]
 
     def limits(self, spec: AuditSpec) -> dict[str, GateLimit]:
         """Limits by the names of their checks, in the order of the gate; without one on a search that was made, the
         default."""
-        names = {kind.name for kind in self.kinds}
+        names = {one.kind for one in self.kinds}
         limits = [limit for limit in spec.limits if limit.kind in names]
         held = {limit.kind for limit in limits}
-        defaults = [kind.unasked(spec) for kind in self.kinds if kind.name not in held]
+        defaults = [one.unasked(spec) for one in self.kinds if one.kind not in held]
         return check_names([*limits, *(limit for limit in defaults if limit is not None)])
 
 
 def _judged(audit: AuditAssets) -> Iterator[_Judged]:
     """The assets that are made and have limits, each kind of limit on the asset of the first result it is judged by."""
     asset_of = {one.result: one.asset for one in audit.asked}
-    by_asset: dict[str, list[LimitKind[Any, Any]]] = {}
-    for kind in LIMITS.values():
+    by_asset: dict[str, list[type[GateLimit]]] = {}
+    for kind in KINDS_OF_LIMIT.values():
         if kind.results[0] in asset_of:
             by_asset.setdefault(asset_of[kind.results[0]], []).append(kind)
     for asset, kinds in by_asset.items():
@@ -141,4 +141,4 @@ _STOPS = "Reports only; the gate on bias_report stops."
 
 
 def _description(limit: GateLimit, spec: AuditSpec) -> str:
-    return joined([Sentence(kind_named(limit.kind).question(limit, spec)), Sentence(_STOPS)], " ")
+    return joined([Sentence(limit.question(spec)), Sentence(_STOPS)], " ")

@@ -70,7 +70,7 @@ def in_language(document: dict[str, Any], language: str) -> dict[str, Any]:
 
 def test_without_the_package_nobody_knows_it():
     with pytest.raises(SpecError, match=f'there is no check "{NAME}"'):
-        parse_spec({"name": "x", "source": {"path": "x.csv"}, "outcome": "fined", "gate": GATE})
+        parse_spec({"name": "x", "source": {"path": "x.csv"}, "bias_variable": {"column": "y"}, "gate": GATE})
 
 
 def test_the_gate_judges_it_by_what_it_found(result):

@@ -18,9 +18,14 @@ class HarmedLimit(GateLimit):
     """A limit on the people of a confirmed group who are harmed and would not be, were they treated like others."""
 
     kind = "persons_harmed"
+    results = ("worst_groups",)
 
     check: Literal["persons_harmed"] = Field("persons_harmed", description="persons_harmed: people, not shares.")
     max_people: int = Field(50, ge=0, description="Most people who may be harmed beyond what everybody else is.")
+
+    def question(self, spec: AuditSpec) -> str:
+        """Whether so many are."""
+        return f"Are at most {self.max_people} people of a group harmed beyond others?"
 
     def searches(self) -> dict[str, WorstGroupSearch]:  # type: ignore[override]
         """The groups."""
@@ -47,7 +52,6 @@ class HarmedLimits(LimitKind[HarmedLimit, HarmedOutcome]):
     """The entry."""
 
     limit, outcome = HarmedLimit, HarmedOutcome
-    results = ("worst_groups",)
     unit = "{n} people"
     about = "the people who are harmed"
     compared = ("People harmed beyond others", "The groups of two reports may be different people.")
@@ -92,9 +96,6 @@ class HarmedLimits(LimitKind[HarmedLimit, HarmedOutcome]):
     def row(self, outcome: HarmedOutcome, report: object):  # type: ignore[no-untyped-def]
         row = super().row(outcome, report)
         return row._replace(on_note=say("judged by {people}", people=Conditions(outcome.group or AsItIs(""))))
-
-    def question(self, limit: HarmedLimit, spec: AuditSpec) -> str:
-        return f"Are at most {limit.max_people} people of a group harmed beyond others?"
 
 
 register(HarmedLimits())
