@@ -96,6 +96,7 @@ def direction_warnings(settings: BiasVariable) -> list[str]:
 
     Examples
     --------
+    >>> from bdt_core.spec import BiasVariable
     >>> direction_warnings(BiasVariable(column="y"))[0].partition(".")[0]
     'Nothing says whether a lower or a higher y is better for people: a higher one was taken as worse, which is a guess'
     >>> direction_warnings(BiasVariable(column="y", better="lower")), direction_warnings(BiasVariable(column="fined"))
