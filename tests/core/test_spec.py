@@ -407,3 +407,10 @@ def test_a_strange_file_is_refused_with_file_and_key(name: str, tmp_path: Path) 
     assert time.process_time() - begin < 20  # the aliases took hours
     assert "strange.yaml" in str(caught.value)
     assert len(str(caught.value)) < 600
+
+
+@pytest.mark.parametrize("month", ["2026-01", "2026-09", "2026-10", "2026-12"])
+@pytest.mark.parametrize("key", ["in_use_since", "in_use_until"])
+def test_every_month_of_the_year_is_a_month(key, month):
+    about = parse_spec({**SMALLEST, "about": {key: month}}).about
+    assert getattr(about, key) == month
