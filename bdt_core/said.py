@@ -154,12 +154,15 @@ _JOINTS = {
     ", ": "{first}, {second}",
     "; ": "{first}; {second}",
     " → ": "{first} → {second}",
+    " & ": "{first} & {second}",
     " ": "{first} {second}",
 }
 
 
 def joined(texts: Sequence[str], between: str) -> str:
-    """Texts with the same between each two of them; `between` is one of " and ", " or ", ", ", "; ", " → " and " ".
+    """Texts with the same between each two of them.
+
+    `between` is one of " and ", " or ", ", ", "; ", " → ", " & " and " ".
 
     Examples
     --------

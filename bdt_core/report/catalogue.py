@@ -284,6 +284,10 @@ class Catalogue:
             return self._of_id(text)
         if isinstance(text, Conditions):
             return self.conditions(text)
+        if isinstance(text, Column):
+            return self._names.label(text) or str(text)
+        if isinstance(text, Level):
+            return self.level(text.column, text)
         return self._of_ours.said(text) if isinstance(text, Sentence) else self.said(text)
 
     def name(self, data: str, /) -> str:

@@ -51,6 +51,20 @@ def table_of(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> ToldTable:
     return ToldTable(header, rows)
 
 
+def columns_cell(columns: Sequence[str]) -> str:
+    """Columns whose levels make groups, as a cell that no language changes."""
+    from bdt_core.said import Column, joined
+
+    return joined([Column(one) for one in columns], " & ")
+
+
+def group_cell(columns: Sequence[str], values: Sequence[Any]) -> str:
+    """A group as a cell that no language changes; readers' own names for its levels stand in their place."""
+    from bdt_core.said import Level, joined
+
+    return joined([Level(str(one), column) for column, one in zip(columns, values, strict=True)], " & ")
+
+
 def figure(document: AnyDocument, name: str, title: str) -> dg.MarkdownMetadataValue:
     """A figure of the report that stands in the event itself, so that it needs no file and no network."""
     from bdt_core.report.figures import figure_png
@@ -276,7 +290,7 @@ def differences(found: FeatureDifferences) -> Metadata:
             ["column", "role", "effect", "p corrected", "differs"],
             [
                 [
-                    one.column,
+                    columns_cell([one.column]),
                     one.role,
                     f"{one.effect_name} {words.number(one.effect)}" if one.status == "tested" else one.reason,
                     words.p_value(one.p_adjusted),
@@ -290,11 +304,14 @@ def differences(found: FeatureDifferences) -> Metadata:
 
 
 def _means_and_shares(found: FeatureDifferences) -> list[list[str]]:
+    from bdt_core.said import Column, Sentence, say
+
     rows = []
     for one in found.columns:
         if one.numeric is not None:
             means = (one.numeric.mean_a, one.numeric.mean_b)
-            rows.append([f"{one.column}, mean", *map(words.number, means)])
+            mean = say("{first}, {second}", first=Column(one.column), second=Sentence("mean"))
+            rows.append([mean, *map(words.number, means)])
         for level in one.levels:
             shares = (level.comparison.mean_a, level.comparison.mean_b)
             rows.append([words.value_condition(one.column, level.level), *map(words.percent, shares)])

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bdt_core import words
-from bdt_pipeline.assets.views import Metadata, listed, numbers, table_of
+from bdt_pipeline.assets.views import Metadata, columns_cell, group_cell, listed, numbers, table_of
 from bdt_pipeline.resources.run_log import ToldTable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bdt_pipeline.assets.values import (
         Characteristics,
         DeclaredOutcomes,
@@ -29,10 +31,10 @@ def declared(found: DeclaredOutcomes) -> Metadata:
     for one in found.facets:
         shown = sorted((x for x in one.groups if x.mean is not None), key=lambda x: -x.rows)[:_SHOWN]
         metadata[f"{found.measured} by {one.facet}"] = one.reason or table_of(
-            [one.facet, "rows", found.measured, "difference", "low", "high", "p, corrected"],
+            [columns_cell(one.columns), "rows", found.measured, "difference", "low", "high", "p, corrected"],
             [
                 [
-                    x.group,
+                    group_cell(one.columns, x.values),
                     words.count(x.rows),
                     words.value(x.mean, unit),
                     *(words.signed(y, unit) for y in (x.difference, x.difference_low, x.difference_high)),
@@ -49,7 +51,6 @@ def declared(found: DeclaredOutcomes) -> Metadata:
 
 def counts(found: GroupCounts) -> Metadata:
     """Rows per group, and rows that could not be counted."""
-    from bdt_core.fairness.metric_results import group_name
 
     metadata: Metadata = {"notes": listed(found.notes)}
     for table in found.tables:
@@ -57,11 +58,14 @@ def counts(found: GroupCounts) -> Metadata:
         known = table.known()
         rows = sorted(zip(known.counts.sum(axis=(1, 2, 3, 4)).tolist(), known.groups, strict=True), key=lambda x: -x[0])
         metadata[f"rows by {facet}"] = table_of(
-            [facet, "rows"], [[group_name(group), f"{n:,}"] for n, group in rows[:_SHOWN]]
+            [columns_cell(table.facets), "rows"],
+            [[group_cell(table.facets, group), f"{n:,}"] for n, group in rows[:_SHOWN]],
         )
         missing = {name: n for name, n in table.missing().items() if n}
         if missing:
-            metadata[f"rows without a value ({facet})"] = table_of(["column", "rows"], list(missing.items()))
+            metadata[f"rows without a value ({facet})"] = table_of(
+                ["column", "rows"], [[columns_cell([name]), n] for name, n in missing.items()]
+            )
         metadata |= numbers(**{f"rows counted by {facet}": known.rows})
     return metadata
 
@@ -94,7 +98,7 @@ def scores(found: GroupScores) -> Metadata:
     """The composite score of every grouping."""
     rows = [
         [
-            " & ".join(one.facets),
+            columns_cell(one.facets),
             one.score.undefined_reason or words.number(one.score.score),
             words.number(one.score.low),
             words.number(one.score.high),
@@ -122,10 +126,10 @@ def pooled(found: PooledGroups) -> Metadata:
         by = " & ".join(one.columns)
         shown = sorted((x for x in one.groups if x.has_own_rows), key=lambda group: not group.has_few_rows)[:_SHOWN]
         metadata[f"estimates by {by}"] = one.reason or table_of(
-            [by, counted, "estimate", "low", "high"],
+            [columns_cell(one.columns), counted, "estimate", "low", "high"],
             [
                 [
-                    group.group,
+                    group_cell(one.columns, group.values),
                     words.count(group.size),
                     *map(words.number, (group.estimate, group.low, group.high)),
                 ]
@@ -137,16 +141,15 @@ def pooled(found: PooledGroups) -> Metadata:
 
 def selection_rules(found: SelectionRules) -> Metadata:
     """The tables of each rule, and the lowest ratio of each as a number that plots over time."""
-    from bdt_core.fairness.metric_results import group_name
 
     metadata: Metadata = {}
     for table in found.ll144:
         by = " & ".join(table.columns)
         metadata[f"Local Law 144, {table.rate_kind} by {by}"] = table_of(
-            [by, "people", "selected", table.rate_kind, "impact ratio"],
+            [columns_cell(table.columns), "people", "selected", table.rate_kind, "impact ratio"],
             [
                 [
-                    group_name(one.category),
+                    group_cell(table.columns, one.category),
                     words.count(one.n),
                     words.count(one.selected),
                     words.percent(one.rate),
@@ -165,10 +168,10 @@ def selection_rules(found: SelectionRules) -> Metadata:
     for rule in found.four_fifths:
         by = " & ".join(rule.columns)
         metadata[f"four-fifths rule by {by}"] = table_of(
-            [by, "people", "selected", "rate", "over the highest", "p", "below 4/5"],
+            [columns_cell(rule.columns), "people", "selected", "rate", "over the highest", "p", "below 4/5"],
             [
                 [
-                    one.group,
+                    _known_by_text(rule.columns, one.group),
                     words.count(one.applicants),
                     words.count(one.selected),
                     words.percent(one.rate),
@@ -182,6 +185,14 @@ def selection_rules(found: SelectionRules) -> Metadata:
         ratios = [one.ratio for one in rule.rule.groups if one.ratio is not None and not one.small_share]
         metadata |= numbers(**{f"lowest ratio by {by} (four-fifths rule)": min(ratios, default=None)})
     return metadata
+
+
+def _known_by_text(columns: Sequence[str], group: str) -> str:
+    """The cell of a group that is known by its text alone; as it is where a level has the joint in it."""
+    from bdt_core.said import AsItIs
+
+    levels = group.split(" & ")
+    return group_cell(columns, levels) if len(levels) == len(columns) else AsItIs(group)
 
 
 def characteristics(found: Characteristics) -> Metadata:
@@ -206,12 +217,11 @@ def characteristics(found: Characteristics) -> Metadata:
 
 
 def _rates(one: Any, min_rows: int) -> ToldTable:
-    from bdt_core.fairness.metric_results import group_name
     from bdt_core.metrics import shown_rates
 
     rates = [metric for name in shown_rates() for metric in one.metrics.metrics if metric.name == name]
     rows = []
     for i in sorted(range(len(one.groups)), key=lambda i: -one.rows[i])[:_SHOWN]:
         shown = [words.percent(rate.estimate[i]) if one.rows[i] >= min_rows else words.NOTHING for rate in rates]
-        rows.append([group_name(one.groups[i]), f"{one.rows[i]:,}", *shown])
-    return table_of([one.metrics.facet, "rows", *(rate.name.replace("_", " ") for rate in rates)], rows)
+        rows.append([group_cell(one.metrics.facets, one.groups[i]), f"{one.rows[i]:,}", *shown])
+    return table_of([columns_cell(one.metrics.facets), "rows", *(rate.name.replace("_", " ") for rate in rates)], rows)

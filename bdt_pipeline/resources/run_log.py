@@ -32,12 +32,11 @@ class ToldTable:
     rows: Sequence[Sequence[Any]]
 
     def markdown(self, say: Callable[[str], str] = str) -> str:
-        """The table in a language; names of the table as they are, where a cell says so."""
+        """The table in a language; a cell that is a column or a level of the reader's table is no text of ours."""
         from bdt_core.report.markdown import escaped_within_a_line
-        from bdt_core.said import AsItIs
 
         def line(cells: Sequence[Any]) -> str:
-            told = (one if isinstance(one, AsItIs) else say(str(one)) for one in cells)
+            told = (say(one if isinstance(one, str) else str(one)) for one in cells)  # sentences keep their ids
             return "| " + " | ".join(map(escaped_within_a_line, told)) + " |"
 
         rule = "| " + " | ".join(["---"] * len(self.header)) + " |"

@@ -149,6 +149,44 @@ def test_dagster_is_dutch(tmp_path: Path) -> None:
     assert not any(re.search(r"\| (f|m) \|", one) for one in said)  # but labels
 
 
+def test_no_name_of_the_table_is_translated_in_dagster(tmp_path: Path) -> None:
+    frame = people(900, 7).rename(columns={"sex": "kind", "race": "mean"})
+    frame["kind"] = frame["kind"].map({"f": "none", "m": "everybody else"})
+    frame["mean"] = frame["mean"].map({"a": "yes", "b": "stable", "c": "Fail"}).fillna("left out")
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    spec = parse_spec(
+        {
+            "name": "leningen",
+            "language": "nl",
+            "source": {"path": str(tmp_path / "table.csv")},
+            "bias_variable": {"derive": "error", "label": "repaid", "prediction": "granted"},
+            "favourable": "positive",
+            "groups": {"facets": ["kind", ["kind", "mean"]], "report": ["ll144", "four_fifths"]},
+            "features": {"include": ["kind", "mean", "age"]},
+        }
+    )
+    with dg.DagsterInstance.ephemeral(str(tmp_path), settings={"telemetry": {"enabled": False}}) as instance:
+        job = bias_audit_definitions(spec).resolve_job_def("leningen_audit")
+        run = job.execute_in_process(
+            instance=instance,
+            raise_on_error=False,
+            run_config={
+                "ops": {"leningen__bias_report": {"config": {"output": str(tmp_path / "out")}}},
+                "loggers": {"console": {"config": {"log_level": "CRITICAL"}}},
+            },
+        )
+    named = set()  # by the first cells of rows
+    for one in run.all_events:
+        if one.event_type_value == "ASSET_MATERIALIZATION" and not one.asset_key.path[-1].endswith("report"):
+            made: Any = one.event_specific_data
+            for value in made.materialization.metadata.values():
+                if isinstance(value, dg.MarkdownMetadataValue):
+                    told = re.sub(r"\\(.)", r"\1", str(value.value))
+                    named |= {line[2:].split(" | ")[0] for line in told.splitlines() if line.startswith("| ")}
+    assert {"kind", "mean", "kind & mean", "none", "everybody else", "none & yes", "none & stable"} <= named
+    assert {"soort", "gemiddelde", "geen", "alle anderen", "geen & ja", "geen & stabiel"} & named == set()
+
+
 def test_the_history_and_its_figure_are_dutch(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
