@@ -323,13 +323,11 @@ class Catalogue:
         return first_letter(sentence, filled(told, values) + self._unit(sentence))
 
     def _of_value(self, value: str) -> str:
-        if isinstance(value, Sentence | AsItIs):
+        if isinstance(value, Sentence | AsItIs | Column):
             return self(value)
         if isinstance(value, Level):
             told = self._names.level(value.column, value)
             return told.translate(self._marks) if value.is_number and told == value else told
-        if isinstance(value, Column):
-            return self._names.label(value) or str(value)
         return self.name(value)
 
     def _unit(self, sentence: Said) -> str:

@@ -51,7 +51,6 @@ def declared(found: DeclaredOutcomes) -> Metadata:
 
 def counts(found: GroupCounts) -> Metadata:
     """Rows per group, and rows that could not be counted."""
-
     metadata: Metadata = {"notes": listed(found.notes)}
     for table in found.tables:
         facet = " & ".join(table.facets)
@@ -141,7 +140,6 @@ def pooled(found: PooledGroups) -> Metadata:
 
 def selection_rules(found: SelectionRules) -> Metadata:
     """The tables of each rule, and the lowest ratio of each as a number that plots over time."""
-
     metadata: Metadata = {}
     for table in found.ll144:
         by = " & ".join(table.columns)
