@@ -13,13 +13,13 @@ from bdt_core.errors import DataError
 from bdt_core.inference._checks import fraction, whole_counts
 from bdt_core.inference.comparison import Comparison, compare_count_arrays
 from bdt_core.inference.exact import SMALLEST_P
+from bdt_core.inference.exchange import drawn_counts, permutation_p_value
 from bdt_core.result import Result
 
 SMALLEST_EXPECTED = 5.0
 DRAWS = 9_999
 
 _TIE = 1e-9
-_CELLS_AT_ONCE = 2_000_000
 _CELLS_IN_ALL = 10_000_000
 _LARGEST_TABLE = 1_000_000_000
 
@@ -181,11 +181,8 @@ def _chi_squared(tables: NDArray[Any], totals: NDArray[Any], n: int, rest: int) 
 def _permutation_p(observed: float, totals: NDArray[np.int64], n_a: int, n_b: int, random_state: int) -> float:
     smaller, larger = sorted((n_a, n_b))
     draws = min(DRAWS, max(999, _CELLS_IN_ALL // totals.size))
-    at_once = max(1, _CELLS_AT_ONCE // totals.size)
-    rng = np.random.default_rng(random_state)
     as_large = 0
-    for done in range(0, draws, at_once):
-        tables = rng.multivariate_hypergeometric(totals, smaller, size=min(at_once, draws - done), method="marginals")
+    for tables in drawn_counts(totals, smaller, draws, np.random.default_rng(random_state)):
         statistics = _chi_squared(tables, totals, smaller, larger)
         as_large += int((statistics >= observed * (1.0 - _TIE)).sum())
-    return (1 + as_large) / (1 + draws)
+    return permutation_p_value(as_large, draws)

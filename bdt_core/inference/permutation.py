@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bdt_core.inference.exchange import drawn_counts
+
 PERMUTATIONS = 9_999
 FEWEST_ROWS = 30
 SKEW_LIMIT = 0.05
@@ -112,6 +114,7 @@ def permutation_test_of_counts(
     if n_a == n_b:  # the other half of every split is as likely, and makes a and b exchangeable
         t = np.concatenate([t, -t])
 
+    # No `permutation_p_value`: the observed split is one of `t`, and twice so where the groups are of one size.
     observed = float(t[0])
     tie = _TIE * abs(observed) if np.isfinite(observed) else 0.0
     tail = min(int((t >= observed - tie).sum()), int((t <= observed + tie).sum()))
@@ -137,13 +140,11 @@ def _draw_counts(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Sum and sum of squares of `size` rows drawn without replacement, from the counts of distinct values."""
     # Sums, not matrix products: those may depend on the number of threads in their last digit.
-    sums, squares = np.empty(PERMUTATIONS), np.empty(PERMUTATIONS)
-    at_once = max(1, _CELLS_AT_ONCE // values.size)
-    for done in range(0, PERMUTATIONS, at_once):
-        draws = min(at_once, PERMUTATIONS - done)
-        drawn = rng.multivariate_hypergeometric(counts, size, size=draws, method="marginals")
-        sums[done : done + draws] = (drawn * values).sum(axis=1)
-        squares[done : done + draws] = (drawn * values**2).sum(axis=1)
+    pieces = [
+        ((drawn * values).sum(axis=1), (drawn * values**2).sum(axis=1))
+        for drawn in drawn_counts(counts, size, PERMUTATIONS, rng)
+    ]
+    sums, squares = (np.concatenate(one) for one in zip(*pieces, strict=True))
     return sums, squares
 
 

@@ -570,32 +570,6 @@ def _classical_chi_squared(comparison: CategoricalComparison, design_effect: flo
     return {"statistic": statistic, "chi_squared_p_value": float(special.chdtrc(comparison.dof, statistic))}
 
 
-def permuted_persons(values: NDArray[np.float64], hashes: Hashes, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Values that change hands as a whole, between persons with equally many rows.
-
-    Parameters
-    ----------
-    values : ndarray of float64, shape (n,)
-    hashes : ndarray of uint64, shape (n,)
-        Of each row's person.
-    rng : numpy.random.Generator
-
-    Examples
-    --------
-    >>> values, persons = np.array([1.0, 2.0, 3.0, 4.0, 9.0]), np.array([7, 7, 5, 5, 8], dtype=np.uint64)
-    >>> permuted_persons(values, persons, np.random.default_rng(3)).tolist()
-    [3.0, 4.0, 1.0, 2.0, 9.0]
-    """
-    order = np.argsort(hashes, kind="stable")
-    _, first, rows = np.unique(hashes[order], return_index=True, return_counts=True)
-    permuted = values.copy()
-    for size in np.unique(rows):
-        starts = first[rows == size]
-        given, taken = (order[one[:, None] + np.arange(size)] for one in (rng.permutation(starts), starts))
-        permuted[taken] = values[given]
-    return permuted
-
-
 def area_of_persons(auc: AUC, persons: PersonsCompared | None) -> AUC:
     """An area under the curve whose interval counts persons, by the design effect of the same score's means.
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bdt_core.errors import DataError
+from bdt_core.inference.exchange import Pool, exchanged, permutation_p_value
 from bdt_core.local_bias import kernels
 from bdt_core.local_bias.logan import LOGAN
 from bdt_core.local_bias.metrics import Floats, Integers, Outcome, gaps, metric_by_group
@@ -97,7 +98,7 @@ def summary_of(side: Side, labels: Integers, k: int, smallest: int, settings: Lo
         pools = exchangeable(labels, side.rows.outcome, side.group, side.rows.persons)
         for draw in range(settings.permutations):
             permuted = metric_by_group(
-                labels, k, permuted_groups(side.group, pools, rng), len(side.groups), side.rows.outcome
+                labels, k, exchanged(side.group, pools, rng), len(side.groups), side.rows.outcome
             )
             drawn[draw] = gaps(permuted.value, permuted.counted, smallest)
         return _summary(observed, rows, settings.threshold, np.where(np.isnan(observed), np.nan, drawn))
@@ -136,7 +137,7 @@ def whole_search_null(sides: Sides, train_X: NDArray[Any], model: LOGAN, found: 
     rng = np.random.default_rng([settings.random_state, 2])
     figures = []
     for _ in range(settings.refits):
-        group = permuted_groups(search.rows.group, pools, rng)
+        group = exchanged(search.rows.group, pools, rng)
         best = min(search.with_gaps(starts, group), key=lambda one: one.objective)
         permuted = np.empty_like(group)
         permuted[search.order] = group
@@ -168,7 +169,7 @@ def null_of(summary: GapSummary, drawn: tuple[Floats, Floats, Floats, Floats]) -
 
     def p_value(values: Floats, observed: float | None) -> float:
         assert observed is not None
-        return float((1 + (values >= observed - EQUAL).sum()) / (1 + len(values)))
+        return permutation_p_value(int((values >= observed - EQUAL).sum()), len(values))
 
     return GapNull(
         permutations=len(bcr),
@@ -180,44 +181,6 @@ def null_of(summary: GapSummary, drawn: tuple[Floats, Floats, Floats, Floats]) -
         p_bir=p_value(bir, summary.bir),
         p_largest_gap=p_value(largest, summary.largest_gap),
     )
-
-
-@dataclass(frozen=True)
-class Pool:
-    """Rows whose groups may be exchanged.
-
-    Attributes
-    ----------
-    rows : intp ndarray of shape (n,)
-    unit : intp ndarray of shape (n,) or None
-        Which rows keep together, those of a person that are of one group; None where each row stands alone.
-    first : intp ndarray of shape (units,) or None
-        A row of each unit, among `rows`.
-    """
-
-    rows: NDArray[np.intp]
-    unit: NDArray[np.intp] | None = None
-    first: NDArray[np.intp] | None = None
-
-
-def permuted_groups(group: NDArray[Any], pools: list[Pool], rng: np.random.Generator) -> NDArray[Any]:
-    """Groups that changed hands within each pool, between persons where rows have some.
-
-    Examples
-    --------
-    >>> group, persons = np.array([0, 0, 0, 1, 1]), np.array([7, 7, 7, 5, 5], dtype=np.uint64)
-    >>> pools = exchangeable(np.zeros(5, np.int64), Outcome("accuracy", np.ones(5, np.int64)), group, persons)
-    >>> permuted_groups(group, pools, np.random.default_rng(3)).tolist()
-    [1, 1, 1, 0, 0]
-    """
-    permuted = group.copy()
-    for pool in pools:
-        inside = group[pool.rows]
-        if pool.unit is None or pool.first is None:
-            permuted[pool.rows] = rng.permutation(inside)
-        else:
-            permuted[pool.rows] = rng.permutation(inside[pool.first])[pool.unit]
-    return permuted
 
 
 def exchangeable(
@@ -258,13 +221,12 @@ def _permuted_areas(
     order = np.lexsort((group, outcome.value, outcome.score))
     score, label, group = outcome.score[order], outcome.value[order], group[order]
     starts = np.flatnonzero(np.concatenate([[True], score[1:] != score[:-1], [True]]))
-    pools = [np.flatnonzero(label == value) for value in (0, 1)]
-    sizes = [np.bincount(group[pool], minlength=groups) for pool in pools]
+    pools = [Pool(np.flatnonzero(label == value)) for value in (0, 1)]
+    sizes = [np.bincount(group[pool.rows], minlength=groups) for pool in pools]
     pairs = 2.0 * sizes[0] * sizes[1]
     areas = np.empty((permutations, groups))
     for draw in range(permutations):
-        for pool in pools:
-            group[pool] = rng.permutation(group[pool])
+        group = exchanged(group, pools, rng)
         wins = np.zeros(groups, np.int64)
         kernels.wins_by_group(label, group, starts, wins)
         with np.errstate(divide="ignore", invalid="ignore"):

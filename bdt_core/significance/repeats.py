@@ -13,7 +13,8 @@ from sklearn.base import clone
 
 from bdt_core.clustering.clusters import Clusters, find_clusters
 from bdt_core.inference import Comparison, compare_samples
-from bdt_core.inference.persons import Steps, compare_persons, permuted_persons, person_sums
+from bdt_core.inference.exchange import exchanged_by_persons, permutation_p_value
+from bdt_core.inference.persons import Steps, compare_persons, person_sums
 from bdt_core.spec import Clustering, Significance, Split
 from bdt_core.table.audit_table import BIAS_VARIABLE, KEY, AuditTable
 from bdt_core.table.persons import count_persons, numbers_of, persons_of
@@ -182,14 +183,14 @@ def permute_procedure(
     pooled = np.concatenate([train.y, test.y])
     by_person = clusters.spec.split.key is not None
     owners = np.concatenate([audited(one, KEY).to_numpy() for one in (train, test)]) if by_person else None
-    as_large = 1
+    as_large = 0
     for _ in range(settings.permutations):
-        shuffled = rng.permutation(pooled) if owners is None else permuted_persons(pooled, owners, rng)
+        shuffled = rng.permutation(pooled) if owners is None else exchanged_by_persons(pooled, owners, rng)
         one, other = shuffled[: len(train.y)], shuffled[len(train.y) :]
         refit = clone(again).fit_encoded(train_rows.copy(), one, model.encoder_, model.method_)
         harm = _harm(refit.tree_.route(test_rows), other, sign) if refit.n_clusters_ > 1 else None
         as_large += harm is not None and harm >= observed
-    return PermutedProcedure(settings.permutations, observed, as_large / (settings.permutations + 1))
+    return PermutedProcedure(settings.permutations, observed, permutation_p_value(as_large, settings.permutations))
 
 
 def compare_first(sides: Sequence[tuple[InCluster, AuditTable]], settings: Significance) -> Comparison:
