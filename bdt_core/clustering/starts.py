@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bdt_core.clustering import row_kernels
+from bdt_core.clustering.plus_plus import drawn_by_weight, rows_far_apart
 from bdt_core.clustering.split import (
     Block,
     Floats,
@@ -155,7 +156,7 @@ def starts(
     codes = sample.table.codes
     weights = sample.weights
     draws = generator.random((n_init, 2))
-    firsts = _draw(weights, draws[:, 0])
+    firsts = drawn_by_weight(weights, draws[:, 0])
     seconds = np.empty_like(firsts)
     by_density = int(len(layout.levels) > 0 and not layout.fields)
     if by_density:
@@ -163,12 +164,18 @@ def starts(
         dense = partial(densest, [sample.block], ranks, total, layout, density=density)
         first = dense(first=np.empty(0, dtype=np.int64))
         firsts[0], seconds[0] = first.rank, dense(first=first.codes).rank
-    for index, first in enumerate(firsts[by_density:], by_density):
-        apart = np.zeros(len(weights))
-        for column in numeric:
-            apart += (column - column[first]) ** 2
-        apart += layout.gamma * (codes != codes[:, [first]]).sum(axis=0)
-        seconds[index] = _draw(weights * apart, draws[index : index + 1, 1])[0]
+
+    def squared_distances(rows: npt.NDArray[Any]) -> Floats:
+        apart = np.zeros((len(rows), len(weights)))
+        for row, distances in zip(rows, apart, strict=True):
+            for column in numeric:
+                distances += (column - column[row]) ** 2
+            distances += layout.gamma * (codes != codes[:, [row]]).sum(axis=0)
+        return apart
+
+    for index in range(by_density, n_init):
+        pair = rows_far_apart(int(firsts[index]), draws[index : index + 1, 1:], squared_distances, weights)
+        seconds[index] = pair[-1]  # of one distinct row there is no other
     a, b = (
         Prototypes(np.ascontiguousarray(numeric[:, rows].T), np.ascontiguousarray(codes[:, rows].T, dtype=np.int64))
         for rows in (firsts, seconds)
@@ -224,10 +231,3 @@ def densest(
 
     score, rank, row = max(map_blocks(best, blocks))
     return Dense(score, -rank, codes[:, row].astype(np.int64))
-
-
-def _draw(weights: Floats, uniform: Floats) -> npt.NDArray[np.intp]:
-    """Positions drawn with probability in proportion to weights."""
-    total = np.cumsum(weights)
-    drawn: npt.NDArray[np.intp] = np.searchsorted(total, uniform * total[-1], side="right")
-    return np.minimum(drawn, len(weights) - 1)

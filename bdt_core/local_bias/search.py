@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from bdt_core.clustering.plus_plus import rows_far_apart
 from bdt_core.clustering.row_kernels import hash_rows
 from bdt_core.errors import SpecError
 from bdt_core.local_bias import kernels
@@ -148,17 +150,16 @@ class Search:
             part = self._first(SAMPLE_ROWS)
             with threads(sample.size * wanted, THREADED_CELLS) as mapped:
                 rested = list(mapped(lambda one: part._rest(one, 0.0), starts))
-            # Copies of few rows can fill a sample: more clusters before less inertia.
-            rested.sort(key=lambda one: (-len(one.centres), one.inertia))
+            rested.sort(key=lambda one: one.inertia)
             starts = [one.centres for one in rested[:FULL_RUNS]]
-            if len(starts[0]) < wanted:
+            if len(starts[0]) < wanted:  # copies of few rows fill the sample, whatever the start
                 starts = [
                     kmeans_plus_plus(numeric, wanted, np.random.Generator(np.random.PCG64(one)))
                     for one in seeds[:FULL_RUNS]
                 ]
-        most = max(map(len, starts))
+        most = len(starts[0])  # every start has as many rows as there are different ones, or as wanted
         with threads(numeric.size * wanted, THREADED_CELLS) as mapped:
-            found = list(mapped(lambda one: self._rest(one, 0.0), [one for one in starts if len(one) == most]))
+            found = list(mapped(lambda one: self._rest(one, 0.0), starts))
         notes: tuple[str, ...] = ()
         if most < wanted:
             notes = (
@@ -266,44 +267,17 @@ class Search:
 def kmeans_plus_plus(
     numeric: npt.NDArray[np.floating[Any]], k: int, generator: np.random.Generator
 ) -> npt.NDArray[np.floating[Any]]:
-    """Rows far apart to start k-means from.
+    """Rows far apart to start k-means from, shape (at most k, p), of columns of shape (p, n).
 
-    Each further row is drawn with a probability in proportion to its squared distance from the nearest row drawn so
-    far; of 2 + ln k candidates the one that lowers the sum of these distances most is taken (the greedy variant of
-    Arthur and Vassilvitskii, section 6).
-
-    Parameters
-    ----------
-    numeric : array of shape (p, n)
-    k : int
-    generator : numpy Generator
-
-    Returns
-    -------
-    ndarray of shape (at most k, p)
-        Fewer than k when there are fewer different rows.
+    Each further row is the best of 2 + ln k candidates. Fewer than k come when there are fewer different rows.
     """
-    candidates = 2 + int(math.log(k))
-    chosen = [int(generator.integers(numeric.shape[1]))]
-    nearest = _distances(numeric, np.array(chosen))[0]
-    while len(chosen) < k:
-        total = np.cumsum(nearest)
-        if total[-1] <= 0.0:
-            break
-        drawn = np.searchsorted(total, generator.random(candidates) * total[-1], side="right")
-        drawn = np.minimum(drawn, len(total) - 1)
-        closer = np.minimum(_distances(numeric, drawn), nearest)
-        best = int(closer.sum(axis=1).argmin())
-        if closer[best].sum() >= total[-1]:
-            # A candidate that rounding drew at distance 0.
-            drawn[best] = int(nearest.argmax())
-            closer[best] = np.minimum(_distances(numeric, drawn[best : best + 1])[0], nearest)
-        chosen.append(int(drawn[best]))
-        nearest = closer[best]
+    first = int(generator.integers(numeric.shape[1]))
+    draws = generator.random((k - 1, 2 + int(math.log(k))))
+    chosen = rows_far_apart(first, draws, partial(_squared_distances, numeric))
     return np.ascontiguousarray(numeric[:, chosen].T)
 
 
-def _distances(numeric: npt.NDArray[np.floating[Any]], rows: npt.NDArray[Any]) -> Floats:
+def _squared_distances(numeric: npt.NDArray[np.floating[Any]], rows: npt.NDArray[Any]) -> Floats:
     distances = np.empty((len(rows), numeric.shape[1]))
     kernels.squared_distances(numeric, np.ascontiguousarray(numeric[:, rows].T), distances)
     return distances
