@@ -71,18 +71,22 @@ def test_the_two_best_on_the_sample_go_on(tol):
 
 def test_what_rests_on_the_sample_does_not_look_at_gaps():
     X = without_pattern(20 * SAMPLE)
-    without, much = (prepared(X, n_init=4, weight=weight).kmeans(SEED, "k-means++")[0] for weight in (0.0, 5.0))
+    without, much = (
+        prepared(X, n_init=4, weight=weight, min_group_size=1).kmeans(SEED, "k-means++")[0] for weight in (0.0, 5.0)
+    )
     for one, other in zip(centres_of(without), centres_of(much), strict=True):
         assert one.tobytes() == other.tobytes()
 
 
 def test_a_sample_of_copies_gives_way_to_all_rows():
-    X = np.full((20 * SAMPLE, 1), 2.0)  # its hash is among the first: a sample of nothing else
-    X[:40, 0] = np.random.default_rng(5).normal(50, 10, 40)
+    X = np.full((20 * SAMPLE, 4), -16.5)  # their hash is among the first: a sample of nothing else
+    X[:40] = np.random.default_rng(5).normal(50, 10, (40, 4))
     prepared_search = prepared(X, n_init=5)
     numeric = prepared_search.rows.numeric
     assert len(np.unique(numeric[0, :SAMPLE])) < CLUSTERS < len(np.unique(numeric[0]))
-    expected = [rested(numeric, start, 0.0001).inertia_ for start in drawn_starts(numeric, 5)[:2]]
+    each = [rested(numeric, start, 0.0001).inertia_ for start in drawn_starts(numeric, 5)]
+    expected = each[:2]
+    assert min(np.diff(np.sort(each))) > 1
     solutions, notes = prepared_search.kmeans(SEED, "k-means++")
     assert [solution.inertia for solution in solutions] == pytest.approx(expected, rel=1e-6)
     assert notes == ()
@@ -93,3 +97,13 @@ def test_fewer_different_rows_than_clusters_are_told():
     solutions, notes = prepared(X).kmeans(SEED, "k-means++")
     assert {len(centres) for centres in centres_of(solutions)} == {3}
     assert notes == ("X has only 3 different rows: 3 clusters instead of the 6 asked for.",)
+
+
+@pytest.mark.parametrize(("k", "candidates"), [(2, 2), (3, 3), (7, 3), (8, 4), (20, 4), (21, 5)])
+def test_a_further_row_is_the_best_of_two_and_ln_k(k, candidates):
+    numeric = without_pattern(100).T.copy()
+    drawn, other = np.random.default_rng(9), np.random.default_rng(9)
+    kmeans_plus_plus(numeric, k, drawn)
+    other.integers(100)
+    other.random((k - 1) * candidates)
+    assert drawn.random() == other.random()
