@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from bdt_core.inference.exact import SMALLEST_P
+from bdt_core.inference.exchange import drawn_counts, permutation_p_value
 
 SMALLEST_EXPECTED = 5.0
 DRAWS = 9_999
@@ -75,13 +76,10 @@ def _by_moments(statistic: float, rows: NDArray[np.float64], all_hits: float) ->
 
 
 def _by_drawing(statistic: float, rows: NDArray[np.float64], all_hits: float, draws: int) -> float:
-    rng = np.random.default_rng(0)
-    as_extreme, at_once = 0, max(1, 1_000_000 // rows.size)
-    for done in range(0, draws, at_once):
-        size = min(at_once, draws - done)
-        tables = rng.multivariate_hypergeometric(rows.astype(np.int64), int(all_hits), size=size, method="marginals")
+    as_extreme = 0
+    for tables in drawn_counts(rows.astype(np.int64), int(all_hits), draws, np.random.default_rng(0)):
         as_extreme += int((_statistic(tables, rows, all_hits) >= statistic * (1.0 - 1e-9)).sum())
-    return (1 + as_extreme) / (1 + draws)
+    return permutation_p_value(as_extreme, draws)
 
 
 def _statistic(hits: NDArray[Any], rows: NDArray[np.float64], all_hits: float) -> NDArray[np.float64]:
