@@ -197,7 +197,7 @@ def compared(what: str, ours: Timing, theirs: Timing, wall: float = 0.0, cpu: fl
 
 def against_bandwidth(rows: int) -> dict[str, Any]:
     """Time per row, feature and pass of the kernel, beside the time to read as many bytes."""
-    from bdt_core.clustering.split import Block, Layout, Splits, bounds_of_blocks, statistics
+    from bdt_core.clustering.split import Layout, Splits, WeightedBlock, bounds_of_blocks, statistics
     from bdt_core.table.encoding import Encoded
 
     X, _ = numbers(rows)
@@ -205,7 +205,7 @@ def against_bandwidth(rows: int) -> dict[str, Any]:
     layout = Layout(FEATURES, (), 1.0)
     nothing = np.empty((1, 0), np.int64)
     split = Splits(np.ones((1, FEATURES), np.float32), np.zeros(1, np.float32), nothing, nothing, 1.0)
-    blocks = [Block(encoded, *bounds, np.empty(0)) for bounds in bounds_of_blocks(0, rows)]
+    blocks = [WeightedBlock(encoded, *bounds, np.empty(0)) for bounds in bounds_of_blocks(0, rows)]
     words = encoded.numeric.view(np.uint64).ravel()
     lines: list[list[Any]] = []
     for threads in (1, 2):

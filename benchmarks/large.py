@@ -327,7 +327,7 @@ def passes_once(task: Record) -> Record:
     from bdt_core.clustering import HBAC
     from bdt_core.clustering.rows import NodeRows
     from bdt_core.clustering.sharded import rows_in_shards
-    from bdt_core.clustering.split import Block, bounds_of_blocks, statistics
+    from bdt_core.clustering.split import WeightedBlock, bounds_of_blocks, statistics
     from bdt_core.shards.opening import open_table
     from bdt_core.spec import parse_spec
 
@@ -343,7 +343,7 @@ def passes_once(task: Record) -> Record:
         splits = two_splits(sample, layout, rows.dtype)
         # Compiled before it is measured, as in an audit.
         nothing = np.empty(0)
-        statistics([Block(sample, 0, 100, nothing)], splits, layout)
+        statistics([WeightedBlock(sample, 0, 100, nothing)], splits, layout)
         for _ in range(1 + _REPEATS):
             began = time.perf_counter()
             apart = NodeRows(rows, (), 1, train.audited_rows).statistics(splits)
@@ -354,7 +354,7 @@ def passes_once(task: Record) -> Record:
                 began = time.perf_counter()
                 if repeat == 0:
                     table = encoder.transform(frame)
-                    blocks = [Block(table, *one, nothing) for one in bounds_of_blocks(0, table.rows)]
+                    blocks = [WeightedBlock(table, *one, nothing) for one in bounds_of_blocks(0, table.rows)]
                 together = statistics(blocks, splits, layout, pool.map)
                 seconds["in memory"].append(time.perf_counter() - began)
     return {

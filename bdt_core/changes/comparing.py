@@ -22,7 +22,7 @@ from bdt_core.changes.measuring import (
 )
 from bdt_core.changes.results import Change, Changes, GroupChange, HeldToLimit, People
 from bdt_core.errors import DataError
-from bdt_core.inference.estimates import Difference, Estimate, critical_value
+from bdt_core.inference.estimates import Difference, MeanEstimate, critical_value
 from bdt_core.inference.persons import Hashes, Persons, PersonSums
 from bdt_core.ranking.finding import Finding
 from bdt_core.scan.conditions import GroupCondition
@@ -345,7 +345,7 @@ def _group_change(one: Followed, reach: tuple[float, float], sign: float, *, gap
     )
 
 
-def _difference(one: Estimate | None, other: Estimate | None) -> Difference:
+def _difference(one: MeanEstimate | None, other: MeanEstimate | None) -> Difference:
     assert one is not None
     assert other is not None
     return Difference(one, other)

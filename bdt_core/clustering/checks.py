@@ -1,4 +1,4 @@
-"""What HBAC may be set to and fed with; everything else is refused with a reason."""
+"""Settings and data that HBAC accepts; everything else is refused with a reason."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CHOICES = {
 
 
 @dataclass(frozen=True)
-class Settings:
+class HBACSettings:
     """Settings of a fit that had to be worked out."""
 
     seed: int
@@ -34,7 +34,7 @@ class Settings:
         return max(1, math.ceil(self.smallest * rows) if self.smallest < 1 else int(self.smallest))
 
 
-def checked_settings(model: Any) -> Settings:
+def checked_settings(model: Any) -> HBACSettings:
     """Check an HBAC's parameters; SpecError names the first wrong one."""
     for name, choices in _CHOICES.items():
         value = getattr(model, name)
@@ -59,7 +59,7 @@ def checked_settings(model: Any) -> Settings:
         raise SpecError(
             f"min_cluster_size must be a share of the rows between 0 and 1, or a whole number of rows, not {size!r}."
         )
-    return Settings(_seed(model.random_state), float(size))
+    return HBACSettings(_seed(model.random_state), float(size))
 
 
 def _seed(random_state: Any) -> int:

@@ -30,24 +30,12 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class TrainCluster:
-    """A cluster as it was found on the train rows.
+    """A cluster as it was found on the train rows; 0 is the most deviating one.
 
-    Attributes
-    ----------
-    label : int
-        0 is the most deviating cluster.
-    rows : int
-    mean : float
-        Mean of the bias variable.
-    gap : float
-        Mean inside minus mean of all other train rows, turned so that higher is worse. It is too large on
-        average, because the search looked for large gaps; the test rows tell the truth.
-    rule : Rule
-        Who is in it, nearly.
-    path : tuple of str
-        The splits that made it, in words.
-    profile : dict
-        Mean or most frequent level per feature.
+    `mean` is of the bias variable; `gap` is the mean inside minus that of all other train rows, turned so that higher
+    is worse. It is too large on average, because the search looked for large gaps; the test rows tell the truth. `rule`
+    says who is in it, nearly; `path` has the splits that made it, in words; `profile` the mean or most frequent level
+    per feature.
     """
 
     label: int
@@ -126,7 +114,7 @@ class Clusters(AuditPart):
             test_rows, mean, rest, difference (in the bias variable's own direction), low, high (corrected),
             p_adjusted, significant, worse; and stability.
         """
-        found: dict[str, list[Any]] = {
+        columns: dict[str, list[Any]] = {
             "cluster": [one.label for one in self.train],
             "who": [str(one.rule) for one in self.train],
             "train_rows": [one.rows for one in self.train],
@@ -136,7 +124,7 @@ class Clusters(AuditPart):
         if self.audit is not None:
             tested = self.audit.document["clusters"]
             compared = [one["comparison"] for one in tested]
-            found |= {
+            columns |= {
                 "who": [one["description"] for one in tested],
                 "test_rows": [one["test_rows"] for one in tested],
                 "mean": [one["mean_a"] for one in compared],
@@ -147,8 +135,8 @@ class Clusters(AuditPart):
                 **{name: [one[name] for one in tested] for name in ("p_adjusted", "significant", "worse")},
             }
         if self.stability is not None:
-            found["stability"] = [one.word for one in self.stability.clusters]
-        return pd.DataFrame(found)
+            columns["stability"] = [one.word for one in self.stability.clusters]
+        return pd.DataFrame(columns)
 
     def members(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Which rows of a table belong to each cluster; each row belongs to one.
@@ -172,26 +160,17 @@ class Clusters(AuditPart):
         return pd.DataFrame({one.label: labels == one.label for one in self.train}, index=frame.index)
 
     def _glance(self) -> tuple[str, pd.DataFrame]:
-        found = ["train_rows", "train_mean", "train_gap"]
+        names = ["train_rows", "train_mean", "train_gap"]
         tested = ["test_rows", "mean", "rest", "p_adjusted"]
-        columns = ["cluster", "who", *(found if self.audit is None else tested)]
+        columns = ["cluster", "who", *(names if self.audit is None else tested)]
         return f"Clusters: {len(self.train)}, found in {self.train_rows:,} train rows", self.to_frame()[columns]
 
 
 def find_clusters(train: Rows, settings: Clustering, progress: Progress | None = None) -> Clusters:
     """Find clusters of train rows whose bias variable deviates.
 
-    Parameters
-    ----------
-    train : Rows
-        Only its features are clustered on; protected columns are kept out.
-    settings : Clustering
-    progress : callable, optional
-        Called with (splits tried and refits done, all of them).
-
-    Returns
-    -------
-    Clusters
+    Only features are clustered on; protected columns are kept out. `progress` is called with (splits tried and refits
+    done, all of them).
     """
     persons = count_persons(train)
     per_person = 1.0 if persons is None else train.audited_rows / persons
@@ -267,8 +246,8 @@ def min_cluster_rows(settings: Clustering, train_rows: int, spec: AuditSpec, per
     size = settings.min_cluster_size
     if size is not None:
         return math.ceil(size * train_rows) if size < 1 else int(size)
-    wanted = spec.significance.min_rows
-    testable = per_person * (wanted + 2 * math.sqrt(wanted)) * (1 - spec.split.test_size) / spec.split.test_size
+    needed = spec.significance.min_rows
+    testable = per_person * (needed + 2 * math.sqrt(needed)) * (1 - spec.split.test_size) / spec.split.test_size
     return max(math.ceil(0.01 * train_rows), min(math.ceil(testable), train_rows // 4))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Protocol
 
-from bdt_core.clustering.outcome import Moments
+from bdt_core.clustering.outcome import WholeMoments
 from bdt_core.clustering.split import Prototypes, Splits
 
 Progress = Callable[[int, int], object]
@@ -17,20 +17,15 @@ Progress = Callable[[int, int], object]
 class Grown:
     """A node while the tree grows.
 
-    Attributes
-    ----------
-    position : int
-        1 for the root, 2 k and 2 k + 1 for the children of k: where the node stands, whatever else was split.
-    label : int
-        Numbered by creation; the first child keeps its parent's.
-    memory : object
-        What the splitter wants to remember of the node.
+    `position` is 1 for the root, 2 k and 2 k + 1 for the children of k: where the node stands, whatever else was split.
+    Labels are numbered by creation; the first child keeps its parent's. `memory` is what the splitter wants to remember
+    of the node.
     """
 
     id: int
     parent: int | None
     position: int
-    moments: Moments
+    moments: WholeMoments
     gap: Fraction
     label: int
     centre: Prototypes
@@ -62,13 +57,13 @@ class Splitter(Protocol):
     def centre(self) -> tuple[Prototypes, Any]:
         """Centre of all rows, and what to remember of the root."""
 
-    def moments(self) -> Moments:
+    def moments(self) -> WholeMoments:
         """Moments of all rows' bias variable, higher is worse."""
 
     def propose(self, node: Grown) -> Halves | None:
         """Split the node's rows; None when they cannot be told apart."""
 
-    def moments_of_b(self, node: Grown, halves: Halves) -> Moments:
+    def moments_of_b(self, node: Grown, halves: Halves) -> WholeMoments:
         """Moments of the bias variable on side b of a proposed split."""
 
     def partition(self, node: Grown, halves: Halves, *, last: bool) -> None:
@@ -89,26 +84,13 @@ def grow(
 ) -> list[Grown]:
     """Hierarchical bias-aware clustering (Misztal-Radecka & Indurkhya 2021).
 
-    Repeatedly take the leaf with the largest standard deviation of y that was not tried before (of equal ones that
-    with the lowest label), and split it in two; keep the split when both parts have at least ``min_rows`` rows and
-    one of them has a gap that is at least its parent's plus ``margin`` standard deviations of y.
+    Repeatedly take the leaf with the largest standard deviation of y that was not tried before (of equal ones that with
+    the lowest label), and split it in two; keep the split when both parts have at least ``min_rows`` rows and one of
+    them has a gap that is at least its parent's plus ``margin`` standard deviations of y.
 
-    Parameters
-    ----------
-    splitter : Splitter
-    max_iter : int
-        Number of splits tried.
-    min_rows : int
-    margin : float
-    count_hopeless : bool
-        Let a leaf of fewer than twice ``min_rows`` rows use up an attempt, as the original tool does.
-    progress : callable, optional
-        Called with the number of splits tried and ``max_iter``.
-
-    Returns
-    -------
-    list of Grown
-        Root first, children after their parent.
+    ``max_iter`` splits are tried; `progress` is called with how many were, and with it. With `count_hopeless` a leaf of
+    fewer than twice ``min_rows`` rows uses up an attempt, as in the original tool. The nodes come root first, children
+    after their parent.
     """
     whole = splitter.moments()
     centre, memory = splitter.centre()
@@ -139,7 +121,13 @@ def grow(
 
 
 def _adopt(
-    nodes: list[Grown], node: Grown, halves: Halves, a: Moments, b: Moments, whole: Moments, new_label: int
+    nodes: list[Grown],
+    node: Grown,
+    halves: Halves,
+    a: WholeMoments,
+    b: WholeMoments,
+    whole: WholeMoments,
+    new_label: int,
 ) -> None:
     first = Grown(
         len(nodes), node.id, 2 * node.position, a, a.gap(whole), node.label, halves.centre_a, memory=halves.memory_a

@@ -17,7 +17,7 @@ LARGEST = 2**31 - 1
 
 
 @dataclass(frozen=True)
-class Moments:
+class WholeMoments:
     """Number, sum and sum of squares of some rows' whole numbers; exact."""
 
     rows: int
@@ -25,24 +25,24 @@ class Moments:
     squares: int
 
     @classmethod
-    def of(cls, values: npt.NDArray[np.int32], chosen: npt.NDArray[np.bool_] | None = None) -> Moments:
+    def of(cls, values: npt.NDArray[np.int32], chosen: npt.NDArray[np.bool_] | None = None) -> WholeMoments:
         """Count and add up the chosen values, or all."""
         everything = np.ones(len(values), dtype=np.bool_) if chosen is None else chosen
         rows, total, high, low = row_kernels.moments(values, everything)
         return cls(int(rows), int(total), (int(high) << 31) + int(low))
 
-    def __add__(self, other: Moments) -> Moments:
-        return Moments(self.rows + other.rows, self.total + other.total, self.squares + other.squares)
+    def __add__(self, other: WholeMoments) -> WholeMoments:
+        return WholeMoments(self.rows + other.rows, self.total + other.total, self.squares + other.squares)
 
-    def __sub__(self, other: Moments) -> Moments:
-        return Moments(self.rows - other.rows, self.total - other.total, self.squares - other.squares)
+    def __sub__(self, other: WholeMoments) -> WholeMoments:
+        return WholeMoments(self.rows - other.rows, self.total - other.total, self.squares - other.squares)
 
     @property
     def std(self) -> float:
         """Standard deviation (ddof 0)."""
         return math.sqrt((self.rows * self.squares - self.total**2) / self.rows**2)
 
-    def gap(self, whole: Moments) -> Fraction:
+    def gap(self, whole: WholeMoments) -> Fraction:
         """Mean of these rows minus the mean of all other rows; 0 when there are none."""
         others = whole.rows - self.rows
         if others == 0:
@@ -54,15 +54,8 @@ class Moments:
 class WholeScale:
     """How a bias variable becomes whole numbers: moved to mean 0 and stretched to the range of int32.
 
-    Values that are equal stay equal; steps are 2**-31 of the largest distance from the mean.
-
-    Attributes
-    ----------
-    span : Span
-        Of all values.
-    mean : float
-        Of all values after they are moved and stretched to 0 to 1.
-    better : {"lower", "higher"}
+    Values that are equal stay equal; steps are 2**-31 of the largest distance from the mean. `span` is of all values,
+    `mean` of all after they are moved and stretched to 0 to 1.
     """
 
     span: Span
@@ -86,8 +79,8 @@ class WholeScale:
         if unit > 0.0:
             whole /= unit
         np.rint(whole, out=whole)
-        found: npt.NDArray[np.int32] = whole.astype(np.int32)
-        return np.negative(found, out=found) if self.better == "higher" else found
+        numbers: npt.NDArray[np.int32] = whole.astype(np.int32)
+        return np.negative(numbers, out=numbers) if self.better == "higher" else numbers
 
     @classmethod
     def fit(cls, span: Span, better: str, count: Callable[[WholeScale, Step], int]) -> WholeScale:
@@ -98,11 +91,5 @@ class WholeScale:
 
 
 def whole_numbers(y: Floats, better: str) -> npt.NDArray[np.int32]:
-    """The bias variable as whole numbers; see `WholeScale`.
-
-    Parameters
-    ----------
-    y : float64 ndarray of shape (n,)
-    better : {"lower", "higher"}
-    """
+    """The bias variable as whole numbers; see `WholeScale`."""
     return WholeScale.fit(span_of(y), better, lambda scale, step: step.count(scale.unit_values(y))).numbers(y)

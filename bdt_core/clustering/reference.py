@@ -18,16 +18,8 @@ from bdt_core.table.encoding import Encoded, Encoder
 class ReferenceSplitter(CompiledSplitter):
     """scikit-learn's KMeans on the numbers as they are, or kmodes with Cao's starts.
 
-    Splits, labels and gaps are those of the package unsupervised-bias-detection 0.2.6 with the same
-    ``n_init`` and ``random_state``.
-
-    Parameters
-    ----------
-    rows : AllRows
-        In one block: encoded in float64, neither scaled nor centred.
-    encoder : Encoder
-    method : {"kmeans", "kmodes"}
-    n_init, seed : int
+    Splits, labels and gaps are those of the package unsupervised-bias-detection 0.2.6 with the same ``n_init`` and
+    ``random_state``. Rows are in one block: encoded in float64, neither scaled nor centred.
     """
 
     def __init__(self, rows: AllRows, encoder: Encoder, *, method: str, n_init: int, seed: int) -> None:

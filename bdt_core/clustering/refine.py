@@ -1,4 +1,4 @@
-"""Two prototypes move to the centres of their rows until they rest."""
+"""Refinement of a split: two prototypes move to the centres of their rows until they rest."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy.typing as npt
 
 from bdt_core.clustering import kernels
 from bdt_core.clustering.split import (
-    Block,
     Floats,
     Layout,
     Prototypes,
     Splits,
     Statistics,
+    WeightedBlock,
     cost,
     prototypes,
     squared_norm,
@@ -30,7 +30,7 @@ scikit-learn's KMeans does by default; when all rows are in the sample, only whe
 
 
 @dataclass(frozen=True)
-class Found:
+class RestedSplit:
     """A split, its side b, and its cost (see `bdt_core.clustering.split.cost`)."""
 
     split: Splits
@@ -39,8 +39,8 @@ class Found:
 
 
 def refine_at_once(
-    block: Block, a: Prototypes, b: Prototypes, whole: Statistics, layout: Layout, tolerance: float
-) -> list[Found]:
+    block: WeightedBlock, a: Prototypes, b: Prototypes, whole: Statistics, layout: Layout, tolerance: float
+) -> list[RestedSplit]:
     """What `refine` gives on a single block, in one compiled loop: passes over few rows are short."""
     table = block.table
     size = len(a.means)
@@ -76,14 +76,14 @@ def refine_at_once(
     return _cheapest_first(splits, side_b, costs)
 
 
-def _cheapest_first(splits: Splits, side_b: Statistics, costs: Floats) -> list[Found]:
+def _cheapest_first(splits: Splits, side_b: Statistics, costs: Floats) -> list[RestedSplit]:
     """By rising cost, one of each; of equal ones the first. Infinite cost means that a side was left empty."""
-    distinct: list[Found] = []
+    distinct: list[RestedSplit] = []
     for index in np.argsort(costs, kind="stable").tolist():
         price = float(costs[index])
         if np.isfinite(price) and (not distinct or price > distinct[-1].cost):
-            one = slice(index, index + 1)
-            distinct.append(Found(splits[one], side_b[one], price))
+            pair = slice(index, index + 1)
+            distinct.append(RestedSplit(splits[pair], side_b[pair], price))
     return distinct
 
 
@@ -95,24 +95,14 @@ def refine(
     layout: Layout,
     tolerance: float,
     dtype: Any,
-) -> list[Found]:
-    """Move S pairs of prototypes to the centres of their rows until they rest.
+) -> list[RestedSplit]:
+    """Move S pairs of prototypes to the centres of their rows until they rest; a start that leaves a side empty is
+    abandoned.
 
-    A start that leaves a side empty is abandoned.
-
-    Parameters
-    ----------
-    statistics_of : callable
-        Side b of each of some splits: one pass over the rows.
-    dtype : dtype
-        Of the encoded numbers.
-
-    Returns
-    -------
-    list of Found
-        By rising cost, one of each; of equal ones the earlier start.
+    `statistics_of` gives side b of each of some splits, in one pass over the rows. Splits come by rising cost, one of
+    each; of equal ones the earlier start.
     """
-    rested: list[tuple[int, Found]] = []
+    rested: list[tuple[int, RestedSplit]] = []
     ids = np.arange(len(a.means))
     before = np.full(len(ids), np.inf)
     for passes in range(MAX_PASSES):
@@ -130,15 +120,15 @@ def refine(
         modes = (new_a.modes != a.modes).any(axis=1) | (new_b.modes != b.modes).any(axis=1)
         going = (costs < before) & (modes | (shift > tolerance)) & (passes + 1 < MAX_PASSES)
         rested += [
-            (int(ids[index]), Found(splits[[index]], side_b[[index]], float(costs[index])))
+            (int(ids[index]), RestedSplit(splits[[index]], side_b[[index]], float(costs[index])))
             for index in np.flatnonzero(~going)
         ]
         if not going.any():
             break
         ids, before, a, b = ids[going], costs[going], new_a[going], new_b[going]
     rested.sort(key=lambda one: (one[1].cost, one[0]))
-    distinct: list[Found] = []
-    for _, found in rested:
-        if not distinct or found.cost > distinct[-1].cost:
-            distinct.append(found)
+    distinct: list[RestedSplit] = []
+    for _, split in rested:
+        if not distinct or split.cost > distinct[-1].cost:
+            distinct.append(split)
     return distinct

@@ -108,15 +108,7 @@ def _mixed(value: Any) -> Any:
 
 @compiled  # type: ignore[untyped-decorator]
 def partition(column: Array, sides: Array) -> None:
-    """Move the values of side a to the front and those of side b to the back, each in their order.
-
-    Parameters
-    ----------
-    column : array of shape (n,)
-        Changed in place.
-    sides : bool array of shape (n,)
-        True for side b.
-    """
+    """Move the values of side a to the front and those of side b (True) to the back, each in their order, in place."""
     size = 0
     for i in range(sides.size):
         size += sides[i]

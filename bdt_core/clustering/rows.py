@@ -15,11 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from bdt_core.clustering import row_kernels
-from bdt_core.clustering.outcome import Moments
-from bdt_core.clustering.refine import Found, refine, refine_at_once
+from bdt_core.clustering.outcome import WholeMoments
+from bdt_core.clustering.refine import RestedSplit, refine, refine_at_once
 from bdt_core.clustering.split import (
     BLOCK_ROWS,
-    Block,
     Floats,
     Integers,
     Layout,
@@ -27,11 +26,12 @@ from bdt_core.clustering.split import (
     Prototypes,
     Splits,
     Statistics,
+    WeightedBlock,
     assign,
     bounds_of_blocks,
     statistics,
 )
-from bdt_core.clustering.starts import Candidates, Dense, candidates, densest, joined_candidates
+from bdt_core.clustering.starts import Dense, StartCandidates, candidates, densest, joined_candidates
 from bdt_core.inference.exact_sums import Span, Step, span_of
 from bdt_core.table.encoding import Encoded
 
@@ -55,23 +55,10 @@ class Kept:
 class BlockRows:
     """The encoded rows of one block, reordered so that every node is a range.
 
-    Attributes
-    ----------
-    table : Encoded
-        Taken over: its rows are reordered.
-    whole : int32 ndarray of shape (n,)
-        The bias variable as whole numbers, higher is worse; taken over, too.
-    y : float64 ndarray of shape (n,)
-        The bias variable in its own units, in the order in which the rows came.
-    order : unsigned ndarray of shape (n,)
-        Where each row came; see `row_numbers`.
-    hashes : uint64 ndarray of shape (n,)
-        Of each row's content; see `content_hashes`.
-    layout : Layout
-    map_blocks : map or the like
-        Works on cuts of ``cut`` rows, and on columns.
-    ranges : dict of int to (int, int)
-        Where the rows of each node begin and end, by position.
+    `table` and `whole`, the bias variable as whole numbers (higher is worse), are taken over and reordered; `y`, in its
+    own units, stays in the order in which the rows came. `order` says where each row came (see `row_numbers`), `hashes`
+    are those of `content_hashes`. `map_blocks` works on cuts of ``cut`` rows, and on columns. `ranges` says where the
+    rows of each node begin and end, by position.
     """
 
     table: Encoded
@@ -113,11 +100,14 @@ class BlockRows:
         """Let go of what was remembered from one question for the next."""
         self._sides, self._density = {}, {}
 
-    def blocks(self, position: int) -> list[Block]:
+    def blocks(self, position: int) -> list[WeightedBlock]:
         """The rows of a node, cut; at least one piece."""
         start, stop = self.ranges[position]
         nothing = np.empty(0)
-        return [Block(self.table, *one, nothing) for one in bounds_of_blocks(start, stop, self.cut) or [(start, stop)]]
+        return [
+            WeightedBlock(self.table, *one, nothing)
+            for one in bounds_of_blocks(start, stop, self.cut) or [(start, stop)]
+        ]
 
     def sides(self, position: int, split: Splits) -> Mask:
         """Which rows of a node lie on side b of the split that is proposed for it: it never has more than one."""
@@ -133,12 +123,14 @@ class BlockRows:
         """Statistics of side b of each split of a node."""
         return statistics(self.blocks(position), splits, self.layout, self.map_blocks)
 
-    def refined(self, position: int, a: Prototypes, b: Prototypes, whole: Statistics, tolerance: float) -> list[Found]:
+    def refined(
+        self, position: int, a: Prototypes, b: Prototypes, whole: Statistics, tolerance: float
+    ) -> list[RestedSplit]:
         """See `bdt_core.clustering.refine.refine_at_once`."""
         (block,) = self.blocks(position)
         return refine_at_once(block, a, b, whole, self.layout, tolerance)
 
-    def candidates(self, position: int, key: np.uint64, limit: np.uint64, size: int) -> Candidates:
+    def candidates(self, position: int, key: np.uint64, limit: np.uint64, size: int) -> StartCandidates:
         """See `bdt_core.clustering.starts.candidates`."""
         return candidates(self.table, *self.ranges[position], self.hashes, key, limit, size)
 
@@ -154,10 +146,10 @@ class BlockRows:
                 search(first[:0], self._density[position])  # which writes it
         return search(first, self._density[position])
 
-    def moments(self, position: int, split: Splits | None = None) -> Moments:
+    def moments(self, position: int, split: Splits | None = None) -> WholeMoments:
         """Moments of the bias variable in a node, or on side b of the split that is proposed for it."""
         start, stop = self.ranges[position]
-        return Moments.of(self.whole[start:stop], None if split is None else self.sides(position, split))
+        return WholeMoments.of(self.whole[start:stop], None if split is None else self.sides(position, split))
 
     def spans(self) -> dict[int, Span]:
         """Span of the bias variable in each node, by position."""
@@ -178,16 +170,9 @@ class BlockRows:
 
 
 class AllRows(Protocol):
-    """All rows of a search, in blocks.
+    """All rows of a search, in blocks, with encoded numbers of one `dtype`.
 
-    Attributes
-    ----------
-    rows : int
-    at_once : int
-        A node of at most so many rows is refined in one go where it is; 0 when its rows are in several blocks.
-    layout : Layout
-    dtype : dtype
-        Of the encoded numbers.
+    A node of at most `at_once` rows is refined in one go where it is; 0 when its rows are in several blocks.
     """
 
     @property
@@ -236,17 +221,7 @@ class RowsInMemory:
 
 @dataclass(frozen=True)
 class NodeRows:
-    """The rows of one node, over all blocks.
-
-    Attributes
-    ----------
-    all_rows : AllRows
-    history : sequence of Kept
-        The splits that made the node, among others.
-    position : int
-    rows : int
-        How many.
-    """
+    """The rows of one node, over all blocks; `history` has the splits that made the node, among others."""
 
     all_rows: AllRows
     history: Sequence[Kept]
@@ -262,19 +237,19 @@ class NodeRows:
         """Statistics of side b of each split: one pass over the rows."""
         return reduce(Statistics.__add__, self._ask(BlockRows.statistics, splits=splits))
 
-    def moments(self, split: Splits | None = None) -> Moments:
+    def moments(self, split: Splits | None = None) -> WholeMoments:
         """Moments of the bias variable, or of side b of the split that is proposed."""
-        return reduce(Moments.__add__, self._ask(BlockRows.moments, split=split))
+        return reduce(WholeMoments.__add__, self._ask(BlockRows.moments, split=split))
 
-    def candidates(self, key: np.uint64, limit: np.uint64, size: int) -> Candidates:
+    def candidates(self, key: np.uint64, limit: np.uint64, size: int) -> StartCandidates:
         """See `bdt_core.clustering.starts.candidates`."""
         return joined_candidates(self._ask(BlockRows.candidates, key=key, limit=limit, size=size), size)
 
-    def refine(self, a: Prototypes, b: Prototypes, whole: Statistics, tolerance: float) -> list[Found]:
+    def refine(self, a: Prototypes, b: Prototypes, whole: Statistics, tolerance: float) -> list[RestedSplit]:
         """See `bdt_core.clustering.refine.refine`."""
         if self.rows <= self.all_rows.at_once:
-            (found,) = self._ask(BlockRows.refined, a=a, b=b, whole=whole, tolerance=tolerance)
-            return found
+            (refined,) = self._ask(BlockRows.refined, a=a, b=b, whole=whole, tolerance=tolerance)
+            return refined
         return refine(self.statistics, a, b, whole, self.layout, tolerance, self.all_rows.dtype)
 
     def densest_start(self, whole: Statistics) -> tuple[Prototypes, Prototypes]:
@@ -303,12 +278,8 @@ def row_numbers(rows: int) -> npt.NDArray[np.unsignedinteger[Any]]:
 def content_hashes(table: Encoded, varying: tuple[Mask, Mask], map_blocks: MapBlocks = map) -> npt.NDArray[np.uint64]:
     """A hash of each row's content.
 
-    Parameters
-    ----------
-    table : Encoded
-    varying : pair of bool ndarrays of shapes (p,) and (q,)
-        The numbers and codes that are not constant: the others stay out, so that adding one changes nothing.
-    map_blocks : map or the like
+    `varying`, shapes (p,) and (q,), says which numbers and codes are not constant: the others stay out, so that adding
+    one changes nothing.
     """
     bits, codes = (
         columns if kept.all() else np.ascontiguousarray(columns[kept])

@@ -41,24 +41,9 @@ T = TypeVar("T")
 
 
 def fit_sharded(model: HBAC, train: ShardedTable, *, progress: Progress | None = None) -> HBAC:
-    """Find the clusters of the train rows.
+    """Find the clusters of the train rows by the settings of a model, which comes back without ``labels_``.
 
-    Parameters
-    ----------
-    model : HBAC
-        Its settings; ``labels_`` is not set.
-    train : ShardedTable
-    progress : callable, optional
-
-    Returns
-    -------
-    HBAC
-        The model.
-
-    Raises
-    ------
-    SpecError
-        For the engine "reference", and when a setting is not what it can be.
+    SpecError for the engine "reference", and when a setting is not what it can be.
     """
     if model.engine == "reference":
         raise SpecError(
@@ -103,17 +88,8 @@ def rows_in_shards(model: HBAC, train: ShardedTable) -> tuple[RowsInShards, str]
 class Fit:
     """What all shards must know of a search.
 
-    Attributes
-    ----------
-    id : str
-        Tells fits apart whose rows are still held.
-    header : AuditTable
-        Of the train part.
-    encoder : Encoder
-    scale : WholeScale
-        Of the bias variable.
-    in_files : bool
-        Whether encoded rows are kept in temporary files instead of memory.
+    `id` tells fits apart whose rows are still held; `header` is of the train part; `scale` of the bias variable.
+    `in_files` says whether encoded rows are kept in temporary files instead of memory.
     """
 
     id: str
@@ -161,14 +137,7 @@ class RowsInShards:
 
 
 class Held:
-    """The rows of one shard, held for the next question.
-
-    Attributes
-    ----------
-    rows : BlockRows
-    lock : Lock
-        For one question at a time.
-    """
+    """The rows of one shard, held for the next question; locked for one question at a time."""
 
     def __init__(self, fit: Fit, shard: Shard) -> None:
         block = read_block(fit.header, "train", shard)

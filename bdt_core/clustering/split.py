@@ -35,7 +35,7 @@ class MapBlocks(Protocol):
 
 
 @dataclass(frozen=True)
-class Block:
+class WeightedBlock:
     """The rows from start to stop of an encoded table.
 
     ``weights`` (float64, shape (n,)) says how often each row counts; once when it is empty.
@@ -49,18 +49,10 @@ class Block:
 
 @dataclass(frozen=True)
 class Layout:
-    """What the columns are.
+    """What the columns are: p numeric ``fields``, and the size of each categorical column's count table.
 
-    Attributes
-    ----------
-    fields : int
-        Numeric columns p.
-    levels : tuple of int
-        Size of each categorical column's count table.
-    gamma : float
-        Weight of one categorical mismatch against a squared distance of 1.
-    variance : float
-        Mean variance of the numeric columns.
+    `gamma` is the weight of one categorical mismatch against a squared distance of 1, `variance` the mean variance of
+    the numeric columns.
     """
 
     fields: int
@@ -89,13 +81,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Statistics:
-    """Of S groups of rows: how many, the sum of each numeric column, the count of each level.
-
-    Attributes
-    ----------
-    rows : float64 ndarray of shape (S,)
-    sums : float64 ndarray of shape (S, p)
-    counts : float64 ndarray of shape (S, L)
+    """Of S groups of rows: how many (S,), the sum of each numeric column (S, p), the count of each level (S, L).
 
     Every number is exact, so adding and subtracting statistics is, too.
     """
@@ -137,12 +123,8 @@ class Prototypes:
 class Splits:
     """S two-way splits, ready to be applied.
 
-    Attributes
-    ----------
-    linear : ndarray of shape (S, p), thresholds : ndarray of shape (S,)
-        In the dtype of the encoded numbers.
-    modes_a, modes_b : int64 ndarrays of shape (S, q)
-    gamma : float
+    `linear`, shape (S, p), and `thresholds`, shape (S,), are in the dtype of the encoded numbers; modes are int64 of
+    shape (S, q).
     """
 
     linear: npt.NDArray[np.floating[Any]]
@@ -193,7 +175,7 @@ class Splits:
         )
 
 
-def block_statistics(block: Block, splits: Splits, layout: Layout) -> Statistics:
+def block_statistics(block: WeightedBlock, splits: Splits, layout: Layout) -> Statistics:
     """Statistics of side b of each split, over one block of rows; a pure function of its arguments."""
     size = len(splits.thresholds)
     offsets = layout.offsets
@@ -220,7 +202,9 @@ def block_statistics(block: Block, splits: Splits, layout: Layout) -> Statistics
     return result
 
 
-def statistics(blocks: Sequence[Block], splits: Splits, layout: Layout, map_blocks: MapBlocks = map) -> Statistics:
+def statistics(
+    blocks: Sequence[WeightedBlock], splits: Splits, layout: Layout, map_blocks: MapBlocks = map
+) -> Statistics:
     """Statistics of side b of each split, over all blocks, in whatever order they come back."""
     total: Statistics | None = None
     for part in map_blocks(lambda block: block_statistics(block, splits, layout), blocks):

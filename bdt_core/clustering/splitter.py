@@ -8,7 +8,7 @@ from functools import partial
 from typing import TypeVar
 
 from bdt_core.clustering.grow import Grown, Halves
-from bdt_core.clustering.outcome import Moments
+from bdt_core.clustering.outcome import WholeMoments
 from bdt_core.clustering.rows import AllRows, Answer, BlockRows, Kept, NodeRows
 from bdt_core.clustering.split import Prototypes, Splits, Statistics, prototypes
 from bdt_core.clustering.two_means import best_split
@@ -18,15 +18,7 @@ T = TypeVar("T")
 
 
 class CompiledSplitter:
-    """k-means, k-modes and k-prototypes, wherever the rows are; see `bdt_core.clustering.grow.Splitter`.
-
-    Parameters
-    ----------
-    rows : AllRows
-    n_init : int
-    seed : int
-    min_rows : int
-    """
+    """k-means, k-modes and k-prototypes, wherever the rows are; see `bdt_core.clustering.grow.Splitter`."""
 
     def __init__(self, rows: AllRows, *, n_init: int, seed: int, min_rows: int = 1) -> None:
         self.rows = rows
@@ -48,19 +40,19 @@ class CompiledSplitter:
         whole = self.node(1, self.rows.rows).statistics(everything)
         return prototypes(whole, self.rows.layout), whole
 
-    def moments(self) -> Moments:
+    def moments(self) -> WholeMoments:
         return self.node(1, self.rows.rows).moments()
 
     def propose(self, node: Grown) -> Halves | None:
         whole, layout = node.memory, self.rows.layout
         rows = self.node(node.position, node.rows)
-        found = best_split(rows, whole, (self.seed, node.position), self.n_init, self.min_rows)
-        if found is None:
+        split = best_split(rows, whole, (self.seed, node.position), self.n_init, self.min_rows)
+        if split is None:
             return None
-        a, b = whole - found.side_b, found.side_b
-        return Halves(found.split, prototypes(a, layout), prototypes(b, layout), a, b)
+        a, b = whole - split.side_b, split.side_b
+        return Halves(split.split, prototypes(a, layout), prototypes(b, layout), a, b)
 
-    def moments_of_b(self, node: Grown, halves: Halves) -> Moments:
+    def moments_of_b(self, node: Grown, halves: Halves) -> WholeMoments:
         return self.node(node.position, node.rows).moments(halves.split)
 
     def partition(self, node: Grown, halves: Halves, *, last: bool) -> None:

@@ -1,4 +1,4 @@
-"""Would the same clusters be found again? On other draws of the rows, and from other seeds."""
+"""Stability of a clustering on other draws of the rows, and from other seeds."""
 
 from __future__ import annotations
 
@@ -40,15 +40,9 @@ class ClusterStability:
 class Stability:
     """Stability of a clustering.
 
-    Attributes
-    ----------
-    bootstraps, seeds : int
-        Number of refits on draws of the rows with replacement, and from other seeds on the same rows.
-    rows : int
-        Rows of each refit: all, or 100,000 drawn at random of more.
-    clusters : tuple of ClusterStability
-    rand_bootstraps, rand_seeds : float
-        Mean adjusted Rand index with the clustering itself: 1 when equal, 0 on average when unrelated.
+    Refits are on draws of the `rows` with replacement, and from other seeds on the same rows: all, or 100,000 drawn at
+    random of more. Rand indices are the mean adjusted ones with the clustering itself: 1 when equal, 0 on average when
+    unrelated.
     """
 
     bootstraps: int
@@ -73,33 +67,11 @@ def measure_stability(
 ) -> Stability:
     """Refit on bootstrap draws and from other seeds, and compare.
 
-    Parameters
-    ----------
-    model : HBAC
-        Fitted on X and y, or on more rows of which these were drawn.
-    X, y
-        The training rows, in an order that does not depend on the source's.
-    labels : ndarray of int64, shape (n,), optional
-        The model's cluster of each row; by default its ``labels_``.
-    fitted_rows : int, optional
-        Rows that the model was fitted on, by default these: a smallest cluster in rows is a share of them.
-    bootstraps, seeds : int
-    random_state : int
-    progress : callable, optional
-        Called with (refits done, refits).
+    The model is fitted on X and y, or on more rows (`fitted_rows`) of which these were drawn: a smallest cluster in
+    rows is a share of them. X and y are in an order that does not depend on the source's. `labels` is the model's
+    cluster of each row; by default its ``labels_``. `progress` is called with (refits done, refits).
 
-    References
-    ----------
     C. Hennig, "Cluster-wise assessment of cluster stability", Computational Statistics & Data Analysis 52 (2007).
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> X = np.repeat([[0.0], [9.0]], 200, axis=0) + rng.normal(size=(400, 1))
-    >>> y = np.repeat([0.0, 1.0], 200) + rng.normal(size=400)
-    >>> model = HBAC(max_iter=1, min_cluster_size=0.2).fit(X, y)
-    >>> [one.word for one in measure_stability(model, X, y, bootstraps=5).clusters]
-    ['stable', 'stable']
     """
     table = model.encoder_.transform(X)
     share = _share(model, table.rows if fitted_rows is None else fitted_rows)
@@ -127,8 +99,8 @@ def measure_stability(
 
     refitted = []
     with threads() as in_threads:
-        for one in in_threads(refit, range(bootstraps + seeds)):
-            refitted.append(one)
+        for compared in in_threads(refit, range(bootstraps + seeds)):
+            refitted.append(compared)
             if progress is not None:
                 progress(len(refitted), bootstraps + seeds)
     jaccards = [jaccard for _, jaccard in refitted[:bootstraps]]
@@ -156,16 +128,8 @@ def in_a_word(jaccard: float) -> Word:
 def best_jaccard(shared: NDArray[np.int64], nodes: NDArray[np.int64]) -> NDArray[np.float64]:
     """Jaccard similarity of each cluster with the most similar node of another tree.
 
-    Parameters
-    ----------
-    shared : int64 ndarray of shape (clusters, leaves)
-        Rows that are in both.
-    nodes : int64 ndarray of shape (leaves, nodes)
-        1 where a leaf is under a node.
-
-    Returns
-    -------
-    float64 ndarray of shape (clusters,)
+    `shared`, shape (clusters, leaves), counts the rows that are in both; `nodes`, shape (leaves, nodes), is 1 where a
+    leaf is under a node.
     """
     both = shared @ nodes
     union = shared.sum(axis=1, keepdims=True) + both.sum(axis=0, keepdims=True) - both

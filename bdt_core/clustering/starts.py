@@ -1,4 +1,4 @@
-"""Where two-way splits start from: a sample of distinct rows, and pairs of rows far apart."""
+"""Starts of two-way splits: a sample of distinct rows, and pairs of rows far apart."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import numpy.typing as npt
 from bdt_core.clustering import row_kernels
 from bdt_core.clustering.plus_plus import drawn_by_weight, rows_far_apart
 from bdt_core.clustering.split import (
-    Block,
     Floats,
     Integers,
     Layout,
@@ -21,6 +20,7 @@ from bdt_core.clustering.split import (
     Prototypes,
     Splits,
     Statistics,
+    WeightedBlock,
     block_statistics,
 )
 from bdt_core.table.encoding import Encoded
@@ -31,24 +31,18 @@ SAMPLE_ROWS = 4096
 
 @dataclass(frozen=True)
 class Sample:
-    """Distinct rows with their numbers of copies.
-
-    Attributes
-    ----------
-    table : Encoded
-    weights : float64 ndarray of shape (m,)
-    complete : bool
-        Whether every row of the set has its copy here.
-    """
+    """Distinct rows with their numbers of copies; `complete` when every row of the set has its copy here."""
 
     table: Encoded
     weights: Floats
     complete: bool
 
     @property
-    def block(self) -> Block:
+    def block(self) -> WeightedBlock:
         """All its rows, without weights where there are no copies: that is quicker to add up."""
-        return Block(self.table, 0, self.table.rows, self.weights if (self.weights > 1.0).any() else np.empty(0))
+        return WeightedBlock(
+            self.table, 0, self.table.rows, self.weights if (self.weights > 1.0).any() else np.empty(0)
+        )
 
     def first(self, size: int) -> Sample:
         """The sample that `draw_sample` makes of that size."""
@@ -62,19 +56,11 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Candidates:
-    """Distinct rows of the smallest seeded hashes.
+class StartCandidates:
+    """Distinct rows of the smallest seeded hashes, which rise, and how often each is there.
 
-    Attributes
-    ----------
-    hashes : uint64 ndarray of shape (m,)
-        Rising.
-    copies : int64 ndarray of shape (m,)
-        How often each row is there.
-    table : Encoded
-        The rows in this order.
-    distinct : int
-        Number of distinct rows below the limit; more than m where only the first were wanted.
+    `distinct` is the number of distinct rows below the limit; more than there are here where only the first were
+    wanted.
     """
 
     hashes: npt.NDArray[np.uint64]
@@ -85,7 +71,7 @@ class Candidates:
 
 def candidates(
     table: Encoded, start: int, stop: int, hashes: npt.NDArray[np.uint64], key: np.uint64, limit: np.uint64, size: int
-) -> Candidates:
+) -> StartCandidates:
     """Of the rows from start to stop, the distinct ones whose seeded hash is at most the limit; the first ``size``."""
     where, values = row_kernels.rows_below(hashes[start:stop], key, limit)
     order = np.argsort(values)  # equal values are copies of one row, in whatever order
@@ -93,10 +79,10 @@ def candidates(
     first = _firsts(ordered)
     copies = np.diff(np.append(first, len(ordered)))[:size]
     chosen = start + where[order[first[:size]]]
-    return Candidates(ordered[first[:size]], copies, table.take(chosen), len(first))
+    return StartCandidates(ordered[first[:size]], copies, table.take(chosen), len(first))
 
 
-def joined_candidates(parts: Sequence[Candidates], size: int) -> Candidates:
+def joined_candidates(parts: Sequence[StartCandidates], size: int) -> StartCandidates:
     """What `candidates` gives on all the rows of several parts."""
     if len(parts) == 1:
         return parts[0]
@@ -109,7 +95,7 @@ def joined_candidates(parts: Sequence[Candidates], size: int) -> Candidates:
         np.concatenate([getattr(one.table, name) for one in parts], axis=1) for name in ("numeric", "codes")
     )
     distinct = max([len(first), *(one.distinct for one in parts)])
-    return Candidates(hashes[chosen], copies[:size], Encoded(numeric, codes).take(chosen), distinct)
+    return StartCandidates(hashes[chosen], copies[:size], Encoded(numeric, codes).take(chosen), distinct)
 
 
 def _firsts(ordered: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
@@ -117,29 +103,21 @@ def _firsts(ordered: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
     return np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])[: len(ordered)])
 
 
-def draw_sample(below: Callable[[np.uint64], Candidates], rows: int, size: int = SAMPLE_ROWS) -> Sample:
+def draw_sample(below: Callable[[np.uint64], StartCandidates], rows: int, size: int = SAMPLE_ROWS) -> Sample:
     """The distinct rows with the smallest seeded hashes, in that order, each with its number of copies.
 
-    Which rows these are depends on their content and the key alone, not on their order. Copies of a row share
-    its hash, so many copies cannot crowd other rows out.
-
-    Parameters
-    ----------
-    below : callable
-        The candidates up to a limit.
-    rows : int
-        Of all.
-    size : int
-        Distinct rows wanted.
+    Which rows these are depends on their content and the key alone, not on their order. Copies of a row share its hash,
+    so many copies cannot crowd other rows out. `below` gives the candidates up to a limit; `rows` counts all, `size`
+    the distinct rows wanted.
     """
     share = 1.0 if rows <= 2 * size else 1.25 * size / rows
     while True:
-        found = below(np.uint64(2**64 - 1) if share >= 1.0 else np.uint64(int(share * 2.0**64)))
-        if found.distinct >= size or share >= 1.0:
+        drawn = below(np.uint64(2**64 - 1) if share >= 1.0 else np.uint64(int(share * 2.0**64)))
+        if drawn.distinct >= size or share >= 1.0:
             break
         share *= 8.0
-    complete = share >= 1.0 and found.distinct <= size
-    return Sample(found.table, found.copies.astype(np.float64), complete)
+    complete = share >= 1.0 and drawn.distinct <= size
+    return Sample(drawn.table, drawn.copies.astype(np.float64), complete)
 
 
 def starts(
@@ -198,7 +176,7 @@ class Dense:
 
 
 def densest(
-    blocks: Sequence[Block],
+    blocks: Sequence[WeightedBlock],
     ranks: npt.NDArray[np.uint64],
     whole: Statistics,
     layout: Layout,
@@ -208,24 +186,13 @@ def densest(
 ) -> Dense:
     """The densest row; given another row's codes, that of the largest product of density and distance from it.
 
-    Parameters
-    ----------
-    blocks : sequence of Block
-        Of one table.
-    ranks : uint64 ndarray of shape (n,)
-        Of equally dense rows the one of lowest rank counts.
-    whole : Statistics
-        Of all rows, S = 1: how often each level occurs.
-    layout : Layout
-    first : int64 ndarray of shape (q,) or (0,)
-    density : float64 ndarray of shape (n,)
-        Written to when ``first`` is empty, else read.
-    map_blocks : map or the like
+    Of equally dense rows the one of lowest rank counts. `blocks` are of one table; `whole`, of all rows, says how often
+    each level occurs. `density`, shape (n,), is written to when `first` is empty, else read.
     """
     codes = blocks[0].table.codes
     counts, offsets = whole.counts[0], layout.offsets
 
-    def best(block: Block) -> tuple[float, int, int]:
+    def best(block: WeightedBlock) -> tuple[float, int, int]:
         score, row = row_kernels.densest(codes, block.start, block.stop, counts, offsets, first, ranks, density)
         return score, -int(ranks[row]), row
 

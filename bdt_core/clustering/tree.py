@@ -212,11 +212,11 @@ class ClusterTree:
         lines, pending = [], [(self.nodes[0], 0)]
         while pending:
             node, depth = pending.pop()
-            told = self.step(node) or "everybody"
+            words = self.step(node) or "everybody"
             facts = [f"{node.rows:,} rows", f"mean {number_in_words(node.mean)}"]
             facts += [f"gap {number_in_words(node.gap)}"] if node.parent is not None else []
             leaf = "" if node.label is None else f" -> cluster {node.label}"
-            lines.append(f"{'|   ' * depth}|--- {told} ({', '.join(facts)}){leaf}")
+            lines.append(f"{'|   ' * depth}|--- {words} ({', '.join(facts)}){leaf}")
             children = sorted((self.nodes[one] for one in node.children or ()), key=lambda one: one.gap)
             pending += [(child, depth + 1) for child in children]
         return "\n".join(lines)
@@ -283,14 +283,7 @@ def finish(
 ) -> ClusterTree:
     """Number the leaves by falling gap, and say everything in the units of the table.
 
-    Parameters
-    ----------
-    grown : list of Grown
-    moments : sequence of (float, float)
-        Mean and standard deviation of the bias variable in each of them, in its own units.
-    better : {"lower", "higher"}
-    encoder : Encoder
-    layout : Layout
+    `moments` are mean and standard deviation of the bias variable in each of the grown nodes, in its own units.
     """
     label_of = {node.id: label for label, node in enumerate(leaves_of(grown))}
     nodes = []
@@ -355,13 +348,7 @@ def _as_precise(value: float, std: float, dtype: str) -> float:
 
 
 def number_in_words(value: float) -> str:
-    """Three significant digits without an exponent where that is readable.
-
-    Examples
-    --------
-    >>> number_in_words(0.71234), number_in_words(61.0), number_in_words(1234567.0), number_in_words(1e-9)
-    ('0.712', '61', '1,234,567', '1e-09')
-    """
+    """Three significant digits without an exponent where that is readable."""
     if value != 0.0 and not 1e-4 <= abs(value) < 1e12:
         return f"{value:.3g}"
     if abs(value) >= 1000:

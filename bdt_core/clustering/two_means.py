@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bdt_core.clustering.refine import TOLERANCE, Found, refine_at_once
+from bdt_core.clustering.refine import TOLERANCE, RestedSplit, refine_at_once
 from bdt_core.clustering.rows import NodeRows
 from bdt_core.clustering.split import Integers, Layout, Prototypes, Statistics, prototypes
 from bdt_core.clustering.starts import SAMPLE_ROWS, Sample, draw_sample, starts
@@ -30,29 +30,12 @@ def best_split(
     seed: Sequence[int],
     n_init: int,
     min_rows: int = 1,
-) -> Found | None:
-    """Split the rows of a node in two.
+) -> RestedSplit | None:
+    """Split the rows of a node in two; None when they cannot be told apart.
 
-    Of the splits that the starts lead to, the cheapest with at least ``min_rows`` rows on either side; where there
-    is none, the cheapest. Without that preference a few outliers, the cheapest split of many a skewed table,
-    would keep a leaf from ever being divided.
-
-    Parameters
-    ----------
-    node : NodeRows
-    whole : Statistics
-        Of the rows, S = 1.
-    seed : sequence of int
-        Everything random follows from it and from the content of the rows.
-    n_init : int
-        Number of starts.
-    min_rows : int
-        Fewest rows wanted on either side.
-
-    Returns
-    -------
-    Found or None
-        None when the rows cannot be told apart.
+    Of the splits that the starts lead to, the cheapest with at least ``min_rows`` rows on either side; where there is
+    none, the cheapest. Without that preference a few outliers, the cheapest split of many a skewed table, would keep a
+    leaf from ever being divided. Everything random follows from the seed and from the content of the rows.
     """
     layout = node.layout
     generator = np.random.Generator(np.random.PCG64(np.random.SeedSequence(list(seed))))
@@ -67,42 +50,38 @@ def best_split(
     share = min_rows / node.rows
     a, b = starts(sample, total, layout, generator, n_init)
     tolerance = TOLERANCE * layout.variance
-    found = refine_at_once(sample.block, a, b, total, layout, 0.0 if sample.complete else tolerance)
-    if not found:
+    splits = refine_at_once(sample.block, a, b, total, layout, 0.0 if sample.complete else tolerance)
+    if not splits:
         return None
     if sample.complete:
         width = len(layout.levels)
         if not layout.fields and 2 * width * width * sample.table.rows <= POLISHED_CELLS:
-            found = polish(sample, found, total, layout)
-        return _large_enough_first(found, total, share)[0]
-    a, b = _promising(_large_enough_first(found, total, share), total, layout)
+            splits = polish(sample, splits, total, layout)
+        return _large_enough_first(splits, total, share)[0]
+    a, b = _promising(_large_enough_first(splits, total, share), total, layout)
     if is_large:
         total = larger.statistics(layout)
-        found = refine_at_once(larger.block, a, b, total, layout, tolerance)
-        if found:
-            a, b = _promising(_large_enough_first(found, total, share)[:1], total, layout)
+        splits = refine_at_once(larger.block, a, b, total, layout, tolerance)
+        if splits:
+            a, b = _promising(_large_enough_first(splits, total, share)[:1], total, layout)
     if not layout.fields:
         dense_a, dense_b = node.densest_start(whole)
         a, b = _joined([a, dense_a]), _joined([b, dense_b])
-    found = node.refine(a, b, whole, tolerance)
-    found = _large_enough_first(found, whole, share)
-    return found[0] if found else None
+    splits = node.refine(a, b, whole, tolerance)
+    splits = _large_enough_first(splits, whole, share)
+    return splits[0] if splits else None
 
 
-def polish(sample: Sample, found: list[Found], whole: Statistics, layout: Layout) -> list[Found]:
+def polish(sample: Sample, splits: list[RestedSplit], whole: Statistics, layout: Layout) -> list[RestedSplit]:
     """Leave the local optima of k-modes: start again with one mode at a time moved to its runner-up.
 
-    Modes jump where means glide, so k-modes gets stuck far more often than k-means does.
-
-    Returns
-    -------
-    list of Found
-        By rising cost; the first one cannot be improved any more by moving a single mode to its runner-up.
+    Modes jump where means glide, so k-modes gets stuck far more often than k-means does. Splits come by rising cost;
+    the first one cannot be improved any more by moving a single mode to its runner-up.
     """
     columns = np.arange(len(layout.levels))
     means = np.empty((2 * len(columns), 0))
     polished = []
-    for best in found[:POLISHED]:
+    for best in splits[:POLISHED]:
         while True:
             b, second_b = _modes_and_runners_up(best.side_b, layout)
             a, second_a = _modes_and_runners_up(whole - best.side_b, layout)
@@ -116,7 +95,7 @@ def polish(sample: Sample, found: list[Found], whole: Statistics, layout: Layout
                 break
             best = tried[0]
         polished.append(best)
-    return sorted([*polished, *found[POLISHED:]], key=lambda one: one.cost)
+    return sorted([*polished, *splits[POLISHED:]], key=lambda one: one.cost)
 
 
 def _modes_and_runners_up(group: Statistics, layout: Layout) -> tuple[Integers, Integers]:
@@ -130,20 +109,20 @@ def _modes_and_runners_up(group: Statistics, layout: Layout) -> tuple[Integers, 
     return first, second
 
 
-def _large_enough_first(found: list[Found], total: Statistics, share: float) -> list[Found]:
+def _large_enough_first(splits: list[RestedSplit], total: Statistics, share: float) -> list[RestedSplit]:
     """Splits with at least that share of the rows on either side, then the others, each by rising cost."""
-    wanted = share * float(total.rows[0]) * (1.0 - 1e-12)
+    needed = share * float(total.rows[0]) * (1.0 - 1e-12)
 
-    def too_small(one: Found) -> bool:
-        size_b = float(one.side_b.rows[0])
-        return min(size_b, float(total.rows[0]) - size_b) < wanted
+    def too_small(split: RestedSplit) -> bool:
+        size_b = float(split.side_b.rows[0])
+        return min(size_b, float(total.rows[0]) - size_b) < needed
 
-    return sorted(found, key=too_small)
+    return sorted(splits, key=too_small)
 
 
-def _promising(found: list[Found], total: Statistics, layout: Layout) -> tuple[Prototypes, Prototypes]:
+def _promising(splits: list[RestedSplit], total: Statistics, layout: Layout) -> tuple[Prototypes, Prototypes]:
     """Prototypes of the best solutions on the sample, as starts on all rows."""
-    kept = found[:FULL_RUNS]
+    kept = splits[:FULL_RUNS]
     return (
         _joined([prototypes(total - one.side_b, layout) for one in kept]),
         _joined([prototypes(one.side_b, layout) for one in kept]),

@@ -1,4 +1,4 @@
-"""What this package accepts: finite one-dimensional numbers, counts that fit, rates in range."""
+"""Checks of input: finite one-dimensional numbers, counts that fit, rates in range."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much of a difference remains among people who are alike in factors that a decision may depend on.
+"""Share of a difference that remains among people who are alike in factors that a decision may depend on.
 
 Both the outcome and who belongs to the group are predicted from the factors, on rows that did not teach the prediction;
 what remains of the one is held against what remains of the other (Robinson 1988; Chernozhukov et al. 2018). That is the
@@ -43,28 +43,14 @@ Vector = NDArray[np.float64]
 class AlikeComparison(Result):
     """A difference between a group and everybody else, and what remains of it among people alike.
 
-    Differences are group less everybody else, in units of the outcome.
+    Differences are group less everybody else, in units of the outcome, each with an interval of `confidence`:
+    `difference` among all people, `remaining` among people alike in the factors, `explained` the one less the other.
+    `p_value` is two-sided, of no difference among people alike. `overlap` is the share of the group's rows of whom
+    there are people alike outside it.
 
-    Attributes
-    ----------
-    difference, low, high : float
-        Among all people.
-    explained, explained_low, explained_high : float
-        What goes with the factors: ``difference`` less ``remaining``.
-    remaining, remaining_low, remaining_high : float
-        Among people alike in the factors.
-    p_value : float
-        Two-sided, of no difference among people alike.
-    confidence : float
-        Of each interval.
-    overlap : float
-        Share of the group's rows of whom there are people alike outside it: 0 to 1.
-    robustness : float
-        How strong an unseen factor must be to explain what remains: the share that it would have to account for of
-        what is left both of the outcome and of who belongs to the group (Cinelli & Hazlett 2020); 0 to 1.
-    robustness_low : float
-        The same to bring the interval to 0; 0 where it holds 0 already.
-    rows, rows_inside : int
+    `robustness` says how strong an unseen factor must be to explain what remains: the share that it would have to
+    account for of what is left both of the outcome and of who belongs to the group (Cinelli & Hazlett 2020); 0 to 1.
+    `robustness_low` is the same to bring the interval to 0; 0 where it holds 0 already.
     """
 
     difference: float
@@ -101,17 +87,8 @@ class AlikeComparison(Result):
 class Factors:
     """Rows with an outcome and the factors that it may depend on.
 
-    Attributes
-    ----------
-    values : float array, shape (n, k)
-        Numbers, NaN where missing; codes of categories as numbers.
-    categorical : tuple of bool, length k
-        Which columns are codes.
-    outcome : float array, shape (n,)
-    units : int array, shape (n,), optional
-        Person of each row, where persons have several: they are kept together and counted as one.
-    seed : int
-        Of the division into folds.
+    `values`, shape (n, k), are numbers, NaN where missing; where `categorical`, codes. `units` is the person of each
+    row, where persons have several: they are kept together and counted as one. `seed` is of the division into folds.
     """
 
     values: Vector

@@ -183,10 +183,10 @@ def difference_found_beyond(
         _, n_a, of_b, n_b = _counts(comparison, each)
         base = (of_b + 1.0) / (n_b + 2.0)  # so that a rate of 0 has a variance, too
         base = base if harm_is_up else 1.0 - base
-        found = step * rate_difference_beyond(
+        beyond = step * rate_difference_beyond(
             limit / step, n_a, n_b, base_rate=base, alpha=each, power=power, inflation=unit / step
         )
-        return found if math.isfinite(found) else None
+        return beyond if math.isfinite(beyond) else None
     df = _fewest_df(comparison)
     far, near = (float(special.stdtrit(df, 1.0 - 0.5 * one)) for one in (each, alpha))
     return limit + (far + float(special.stdtrit(df, power))) * (high - low) / (2.0 * near)

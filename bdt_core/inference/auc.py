@@ -1,4 +1,4 @@
-"""How well a score tells two groups apart: the area under the ROC curve with its interval."""
+"""Area under the ROC curve of a score that tells two groups apart, with its interval."""
 
 from __future__ import annotations
 
@@ -45,14 +45,7 @@ class AUC(Result):
 class AreaSpread:
     """How far an area may be off by chance, as persons with several rows tell; see `bdt_core.inference.persons`.
 
-    Attributes
-    ----------
-    variance : float
-        Of the area.
-    df : float
-        Its degrees of freedom.
-    fewest : float
-        As many rows of different persons, at least, as the smaller group is worth.
+    `variance` and `df` are of the area; the smaller group is worth at least `fewest` rows of different persons.
     """
 
     variance: float
@@ -167,8 +160,8 @@ def placements(counts: NDArray[np.int64]) -> NDArray[np.float64]:
     """Share of a group below each value, ties counted one half; NaN in a group without rows."""
     up_to = np.cumsum(counts)
     with np.errstate(invalid="ignore"):
-        found: NDArray[np.float64] = (up_to - 0.5 * counts) / up_to[-1:]
-    return found
+        below: NDArray[np.float64] = (up_to - 0.5 * counts) / up_to[-1:]
+    return below
 
 
 def _rows_worth(auc: float, variance: float, fewest: float) -> float:

@@ -40,13 +40,8 @@ ONE_VALUE = "every row of both groups holds the same value"
 class PersonsCompared:
     """Persons in two groups, where one may have several rows; see `bdt_core.inference.persons`.
 
-    Attributes
-    ----------
-    a, b : int
-    design_effect : float or None
-        Variance of the difference over that of as many rows of different persons; None where nothing was tested.
-    df : float or None
-        Degrees of freedom of that variance.
+    `design_effect` is the variance of the difference over that of as many rows of different persons, None where nothing
+    was tested; `df` are the degrees of freedom of that variance.
     """
 
     a: int

@@ -38,7 +38,7 @@ from bdt_core.inference.summaries import Summary
 Floats = NDArray[np.float64]
 
 
-class Estimate(Protocol):
+class MeanEstimate(Protocol):
     """A number that is known up to chance.
 
     Attributes
@@ -58,7 +58,7 @@ class Estimate(Protocol):
         """How far the lower and the upper end lie from the value, at a quantile of the standard normal distribution."""
 
 
-class GroupMean(Estimate, Protocol):
+class GroupMean(MeanEstimate, Protocol):
     """The mean of a group's people."""
 
     @property
@@ -67,15 +67,7 @@ class GroupMean(Estimate, Protocol):
 
 @dataclass(frozen=True, eq=False)
 class MeanOfRows:
-    """The mean of a group's rows, each of which is a person.
-
-    Attributes
-    ----------
-    rows : Summary
-        At least two.
-    is_rate : bool
-        Whether the values are 0 and 1.
-    """
+    """The mean of at least two rows of a group, each of which is a person; a rate where the values are 0 and 1."""
 
     rows: Summary
     is_rate: bool
@@ -99,17 +91,7 @@ class MeanOfRows:
 
 @dataclass(frozen=True, eq=False)
 class MeanOfPersons:
-    """The mean of the rows of a group's persons.
-
-    Attributes
-    ----------
-    sums : PersonSums
-        Of at least two persons.
-    steps : Steps
-        What the sums are in.
-    is_rate : bool
-        Whether the values, and the steps, are 0 and 1.
-    """
+    """The mean of the rows of a group's persons, at least two; a rate where the values, and the steps, are 0 and 1."""
 
     sums: PersonSums
     steps: Steps
@@ -149,12 +131,7 @@ class MeanOfPersons:
 class KnownMean:
     """A mean whose people are elsewhere: all that is known is its interval.
 
-    Attributes
-    ----------
-    value, low, high : float
-    critical : float
-        The quantile of the standard normal distribution that the interval was made with.
-    people : int
+    `critical` is the quantile of the standard normal distribution that the interval was made with.
     """
 
     value: float
@@ -171,14 +148,7 @@ class KnownMean:
 
 @dataclass(frozen=True, eq=False)
 class MeanOfGroups:
-    """The mean of several groups of different people together, from theirs.
-
-    Examples
-    --------
-    >>> one = MeanOfGroups((KnownMean(0.2, 0.1, 0.3, 1.96, 100), KnownMean(0.4, 0.3, 0.5, 1.96, 300)))
-    >>> round(one.value, 2), [round(arm, 3) for arm in one.arms(1.96)]
-    (0.35, [0.079, 0.079])
-    """
+    """The mean of several groups of different people together, from theirs."""
 
     groups: Sequence[GroupMean]
     by_person: None = None
@@ -199,25 +169,10 @@ class MeanOfGroups:
 
 @dataclass(frozen=True, eq=False)
 class Difference:
-    """One estimate less another.
+    """One estimate less another; `paired` allows for what persons have in common in both."""
 
-    Attributes
-    ----------
-    one, other : Estimate
-    paired : bool
-        Whether what persons have in common in both is allowed for.
-
-    Examples
-    --------
-    >>> pairs = np.array([[1, 1]] * 59 + [[1, 0]] * 6 + [[0, 1]] * 16 + [[0, 0]] * 80)  # 65 of 161, and 75 of them
-    >>> rows = np.ones(161, dtype=np.int64)
-    >>> one, other = (MeanOfPersons(PersonSums(rows, column), Steps(0.0, 1.0), True) for column in pairs.T)
-    >>> [round(end, 4) for end in Difference(one, other).interval(1.96)]
-    [-0.1186, -0.0046]
-    """
-
-    one: Estimate
-    other: Estimate
+    one: MeanEstimate
+    other: MeanEstimate
     paired: bool = True
 
     @cached_property
@@ -258,21 +213,10 @@ class Difference:
 
 
 def critical_value(alpha: float, statements: int, reach: float = 0.0) -> float:
-    """How many standard errors an interval must reach, to hold with all others at once (Bonferroni).
+    """How many standard errors an interval must extend, to hold with all others at once (Bonferroni).
 
-    Parameters
-    ----------
-    alpha : float
-        Chance that any of them misses.
-    statements : int
-        How many there are.
-    reach : float
-        Standard errors that one must reach alone, where a search has chosen it among many.
-
-    Examples
-    --------
-    >>> round(critical_value(0.05, 1), 3), round(critical_value(0.05, 10), 3), round(critical_value(0.05, 10, 3.5), 3)
-    (1.96, 2.807, 4.072)
+    `alpha` is the chance that any of the `statements` misses; `reach` are the standard errors that one must extend
+    alone, where a search has chosen it among many.
     """
     alone = max(float(-special.ndtri(alpha / 2.0)), reach)
     return float(-special.ndtri(special.ndtr(-alone) / statements))

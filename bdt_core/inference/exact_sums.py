@@ -21,13 +21,7 @@ _LARGEST_POWER = 1000
 
 @dataclass(frozen=True)
 class Span:
-    """How many values, the smallest and the largest; spans of blocks add up.
-
-    Examples
-    --------
-    >>> span_of(np.array([3.0, 1.0])) + span_of(np.array([2.0]))
-    Span(rows=3, low=1.0, high=3.0)
-    """
+    """How many values, the smallest and the largest; spans of blocks add up."""
 
     rows: int = 0
     low: float = math.inf
@@ -41,13 +35,8 @@ class Span:
 class Step:
     """The unit in which values, their distances from ``low + mean``, or the squares of these are counted.
 
-    Attributes
-    ----------
-    exponent : int or None
-        The step is two to this power; None when all there is to add up is 0.
-    low, mean : float
-        Subtracted one after the other.
-    squared : bool
+    It is two to the `exponent`, None when all there is to add up is 0. `low` and `mean` are subtracted one after the
+    other.
     """
 
     exponent: int | None
@@ -56,13 +45,7 @@ class Step:
     squared: bool = False
 
     def count(self, values: Floats) -> int:
-        """How many steps the values of a block are in all.
-
-        Parameters
-        ----------
-        values : ndarray of shape (n,)
-            Finite.
-        """
+        """How many steps the finite values of a block are in all."""
         if self.exponent is None:
             return 0
         from bdt_core.inference.sum_kernels import whole_steps
@@ -107,24 +90,8 @@ def means_and_stds_in_blocks(
 ) -> dict[str, tuple[float, float]]:
     """Means and standard deviations (ddof 0) of columns whose values are in blocks; to the bit those of `mean_and_std`.
 
-    Parameters
-    ----------
-    spans : mapping of str to Span
-        Of all values of each column.
-    count : callable
-        Gives the counts of the columns' steps over all blocks; called twice.
-
-    Returns
-    -------
-    dict of str to (mean, standard deviation)
-        Both 0 for a column without values.
-
-    Examples
-    --------
-    >>> blocks = [np.array([4.0, 1.0]), np.array([3.0, 2.0])]
-    >>> whole = span_of(blocks[0]) + span_of(blocks[1])
-    >>> means_and_stds_in_blocks({"a": whole}, lambda steps: {"a": sum(steps["a"].count(block) for block in blocks)})
-    {'a': (2.5, 1.118033988749895)}
+    `spans` are of all values of each column. `count` gives the counts of the columns' steps over all blocks, and is
+    called twice. Both figures are 0 for a column without values.
     """
     distances = {name: step_of_distances(whole) for name, whole in spans.items()}
     counts = count(distances)

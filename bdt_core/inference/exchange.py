@@ -1,4 +1,4 @@
-"""Values that change hands at random: what the permutation nulls of all rooms have in common."""
+"""Values that change hands at random, for the permutation nulls of all rooms."""
 
 from __future__ import annotations
 

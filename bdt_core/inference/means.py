@@ -25,14 +25,8 @@ class TTest(NamedTuple):
 def welch_t(mean_a: Any, var_a: Any, n_a: Any, mean_b: Any, var_b: Any, n_b: Any) -> TTest:
     """Welch's t test of equal means, with the Welch-Satterthwaite degrees of freedom.
 
-    Two constant groups with different means give an infinite statistic and a p-value of 0; with equal means,
-    or with fewer than two rows on a side, everything is NaN.
-
-    Examples
-    --------
-    >>> t = welch_t(5.0, 4.0, 20, 4.0, 9.0, 30)
-    >>> round(float(t.statistic), 4), round(float(t.df), 2), round(float(t.p_value), 4)
-    (1.4142, 48.0, 0.1638)
+    Two constant groups with different means give an infinite statistic and a p-value of 0; with equal means, or with
+    fewer than two rows on a side, everything is NaN.
     """
     rows_a, rows_b = np.asarray(n_a, dtype=np.float64), np.asarray(n_b, dtype=np.float64)
     error, df = welch_error(var_a, rows_a, var_b, rows_b)
@@ -40,14 +34,7 @@ def welch_t(mean_a: Any, var_a: Any, n_a: Any, mean_b: Any, var_b: Any, n_b: Any
 
 
 def pooled_t(mean_a: Any, var_a: Any, n_a: Any, mean_b: Any, var_b: Any, n_b: Any) -> TTest:
-    """Student's t test of equal means with one pooled variance; edge cases as in `welch_t`.
-
-    Examples
-    --------
-    >>> t = pooled_t(5.0, 4.0, 20, 4.0, 9.0, 30)
-    >>> round(float(t.statistic), 4), float(t.df), round(float(t.p_value), 4)
-    (1.3074, 48.0, 0.1973)
-    """
+    """Student's t test of equal means with one pooled variance; edge cases as in `welch_t`."""
     rows_a, rows_b = np.asarray(n_a, dtype=np.float64), np.asarray(n_b, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         error = pooled_sd(var_a, rows_a, var_b, rows_b) * np.sqrt(1.0 / rows_a + 1.0 / rows_b)
@@ -127,11 +114,6 @@ def hedges_g(mean_a: Any, var_a: Any, n_a: Any, mean_b: Any, var_b: Any, n_b: An
     """Standardised difference of means over the pooled standard deviation, corrected for small samples.
 
     Exact correction of Hedges (1981, Journal of Educational Statistics 6, 107-128). NaN without variance.
-
-    Examples
-    --------
-    >>> round(float(hedges_g(5.0, 4.0, 20, 4.0, 9.0, 30)), 4)
-    0.3715
     """
     rows_a, rows_b = np.asarray(n_a, dtype=np.float64), np.asarray(n_b, dtype=np.float64)
     df = rows_a + rows_b - 2.0

@@ -9,32 +9,10 @@ Floats = NDArray[np.float64]
 
 
 def draw_multinomials(rng: np.random.Generator, sizes: NDArray[np.int64], shares: Floats, draws: int) -> Floats:
-    """Divide rows among kinds by chance.
+    """Divide rows among kinds by chance, shape (draws, groups, kinds): whole numbers that add up to the sizes.
 
-    Parameters
-    ----------
-    rng : Generator
-        Only its uniform numbers are used.
-    sizes : ndarray of int, shape (groups,)
-        How many rows each group has.
-    shares : ndarray, shape (kinds,)
-        How likely each kind is; they add up to 1.
-    draws : int
-
-    Returns
-    -------
-    ndarray, shape (draws, groups, kinds)
-        Whole numbers that add up to the sizes.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> draw_multinomials(rng, np.array([10, 1000]), np.array([0.2, 0.8]), 2)
-    array([[[  1.,   9.],
-            [196., 804.]],
-    <BLANKLINE>
-           [[  2.,   8.],
-            [200., 800.]]])
+    Only the generator's uniform numbers are used. `sizes` are the rows of each group; `shares`, how likely each kind
+    is, add up to 1.
     """
     left = np.broadcast_to(sizes, (draws, sizes.size)).astype(np.float64)
     drawn = np.empty((draws, sizes.size, shares.size))
@@ -48,30 +26,17 @@ def draw_multinomials(rng: np.random.Generator, sizes: NDArray[np.int64], shares
 
 
 def binomials_of(uniform: Floats, n: Floats, p: float) -> Floats:
-    """Turn uniform numbers into binomial ones, by inversion that begins at the mode.
+    """Turn uniform numbers from 0 to 1 into binomial ones, by inversion that begins at the mode.
 
     Values are taken in the order mode, one more, one less, two more, ..., so that about as many steps are made as the
     distribution is wide (Kemp, C.D. 1986, A modal method for generating binomial variables).
-
-    Parameters
-    ----------
-    uniform : ndarray
-        From 0 to 1.
-    n : ndarray, same shape
-        Trials.
-    p : float
-        Chance of each.
-
-    Returns
-    -------
-    ndarray, same shape
     """
     from scipy.special import gammaln, xlog1py, xlogy
 
     shape, n = uniform.shape, n.ravel()
     mode = np.minimum(np.floor((n + 1.0) * p), n)
     at_mode = gammaln(n + 1.0) - gammaln(mode + 1.0) - gammaln(n - mode + 1.0) + xlogy(mode, p) + xlog1py(n - mode, -p)
-    found = mode.copy()
+    drawn = mode.copy()
     above = below = np.exp(at_mode)
     left = uniform.ravel() - above
     odds = p / (1.0 - p) if p < 1.0 else 0.0  # of 1, the mode is all there is
@@ -80,14 +45,14 @@ def binomials_of(uniform: Floats, n: Floats, p: float) -> Floats:
         going = (left > 0.0) & ((above > 0.0) | (below > 0.0))
         rows, n, mode, above, below, left = (one[going] for one in (rows, n, mode, above, below, left))
         if not rows.size:
-            return found.reshape(shape)
+            return drawn.reshape(shape)
         up, down = mode + step, mode - step
         above = above * np.maximum(n - up, 0.0) / (up + 1.0) * odds
         left = left - above
-        found[rows[left <= 0.0]] = up[left <= 0.0] + 1.0
+        drawn[rows[left <= 0.0]] = up[left <= 0.0] + 1.0
         further = left > 0.0
         below = below * np.maximum(down, 0.0) / (n - down + 1.0) / odds if odds else np.zeros_like(below)
         left = np.where(further, left - below, left)
         ends = further & (left <= 0.0)
-        found[rows[ends]] = down[ends] - 1.0
+        drawn[rows[ends]] = down[ends] - 1.0
         step += 1.0

@@ -52,44 +52,19 @@ def permutation_test_of_counts(
 ) -> PermutationResult:
     """Permutation test of equal means with Welch's t as its statistic, from how often each value occurs.
 
-    Exact when both samples come from one distribution, and valid for large samples when only the means agree
-    (that is what the studentising is for).
+    Exact when both samples come from one distribution, and valid for large samples when only the means agree (that is
+    what the studentising is for; Janssen 1997, Statistics & Probability Letters 36, 9-21). `values` rise, shape (v,),
+    at least 2 of them; `in_a` and `in_b` are the rows of the two samples with each, at least 2 in each sample and
+    together 1 of each value.
 
-    Parameters
-    ----------
-    values : ndarray of float64, shape (v,)
-        Rising; at least 2 of them.
-    in_a, in_b : ndarray of int64, shape (v,)
-        Rows of the two samples with each value, at least 2 in each sample; together at least 1 of each value.
-    alpha : float, default 0.05
-        Level of the critical value.
-    random_state : int, default 0
-        Seed of the 9,999 permutations.
+    The p-value is twice the smaller of the two tails, each (1 + permutations at least as extreme) / (permutations + 1),
+    so that each direction has half of the error; never below 2e-4 (Phipson & Smyth 2010, SAGMB 9(1), 39). The interval
+    from difference - high_t * standard error to difference - low_t * standard error excludes 0 exactly when p_value <=
+    alpha.
 
-    Returns
-    -------
-    PermutationResult
-        p_value is twice the smaller of the two tails, each (1 + permutations at least as extreme) / (permutations
-        + 1), so that each direction has half of the error; never below 2e-4. The interval from difference -
-        high_t * standard error to difference - low_t * standard error excludes 0 exactly when p_value <= alpha.
-
-    Notes
-    -----
-    The pooled values are sorted and counted first, so that the order of the rows does not matter. With few
-    distinct values a permutation is one multivariate hypergeometric draw of their counts, at a cost that does
-    not grow with the rows.
-
-    References
-    ----------
-    Janssen, A. (1997). Studentized permutation tests for non-i.i.d. hypotheses and the generalized
-    Behrens-Fisher problem. Statistics & Probability Letters 36, 9-21. Phipson, B., Smyth, G. K. (2010).
-    Permutation p-values should never be zero. SAGMB 9(1), 39.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> round(permutation_test_of_counts(np.array([0.0, 1.0]), np.array([4, 1]), np.array([1, 4])).p_value, 1)
-    0.2
+    The pooled values are sorted and counted first, so that the order of the rows does not matter. With few distinct
+    values a permutation is one multivariate hypergeometric draw of their counts, at a cost that does not grow with the
+    rows.
     """
     counts = in_a + in_b
     n_a, n_b = int(in_a.sum()), int(in_b.sum())

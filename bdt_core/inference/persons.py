@@ -60,10 +60,7 @@ T_BY_PERSONS = "t with errors by person"
 class Persons:
     """Who is in some rows; blocks of rows add up.
 
-    Attributes
-    ----------
-    hashes : ndarray of uint64
-        The lowest hashes of persons, rising: of all of them, or of one more than are told apart.
+    `hashes` are the lowest hashes of persons, rising: of all of them, or of one more than are told apart.
     """
 
     hashes: Hashes
@@ -90,8 +87,6 @@ class Persons:
     def number(self) -> int:
         """How many persons there are; of more than are told apart, estimated from their lowest hashes (within 1 %).
 
-        References
-        ----------
         Bar-Yossef, Z., et al. (2002). Counting distinct elements in a data stream. RANDOM, 1-10.
         """
         if self.are_numbered:
@@ -109,11 +104,7 @@ class Persons:
 class PersonSums:
     """What each person has in a group; adds up over blocks, and a group's rest is all less the group.
 
-    Attributes
-    ----------
-    rows : ndarray of int64, shape (persons,)
-    steps : ndarray of int64, shape (persons,)
-        Sum of a value in whole steps, or rows with an event.
+    `rows` and `steps` have shape (persons,); steps are the sum of a value in whole steps, or rows with an event.
     """
 
     rows: Numbers
@@ -143,14 +134,7 @@ class PersonSums:
 
 
 def person_sums(steps: NDArray[np.float64], numbers: Numbers, size: int) -> PersonSums:
-    """Sum the steps of some rows by their persons' numbers, 0 to size - 1.
-
-    Examples
-    --------
-    >>> sums = person_sums(np.array([1.0, 0.0, 1.0]), np.array([0, 0, 2]), 3)
-    >>> sums.rows.tolist(), sums.steps.tolist(), sums.persons
-    ([2, 0, 1], [1, 0, 1], 2)
-    """
+    """Sum the steps of some rows by their persons' numbers, 0 to size - 1."""
     # Whole numbers below 2**53 are exact in float64, so that the order of the rows does not matter.
     return PersonSums(np.bincount(numbers, minlength=size), np.bincount(numbers, steps, size).astype(np.int64))
 
@@ -159,12 +143,8 @@ def person_sums(steps: NDArray[np.float64], numbers: Numbers, size: int) -> Pers
 class PlacedSums:
     """What persons have in many groups at once, where most have nothing in most; blocks of rows add up.
 
-    Attributes
-    ----------
-    places : ndarray of int64
-        A number for each group and person that have rows, rising.
-    sums : ndarray of int64, shape (k, places)
-        Rows, and what else was summed.
+    `places` is a number for each group and person that have rows, rising; `sums`, shape (k, places), are rows and what
+    else was summed.
     """
 
     places: Numbers
@@ -173,11 +153,11 @@ class PlacedSums:
     @classmethod
     def of(cls, places: Numbers, *values: Numbers) -> Self:
         """Sum what has one place."""
-        found, where = np.unique(places, return_inverse=True)
-        sums = np.zeros((len(values), found.size), dtype=np.int64)
-        for total, one in zip(sums, values, strict=True):
-            np.add.at(total, where, one)
-        return cls(found, sums)
+        distinct, where = np.unique(places, return_inverse=True)
+        sums = np.zeros((len(values), distinct.size), dtype=np.int64)
+        for total, value in zip(sums, values, strict=True):
+            np.add.at(total, where, value)
+        return cls(distinct, sums)
 
     def __add__(self, other: Self) -> Self:
         return self.of(np.concatenate([self.places, other.places]), *np.hstack([self.sums, other.sums]))
@@ -208,15 +188,8 @@ class Steps:
 class Spread:
     """How far a difference of two means may be off by chance, as persons tell.
 
-    Attributes
-    ----------
-    variance : float
-        Of the difference, in squared steps.
-    df : float
-        Its degrees of freedom.
-    persons_a, persons_b : int
-    alike : float
-        The design effect if all rows of a person were alike.
+    The `variance` of the difference is in squared steps; `df` are its degrees of freedom; `alike` is the design effect
+    if all rows of a person were alike.
     """
 
     variance: float
@@ -229,19 +202,17 @@ class Spread:
 def spread_of(a: PersonSums, b: PersonSums) -> Spread:
     """The spread of the difference of two groups' means; a person may have rows in both.
 
-    Notes
-    -----
     A person adds the sum of his rows' distances from their group's mean, divided by the rows of the group, less the
     same in the other group. Degrees of freedom are Satterthwaite's for sums whose variance is the square of the rows.
     """
     total, weights, alike, rows = np.zeros(a.rows.size), np.zeros(a.rows.size), 0.0, 0.0
-    for one, sign in ((a, 1.0), (b, -1.0)):
-        n, persons = int(one.rows.sum()), int(np.count_nonzero(one.rows))
+    for sums, sign in ((a, 1.0), (b, -1.0)):
+        n, persons = int(sums.rows.sum()), int(np.count_nonzero(sums.rows))
         if not n:
             continue
         correction = math.sqrt(persons / max(persons - 1, 1))  # the group's mean is its persons' own
-        total += sign * correction * (one.steps - one.steps.sum() / n * one.rows) / n
-        squares = np.square(one.rows / n)
+        total += sign * correction * (sums.steps - sums.steps.sum() / n * sums.rows) / n
+        squares = np.square(sums.rows / n)
         weights += squares
         alike += float(squares.sum())
         rows += 1.0 / n
@@ -250,26 +221,10 @@ def spread_of(a: PersonSums, b: PersonSums) -> Spread:
 
 
 def shrink_of_mean(sums: PersonSums, squares: float, alpha: float) -> float:
-    """What rows are divided by to be effective counts of the mean of a value over them, at level alpha.
+    """What rows are divided by to be effective counts of the mean of a value over them, at level alpha; at least 1.
 
-    Parameters
-    ----------
-    sums : PersonSums
-        Of the value, in steps: 1 for an event, or also -1 for its opposite.
-    squares : float
-        Sum of the squared steps of all rows.
-    alpha : float
-
-    Returns
-    -------
-    float
-        At least 1. Where all rows have the same value, a person's rows count as all alike.
-
-    Examples
-    --------
-    >>> once, five_times = (PersonSums(np.full(400, n), n * (np.arange(400) % 4 == 0)) for n in (1, 5))
-    >>> round(shrink_of_mean(once, 100, 0.05), 2), round(shrink_of_mean(five_times, 500, 0.05), 2)
-    (1.01, 5.04)
+    `sums` are of the value, in steps: 1 for an event, or also -1 for its opposite; `squares` is the sum of the squared
+    steps of all rows. Where all rows have the same value, a person's rows count as all alike.
     """
     nobody = PersonSums(np.zeros_like(sums.rows), np.zeros_like(sums.steps))
     spread, n = spread_of(sums, nobody), int(sums.rows.sum())
@@ -286,21 +241,12 @@ def placement_steps(counts: Numbers) -> NDArray[np.float64]:
 def area_spread(above: PersonSums, below: PersonSums) -> AreaSpread:
     """How far an area under the curve may be off by chance, as persons tell.
 
-    Parameters
-    ----------
-    above : PersonSums
-        Of the group that is to score higher: share of the other group below each row, in steps.
-    below : PersonSums
-        Of the other group: share of the first group below each row, in steps. A person may have rows in both.
+    `above` is of the group that is to score higher: share of the other group below each row, in steps. `below` is of
+    the other group: share of the first group below each row. A person may have rows in both.
 
-    Notes
-    -----
     DeLong's variance with the rows of a person taken together, as the difference of the two means is twice the area
-    less 1, in which what each row adds is what it adds to the area (Obuchowski 1997).
-
-    References
-    ----------
-    Obuchowski, N. A. (1997). Nonparametric analysis of clustered ROC curve data. Biometrics 53, 567-578.
+    less 1, in which what each row adds is what it adds to the area (Obuchowski, N. A. (1997). Nonparametric analysis of
+    clustered ROC curve data. Biometrics 53, 567-578).
     """
     spread = spread_of(above, below)
     return AreaSpread(spread.variance / _STEPS**2, spread.df, min(above.rows_worth, below.rows_worth))
@@ -309,22 +255,7 @@ def area_spread(above: PersonSums, below: PersonSums) -> AreaSpread:
 def area_by_persons(
     scores_a: ArrayLike, persons_a: Numbers, scores_b: ArrayLike, persons_b: Numbers, *, alpha: float = 0.05
 ) -> AUC:
-    """`area_under_curve` where persons have several rows.
-
-    Parameters
-    ----------
-    scores_a, scores_b : array-like of numbers, shapes (n_a,) and (n_b,)
-    persons_a, persons_b : ndarray of int64
-        The number of each row's person, from 0.
-    alpha : float, default 0.05
-
-    Examples
-    --------
-    >>> scores, persons = np.repeat([[0.9, 0.8, 0.4], [0.6, 0.3, 0.2]], 5, axis=1), np.repeat(np.arange(3), 5)
-    >>> found = area_by_persons(scores[0], persons, scores[1], persons + 3)
-    >>> round(found.auc, 3), round(found.low, 2), round(found.high, 2)
-    (0.889, 0.27, 0.99)
-    """
+    """`area_under_curve` where persons have several rows; persons are numbered from 0, one number for each row."""
     a, b = (np.asarray(one, dtype=np.float64) for one in (scores_a, scores_b))
     values, place = np.unique(np.concatenate([a, b]), return_inverse=True)
     of_a, of_b = place[: a.size], place[a.size :]
@@ -340,16 +271,7 @@ def area_by_persons(
 def rows_alike(everybody: PersonSums, variance: float) -> float:
     """The design effect of a mean over whole persons: squared sums of their distances from it, over those of the rows.
 
-    Parameters
-    ----------
-    everybody : PersonSums
-    variance : float
-        Of the values of all rows, in squared steps.
-
-    Returns
-    -------
-    float
-        At least 1.
+    `variance` is of the values of all rows, in squared steps. At least 1.
     """
     n = int(everybody.rows.sum())
     distances = everybody.steps - everybody.steps.sum() / max(n, 1) * everybody.rows
@@ -361,32 +283,9 @@ def compare_persons(
 ) -> Comparison:
     """A comparison of rows as one of persons: means stay, and all that says how sure they are counts persons.
 
-    Parameters
-    ----------
-    comparison : Comparison
-        Of the rows.
-    a, b : PersonSums
-        Of the same rows.
-    steps : Steps, optional
-        What the sums of means are in; counts of events need none.
-    min_rows : int, default 30
-        With fewer persons on a side nothing is tested and no mean is shown.
-
-    Returns
-    -------
-    Comparison
-        With `persons`. Student's and Welch's t, which are reported beside, are divided by the root of the design
-        effect, with the degrees of freedom by persons.
-
-    Examples
-    --------
-    >>> from bdt_core.inference import compare_counts
-    >>> a = PersonSums(np.repeat([2, 0], 40), np.repeat([2, 0, 0], [10, 30, 40]))  # two rows each, always alike
-    >>> b = PersonSums(np.repeat([0, 2], 40), np.repeat([0, 2, 0], [40, 20, 20]))
-    >>> rows = compare_counts(20, 80, 40, 80)
-    >>> of_persons = compare_persons(rows, a, b)
-    >>> round(rows.p_value, 3), round(of_persons.p_value, 3), round(of_persons.persons.design_effect, 2)
-    (0.001, 0.02, 2.05)
+    `a` and `b` are of the same rows; sums of means are in `steps`, counts of events need none. With fewer than
+    `min_rows` persons on a side nothing is tested and no mean is shown. Student's and Welch's t, which are reported
+    beside, are divided by the root of the design effect, with the degrees of freedom by persons.
     """
     alpha = 1.0 - comparison.confidence
     spread = spread_of(a, b)
@@ -487,13 +386,13 @@ def _of_means(comparison: Comparison, spread: Spread, length: float, alpha: floa
 def _classical(comparison: Comparison, persons: PersonsCompared) -> dict[str, Any]:
     """Student's and Welch's t of persons."""
     assert persons.design_effect is not None
-    found: dict[str, Any] = {}
+    tests: dict[str, Any] = {}
     for name in ("pooled_t", "welch_t"):
         of_rows = getattr(comparison, name)
         if of_rows is not None:
-            found[name] = of_rows / math.sqrt(persons.design_effect)
-            found[f"{name}_p_value"] = number_or_none(2.0 * float(special.stdtr(persons.df, -abs(found[name]))))
-    return found
+            tests[name] = of_rows / math.sqrt(persons.design_effect)
+            tests[f"{name}_p_value"] = number_or_none(2.0 * float(special.stdtr(persons.df, -abs(tests[name]))))
+    return tests
 
 
 def compare_categories_of_persons(
@@ -507,26 +406,11 @@ def compare_categories_of_persons(
 ) -> CategoricalComparison:
     """The test of all levels of a category as one of persons (Rao & Scott's first-order correction).
 
-    Parameters
-    ----------
-    comparison : CategoricalComparison
-        Of the rows.
-    counts_a, counts_b : ndarray of int64, shape (levels,)
-        Rows of both groups with each level.
-    levels : list of pairs of PersonSums, length levels
-        All rows of both groups, those with the level being the events.
-    min_rows, random_state
-        As in `compare_category_counts`.
+    `counts_a` and `counts_b` are rows of both groups with each level; `levels` has all rows of both groups for each,
+    those with the level being the events. The test is that of effective counts: rows divided by the mean design effect
+    of the levels, each weighted by the share of rows with another level. Pearson's chi-squared, which is reported
+    beside, is divided by it. The effect size stays that of the rows.
 
-    Returns
-    -------
-    CategoricalComparison
-        Its test is that of effective counts: rows divided by the mean design effect of the levels, each weighted by
-        the share of rows with another level. Pearson's chi-squared, which is reported beside, is divided by it. The
-        effect size stays that of the rows.
-
-    References
-    ----------
     Rao, J. N. K., Scott, A. J. (1984). On chi-squared tests for multiway contingency tables with cell proportions
     estimated from survey data. Annals of Statistics 12, 46-60.
     """
@@ -571,15 +455,7 @@ def _classical_chi_squared(comparison: CategoricalComparison, design_effect: flo
 
 
 def area_of_persons(auc: AUC, persons: PersonsCompared | None) -> AUC:
-    """An area under the curve whose interval counts persons, by the design effect of the same score's means.
-
-    Parameters
-    ----------
-    auc : AUC
-        Of the rows.
-    persons : PersonsCompared or None
-        Of the comparison of the two groups' mean scores; None where each row is a person.
-    """
+    """An area of rows whose interval counts persons, by the design effect of both groups' mean scores."""
     if persons is None or persons.design_effect is None or auc.auc is None:
         return auc
     assert auc.low is not None

@@ -1,4 +1,4 @@
-"""Before the audit: how small a group, and how small a difference, can so many rows show?"""
+"""Plan of an audit: the smallest group, and the smallest difference, that so many rows can show."""
 
 from __future__ import annotations
 
@@ -31,21 +31,10 @@ class PlanRow:
 class Plan(Result):
     """What a table of a given size can show.
 
-    Attributes
-    ----------
-    rows, test_rows : int
-    base_rate, difference, alpha, power : float
-    clusters : int
-        How many are compared at once, and allowed for.
-    limit : float
-        The difference that is tolerated; a wanted difference is found where its interval lies beyond it.
-    min_cluster_share : float or None
-        Smallest group, as a share of the rows, in which the wanted difference shows; None when no group does.
-    min_cluster_rows : int or None
-        The same in train rows: a value for ``clustering.min_cluster_size``.
-    by_share : tuple of PlanRow
-    design_effect : float
-        Rows that say as much as one row of a person of its own.
+    `clusters` are compared at once, and allowed for. `limit` is the difference that is tolerated; a wanted difference
+    is found where its interval lies beyond it. `min_cluster_share` is the smallest group, as a share of the rows, in
+    which the wanted difference shows, None when no group does; `min_cluster_rows` the same in train rows: a value for
+    ``clustering.min_cluster_size``. `design_effect` is rows that say as much as one row of a person of its own.
     """
 
     rows: int
@@ -74,40 +63,16 @@ def plan(
     limit: float = 0.0,
     design_effect: float = 1.0,
 ) -> Plan:
-    """Plan an audit of a rate.
+    """Plan an audit of a rate, of so many rows that can be audited; SpecError for a number out of range.
 
-    Parameters
-    ----------
-    rows : int
-        Rows of the table that can be audited.
-    base_rate : float
-        Rate among everybody else, in (0, 1).
-    difference : float
-        Difference that must not be missed, e.g. 0.1 for ten points.
-    test_size : float
-        Share of the rows kept for testing; only they show a difference.
-    alpha, power : float
-        Two-sided level of the test and the chance wanted of finding the difference.
-    clusters : int
-        Clusters that are compared at once: 1 for the most deviating one, which is chosen before; more for
-        ``any_cluster`` and the table of all clusters, whose p-values are corrected (Holm).
-    limit : float
-        Difference that the gate tolerates: 0 asks for any difference to be told from none, more for one that is found
-        beyond the limit.
-    design_effect : float
-        Where persons have several rows: how many of them say as much as one row of a person of its own, from 1 (what a
-        person's rows say has nothing in common) to rows per person (it is always the same). A report has it.
+    `base_rate` is among everybody else, in (0, 1), `difference` what must not be missed, 0.1 for ten points. Only the
+    share `test_size` of the rows shows a difference. `clusters` are compared at once: 1 for the most deviating one,
+    which is chosen before; more for ``any_cluster`` and the table of all clusters, whose p-values are corrected (Holm).
+    `limit` is what the gate tolerates: 0 asks for any difference to be told from none, more for one that is found
+    beyond the limit.
 
-    Raises
-    ------
-    SpecError
-        For a number out of range.
-
-    Examples
-    --------
-    >>> found = plan(10_000, base_rate=0.2, difference=0.1)
-    >>> found.min_cluster_share, found.min_cluster_rows
-    (0.0795, 636)
+    Where persons have several rows, `design_effect` is how many of them say as much as one row of a person of its own,
+    from 1 (what a person's rows say has nothing in common) to rows per person (it is always the same). A report has it.
     """
     for name, value in {"base_rate": base_rate, "difference": difference, "test_size": test_size}.items():
         if not 0 < value < 1:
@@ -134,13 +99,13 @@ def plan(
 
     def needed(share: float) -> float:
         if limit == 0.0:
-            wanted = required_rows(difference, base_rate=base_rate, share=share, alpha=each, power=power)
-            return wanted * design_effect
+            needed = required_rows(difference, base_rate=base_rate, share=share, alpha=each, power=power)
+            return needed * design_effect
         if base_rate + difference >= 1.0:
             raise SpecError(f"A rate of {base_rate} cannot be higher by {difference}.")
-        found = _first(lambda n: detectable(n, max(n, round(n * (1.0 - share) / share))) <= difference, 1, 10**12)
-        assert found is not None  # with enough rows any difference above the limit is found
-        return found
+        fewest = _first(lambda n: detectable(n, max(n, round(n * (1.0 - share) / share))) <= difference, 1, 10**12)
+        assert fewest is not None  # with enough rows any difference above the limit is found
+        return fewest
 
     def row(share: float) -> PlanRow:
         group = round(share * test_rows)

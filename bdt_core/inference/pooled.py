@@ -48,13 +48,7 @@ _PRIOR_ROWS = 10.0
 
 @dataclass(frozen=True)
 class Pooled:
-    """Estimates of groups.
-
-    Attributes
-    ----------
-    estimate, low, high : ndarray of shape (groups,)
-        Posterior medians, and equal-tailed limits.
-    """
+    """Estimates of groups: posterior medians, and equal-tailed limits."""
 
     estimate: Floats
     low: Floats
@@ -85,28 +79,10 @@ def pool_rates(
 ) -> Pooled:
     """Estimate the rates of groups, each with help of the others.
 
-    Parameters
-    ----------
-    events, n : ndarray of shape (groups,)
-        Effective numbers, where rows of a person are alike; they need not be whole.
-    levels : sequence of ndarray of int, each of shape (groups,)
-        Which level each group has in each column; groups of one column differ only by what is their own.
-    own : ndarray of bool, shape (groups,)
-        Whether the group's own rows are looked at, of one group at least. Of the others nothing enters any estimate:
-        theirs is what the groups with rows of their own predict, which holds as far as they are like those.
-    confidence : float
-
-    Returns
-    -------
-    Pooled
-        On the scale of rates.
-
-    Examples
-    --------
-    >>> events, n = np.array([30.0, 28.0, 33.0, 31.0, 9.0]), np.array([100.0, 100.0, 100.0, 100.0, 15.0])
-    >>> found = pool_rates(events, n, [np.arange(5)], np.ones(5, dtype=bool))
-    >>> bool(0.3 < found.estimate[4] < 0.6), bool(found.low[4] < 0.4)
-    (True, True)
+    `events` and `n` are effective numbers, where rows of a person are alike; they need not be whole. `levels` says for
+    each column which level each group has; groups of one column differ only by what is their own. `own` says whether
+    the group's own rows are looked at, of one group at least. Of the others nothing enters any estimate: theirs is what
+    the groups with rows of their own predict, which holds as far as they are like those.
     """
     design = _design(levels)
     y, size = events[own], n[own]
@@ -127,8 +103,8 @@ def pool_rates(
     def log_likelihood(at: Floats) -> Floats:
         return y[:, None] * at - size[:, None] * np.logaddexp(0.0, at)
 
-    found = _posterior(fit, design, own, (guess, width), log_likelihood, confidence)
-    return Pooled(*(np.asarray(special.expit(one)) for one in found))
+    rates = _posterior(fit, design, own, (guess, width), log_likelihood, confidence)
+    return Pooled(*(np.asarray(special.expit(one)) for one in rates))
 
 
 def pool_means(
@@ -140,24 +116,11 @@ def pool_means(
     *,
     confidence: float = 0.95,
 ) -> Pooled:
-    """Estimate the means of groups, each with help of the others.
+    """Estimate the means of groups, each with help of the others; in the values' own units.
 
-    Parameters
-    ----------
-    mean, variance, n : ndarray of shape (groups,)
-        Of the values of each group (ddof 1), and effective numbers of rows. A small group's variance is moderated
-        by that of all groups (Smyth 2004), as if ten of its rows had that one.
-    levels, own, confidence
-        As in `pool_rates`.
-
-    Returns
-    -------
-    Pooled
-        In the values' own units.
-
-    References
-    ----------
-    Smyth, G. K. (2004). Linear models and empirical Bayes methods. Stat. Appl. Genet. Mol. Biol. 3, 3.
+    `variance` has ddof 1, `n` are effective numbers of rows; the rest is as in `pool_rates`. A small group's variance
+    is moderated by that of all groups, as if ten of its rows had that one (Smyth, G. K. (2004). Linear models and
+    empirical Bayes methods. Stat. Appl. Genet. Mol. Biol. 3, 3).
     """
     design = _design(levels)
     df = np.maximum(n[own] - 1.0, 0.0)
@@ -175,8 +138,8 @@ def pool_means(
         t = (at - guess[:, None]) / width[:, None]
         return -0.5 * (freedom + 1.0) * np.log1p(t * t / freedom)
 
-    found = _posterior(_fit(model), design, own, (guess, width), log_likelihood, confidence)
-    return Pooled(*(centre + unit * one for one in found))
+    means = _posterior(_fit(model), design, own, (guess, width), log_likelihood, confidence)
+    return Pooled(*(centre + unit * one for one in means))
 
 
 def _design(levels: Sequence[Places]) -> Floats:
@@ -237,19 +200,19 @@ def _posterior(
 ) -> tuple[Floats, Floats, Floats]:
     """Median and limits of every group; of those without rows of their own, of what the others predict."""
     levels = (0.5, 0.5 - 0.5 * confidence, 0.5 + 0.5 * confidence)
-    found = np.empty((len(levels), own.size))
+    limits = np.empty((len(levels), own.size))
     of_own = _weights(fit.log_others)
     at = _points(fit.mean, fit.variance, guess)
     log_density = np.log(_prior(at, of_own, fit.mean, fit.variance)) + log_likelihood(at)
-    found[:, own] = _quantiles(at, np.exp(log_density - log_density.max(axis=1, keepdims=True)), levels)
+    limits[:, own] = _quantiles(at, np.exp(log_density - log_density.max(axis=1, keepdims=True)), levels)
     if not own.all():
         others = design[~own]
         mean = np.einsum("gi,ti->tg", others, fit.effects)
         variance = np.einsum("gi,tij,gj->tg", others, fit.covariance, others) + np.square(_TAU)[:, None]
         weights = np.repeat(_weights(fit.log_weights)[:, None], len(others), axis=1)
         at = _points(mean, variance)
-        found[:, ~own] = _quantiles(at, _mixture(at, weights, mean, variance), levels)
-    median, low, high = found
+        limits[:, ~own] = _quantiles(at, _mixture(at, weights, mean, variance), levels)
+    median, low, high = limits
     return median, low, high
 
 

@@ -1,4 +1,4 @@
-"""How small a difference the data can show, and how many rows a wanted difference needs."""
+"""Power: the smallest difference that the data can show, and the rows that a wanted difference needs."""
 
 from __future__ import annotations
 
@@ -189,26 +189,26 @@ def required_rows(
     fraction(alpha, "alpha")
     fraction(power, "power")
     _one_of(base_rate, sd)
-    wanted = abs(float(difference))
-    if not 0.0 < wanted < math.inf:
+    least = abs(float(difference))
+    if not 0.0 < least < math.inf:
         raise SpecError(f"The difference to be found must be a number other than 0; found {difference}.")
     if not 0.0 < share <= 0.5:
         raise SpecError(f"share, the smaller group's part of all rows, must lie in (0, .5]; found {share}.")
     if base_rate is not None:
         lower = min(base_rate, 1.0 - base_rate)
-        if lower + wanted > 1.0:
-            raise SpecError(f"A rate of {base_rate} cannot differ by {wanted} in either direction.")
-        angle = math.asin(math.sqrt(lower + wanted)) - math.asin(math.sqrt(lower))
+        if lower + least > 1.0:
+            raise SpecError(f"A rate of {base_rate} cannot differ by {least} in either direction.")
+        angle = math.asin(math.sqrt(lower + least)) - math.asin(math.sqrt(lower))
         per_root = _normal_sum(alpha, power) / (2.0 * angle)
     else:
         assert sd is not None
-        per_root = _normal_sum(alpha, power) * sd / wanted
+        per_root = _normal_sum(alpha, power) * sd / least
     rows = max(1, math.ceil(per_root**2 * (1.0 - share)))
 
     def found(n: int) -> bool:
         others = max(n, round(n * (1.0 - share) / share))
         detectable = minimum_detectable_difference(n, others, base_rate=base_rate, sd=sd, alpha=alpha, power=power)
-        return detectable <= wanted
+        return detectable <= least
 
     while rows > 1 and found(rows - 1):
         rows -= 1

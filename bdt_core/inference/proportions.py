@@ -283,10 +283,10 @@ def _ratio_limits(
     """
     counts = np.tile(np.stack([one.ravel() for one in (x_a, rows_a, x_b, rows_b)]), 2)
     target = np.repeat([z, -z], x_a.size)
-    found = np.full(target.size, np.nan)
+    roots = np.full(target.size, np.nan)
     sought = np.flatnonzero((counts[1] > 0) & (counts[3] > 0) & (np.where(target > 0, counts[0], counts[2]) > 0))
-    found[sought] = np.exp(_log_ratios(counts[:, sought], target[sought]))
-    return found[: x_a.size].reshape(x_a.shape), found[x_a.size :].reshape(x_a.shape)
+    roots[sought] = np.exp(_log_ratios(counts[:, sought], target[sought]))
+    return roots[: x_a.size].reshape(x_a.shape), roots[x_a.size :].reshape(x_a.shape)
 
 
 def _log_ratios(counts: NDArray[np.float64], target: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -296,7 +296,7 @@ def _log_ratios(counts: NDArray[np.float64], target: NDArray[np.float64]) -> NDA
     error = np.sqrt((1.0 - rate_a) / (counts[0] + 0.5) + (1.0 - rate_b) / (counts[2] + 0.5))
     here = np.clip(np.log(rate_a / rate_b) - target * error, -49.0, 49.0)
     low, high = np.full(here.size, -50.0), np.full(here.size, 50.0)
-    found: NDArray[np.float64] = np.empty_like(here)
+    roots: NDArray[np.float64] = np.empty_like(here)
     left = np.arange(here.size)
     last, at_last = np.full(here.size, np.nan), np.full(here.size, np.nan)
     for step in range(120):
@@ -310,7 +310,7 @@ def _log_ratios(counts: NDArray[np.float64], target: NDArray[np.float64]) -> NDA
         halve = ~((secant > low) & (secant < high)) | (step > 8 and step % 2 == 0)
         following = np.where(met, here, np.where(close | ~halve, secant, 0.5 * (low + high)))
         done = close | (high - low < 1e-13)
-        found[left] = following
+        roots[left] = following
         if done.all():
             break
         last, at_last, here = here, excess, following
@@ -319,7 +319,7 @@ def _log_ratios(counts: NDArray[np.float64], target: NDArray[np.float64]) -> NDA
             counts, target, left = counts[:, keep], target[keep], left[keep]
             last, at_last, here = last[keep], at_last[keep], here[keep]
             low, high, error = low[keep], high[keep], error[keep]
-    return found
+    return roots
 
 
 def _ratio_score(

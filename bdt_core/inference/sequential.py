@@ -25,21 +25,15 @@ _HALVINGS = 25
 
 @dataclass(frozen=True)
 class SequentialComparison:
-    """Two rates compared after each batch, within the batches counted so far.
+    """Two rates compared after each batch, within the batches counted so far; arrays of shape (batches,).
 
-    Attributes
-    ----------
-    difference : ndarray of float64, shape (batches,)
-        Rate of a less rate of b within each batch, averaged over all batches so far by n_a n_b / (n_a + n_b); NaN until
-        a batch has rows of both.
-    low, high : ndarray of float64, shape (batches,)
-        Confidence sequence of that average.
-    at_least, at_most : ndarray of float64, shape (batches,)
-        The average difference was at least (at most) so much over all batches, or over those from some batch on until
-        this one. With probability 1 - alpha these and `low` and `high` hold at all times, all at once.
-    e_value : ndarray of float64, shape (batches,)
-        Evidence against "no difference within any batch"; 1 at the start. The probability that it ever reaches
-        1 / alpha, whenever and however often one looks, is at most alpha.
+    `difference` is the rate of a less that of b within each batch, averaged over all batches so far by n_a n_b / (n_a +
+    n_b), NaN until a batch has rows of both; `low` and `high` are the confidence sequence of that average. It was
+    `at_least` (`at_most`) so much over all batches, or over those from some batch on until this one. With probability 1
+    - alpha all four hold at all times, all at once.
+
+    `e_value` is the evidence against "no difference within any batch"; 1 at the start. The probability that it ever
+    reaches 1 / alpha, whenever and however often one looks, is at most alpha.
     """
 
     difference: Floats
@@ -57,17 +51,11 @@ class SequentialComparison:
 
 @dataclass(frozen=True)
 class SequentialRatio:
-    """The ratio of two rates after each batch, within the batches counted so far.
+    """The ratio of two rates after each batch, within the batches counted so far; arrays of shape (batches,).
 
-    Attributes
-    ----------
-    ratio : ndarray of float64, shape (batches,)
-        That of Mantel & Haenszel: events of a over those of b, each batch's by n_b and n_a over n_a + n_b. NaN until a
-        batch has rows of both and any of them an event.
-    low, high : ndarray of float64, shape (batches,)
-        Confidence sequence; infinite where nothing bounds it from above.
-    at_least, at_most : ndarray of float64, shape (batches,)
-        As those of `SequentialComparison`.
+    `ratio` is that of Mantel & Haenszel: events of a over those of b, each batch's by n_b and n_a over n_a + n_b; NaN
+    until a batch has rows of both and any of them an event. `low` and `high` are its confidence sequence, infinite
+    where nothing bounds it from above; `at_least` and `at_most` as those of `SequentialComparison`.
     """
 
     ratio: Floats
@@ -88,22 +76,10 @@ def compare_rates_over_time(
 ) -> SequentialComparison:
     """Compare two rates within every batch, without an error that grows with the number of looks.
 
-    Parameters
-    ----------
-    events_a, n_a, events_b, n_b : array-like of float, shape (batches,)
-        Events and rows of each batch (not added up); effective ones, where rows belong together.
-    alpha : float
-        Error over all looks together.
-    effect : float
-        Difference for which the test is sharpest.
+    Events and rows are of each batch (not added up); effective ones, where rows belong together. `alpha` is the error
+    over all looks together, `effect` the difference for which the test is sharpest. Counts that are negative, more
+    events than rows, and an alpha or effect out of range are a DataError.
 
-    Raises
-    ------
-    DataError
-        Counts that are negative, or more events than rows; an alpha or effect out of range.
-
-    Notes
-    -----
     Each batch is a stratum, as in the test of Mantel & Haenszel (1959): events of a are compared with those that the
     batch's own rate lets expect, (O - E) with the hypergeometric variance V. So rates that rise and fall together,
     while the shares of the groups change, are no difference.
@@ -113,9 +89,9 @@ def compare_rates_over_time(
     (Bennett 1962), small ones too. The stakes s = log(1 + d / (p (1 - p))), p being the rate of both sides so far, are
     best at differences d of 1/16 to 8 times `effect`, either way.
 
-    Bets begin at every batch, with weights that add up to 1: `FROM_THE_FIRST` at the first, the rest spread as
-    1 / ((i + h) (i + h + 1)) with h = `SOONEST`. That is a Shiryaev-Roberts sum with weights (e-detectors: Shin, Ramdas
-    & Rinaldo 2022), which makes it an e-process: the probability of ever alarming is at most alpha, and the delay of a
+    Bets begin at every batch, with weights that add up to 1: `FROM_THE_FIRST` at the first, the rest spread as 1 / ((i
+    + h) (i + h + 1)) with h = `SOONEST`. That is a Shiryaev-Roberts sum with weights (e-detectors: Shin, Ramdas &
+    Rinaldo 2022), which makes it an e-process: the probability of ever alarming is at most alpha, and the delay of a
     difference that begins late grows with the logarithm of the number of batches before it only.
 
     The confidence sequences are those of the normal mixture (Robbins 1970; Howard, Ramdas, McAuliffe & Sekhon 2021):
@@ -123,12 +99,6 @@ def compare_rates_over_time(
     every start in proportion to its weight. V is that of the weighted average, with each side's rate taken as one over
     the batches, which is never too small where it moves, and with log(1 / a) events and as many others more, the
     sequential form of what Wilson's interval adds (z^2 / 2, with z^2 = 2 log(1 / a)).
-
-    Examples
-    --------
-    >>> found = compare_rates_over_time([30] * 20, [100] * 20, [20] * 20, [100] * 20)
-    >>> bool(found.e_value[0] < 20), bool(found.e_value[-1] >= 20)
-    (True, True)
     """
     x_a, rows_a, x_b, rows_b = counts = _checked(events_a, n_a, events_b, n_b, alpha, effect)
     weights = _start_weights(len(rows_a))
@@ -152,18 +122,8 @@ def ratio_over_time(
 ) -> SequentialRatio:
     """The ratio of two rates within every batch, with limits that hold however often one looks.
 
-    Parameters and errors are those of `compare_rates_over_time`.
-
-    Notes
-    -----
-    The ratios r at which the sequence of rate a - r rate b (of rate a / r - rate b above 1) holds 0: Fieller's (1954)
-    way, which needs no logarithm of a rate that may be 0.
-
-    Examples
-    --------
-    >>> found = ratio_over_time([30] * 20, [100] * 20, [60] * 20, [100] * 20)
-    >>> round(float(found.ratio[-1]), 3), bool(found.high[-1] < 0.7)
-    (0.5, True)
+    Parameters and errors are those of `compare_rates_over_time`. The ratios r at which the sequence of rate a - r rate
+    b (of rate a / r - rate b above 1) holds 0: Fieller's (1954) way, which needs no logarithm of a rate that may be 0.
     """
     counts = _checked(events_a, n_a, events_b, n_b, alpha, effect)
     sides = _Sums.of(*counts).sides(alpha * _start_weights(len(counts[0])))
@@ -180,20 +140,8 @@ def ratio_over_time(
 def discoveries(e_values: Sequence[float], alpha: float = 0.05) -> tuple[bool, ...]:
     """Which of many streams show a difference, with the false discovery rate at most alpha (e-BH).
 
-    Parameters
-    ----------
-    e_values : sequence of float
-        One per stream, in any dependence; NaN for a stream without evidence yet.
-    alpha : float
-
-    Notes
-    -----
-    Wang & Ramdas (2022): reject the k largest, for the largest k with e_(k) >= m / (k alpha).
-
-    Examples
-    --------
-    >>> discoveries([100.0, 45.0, 1.0])
-    (True, True, False)
+    The e-values are one per stream, in any dependence; NaN for a stream without evidence yet. Wang & Ramdas (2022):
+    reject the k largest, for the largest k with e_(k) >= m / (k alpha).
     """
     values = np.nan_to_num(np.asarray(e_values, dtype=np.float64), nan=0.0)
     m = values.size
@@ -322,10 +270,10 @@ def _ages(most: int) -> list[int]:
 
 def _e_value(x_a: Floats, rows_a: Floats, x_b: Floats, rows_b: Floats, weights: Floats, effect: float) -> Floats:
     rows, events = rows_a + rows_b, x_a + x_b
-    several = (np.minimum(rows_a, rows_b) > 0) & (rows > 1.0)
-    n = np.where(several, rows, 2.0)
-    surplus = np.where(several, x_a - rows_a * events / n, 0.0)
-    variance = np.where(several, rows_a * rows_b * events * (n - events) / (n * n * (n - 1.0)), 0.0)
+    comparable = (np.minimum(rows_a, rows_b) > 0) & (rows > 1.0)
+    n = np.where(comparable, rows, 2.0)
+    surplus = np.where(comparable, x_a - rows_a * events / n, 0.0)
+    variance = np.where(comparable, rows_a * rows_b * events * (n - events) / (n * n * (n - 1.0)), 0.0)
     rate = (np.cumsum(events) + 0.5) / (np.cumsum(rows) + 1.0)
     stake = np.log1p(effect * _SIZES / (rate * (1.0 - rate))[:, None])
     price = variance[:, None] * (np.expm1(stake) - stake)

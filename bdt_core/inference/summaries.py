@@ -1,4 +1,4 @@
-"""What a comparison needs to know of a group's values: counts of the values, or exact sums. Both add up over blocks.
+"""Summaries of a group's values for a comparison: counts of the values, or exact sums. Both add up over blocks.
 
 Three looks at the values, each of which can be taken block by block: which values there are (`look`); where their
 mean is, if there are too many to count them one by one (`Scale`); and then each group's counts or sums
@@ -49,14 +49,7 @@ class Seen:
 
 
 def look(values: Floats) -> Seen:
-    """Take the first look at a block of finite values.
-
-    Examples
-    --------
-    >>> seen = look(np.array([3.0, 1.0])) + look(np.array([1.0, 2.0]))
-    >>> seen.span.rows, seen.values.tolist()
-    (4, [1.0, 2.0, 3.0])
-    """
+    """Take the first look at a block of finite values."""
     import pandas as pd
 
     distinct: Floats | None = None
@@ -70,14 +63,8 @@ def look(values: Floats) -> Seen:
 class Scale:
     """How distances from a centre are measured, so that their powers stay in range.
 
-    Attributes
-    ----------
-    power : int
-        Values are divided by two to this power, after which none is above 1.
-    centre : float
-        In those units: near the mean of all values.
-    reach : int
-        Distances are divided by two to this power, after which none is above 1.
+    Values are divided by two to the `power`, after which none is above 1. The `centre`, near the mean of all values, is
+    in those units. Distances from it are divided by two to the `reach`, after which none is above 1.
     """
 
     power: int
@@ -120,12 +107,7 @@ class Centring:
 class ValueCounts:
     """How often each value occurs in a group: as good as its rows.
 
-    Attributes
-    ----------
-    values : ndarray of float64, shape (v,)
-        Rising; those of all groups.
-    counts : ndarray of int64, shape (v,)
-        Rows of this group.
+    `values` rise, shape (v,), and are those of all groups; `counts` are this group's rows.
     """
 
     values: Floats
@@ -196,14 +178,8 @@ class ValueCounts:
 class Moments:
     """Sums over a group whose values are too many to count one by one.
 
-    Attributes
-    ----------
-    scale : Scale
-        Common to all groups.
-    span : Span
-        Rows, smallest and largest.
-    sums : tuple of three int
-        Of the distances from the centre, their squares and their cubes, in 2**-60 of the scale's unit.
+    The `scale` is common to all groups; `span` has rows, smallest and largest; `sums` are of the distances from the
+    centre, their squares and their cubes, in 2**-60 of the scale's unit.
     """
 
     scale: Scale
@@ -269,25 +245,8 @@ def summarise(
 ) -> list[Summary]:
     """Take the third look at a block: the summary of each group.
 
-    Parameters
-    ----------
-    values : ndarray of float64, shape (n,)
-        Finite.
-    groups : ndarray of int64, shape (n,)
-        0 to n_groups - 1.
-    n_groups : int
-    how : ndarray of float64, or Scale
-        The distinct values of all blocks, rising; or the scale, when they are too many.
-
-    Returns
-    -------
-    list of ValueCounts or of Moments, length n_groups
-
-    Examples
-    --------
-    >>> one, other = summarise(np.array([1.0, 2.0, 2.0]), np.array([0, 0, 1]), 2, np.array([1.0, 2.0]))
-    >>> one.counts.tolist(), other.counts.tolist()
-    ([1, 1], [0, 1])
+    `groups` are 0 to n_groups - 1, one for each finite value. `how` is the distinct values of all blocks, rising; or
+    the scale, when they are too many.
     """
     if isinstance(how, Scale):
         return list(_moments(values, groups, n_groups, how))
@@ -299,19 +258,7 @@ def summarise(
 
 
 def count_values(a: Floats, b: Floats) -> tuple[ValueCounts, ValueCounts]:
-    """Two groups whose rows are at hand, by counts of their values, however many these are.
-
-    Parameters
-    ----------
-    a, b : ndarray of float64, shapes (n_a,) and (n_b,)
-        Finite.
-
-    Examples
-    --------
-    >>> in_a, in_b = count_values(np.array([2.0, 1.0]), np.array([2.0, 2.0]))
-    >>> in_a.values.tolist(), in_a.counts.tolist(), in_b.counts.tolist()
-    ([1.0, 2.0], [1, 1], [0, 2])
-    """
+    """Two groups whose finite rows are at hand, by counts of their values, however many these are."""
     values = np.concatenate([a, b]) + 0.0  # adding 0 turns -0 into 0
     distinct = look(values).values
     if distinct is None:

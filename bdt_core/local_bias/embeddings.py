@@ -18,23 +18,9 @@ from bdt_core.table.files import located, read_bytes
 def read_embeddings(path: str | Path, rows: int) -> NDArray[Any]:
     """Open a ``.npy`` file with one row per row of a table; a local one stays on disk until it is used.
 
-    Parameters
-    ----------
-    path : str or Path
-        Local, or a URL such as ``s3://bucket/${RUN}.npy``; variables of the environment are filled in.
-    rows : int
-        Of the table.
-
-    Returns
-    -------
-    ndarray of shape (rows, p)
-
-    Raises
-    ------
-    SourceError
-        No such file, a variable that is not set, or a place that cannot be reached.
-    DataError
-        Not a table of numbers, or another number of rows. Pickled objects are never read.
+    The path is local, or a URL such as ``s3://bucket/${RUN}.npy``; variables of the environment are filled in.
+    SourceError for no such file, a variable that is not set, or a place that cannot be reached; DataError for what is
+    no table of numbers, or has another number of rows. Pickled objects are never read.
     """
     file = located(expanded(str(path), "local_bias.embeddings"))
     try:

@@ -12,10 +12,10 @@ from bdt_core.errors import DataError
 from bdt_core.inference.exchange import Pool, exchanged, permutation_p_value
 from bdt_core.local_bias import kernels
 from bdt_core.local_bias.logan import LOGAN
-from bdt_core.local_bias.metrics import Floats, Integers, Outcome, gaps, metric_by_group
+from bdt_core.local_bias.metrics import Floats, Integers, LocalOutcome, gaps, metric_by_group
 from bdt_core.local_bias.results import GapNull, GapSummary, or_none
-from bdt_core.local_bias.rows import Side, Sides
-from bdt_core.local_bias.search import Search
+from bdt_core.local_bias.rows import LocalSides, Side
+from bdt_core.local_bias.search import ClusterSearch
 from bdt_core.local_bias.settings import LocalBiasSettings
 from bdt_core.metrics import LOCAL_METRICS
 
@@ -35,28 +35,10 @@ def summarise_gaps(
 ) -> GapSummary:
     """The published summary of a table of clusters, beside its permutation null.
 
-    Parameters
-    ----------
-    events, counted : integer arrays of shape (k, G)
-        Events (correct predictions, say) and rows of each group in each cluster.
-    rows : integer array of shape (k,), optional
-        All rows of each cluster; by default those counted.
-    threshold : float
-        Least gap of a biased cluster, in rates.
-    smallest : int
-        Fewest rows of a group that counts for the gap.
-    permutations : int
-        Of the groups of the rows within each cluster; the counts then are draws from a multivariate
-        hypergeometric distribution, at no cost in rows. 0 leaves the null out.
-    random_state : int
-
-    Examples
-    --------
-    >>> summary = summarise_gaps(np.array([[90, 80], [50, 49]]), np.array([[100, 100], [60, 60]]))
-    >>> summary.bcr, summary.bir, round(summary.mean_gap, 3)
-    (0.5, 0.625, 0.1)
-    >>> round(summary.within_clusters.bcr, 2)  # so many clusters look biased when nothing is
-    0.47
+    `events` (correct predictions, say) and `counted` rows have shape (k, G); `rows` are all rows of each cluster, by
+    default those counted. `threshold` is the least gap of a biased cluster, in rates; a group of fewer than `smallest`
+    rows does not count for it. Groups of the rows are permuted within each cluster; the counts then are draws from a
+    multivariate hypergeometric distribution, at no cost in rows. 0 permutations leave the null out.
     """
     events, counted = np.asarray(events, dtype=np.int64), np.asarray(counted, dtype=np.int64)
     if events.shape != counted.shape or events.ndim != 2 or (events < 0).any() or (events > counted).any():
@@ -110,27 +92,16 @@ def summary_of(side: Side, labels: Integers, k: int, smallest: int, settings: Lo
     return _summary(observed, rows, settings.threshold, drawn)
 
 
-def whole_search_null(sides: Sides, train_X: NDArray[Any], model: LOGAN, found: GapSummary) -> GapNull | None:
+def whole_search_null(sides: LocalSides, train_X: NDArray[Any], model: LOGAN, summary: GapSummary) -> GapNull | None:
     """Permute groups within the clusters of k-means and search again, from the same starts.
 
-    Parameters
-    ----------
-    sides : Sides
-    train_X : ndarray of shape (n, p)
-    model : LOGAN
-        Fitted on it.
-    found : GapSummary
-        Of the model's clusters of train rows.
-
-    Returns
-    -------
-    GapNull or None
-        None when no cluster has a gap.
+    `summary` is of the clusters of train rows of the model, which was fitted on `train_X`. None when no cluster has a
+    gap.
     """
-    if found.bcr is None:
+    if summary.bcr is None:
         return None
     settings, train, outcome = sides.settings, sides.train, sides.train.rows.outcome
-    search = Search.prepare(np.asarray(train_X), train.group.astype(np.int32), len(sides.groups), outcome, model)
+    search = ClusterSearch.prepare(np.asarray(train_X), train.group.astype(np.int32), len(sides.groups), outcome, model)
     starts, _ = search.kmeans(settings.random_state, "k-means++")
     persons = None if train.rows.persons is None else train.rows.persons[search.order]
     pools = exchangeable(model.kmeans_.labels[search.order], outcome[search.order], search.rows.group, persons)
@@ -146,7 +117,7 @@ def whole_search_null(sides: Sides, train_X: NDArray[Any], model: LOGAN, found: 
         gap = gaps(table.value, table.counted, settings.min_group_size)
         figures.append([float(one) for one in gap_figures(gap, table.rows.sum(axis=1), settings.threshold)])
     bcr, bir, mean, largest = np.array(figures).T
-    return null_of(found, (bcr, bir, mean, largest))
+    return null_of(summary, (bcr, bir, mean, largest))
 
 
 def gap_figures(gap: Floats, rows: Integers, threshold: float) -> tuple[Floats, Floats, Floats, Floats]:
@@ -184,19 +155,9 @@ def null_of(summary: GapSummary, drawn: tuple[Floats, Floats, Floats, Floats]) -
 
 
 def exchangeable(
-    labels: Integers, outcome: Outcome, group: NDArray[Any], persons: NDArray[np.uint64] | None
+    labels: Integers, outcome: LocalOutcome, group: NDArray[Any], persons: NDArray[np.uint64] | None
 ) -> list[Pool]:
-    """Rows whose groups may be exchanged: of one cluster, and alike in what the metric conditions on.
-
-    Parameters
-    ----------
-    labels : integer ndarray of shape (n,)
-        Clusters.
-    outcome : Outcome
-    group : integer ndarray of shape (n,)
-    persons : uint64 ndarray of shape (n,) or None
-        Whom rows belong to.
-    """
+    """Rows whose groups may be exchanged: of one cluster, and alike in what the metric conditions on."""
     stratum = 3 * labels
     metric = LOCAL_METRICS[outcome.metric]
     if metric.is_area:
@@ -214,7 +175,7 @@ def _by_persons(rows: NDArray[np.intp], group: NDArray[Any], persons: NDArray[np
 
 
 def _permuted_areas(
-    outcome: Outcome, group: NDArray[Any], groups: int, permutations: int, rng: np.random.Generator
+    outcome: LocalOutcome, group: NDArray[Any], groups: int, permutations: int, rng: np.random.Generator
 ) -> Floats:
     """Areas under the curve of each group when groups are permuted among rows with the same label: (draws, G)."""
     assert outcome.score is not None

@@ -17,22 +17,16 @@ from bdt_core.inference import (
 )
 from bdt_core.inference.comparison import PersonsCompared
 from bdt_core.inference.persons import Persons, PersonSums, compare_persons, person_sums, spread_of
-from bdt_core.local_bias.metrics import GroupMetrics, Integers, gaps, metric_by_group
+from bdt_core.local_bias.metrics import Integers, LocalMetrics, gaps, metric_by_group
 from bdt_core.local_bias.results import GroupValue, HeldOutGap, LocalCluster, or_none
-from bdt_core.local_bias.rows import Sides
+from bdt_core.local_bias.rows import LocalSides
 from bdt_core.metrics import LOCAL_METRICS
 
 
-def judged_clusters(sides: Sides, train_labels: Integers, test_labels: Integers, k: int) -> tuple[LocalCluster, ...]:
-    """Each of k clusters with its groups' metrics and the test of its gap, corrected over the clusters.
-
-    Parameters
-    ----------
-    sides : Sides
-    train_labels, test_labels : int64 ndarrays
-        Cluster of each row.
-    k : int
-    """
+def judged_clusters(
+    sides: LocalSides, train_labels: Integers, test_labels: Integers, k: int
+) -> tuple[LocalCluster, ...]:
+    """Each of k clusters with its groups' metrics and the test of its gap, corrected over the clusters."""
     settings = sides.settings
     train, test = sides.train.metrics(train_labels, k), sides.test.metrics(test_labels, k)
     train_gap = gaps(train.value, train.counted, settings.min_group_size)
@@ -41,12 +35,12 @@ def judged_clusters(sides: Sides, train_labels: Integers, test_labels: Integers,
     adjusted = adjust_p_values([one.p_value for one in tests], "bh")
     made = sum(one.p_value is not None for one in tests)
     clusters = []
-    for label, (one, p) in enumerate(zip(tests, adjusted, strict=True)):
-        if one.p_value is not None and one.gap is not None:
+    for label, (gap, p) in enumerate(zip(tests, adjusted, strict=True)):
+        if gap.p_value is not None and gap.gap is not None:
             significant = bool(p <= settings.alpha)
-            one = replace(one, p_adjusted=float(p), significant=significant, confirmed=significant and one.gap > 0.0)
+            gap = replace(gap, p_adjusted=float(p), significant=significant, confirmed=significant and gap.gap > 0.0)
             if not LOCAL_METRICS[settings.metric].is_area:
-                one = replace(one, minimum_detectable_gap=_detectable(sides, test, label, one, settings.alpha / made))
+                gap = replace(gap, minimum_detectable_gap=_detectable(sides, test, label, gap, settings.alpha / made))
         clusters.append(
             LocalCluster(
                 label=label,
@@ -56,14 +50,14 @@ def judged_clusters(sides: Sides, train_labels: Integers, test_labels: Integers,
                 test=_values(sides, test, label),
                 train_gap=or_none(train_gap[label]),
                 test_gap=or_none(test_gap[label]),
-                held_out=one,
+                held_out=gap,
             )
         )
     return tuple(clusters)
 
 
 def values_together(
-    sides: Sides, train_labels: Integers, test_labels: Integers, k: int
+    sides: LocalSides, train_labels: Integers, test_labels: Integers, k: int
 ) -> tuple[tuple[GroupValue, ...], ...]:
     """The groups' metrics in each of k clusters, over the rows of both parts."""
     train, test = sides.train, sides.test
@@ -74,7 +68,7 @@ def values_together(
     return tuple(_values(sides, table, label) for label in range(k))
 
 
-def _values(sides: Sides, table: GroupMetrics, label: int) -> tuple[GroupValue, ...]:
+def _values(sides: LocalSides, table: LocalMetrics, label: int) -> tuple[GroupValue, ...]:
     is_rate = not LOCAL_METRICS[sides.settings.metric].is_area
     return tuple(
         GroupValue(
@@ -88,7 +82,9 @@ def _values(sides: Sides, table: GroupMetrics, label: int) -> tuple[GroupValue, 
     )
 
 
-def _held_out(sides: Sides, train: GroupMetrics, test: GroupMetrics, test_labels: Integers, label: int) -> HeldOutGap:
+def _held_out(
+    sides: LocalSides, train: LocalMetrics, test: LocalMetrics, test_labels: Integers, label: int
+) -> HeldOutGap:
     """Test, on test rows, the two groups that are furthest apart among the train rows of a cluster.
 
     Where there are two with enough test rows, they are chosen among those: how many rows a metric rests on says nothing
@@ -146,21 +142,21 @@ def _held_out(sides: Sides, train: GroupMetrics, test: GroupMetrics, test_labels
     )
 
 
-def _detectable(sides: Sides, test: GroupMetrics, label: int, one: HeldOutGap, alpha: float) -> float:
+def _detectable(sides: LocalSides, test: LocalMetrics, label: int, gap: HeldOutGap, alpha: float) -> float:
     """The gap that would have been found with 80 % power, if it were the only one in as many tests as were made."""
-    codes = [sides.groups.index(str(name)) for name in (one.higher, one.lower)]
+    codes = [sides.groups.index(str(name)) for name in (gap.higher, gap.lower)]
     events = int(test.counts[label, codes, 1].sum())
-    shrink = 1.0 if one.persons is None else one.persons.shrink(alpha)
+    shrink = 1.0 if gap.persons is None else gap.persons.shrink(alpha)
     return minimum_detectable_difference(
-        max(round(one.counted_higher / shrink), 1),
-        max(round(one.counted_lower / shrink), 1),
-        base_rate=events / (one.counted_higher + one.counted_lower),
+        max(round(gap.counted_higher / shrink), 1),
+        max(round(gap.counted_lower / shrink), 1),
+        base_rate=events / (gap.counted_higher + gap.counted_lower),
         alpha=alpha,
     )
 
 
 def _of_persons(
-    sides: Sides, inside: NDArray[np.bool_], higher: int, lower: int
+    sides: LocalSides, inside: NDArray[np.bool_], higher: int, lower: int
 ) -> tuple[PersonSums, PersonSums] | None:
     """What persons of both groups have in the cluster; None where each row is a person."""
     hashes, outcome = sides.test.rows.persons, sides.test.rows.outcome.value
@@ -176,7 +172,9 @@ def _of_persons(
     return of_group(higher), of_group(lower)
 
 
-def _compare_areas(sides: Sides, result: HeldOutGap, inside: NDArray[np.bool_], higher: int, lower: int) -> HeldOutGap:
+def _compare_areas(
+    sides: LocalSides, result: HeldOutGap, inside: NDArray[np.bool_], higher: int, lower: int
+) -> HeldOutGap:
     """Difference of two areas under the curve by DeLong's intervals of each, which are independent."""
     alpha = sides.settings.alpha
     outcome, group = sides.test.rows.outcome, sides.test.group

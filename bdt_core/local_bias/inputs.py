@@ -9,7 +9,7 @@ import numpy.typing as npt
 import scipy.sparse
 
 from bdt_core.errors import DataError, SpecError, did_you_mean
-from bdt_core.local_bias.metrics import Floats, Outcome
+from bdt_core.local_bias.metrics import Floats, LocalOutcome
 from bdt_core.metrics import LOCAL_METRICS
 from bdt_core.table.encoding import level_name
 
@@ -18,7 +18,7 @@ _LARGEST = {"float32": 1e15, "float64": 1e140}
 
 def outcome_of(
     metric: str, rows: int, *, correct: Any = None, y_true: Any = None, y_pred: Any = None, y_score: Any = None
-) -> Outcome:
+) -> LocalOutcome:
     """Turn labels and predictions into what a metric counts; parameters are those of `LOGAN.fit`.
 
     Raises
@@ -40,23 +40,20 @@ def outcome_of(
     entry = LOCAL_METRICS[metric]
     of_all = entry.among is None and not entry.is_area
     if of_all and correct is not None:
-        return Outcome(metric, _binary(correct, "correct", rows))
+        return LocalOutcome(metric, _binary(correct, "correct", rows))
     label = _binary(y_true, "y_true", rows, needed_by=metric)
     if entry.is_area:
-        return Outcome(metric, label, _scores(y_score, rows))
+        return LocalOutcome(metric, label, _scores(y_score, rows))
     prediction = _binary(y_pred, "y_pred", rows, needed_by=metric)
     if of_all:
-        return Outcome(metric, (label == prediction).astype(np.int8))
-    return Outcome(metric, np.where(label == entry.among, prediction, -1).astype(np.int8))
+        return LocalOutcome(metric, (label == prediction).astype(np.int8))
+    return LocalOutcome(metric, np.where(label == entry.among, prediction, -1).astype(np.int8))
 
 
 def group_codes(group: Any, rows: int) -> tuple[tuple[str, ...], npt.NDArray[np.int32]]:
     """Names of the groups, sorted, and the position of each row's group among them.
 
-    Raises
-    ------
-    DataError
-        A group is missing, there is only one, or there is not one per row.
+    DataError when a group is missing, there is only one, or there is not one per row.
     """
     if group is None:
         raise DataError("group is not given: LOGAN compares groups and needs the group of each row.")
@@ -77,18 +74,10 @@ def group_codes(group: Any, rows: int) -> tuple[tuple[str, ...], npt.NDArray[np.
 
 
 def checked_matrix(X: Any, dtype: str | None = None) -> tuple[npt.NDArray[np.floating[Any]], tuple[str, ...] | None]:
-    """X in float32 or float64, and the names of its columns.
+    """X in float32 or float64, and the names of its columns; without a dtype float32 stays and all else is float64.
 
-    Parameters
-    ----------
-    X : DataFrame or 2-d array of shape (n, p)
-    dtype : "float32" or "float64", optional
-        By default that of X if it is float32, else float64.
-
-    Raises
-    ------
-    DataError
-        Not two-dimensional, empty, not numeric, or with values that are missing, infinite or too large to square.
+    DataError for what is not two-dimensional, empty, not numeric, or has values that are missing, infinite or too large
+    to square.
     """
     names = tuple(map(str, X.columns)) if hasattr(X, "columns") else None
     if scipy.sparse.issparse(X):

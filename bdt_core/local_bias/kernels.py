@@ -22,7 +22,7 @@ COLUMNS = 32
 Array = np.ndarray[Any, Any]
 
 
-class Rows(NamedTuple):
+class SearchRows(NamedTuple):
     """What does not change during a search.
 
     Attributes
@@ -49,11 +49,11 @@ class Tally(NamedTuple):
     rows : int64 array of shape (k,)
     sums : float64 array of shape (p, k)
     counts : int64 array of shape (k, G, 2)
-        Rows with value 0 and 1.
+        SearchRows with value 0 and 1.
     wins : int64 array of shape (k, G)
         Twice the number of (positive, negative) pairs in which the positive scores higher, ties counted half.
     below : int64 array of shape (k, G, 2, B + 1)
-        Rows of either value with a rank below b; B = 0 for rates, whose metric needs no ranks.
+        SearchRows of either value with a rank below b; B = 0 for rates, whose metric needs no ranks.
     lowest, highest : float64 arrays of shape (k, G)
         Least and greatest metric of the other groups; infinite (and the wrong way round) where there are none.
     squared_gap : float64 array of shape (k,)
@@ -75,13 +75,8 @@ class Tally(NamedTuple):
 
 @compiled  # type: ignore[untyped-decorator]
 def squared_distances(numeric: Array, centres: Array, distances: Array) -> None:
-    """Write the squared distance of each row from each of k points.
-
-    Parameters
-    ----------
-    numeric : array of shape (p, n)
-    centres : array of shape (k, p), of the same type
-    distances : float64 array of shape (k, n)
+    """Write the squared distance of each row from each of k points: (p, n) and (k, p), of one type, make float64 (k,
+    n).
     """
     part = np.empty(CHUNK, numeric.dtype)
     for first in range(0, numeric.shape[1], CHUNK):
@@ -91,14 +86,7 @@ def squared_distances(numeric: Array, centres: Array, distances: Array) -> None:
 
 @compiled  # type: ignore[untyped-decorator]
 def assign_nearest(numeric: Array, centres: Array, labels: Array) -> None:
-    """Write the nearest of k points for each row, of equally near ones the first.
-
-    Parameters
-    ----------
-    numeric : array of shape (p, n)
-    centres : array of shape (k, p), of the same type
-    labels : int32 array of shape (n,)
-    """
+    """Write, int32 (n,), the nearest of k points (k, p) for each row of (p, n), of equally near ones the first."""
     part = np.empty(CHUNK, numeric.dtype)
     distances = np.empty((centres.shape[0], CHUNK))
     for first in range(0, numeric.shape[1], CHUNK):
@@ -134,12 +122,12 @@ def _distances(numeric: Array, first: int, last: int, centres: Array, part: Arra
 
 
 @compiled  # type: ignore[untyped-decorator]
-def count_all(data: Rows, labels: Array, smallest: int, tally: Tally) -> None:
+def count_all(data: SearchRows, labels: Array, smallest: int, tally: Tally) -> None:
     """Fill a tally, all zeros so far, from the labels.
 
     Parameters
     ----------
-    data : Rows
+    data : SearchRows
     labels : int32 array of shape (n,)
     smallest : int
         A group counts for a cluster's gap when its metric rests on at least so many rows: those of the rate's
@@ -162,7 +150,7 @@ def count_all(data: Rows, labels: Array, smallest: int, tally: Tally) -> None:
 
 @compiled  # type: ignore[untyped-decorator]
 def search(
-    data: Rows,
+    data: SearchRows,
     labels: Array,
     centres: Array,
     total: float,
@@ -180,7 +168,7 @@ def search(
 
     Parameters
     ----------
-    data : Rows
+    data : SearchRows
     labels : int32 array of shape (n,)
         Changed in place.
     centres : array of shape (k, p), in the type of the data
@@ -259,7 +247,7 @@ def _move_centres(centres: Array, tally: Tally) -> Any:
 
 
 @inner  # type: ignore[untyped-decorator]
-def _pass(data: Rows, labels: Array, centres: Array, weight: float, smallest: int, tally: Tally) -> Any:
+def _pass(data: SearchRows, labels: Array, centres: Array, weight: float, smallest: int, tally: Tally) -> Any:
     """Offer every row every cluster, once; returns how many moved, and how many now are off the nearest centre."""
     part = np.empty(CHUNK, data.numeric.dtype)
     distances = np.empty((centres.shape[0], CHUNK))
@@ -333,7 +321,7 @@ def _pass(data: Rows, labels: Array, centres: Array, weight: float, smallest: in
 
 
 @inner  # type: ignore[untyped-decorator]
-def _changes(data: Rows, row: int, a: int, smallest: int, tally: Tally, changes: Array) -> None:
+def _changes(data: SearchRows, row: int, a: int, smallest: int, tally: Tally, changes: Array) -> None:
     """Write the change of each squared gap if a row leaves its cluster a, or joins another, by its rank."""
     group, value, rank = data.group[row], data.value[row], data.rank[row]
     for j in range(changes.size):
@@ -371,7 +359,7 @@ def _wins(rank: int, value: int, below: Array) -> Any:
 
 
 @inner  # type: ignore[untyped-decorator]
-def _count(data: Rows, row: int, j: int, step: int, tally: Tally) -> None:
+def _count(data: SearchRows, row: int, j: int, step: int, tally: Tally) -> None:
     group = data.group[row]
     value = data.value[row]
     if value < 0:

@@ -15,7 +15,7 @@ from bdt_core.errors import SpecError
 from bdt_core.local_bias.inputs import checked_matrix, group_codes, outcome_of
 from bdt_core.local_bias.metrics import Integers, Metric, gaps, metric_by_group
 from bdt_core.local_bias.partition import Partition
-from bdt_core.local_bias.search import Search
+from bdt_core.local_bias.search import ClusterSearch
 
 __all__ = ["LOGAN", "Metric", "Partition"]
 
@@ -206,10 +206,10 @@ class LOGAN(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         matrix, names = checked_matrix(X)
         outcome = outcome_of(self.metric, len(matrix), correct=correct, y_true=y_true, y_pred=y_pred, y_score=y_score)
         self.groups_, codes = group_codes(group, len(matrix))
-        search = Search.prepare(matrix, codes, len(self.groups_), outcome, self)
+        search = ClusterSearch.prepare(matrix, codes, len(self.groups_), outcome, self)
         plain, notes = search.kmeans(seed, self.init)
-        found = search.with_gaps(plain) if self.weight > 0.0 else plain
-        best = min(found, key=lambda one: one.objective)
+        solutions = search.with_gaps(plain) if self.weight > 0.0 else plain
+        best = min(solutions, key=lambda one: one.objective)
         best_plain = min(plain, key=lambda one: one.inertia)
         self.partition_ = search.partition(best)
         self.kmeans_ = search.partition(best_plain)

@@ -20,30 +20,24 @@ SCORE_CLASSES = 1024
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What the metric is computed from, row by row.
+class LocalOutcome:
+    """What the metric (of `bdt_core.metrics.LOCAL_METRICS`) is computed from, row by row.
 
-    Attributes
-    ----------
-    metric : str
-        Of `bdt_core.metrics.LOCAL_METRICS`.
-    value : int8 ndarray of shape (n,)
-        1 counts as an event of the rate, 0 does not, -1 is outside its denominator. For "auc": the label.
-    score : float64 ndarray of shape (n,) or None
-        Of "auc" only.
+    A `value` of 1 counts as an event of the rate, 0 does not, -1 is outside its denominator. For "auc" it is the label,
+    and only there is a `score`.
     """
 
     metric: LocalMetricName
     value: npt.NDArray[np.int8]
     score: Floats | None = None
 
-    def __getitem__(self, rows: Any) -> Outcome:
-        return Outcome(self.metric, self.value[rows], None if self.score is None else self.score[rows])
+    def __getitem__(self, rows: Any) -> LocalOutcome:
+        return LocalOutcome(self.metric, self.value[rows], None if self.score is None else self.score[rows])
 
-    def with_rows(self, other: Outcome) -> Outcome:
+    def with_rows(self, other: LocalOutcome) -> LocalOutcome:
         """These rows, and then those of another part."""
         scores = None if self.score is None or other.score is None else np.concatenate([self.score, other.score])
-        return Outcome(self.metric, np.concatenate([self.value, other.value]), scores)
+        return LocalOutcome(self.metric, np.concatenate([self.value, other.value]), scores)
 
     @property
     def ranks(self) -> tuple[npt.NDArray[np.int32], int]:
@@ -56,7 +50,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class GroupMetrics:
+class LocalMetrics:
     """The metric of each group in each cluster.
 
     Attributes
@@ -77,17 +71,9 @@ class GroupMetrics:
 
 
 def metric_by_group(
-    labels: npt.NDArray[Any], k: int, group: npt.NDArray[Any], groups: int, outcome: Outcome
-) -> GroupMetrics:
-    """Compute the metric of every group in every cluster.
-
-    Parameters
-    ----------
-    labels, group : integer ndarrays of shape (n,)
-        Below k and below groups.
-    k, groups : int
-    outcome : Outcome
-    """
+    labels: npt.NDArray[Any], k: int, group: npt.NDArray[Any], groups: int, outcome: LocalOutcome
+) -> LocalMetrics:
+    """Compute the metric of every group (0 to groups - 1) in every cluster (0 to k - 1)."""
     cell = labels.astype(np.int64) * groups + group
     rows = np.bincount(cell, minlength=k * groups).reshape(k, groups)
     known = outcome.value >= 0
@@ -103,7 +89,7 @@ def metric_by_group(
             starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1], [True]]))
             kernels.wins_by_group(outcome.value[by_score], cell[by_score], starts, wins)
             value = wins.reshape(k, groups) / (2.0 * counts[:, :, 0] * counts[:, :, 1])
-    return GroupMetrics(rows, counts, counted, np.asarray(value, dtype=np.float64))
+    return LocalMetrics(rows, counts, counted, np.asarray(value, dtype=np.float64))
 
 
 def rows_counted(counts: Integers, ranked: bool) -> Integers:
@@ -113,24 +99,10 @@ def rows_counted(counts: Integers, ranked: bool) -> Integers:
 
 
 def gaps(value: Floats, counted: Integers, smallest: int) -> Floats:
-    """Largest minus least metric of the groups that count in each cluster.
+    """Largest minus least metric of the groups that count in each cluster: in [0, 1], NaN where fewer than two count.
 
-    Parameters
-    ----------
-    value, counted : ndarrays of shape (k, G) or (..., k, G)
-        See `GroupMetrics`.
-    smallest : int
-        A group counts when its metric rests on at least so many rows.
-
-    Returns
-    -------
-    float64 ndarray of shape (k,) or (..., k)
-        In [0, 1]; NaN where fewer than two groups count.
-
-    Examples
-    --------
-    >>> gaps(np.array([[0.5, 0.75], [1.0, 0.0]]), np.array([[40, 20], [40, 19]]), 20)
-    array([0.25,  nan])
+    A group counts when its metric rests on at least `smallest` rows. Shapes (..., k, G) become (..., k); see
+    `LocalMetrics`.
     """
     counts = (counted >= max(smallest, 1)) & ~np.isnan(value)
     high = np.where(counts, value, -np.inf).max(axis=-1)

@@ -88,21 +88,10 @@ class Partition:
 def merge_small(centres: Floats, rows: Integers, counted: Integers, smallest: int, fewest: int) -> Integers:
     """Merge clusters in which fewer than two groups have enough rows.
 
-    The cluster whose second largest group is smallest goes first, into the cluster whose centre (the mean of what
-    it holds by then) is nearest, until all are large enough or only `fewest` are left.
-
-    Parameters
-    ----------
-    centres : float64 ndarray of shape (k, p)
-    rows : int64 ndarray of shape (k,)
-    counted : int64 ndarray of shape (k, G)
-        Rows that each group's metric rests on.
-    smallest, fewest : int
-
-    Returns
-    -------
-    int64 ndarray of shape (k,)
-        The number, from 0 up without gaps, of the cluster that each became part of.
+    The cluster whose second largest group is smallest goes first, into the cluster whose centre (the mean of what it
+    holds by then) is nearest, until all are large enough or only `fewest` are left. `counted`, shape (k, G), is the
+    rows that each group's metric rests on. The result is the number, from 0 up without gaps, of the cluster that each
+    became part of.
     """
     centres, rows, counted = centres.copy(), rows.copy(), counted.copy()
     into = np.arange(len(rows))
@@ -112,18 +101,20 @@ def merge_small(centres: Floats, rows: Integers, counted: Integers, smallest: in
         small = np.flatnonzero(left & (support < smallest))
         if not len(small):
             break
-        one = small[np.lexsort((small, rows[small], support[small]))[0]]
-        apart = np.square(centres - centres[one]).sum(axis=1)
+        smallest_cluster = small[np.lexsort((small, rows[small], support[small]))[0]]
+        apart = np.square(centres - centres[smallest_cluster]).sum(axis=1)
         apart[~left] = np.inf
-        apart[one] = np.inf
+        apart[smallest_cluster] = np.inf
         other = int(apart.argmin())
-        together = rows[one] + rows[other]
+        together = rows[smallest_cluster] + rows[other]
         if together:
-            centres[other] = (rows[one] * centres[one] + rows[other] * centres[other]) / together
+            centres[other] = (
+                rows[smallest_cluster] * centres[smallest_cluster] + rows[other] * centres[other]
+            ) / together
         rows[other] = together
-        counted[other] += counted[one]
-        left[one] = False
-        into[into == one] = other
+        counted[other] += counted[smallest_cluster]
+        left[smallest_cluster] = False
+        into[into == smallest_cluster] = other
     numbers: Integers = np.searchsorted(np.flatnonzero(left), into).astype(np.int64)
     return numbers
 

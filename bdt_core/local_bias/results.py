@@ -23,17 +23,8 @@ from bdt_core.table.encoding import Encoder
 class GroupValue:
     """The metric of one group in one cluster.
 
-    Attributes
-    ----------
-    group : str
-    rows : int
-    counted : int
-        Rows that the metric rests on: all for the accuracy, positives for "tpr", negatives for "fpr", the scarcer of
-        both for "auc".
-    events : int or None
-        Of the rate; None for "auc".
-    value : float or None
-        In [0, 1]; None without rows to compute it from.
+    It rests on `counted` rows: all for the accuracy, positives for "tpr", negatives for "fpr", the scarcer of both for
+    "auc". `events` are of the rate, None for "auc". `value` is in [0, 1], None without rows to compute it from.
     """
 
     group: str
@@ -47,36 +38,15 @@ class GroupValue:
 class HeldOutGap:
     """The test, on rows that the search has not seen, of the gap that it found.
 
-    Attributes
-    ----------
-    status : {"tested", "not_testable"}
-    reason : str or None
-        Why no test was made.
-    test : str or None
-        "exact mid-p" or "DeLong".
-    higher, lower : str or None
-        The groups with the highest and lowest metric in this cluster of *train* rows, whichever way it is now; of
-        those with enough test rows, where there are two.
-    train_gap : float or None
-        Metric of `higher` minus that of `lower` among the train rows.
-    counted_higher, counted_lower : int
-        Test rows that their metrics rest on.
-    gap, low, high : float or None
-        Metric of `higher` minus that of `lower` with its interval (Newcombe's; for "auc" from DeLong's). Negative
-        when the gap points the other way here.
-    p_value : float or None
-        Two-sided.
-    p_adjusted : float or None
-        Benjamini-Hochberg over the clusters.
-    significant : bool or None
-        p_adjusted <= alpha.
-    confirmed : bool
-        Significant, and the same group is ahead as among the train rows.
-    minimum_detectable_gap : float or None
-        At 80 % power, uncorrected; None for "auc".
-    persons : PersonsCompared or None
-        Whose rows `counted_higher` and `counted_lower` are, where persons may have several; test and interval then
-        count these.
+    `higher` and `lower` are the groups with the highest and lowest metric in this cluster of *train* rows, whichever
+    way it is now; of those with enough test rows, where there are two. `train_gap` is the metric of `higher` minus that
+    of `lower` there, `gap` the same among the test rows with its interval (Newcombe's; for "auc" from DeLong's):
+    negative when it points the other way here. `counted_higher` and `counted_lower` are the test rows that their
+    metrics rest on; where persons may have several, `persons` says whose they are, and test and interval count these.
+
+    `p_value` is two-sided, `p_adjusted` by Benjamini-Hochberg over the clusters. A gap is `confirmed` when it is
+    significant and the same group is ahead as among the train rows. `minimum_detectable_gap` is at 80 % power,
+    uncorrected; None for "auc".
     """
 
     status: Literal["tested", "not_testable"]
@@ -100,20 +70,11 @@ class HeldOutGap:
 
 @dataclass(frozen=True)
 class LocalCluster:
-    """A cluster, or all rows.
+    """A cluster, or all rows (label None); 0 has the largest gap among the train rows.
 
-    Attributes
-    ----------
-    label : int or None
-        0 has the largest gap among the train rows; None is all rows together.
-    train_rows, test_rows : int
-    train, test : tuple of GroupValue
-    together : tuple of GroupValue
-        Of all rows, train and test, each in the cluster whose centre is nearest; none of all rows together.
-    train_gap, test_gap : float or None
-        Largest minus least metric of the groups that count; None when fewer than two do.
-    held_out : HeldOutGap
-    about : ClusterTopic
+    `together` is of all rows, train and test, each in the cluster whose centre is nearest; none of all rows together.
+    `train_gap` and `test_gap` are the largest minus the least metric of the groups that count; None when fewer than two
+    do.
     """
 
     label: int | None
@@ -132,16 +93,8 @@ class LocalCluster:
 class GapNull:
     """What the summary would be if groups were treated alike.
 
-    Attributes
-    ----------
-    permutations : int
-    bcr, bir : float
-        Means over the permutations.
-    mean_gap : float or None
-        The same, over those with any biased cluster.
-    largest_gap : float
-    p_bcr, p_bir, p_largest_gap : float
-        Share of permutations with as large a figure, the data themselves counted as one.
+    Figures are means over the permutations; `mean_gap` over those with any biased cluster. P-values are the share of
+    permutations with as large a figure, the data themselves counted as one.
     """
 
     permutations: int
@@ -158,23 +111,14 @@ class GapNull:
 class GapSummary:
     """The figures of Zhao and Chang (2020) over the clusters in which at least two groups count.
 
-    Attributes
-    ----------
-    clusters, biased : int
-        Clusters that can have a gap, and those whose gap reaches the threshold.
-    bcr : float or None
-        Biased cluster ratio: biased / clusters. None without clusters.
-    bir : float or None
-        Biased instance ratio: share of these clusters' rows that are in biased ones.
-    mean_gap : float or None
-        Mean gap of the biased clusters ("|Bias|"); None when there are none.
-    largest_gap : float or None
-    within_clusters : GapNull or None
-        Groups permuted within clusters. Among test rows, and for k-means among train rows as well, its p-values hold.
-        Among LOGAN's train rows they are too small: these clusters were made for their gaps.
-    whole_search : GapNull or None
-        The search repeated on groups permuted within the clusters of k-means (train rows, when `refits` were asked
-        for): what the search finds where there is nothing.
+    `bcr` is the biased cluster ratio, biased / clusters; `bir` the biased instance ratio, the share of these clusters'
+    rows that are in biased ones, whose gap reaches the threshold; `mean_gap` that of the biased clusters ("|Bias|"),
+    None when there are none.
+
+    `within_clusters` permutes groups within clusters. Among test rows, and for k-means among train rows as well, its
+    p-values hold. Among LOGAN's train rows they are too small: these clusters were made for their gaps. `whole_search`
+    repeats the search on groups permuted within the clusters of k-means (train rows, when `refits` were asked for):
+    what the search finds where there is nothing.
     """
 
     clusters: int
@@ -191,23 +135,11 @@ class GapSummary:
 class LocalClustering:
     """Clusters of one kind, and what came of them.
 
-    Attributes
-    ----------
-    method : {"LOGAN", "k-means"}
-    clusters : tuple of LocalCluster
-        The largest gap among the train rows first; clusters without one last.
-    train, test : GapSummary
-    inertia : float
-        Of the train rows, before merging.
-    inertia_ratio : float or None
-        To that of k-means; None when that is 0.
-    merged : int
-        Clusters that were too small.
-    off_centre : float
-        Share of train rows that are not in the cluster of their nearest centre: what is found in them cannot be
-        found again, for a further row's outcome does not decide on its cluster.
-    confirmed : int
-        Clusters whose gap was found again among the test rows.
+    The largest gap among the train rows comes first; clusters without one last. `inertia` is of the train rows, before
+    merging; its ratio to that of k-means is None when that is 0. `merged` clusters were too small. `off_centre` is the
+    share of train rows that are not in the cluster of their nearest centre: what is found in them cannot be found
+    again, for a further row's outcome does not decide on its cluster. `confirmed` clusters have a gap that was found
+    again among the test rows.
     """
 
     method: Literal["LOGAN", "k-means"]
@@ -296,9 +228,9 @@ class LocalBias(AuditPart):
         )
 
     def _glance(self) -> tuple[str, pd.DataFrame]:
-        told = f"Local bias: {self.logan.confirmed} of {len(self.logan.clusters)} clusters have a confirmed gap"
+        words = f"Local bias: {self.logan.confirmed} of {len(self.logan.clusters)} clusters have a confirmed gap"
         columns = ["cluster", "test_rows", "train_gap", "higher", "lower", "gap", "low", "high", "confirmed"]
-        return f"{told} ({self.settings.metric})", self.to_frame()[columns]
+        return f"{words} ({self.settings.metric})", self.to_frame()[columns]
 
     @property
     def columns(self) -> list[str] | None:
@@ -321,8 +253,8 @@ class LocalBias(AuditPart):
         """
         encoder, partitions = self._models
         partition, label = partitions[method]
-        found: Integers = label[partition.predict(X if encoder is None else encoded(encoder, X))]
-        return found
+        labels: Integers = label[partition.predict(X if encoder is None else encoded(encoder, X))]
+        return labels
 
 
 def or_none(value: float) -> float | None:

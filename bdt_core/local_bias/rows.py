@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bdt_core.errors import DataError
 from bdt_core.local_bias.inputs import group_codes, outcome_of
-from bdt_core.local_bias.metrics import GroupMetrics, Integers, Outcome, metric_by_group
+from bdt_core.local_bias.metrics import Integers, LocalMetrics, LocalOutcome, metric_by_group
 from bdt_core.local_bias.settings import LocalBiasSettings
 from bdt_core.table.encoding import Encoder, level_name
 
@@ -53,31 +53,16 @@ class LocalRows:
 class UsedRows:
     """The rows of a part that can be used.
 
-    Attributes
-    ----------
-    name : {"train", "test"}
-    X : DataFrame or ndarray of shape (n, p)
-    group : object ndarray of shape (n,)
-    outcomes : dict of str to ndarray
-        What was given of correct, y_true, y_pred and y_score.
-    outcome : Outcome
-        What the metric counts of them.
-    texts : list of str or None
-    features : DataFrame or None
-        By which clusters are described.
-    positions : int64 ndarray of shape (n,)
-        Of these rows among those given.
-    left_out : dict of str to int
-        Reason: rows.
-    persons : ndarray of uint64 or None
-        Whom they belong to, where persons may have several.
+    `outcomes` has what was given of correct, y_true, y_pred and y_score, `outcome` what the metric counts of them.
+    Clusters are described by `features`. `positions` are those of these rows among those given; `left_out` is rows by
+    reason. `persons` says whom rows belong to, where persons may have several.
     """
 
     name: str
     X: Any
     group: NDArray[Any]
     outcomes: dict[str, Any]
-    outcome: Outcome
+    outcome: LocalOutcome
     texts: list[str] | None
     features: pd.DataFrame | None
     positions: Integers
@@ -105,12 +90,7 @@ class UsedRows:
         )
 
     def check_not_empty(self) -> None:
-        """Refuse a part without a row.
-
-        Raises
-        ------
-        DataError
-        """
+        """Refuse a part without a row, with a DataError."""
         if not self.rows:
             reasons = ", ".join(f"{rows:,} {reason}" for reason, rows in self.left_out.items())
             raise DataError(f"No {self.name} row can be used for local bias: {reasons or 'there are none'}.")
@@ -118,27 +98,19 @@ class UsedRows:
 
 @dataclass(frozen=True)
 class Side:
-    """The rows of a part and the codes of their groups.
-
-    Attributes
-    ----------
-    rows : UsedRows
-    group : integer ndarray of shape (n,)
-        Position among `groups`.
-    groups : tuple of str
-    """
+    """The rows of a part and the codes of their groups: positions among `groups`."""
 
     rows: UsedRows
     group: NDArray[np.integer[Any]]
     groups: tuple[str, ...]
 
-    def metrics(self, labels: Integers, k: int) -> GroupMetrics:
+    def metrics(self, labels: Integers, k: int) -> LocalMetrics:
         """The metric of every group in each of k clusters."""
         return metric_by_group(labels, k, self.group, len(self.groups), self.rows.outcome)
 
 
 @dataclass(frozen=True)
-class Sides:
+class LocalSides:
     """Both parts, with the same groups."""
 
     settings: LocalBiasSettings
@@ -157,13 +129,10 @@ class Sides:
         return {reason: train.get(reason, 0) + test.get(reason, 0) for reason in (*train, *test)}
 
 
-def read_sides(train: LocalRows, test: LocalRows, settings: LocalBiasSettings) -> Sides:
+def read_sides(train: LocalRows, test: LocalRows, settings: LocalBiasSettings) -> LocalSides:
     """Leave out rows with anything missing, and test rows of groups that no train row has.
 
-    Raises
-    ------
-    DataError
-        Arrays of different lengths, a part without rows, or train rows of one group only.
+    DataError for arrays of different lengths, a part without rows, or train rows of one group only.
     """
     train_rows, test_rows = _read(train, settings, "train"), _read(test, settings, "test")
     groups, train_codes = group_codes(train_rows.group, train_rows.rows)
@@ -173,7 +142,7 @@ def read_sides(train: LocalRows, test: LocalRows, settings: LocalBiasSettings) -
         test_rows = test_rows.where(test_codes >= 0, "of a group that no train row has")
         test_codes = test_codes[test_codes >= 0]
         test_rows.check_not_empty()
-    return Sides(settings, Side(train_rows, train_codes, groups), Side(test_rows, test_codes, groups))
+    return LocalSides(settings, Side(train_rows, train_codes, groups), Side(test_rows, test_codes, groups))
 
 
 def _read(part: LocalRows, settings: LocalBiasSettings, name: str) -> UsedRows:

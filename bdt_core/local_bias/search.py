@@ -15,7 +15,7 @@ from bdt_core.clustering.plus_plus import rows_far_apart
 from bdt_core.clustering.row_kernels import hash_rows
 from bdt_core.errors import SpecError
 from bdt_core.local_bias import kernels
-from bdt_core.local_bias.metrics import Floats, Integers, Outcome, rows_counted
+from bdt_core.local_bias.metrics import Floats, Integers, LocalOutcome, rows_counted
 from bdt_core.local_bias.partition import Partition, merge_small, on_grid
 from bdt_core.table.pool import threads
 
@@ -56,24 +56,15 @@ class Solution:
 
 
 @dataclass(frozen=True)
-class Search:
+class ClusterSearch:
     """Rows in an order of their content, ready to be clustered.
 
-    Attributes
-    ----------
-    rows : kernels.Rows
-    order : int64 ndarray of shape (n,)
-        Position among the rows given of each row here.
-    mean, exponent : ndarrays of shape (p,)
-        See `Partition`.
-    total : float
-        Sum of squares around the mean.
-    groups, classes : int
-        Number of groups, and of score classes (0 for rates).
-    settings : SearchSettings
+    `order` is the position among the rows given of each row here; `mean` and `exponent` are those of `Partition`;
+    `total` is the sum of squares around the mean. `groups` and `classes` are the numbers of groups and of score classes
+    (0 for rates).
     """
 
-    rows: kernels.Rows
+    rows: kernels.SearchRows
     order: Integers
     mean: Floats
     exponent: Integers
@@ -88,9 +79,9 @@ class Search:
         matrix: npt.NDArray[np.floating[Any]],
         group: npt.NDArray[np.int32],
         groups: int,
-        outcome: Outcome,
+        outcome: LocalOutcome,
         settings: SearchSettings,
-    ) -> Search:
+    ) -> ClusterSearch:
         """Centre the numbers, put them on a grid, and bring rows into an order that depends on their content only."""
         numeric = np.ascontiguousarray(matrix.T) + matrix.dtype.type(0)  # a copy, without -0
         rank, classes = outcome.ranks
@@ -113,7 +104,7 @@ class Search:
             exponent[column] = math.frexp(spread)[1] + math.frexp(len(order))[1] - 50 if spread else 2000
             values[:] = on_grid(ordered, int(exponent[column]))
             total += float(np.square(values.astype(np.float64)).sum())
-        rows = kernels.Rows(numeric, group[order], outcome.value[order], rank[order] if classes else rank)
+        rows = kernels.SearchRows(numeric, group[order], outcome.value[order], rank[order] if classes else rank)
         return cls(rows, order, mean, exponent, total, groups, classes, settings)
 
     @property
@@ -122,16 +113,8 @@ class Search:
         return float(self.settings.weight) * self.total / int(self.settings.n_clusters)
 
     def kmeans(self, seed: int, init: str | npt.ArrayLike) -> tuple[list[Solution], tuple[str, ...]]:
-        """Let every start rest as k-means.
-
-        Returns
-        -------
-        list of Solution
-            Of the starts that went on to all rows.
-        tuple of str
-            Notes.
-        """
-        wanted = int(self.settings.n_clusters)
+        """Let every start rest as k-means: the solutions of the starts that went on to all rows, and notes."""
+        clusters = int(self.settings.n_clusters)
         numeric = self.rows.numeric
         if not isinstance(init, str):
             return [self._rest(self._given(init), 0.0)], ()
@@ -140,33 +123,33 @@ class Search:
             sample = np.ascontiguousarray(numeric[:, :SAMPLE_ROWS])
         seeds = np.random.SeedSequence(seed).spawn(int(self.settings.n_init))
 
-        def start(one: np.random.SeedSequence) -> npt.NDArray[np.floating[Any]]:
-            generator = np.random.Generator(np.random.PCG64(one))
-            return kmeans_plus_plus(sample, wanted, generator)
+        def start(seed_of_start: np.random.SeedSequence) -> npt.NDArray[np.floating[Any]]:
+            generator = np.random.Generator(np.random.PCG64(seed_of_start))
+            return kmeans_plus_plus(sample, clusters, generator)
 
-        with threads(sample.size * wanted, THREADED_CELLS) as mapped:
+        with threads(sample.size * clusters, THREADED_CELLS) as mapped:
             starts = list(mapped(start, seeds))
         if sample is not numeric:
             part = self._first(SAMPLE_ROWS)
-            with threads(sample.size * wanted, THREADED_CELLS) as mapped:
+            with threads(sample.size * clusters, THREADED_CELLS) as mapped:
                 rested = list(mapped(lambda one: part._rest(one, 0.0), starts))
             rested.sort(key=lambda one: one.inertia)
             starts = [one.centres for one in rested[:FULL_RUNS]]
-            if len(starts[0]) < wanted:  # copies of few rows fill the sample, whatever the start
+            if len(starts[0]) < clusters:  # copies of few rows fill the sample, whatever the start
                 starts = [
-                    kmeans_plus_plus(numeric, wanted, np.random.Generator(np.random.PCG64(one)))
+                    kmeans_plus_plus(numeric, clusters, np.random.Generator(np.random.PCG64(one)))
                     for one in seeds[:FULL_RUNS]
                 ]
         most = len(starts[0])  # every start has as many rows as there are different ones, or as wanted
-        with threads(numeric.size * wanted, THREADED_CELLS) as mapped:
-            found = list(mapped(lambda one: self._rest(one, 0.0), starts))
+        with threads(numeric.size * clusters, THREADED_CELLS) as mapped:
+            solutions = list(mapped(lambda one: self._rest(one, 0.0), starts))
         notes: tuple[str, ...] = ()
-        if most < wanted:
+        if most < clusters:
             notes = (
                 f"X has only {most:,} different row{'s'[: most != 1]}: {most:,} cluster{'s'[: most != 1]} instead of "
-                f"the {wanted:,} asked for.",
+                f"the {clusters:,} asked for.",
             )
-        return found, notes
+        return solutions, notes
 
     def with_gaps(self, solutions: Sequence[Solution], group: npt.NDArray[np.int32] | None = None) -> list[Solution]:
         """Go on from k-means solutions with gaps in the objective; `group` replaces the groups, in this order."""
@@ -241,24 +224,24 @@ class Search:
         kernels.count_all(self.rows, labels, max(int(self.settings.min_group_size), 1), tally)
         return tally
 
-    def with_groups(self, group: npt.NDArray[np.int32]) -> Search:
+    def with_groups(self, group: npt.NDArray[np.int32]) -> ClusterSearch:
         """The same search with other groups, in its order."""
         return replace(self, rows=self.rows._replace(group=group))
 
-    def _first(self, size: int) -> Search:
+    def _first(self, size: int) -> ClusterSearch:
         """The first rows of the order: a random sample, for it is an order by hash."""
         numeric = np.ascontiguousarray(self.rows.numeric[:, :size])
         rank = self.rows.rank[:size]
-        rows = kernels.Rows(numeric, self.rows.group[:size], self.rows.value[:size], rank)
+        rows = kernels.SearchRows(numeric, self.rows.group[:size], self.rows.value[:size], rank)
         total = float(np.square(numeric.astype(np.float64)).sum())
         return replace(self, rows=rows, total=total)
 
     def _given(self, init: npt.ArrayLike) -> npt.NDArray[np.floating[Any]]:
-        wanted = (int(self.settings.n_clusters), len(self.mean))
+        shape = (int(self.settings.n_clusters), len(self.mean))
         centres = np.asarray(init, dtype=np.float64)
-        if centres.shape != wanted or not np.isfinite(centres).all():
+        if centres.shape != shape or not np.isfinite(centres).all():
             raise SpecError(
-                f"init must hold finite numbers in the shape (n_clusters, columns of X) = {wanted}, "
+                f"init must hold finite numbers in the shape (n_clusters, columns of X) = {shape}, "
                 f"found the shape {centres.shape}."
             )
         return (centres - self.mean).astype(self.rows.numeric.dtype)

@@ -56,12 +56,7 @@ class LocalBiasSettings:
 
 
 def check_settings(settings: LocalBiasSettings) -> None:
-    """Refuse what `LOGAN` does not check itself.
-
-    Raises
-    ------
-    SpecError
-    """
+    """Refuse with a SpecError what `LOGAN` does not check itself."""
     for name, low, high in (("threshold", 0.0, 1.0), ("alpha", 0.0, 1.0)):
         value = getattr(settings, name)
         if not low < value < high:

@@ -24,7 +24,7 @@ from bdt_core.local_bias.logan import LOGAN
 from bdt_core.local_bias.metrics import Integers, gaps
 from bdt_core.local_bias.partition import Partition
 from bdt_core.local_bias.results import LocalBias, LocalCluster, LocalClustering
-from bdt_core.local_bias.rows import LocalRows, Sides, matrices, read_sides
+from bdt_core.local_bias.rows import LocalRows, LocalSides, matrices, read_sides
 from bdt_core.local_bias.settings import LocalBiasSettings, check_settings
 from bdt_core.local_bias.topics import ClusterTopic, feature_differences, nearest_rows, top_words
 from bdt_core.spec import LocalBias as Wanted
@@ -109,41 +109,32 @@ def find_local_bias(train: LocalRows, test: LocalRows, settings: LocalBiasSettin
     )
 
 
-def find_audited_local_bias(train: Rows, test: Rows, wanted: Wanted) -> LocalBias:
+def find_audited_local_bias(train: Rows, test: Rows, section: Wanted) -> LocalBias:
     """Look for places in the data where groups are treated differently.
 
-    Parameters
-    ----------
-    train, test : Rows
-        Clusters are found on the one and judged on the other; of a large table on ``large_rows`` drawn rows of each.
-    wanted : LocalBias
-        The section of the specification.
-
-    Raises
-    ------
-    SourceError, DataError
-        Embeddings that cannot be read or do not fit the rows (see `read_embeddings`), or no train row with a
-        favourable label; see also `find_local_bias`.
+    Clusters are found on the train rows and judged on the test rows; of a large table on ``large_rows`` drawn rows of
+    each. SourceError or DataError for embeddings that cannot be read or do not fit the rows (see `read_embeddings`), or
+    no train row with a favourable label; see also `find_local_bias`.
     """
     embeddings = None
-    if isinstance(wanted.embeddings, str):
-        embeddings = read_embeddings(wanted.embeddings, train.rows)
+    if isinstance(section.embeddings, str):
+        embeddings = read_embeddings(section.embeddings, train.rows)
     settings = LocalBiasSettings(
-        group=wanted.group,
-        embeddings=tuple(wanted.embeddings) if isinstance(wanted.embeddings, list) else wanted.embeddings,
-        texts=wanted.texts,
-        describe_by=None if wanted.describe_by is None else tuple(wanted.describe_by),
-        n_clusters=wanted.n_clusters,
-        weight=wanted.weight,
-        metric=wanted.metric,
-        min_group_size=wanted.min_group_size,
-        threshold=PUBLISHED_THRESHOLD if wanted.max_gap is None else wanted.max_gap,
+        group=section.group,
+        embeddings=tuple(section.embeddings) if isinstance(section.embeddings, list) else section.embeddings,
+        texts=section.texts,
+        describe_by=None if section.describe_by is None else tuple(section.describe_by),
+        n_clusters=section.n_clusters,
+        weight=section.weight,
+        metric=section.metric,
+        min_group_size=section.min_group_size,
+        threshold=PUBLISHED_THRESHOLD if section.max_gap is None else section.max_gap,
         alpha=train.spec.significance.alpha,
         min_test_rows=train.spec.significance.min_rows,  # what is not tested is not printed either
         random_state=train.spec.split.random_state,
     )
     on_train, on_test = rows_at_hand(train), rows_at_hand(test)
-    train_rows, test_rows = (_rows(one, wanted, embeddings) for one in (on_train, on_test))
+    train_rows, test_rows = (_rows(one, section, embeddings) for one in (on_train, on_test))
     if train.spec.split.key is not None:
         train_rows = replace(train_rows, persons=on_train.frame[KEY].to_numpy())
         test_rows = replace(test_rows, persons=on_test.frame[KEY].to_numpy())
@@ -155,29 +146,29 @@ def find_audited_local_bias(train: Rows, test: Rows, wanted: Wanted) -> LocalBia
     return find_local_bias(train_rows, test_rows, settings)
 
 
-def _rows(part: AuditTable, wanted: Wanted, embeddings: Any) -> LocalRows:
+def _rows(part: AuditTable, section: Wanted, embeddings: Any) -> LocalRows:
     frame = part.frame
     label, prediction = part.spec.group_columns()
     positive, positive_prediction = favourable_values(part.spec)
     assert label is not None  # the specification refuses local bias without it
     outcomes = {"y_true": _favourable(frame[label], positive)}
-    if wanted.metric == "auc":
+    if section.metric == "auc":
         outcomes["y_score"] = _score(frame, part.spec.groups.score)
     else:
         assert prediction is not None
         outcomes["y_pred"] = _favourable(frame[prediction], positive_prediction)
-    describe_by = wanted.describe_by
+    describe_by = section.describe_by
     if embeddings is not None:
         X = embeddings[frame[ROW].to_numpy(dtype=np.int64)]
         describe_by = describe_by or part.names("feature")
     else:
-        X = frame[wanted.embeddings if isinstance(wanted.embeddings, list) else part.names("feature")]
+        X = frame[section.embeddings if isinstance(section.embeddings, list) else part.names("feature")]
     texts = None
-    if wanted.texts is not None:
-        said = frame[wanted.texts]
+    if section.texts is not None:
+        said = frame[section.texts]
         texts = said.astype(object).where(said.notna(), "").astype(str).tolist()
     features = None if describe_by is None else frame[describe_by]
-    return LocalRows(X, frame[wanted.group].to_numpy(), **outcomes, texts=texts, features=features)
+    return LocalRows(X, frame[section.group].to_numpy(), **outcomes, texts=texts, features=features)
 
 
 def _score(frame: pd.DataFrame, name: str | None) -> NDArray[np.float64]:
@@ -195,15 +186,15 @@ def _score(frame: pd.DataFrame, name: str | None) -> NDArray[np.float64]:
 def _favourable(column: Any, positive: Any) -> Any:
     """1 where a value is favourable, 0 where it is not, NaN where it is missing."""
     if isinstance(positive, Threshold):
-        found = column.to_numpy(dtype=np.float64) > positive.value
+        is_favourable = column.to_numpy(dtype=np.float64) > positive.value
     else:
         levels = tuple(column.dropna().unique().tolist())
         good = [one for one, ok in zip(levels, favourable(levels, positive), strict=True) if ok]
-        found = column.isin(good).to_numpy()
-    return np.where(column.isna().to_numpy(), np.nan, found.astype(np.float64))
+        is_favourable = column.isin(good).to_numpy()
+    return np.where(column.isna().to_numpy(), np.nan, is_favourable.astype(np.float64))
 
 
-def _by_gap(partition: Partition, sides: Sides) -> Integers:
+def _by_gap(partition: Partition, sides: LocalSides) -> Integers:
     """Clusters by falling gap among the train rows, those without one last, larger ones first."""
     table = sides.train.metrics(partition.labels, partition.n_clusters)
     gap = gaps(table.value, table.counted, sides.settings.min_group_size)
@@ -212,7 +203,7 @@ def _by_gap(partition: Partition, sides: Sides) -> Integers:
 
 
 def _clustering(
-    sides: Sides,
+    sides: LocalSides,
     method: Literal["LOGAN", "k-means"],
     partition: Partition,
     order: Integers,
@@ -247,7 +238,7 @@ def _clustering(
 
 
 def _described(
-    sides: Sides,
+    sides: LocalSides,
     clusters: tuple[LocalCluster, ...],
     train_labels: Integers,
     test_labels: Integers,
@@ -260,8 +251,8 @@ def _described(
     features: Sequence[Any] = [()] * k
     if train.texts is not None:
         names = [word for name in sides.groups for word in name.lower().split()]
-        found = top_words(train.texts, train_labels, exclude=names)
-        words = [*found, *words[len(found) :]]
+        typical = top_words(train.texts, train_labels, exclude=names)
+        words = [*typical, *words[len(typical) :]]
     if test.features is not None:
         features = feature_differences(test.features, test_labels, k, alpha=sides.settings.alpha, persons=test.persons)
     if not isinstance(train.X, pd.DataFrame):
@@ -272,7 +263,7 @@ def _described(
     )
 
 
-def _notes(model: LOGAN, logan: LocalClustering, sides: Sides) -> tuple[str, ...]:
+def _notes(model: LOGAN, logan: LocalClustering, sides: LocalSides) -> tuple[str, ...]:
     settings, notes = sides.settings, list(model.notes_)
     train_rows = np.bincount(sides.train.group, minlength=len(sides.groups))
     few = [

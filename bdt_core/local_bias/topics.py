@@ -24,15 +24,9 @@ MIN_LEVEL_ROWS = 10
 
 @dataclass(frozen=True)
 class Word:
-    """A word of a cluster.
+    """A word of a cluster, and how many of the cluster's rows have it.
 
-    Attributes
-    ----------
-    word : str
-    weight : float
-        Class-based tf-idf, or the topic's share of the word; higher is more typical.
-    rows : int
-        Rows of the cluster that have the word.
+    `weight` is class-based tf-idf, or the topic's share of the word; higher is more typical.
     """
 
     word: str
@@ -42,20 +36,11 @@ class Word:
 
 @dataclass(frozen=True)
 class FeatureDifference:
-    """A column inside a cluster against all other rows.
+    """A column inside a cluster against all other rows: mean of a number, share of a level.
 
-    Attributes
-    ----------
-    column : str
-    kind : {"numeric", "categorical"}
-    level : str or None
-        Of a categorical column: the level whose share differs most, among those of at least 10 rows.
-    inside, outside : float
-        Mean of a number, share of the level.
-    effect, effect_name : float and str
-        Hedges' g or Cohen's h, positive when higher inside; Cramér's V over all levels of a categorical column.
-    p_value, p_adjusted : float
-        Benjamini-Hochberg over all columns of all clusters.
+    `level` is that of a categorical column whose share differs most, among those of at least 10 rows. `effect` is
+    Hedges' g or Cohen's h, positive when higher inside; Cramér's V over all levels of a categorical column.
+    `p_adjusted` is Benjamini-Hochberg's over all columns of all clusters.
     """
 
     column: str
@@ -88,50 +73,17 @@ def top_words(
     exclude: Sequence[str] = (),
     random_state: int = 0,
 ) -> tuple[tuple[Word, ...], ...]:
-    """The words that tell each cluster from the others.
+    """The words that tell each cluster (0, 1, ...) from the others, at most `n_words`, most typical first.
 
-    Parameters
-    ----------
-    texts : sequence of str, shape (n,)
-    labels : integer ndarray of shape (n,)
-        Clusters 0, 1, ...
-    n_words : int
-        At most so many words per cluster.
-    method : {"ctfidf", "lda"}
-        Class-based tf-idf: the share of a word in a cluster times ln(1 + A / f), with A the mean number of words
-        per cluster and f how often the word occurs in all. "lda", as in the paper on LOGAN: a topic model with as
-        many topics as clusters, and for each cluster the words of the topic that its texts are mostly about; two
-        clusters can share one.
-    stop_words : "english", list of str or None
-        Words that do not count.
-    exclude : sequence of str
-        More of them, such as the names of the groups, which would head every list.
-    random_state : int
-        Seed of the topic model.
+    "ctfidf", class-based tf-idf (M. Grootendorst, "BERTopic: neural topic modeling with a class-based TF-IDF
+    procedure", 2022): the share of a word in a cluster times ln(1 + A / f), with A the mean number of words per cluster
+    and f how often the word occurs in all. "lda", as in the paper on LOGAN (D. Blei, A. Ng, M. Jordan, "Latent
+    Dirichlet Allocation", JMLR 3, 2003): a topic model with as many topics as clusters, and for each cluster the words
+    of the topic that its texts are mostly about; two clusters can share one.
 
-    Returns
-    -------
-    tuple of tuple of Word
-        Per cluster, most typical first; ties in the order of the alphabet. Words in fewer than 5 rows are not shown.
-
-    Raises
-    ------
-    DataError
-        Not one text per label.
-    SpecError
-        An unknown method.
-
-    References
-    ----------
-    M. Grootendorst, "BERTopic: neural topic modeling with a class-based TF-IDF procedure", 2022.
-    D. Blei, A. Ng, M. Jordan, "Latent Dirichlet Allocation", JMLR 3, 2003.
-
-    Examples
-    --------
-    >>> texts = ["the cat sat", "a cat and a dog"] * 5 + ["stock market news", "the market fell"] * 5
-    >>> labels = np.repeat([0, 1], 10)
-    >>> [word.word for word in top_words(texts, labels, n_words=1)[0]]
-    ['cat']
+    `stop_words` do not count, nor those to `exclude`, such as the names of the groups, which would head every list.
+    Ties are in the order of the alphabet. Words in fewer than 5 rows are not shown. DataError unless there is one text
+    per label; SpecError for an unknown method.
     """
     from sklearn.feature_extraction.text import CountVectorizer
 
@@ -170,31 +122,17 @@ def top_words(
 def nearest_rows(
     X: NDArray[np.floating[Any]], labels: NDArray[np.integer[Any]], *, n_rows: int = 5
 ) -> tuple[tuple[int, ...], ...]:
-    """Positions of the rows nearest to the mean of their cluster, nearest first.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, p)
-    labels : integer ndarray of shape (n,)
-        Clusters 0, 1, ...
-    n_rows : int
-        At most so many per cluster.
-
-    Examples
-    --------
-    >>> nearest_rows(np.array([[0.0], [1.0], [5.0], [9.0]]), np.array([0, 0, 0, 1]), n_rows=2)
-    ((1, 0), (3,))
-    """
-    found: list[tuple[int, ...]] = []
+    """Positions of the rows nearest to the mean of their cluster (0, 1, ...), nearest first, at most `n_rows`."""
+    nearest: list[tuple[int, ...]] = []
     for label in range(int(labels.max(initial=-1)) + 1):
         rows = np.flatnonzero(labels == label)
         inside = np.asarray(X)[rows].astype(np.float64)
         if not len(rows):
-            found.append(())
+            nearest.append(())
             continue
         distances = np.square(inside - inside.mean(axis=0)).sum(axis=1)
-        found.append(tuple(int(rows[i]) for i in np.argsort(distances, kind="stable")[:n_rows]))
-    return tuple(found)
+        nearest.append(tuple(int(rows[i]) for i in np.argsort(distances, kind="stable")[:n_rows]))
+    return tuple(nearest)
 
 
 def feature_differences(
@@ -207,40 +145,15 @@ def feature_differences(
     n_features: int = 10,
     persons: NDArray[np.uint64] | None = None,
 ) -> tuple[tuple[FeatureDifference, ...], ...]:
-    """Columns that differ most between each cluster and all other rows.
+    """Columns that differ most between each cluster and all other rows, the strongest effect first.
 
-    Use rows that the clusters were not made of: on those every feature differs, by construction.
-
-    Parameters
-    ----------
-    frame : DataFrame of shape (n, p)
-    labels : integer ndarray of shape (n,)
-    clusters : int
-        Number of clusters, empty ones included.
-    alpha : float
-        Level of the tests' intervals.
-    min_rows : int
-        A cluster with fewer rows, on either side, is left out.
-    n_features : int
-        At most so many columns per cluster.
-    persons : uint64 ndarray of shape (n,), optional
-        Hash of whom rows belong to, where persons may have several: tests and ``min_rows`` then count persons.
-
-    Returns
-    -------
-    tuple of tuple of FeatureDifference
-        Per cluster, the strongest effect first; numbers by Welch's test (the exact one for two values), categories
-        by chi-squared over all levels.
-
-    Examples
-    --------
-    >>> frame = pd.DataFrame({"age": [20.0, 21.0, 60.0, 61.0] * 25, "sex": ["f", "m"] * 50})
-    >>> first = feature_differences(frame, np.array([0, 0, 1, 1] * 25), 2)[0][0]
-    >>> first.column, first.inside, first.outside
-    ('age', 20.5, 60.5)
+    Use rows that the clusters were not made of: on those every feature differs, by construction. `clusters` counts
+    empty ones, too; one with fewer than `min_rows` rows, on either side, is left out. Numbers are tested by Welch's
+    test (the exact one for two values), categories by chi-squared over all levels. Given `persons`, the hash of whom
+    each row belongs to, tests and ``min_rows`` count persons.
     """
     who = None if persons is None else np.unique(persons, return_inverse=True)[1]
-    found = [
+    differences = [
         [
             one
             for name in frame.columns
@@ -248,8 +161,8 @@ def feature_differences(
         ]
         for label in range(clusters)
     ]
-    adjusted = iter(adjust_p_values([one.p_value for columns in found for one in columns], "bh"))
-    corrected = [[replace(one, p_adjusted=float(next(adjusted))) for one in columns] for columns in found]
+    adjusted = iter(adjust_p_values([one.p_value for columns in differences for one in columns], "bh"))
+    corrected = [[replace(one, p_adjusted=float(next(adjusted))) for one in columns] for columns in differences]
     return tuple(
         tuple(sorted(columns, key=lambda one: (-abs(one.effect), one.column))[:n_features]) for columns in corrected
     )

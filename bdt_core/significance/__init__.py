@@ -1,4 +1,4 @@
-"""What was found, tested on rows that the search never saw: clusters, feature differences, repeated splits."""
+"""Clusters, feature differences and repeated splits, tested on rows that the search never saw."""
 
 from bdt_core.significance.clusters import ClusterSignificance, ComparedCluster, compare_clusters
 from bdt_core.significance.features import ColumnDifference, FeatureDifferences, LevelDifference, compare_features

@@ -1,4 +1,4 @@
-"""Test the clusters on the test rows: is the difference real, and how large is it at least?"""
+"""Test of the clusters on the test rows: whether a difference is real, and how large it is at least."""
 
 from __future__ import annotations
 
@@ -32,16 +32,10 @@ from bdt_core.table.summaries import Drawn, rows_at_hand
 
 @dataclass(frozen=True)
 class WithoutOthers:
-    """A cluster against everybody else without the clusters that stand out more.
+    """A cluster against everybody else without the clusters that stand out more, of which there is at least one.
 
-    Attributes
-    ----------
-    left_out : tuple of int
-        These clusters; at least one.
-    comparison : Comparison or None
-        None where nobody else is left.
-    stands_out : bool
-        Whether the cluster differs significantly all the same, in the same direction.
+    `comparison` is None where nobody else is left. The cluster `stands_out` when it differs significantly all the same,
+    in the same direction.
     """
 
     left_out: tuple[int, ...]
@@ -194,8 +188,8 @@ def compare_clusters(
         rejected=int((adjusted <= settings.alpha).sum()),
     )
     results = []
-    for found, comparison, joint, p in zip(clusters.train, comparisons, together, adjusted, strict=True):
-        met, both, inside = rows.meeting_rule(found)
+    for cluster, comparison, joint, p in zip(clusters.train, comparisons, together, adjusted, strict=True):
+        met, both, inside = rows.meeting_rule(cluster)
         precision, recall = precision_and_recall(met, both, inside)
         p_adjusted = None if np.isnan(p) else float(p)
         harm = comparison.difference
@@ -203,7 +197,7 @@ def compare_clusters(
             harm = -harm
         results.append(
             ComparedCluster(
-                found=found,
+                found=cluster,
                 test_rows=inside,
                 comparison=comparison,
                 simultaneous=None if joint.low is None or joint.high is None else (joint.low, joint.high),
@@ -257,7 +251,7 @@ def compare_without_others(
     left = [one for one in clusters if one.p_adjusted is not None]
     open_ = [one for one in left if one.significant]
     out: list[int] = []
-    found: dict[int, WithoutOthers | None] = {}
+    without: dict[int, WithoutOthers | None] = {}
     while open_:
         alone = len(out) == len(clusters) - 1
         compared = {
@@ -269,13 +263,13 @@ def compare_without_others(
         adjusted = adjust_p_values([*p_values, *[1.0] * (len(left) - len(open_))], settings.correction)
         chosen, comparison = open_[first], compared[open_[first].found.label]
         stands_out = bool(adjusted[first] <= settings.alpha) and _same_direction(comparison, chosen.comparison)
-        found[chosen.found.label] = WithoutOthers(tuple(sorted(out)), comparison, stands_out) if out else None
+        without[chosen.found.label] = WithoutOthers(tuple(sorted(out)), comparison, stands_out) if out else None
         open_.remove(chosen)
         if stands_out:
             left.remove(chosen)
             out.append(chosen.found.label)
-    return tuple(replace(one, without=found.get(one.found.label)) for one in clusters)
+    return tuple(replace(one, without=without.get(one.found.label)) for one in clusters)
 
 
-def _same_direction(one: Comparison | None, other: Comparison) -> bool:
-    return one is not None and (one.difference or 0.0) * (other.difference or 0.0) > 0.0
+def _same_direction(first: Comparison | None, other: Comparison) -> bool:
+    return first is not None and (first.difference or 0.0) * (other.difference or 0.0) > 0.0

@@ -1,4 +1,4 @@
-"""What sets the most deviating cluster apart, on the test rows.
+"""Columns that set the most deviating cluster apart, on the test rows.
 
 On the train rows the comparison would be circular: clusters are made of the features, so they always differ.
 """
@@ -136,9 +136,9 @@ def compare_features(clusters: Clusters, test: Rows, settings: Significance) -> 
         Without columns when the search made no split.
     """
     rows = TestedRows(clusters, test)
-    found = list(_compared(rows, settings, clusters.spec))
-    declared, declared_tests = _corrected([one for one in found if one.declared], settings)
-    others, other_tests = _corrected([one for one in found if not one.declared], settings)
+    differences = list(_compared(rows, settings, clusters.spec))
+    declared, declared_tests = _corrected([one for one in differences if one.declared], settings)
+    others, other_tests = _corrected([one for one in differences if not one.declared], settings)
     return FeatureDifferences(
         spec=clusters.spec.model_copy(update={"significance": settings}),
         cluster=0,
@@ -147,21 +147,27 @@ def compare_features(clusters: Clusters, test: Rows, settings: Significance) -> 
         tests=declared_tests + other_tests,
         columns=tuple(sorted(declared + others, key=_in_order)),
         tests_declared=declared_tests,
-        drawn=rows.drawn if any(map(_is_of_fewer_rows, found)) else None,
+        drawn=rows.drawn if any(map(_is_of_fewer_rows, differences)) else None,
     )
 
 
-def _in_order(one: ColumnDifference) -> tuple[bool, bool, str, float, str]:
+def _in_order(difference: ColumnDifference) -> tuple[bool, bool, str, float, str]:
     """Declared ones first; numbers before categories, and of each kind of effect the largest first."""
-    effect_name = one.effect_name or ""
-    return not one.declared, one.kind == "categorical", effect_name, -abs(one.effect or 0.0), one.column
+    effect_name = difference.effect_name or ""
+    return (
+        not difference.declared,
+        difference.kind == "categorical",
+        effect_name,
+        -abs(difference.effect or 0.0),
+        difference.column,
+    )
 
 
-def _is_of_fewer_rows(one: ColumnDifference) -> bool:
+def _is_of_fewer_rows(difference: ColumnDifference) -> bool:
     """Whether an area under the curve is not of all rows that were compared."""
-    if one.auc is None or one.numeric is None:
+    if difference.auc is None or difference.numeric is None:
         return False
-    return one.auc.n_a + one.auc.n_b < one.numeric.n_a + one.numeric.n_b
+    return difference.auc.n_a + difference.auc.n_b < difference.numeric.n_a + difference.numeric.n_b
 
 
 def _compared(rows: TestedRows, settings: Significance, spec: AuditSpec) -> Iterator[ColumnDifference]:
@@ -293,13 +299,13 @@ def _corrected(columns: list[ColumnDifference], settings: Significance) -> tuple
         return (None, None) if np.isnan(p) else (p, p <= settings.alpha)
 
     result = []
-    for one in columns:
-        if one.kind == "numeric":
+    for column in columns:
+        if column.kind == "numeric":
             p, significant = verdict()
-            interval = None if one.numeric is None else interval_of(one.numeric, p)
-            result.append(replace(one, p_adjusted=p, significant=significant, corrected=interval))
+            interval = None if column.numeric is None else interval_of(column.numeric, p)
+            result.append(replace(column, p_adjusted=p, significant=significant, corrected=interval))
             continue
-        verdicts = [verdict() for _ in _p_values(one)]
+        verdicts = [verdict() for _ in _p_values(column)]
         levels = [
             replace(
                 level,
@@ -307,14 +313,14 @@ def _corrected(columns: list[ColumnDifference], settings: Significance) -> tuple
                 significant=significant,
                 corrected=interval_of(level.comparison, p),
             )
-            for level, (p, significant) in zip(one.levels, verdicts * (2 if len(verdicts) == 1 else 1), strict=False)
+            for level, (p, significant) in zip(column.levels, verdicts * (2 if len(verdicts) == 1 else 1), strict=False)
         ]
         result.append(
             replace(
-                one,
+                column,
                 levels=tuple(levels),
                 p_adjusted=min((level.p_adjusted for level in levels if level.p_adjusted is not None), default=None),
-                significant=any(level.significant for level in levels) if one.status == "tested" else None,
+                significant=any(level.significant for level in levels) if column.status == "tested" else None,
             )
         )
     return result, tests

@@ -1,4 +1,4 @@
-"""Would another split, or a bias variable without any pattern, give the same? The procedure repeated as a whole."""
+"""The whole procedure repeated, on other splits and on bias variables without any pattern."""
 
 from __future__ import annotations
 
@@ -113,20 +113,10 @@ def repeat_splits(
 ) -> RepeatedSplits:
     """Find and test clusters on several splits, and test those that deviate most together.
 
-    Parameters
-    ----------
-    clusters, train, test
-        Of the audit's own split; of a large table, train and test are the rows drawn from both parts.
-    own : Comparison
-        The primary test on that split.
-    settings : Significance
-    splits : int
-        How many, the audit's own counted.
-    split, find : callable
-        The two stages that are repeated.
+    Clusters and parts are of the audit's own split; of a large table, train and test are the rows drawn from both
+    parts. `own` is the primary test on that split, which counts among the `splits`. `split` and `find` are the two
+    stages that are repeated.
 
-    Notes
-    -----
     Each split divides the train rows of the one before. So no row is tested twice, and the clusters that a test row is
     tested with were found without it and without the test rows of the splits before. Taken from the last split to the
     first, each test is made on rows that none of the searches and tests before it has seen: under the hypothesis that
@@ -143,11 +133,11 @@ def repeat_splits(
     for repeat in range(1, splits):
         seed = int(np.random.SeedSequence([spec.split.random_state, repeat]).generate_state(1)[0])
         train, test = split(train, spec.split.model_copy(update={"random_state": seed}))
-        found = find(train, search)
+        repeated = find(train, search)
         test_rows.append(test.audited_rows)
         compared.append(None)
-        if len(found.train) > 1:
-            side = found.predict(test) == 0, test
+        if len(repeated.train) > 1:
+            side = repeated.predict(test) == 0, test
             sides.append(side)
             compared[-1] = compare_first([side], settings)
     return RepeatedSplits(
@@ -186,8 +176,8 @@ def permute_procedure(
     as_large = 0
     for _ in range(settings.permutations):
         shuffled = rng.permutation(pooled) if owners is None else exchanged_by_persons(pooled, owners, rng)
-        one, other = shuffled[: len(train.y)], shuffled[len(train.y) :]
-        refit = clone(again).fit_encoded(train_rows.copy(), one, model.encoder_, model.method_)
+        train_y, other = shuffled[: len(train.y)], shuffled[len(train.y) :]
+        refit = clone(again).fit_encoded(train_rows.copy(), train_y, model.encoder_, model.method_)
         harm = _harm(refit.tree_.route(test_rows), other, sign) if refit.n_clusters_ > 1 else None
         as_large += harm is not None and harm >= observed
     return PermutedProcedure(settings.permutations, observed, permutation_p_value(as_large, settings.permutations))

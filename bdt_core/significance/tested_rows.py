@@ -1,4 +1,4 @@
-"""The test rows, as clusters and columns are compared on them: what they have to say is added up over their blocks."""
+"""The test rows, as clusters and columns are compared on them: summaries are added up over their blocks."""
 
 from __future__ import annotations
 
@@ -183,18 +183,18 @@ class TestedRows:
         assert self._persons is not None
         steps = Steps.of(ways(self.table, [BIAS_VARIABLE])[BIAS_VARIABLE])
         asked = partial(_of_clusters, clusters=self.clusters, persons=self._persons[0], steps=steps)
-        found: list[PersonSums] = []
+        sums: list[PersonSums] = []
         for labels in portions(self._labels, *self._persons):
-            found += _added(self.table.map_blocks(partial(asked, labels=labels)))
-        return found, reduce(add, found), steps
+            sums += _added(self.table.map_blocks(partial(asked, labels=labels)))
+        return sums, reduce(add, sums), steps
 
     def _sides_of_persons(self, asked: Sequence[_Asked]) -> list[tuple[PersonSums, PersonSums]]:
         assert self._persons is not None
-        found: list[PersonSums] = []
+        sums: list[PersonSums] = []
         for some in portions(asked, self._persons[0], 2 * self._persons[1]):
             sides = partial(_of_sides, clusters=self.clusters, persons=self._persons[0], asked=some)
-            found += _added(self.table.map_blocks(sides))
-        return list(zip(found[::2], found[1::2], strict=True))
+            sums += _added(self.table.map_blocks(sides))
+        return list(zip(sums[::2], sums[1::2], strict=True))
 
     @cached_property
     def _how(self) -> dict[str, How]:
@@ -285,12 +285,12 @@ def _of_clusters(
 def _of_sides(block: AuditTable, clusters: Clusters, persons: Persons, asked: Sequence[_Asked]) -> list[PersonSums]:
     """Some columns of persons in the most deviating cluster and elsewhere, one after the other."""
     inside, who = labels_of(clusters, block) == 0, numbers_of(persons, block)
-    found = []
-    for one in asked:
-        counts, values = one.of(audited(block, one.column))
+    sums = []
+    for question in asked:
+        counts, values = question.of(audited(block, question.column))
         sides = inside[counts], ~inside[counts]
-        found += [person_sums(values[side], who[counts][side], persons.size) for side in sides]
-    return found
+        sums += [person_sums(values[side], who[counts][side], persons.size) for side in sides]
+    return sums
 
 
 def _added(blocks: Sequence[Sequence[PersonSums]]) -> list[PersonSums]:

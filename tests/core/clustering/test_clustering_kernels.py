@@ -9,7 +9,7 @@ import pytest
 
 from bdt_core.clustering import row_kernels
 from bdt_core.clustering.refine import MAX_PASSES, refine, refine_at_once
-from bdt_core.clustering.split import Block, Layout, Prototypes, Splits, assign, block_statistics, statistics
+from bdt_core.clustering.split import Layout, Prototypes, Splits, WeightedBlock, assign, block_statistics, statistics
 from bdt_core.clustering.starts import Sample, candidates, draw_sample
 from bdt_core.table.encoding import Encoded
 
@@ -71,7 +71,7 @@ def test_split_statistics(rows, fields, columns, dtype, code_dtype, weighted):
     layout = Layout(fields, (7,) * columns, 0.5)
     weights = generator.integers(1, 9, rows).astype(np.float64) if weighted else np.empty(0)
     start, stop = rows // 7, rows - rows // 9
-    result = block_statistics(Block(table, start, stop, weights), splits, layout)
+    result = block_statistics(WeightedBlock(table, start, stop, weights), splits, layout)
     for which in range(3):
         n, sums, counts = statistics_twin(table, weights, start, stop, splits, which, layout.offsets)
         assert result.rows[which] == n
@@ -170,7 +170,7 @@ def test_refine(rows, fields, columns, dtype, code_dtype, copies, tolerance):
         assert one.side_b.counts[0].tobytes() == counts.tobytes()
         for name in ("linear", "thresholds", "modes_a", "modes_b"):
             assert getattr(one.split, name).tobytes() == getattr(split, name).tobytes()
-    assert_same(found, refine_in_blocks([Block(table, 0, rows, weights)], a, b, whole, layout, tolerance))
+    assert_same(found, refine_in_blocks([WeightedBlock(table, 0, rows, weights)], a, b, whole, layout, tolerance))
 
 
 def refine_in_blocks(blocks, a, b, whole, layout, tolerance):
@@ -185,9 +185,9 @@ def test_refine_part_of_a_table_at_once():
     points = Prototypes(table.numeric.T.astype(np.float64), table.codes.T.astype(np.int64))
     a, b = points[[700, 900, 1200]], points[[800, 1000, 1300]]
     nothing = np.empty(0)
-    part = [Block(table, 700, 2100, nothing), Block(table, 2100, 4321, nothing)]
+    part = [WeightedBlock(table, 700, 2100, nothing), WeightedBlock(table, 2100, 4321, nothing)]
     whole = statistics(part, Splits.all_to_b(layout, np.float32), layout)
-    at_once = refine_at_once(Block(table, 700, 4321, nothing), a, b, whole, layout, 1e-3)
+    at_once = refine_at_once(WeightedBlock(table, 700, 4321, nothing), a, b, whole, layout, 1e-3)
     assert_same(at_once, refine_in_blocks(part, a, b, whole, layout, 1e-3))
     assert at_once
     assert whole.rows[0] == 4321 - 700

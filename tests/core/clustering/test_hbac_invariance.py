@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bdt_core.clustering import HBAC
 from bdt_core.clustering.grow import grow
-from bdt_core.clustering.outcome import Moments, whole_numbers
+from bdt_core.clustering.outcome import WholeMoments, whole_numbers
 from bdt_core.clustering.rows import (
     BlockRows,
     NodeRows,
@@ -197,8 +197,8 @@ def test_moments_of_y_are_those_of_y(values):
     y = np.array(values)
     whole = whole_numbers(y, "lower")
     assert np.abs(whole.astype(np.int64)).max() < 2**31
-    assert Moments.of(whole) == Moments.of(whole[::-1].copy())
+    assert WholeMoments.of(whole) == WholeMoments.of(whole[::-1].copy())
     if np.ptp(y) > 1e-6 * np.abs(y).max():
         y = y / np.abs(y).max()  # squares of the smallest numbers would vanish
         unit = np.abs(y - y.mean()).max() / (2**31 - 1)
-        np.testing.assert_allclose(Moments.of(whole).std * unit, y.std(), rtol=1e-5)
+        np.testing.assert_allclose(WholeMoments.of(whole).std * unit, y.std(), rtol=1e-5)

@@ -12,7 +12,7 @@ from statsmodels.stats.proportion import confint_proportions_2indep
 from statsmodels.tools import add_constant
 
 from bdt_core.inference import newcombe_interval
-from bdt_core.inference.estimates import Difference, MeanOfPersons, MeanOfRows, critical_value
+from bdt_core.inference.estimates import Difference, KnownMean, MeanOfGroups, MeanOfPersons, MeanOfRows, critical_value
 from bdt_core.inference.persons import Steps, person_sums
 from bdt_core.inference.summaries import count_values
 
@@ -131,3 +131,9 @@ def test_critical_values_allow_for_all_statements_and_for_the_search() -> None:
     searched = stats.norm.isf(0.025 / 100)  # as wide as for a hundred groups
     assert critical_value(0.05, 20, searched) == pytest.approx(stats.norm.isf(0.025 / 2000))
     assert critical_value(0.05, 20, 1.0) == critical_value(0.05, 20)
+
+
+def test_groups_of_different_people_count_by_their_people():
+    together = MeanOfGroups((KnownMean(0.2, 0.1, 0.3, 1.96, 100), KnownMean(0.4, 0.3, 0.5, 1.96, 300)))
+    assert together.value == pytest.approx(0.25 * 0.2 + 0.75 * 0.4)
+    assert together.arms(1.96) == pytest.approx((0.1 * (0.25**2 + 0.75**2) ** 0.5,) * 2)

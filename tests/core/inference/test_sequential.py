@@ -11,7 +11,7 @@ from statsmodels.stats.contingency_tables import StratifiedTable
 from statsmodels.stats.multitest import multipletests
 
 from bdt_core.errors import DataError
-from bdt_core.inference.sequential import compare_rates_over_time, discoveries
+from bdt_core.inference.sequential import compare_rates_over_time, discoveries, ratio_over_time
 
 counts = st.lists(
     st.tuples(st.integers(0, 50), st.integers(0, 50), st.integers(0, 50), st.integers(0, 50)), min_size=1, max_size=12
@@ -171,3 +171,12 @@ def test_settings_out_of_range_are_refused():
         compare_rates_over_time([1], [2], [1], [2], alpha=0)
     with pytest.raises(DataError, match="effect above 0"):
         compare_rates_over_time([1], [2], [1], [2], effect=0)
+
+
+def test_a_ratio_over_time_is_that_of_mantel_and_haenszel_and_its_limits_close_in():
+    found = ratio_over_time([30] * 20, [100] * 20, [60] * 20, [100] * 20)
+    assert found.ratio == pytest.approx([0.5] * 20)
+    assert (found.low < 0.5).all()
+    assert (found.high > 0.5).all()
+    assert found.high[-1] < 0.7
+    assert found.high[0] > 0.7

@@ -18,7 +18,7 @@ def random_rows(generator, n, p, groups, ranked, dtype="float64", left_out=0.0):
     value[generator.random(n) < left_out] = -1
     rank = generator.integers(0, 7, n).astype(np.int32) if ranked else np.empty(0, np.int32)
     group = generator.integers(0, groups, n).astype(np.int32)
-    return kernels.Rows(on_grid(generator.normal(size=(p, n)), dtype), group, value, rank)
+    return kernels.SearchRows(on_grid(generator.normal(size=(p, n)), dtype), group, value, rank)
 
 
 def empty_tally(rows, k, groups, ranked):
@@ -166,7 +166,7 @@ def test_a_pass_that_puts_too_many_rows_off_their_centres_leaves_no_trace(ranked
 
 def test_a_cluster_keeps_its_last_row():
     numeric = np.array([[0.0, 0.1, 0.2, 0.3]])
-    rows = kernels.Rows(numeric, np.zeros(4, np.int32), np.zeros(4, np.int8), np.empty(0, np.int32))
+    rows = kernels.SearchRows(numeric, np.zeros(4, np.int32), np.zeros(4, np.int8), np.empty(0, np.int32))
     labels = np.array([0, 0, 0, 1], np.int32)
     tally = empty_tally(rows, 2, 2, False)
     kernels.count_all(rows, labels, 1, tally)

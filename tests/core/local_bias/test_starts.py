@@ -9,7 +9,7 @@ from sklearn.cluster import KMeans
 from bdt_core.local_bias import search
 from bdt_core.local_bias.inputs import outcome_of
 from bdt_core.local_bias.logan import LOGAN
-from bdt_core.local_bias.search import Search, kmeans_plus_plus
+from bdt_core.local_bias.search import ClusterSearch, kmeans_plus_plus
 
 SAMPLE = 150
 CLUSTERS = 6
@@ -24,7 +24,9 @@ def small_sample(monkeypatch):
 def prepared(X, **settings):
     rng = np.random.default_rng(1)
     group, correct = rng.integers(0, 2, len(X)).astype(np.int32), rng.random(len(X)) < 0.8
-    return Search.prepare(X, group, 2, outcome_of("accuracy", len(X), correct=correct), LOGAN(CLUSTERS, **settings))
+    return ClusterSearch.prepare(
+        X, group, 2, outcome_of("accuracy", len(X), correct=correct), LOGAN(CLUSTERS, **settings)
+    )
 
 
 def without_pattern(rows):
