@@ -26,8 +26,8 @@ from bdt_core.clarify.data import (
 from bdt_core.clarify.segments import segments_of
 from bdt_core.errors import DataError, OutputError, SpecError
 from bdt_core.fairness.coding import Threshold, Value
-from bdt_core.fairness.confusion import refuse_absent
 from bdt_core.fairness.counting import count_rows
+from bdt_core.fairness.favourable import refuse_absent
 from bdt_core.fairness.flips import Distance, Sign
 from bdt_core.fairness.from_rows import bias_metrics
 from bdt_core.fairness.metric_results import BiasMetrics, group_name

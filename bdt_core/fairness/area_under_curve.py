@@ -13,9 +13,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bdt_core.fairness.coding import Threshold, code_column, column, numbers
-from bdt_core.fairness.confusion import Positive, favourable
 from bdt_core.fairness.counting import code_groups
 from bdt_core.fairness.counts import OUTSIDE, CountTable
+from bdt_core.fairness.favourable import Positive, favourable
 from bdt_core.fairness.measured import Measured, measured
 from bdt_core.inference.auc import AreaSpread, area_under_curve_of_counts
 from bdt_core.inference.persons import Persons, PersonSums, PlacedSums, area_spread, placement_steps

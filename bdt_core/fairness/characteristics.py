@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from bdt_core import words
 from bdt_core.fairness.coding import Threshold, code_column, level_order
-from bdt_core.fairness.confusion import Positive, favourable
 from bdt_core.fairness.declared_groups import favourable_values
+from bdt_core.fairness.favourable import Positive, favourable
 from bdt_core.inference import Comparison, adjust_p_values, corrected_interval
 from bdt_core.inference.comparison import compare_count_arrays
 from bdt_core.inference.persons import Persons, compare_persons, person_sums

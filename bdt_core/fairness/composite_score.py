@@ -9,11 +9,11 @@ from dataclasses import fields, replace
 import numpy as np
 
 from bdt_core.errors import SpecError
-from bdt_core.fairness.confusion import Floats, Positive, confusion_cells
+from bdt_core.fairness.confusion import Floats, confusion_cells
 from bdt_core.fairness.counts import CountTable
+from bdt_core.fairness.favourable import Positive
 from bdt_core.fairness.metric_results import group_name
-from bdt_core.fairness.person_moments import PersonMoments
-from bdt_core.fairness.persons import as_persons
+from bdt_core.fairness.persons import PersonMoments, as_persons
 from bdt_core.fairness.rates import evaluate, evaluate_all
 from bdt_core.fairness.score_metrics import score_moments
 from bdt_core.fairness.score_parts import (

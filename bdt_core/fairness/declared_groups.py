@@ -18,15 +18,14 @@ from bdt_core import words
 from bdt_core.errors import DataError, SpecError, did_you_mean
 from bdt_core.fairness.coding import Threshold, Value, code_column, values_of
 from bdt_core.fairness.composite_score import bias_score
-from bdt_core.fairness.confusion import Positive, refuse_absent
 from bdt_core.fairness.counting import MAX_CELLS, count_rows
 from bdt_core.fairness.counts import CountTable, Group
 from bdt_core.fairness.drawn_rows import draw_rows
+from bdt_core.fairness.favourable import Positive, refuse_absent
 from bdt_core.fairness.from_counts import EVERYBODY_ELSE, LARGEST, metrics_from_counts
 from bdt_core.fairness.from_rows import MeasuredRows
 from bdt_core.fairness.metric_results import BiasMetrics, DeclaredTest, Metric, declared_tests, group_name
-from bdt_core.fairness.person_moments import PersonMoments
-from bdt_core.fairness.persons import KeyedBlocks, PersonCells, count_persons_of, persons_in
+from bdt_core.fairness.persons import KeyedBlocks, PersonCells, PersonMoments, count_persons_of, persons_in
 from bdt_core.fairness.score_parts import BiasScore
 from bdt_core.inference.persons import Persons
 from bdt_core.metrics import CRITERIA

@@ -16,14 +16,14 @@ from bdt_core.errors import SpecError, did_you_mean
 from bdt_core.fairness.coding import Threshold, Value, canonical, values_of
 from bdt_core.fairness.comparisons import against_reference, ranges_over_groups
 from bdt_core.fairness.conditional_disparity import Outcome, conditional_disparity, outcomes_by_stratum
-from bdt_core.fairness.confusion import Cells, Floats, Positive, confusion_cells, favourable
+from bdt_core.fairness.confusion import Cells, Floats, confusion_cells
 from bdt_core.fairness.counts import FIXED_POINT, CountTable, Group
 from bdt_core.fairness.facet_contrasts import FacetContrasts, FacetValues, facet_contrasts
+from bdt_core.fairness.favourable import Positive, favourable
 from bdt_core.fairness.functions_of_counts import Drawn, drawn_functions, function_comparisons, function_values
 from bdt_core.fairness.measured import Measured, first, measured_each, nothing, where, where_each
 from bdt_core.fairness.metric_results import BiasMetrics, Kind, Metric, group_name
-from bdt_core.fairness.person_moments import PersonMoments
-from bdt_core.fairness.persons import as_persons
+from bdt_core.fairness.persons import PersonMoments, as_persons
 from bdt_core.fairness.post_training import generalized_entropy, post_training_metrics
 from bdt_core.fairness.pre_training import pre_training_metrics
 from bdt_core.fairness.rates import evaluate_all

@@ -14,10 +14,10 @@ from bdt_core.errors import DataError, SpecError
 from bdt_core.fairness.area_under_curve import ScoreCounts, auc_by_group, count_scores
 from bdt_core.fairness.arrays import SCORE, WEIGHT, Y_PRED, Y_TRUE, table_of_arrays
 from bdt_core.fairness.coding import Threshold, Value, code_column, column
-from bdt_core.fairness.confusion import Positive, favourable, refuse_absent
 from bdt_core.fairness.counting import code_groups, count_rows
 from bdt_core.fairness.counts import CountTable, Group
 from bdt_core.fairness.facet_contrasts import FacetValues, facet_contrasts
+from bdt_core.fairness.favourable import Positive, favourable, refuse_absent
 from bdt_core.fairness.flips import Distance, Sign, flip_test, usable_features
 from bdt_core.fairness.from_counts import LARGEST, metrics_from_counts
 from bdt_core.fairness.measured import Measured, measured, nothing

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from bdt_core.errors import SpecError
 from bdt_core.fairness.coding import Level, Threshold, column, numbers
-from bdt_core.fairness.confusion import Positive, favourable
 from bdt_core.fairness.counting import count_rows
 from bdt_core.fairness.counts import CountTable, Group
+from bdt_core.fairness.favourable import Positive, favourable
 from bdt_core.fairness.simultaneous import compare_at_once
 from bdt_core.inference import Comparison
 from bdt_core.result import Result

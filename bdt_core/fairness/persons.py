@@ -1,21 +1,26 @@
-"""Count the persons of declared groups, where one may have several rows."""
+"""Persons of declared groups, where one may have several rows, and how much these rows have in common.
+
+A rate is (events) / (rows among which they are counted), both sums of the four confusion counts. What a person adds to
+it is linear in his own four counts, so that the variance between persons of every rate of a group follows from one
+matrix: the sum, over persons, of the products of these counts. Matrices of different persons add up.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy import special
 
 from bdt_core.fairness.coding import Threshold, code_column
-from bdt_core.fairness.confusion import Positive, favourable
 from bdt_core.fairness.counting import MAX_WEIGHT, code_groups
 from bdt_core.fairness.counts import FIXED_POINT, CountTable
-from bdt_core.fairness.person_moments import CELLS, PersonMoments
+from bdt_core.fairness.favourable import Positive, favourable
 from bdt_core.inference.persons import Persons, PlacedSums
 from bdt_core.spec import AuditSpec
 from bdt_core.table.audit_table import KEY
@@ -23,7 +28,123 @@ from bdt_core.table.persons import person_hashes
 from bdt_core.table.source_blocks import SourceBlocks
 
 Numbers = NDArray[np.int64]
+Floats = NDArray[np.float64]
 T = TypeVar("T")
+CELLS = 4
+"""True and false positives, false and true negatives."""
+_BITS = np.arange(1 << CELLS)[:, None] >> np.arange(CELLS) & 1
+_CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, eq=False)
+class PersonMoments:
+    """What persons have in each group.
+
+    Attributes
+    ----------
+    products : ndarray of float64, shape (groups, 4, 4)
+        Sum over persons of the products of their counts of true and false positives, false and true negatives.
+    present : ndarray of float64, shape (groups, 16)
+        Persons by which of the four counts are not 0; bit i for the i-th.
+    shared : int
+        Persons with rows in several groups.
+    """
+
+    products: Floats
+    present: Floats
+    shared: int = 0
+
+    def __add__(self, other: PersonMoments) -> PersonMoments:
+        return PersonMoments(self.products + other.products, self.present + other.present, self.shared + other.shared)
+
+    def __sub__(self, other: PersonMoments) -> PersonMoments:
+        return replace(self, products=self.products - other.products, present=self.present - other.present)
+
+    def __getitem__(self, which: Any) -> PersonMoments:
+        return replace(self, products=self.products[which], present=self.present[which])
+
+    def combined(self, members: NDArray[Any]) -> PersonMoments:
+        """Sum over groups: one new group per row of `members`, shape (new, groups)."""
+        products = np.tensordot(members, self.products, axes=1)
+        return replace(self, products=products, present=members @ self.present)
+
+    def turned(self) -> PersonMoments:
+        """The same rows, with the other label and prediction called positive."""
+        reversed_bits = (_BITS[:, ::-1] << np.arange(CELLS)).sum(axis=1)
+        return replace(self, products=self.products[:, ::-1, ::-1], present=self.present[:, reversed_bits])
+
+    def number(self, among: Floats | None = None) -> Floats:
+        """Persons of each group with any row that is counted: all, or those of some of the four counts.
+
+        Parameters
+        ----------
+        among : ndarray of shape (..., 4), optional
+
+        Returns
+        -------
+        ndarray of shape (..., groups)
+        """
+        wanted = np.ones(CELLS) if among is None else among
+        return np.asarray(((wanted != 0) @ _BITS.T > 0) @ self.present.T, dtype=np.float64)
+
+    def shrink(
+        self, rows: Floats, among: Floats | None = None, events: Floats | None = None, happened: Floats | None = None
+    ) -> Floats:
+        """What rows are divided by to be effective counts; see `bdt_core.inference.persons`.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (..., groups)
+            Among which events are counted.
+        among, events : ndarray of shape (..., 4), optional
+            Which of the four counts make up the rows and the events. Without events, and where all rows are events or
+            none is, a person's rows count as all alike.
+        happened : ndarray of shape (..., groups), optional
+            The events.
+        """
+        counted = np.ones(CELLS) if among is None else among
+        with np.errstate(divide="ignore", invalid="ignore"):
+            squares = np.einsum("...i,gij,...j->...g", counted, self.products, counted)
+            effect = alike = squares / rows
+            if events is not None and happened is not None:
+                rate = happened / rows
+                own = events[..., None, :] - rate[..., None] * counted[..., None, :]
+                persons = self.number(counted)
+                between = np.einsum("...gi,gij,...gj->...g", own, self.products, own) * persons / (persons - 1.0)
+                effect = np.where((rate > 0.0) & (rate < 1.0), between / (rows * rate * (1.0 - rate)), alike)
+        return _with_few_persons(effect, alike, rows)
+
+    def shrink_of(self, rows: Floats, influence: Floats, spread: Floats) -> Floats:
+        """What rows are divided by where a metric is no rate.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (groups,)
+        influence : ndarray of shape (groups, 4)
+            What a row of each count adds to the metric, less what the average row does.
+        spread : ndarray of shape (groups,)
+            Variance of that over the rows.
+        """
+        with np.errstate(divide="ignore", invalid="ignore"):
+            alike = self.products.sum(axis=(1, 2)) / rows
+            persons = self.number()
+            between = np.einsum("gi,gij,gj->g", influence, self.products, influence) * persons / (persons - 1.0)
+            effect = np.where(spread > 0.0, between / (rows * spread), alike)
+        return _with_few_persons(effect, alike, rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON-able data."""
+        return {
+            "products": self.products.astype(np.int64).tolist(),
+            "present": self.present.astype(np.int64).tolist(),
+            "shared": self.shared,
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> PersonMoments:
+        """Undo `to_dict`."""
+        products, present = (np.array(data[name], dtype=np.float64) for name in ("products", "present"))
+        return cls(products.reshape(-1, CELLS, CELLS), present.reshape(-1, 1 << CELLS), data["shared"])
 
 
 @dataclass(frozen=True)
@@ -112,3 +233,11 @@ def as_persons(known: CountTable, moments: PersonMoments) -> CountTable:
     shape = (-1, *(1,) * (known.counts.ndim - 1))
     squares = known.counts * moments.shrink(rows).reshape(shape) * (FIXED_POINT / MAX_WEIGHT)
     return replace(known, weights=known.counts * int(FIXED_POINT), squared_weights=np.rint(squares).astype(np.int64))
+
+
+def _with_few_persons(effect: Floats, alike: Floats, rows: Floats) -> Floats:
+    """The design effect, 1 or more, times what Student's t is wider than the normal where persons are few."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        df = np.maximum(rows / alike - 1.0, 1.0)
+        few = special.stdtrit(df, 0.5 + 0.5 * _CONFIDENCE) / special.ndtri(0.5 + 0.5 * _CONFIDENCE)
+    return np.where(rows > 0, np.maximum(np.nan_to_num(effect, nan=1.0, posinf=1.0), 1.0) * few**2, 1.0)

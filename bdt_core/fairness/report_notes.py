@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from bdt_core.errors import did_you_mean
 from bdt_core.fairness.coding import Level, Threshold, values_of
 from bdt_core.fairness.conditional_disparity import Outcome, outcomes_by_stratum
-from bdt_core.fairness.confusion import Cells, Positive, favourable
+from bdt_core.fairness.confusion import Cells
 from bdt_core.fairness.counts import OUTSIDE, CountTable
 from bdt_core.fairness.facet_contrasts import FacetContrasts
+from bdt_core.fairness.favourable import Positive, favourable
 from bdt_core.fairness.metric_results import group_name
 
 

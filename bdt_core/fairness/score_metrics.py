@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bdt_core.fairness.confusion import Floats, Positive, favourable
+from bdt_core.fairness.confusion import Floats
 from bdt_core.fairness.counting import MAX_WEIGHT
 from bdt_core.fairness.counts import FIXED_POINT, OUTSIDE, SCORE_BINS, CountTable
+from bdt_core.fairness.favourable import Positive, favourable
 from bdt_core.fairness.measured import Measured, first, measured, nothing, where
 from bdt_core.fairness.simultaneous import contrasts_critical_value
 from bdt_core.inference import mean_interval, wilson_limits

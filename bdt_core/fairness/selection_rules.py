@@ -16,10 +16,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bdt_core.fairness.coding import Threshold, Value, column, numbers
-from bdt_core.fairness.confusion import favourable
 from bdt_core.fairness.counting import count_rows
 from bdt_core.fairness.counts import CountTable
 from bdt_core.fairness.declared_groups import GroupCounts, favourable_values
+from bdt_core.fairness.favourable import favourable
 from bdt_core.fairness.local_law_144 import CategoryImpact, ImpactTable, impact_table
 from bdt_core.fairness.medians import median_of
 from bdt_core.fairness.metric_results import group_name

@@ -14,7 +14,7 @@ from bdt_core.fairness.counts import CountTable, Group, group_order
 from bdt_core.fairness.declared_groups import favourable_values
 from bdt_core.fairness.from_counts import EVERYBODY_ELSE, LARGEST
 from bdt_core.fairness.metric_results import group_name
-from bdt_core.fairness.person_moments import CELLS, PersonMoments
+from bdt_core.fairness.persons import CELLS, PersonMoments
 from bdt_core.history.batch import Batch
 from bdt_core.metrics import RATES, Proportion
 from bdt_core.spec import AuditSpec

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from bdt_core.errors import DataError
 from bdt_core.fairness.coding import Threshold
-from bdt_core.fairness.confusion import favourable
 from bdt_core.fairness.declared_groups import favourable_values
+from bdt_core.fairness.favourable import favourable
 from bdt_core.local_bias.embeddings import read_embeddings
 from bdt_core.local_bias.gap_null import summary_of, whole_search_null
 from bdt_core.local_bias.held_out import judged_clusters, values_together

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from bdt_core.errors import DataError
 from bdt_core.fairness.coding import Coded, code_column, column, numbers
-from bdt_core.fairness.confusion import favourable
 from bdt_core.fairness.counting import code_groups
+from bdt_core.fairness.favourable import favourable
 from bdt_core.fairness.metric_results import group_name
 from bdt_core.inference.persons import person_sums, shrink_of_mean
 from bdt_core.mitigation.checks import persons_of_rows

@@ -13,8 +13,8 @@ from bdt_core.errors import BDTError, DataError, SpecError
 from bdt_core.fairness import BiasMetrics
 from bdt_core.fairness.coding import Value
 from bdt_core.fairness.comparisons import FEWEST_IN_DENOMINATOR
-from bdt_core.fairness.confusion import Positive
 from bdt_core.fairness.declared_groups import favourable_values
+from bdt_core.fairness.favourable import Positive
 from bdt_core.fairness.metric_results import Estimate, group_name
 from bdt_core.inference import area_under_curve
 from bdt_core.inference.persons import area_by_persons

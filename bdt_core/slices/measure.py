@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from bdt_core.errors import DataError, SpecError, did_you_mean
 from bdt_core.fairness.coding import code_column, column, level_order, numbers
-from bdt_core.fairness.confusion import Confusion, Positive, favourable
+from bdt_core.fairness.confusion import Confusion
+from bdt_core.fairness.favourable import Positive, favourable
 from bdt_core.metrics import RATES, RateMetric, full_names
 from bdt_core.table.blocks import refuse_outcomes
 

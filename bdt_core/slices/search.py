@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bdt_core.errors import DataError, SpecError, did_you_mean
-from bdt_core.fairness.confusion import Positive
+from bdt_core.fairness.favourable import Positive
 from bdt_core.slices.measure import Better, Measure, outcomes, resolve
 from bdt_core.slices.results import Slices
 from bdt_core.slices.settings import Settings

@@ -11,7 +11,7 @@ from scipy import stats
 from bdt_core.fairness.confusion import Confusion
 from bdt_core.fairness.counts import CountTable
 from bdt_core.fairness.declared_groups import GroupCounts
-from bdt_core.fairness.person_moments import PersonMoments
+from bdt_core.fairness.persons import PersonMoments
 from bdt_core.history import Batch, batch_of, follow
 from bdt_core.history.change import drifts_of, trend_of
 from bdt_core.history.counted import Counted, Pair, count_batches
