@@ -23,14 +23,12 @@ from bdt_core.table.audit_table import (
     KEY,
     RANK,
     Role,
-    fingerprint,
-    row_hashes,
     tidy,
 )
 from bdt_core.table.batches import Batches
 from bdt_core.table.files import FilesPart
 from bdt_core.table.pool import in_parallel
-from bdt_core.table.ranks import added, content_sums
+from bdt_core.table.ranks import added, content_sums, fingerprint, row_hashes
 from bdt_core.table.repeated_rows import Repeats, find_repeats
 from bdt_core.table.validate import (
     Settled,

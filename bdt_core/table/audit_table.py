@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -13,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bdt_core.spec import AuditSpec, Kind
-from bdt_core.table.pool import blocks_of, mapped, stretches
+from bdt_core.table.pool import blocks_of, mapped
 from bdt_core.table.ranks import lowest
 
 if TYPE_CHECKING:
@@ -26,8 +25,6 @@ KEY = "(key)"
 """Column with the hash (uint64) of what names the person, where all rows of a person stay together."""
 RANK = "(rank)"
 """Column with the uniform random number (uint64) by which the rows of a table that is divided by hash are drawn."""
-_HASHED_TOGETHER = 1 << 16
-"""Rows, so few that what lies between their values and their hashes stays in a cache."""
 T = TypeVar("T")
 Role = Literal["feature", "protected", "label", "prediction", "bias_variable", "unused"]
 
@@ -219,28 +216,3 @@ def taken(frame: pd.DataFrame, rows: NDArray[np.intp]) -> pd.DataFrame:
     """Some rows of a frame, by their places; as `DataFrame.take`, a column for each thread."""
     columns = mapped(lambda name: frame[name].array.take(rows), list(frame.columns))
     return pd.DataFrame(dict(zip(frame.columns, columns, strict=True)), copy=False)
-
-
-def row_hashes(frame: pd.DataFrame) -> NDArray[np.uint64]:
-    """Content hash of every row; it depends on neither the order of rows nor of columns."""
-    columns = frame[sorted(frame.columns)]
-    # Levels are hashed anew for each stretch of rows, which therefore are no shorter than they are many.
-    levels = [len(dtype.categories) for dtype in columns.dtypes if isinstance(dtype, pd.CategoricalDtype)]
-    hashes = np.empty(len(columns), dtype=np.uint64)
-
-    def hash_stretch(rows: slice) -> None:
-        hashes[rows] = pd.util.hash_pandas_object(columns.iloc[rows], index=False).to_numpy()
-
-    mapped(hash_stretch, stretches(len(columns), max(_HASHED_TOGETHER, *levels, 0)))
-    return hashes
-
-
-def fingerprint(sums: tuple[int, ...]) -> str:
-    """Content hash of a table; the same for the same rows in any order.
-
-    Parameters
-    ----------
-    sums : tuple of int
-        See `bdt_core.table.ranks.content_sums`.
-    """
-    return "sha256:" + hashlib.sha256(",".join(map(str, sums)).encode()).hexdigest()

@@ -12,7 +12,8 @@ import pandas as pd
 
 from bdt_core.inference.persons import Hashes, Numbers, Persons
 from bdt_core.spec import AuditSpec
-from bdt_core.table.audit_table import BIAS_VARIABLE, KEY, AuditTable, row_hashes
+from bdt_core.table.audit_table import BIAS_VARIABLE, KEY, AuditTable
+from bdt_core.table.ranks import row_hashes
 from bdt_core.table.roles import settle_type
 from bdt_core.table.rows import Rows
 from bdt_core.table.summaries import audited

@@ -1,4 +1,4 @@
-"""A random number for every row that follows from its content, so that rows can be drawn without knowing the others.
+"""Hash of each row's content, and the random number that follows from it: rows are drawn without knowing the others.
 
 Rows of equal content are told apart by a running number, their occurrence. Which of them has which number depends on
 the order of the rows, but they are equal, so what is drawn does not.
@@ -6,20 +6,38 @@ the order of the rows, but they are equal, so what is drawn does not.
 
 from __future__ import annotations
 
+import hashlib
 import math
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from bdt_core.table.pool import stretches
+from bdt_core.table.pool import mapped, stretches
 
 Hashes = NDArray[np.uint64]
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_HASHED_TOGETHER = 1 << 16
+"""Rows, so few that what lies between their values and their hashes stays in a cache."""
 _WORDS = 4
 _MIXED_TOGETHER = 1 << 14
 """Numbers, so few that they stay in a cache: a long array in one go takes eight times as long."""
+
+
+def row_hashes(frame: pd.DataFrame) -> Hashes:
+    """Content hash of every row; it depends on neither the order of rows nor of columns."""
+    columns = frame[sorted(frame.columns)]
+    # Levels are hashed anew for each stretch of rows, which therefore are no shorter than they are many.
+    levels = [len(dtype.categories) for dtype in columns.dtypes if isinstance(dtype, pd.CategoricalDtype)]
+    hashes = np.empty(len(columns), dtype=np.uint64)
+
+    def hash_stretch(rows: slice) -> None:
+        hashes[rows] = pd.util.hash_pandas_object(columns.iloc[rows], index=False).to_numpy()
+
+    mapped(hash_stretch, stretches(len(columns), max(_HASHED_TOGETHER, *levels, 0)))
+    return hashes
 
 
 def rank_rows(hashes: Hashes, occurrences: Hashes) -> Hashes:
@@ -47,11 +65,16 @@ def occurrence_numbers(hashes: Hashes) -> Hashes:
         return np.zeros(len(hashes), dtype=np.uint64)
     order = np.argsort(hashes, kind="stable")
     ordered = hashes[order]
-    is_first = np.concatenate([[True], ordered[1:] != ordered[:-1]])[: len(ordered)]
+    is_first = begins_run(ordered)
     first = np.flatnonzero(is_first)
     number = np.empty(len(hashes), dtype=np.uint64)
     number[order] = np.arange(len(hashes)) - first[np.cumsum(is_first) - 1]
     return number
+
+
+def begins_run(ordered: NDArray[Any]) -> NDArray[np.bool_]:
+    """Whether each value of a sorted array is the first of its kind."""
+    return np.concatenate([[True], ordered[1:] != ordered[:-1]])[: len(ordered)]
 
 
 def has_copies(hashes: Hashes) -> bool:
@@ -101,6 +124,11 @@ def content_sums(hashes: Hashes) -> tuple[int, ...]:
         word = mixed(word)
         sums.append(int(word.sum(dtype=np.uint64)))
     return (len(hashes), *sums)
+
+
+def fingerprint(sums: tuple[int, ...]) -> str:
+    """Content hash of a table from its `content_sums`; the same for the same rows in any order."""
+    return "sha256:" + hashlib.sha256(",".join(map(str, sums)).encode()).hexdigest()
 
 
 def added(several: list[tuple[int, ...]]) -> tuple[int, ...]:

@@ -12,8 +12,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bdt_core import words
-from bdt_core.table.audit_table import BIAS_VARIABLE, KEY, RANK, AuditTable, row_hashes
-from bdt_core.table.ranks import Hashes, mixed
+from bdt_core.table.audit_table import BIAS_VARIABLE, KEY, RANK, AuditTable
+from bdt_core.table.ranks import Hashes, begins_run, mixed, row_hashes
 from bdt_core.table.rows import Rows
 
 ROWS_LOOKED_AT = 50_000
@@ -206,9 +206,8 @@ def without_near_copies(frame: pd.DataFrame, used: list[str], found: Repeats) ->
     if found.within is not None:
         content = mixed(content + _places(content, frame[found.apart[0]].to_numpy(dtype=np.float64), found.within))
     order = np.lexsort((frame[RANK].to_numpy(), frame[BIAS_VARIABLE].isna().to_numpy(), content))
-    first = np.concatenate([[True], np.diff(content[order]) != 0])[: len(order)]
     kept = np.zeros(len(frame), dtype=np.bool_)
-    kept[order[first]] = True
+    kept[order[begins_run(content[order])]] = True
     return kept
 
 

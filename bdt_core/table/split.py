@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from bdt_core.errors import DataError
 from bdt_core.spec import Split
-from bdt_core.table.audit_table import BIAS_VARIABLE, KEY, RANK, AuditTable, row_hashes, taken, tidy
+from bdt_core.table.audit_table import BIAS_VARIABLE, KEY, RANK, AuditTable, taken, tidy
 from bdt_core.table.pool import blocks_of
-from bdt_core.table.ranks import has_copies, is_test
+from bdt_core.table.ranks import has_copies, is_test, row_hashes
 from bdt_core.table.rows import Rows
 from bdt_core.table.validate import with_ranks
 

@@ -21,8 +21,6 @@ from bdt_core.table.audit_table import (
     Column,
     LeftOut,
     Role,
-    fingerprint,
-    row_hashes,
 )
 from bdt_core.table.bias_variable import OutcomeFacts, bias_variable
 from bdt_core.table.facts import ColumnFacts, facts_of
@@ -30,7 +28,7 @@ from bdt_core.table.leaks import find_leaks
 from bdt_core.table.levels import warn_of_spellings
 from bdt_core.table.persons import count_persons, person_hashes
 from bdt_core.table.pool import mapped, width_for
-from bdt_core.table.ranks import Hashes, content_sums, occurrence_numbers, rank_rows
+from bdt_core.table.ranks import Hashes, content_sums, fingerprint, occurrence_numbers, rank_rows, row_hashes
 from bdt_core.table.reading_notes import NOTHING_TOLD, ReadingNotes
 from bdt_core.table.repeated_rows import LEFT_OUT as NEAR_COPIES
 from bdt_core.table.repeated_rows import Repeats, find_repeats, warn_of_repeats, without_near_copies
