@@ -65,6 +65,14 @@ def group_cell(columns: Sequence[str], values: Sequence[Any]) -> str:
     return joined([Level(str(one), column) for column, one in zip(columns, values, strict=True)], " & ")
 
 
+def group_cell_of_text(columns: Sequence[str], group: str) -> str:
+    """The cell of a group that is known by its text alone; as it is where a level has the joint in it."""
+    from bdt_core.said import AsItIs
+
+    levels = group.split(" & ")
+    return group_cell(columns, levels) if len(levels) == len(columns) else AsItIs(group)
+
+
 def figure(document: AnyDocument, name: str, title: str) -> dg.MarkdownMetadataValue:
     """A figure of the report that stands in the event itself, so that it needs no file and no network."""
     from bdt_core.report.figures import figure_png
