@@ -12,6 +12,7 @@ from bdt_core.fairness.metric_results import Estimate
 from bdt_core.mitigation.decisions import number_text
 from bdt_core.mitigation.results import NOT_OF_DECISIONS, FrontierRow, GroupChange, MetricChange, Mitigation, Thresholds
 from bdt_core.result import Result
+from bdt_core.said import Column, Numeral, Sentence, joined, say
 from bdt_core.spec import GATE_METRICS
 from bdt_core.verdict import LimitOutcome, MetricLimitResult, Verdict, kind_of
 from bdt_core.verdict.judge import Evidence, Tolerated, judge
@@ -64,17 +65,31 @@ def recommend(mitigation: Mitigation, limits: Sequence[LimitOutcome]) -> tuple[R
 def _recommended(mitigation: Mitigation, limit: LimitOutcome) -> Recommendation:
     if not isinstance(limit, MetricLimitResult):  # thresholds are measured by metrics
         what = kind_of(limit).about
-        return _unmeasured(
-            limit, f"Thresholds by {mitigation.settings.facet} were tried, not by {what}. {_proxies(mitigation)}"
+        tried = say(
+            "Thresholds by {as_is} were tried, not by {what}.", as_is=_grouping(mitigation), what=Sentence(what)
         )
+        proxies = _proxies(mitigation)
+        return _unmeasured(limit, joined([tried, proxies], " ") if proxies else tried)
     if limit.facet != mitigation.settings.facet:
         return _unmeasured(
             limit,
-            f"Thresholds by {mitigation.settings.facet} were tried, not by {limit.facet}: set mitigation.group to "
-            f"{limit.facet} to measure what they do to this metric.",
+            say(
+                "Thresholds by {as_is} were tried, not by {as_is2}: set mitigation.group to {as_is3} to measure what "
+                "they do to this metric.",
+                as_is=_grouping(mitigation),
+                as_is2=_columns(limit.facet),
+                as_is3=_columns(limit.facet),
+            ),
         )
     if mitigation.thresholds is None:
-        return _unmeasured(limit, f"Thresholds by {limit.facet} could not be chosen. {mitigation.reason}")
+        return _unmeasured(
+            limit,
+            say(
+                "Thresholds by {as_is} could not be chosen. {reason}",
+                as_is=_grouping(mitigation),
+                reason=Sentence(mitigation.reason or ""),
+            ),
+        )
     name = GATE_METRICS[limit.metric]
     if name == "bias_score":
         return _unmeasured(limit, _parts_of_the_score(mitigation))
@@ -143,7 +158,7 @@ def _cheaper(found: Thresholds, limit: MetricLimitResult, tolerance: float) -> l
 
 
 def _unmeasured(limit: LimitOutcome, why: str) -> Recommendation:
-    return Recommendation(limit.check, limit.verdict, False, None, why.strip())
+    return Recommendation(limit.check, limit.verdict, False, None, why)
 
 
 def _parts_of_the_score(mitigation: Mitigation) -> str:
@@ -174,8 +189,24 @@ def _proxies(mitigation: Mitigation) -> str:
     strong = [one for one in (mitigation.proxies.proxies if mitigation.proxies else ()) if one.strength is not None][:3]
     if not strong:
         return ""
-    told = ", ".join(f"{one.feature} ({one.protected}: {one.measure} {words.number(one.estimate)})" for one in strong)
-    return f"The features that tell a protected attribute best: {told}."
+    told = [
+        say(
+            f"{{as_is}} ({{as_is2}}: {one.measure} {{N}})",
+            as_is=Column(one.feature),
+            as_is2=Column(one.protected),
+            N=Numeral(words.number(one.estimate)),
+        )
+        for one in strong
+    ]
+    return say("The features that tell a protected attribute best: {proxies}.", proxies=joined(told, ", "))
+
+
+def _grouping(mitigation: Mitigation) -> str:
+    return joined([Column(one) for one in mitigation.settings.group], " & ")
+
+
+def _columns(facet: str) -> str:
+    return joined([Column(one) for one in facet.split(" & ")], " & ")
 
 
 def _all_thresholds(groups: Sequence[GroupChange]) -> str:

@@ -65,6 +65,14 @@ def group_cell(columns: Sequence[str], values: Sequence[Any]) -> str:
     return joined([Level(str(one), column) for column, one in zip(columns, values, strict=True)], " & ")
 
 
+def group_cell_of_text(columns: Sequence[str], group: str) -> str:
+    """The cell of a group that is known by its text alone; as it is where a level has the joint in it."""
+    from bdt_core.said import AsItIs
+
+    levels = group.split(" & ")
+    return group_cell(columns, levels) if len(levels) == len(columns) else AsItIs(group)
+
+
 def figure(document: AnyDocument, name: str, title: str) -> dg.MarkdownMetadataValue:
     """A figure of the report that stands in the event itself, so that it needs no file and no network."""
     from bdt_core.report.figures import figure_png
@@ -83,15 +91,7 @@ def numbers(**values: float | int | None) -> Metadata:
 
 
 def raw_table(frame: DataFrame, source: Source, taken: Sequence[str] = ()) -> Metadata:
-    """The table as read; of columns that were taken from another asset, with their lineage.
-
-    Parameters
-    ----------
-    frame : DataFrame
-    source : Source
-    taken : sequence of str
-        Columns that the asset of the source has.
-    """
+    """The table as read; of columns that were `taken` from the source's asset, with their lineage."""
     from bdt_core.said import AsItIs
 
     missing = frame.isna().sum()
@@ -117,13 +117,7 @@ def raw_table(frame: DataFrame, source: Source, taken: Sequence[str] = ()) -> Me
 
 
 def validated_table(table: Rows, read: dg.AssetKey) -> Metadata:
-    """The audited rows and the columns' roles; the columns are those of the table that was read, and what is measured.
-
-    Parameters
-    ----------
-    table : Rows
-    read : AssetKey
-    """
+    """The audited rows and the columns' roles; the columns are those that were read, and what is measured."""
     from bdt_core.report.wording import more_than_counted
     from bdt_core.said import AsItIs
     from bdt_core.spec.wording import wording
@@ -159,13 +153,7 @@ def validated_table(table: Rows, read: dg.AssetKey) -> Metadata:
 
 
 def part(table: Rows, validated: dg.AssetKey) -> Metadata:
-    """The train or the test rows, with the columns of the validated table.
-
-    Parameters
-    ----------
-    table : Rows
-    validated : AssetKey
-    """
+    """The train or the test rows, with the columns of the validated table."""
     types = _types(table)
     return {
         _ROWS: table.audited_rows,
@@ -176,14 +164,7 @@ def part(table: Rows, validated: dg.AssetKey) -> Metadata:
 
 
 def column_lineage(before: dg.AssetKey, made_of: Mapping[str, Sequence[str]]) -> dg.TableColumnLineage:
-    """Which columns of one asset before it each column comes from.
-
-    Parameters
-    ----------
-    before : AssetKey
-    made_of : mapping
-        The columns there, by the column here.
-    """
+    """Which columns of one asset before it each column comes from; `made_of` has those there by the one here."""
     return dg.TableColumnLineage(
         {name: [dg.TableColumnDep(before, one) for one in several] for name, several in made_of.items()}
     )

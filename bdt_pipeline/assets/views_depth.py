@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bdt_core import words
-from bdt_pipeline.assets.views import Metadata, listed, numbers, table_of
+from bdt_pipeline.assets.views import Metadata, group_cell_of_text, listed, numbers, table_of
 
 if TYPE_CHECKING:
     from bdt_core.local_bias.topics import ClusterTopic
@@ -228,7 +228,7 @@ def mitigation(found: Mitigation) -> Metadata:
             ["group", "test rows", "before", "after"],
             [
                 [
-                    one.group,
+                    group_cell_of_text(found.settings.group, one.group),
                     f"{one.test_rows:,}",
                     words.number(one.threshold_before),
                     words.number(one.threshold_after),

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bdt_core import words
-from bdt_pipeline.assets.views import Metadata, columns_cell, group_cell, listed, numbers, table_of
+from bdt_pipeline.assets.views import Metadata, columns_cell, group_cell, group_cell_of_text, listed, numbers, table_of
 from bdt_pipeline.resources.run_log import ToldTable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
+    from bdt_core.fairness.characteristics import Burden
     from bdt_pipeline.assets.values import (
         Characteristics,
         DeclaredOutcomes,
@@ -169,7 +168,7 @@ def selection_rules(found: SelectionRules) -> Metadata:
             [columns_cell(rule.columns), "people", "selected", "rate", "over the highest", "p", "below 4/5"],
             [
                 [
-                    _known_by_text(rule.columns, one.group),
+                    group_cell_of_text(rule.columns, one.group),
                     words.count(one.applicants),
                     words.count(one.selected),
                     words.percent(one.rate),
@@ -185,14 +184,6 @@ def selection_rules(found: SelectionRules) -> Metadata:
     return metadata
 
 
-def _known_by_text(columns: Sequence[str], group: str) -> str:
-    """The cell of a group that is known by its text alone; as it is where a level has the joint in it."""
-    from bdt_core.said import AsItIs
-
-    levels = group.split(" & ")
-    return group_cell(columns, levels) if len(levels) == len(columns) else AsItIs(group)
-
-
 def characteristics(found: Characteristics) -> Metadata:
     """What the strongest value of each characteristic finds, and whom it burdens."""
     metadata: Metadata = numbers(characteristics=len(found.characteristics))
@@ -205,13 +196,22 @@ def characteristics(found: Characteristics) -> Metadata:
                 level.words,
                 words.count(level.rows),
                 *(words.signed(x.difference, "rate") if x else words.NOTHING for x in (level.found, level.selected)),
-                f"{burden.group}: {words.signed(burden.relation.difference, 'rate')}" if burden else words.NOTHING,
+                words.NOTHING if burden is None else _burdened(burden),
             ]
         )
     metadata["characteristics by what they raise"] = found.reason or table_of(
         ["who has it", "rows", "label more often, points", "selected more often, points", "burdens most"], rows
     )
     return metadata
+
+
+def _burdened(burden: Burden) -> str:
+    from bdt_core.said import Conditions, Numeral, Said, say
+
+    # Of a column that is cut at a threshold only the text is known.
+    group = burden.group if isinstance(burden.group, Said) else Conditions(burden.group)
+    by = Numeral(words.signed(burden.relation.difference, "rate"))
+    return say("{condition}: {N}", condition=group, N=by)
 
 
 def _rates(one: Any, min_rows: int) -> ToldTable:

@@ -13,14 +13,7 @@ from bdt_core.harmless import harmless
 
 
 def log(context: Any, sentence: str, level: Literal["debug", "info", "warning", "error"] = "info") -> None:
-    """Write a sentence, in which names may be anything, into the log of a run or of a sensor's look.
-
-    Parameters
-    ----------
-    context : AssetExecutionContext or SensorEvaluationContext
-    sentence : str
-    level : {"debug", "info", "warning", "error"}
-    """
+    """Write a sentence, in which names may be anything, into the log of a run or of a sensor's look."""
     getattr(context.log, level)(harmless(sentence))
 
 
@@ -79,19 +72,6 @@ def harmless_metadata(metadata: Mapping[str, Any], say: Callable[[str], str] = s
 
 
 def in_check(description: str | None, metadata: Mapping[str, Any], say: Callable[[str], str] = str) -> dict[str, Any]:
-    """What a check says, in the audit's language, with names that do nothing.
-
-    Parameters
-    ----------
-    description : str, optional
-    metadata : mapping
-    say : callable
-        What a text is in the audit's language.
-
-    Returns
-    -------
-    dict
-        ``description`` and ``metadata`` of an AssetCheckResult.
-    """
+    """What a check says, in the audit's language, with names that do nothing: arguments of an AssetCheckResult."""
     told = None if description is None else harmless(words.printable(say(description)))
     return {"description": told, "metadata": harmless_metadata(metadata, say)}

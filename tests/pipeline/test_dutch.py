@@ -161,8 +161,10 @@ def test_no_name_of_the_table_is_translated_in_dagster(tmp_path: Path) -> None:
             "source": {"path": str(tmp_path / "table.csv")},
             "bias_variable": {"derive": "error", "label": "repaid", "prediction": "granted"},
             "favourable": "positive",
-            "groups": {"facets": ["kind", ["kind", "mean"]], "report": ["ll144", "four_fifths"]},
+            "groups": {"facets": ["kind", ["kind", "mean"]], "report": ["ll144", "four_fifths"], "score": "score"},
             "features": {"include": ["kind", "mean", "age"]},
+            "slices": {"columns": ["kind", "mean"]},
+            "mitigation": {"group": "mean", "score": "score"},
         }
     )
     with dg.DagsterInstance.ephemeral(str(tmp_path), settings={"telemetry": {"enabled": False}}) as instance:
@@ -175,16 +177,19 @@ def test_no_name_of_the_table_is_translated_in_dagster(tmp_path: Path) -> None:
                 "loggers": {"console": {"config": {"log_level": "CRITICAL"}}},
             },
         )
-    named = set()  # by the first cells of rows
+    named, keys = set(), set()  # by the first cells of rows
     for one in run.all_events:
         if one.event_type_value == "ASSET_MATERIALIZATION" and not one.asset_key.path[-1].endswith("report"):
             made: Any = one.event_specific_data
+            keys |= made.materialization.metadata.keys()
             for value in made.materialization.metadata.values():
                 if isinstance(value, dg.MarkdownMetadataValue):
                     told = re.sub(r"\\(.)", r"\1", str(value.value))
                     named |= {line[2:].split(" | ")[0] for line in told.splitlines() if line.startswith("| ")}
     assert {"kind", "mean", "kind & mean", "none", "everybody else", "none & yes", "none & stable"} <= named
     assert {"soort", "gemiddelde", "geen", "alle anderen", "geen & ja", "geen & stabiel"} & named == set()
+    assert {"ja", "stabiel", "Voldoet niet", "weggelaten"} & named == set()  # groups of mitigation, by one column
+    assert {"rijen naar kind", "rijen naar kind & mean", "aandelen naar kind", "getelde rijen naar kind"} <= keys
 
 
 def test_the_history_and_its_figure_are_dutch(
