@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from html import escape
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, TypeAdapter
 
@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-SCHEMA_VERSION = 1
-"""Of report.json; a baseline of another version is refused."""
-SCHEMA_MINOR = 2
+SCHEMA_VERSION: Literal[2] = 2
+"""Of report.json."""
+READABLE_VERSIONS = (1, 2)
+"""Of report.json, as baseline and for a dossier. Version 1 has no ``sentences``; else it is the same."""
+SCHEMA_MINOR = 0
 """Rises with members that are added to report.json; who reads an older or a newer one passes over the difference."""
 GLANCE_ROWS, GLANCE_ROWS_HTML = 6, 20
 _WIDEST = 48

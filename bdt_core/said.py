@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import reduce
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 PLACE = re.compile(r"\{(\w+)\}")
 _Text = TypeVar("_Text", bound=str)
@@ -32,15 +32,6 @@ class Sentence(str):
     """
 
     __slots__ = ()
-
-    @classmethod
-    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
-        """In a model: a string, of which this very instance is kept."""
-        from pydantic_core import core_schema
-
-        return core_schema.no_info_wrap_validator_function(
-            lambda x, check: x if isinstance(x, cls) else check(x), core_schema.str_schema()
-        )
 
 
 class Numeral(Sentence):
@@ -113,6 +104,20 @@ class Said(Sentence):
     def __getnewargs__(self) -> tuple[str, str, Mapping[str, str]]:  # type: ignore[override]
         return str(self), self.id, self.values
 
+
+class _KeepsItsMessage:
+    """Marks a member of a model: pydantic would make a plain string of a sentence."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        from pydantic_core import core_schema
+
+        return core_schema.no_info_wrap_validator_function(
+            lambda x, check: x if isinstance(x, Sentence) else check(x), core_schema.str_schema()
+        )
+
+
+Text = Annotated[str, _KeepsItsMessage()]
+"""A member of a model that is a text of ours: what it knows of its message stays with it."""
 
 TRANSLATED: dict[str, dict[str, str]] = {}
 """Messages of other packages: by language, what each is there."""

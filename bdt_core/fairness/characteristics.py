@@ -23,6 +23,7 @@ from bdt_core.inference import Comparison, adjust_p_values, corrected_interval
 from bdt_core.inference.comparison import compare_count_arrays
 from bdt_core.inference.persons import Persons, compare_persons, person_sums
 from bdt_core.result import Result
+from bdt_core.said import Text
 from bdt_core.spec import AuditSpec
 from bdt_core.table.audit_table import KEY, AuditTable
 from bdt_core.table.cuts import roundest
@@ -75,7 +76,7 @@ class Burden:
     """
 
     column: str
-    group: str
+    group: Text
     relation: Relation
 
 
@@ -97,7 +98,7 @@ class CharacteristicLevel:
         Largest difference first.
     """
 
-    words: str
+    words: Text
     rows: int
     found: Relation | None
     selected: Relation | None

@@ -12,7 +12,7 @@ from bdt_core.fairness.metric_results import Estimate
 from bdt_core.mitigation.decisions import number_text
 from bdt_core.mitigation.results import NOT_OF_DECISIONS, FrontierRow, GroupChange, MetricChange, Mitigation, Thresholds
 from bdt_core.result import Result
-from bdt_core.said import Column, Numeral, Sentence, joined, say
+from bdt_core.said import Column, Numeral, Sentence, Text, joined, say
 from bdt_core.spec import GATE_METRICS
 from bdt_core.verdict import LimitOutcome, MetricLimitResult, Verdict, kind_of
 from bdt_core.verdict.judge import Evidence, Tolerated, judge
@@ -42,7 +42,7 @@ class Recommendation(Result):
     verdict: Verdict
     measured: bool
     keeps_limit: Kept | None
-    text: str
+    text: Text
 
 
 def recommend(mitigation: Mitigation, limits: Sequence[LimitOutcome]) -> tuple[Recommendation, ...]:

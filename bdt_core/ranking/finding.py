@@ -17,6 +17,7 @@ from bdt_core.harmless import harmless
 from bdt_core.inference.alike import AlikeComparison
 from bdt_core.local_bias.topics import FeatureDifference
 from bdt_core.result import InAudit, Plotted, Result, Shown
+from bdt_core.said import Text
 from bdt_core.scan.conditions import GroupCondition, members
 from bdt_core.spec import FoundBy
 from bdt_core.table.summaries import Drawn
@@ -93,7 +94,7 @@ class Finding:
     True
     """
 
-    who: str
+    who: Text
     found_by: FoundBy
     rows: int
     share: float
@@ -111,7 +112,7 @@ class Finding:
     only_among_alike: bool = False
     on_test_rows: bool = False
     at_floor: bool = False
-    also: tuple[str, ...] = ()
+    also: tuple[Text, ...] = ()
     conditions: tuple[GroupCondition, ...] = ()
     described: tuple[GroupCondition, ...] = ()
     compared_with: tuple[GroupCondition, ...] = ()

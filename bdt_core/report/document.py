@@ -29,7 +29,9 @@ from bdt_core.local_bias.results import LocalBias
 from bdt_core.metrics import Favourable
 from bdt_core.mitigation import Mitigation, Recommendation
 from bdt_core.ranking import Findings
+from bdt_core.report.sentences import sentences_of
 from bdt_core.result import SCHEMA_VERSION
+from bdt_core.said import Text
 from bdt_core.scan.blanks import Blanks
 from bdt_core.scan.results import WorstGroups
 from bdt_core.significance.clusters import WithoutOthers
@@ -68,7 +70,7 @@ class Data(Part):
     rows_audited: int
     rows_left_out: tuple[LeftOut, ...]
     columns: tuple[Column, ...]
-    notes: tuple[str, ...] = ()
+    notes: tuple[Text, ...] = ()
 
 
 class BiasVariable(Part):
@@ -103,16 +105,16 @@ class Judgement(Part):
 
     verdict: Verdict
     blocks: bool
-    sentence: str
+    sentence: Text
 
 
 class Summary(Part):
     """What was found, in words: the first finding, each of them, and the most deviating cluster."""
 
-    headline: str
-    findings: tuple[str, ...] = ()
-    cluster: str = ""
-    what_sets_apart: tuple[str, ...]
+    headline: Text
+    findings: tuple[Text, ...] = ()
+    cluster: Text = ""
+    what_sets_apart: tuple[Text, ...]
 
 
 class Search(Part):
@@ -136,7 +138,7 @@ class ClusteringStability(Part):
 class ClusterRule(Part):
     """A cluster in words, and how well the words fit on the test rows."""
 
-    text: str
+    text: Text
     precision: Real
     recall: Real
 
@@ -157,10 +159,10 @@ class Cluster(Part):
     train_gap: float
     test_rows: int
     test_mean: Real
-    description: str
+    description: Text
     rule: ClusterRule
     stability: FoundAgain | None
-    path: tuple[str, ...]
+    path: tuple[Text, ...]
     profile: dict[str, str | Real]
     comparison: Comparison
     p_adjusted: Real
@@ -183,7 +185,7 @@ class Node(Part):
     mean: float
     std: float
     gap: Real
-    step: str | None
+    step: Text | None
 
 
 class Tree(Part):
@@ -202,9 +204,9 @@ class Shrinkage(Part):
 class PrimaryTest(Part):
     """The one test that was chosen before anybody looked at the test rows."""
 
-    what: str
+    what: Text
     comparison: Comparison | None
-    reason: str | None
+    reason: Text | None
     repeated_splits: RepeatedSplits | None
     permuted_procedure: PermutedProcedure | None
     shrinkage: Shrinkage | None
@@ -232,7 +234,7 @@ class Level(Part):
 class LevelsTest(Part):
     """The test of all levels of a category together, and Pearson's."""
 
-    method: str | None
+    method: Text | None
     chi2: Real
     dof: int | None
     p_value: Real
@@ -245,9 +247,9 @@ class _Feature(Part):
     column: str
     role: Literal["feature", "protected"]
     status: Literal["tested", "not_testable"]
-    reason: str | None
+    reason: Text | None
     effect: Real
-    effect_name: str | None
+    effect_name: Text | None
     p_adjusted: Real
     significant: bool | None
     declared: bool = False
@@ -323,7 +325,7 @@ class Rate(Part):
     high: Real
     n: float
     events: float | None
-    undefined_reason: str | None
+    undefined_reason: Text | None
 
 
 class Group(Part):
@@ -340,7 +342,7 @@ class GroupValue(Part):
     """A metric of one group, with limits for it alone and such that hold for all groups at once."""
 
     group: str | None
-    undefined_reason: str | None
+    undefined_reason: Text | None
     estimate: Real
     low: Real
     high: Real
@@ -362,7 +364,7 @@ class GroupRange(Part):
     estimate: Real
     low: Real
     high: Real
-    undefined_reason: str | None
+    undefined_reason: Text | None
     p_value: Real
     p_adjusted: Real
     significant: bool | None
@@ -378,7 +380,7 @@ class Facet(Part):
     missing: dict[str, int]
     reference: str
     overall: dict[str, Real] = {}
-    notes: tuple[str, ...]
+    notes: tuple[Text, ...]
     groups: tuple[Group, ...]
     groups_not_printed: SkipJsonSchema[int] = Field(0, exclude=True)
     against_reference: tuple[GroupMetric, ...]
@@ -403,7 +405,7 @@ class Groups(Part):
     stratum: str | None
     confidence: float
     min_rows: int
-    notes: tuple[str, ...]
+    notes: tuple[Text, ...]
     facets: tuple[Facet, ...]
 
 
@@ -438,9 +440,9 @@ class Publication(Part):
 
 
 class Document(Part):
-    """Version 1. Readers pass over members that they do not know; the minor number says that there are more of them."""
+    """Version 2. Readers pass over members that they do not know; the minor number says that there are more of them."""
 
-    schema_version: Literal[1]
+    schema_version: Literal[1, 2]
     schema_minor: int = 0
     name: str
     software: dict[str, str]
@@ -471,7 +473,7 @@ class Document(Part):
     blanks: Blanks | None = None
     mitigation: Mitigated | None = None
     drawn: DrawnParts | None = None
-    warnings: tuple[str, ...]
+    warnings: tuple[Text, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON-able data; infinities become the strings ``Infinity`` and ``-Infinity``."""
@@ -484,6 +486,7 @@ class Document(Part):
         if self.slices is not None and self.slices.bounded is None:
             left_out["slices"].add("bounded")
         data: dict[str, Any] = json.loads(self.model_dump_json(exclude=left_out))
+        data["sentences"] = sentences_of(self.model_dump(exclude=left_out))
         return data if self.split.test_persons is not None else _without_persons(data)
 
 
@@ -537,7 +540,7 @@ class _Schema(GenerateJsonSchema):
         return False
 
 
-def document_schema(version: int = 1) -> dict[str, Any]:
+def document_schema(version: int = SCHEMA_VERSION) -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of a version of the document.
 
     A version never loses or changes a member; members may be added to it, which ``schema_minor`` counts, so readers
@@ -551,7 +554,7 @@ def document_schema(version: int = 1) -> dict[str, Any]:
     Examples
     --------
     >>> document_schema()["properties"]["schema_version"]
-    {'const': 1, 'type': 'integer'}
+    {'const': 2, 'type': 'integer'}
     """
     if version != SCHEMA_VERSION:
         raise SpecError(f"The report has no version {version} of its schema; there is version {SCHEMA_VERSION}.")
@@ -560,4 +563,6 @@ def document_schema(version: int = 1) -> dict[str, Any]:
         model = schema["$defs"][{"slices": "Slices", "local_bias": "LocalBias"}[part]]
         for member in members:
             del model["properties"][member]
+    schema["properties"]["schema_version"] = {"const": SCHEMA_VERSION, "type": "integer"}
+    schema["properties"]["sentences"] = {"type": "array", "items": {"type": "object"}}
     return {"$schema": _Schema.schema_dialect, **schema, "title": "Bias audit report"}

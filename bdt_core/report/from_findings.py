@@ -23,7 +23,7 @@ from bdt_core.report import document as parts
 from bdt_core.report.findings import finding_sentence, headline
 from bdt_core.report.without_clusters import everybody, no_differences, no_test, undivided
 from bdt_core.report.wording import of_persons, who_is_in
-from bdt_core.result import SCHEMA_MINOR
+from bdt_core.result import SCHEMA_MINOR, SCHEMA_VERSION
 from bdt_core.scan.blanks import Blanks
 from bdt_core.significance.clusters import ClusterSignificance, ComparedCluster
 from bdt_core.significance.features import ColumnDifference, FeatureDifferences
@@ -69,7 +69,7 @@ def build_document(findings: AuditFindings, spec: AuditSpec) -> dict[str, Any]:
         spec = spec.model_copy(update={"groups": metrics.spec.groups})
     train = _train(findings)
     return parts.Document(
-        schema_version=1,
+        schema_version=SCHEMA_VERSION,
         schema_minor=SCHEMA_MINOR,
         name=spec.name,
         software=_software(),

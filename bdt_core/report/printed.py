@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bdt_core import words
+from bdt_core.report.sentences import with_sentences
 
 if TYPE_CHECKING:
     from bdt_core.report.document import Printed
@@ -47,6 +48,7 @@ def printed(document: AnyDocument) -> Printed:
     shared = _shared.get()
     if shared is not None and shared[0] is document:
         return shared[1]
+    document = with_sentences(document)
     groups = document.get("groups")
     if groups is not None:
         groups = {**groups, "facets": [_largest_first(one) for one in groups["facets"]]}

@@ -37,8 +37,9 @@ from bdt_core.metrics import RATES, RateMetric
 from bdt_core.ranking import Finding, Findings
 from bdt_core.report import document as parts
 from bdt_core.report.findings import nobody
+from bdt_core.report.sentences import with_sentences
 from bdt_core.report.without_clusters import everybody, no_differences, no_test, undivided
-from bdt_core.result import SCHEMA_MINOR
+from bdt_core.result import SCHEMA_MINOR, SCHEMA_VERSION
 from bdt_core.scan.blanks import Blanks
 from bdt_core.scan.conditions import GroupCondition
 from bdt_core.scan.results import Certificate
@@ -153,7 +154,7 @@ def for_publication(document: Mapping[str, Any]) -> dict[str, Any]:
     >>> for_publication(result.document)["publication"]["base"]  # counts are rounded to tens
     10
     """
-    found = parts.Document.model_validate(document)
+    found = parts.Document.model_validate(with_sentences(document))
     return (found if found.publication is not None else _published(found)).to_dict()
 
 
@@ -171,7 +172,7 @@ def _published(found: parts.Document) -> parts.Document:
         for part in ("train", "test")
     }
     return parts.Document(
-        schema_version=1,
+        schema_version=SCHEMA_VERSION,
         schema_minor=SCHEMA_MINOR,
         name=found.name,
         software=found.software,

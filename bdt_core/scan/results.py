@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from bdt_core import words
 from bdt_core.inference.alike import AlikeComparison
 from bdt_core.result import AuditPart
+from bdt_core.said import Text
 from bdt_core.scan.conditions import GroupCondition, members
 from bdt_core.table.summaries import Drawn
 
@@ -143,7 +144,7 @@ class Certificate:
     min_share: float
     confidence: float
     rows: int
-    words: str
+    words: Text
     confirmed_difference: float
     found_difference: float
 

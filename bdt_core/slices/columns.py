@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from bdt_core import words
 from bdt_core.errors import DataError
 from bdt_core.fairness.coding import Level, code_column, column, is_among, level_order, numbers
+from bdt_core.said import Text
 from bdt_core.table.blocks import OUTCOME, Block, Blocks, known_rows
 from bdt_core.table.cuts import HOLDS_TIMES, IS_IDENTIFIER, holds_times, looks_like_identifier, roundest
 from bdt_core.table.facts import holds_numbers
@@ -54,7 +55,7 @@ class Condition:
     """
 
     column: str
-    text: str
+    text: Text
     kind: Literal["value", "interval", "missing"]
     value: Level = None
     low: float | None = None

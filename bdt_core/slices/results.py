@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bdt_core.inference import Comparison
 from bdt_core.result import AuditPart
+from bdt_core.said import Text
 from bdt_core.slices.columns import Condition, ExcludedColumn, SlicedColumn
 from bdt_core.slices.measure import Better
 from bdt_core.table.summaries import Drawn
@@ -84,7 +85,7 @@ class Slice:
     ('age up to 28', 'tested', 90)
     """
 
-    name: str
+    name: Text
     conditions: tuple[Condition, ...]
     train_rows: int
     train_support: float
@@ -99,7 +100,7 @@ class Slice:
     weight: float | None
     p_adjusted: float | None
     significant: bool | None
-    parent: str | None = None
+    parent: Text | None = None
     low: float | None = None
     high: float | None = None
 
@@ -135,7 +136,7 @@ class Slice:
 class LatticeNode:
     """A part of the worst slice's conditions, or all of them, against everybody else on the test rows."""
 
-    name: str
+    name: Text
     conditions: tuple[Condition, ...]
     rows: int
     support: float

@@ -33,7 +33,7 @@ from scipy.special import ndtri
 from bdt_core import words
 from bdt_core.errors import SourceError
 from bdt_core.metrics import GATE_METRICS, is_ratio
-from bdt_core.result import SCHEMA_VERSION, Result
+from bdt_core.result import READABLE_VERSIONS, Result
 from bdt_core.spec import AuditSpec
 from bdt_core.verdict.gate import overall
 from bdt_core.verdict.judge import Tolerated
@@ -462,10 +462,10 @@ def read_baseline(path: str | Path, spec: AuditSpec) -> Document:
     found = json_of(file, f"The baseline {file}", _MEND)
     if not isinstance(found, dict) or "schema_version" not in found:
         raise SourceError(f"The baseline {file} is no report of an audit. {_MEND}")
-    if found["schema_version"] != SCHEMA_VERSION:
+    if found["schema_version"] not in READABLE_VERSIONS:
         raise SourceError(
             f"The baseline {file} has version {_short(found['schema_version'])} of the report's schema; expected "
-            f"{SCHEMA_VERSION}. {_AGAIN}"
+            f"{' or '.join(map(str, READABLE_VERSIONS))}. {_AGAIN}"
         )
     unfit = [key for key, kind in _NEEDED.items() if not isinstance(found.get(key), kind)]
     if unfit:

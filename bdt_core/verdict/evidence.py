@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 from bdt_core import words
 from bdt_core.result import Result
+from bdt_core.said import Text
 from bdt_core.scan.conditions import GroupCondition
 from bdt_core.spec import FoundBy
 from bdt_core.verdict.judge import LimitOutcome, Tolerated
@@ -54,7 +55,7 @@ class Proven(Result):
         How many groups the same search had found before: without factors they are compared with people alike in those.
     """
 
-    who: str
+    who: Text
     found_by: FoundBy
     rows: int
     share: float

@@ -15,6 +15,7 @@ from scipy.special import ndtri
 
 from bdt_core import words
 from bdt_core.result import Result
+from bdt_core.said import Text
 from bdt_core.spec import AlertSeverity, AnyLimit
 from bdt_core.verdict.words import Verdict, severity_of, stops
 
@@ -176,7 +177,7 @@ class LimitOutcome(Result):
     verdict: Verdict
     blocks: bool
     inconclusive: Literal["warn", "block"]
-    sentence: str
+    sentence: Text
     low: float | None
     high: float | None
     p_value: float | None

@@ -10,6 +10,7 @@ from typing import Literal
 
 from bdt_core import words
 from bdt_core.result import Result
+from bdt_core.said import Text
 from bdt_core.spec.wording import than
 
 People = Literal["groups", "declared", "cluster", "clusters", "intersections", "places"]
@@ -71,8 +72,8 @@ class Scope(Result):
     confidence: float
     default: bool
     width: Literal["unbreakable", "wide"] | None
-    than: str | None
-    text: str
+    than: Text | None
+    text: Text
 
     @property
     def sentence(self) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from bdt_core import words
 from bdt_core.inference import difference_found_beyond, interval_at_once, interval_of_selected
-from bdt_core.said import Conditions, say
+from bdt_core.said import Conditions, Text, say
 from bdt_core.slices.results import comparisons_of_selected
 from bdt_core.spec import SliceLimit
 from bdt_core.verdict.evidence import SearchedLimitOutcome
@@ -53,7 +53,7 @@ class SliceLimitResult(SearchedLimitOutcome):
 
     kind: Literal["slice"]
     check: Literal["worst_slice"]
-    slice: str | None
+    slice: Text | None
     confidence: float | None
     slices_tested: int
     smallest_visible: float | None

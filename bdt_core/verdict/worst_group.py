@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from bdt_core import words
+from bdt_core.said import Text
 from bdt_core.spec import WorstGroupLimit
 from bdt_core.verdict.evidence import SearchedLimitOutcome
 from bdt_core.verdict.judge import Evidence, Judgement, Tolerated, judge
@@ -45,7 +46,7 @@ class WorstGroupLimitResult(SearchedLimitOutcome):
 
     kind: Literal["worst_group"]
     check: Literal["worst_group", "declared_group"]
-    group: str | None
+    group: Text | None
     min_share: float | None
     confidence: float | None
     rows_to_settle: int | None

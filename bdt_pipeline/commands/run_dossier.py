@@ -9,7 +9,7 @@ from typing import Any
 from bdt_core.errors import SourceError, SpecError, did_you_mean
 from bdt_core.report.dossier import FORMS, Dossier, build_dossier, card, dossier_markdown, dossier_pdf
 from bdt_core.report.write import canonical_json, write_together
-from bdt_core.result import SCHEMA_VERSION
+from bdt_core.result import READABLE_VERSIONS
 from bdt_core.spec import LANGUAGES
 from bdt_core.verdict.baseline import json_of
 from bdt_pipeline.commands.asked import spec_of
@@ -89,15 +89,13 @@ def read_report(path: Path) -> dict[str, Any]:
     """
     mend = "Name a report.json that bdt audit wrote, or a specification."
     found = json_of(path, str(path), mend)
-    if not isinstance(found, dict) or found.get("schema_version") != SCHEMA_VERSION:
-        raise SourceError(f"{path} is no report of version {SCHEMA_VERSION}. {mend}")
-    from pydantic import ValidationError
-
+    if not isinstance(found, dict) or found.get("schema_version") not in READABLE_VERSIONS:
+        raise SourceError(f"{path} is no report of version {' or '.join(map(str, READABLE_VERSIONS))}. {mend}")
     from bdt_core.report.printed import printed
 
     try:
         printed(found)
-    except (ValidationError, LookupError, TypeError, AttributeError):
+    except (ValueError, LookupError, TypeError, AttributeError):
         raise SourceError(f"{path} is damaged: it is not what a report is. {mend}") from None
     return found
 

@@ -219,7 +219,8 @@ def fail() -> Document:
         ),
     ]
     return {
-        "schema_version": 1,
+        "schema_version": 2,
+        "sentences": [],
         "name": "compas",
         "software": {"bdt": "0.1.0", "python": "3.11.7", "numpy": "2.4.0", "pandas": "3.1.1"},
         "spec": {

@@ -66,7 +66,7 @@ def test_the_samples_of_these_tests_are_what_the_schema_describes(name):
         (("verdict", "verdict"), "maybe"),
         (("clusters", 0, "test_rows"), -1),
         (("clusters", 0, "comparison", "p_value"), "small"),
-        (("schema_version",), 2),
+        (("schema_version",), 3),
         (("bias_variable", "better"), "bigger"),
         (("gate", 0, "kind"), "metric"),
         (("gate", 1, "severity"), "awful"),

@@ -19,19 +19,19 @@ from bdt_core import words
 from bdt_core.report.catalogue import AS_WRITTEN, sayings
 from bdt_core.report.names import Names
 from bdt_core.report.translation import catalogue, texts
-from bdt_core.said import PLACE, Column, Level, Numeral, Said, Sentence, joined, say
+from bdt_core.said import PLACE, Column, Level, Numeral, Said, Text, joined, say
 from bdt_core.scan.conditions import GroupCondition
 
 SENTENCE = say("{rows} rows against {others}", rows=Numeral("27"), others=Level("1.10", "kind"))
 
 
 class Model(BaseModel):
-    text: Sentence
+    text: Text
 
 
 @dataclass(frozen=True)
 class Data:
-    text: Sentence
+    text: Text
 
 
 @pytest.mark.parametrize(

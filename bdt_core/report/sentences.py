@@ -1,0 +1,108 @@
+"""The sentences of report.json as data: the message of each, the values in it, and where it stands.
+
+The English text stands where it always stood; whoever writes another language, or reads a report by machine, need not
+take it to pieces. A value is one of: a text, which is data; ``{"number": ...}``; ``{"column": ...}``;
+``{"level": ..., "column": ...}``; ``{"conditions": ...}``; ``{"sentence": ...}``; or again an ``id`` with ``values``.
+``text`` says how a sentence reads where it is not its message with the values in it, as with a capital letter.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from bdt_core.said import AsItIs, Column, Conditions, Level, Numeral, Said, Sentence, filled
+
+_KINDS: dict[str, type[str]] = {
+    "number": Numeral,
+    "conditions": Conditions,
+    "sentence": Sentence,
+    "column": Column,
+    "as_it_is": AsItIs,
+}
+_ESCAPES = (("~", "~0"), ("/", "~1"))
+
+
+def sentences_of(data: Any) -> list[dict[str, Any]]:
+    """Each sentence within `data` (dicts, lists and tuples), and the JSON pointers (RFC 6901) of where it stands.
+
+    They are in the order of their texts, so that they do not hang on the order of members.
+
+    Examples
+    --------
+    >>> from bdt_core.said import say
+    >>> sentences_of({"notes": ["plain", say("{column} is empty", column=Column("a/b"))]})
+    [{'id': '{column} is empty', 'values': {'column': {'column': 'a/b'}}, 'at': ['/notes/1']}]
+    """
+    places: dict[str, list[str]] = {}
+    for pointer, said in _standing(data, ""):
+        places.setdefault(json.dumps(_as_data(said), sort_keys=True), []).append(pointer)
+    return [json.loads(sentence) | {"at": sorted(places[sentence])} for sentence in sorted(places)]
+
+
+def with_sentences(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A report as data, read back, whose texts know their messages again; one without ``sentences`` stays as it is."""
+    sentences: list[dict[str, Any]] = document.get("sentences") or []
+    if not sentences:
+        return document
+    restored = dict(document)
+    copied: set[int] = set()
+    for pointer, as_data in ((pointer, one) for one in sentences for pointer in one["at"]):
+        *path, last = [_unescaped(step) for step in pointer.split("/")[1:]]
+        part: Any = restored
+        for step in path:
+            key = step if isinstance(part, dict) else int(step)
+            if id(part[key]) not in copied:
+                part[key] = part[key].copy()
+                copied.add(id(part[key]))
+            part = part[key]
+        key = last if isinstance(part, dict) else int(last)
+        part[key] = _of_data(as_data, part[key])
+    return restored
+
+
+def _standing(part: Any, pointer: str) -> Iterator[tuple[str, Said]]:
+    if isinstance(part, Said):
+        yield pointer, part
+    elif isinstance(part, dict):
+        for name, member in part.items():
+            yield from _standing(member, f"{pointer}/{_escaped(name)}")
+    elif isinstance(part, list | tuple):
+        for i, member in enumerate(part):
+            yield from _standing(member, f"{pointer}/{i}")
+
+
+def _as_data(text: str) -> Any:
+    if isinstance(text, Said):
+        data = {"id": text.id, "values": {place: _as_data(value) for place, value in text.values.items()}}
+        return data if filled(text.id, text.values) == text else data | {"text": str(text)}
+    if isinstance(text, Level):
+        return {"level": str(text), "column": text.column} | ({"is_number": True} if text.is_number else {})
+    return next(({kind: str(text)} for kind, made in _KINDS.items() if type(text) is made), str(text))
+
+
+def _of_data(data: Any, text: str | None = None) -> str:
+    """A text; `text` is how it reads, where that is known."""
+    if isinstance(data, str):
+        return data
+    if "id" in data:
+        values = {place: _of_data(value) for place, value in data["values"].items()}
+        reads = text if text is not None else data.get("text") or filled(data["id"], values)
+        return Said(reads, data["id"], values)
+    if "level" in data:
+        return Level(data["level"], data["column"], data.get("is_number", False))
+    [(kind, reads)] = data.items()
+    return _KINDS[kind](reads)
+
+
+def _escaped(step: str) -> str:
+    for plain, escape in _ESCAPES:
+        step = step.replace(plain, escape)
+    return step
+
+
+def _unescaped(step: str) -> str:
+    for plain, escape in reversed(_ESCAPES):
+        step = step.replace(escape, plain)
+    return step
