@@ -180,6 +180,13 @@ def joined(texts: Sequence[str], between: str) -> str:
     return reduce(lambda before, one: say(message, first=before, second=one), texts)
 
 
+def first_of(text: str, between: str) -> str:
+    """The first of texts that were `joined`; of a text that was read back as it reads, what is before the first joint."""
+    while isinstance(text, Said) and text.id == _JOINTS[between]:
+        text = text.values["first"]
+    return text if isinstance(text, Said) else text.split(between)[0]
+
+
 def like(said: str, text: str) -> str:
     """A text that was made of another one by changing spaces or a letter, with what that one is kept."""
     if isinstance(said, Said):

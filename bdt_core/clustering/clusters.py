@@ -17,6 +17,7 @@ from bdt_core.clustering.rule import Rule, find_rules
 from bdt_core.clustering.stability import SEEDS, Stability, measure_stability
 from bdt_core.fairness.coding import column
 from bdt_core.result import AuditPart
+from bdt_core.said import Text
 from bdt_core.spec import AuditSpec, Clustering
 from bdt_core.table.audit_table import AuditTable
 from bdt_core.table.persons import count_persons
@@ -43,7 +44,7 @@ class TrainCluster:
     mean: float
     gap: float
     rule: Rule
-    path: tuple[str, ...]
+    path: tuple[Text, ...]
     profile: dict[str, Any]
 
 

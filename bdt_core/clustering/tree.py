@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from bdt_core.clustering.grow import Grown
 from bdt_core.clustering.split import Layout, Prototypes, Splits, assign
+from bdt_core.said import Column, Level, Numeral, joined, say
 from bdt_core.table.encoding import Encoded, Encoder
 
 NAMED_FEATURES = 3
@@ -249,29 +250,42 @@ class ClusterTree:
             apart.append(((ours - theirs) ** 2, words))
         for name, ours, theirs in zip(self.categorical, here.centre.modes[0], there.centre.modes[0], strict=True):
             if ours != theirs:
-                levels = _level(here.prototype[name]), _level(there.prototype[name])
-                apart.append((self.gamma, f"{name} is mostly {levels[0]} rather than {levels[1]}"))
+                most, theirs_most = (_level(name, node.prototype[name]) for node in (here, there))
+                words = say(
+                    "{column} is mostly {level} rather than {level_2}",
+                    column=Column(name),
+                    level=most,
+                    level_2=theirs_most,
+                )
+                apart.append((self.gamma, words))
         total = math.fsum(share for share, _ in apart)
         ranked = sorted(apart, key=lambda one: -one[0])[:NAMED_FEATURES]
-        return "; ".join(words for share, words in ranked if share > 0.0 and share >= NAMED_SHARE * total)
+        return joined([words for share, words in ranked if share > 0.0 and share >= NAMED_SHARE * total], "; ")
 
 
 def _means(name: str, here: Node, there: Node) -> str:
     ours, theirs = here.prototype[name], there.prototype[name]
     if not isinstance(ours, float) or not isinstance(theirs, float):
-        return f"{name} always missing" if ours is None else f"{name} not always missing"
-    more = "higher" if ours > theirs else "lower"
-    return f"{name} {more}: mean {number_in_words(ours)} against {number_in_words(theirs)}"
+        message = "{column} always missing" if ours is None else "{column} not always missing"
+        return say(message, column=Column(name))
+    message = (
+        "{column} higher: mean {N} against {Nother}" if ours > theirs else "{column} lower: mean {N} against {Nother}"
+    )
+    return say(message, column=Column(name), N=Numeral(number_in_words(ours)), Nother=Numeral(number_in_words(theirs)))
 
 
 def _shares(name: str, here: Node, there: Node) -> str:
     ours, theirs = here.missing[name], there.missing[name]
-    more = "more" if ours > theirs else "less"
-    return f"{name} missing {more} often: {100 * ours:.0f} % against {100 * theirs:.0f} %"
+    message = (
+        "{column} missing more often: {N} against {Nother}"
+        if ours > theirs
+        else "{column} missing less often: {N} against {Nother}"
+    )
+    return say(message, column=Column(name), N=Numeral(f"{100 * ours:.0f} %"), Nother=Numeral(f"{100 * theirs:.0f} %"))
 
 
-def _level(level: float | str | None) -> str:
-    return "missing" if level is None else f"'{level}'"
+def _level(column: str, level: float | str | None) -> str:
+    return say("missing") if level is None else say("'{level}'", level=Level(str(level), column))
 
 
 def finish(

@@ -29,11 +29,11 @@ from bdt_core.local_bias.results import LocalBias
 from bdt_core.metrics import Favourable
 from bdt_core.mitigation import Mitigation, Recommendation
 from bdt_core.ranking import Findings
-from bdt_core.report.sentences import sentences_of
 from bdt_core.result import SCHEMA_VERSION
 from bdt_core.said import Text
 from bdt_core.scan.blanks import Blanks
 from bdt_core.scan.results import WorstGroups
+from bdt_core.sentences import sentences_of
 from bdt_core.significance.clusters import WithoutOthers
 from bdt_core.significance.repeats import PermutedProcedure, RepeatedSplits
 from bdt_core.slices.results import Slices

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bdt_core import words
-from bdt_core.report.sentences import with_sentences
+from bdt_core.sentences import with_sentences
 
 if TYPE_CHECKING:
     from bdt_core.report.document import Printed

@@ -37,12 +37,12 @@ from bdt_core.metrics import RATES, RateMetric
 from bdt_core.ranking import Finding, Findings
 from bdt_core.report import document as parts
 from bdt_core.report.findings import nobody
-from bdt_core.report.sentences import with_sentences
 from bdt_core.report.without_clusters import everybody, no_differences, no_test, undivided
 from bdt_core.result import SCHEMA_MINOR, SCHEMA_VERSION
 from bdt_core.scan.blanks import Blanks
 from bdt_core.scan.conditions import GroupCondition
 from bdt_core.scan.results import Certificate
+from bdt_core.sentences import with_sentences
 from bdt_core.verdict import LimitOutcome, kind_of, of_majority
 
 Counts = NDArray[np.float64]

@@ -98,7 +98,12 @@ def _group(
     sheet.text(right, middle + 6, gap, size=SMALL, color=HARM if worse else CALM, align="right")
     if node.step:
         left = x + wide + 8
-        lines = sheet.wrap(Sentence(node.step), sheet.width - 8 - left, SMALL, _STEP_LINES)
+        lines = sheet.wrap(
+            node.step if isinstance(node.step, Sentence) else Sentence(node.step),
+            sheet.width - 8 - left,
+            SMALL,
+            _STEP_LINES,
+        )
         sheet.text(left, middle, "\n".join(lines), size=SMALL)
 
 

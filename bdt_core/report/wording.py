@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeGuard, TypeVar
 
 from bdt_core import words
-from bdt_core.said import Numeral, Sentence, joined, like, say
+from bdt_core.said import Numeral, Sentence, first_of, joined, like, say
 
 if TYPE_CHECKING:
     from bdt_core.inference import Comparison
@@ -93,11 +93,15 @@ def who_is_in(rule: str, precision: words.Number, recall: words.Number, path: Se
     """
     if words.rule_fits(precision, recall):
         right, named = words.percent(precision), words.percent(recall)
-        return f"{rule} (right for {right} of those it names, and names {named} of the cluster)"
-    steps = [one.split("; ")[0] for one in path]
+        return say(
+            "{rule} (right for {N} of those it names, and names {Nall} of the cluster)", rule=rule, N=right, Nall=named
+        )
+    steps = [first_of(one, "; ") for one in path]
     more = len(steps) - _STEPS
-    told = " → ".join(steps[:_STEPS]) + (f" → {more} more split{'s' * (more > 1)}" if more > 0 else "")
-    return f"no short rule fits; how it came about: {told or words.NOTHING}"
+    shown = steps[:_STEPS]
+    if more > 0:
+        shown.append(say("1 more split") if more == 1 else say("{N} more splits", N=words.count(more)))
+    return say("no short rule fits; how it came about: {path}", path=joined(shown, " → ") or words.NOTHING)
 
 
 def interval_note(comparison: Comparison, unit: words.Unit) -> str:

@@ -16,6 +16,8 @@ from upath import UPath
 
 from bdt_core.errors import OutputError
 from bdt_core.harmless import harmless
+from bdt_core.result import Result
+from bdt_core.sentences import restored
 from bdt_core.spec.source import no_part
 from bdt_core.stages import STAGES
 from bdt_pipeline.resources.history_store import HistoryStore
@@ -104,17 +106,19 @@ class ResultIOManager(_WholeFiles):
     def dump_to_path(self, context: dg.OutputContext, obj: Any, path: UPath) -> None:  # noqa: ARG002 - Dagster passes it
         """Write a result."""
         form = _DOCUMENT if isinstance(obj, dict) else type(obj).__name__  # by name: the method is not imported for it
+        sentences: list[dict[str, Any]] = []  # a document has its own among its members
         if form == _HISTORY:
             self._made = {str(path): obj}
             form, value = _DOCUMENT, {_FOLLOWED_UNDER: obj.spec.to_dict()}
         elif form == _DOCUMENT:
             value = obj
         elif form in _RESULTS:
-            value = obj.to_dict()
+            value, sentences = obj.to_dict(), obj.sentences() if isinstance(obj, Result) else []
         else:
             raise TypeError(f"{form} is none of the results that are stored: {', '.join(_RESULTS)}.")
         with replacing(path) as file:
-            file.write(json.dumps({"form": form, "value": value}, ensure_ascii=False, allow_nan=False).encode())
+            stored = {"form": form, "value": value, "sentences": sentences}
+            file.write(json.dumps(stored, ensure_ascii=False, allow_nan=False).encode())
 
     def load_from_path(self, context: dg.InputContext, path: UPath) -> Any:  # noqa: ARG002 - Dagster passes it
         """Read what :meth:`dump_to_path` wrote."""
@@ -123,7 +127,8 @@ class ResultIOManager(_WholeFiles):
         stored = json.loads(path.read_text(encoding="utf-8"))
         form, value = stored["form"], stored["value"]
         if form != _DOCUMENT:
-            return getattr(importlib.import_module(_RESULTS[form]), form).from_dict(value)
+            known = restored(value, stored.get("sentences", ()))  # a file of an earlier version has none
+            return getattr(importlib.import_module(_RESULTS[form]), form).from_dict(known)
         return self._followed(value[_FOLLOWED_UNDER]) if set(value) == {_FOLLOWED_UNDER} else value
 
     def _followed(self, settings: dict[str, Any]) -> Any:

@@ -90,7 +90,7 @@ def test_a_specification_is_audited_first(bdt: Callable[..., Result], tmp_path: 
         ((EVERYTHING, "--form", "fri"), 'There is no form "fri". Did you mean "fria"?'),
         ((EVERYTHING, "--form", "fria", "--language", "de"), 'There are no forms in "de"; there are in en, nl.'),
         (("none.json", "--form", "fria"), "none.json cannot be read: No such file or directory."),
-        (("a.json", "--form", "fria"), "a.json is no report of version 1."),
+        (("a.json", "--form", "fria"), "a.json is no report of version 1 or 2."),
         (("b.json", "--form", "fria"), "b.json is not valid JSON."),
         (("c.json", "--form", "fria"), "c.json is damaged"),
     ],

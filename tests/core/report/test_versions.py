@@ -12,8 +12,8 @@ from bdt_core.report import for_publication, render_markdown
 from bdt_core.report.document import Document
 from bdt_core.report.dossier import FORMS, build_dossier, dossier_markdown
 from bdt_core.report.printed import printed
-from bdt_core.report.sentences import sentences_of, with_sentences
 from bdt_core.said import Column, Level, Said, say
+from bdt_core.sentences import sentences_of, with_sentences
 from bdt_core.verdict.baseline import compare_with_baseline
 from bdt_core.words import count, printable
 from bdt_pipeline.commands.run_dossier import read_report
@@ -100,3 +100,15 @@ def test_values_of_sentences_are_made_safe_as_the_text_is() -> None:
     safe = printable(say("{column} is empty", column=Column("a\x1b[31m")))
     assert safe == "a\ufffd[31m is empty"
     assert safe.values["column"] == "a\ufffd[31m"
+
+
+def test_a_report_that_was_edited_says_what_it_reads() -> None:
+    document = {
+        "notes": [say("{column} is empty", column=Column("kind")), say("{column} is full", column=Column("kind"))]
+    }
+    plain = json.loads(json.dumps(document | {"sentences": sentences_of(document)}))
+    edited = with_sentences(plain | {"notes": ["kind is half full"]})["notes"]
+    assert edited == ["kind is half full"]
+    assert not isinstance(edited[0], Said)
+    kept = with_sentences(plain | {"notes": [plain["notes"][0], "anything"]})["notes"]
+    assert [isinstance(note, Said) for note in kept] == [True, False]

@@ -1,4 +1,4 @@
-"""The sentences of report.json as data: the message of each, the values in it, and where it stands.
+"""The sentences of report.json, and of stored results, as data: the message of each, its values, and where it stands.
 
 The English text stands where it always stood; whoever writes another language, or reads a report by machine, need not
 take it to pieces. A value is one of: a text, which is data; ``{"number": ...}``; ``{"column": ...}``;
@@ -9,7 +9,7 @@ take it to pieces. A value is one of: a text, which is data; ``{"number": ...}``
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from bdt_core.said import AsItIs, Column, Conditions, Level, Numeral, Said, Sentence, filled
@@ -42,24 +42,44 @@ def sentences_of(data: Any) -> list[dict[str, Any]]:
 
 
 def with_sentences(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A report as data, read back, whose texts know their messages again; one without ``sentences`` stays as it is."""
-    sentences: list[dict[str, Any]] = document.get("sentences") or []
-    if not sentences:
-        return document
-    restored = dict(document)
+    """A report as data, read back, whose texts know their messages again; one without ``sentences`` stays as it is.
+
+    A sentence of which another text stands at its place, or none, is left out: that report was edited, and what it
+    reads is what is said.
+    """
+    return restored(document, document.get("sentences") or ())
+
+
+def restored(data: Mapping[str, Any], sentences: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Data whose texts know their messages again; `sentences` as `sentences_of` has them. See `with_sentences`."""
+    known = dict(data)
     copied: set[int] = set()
-    for pointer, as_data in ((pointer, one) for one in sentences for pointer in one["at"]):
-        *path, last = [_unescaped(step) for step in pointer.split("/")[1:]]
-        part: Any = restored
-        for step in path:
+    for pointer, as_data in ((pointer, sentence) for sentence in sentences for pointer in sentence["at"]):
+        steps = [_unescaped(step) for step in pointer.split("/")[1:]]
+        sentence = _of_data(as_data)
+        if _at(known, steps) != sentence:
+            continue
+        part: Any = known
+        for step in steps[:-1]:
             key = step if isinstance(part, dict) else int(step)
             if id(part[key]) not in copied:
                 part[key] = part[key].copy()
                 copied.add(id(part[key]))
             part = part[key]
-        key = last if isinstance(part, dict) else int(last)
-        part[key] = _of_data(as_data, part[key])
-    return restored
+        part[steps[-1] if isinstance(part, dict) else int(steps[-1])] = sentence
+    return known
+
+
+def _at(part: Any, steps: Sequence[str]) -> Any:
+    """What stands at a place; None where there is no such place."""
+    for step in steps:
+        if isinstance(part, dict):
+            part = part.get(step)
+        elif isinstance(part, list) and step.isdecimal() and int(step) < len(part):
+            part = part[int(step)]
+        else:
+            return None
+    return part
 
 
 def _standing(part: Any, pointer: str) -> Iterator[tuple[str, Said]]:
@@ -82,14 +102,12 @@ def _as_data(text: str) -> Any:
     return next(({kind: str(text)} for kind, made in _KINDS.items() if type(text) is made), str(text))
 
 
-def _of_data(data: Any, text: str | None = None) -> str:
-    """A text; `text` is how it reads, where that is known."""
+def _of_data(data: Any) -> str:
     if isinstance(data, str):
         return data
     if "id" in data:
         values = {place: _of_data(value) for place, value in data["values"].items()}
-        reads = text if text is not None else data.get("text") or filled(data["id"], values)
-        return Said(reads, data["id"], values)
+        return Said(data.get("text") or filled(data["id"], values), data["id"], values)
     if "level" in data:
         return Level(data["level"], data["column"], data.get("is_number", False))
     [(kind, reads)] = data.items()
