@@ -181,7 +181,7 @@ def joined(texts: Sequence[str], between: str) -> str:
 
 
 def first_of(text: str, between: str) -> str:
-    """The first of texts that were `joined`; of a text that was read back as it reads, what is before the first joint."""
+    """The first of texts that were `joined`; of a text read back as it reads, what is before the first joint."""
     while isinstance(text, Said) and text.id == _JOINTS[between]:
         text = text.values["first"]
     return text if isinstance(text, Said) else text.split(between)[0]
