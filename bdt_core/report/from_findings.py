@@ -22,8 +22,9 @@ from bdt_core.mitigation import recommend
 from bdt_core.report import document as parts
 from bdt_core.report.findings import finding_sentence, headline
 from bdt_core.report.without_clusters import everybody, no_differences, no_test, undivided
-from bdt_core.report.wording import of_persons, who_is_in
+from bdt_core.report.wording import who_is_in
 from bdt_core.result import SCHEMA_MINOR, SCHEMA_VERSION
+from bdt_core.said import AsItIs, Column, Conditions, Level, Sentence, joined, say
 from bdt_core.scan.blanks import Blanks
 from bdt_core.significance.clusters import ClusterSignificance, ComparedCluster
 from bdt_core.significance.features import ColumnDifference, FeatureDifferences
@@ -361,7 +362,7 @@ def _proxies(one: ColumnDifference) -> Iterator[parts.Proxy]:
 def _summary(findings: AuditFindings, outcome: MeasuredOutcome) -> parts.Summary:
     ranked, groups = findings.ranked, findings.worst_groups
     unit, short = outcome.unit, wording(outcome.spec.bias_variable).short
-    cluster: str = "No clusters were searched."
+    cluster: str = say("No clusters were searched.")
     apart: tuple[str, ...] = ()
     if findings.clusters is not None and findings.significance is not None and findings.differences is not None:
         cluster, apart = _cluster_in_words(findings.clusters, findings.significance, findings.differences)
@@ -379,34 +380,62 @@ def _cluster_in_words(
     """The most deviating cluster, and what sets it apart."""
     primary = significance.primary
     if primary is None:
-        return f"No cluster deviates: {NO_CLUSTERS}.", ()
+        return say("No cluster deviates: {why}.", why=_as_sentence(NO_CLUSTERS)), ()
     unit = significance.unit
-    told = wording(significance.spec.bias_variable)
+    measured, derived = wording(significance.spec.bias_variable), significance.spec.bias_variable.derive
     stability = clusters.stability.clusters[0].word if clusters.stability else None
-    unstable = " (unstable: other draws of the rows give other people)" if stability == UNSTABLE else ""
-    who = f"Cluster 0{unstable}: {_who(primary)}."
+    who = say(
+        "Cluster 0 (unstable: other draws of the rows give other people): {who}."
+        if stability == UNSTABLE
+        else "Cluster 0: {who}.",
+        who=_who(primary),
+    )
     comparison = primary.comparison
-    rows = f"{primary.test_rows:,} test rows{of_persons(comparison, 'a')}"
+    rows = {"N": words.count(primary.test_rows)}
+    if comparison.persons is not None:
+        rows["Npersons"] = words.count(comparison.persons.a)
     if comparison.status != "tested":
-        return f"{who} Its {rows} are not testable: {comparison.reason}", ()
-    told_cluster = (
-        f"{who} On its {rows} {told.short} is {words.value(comparison.mean_a, unit)} against "
-        f"{words.value(comparison.mean_b, unit)} for everybody else{_how_much(significance)}."
+        test_rows = say("{N} test rows of {Npersons} persons" if "Npersons" in rows else "{N} test rows", **rows)
+        not_testable = say(
+            "Its {rows} are not testable: {reason}", rows=test_rows, reason=_as_sentence(comparison.reason or "")
+        )
+        return joined([who, not_testable], " "), ()
+    size, splits = _how_much(significance)
+    values = {
+        **rows,
+        "short": measured.short if derived is None else _as_sentence(measured.short),
+        "value": words.value(comparison.mean_a, unit),
+        "others": words.value(comparison.mean_b, unit),
+        "difference": size,
+    }
+    one_split = (
+        "On its {N} test rows of {Npersons} persons {short} is {value} against {others} for everybody else, "
+        "{difference}."
+        if "Npersons" in rows
+        else "On its {N} test rows {short} is {value} against {others} for everybody else, {difference}."
     )
-    return told_cluster, tuple(_what_differs(differences))
+    if splits is None:
+        return joined([who, say(one_split, **values)], " "), tuple(_what_differs(differences))
+    on_this_split = say(one_split.replace(", {difference}", ""), **values)
+    return joined([who, on_this_split, splits], " "), tuple(_what_differs(differences))
 
 
-def _how_much(significance: ClusterSignificance) -> str:
-    """What the main test comes to; the splits together, where there are several."""
-    found, repeats = significance.deciding, significance.repeats
-    assert found is not None
+def _how_much(significance: ClusterSignificance) -> tuple[str, str | None]:
+    """What the main test comes to, and a sentence of it on the splits together, where there are several."""
+    deciding, repeats = significance.deciding, significance.repeats
+    assert deciding is not None
     size = words.difference(
-        found.difference, found.low, found.high, confidence=found.confidence, unit=significance.unit
+        deciding.difference, deciding.low, deciding.high, confidence=deciding.confidence, unit=significance.unit
     )
-    told = f"difference {size}, {words.p_value(found.p_value)}"
+    difference = say("difference {size}, {p}", size=size, p=words.p_value(deciding.p_value))
     if repeats is None:
-        return f", {told}"
-    return f". Found anew on each of {len(repeats.p_values)} splits, on {repeats.rows_in_words} in all: {told}"
+        return difference, None
+    return difference, say(
+        "Found anew on each of {N} splits, on {rows} in all: {told}.",
+        N=words.count(len(repeats.p_values)),
+        rows=_as_sentence(repeats.rows_in_words),
+        told=difference,
+    )
 
 
 def _what_differs(differences: FeatureDifferences) -> Iterator[str]:
@@ -421,35 +450,59 @@ def _what_differs(differences: FeatureDifferences) -> Iterator[str]:
     yield from map(_difference_told, chosen)
 
 
+_MEANS_TOLD = (
+    "{column} (protected, kept out of the clustering): mean {N} against {Nother} ({effect})",
+    "{column} (a declared group): mean {N} against {Nother} ({effect})",
+    "{column}: mean {N} against {Nother} ({effect})",
+)
+_SHARES_TOLD = (
+    "{column} (protected, kept out of the clustering): {level} {N} against {Nother} ({effect})",
+    "{column} (a declared group): {level} {N} against {Nother} ({effect})",
+    "{column}: {level} {N} against {Nother} ({effect})",
+)
+"""Of a column that is protected, that is declared, and of any other."""
+
+
 def _difference_told(one: ColumnDifference) -> str:
     """One line on a column that differs."""
-    aside = " (protected, kept out of the clustering)" if one.role == "protected" else ""
-    aside = aside or (" (a declared group)" if one.declared else "")
+    which = 0 if one.role == "protected" else 1 if one.declared else 2
+    effect = say(f"{one.effect_name} {{N}}", N=words.number(one.effect))
     if one.numeric is not None:
-        return (
-            f"{one.column}{aside}: mean {words.number(one.numeric.mean_a)} against {words.number(one.numeric.mean_b)} "
-            f"({one.effect_name} {words.number(one.effect)})"
+        return say(
+            _MEANS_TOLD[which],
+            column=Column(one.column),
+            N=words.number(one.numeric.mean_a),
+            Nother=words.number(one.numeric.mean_b),
+            effect=effect,
         )
     strongest = max(
         (level for level in one.levels if level.significant),
         key=lambda level: (abs(level.comparison.difference or 0.0), level.level),
     )
-    return (
-        f"{one.column}{aside}: {strongest.level} {words.percent(strongest.comparison.mean_a)} against "
-        f"{words.percent(strongest.comparison.mean_b)} ({one.effect_name} {words.number(one.effect)})"
+    return say(
+        _SHARES_TOLD[which],
+        column=Column(one.column),
+        level=Level(strongest.level, one.column),
+        N=words.percent(strongest.comparison.mean_a),
+        Nother=words.percent(strongest.comparison.mean_b),
+        effect=effect,
     )
+
+
+def _as_sentence(text: str) -> str:
+    """A text of ours within a sentence; one without a message is said by what it reads."""
+    return text if isinstance(text, Sentence) else Sentence(text)
 
 
 def _warnings(significance: ClusterSignificance) -> list[str]:
     small = [str(one.found.label) for one in significance.clusters if one.comparison.status != "tested"]
     if significance.primary is None or not small:
         return []
-    return [
-        (
-            f"Not tested, for too few test rows: cluster {', '.join(small)}. Their rates are not printed; that is "
-            "not a sign that they do not deviate."
-        )
-    ]
+    message = (
+        "Not tested, for too few test rows: cluster {as_is}. Their rates are not printed; that is not a sign that they "
+        "do not deviate."
+    )
+    return [say(message, as_is=AsItIs(", ".join(small)))]
 
 
 def _of_blanks(blanks: Blanks | None) -> list[str]:
@@ -457,11 +510,17 @@ def _of_blanks(blanks: Blanks | None) -> list[str]:
     if blanks is None or not blanks.confirmed:
         return []
     most = blanks.confirmed[0]
-    return [
-        f"{blanks.rows:,} of {blanks.of:,} rows have no outcome, and that is a matter of group: it is missing for "
-        f"{words.percent(most.share_inside)} where {most.words}, and for {words.percent(most.share_outside)} of "
-        "everybody else. What is said of outcomes holds for those that are known; find out why the others are missing."
-    ]
+    missing = say(
+        "{N} of {Nall} rows have no outcome, and that is a matter of group: it is missing for {N2} where {group}, and "
+        "for {N3} of everybody else.",
+        N=words.count(blanks.rows),
+        Nall=words.count(blanks.of),
+        N2=words.percent(most.share_inside),
+        group=most.words if isinstance(most.words, Sentence) else Conditions(most.words),
+        N3=words.percent(most.share_outside),
+    )
+    known = say("What is said of outcomes holds for those that are known; find out why the others are missing.")
+    return [joined([missing, known], " ")]
 
 
 def _groups(metrics: GroupMetrics, scores: GroupScores | None) -> parts.Groups:

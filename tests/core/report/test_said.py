@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import json
 import pickle
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import pytest
-from babel.messages.extract import extract_from_dir
 from pydantic import BaseModel, TypeAdapter
 
 import bdt_core
@@ -106,15 +107,40 @@ def messages() -> dict[str, str]:
 
 
 def written() -> dict[str, str]:
-    """Messages of `say` in the code, and where one stands."""
+    """Messages of `say` in the code, and where one stands; by a name where a name is handed over."""
     root = Path(bdt_core.__file__).parent
-    found = extract_from_dir(root, [("**.py", "python")], keywords={"say": None}, strip_comment_tags=True)
     ours = re.compile(r"^from bdt_core\.said import .*\bsay\b", re.MULTILINE)
-    return {
-        str(message): f"{file}:{line}"
-        for file, line, message, *_ in found
-        if isinstance(message, str) and ours.search((root / file).read_text(encoding="utf-8"))
-    }
+    found = {}
+    for file in sorted(root.rglob("*.py")):
+        source = file.read_text(encoding="utf-8")
+        if not ours.search(source):
+            continue
+        tree = ast.parse(source)
+        named: dict[str, list[ast.expr]] = {}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+                named.setdefault(node.targets[0].id, []).append(node.value)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "say" and node.args:
+                for message in constants(node.args[0], named):
+                    found[message] = f"{file.relative_to(root)}:{node.lineno}"
+    return found
+
+
+def constants(node: ast.expr, named: dict[str, list[ast.expr]]) -> Iterator[str]:
+    """The texts that an expression may come to."""
+    match node:
+        case ast.Constant(value=str(text)):
+            yield text
+        case ast.IfExp(body=one, orelse=other):
+            yield from (text for each in (one, other) for text in constants(each, named))
+        case ast.Subscript(value=several):
+            yield from constants(several, named)
+        case ast.Tuple(elts=several):
+            yield from (text for each in several for text in constants(each, named))
+        case ast.Name(id=name):
+            others = {known: values for known, values in named.items() if known != name}
+            yield from (text for each in named.get(name, ()) for text in constants(each, others))
 
 
 def test_every_message_that_a_stage_says_is_in_the_catalogue() -> None:
