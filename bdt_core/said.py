@@ -187,6 +187,11 @@ def first_of(text: str, between: str) -> str:
     return text if isinstance(text, Said) else text.split(between)[0]
 
 
+def of_ours(text: str) -> str:
+    """A text of ours within a sentence; one that has no message is looked up by what it reads."""
+    return text if isinstance(text, Sentence | AsItIs) else Sentence(text)
+
+
 def like(said: str, text: str) -> str:
     """A text that was made of another one by changing spaces or a letter, with what that one is kept."""
     if isinstance(said, Said):

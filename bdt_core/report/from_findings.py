@@ -24,7 +24,7 @@ from bdt_core.report.findings import finding_sentence, headline
 from bdt_core.report.without_clusters import everybody, no_differences, no_test, undivided
 from bdt_core.report.wording import who_is_in
 from bdt_core.result import SCHEMA_MINOR, SCHEMA_VERSION
-from bdt_core.said import AsItIs, Column, Conditions, Level, Sentence, joined, say
+from bdt_core.said import AsItIs, Column, Conditions, Level, Sentence, joined, of_ours, say
 from bdt_core.scan.blanks import Blanks
 from bdt_core.significance.clusters import ClusterSignificance, ComparedCluster
 from bdt_core.significance.features import ColumnDifference, FeatureDifferences
@@ -380,9 +380,9 @@ def _cluster_in_words(
     """The most deviating cluster, and what sets it apart."""
     primary = significance.primary
     if primary is None:
-        return say("No cluster deviates: {why}.", why=_as_sentence(NO_CLUSTERS)), ()
+        return say("No cluster deviates: {why}.", why=of_ours(NO_CLUSTERS)), ()
     unit = significance.unit
-    measured, derived = wording(significance.spec.bias_variable), significance.spec.bias_variable.derive
+    measured = wording(significance.spec.bias_variable)
     stability = clusters.stability.clusters[0].word if clusters.stability else None
     who = say(
         "Cluster 0 (unstable: other draws of the rows give other people): {who}."
@@ -397,13 +397,13 @@ def _cluster_in_words(
     if comparison.status != "tested":
         test_rows = say("{N} test rows of {Npersons} persons" if "Npersons" in rows else "{N} test rows", **rows)
         not_testable = say(
-            "Its {rows} are not testable: {reason}", rows=test_rows, reason=_as_sentence(comparison.reason or "")
+            "Its {rows} are not testable: {reason}", rows=test_rows, reason=of_ours(comparison.reason or "")
         )
         return joined([who, not_testable], " "), ()
     size, splits = _how_much(significance)
     values = {
         **rows,
-        "short": measured.short if derived is None else _as_sentence(measured.short),
+        "short": of_ours(measured.short),
         "value": words.value(comparison.mean_a, unit),
         "others": words.value(comparison.mean_b, unit),
         "difference": size,
@@ -433,7 +433,7 @@ def _how_much(significance: ClusterSignificance) -> tuple[str, str | None]:
     return difference, say(
         "Found anew on each of {N} splits, on {rows} in all: {told}.",
         N=words.count(len(repeats.p_values)),
-        rows=_as_sentence(repeats.rows_in_words),
+        rows=of_ours(repeats.rows_in_words),
         told=difference,
     )
 
@@ -487,11 +487,6 @@ def _difference_told(one: ColumnDifference) -> str:
         Nother=words.percent(strongest.comparison.mean_b),
         effect=effect,
     )
-
-
-def _as_sentence(text: str) -> str:
-    """A text of ours within a sentence; one without a message is said by what it reads."""
-    return text if isinstance(text, Sentence) else Sentence(text)
 
 
 def _warnings(significance: ClusterSignificance) -> list[str]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from bdt_core import words
+from bdt_core.said import Column, say
 from bdt_core.spec.direction import ERRORS
 
 if TYPE_CHECKING:
@@ -79,7 +80,9 @@ def than(alike: tuple[str, ...]) -> str:
     >>> than(("age", "town")), than(())
     ('people alike in age and town', 'everybody else')
     """
-    return f"people alike in {words.listing(alike)}" if alike else "everybody else"
+    if not alike:
+        return say("everybody else")
+    return say("people alike in {list}", list=words.listing([Column(factor) for factor in alike]))
 
 
 def guess_in_words(name: str) -> str:

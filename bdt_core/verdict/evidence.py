@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 from bdt_core import words
 from bdt_core.result import Result
-from bdt_core.said import Text
+from bdt_core.said import Numeral, Text, joined, of_ours, say
 from bdt_core.scan.conditions import GroupCondition
 from bdt_core.spec import FoundBy
 from bdt_core.verdict.judge import LimitOutcome, Tolerated
 from bdt_core.verdict.scope import Scope
-from bdt_core.verdict.words import harmful, severity_of, stops
+from bdt_core.verdict.words import severity_of, stops, worse_in_words
 
 if TYPE_CHECKING:
     from bdt_core.ranking import Finding, Findings
@@ -71,10 +71,13 @@ class Proven(Result):
     def than(self, scope: Scope) -> str:
         """Whom they are compared with."""
         if self.within_place:
-            return "others of the same place"
+            return say("others of the same place")
         if self.groups_before:
-            return f"people alike in the group{'s' * (self.groups_before > 1)} found before"
-        return scope.than or "everybody else"
+            several = self.groups_before > 1
+            return say(
+                "people alike in the groups found before" if several else "people alike in the group found before"
+            )
+        return scope.than or say("everybody else")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,25 +177,39 @@ def by_all_evidence(
         worst = None if blanks is None else blanks.worst_case
         if found_beyond is not None:
             verdict, reopened_by = "inconclusive", "finding"
-            sentence += f" Yet it was found to be more for people who are confirmed to fare worse: {found_beyond.who}."
+            yet = say(
+                "Yet it was found to be more for people who are confirmed to fare worse: {who}.",
+                who=of_ours(found_beyond.who),
+            )
+            sentence = joined([of_ours(sentence), yet], " ")
         elif worst is not None and worst > own.limit:
             verdict, reopened_by = "inconclusive", "blanks"
-            sentence += (
-                f" Yet outcomes are missing: if all of these people fared badly, it would be {words.size(worst, unit)} "
-                f"for {blanks.who if blanks else words.NOTHING}."
+            yet = say(
+                "Yet outcomes are missing: if all of these people fared badly, it would be {size} for {who}.",
+                size=words.size(worst, unit),
+                who=of_ours((blanks.who if blanks else None) or words.NOTHING),
             )
+            sentence = joined([of_ours(sentence), yet], " ")
     smaller = tuple(one for one in proven if one.share < least and one.as_found > own.limit)[:_MOST_NAMED]
     if smaller:
-        named = "; ".join(
-            f"{one.who} ({words.percent(one.share)} of the people, at least {words.size(one.at_least, unit)})"
+        named = [
+            say(
+                "{who} ({N} of the people, at least {size})",
+                who=of_ours(one.who),
+                N=words.percent(one.share),
+                size=words.size(one.at_least, unit),
+            )
             for one in smaller
+        ]
+        not_judged = say(
+            "Not judged, for they are smaller groups, though proven to fare worse: {who}.", who=joined(named, "; ")
         )
-        sentence += f" Not judged, for they are smaller groups, though proven to fare worse: {named}."
+        sentence = joined([of_ours(sentence), not_judged], " ")
     changed = replace(
         own,
         verdict=verdict,
         blocks=stops(verdict, own.inconclusive),
-        sentence=f"{sentence} {scope.sentence}",
+        sentence=joined([of_ours(sentence), scope.sentence], " "),
         scope=scope,
         broken_by=broken_by,
         not_judged=smaller,
@@ -238,11 +255,11 @@ def _proven(ranked: Findings | None, scope: Scope) -> Iterator[Proven]:
 
 def _broken(one: Proven, limit: float, scope: Scope, unit: str, ranked: Findings | None) -> str:
     """Who breaks the limit, by how much, and what found them."""
-    counted = "rows" if ranked is not None and ranked.counted == "rows" else "people"
-    sure = f"({scope.confidence * 100:.4g} % confidence)"
-    return (
-        f"{one.who} ({words.count(one.rows)} {counted}): {harmful(one.better)} in {scope.measured} "
-        f"than {one.than(scope)} by {words.size(one.as_found, unit)} as found, "
-        f"by at least {words.size(one.at_least, unit)} {sure}; at most {words.size(limit, unit)} is allowed. "
-        f"The {SEARCHES[one.found_by]} found them."
-    )
+    counted: Literal["people", "rows"] = "rows" if ranked is not None and ranked.counted == "rows" else "people"
+    known = worse_in_words(
+        one.who, one.rows, counted, better=one.better, measured=scope.measured, than=one.than(scope),
+        size=words.size(one.as_found, unit), least=words.size(one.at_least, unit),
+        confidence=Numeral(f"{scope.confidence * 100:.4g}"),
+    )  # fmt: skip
+    allowed = say("at most {size} is allowed.", size=words.size(limit, unit))
+    return joined([joined([known, allowed], "; "), say(f"The {SEARCHES[one.found_by]} found them.")], " ")

@@ -10,7 +10,7 @@ from typing import Literal
 
 from bdt_core import words
 from bdt_core.result import Result
-from bdt_core.said import Text
+from bdt_core.said import Column, Numeral, Text, joined, of_ours, say
 from bdt_core.spec.wording import than
 
 People = Literal["groups", "declared", "cluster", "clusters", "intersections", "places"]
@@ -84,14 +84,23 @@ class Scope(Result):
         >>> scope_of("clusters", measured="error", better="lower", confidence=0.95, tested=4).sentence
         'This limit is on each of the 4 clusters, compared with everybody else; confidence 95 %, higher is worse.'
         """
-        which = "a gap either way counts" if self.better is None else f"{worse_way(self.better)} is worse"
-        compared = "" if self.than is None else f", compared with {self.than}"
-        told = f"This limit is on {self.text}{compared}; confidence {self.confidence * 100:.4g} %, {which}."
+        whose = of_ours(self.text)
+        if self.than is not None:
+            whose = say("{scope}, compared with {than}", scope=whose, than=of_ours(self.than))
+        confidence = Numeral(f"{self.confidence * 100:.4g} %")
+        on = (
+            say("This limit is on {scope}; confidence {N}, a gap either way counts.", scope=whose, N=confidence)
+            if self.better is None
+            else say(
+                "This limit is on {scope}; confidence {N}, {way} is worse.",
+                scope=whose,
+                N=confidence,
+                way=say(worse_way(self.better)),
+            )
+        )
         if self.width == "unbreakable":
-            told += " It is so wide that hardly any data could break it."
-        elif self.width == "wide":
-            told += " It is unusually wide."
-        return told
+            return joined([on, say("It is so wide that hardly any data could break it.")], " ")
+        return joined([on, say("It is unusually wide.")], " ") if self.width == "wide" else on
 
 
 def worse_way(better: Literal["lower", "higher"]) -> Literal["higher", "lower"]:
@@ -116,20 +125,28 @@ def scope_of(
     width: Literal["unbreakable", "wide"] | None = None,
 ) -> Scope:
     """A scope with its words."""
-    from_share = "" if min_share is None else f" of at least {words.percent(min_share)} of the people"
+    from_share = "" if min_share is None else " of at least {N} of the people"
+    at_least = {} if min_share is None else {"N": words.percent(min_share)}
     match people:
         case "groups":
-            several = "" if conditions is None else f"up to {conditions} "
+            most = "N" if min_share is None else "Nmost"
+            several = "" if conditions is None else f"up to {{{most}}} "
             describe = "one condition describes" if conditions == 1 else f"{several}conditions describe"
-            who = f"any group{from_share} that {describe}"
+            up_to = {most: words.count(conditions)} if describe.startswith("up to") else {}
+            who: str = say(f"any group{from_share} that {describe}", **at_least, **up_to)
         case "declared":
             # A run may declare no group and still hold the check of a limit on them, which nobody can judge then.
-            who = f"each declared group{from_share}" + (f" of {words.listing(columns)}" if columns else "")
+            if columns:
+                names = words.listing([Column(name) for name in columns])
+                who = say(f"each declared group{from_share} of {{list}}", **at_least, list=names)
+            else:
+                who = say(f"each declared group{from_share}", **at_least)
         case "cluster":
-            who = "the most deviating cluster"
+            who = say("the most deviating cluster")
         case _:
             kinds = {"clusters": "clusters", "intersections": "intersections that were tested", "places": "places"}
-            who = f"{'two groups within ' if people == 'places' else ''}each of the {tested} {kinds[people]}"
+            within = "two groups within " if people == "places" else ""
+            who = say(f"{within}each of the {{N}} {kinds[people]}", N=Numeral(str(tested)))
     return Scope(
         people=people, conditions=conditions, tested=tested, columns=columns, min_share=min_share,
         ruled_out_from=ruled_out_from, of=of, alike=alike, measured=measured, better=better, confidence=confidence,

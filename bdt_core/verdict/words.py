@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Literal, get_args
 
 from bdt_core import words
+from bdt_core.said import of_ours, say
 from bdt_core.spec import AlertSeverity
 
 Verdict = Literal["pass", "fail", "inconclusive", "not_testable", "no_limit"]
@@ -136,15 +137,34 @@ def which_way(
     return f"{way} ({'worse' if harm >= 0 else 'better'})" if certain else way, low, high
 
 
-def harmful(better: Literal["lower", "higher"]) -> str:
-    """Which way a group differs that is certain to fare worse, as `which_way` has it.
-
-    Examples
-    --------
-    >>> harmful("lower"), harmful("higher")
-    ('higher (worse)', 'lower (worse)')
-    """
-    return which_way(1.0, None, None, better=better, certain=True)[0]
+def worse_in_words(
+    who: str,
+    rows: int,
+    counted: Literal["people", "rows"],
+    *,
+    better: Literal["lower", "higher"],
+    measured: str,
+    than: str,
+    size: str,
+    least: str,
+    confidence: str,
+) -> str:
+    """How much worse people fare for certain, as the beginning of a limit's sentence."""
+    message = (
+        "{who}: higher (worse) in {measure} than {than} by {size} as found, by at least {least} ({N} % confidence)"
+        if better == "lower"
+        else "{who}: lower (worse) in {measure} than {than} by {size} as found, by at least {least} ({N} % confidence)"
+    )
+    people = say("{N} people" if counted == "people" else "{N} rows", N=words.count(rows))
+    return say(
+        message,
+        who=say("{value} ({note})", value=of_ours(who), note=people),
+        measure=of_ours(measured),
+        than=of_ours(than),
+        size=size,
+        least=least,
+        N=confidence,
+    )
 
 
 def _word(reached: float) -> AlertSeverity:

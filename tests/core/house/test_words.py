@@ -39,7 +39,7 @@ ALLOWED: Counts = {
         "bdt_core/slices": 10,
         "bdt_core/spec": 7,
         "bdt_core/table": 85,
-        "bdt_core/verdict": 101,
+        "bdt_core/verdict": 97,
         "bdt_pipeline": 3,
         "bdt_pipeline/assets": 46,
         "bdt_pipeline/automation": 17,
