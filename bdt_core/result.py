@@ -12,7 +12,6 @@ from pydantic import ConfigDict, Field, TypeAdapter
 
 from bdt_core.harmless import harmless
 from bdt_core.on_demand import lent
-from bdt_core.sentences import sentences_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,10 +44,6 @@ class Result:
         """As JSON-able data; infinities become the strings ``Infinity`` and ``-Infinity``."""
         data: dict[str, Any] = json.loads(_adapter(type(self)).dump_json(self))
         return data
-
-    def sentences(self) -> list[dict[str, Any]]:
-        """The texts of :meth:`to_dict` that are sentences, as data; `from_dict` takes them beside it."""
-        return sentences_of(_adapter(type(self)).dump_python(self))
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 from bdt_core.said import AsItIs, Column, Conditions, Level, Numeral, Said, Sentence, filled
@@ -25,7 +26,7 @@ _ESCAPES = (("~", "~0"), ("/", "~1"))
 
 
 def sentences_of(data: Any) -> list[dict[str, Any]]:
-    """Each sentence within `data` (dicts, lists and tuples), and the JSON pointers (RFC 6901) of where it stands.
+    """Each sentence within `data` (dicts, lists, tuples, dataclasses), and the JSON pointers (RFC 6901) of its places.
 
     They are in the order of their texts, so that they do not hang on the order of members.
 
@@ -88,6 +89,9 @@ def _standing(part: Any, pointer: str) -> Iterator[tuple[str, Said]]:
     elif isinstance(part, dict):
         for name, member in part.items():
             yield from _standing(member, f"{pointer}/{_escaped(name)}")
+    elif is_dataclass(part):
+        for field in fields(part):
+            yield from _standing(getattr(part, field.name), f"{pointer}/{_escaped(field.name)}")
     elif isinstance(part, list | tuple):
         for i, member in enumerate(part):
             yield from _standing(member, f"{pointer}/{i}")

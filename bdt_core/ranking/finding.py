@@ -316,10 +316,6 @@ class Findings(Result):
         """As JSON-able data, with `confirmed`, which whoever judges later needs; a report that has these leaves it."""
         return {**super().to_dict(), **_Confirmed(self.confirmed).to_dict()}
 
-    def sentences(self) -> list[dict[str, Any]]:
-        """Those of `confirmed`, too."""
-        return [*super().sentences(), *_Confirmed(self.confirmed).sentences()]
-
     @property
     def first(self) -> Finding | None:
         """The one that harms most people at least."""

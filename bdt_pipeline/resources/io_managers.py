@@ -16,8 +16,7 @@ from upath import UPath
 
 from bdt_core.errors import OutputError
 from bdt_core.harmless import harmless
-from bdt_core.result import Result
-from bdt_core.sentences import restored
+from bdt_core.sentences import restored, sentences_of
 from bdt_core.spec.source import no_part
 from bdt_core.stages import STAGES
 from bdt_pipeline.resources.history_store import HistoryStore
@@ -113,7 +112,7 @@ class ResultIOManager(_WholeFiles):
         elif form == _DOCUMENT:
             value = obj
         elif form in _RESULTS:
-            value, sentences = obj.to_dict(), obj.sentences() if isinstance(obj, Result) else []
+            value, sentences = obj.to_dict(), sentences_of(obj)
         else:
             raise TypeError(f"{form} is none of the results that are stored: {', '.join(_RESULTS)}.")
         with replacing(path) as file:
