@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bdt_core import words
 from bdt_core.report.sheet import CALM, CALM_TINT, FAINT, GREY, HARM, HARM_TINT, INK, SMALL, Sheet
-from bdt_core.said import AsItIs, Column, Level, Sentence, joined, say
+from bdt_core.said import AsItIs, Column, Level, Sentence, joined, of_ours, say
 
 if TYPE_CHECKING:
     from bdt_core.report.blocks import FigureWords
@@ -98,12 +98,7 @@ def _group(
     sheet.text(right, middle + 6, gap, size=SMALL, color=HARM if worse else CALM, align="right")
     if node.step:
         left = x + wide + 8
-        lines = sheet.wrap(
-            node.step if isinstance(node.step, Sentence) else Sentence(node.step),
-            sheet.width - 8 - left,
-            SMALL,
-            _STEP_LINES,
-        )
+        lines = sheet.wrap(of_ours(node.step), sheet.width - 8 - left, SMALL, _STEP_LINES)
         sheet.text(left, middle, "\n".join(lines), size=SMALL)
 
 
