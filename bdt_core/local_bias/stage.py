@@ -288,7 +288,16 @@ def _notes(model: LOGAN, logan: LocalClustering, sides: LocalSides) -> tuple[str
         )
     if not logan.train.clusters:
         notes.append(
-            f"No cluster has two groups with {settings.min_group_size} train rows that the metric can be computed "
-            "from: nothing can be said about local bias. Lower min_group_size or n_clusters, or bring more rows."
+            joined(
+                [
+                    say(
+                        "No cluster has two groups with {N} train rows that the metric can be computed from: nothing "
+                        "can be said about local bias.",
+                        N=Numeral(settings.min_group_size),
+                    ),
+                    say("Lower min_group_size or n_clusters, or bring more rows."),
+                ],
+                " ",
+            )
         )
     return tuple(notes)
