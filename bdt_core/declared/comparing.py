@@ -27,6 +27,7 @@ from bdt_core.inference import (
 )
 from bdt_core.inference.persons import PersonSums, Steps, compare_persons, shrink_of_mean, spread_of
 from bdt_core.inference.summaries import Summary, ValueCounts
+from bdt_core.said import Column, Numeral, say
 from bdt_core.scan.conditions import GroupCondition, members
 from bdt_core.spec import AuditSpec
 from bdt_core.spec.wording import wording
@@ -101,11 +102,11 @@ def _reason(columns: tuple[str, ...], table: Rows, cuts: Mapping[str, Threshold]
     for name in columns:
         column = known.get(name)
         if column is None:
-            return f"{name} is neither a feature nor protected"
+            return say("{name} is neither a feature nor protected", name=Column(name))
         if column.kind == "numeric" and name not in cuts:
-            return f"{name} holds numbers and groups.thresholds does not cut it in two"
+            return say("{name} holds numbers and groups.thresholds does not cut it in two", name=Column(name))
         if name not in cuts and (column.distinct is None or column.distinct > MOST_LEVELS):
-            return f"{name} has more than {MOST_LEVELS} values"
+            return say("{name} has more than {N} values", name=Column(name), N=Numeral(MOST_LEVELS))
     return None
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bdt_core.result import Result, Shown
+from bdt_core.said import Text
 from bdt_core.scan.conditions import GroupCondition
 from bdt_core.spec.audit_spec import Better
 
@@ -81,7 +82,7 @@ class DeclaredFacet:
     columns: tuple[str, ...]
     groups: tuple[DeclaredGroup, ...]
     unknown: int = 0
-    reason: str | None = None
+    reason: Text | None = None
 
     @property
     def facet(self) -> str:

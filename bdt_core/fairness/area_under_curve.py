@@ -19,6 +19,7 @@ from bdt_core.fairness.favourable import Positive, favourable
 from bdt_core.fairness.measured import Measured, measured
 from bdt_core.inference.auc import AreaSpread, area_under_curve_of_counts
 from bdt_core.inference.persons import Persons, PersonSums, PlacedSums, area_spread, placement_steps
+from bdt_core.said import say
 from bdt_core.table.audit_table import KEY
 from bdt_core.table.source_blocks import SourceBlocks
 
@@ -124,10 +125,10 @@ def auc_by_group(counts: Sequence[ScoreCounts], alpha: float) -> Measured:
     found = [
         area_under_curve_of_counts(one.positive, one.negative, alpha=alpha, by_persons=one.by_persons) for one in counts
     ]
-    reasons = []
+    reasons: list[str | None] = []
     for one in found:
         missing = "positive" if not one.n_a else "negative" if not one.n_b else None
-        reasons.append(None if missing is None else f"nobody with a {missing} label and a score")
+        reasons.append(None if missing is None else say(f"nobody with a {missing} label and a score"))
     areas = [[np.nan if x is None else x for x in (one.auc, one.low, one.high)] for one in found]
     estimate, low, high = np.array(areas, dtype=np.float64).reshape(-1, 3).T
     n, events = np.array([(one.n_a + one.n_b, one.n_a) for one in found], dtype=np.float64).reshape(-1, 2).T

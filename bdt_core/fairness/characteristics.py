@@ -23,7 +23,7 @@ from bdt_core.inference import Comparison, adjust_p_values, corrected_interval
 from bdt_core.inference.comparison import compare_count_arrays
 from bdt_core.inference.persons import Persons, compare_persons, person_sums
 from bdt_core.result import Result
-from bdt_core.said import Text
+from bdt_core.said import Text, say
 from bdt_core.spec import AuditSpec
 from bdt_core.table.audit_table import KEY, AuditTable
 from bdt_core.table.cuts import roundest
@@ -154,7 +154,7 @@ class Characteristics(Result):
     key: str | None
     characteristics: tuple[Characteristic, ...]
     left_out: tuple[str, ...] = ()
-    reason: str | None = None
+    reason: Text | None = None
     drawn: Drawn | None = None
 
 
@@ -176,7 +176,7 @@ def judge_characteristics(table: Rows, spec: AuditSpec) -> Characteristics:
     """
     names = table.names("feature") if spec.characteristics is None else spec.characteristics
     if spec.characteristics is None and len(names) > MOST_UNNAMED:
-        reason = f"there are {len(names):,} features; name those that select people"
+        reason = say("there are {N} features; name those that select people", N=words.count(len(names)))
         return _result(spec, reason=reason)
     rows = rows_at_hand(table)
     people = _People.of(rows, spec)

@@ -31,6 +31,7 @@ from bdt_core.fairness.score_parts import (
 from bdt_core.fairness.simultaneous import pairs_critical_value
 from bdt_core.inference import wilson_limits
 from bdt_core.metrics import RATES
+from bdt_core.said import Numeral, say
 
 
 def bias_score(
@@ -115,7 +116,9 @@ def bias_score(
         if np.isnan(moments[0]).any():
             return _undefined("a group has no score, or scores outside 0 to 1", used, names, excluded)
     if len(names) < 2:
-        return _undefined(f"{len(names)} groups with enough rows; two are needed", used, names, excluded)
+        return _undefined(
+            say("{N} groups with enough rows; two are needed", N=Numeral(len(names))), used, names, excluded
+        )
     cells = cells[enough]
     critical = pairs_critical_value(len(names), 1.0 - alpha / (3.0 if moments is None else 4.0))
     rates: dict[str, Floats] = {}

@@ -30,6 +30,7 @@ from bdt_core.fairness.score_parts import BiasScore
 from bdt_core.inference.persons import Persons
 from bdt_core.metrics import CRITERIA
 from bdt_core.result import AuditPart, Result
+from bdt_core.said import AsItIs, Column, Text, joined, say
 from bdt_core.spec import AuditSpec, Significance, parse_spec
 from bdt_core.table.audit_table import KEY
 from bdt_core.table.facts import holds_numbers
@@ -65,7 +66,7 @@ class GroupCounts:
 
     spec: AuditSpec
     tables: tuple[CountTable, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Text, ...]
     persons: tuple[PersonMoments, ...] | None = None
     some_persons: tuple[int, ...] = ()
 
@@ -157,7 +158,7 @@ class GroupMetrics(AuditPart):
     spec: AuditSpec
     facets: tuple[FacetMetrics, ...]
     tests: tuple[DeclaredTest, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Text, ...]
     drawn: Drawn | None = None
 
     def __getitem__(self, facet: str | tuple[str, ...]) -> BiasMetrics:
@@ -312,8 +313,17 @@ def count_groups(source: pd.DataFrame | SourceBlocks, spec: AuditSpec) -> GroupC
         counted = [one for one in several if one is not None]
         if len(counted) < len(several):
             notes.append(
-                f'"{facets[0]}" is numeric and makes no groups by itself. Cut it in two with '
-                f"groups.thresholds: {{{facets[0]}: VALUE}}, or name it in groups.facets to take each value."
+                joined(
+                    [
+                        say('"{as_is}" is numeric and makes no groups by itself.', as_is=Column(facets[0])),
+                        say(
+                            "Cut it in two with groups.thresholds: {as_is}, or name it in groups.facets to take each "
+                            "value.",
+                            as_is=AsItIs(f"{{{facets[0]}: VALUE}}"),
+                        ),
+                    ],
+                    " ",
+                )
             )
             continue
         tables.append(_merged(counted))

@@ -17,6 +17,7 @@ from bdt_core.fairness.coding import column
 from bdt_core.fairness.neighbours import mean_of_nearest
 from bdt_core.inference.persons import person_sums, shrink_of_mean
 from bdt_core.result import Result
+from bdt_core.said import Numeral, Text, say
 from bdt_core.table.facts import holds_numbers
 
 Sign = Literal["paper", "smclarify"]
@@ -50,7 +51,7 @@ class FlipTest(Result):
     estimate: float | None
     low: float | None
     high: float | None
-    undefined_reason: str | None
+    undefined_reason: Text | None
     n_d: int
     n_a: int
     to_positive: int
@@ -138,7 +139,7 @@ def flip_test(
     if distance == "raw" and n_a < _FEW_OF_A:
         k = 1
     if not n_d or n_a < k:
-        reason = "no rows in d" if not n_d else f"{n_a} rows in a: fewer than k = {k}"
+        reason = "no rows in d" if not n_d else say("{N} rows in a: fewer than k = {Nk}", N=Numeral(n_a), Nk=Numeral(k))
         return FlipTest(None, None, None, reason, n_d, n_a, 0, 0, sign)
     points = _as_points(features, distance)
     share = mean_of_nearest(points[in_d], points[~in_d], predicted[~in_d], k, workers)

@@ -8,6 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bdt_core.said import Sentence, say
+
 Floats = NDArray[np.float64]
 
 NO_WEIGHT = "the weights of these rows add up to 0"
@@ -96,7 +98,8 @@ def reasons(missing_in_d: ArrayLike, missing_in_a: ArrayLike, what: str) -> list
     in_d, in_a = np.atleast_1d(missing_in_d).astype(bool), np.atleast_1d(missing_in_a).astype(bool)
     if not (in_d.any() or in_a.any()):
         return [None] * in_d.size
-    words = (None, f"{what} in d", f"{what} in a", f"{what} in d and in a")
+    messages = "{what} in d", "{what} in a", "{what} in d and in a"
+    words = (None, *(say(one, what=Sentence(what)) for one in messages))
     return [words[one] for one in (in_d + 2 * in_a).tolist()]
 
 

@@ -15,6 +15,7 @@ from bdt_core.fairness.counts import Group
 from bdt_core.inference import adjust_p_values
 from bdt_core.metrics import CLARIFY, CRITERIA, RATES, SCORES, full_names, plain_name
 from bdt_core.result import AuditPart, Result
+from bdt_core.said import Text
 
 Kind = Literal["rate", "clarify", "difference", "ratio", "range"]
 
@@ -38,7 +39,7 @@ class Estimate:
     estimate: float | None
     low: float | None
     high: float | None
-    undefined_reason: str | None
+    undefined_reason: Text | None
     n: float
     events: float
 
@@ -80,7 +81,7 @@ class Metric:
     estimate: tuple[float | None, ...]
     low: tuple[float | None, ...]
     high: tuple[float | None, ...]
-    undefined_reason: tuple[str | None, ...]
+    undefined_reason: tuple[Text | None, ...]
     n: tuple[float, ...]
     events: tuple[float, ...]
     together_low: tuple[float | None, ...] | None = None
@@ -180,7 +181,7 @@ class BiasMetrics(AuditPart):
     missing: dict[str, int]
     rows_seen: int
     rows_seen_with: dict[str, int]
-    notes: tuple[str, ...]
+    notes: tuple[Text, ...]
     metrics: tuple[Metric, ...]
 
     @property

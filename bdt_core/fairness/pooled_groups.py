@@ -13,6 +13,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from bdt_core import words
 from bdt_core.fairness.coding import Threshold, Value, level_order
 from bdt_core.fairness.group_summaries import Counted, PersonsByGroup, persons_by_group, summaries_by_group
 from bdt_core.fairness.metric_results import group_name
@@ -20,6 +21,7 @@ from bdt_core.inference.persons import PlacedSums
 from bdt_core.inference.pooled import pool_means, pool_rates
 from bdt_core.inference.summaries import Scale, Summary
 from bdt_core.result import Result
+from bdt_core.said import Numeral, Text, say
 from bdt_core.spec import AuditSpec
 from bdt_core.spec.audit_spec import Better
 from bdt_core.table.audit_table import BIAS_VARIABLE
@@ -77,7 +79,7 @@ class PooledGrouping:
 
     columns: tuple[str, ...]
     groups: tuple[PooledGroup, ...]
-    reason: str | None = None
+    reason: Text | None = None
 
     @property
     def small(self) -> tuple[PooledGroup, ...]:
@@ -257,9 +259,10 @@ def _pooled(
     settings, groups = spec.significance, list(counted)
     own = sizes.number >= min(fewest, settings.min_rows)
     if len(groups) > MOST_GROUPS:
-        return PooledGrouping(columns, (), f"there are more than {MOST_GROUPS:,} groups")
+        return PooledGrouping(columns, (), say("there are more than {N} groups", N=words.count(MOST_GROUPS)))
     if not own.any():
-        return PooledGrouping(columns, (), f"no group has {min(fewest, settings.min_rows)} people or more")
+        least = Numeral(min(fewest, settings.min_rows))
+        return PooledGrouping(columns, (), say("no group has {N} people or more", N=least))
     levels = [
         np.unique([str(level_order(one)) for one in of], return_inverse=True)[1] for of in zip(*groups, strict=True)
     ]

@@ -12,6 +12,8 @@ from bdt_core.fairness.counts import OUTSIDE, CountTable
 from bdt_core.fairness.facet_contrasts import FacetContrasts
 from bdt_core.fairness.favourable import Positive, favourable
 from bdt_core.fairness.metric_results import group_name
+from bdt_core.said import Column, Numeral, joined, say
+from bdt_core.words import count
 
 
 def notes(
@@ -42,33 +44,55 @@ def notes(
     """
     left_out = table.rows - known.rows
     if left_out:
-        yield f"{left_out:,} of {table.rows:,} rows lack a facet, a label or a prediction and are in no metric."
+        yield say(
+            "{N} of {Nall} rows lack a facet, a label or a prediction and are in no metric.",
+            N=count(left_out),
+            Nall=count(table.rows),
+        )
     if without := known.rows - known.known(in_strata=True).rows:
-        yield f'{without:,} of the other rows lack a value of "{table.stratum}": CDDL and CDDPL alone are without them.'
+        yield say(
+            '{N} of the other rows lack a value of "{as_is}": CDDL and CDDPL alone are without them.',
+            N=count(without),
+            as_is=Column(table.stratum),
+        )
     yield from _strata_left_out(known, positive, positive if positive_prediction is None else positive_prediction)
     if table.label in table.facets or table.prediction in table.facets:
-        yield "The facet is also the label or the prediction: metrics compare a column with itself."
+        yield say("The facet is also the label or the prediction: metrics compare a column with itself.")
     if len(known.groups) == 1:
-        only = group_name(known.groups[0])
-        yield f"{', '.join(table.facets)} has the single value {only}: there is nobody to compare with."
+        yield say(
+            "{list} has the single value {as_is}: there is nobody to compare with.",
+            list=joined([Column(one) for one in table.facets], ", "),
+            as_is=group_name(known.groups[0]),
+        )
     of_prediction = positive if positive_prediction is None else positive_prediction
     yield from _favourable_values(table.label, known.labels, positive)
     yield from _favourable_values(table.prediction, known.predictions, of_prediction)
     if table.score is not None and (outside := int(table.counts[..., OUTSIDE].sum())):
-        yield f'{outside} rows of "{table.score}" lie outside 0 to 1: the groups that hold them have no score metrics.'
+        yield say(
+            '{N} rows of "{as_is}" lie outside 0 to 1: the groups that hold them have no score metrics.',
+            N=Numeral(outside),
+            as_is=Column(table.score),
+        )
     small = [group for group, n in zip(known.groups, cells.size.tolist(), strict=True) if n < min_rows]
     if small:
-        names = ", ".join(group_name(group) for group in small[:20]) + (", ..." if len(small) > 20 else "")
-        have, count = ("group has", "counts") if len(small) == 1 else ("groups have", "count")
-        counted = "rows" if cells.persons is None else "persons"
-        yield f"{len(small)} {have} fewer than {min_rows} {counted} and {count} in no range: {names}."
+        yield say(
+            "{N} group has fewer than {Nleast} {counted} and counts in no range: {list}."
+            if len(small) == 1
+            else "{N} groups have fewer than {Nleast} {counted} and count in no range: {list}.",
+            N=Numeral(len(small)),
+            Nleast=Numeral(min_rows),
+            counted=say("rows" if cells.persons is None else "persons"),
+            list=joined([*map(group_name, small[:20]), *(["..."] if len(small) > 20 else [])], ", "),
+        )
     if cells.persons is not None:
-        yield "Intervals and minimum sizes count persons, who may have several rows."
+        yield say("Intervals and minimum sizes count persons, who may have several rows.")
         if shared := cells.persons.shared:
-            yield (
-                f"{shared} of the persons have rows in several of these groups. What such groups have in common is not "
-                "allowed for, so that differences between them are less certain than they could be."
+            shared_by = say("{N} of the persons have rows in several of these groups.", N=Numeral(shared))
+            in_common = say(
+                "What such groups have in common is not allowed for, so that differences between them are less certain "
+                "than they could be."
             )
+            yield joined([shared_by, in_common], " ")
     unknown = [one for one in contrasts.values if contrasts.members is not None and not contrasts.members.any()]
     if unknown:
         yield (
@@ -108,4 +132,8 @@ def _favourable_values(name: str | None, levels: tuple[Level, ...], wanted: Posi
         asked = wanted.above if isinstance(wanted, Threshold) else ", ".join(map(str, values_of(wanted)))
         yield f'No row of "{name}" has the favourable value {asked}. {did_you_mean(asked, map(str, levels))}'
     if int((~good).sum()) > 1:
-        yield f'"{name}" has {len(levels)} values; all but the favourable ones count as unfavourable.'
+        yield say(
+            '"{as_is}" has {N} values; all but the favourable ones count as unfavourable.',
+            as_is=Column(name),
+            N=Numeral(len(levels)),
+        )

@@ -17,6 +17,7 @@ from bdt_core.inference import difference_limits
 from bdt_core.inference.multinomial import draw_multinomials
 from bdt_core.metrics import RATES
 from bdt_core.result import Result
+from bdt_core.said import Text
 
 Severity = Literal["minimal", "low", "moderate", "high", "severe"]
 PartName = Literal["selection_rate", "true_positive_rate", "false_positive_rate", "mean_score"]
@@ -94,7 +95,7 @@ class BiasScore(Result):
 
     score: float | None
     severity: Severity | None
-    undefined_reason: str | None
+    undefined_reason: Text | None
     low: float | None
     high: float | None
     confidence: float | None
@@ -110,7 +111,7 @@ class BiasScore(Result):
     parts: tuple[ScorePart, ...]
     groups: tuple[str, ...]
     excluded: tuple[str, ...]
-    warnings: tuple[str, ...]
+    warnings: tuple[Text, ...]
 
 
 def check_weights(weights: Sequence[float]) -> tuple[float, float, float]:

@@ -11,10 +11,11 @@ from scipy import special
 
 from bdt_core.errors import DataError
 from bdt_core.inference._checks import fraction, whole_counts
-from bdt_core.inference.comparison import Comparison, compare_count_arrays
+from bdt_core.inference.comparison import Comparison, compare_count_arrays, too_few
 from bdt_core.inference.exact import SMALLEST_P
 from bdt_core.inference.exchange import drawn_counts, permutation_p_value
 from bdt_core.result import Result
+from bdt_core.said import Text
 
 SMALLEST_EXPECTED = 5.0
 DRAWS = 9_999
@@ -59,7 +60,7 @@ class CategoricalComparison(Result):
     """
 
     status: Literal["tested", "not_testable"]
-    reason: str | None
+    reason: Text | None
     test: str | None
     n_a: int
     n_b: int
@@ -131,7 +132,7 @@ def compare_category_counts(
     needed = max(min_rows, 1)
     untested = CategoricalComparison(
         status="not_testable",
-        reason=f"{n_a} rows against {n_b}: each side needs at least {needed} rows",
+        reason=too_few("rows", n_a, n_b, needed),
         test=None,
         n_a=n_a,
         n_b=n_b,

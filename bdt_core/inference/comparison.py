@@ -27,6 +27,7 @@ from bdt_core.inference.power import detectable_mean_difference, detectable_rate
 from bdt_core.inference.proportions import koopman_interval, newcombe_interval
 from bdt_core.inference.summaries import Floats, Moments, Summary, ValueCounts, count_values
 from bdt_core.result import Result
+from bdt_core.said import Numeral, Text, say
 
 TestName = Literal["auto", "exact", "welch", "permutation"]
 
@@ -117,7 +118,7 @@ class Comparison(Result):
     """
 
     status: Literal["tested", "not_testable"]
-    reason: str | None
+    reason: Text | None
     kind: Literal["binary", "continuous"]
     test: str | None
     n_a: int
@@ -543,7 +544,16 @@ def _two_values(occurring: Floats) -> tuple[float, float] | None:
 def _too_few_rows(n_a: int, n_b: int, needed: int) -> str | None:
     if min(n_a, n_b) >= needed:
         return None
-    return f"{n_a} rows against {n_b}: each side needs at least {needed} rows"
+    return too_few("rows", n_a, n_b, needed)
+
+
+def too_few(counted: Literal["rows", "persons"], n_a: int, n_b: int, needed: int) -> str:
+    """That a side has too few rows, or persons, to be compared."""
+    message = {
+        "rows": "{N} rows against {Nother}: each side needs at least {Nleast} rows",
+        "persons": "{N} persons against {Nother}: each side needs at least {Nleast} persons",
+    }[counted]
+    return say(message, N=Numeral(n_a), Nother=Numeral(n_b), Nleast=Numeral(needed))
 
 
 def not_testable(kind: Literal["binary", "continuous"], n_a: int, n_b: int, alpha: float, reason: str) -> Comparison:

@@ -37,6 +37,7 @@ from bdt_core.inference.comparison import (
     Comparison,
     PersonsCompared,
     not_testable,
+    too_few,
 )
 from bdt_core.inference.exact import SMALLEST_P, mid_p_value
 from bdt_core.inference.power import detectable_mean_difference, detectable_rate_difference
@@ -293,7 +294,7 @@ def compare_persons(
     is_counted = comparison.test == EXACT
     needed = max(min_rows, 1 if is_counted or comparison.kind == "binary" else FEWEST_ROWS_OF_MEANS)
     if comparison.status != "tested" or fewest < needed:
-        few = f"{persons[0]} persons against {persons[1]}: each side needs at least {needed} persons"
+        few = too_few("persons", *persons, needed)
         reason = comparison.reason if comparison.status != "tested" and fewest >= needed else few
         undefined = not_testable(comparison.kind, comparison.n_a, comparison.n_b, alpha, reason or few)
         return dataclasses.replace(undefined, persons=PersonsCompared(*persons, None, None))
@@ -418,7 +419,7 @@ def compare_categories_of_persons(
     persons = (spreads[0].persons_a, spreads[0].persons_b) if spreads else (0, 0)
     needed = max(min_rows, 1)
     if comparison.status != "tested" or min(persons) < needed:
-        few = f"{persons[0]} persons against {persons[1]}: each side needs at least {needed} persons"
+        few = too_few("persons", *persons, needed)
         nothing = dict.fromkeys(
             ("test", "statistic", "dof", "p_value", "chi_squared_p_value", "effect_size", "effect_name")
         )

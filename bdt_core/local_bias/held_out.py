@@ -21,6 +21,7 @@ from bdt_core.local_bias.metrics import Integers, LocalMetrics, gaps, metric_by_
 from bdt_core.local_bias.results import GroupValue, HeldOutGap, LocalCluster, or_none
 from bdt_core.local_bias.rows import LocalSides
 from bdt_core.metrics import LOCAL_METRICS
+from bdt_core.said import Numeral, say
 
 
 def judged_clusters(
@@ -95,7 +96,10 @@ def _held_out(
     if len(counts) < 2:
         return HeldOutGap(
             "not_testable",
-            f"fewer than two groups with {settings.min_group_size} train rows that the metric can be computed from",
+            say(
+                "fewer than two groups with {N} train rows that the metric can be computed from",
+                N=Numeral(settings.min_group_size),
+            ),
         )
     testable = counts[test.counted[label, counts] >= settings.min_test_rows]
     counts = testable if len(testable) >= 2 else counts
@@ -114,8 +118,12 @@ def _held_out(
         return replace(
             result,
             status="not_testable",
-            reason=f"{result.counted_higher} test rows against {result.counted_lower}: each group needs at least "
-            f"{settings.min_test_rows}",
+            reason=say(
+                "{N} test rows against {Nother}: each group needs at least {Nleast}",
+                N=Numeral(result.counted_higher),
+                Nother=Numeral(result.counted_lower),
+                Nleast=Numeral(settings.min_test_rows),
+            ),
         )
     if LOCAL_METRICS[settings.metric].is_area:
         return _compare_areas(sides, result, test_labels == label, higher, lower)
@@ -199,7 +207,12 @@ def _compare_areas(
         result = replace(result, persons=persons)
         fewest = sides.settings.min_test_rows
         if min(persons.a, persons.b) < fewest:
-            few = f"{persons.a} persons against {persons.b}: each group needs at least {fewest} persons"
+            few = say(
+                "{N} persons against {Nother}: each group needs at least {Nleast} persons",
+                N=Numeral(persons.a),
+                Nother=Numeral(persons.b),
+                Nleast=Numeral(fewest),
+            )
             return replace(result, status="not_testable", reason=few)
     p_value = float(2.0 * special.ndtr(-abs(gap) / error))
     return replace(result, test="DeLong", gap=gap, low=max(low, -1.0), high=min(high, 1.0), p_value=p_value)

@@ -16,6 +16,7 @@ from bdt_core.local_bias.rows import encoded
 from bdt_core.local_bias.settings import LocalBiasSettings
 from bdt_core.local_bias.topics import ClusterTopic
 from bdt_core.result import AuditPart
+from bdt_core.said import Text
 from bdt_core.table.encoding import Encoder
 
 
@@ -50,7 +51,7 @@ class HeldOutGap:
     """
 
     status: Literal["tested", "not_testable"]
-    reason: str | None
+    reason: Text | None
     test: str | None = None
     higher: str | None = None
     lower: str | None = None
@@ -193,7 +194,7 @@ class LocalBias(AuditPart):
     everywhere: LocalCluster
     logan: LocalClustering
     kmeans: LocalClustering
-    notes: tuple[str, ...]
+    notes: tuple[Text, ...]
     model_state: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @cached_property

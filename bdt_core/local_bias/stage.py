@@ -27,10 +27,12 @@ from bdt_core.local_bias.results import LocalBias, LocalCluster, LocalClustering
 from bdt_core.local_bias.rows import LocalRows, LocalSides, matrices, read_sides
 from bdt_core.local_bias.settings import LocalBiasSettings, check_settings
 from bdt_core.local_bias.topics import ClusterTopic, feature_differences, nearest_rows, top_words
+from bdt_core.said import Numeral, joined, say
 from bdt_core.spec import LocalBias as Wanted
 from bdt_core.table.audit_table import KEY, ROW, AuditTable
 from bdt_core.table.rows import Rows
 from bdt_core.table.summaries import rows_at_hand
+from bdt_core.words import count
 
 PUBLISHED_THRESHOLD = 0.05  # a gap from which the published summaries call a cluster biased
 
@@ -267,13 +269,17 @@ def _notes(model: LOGAN, logan: LocalClustering, sides: LocalSides) -> tuple[str
     settings, notes = sides.settings, list(model.notes_)
     train_rows = np.bincount(sides.train.group, minlength=len(sides.groups))
     few = [
-        f'"{name}" ({rows:,})'
+        say('"{as_is}" ({N})', as_is=name, N=count(int(rows)))
         for name, rows in zip(sides.groups, train_rows, strict=True)
         if rows < settings.min_group_size
     ]
     if few:
         notes.append(
-            f"Groups with fewer than {settings.min_group_size} train rows count in no cluster: {', '.join(few)}."
+            say(
+                "Groups with fewer than {N} train rows count in no cluster: {list}.",
+                N=Numeral(settings.min_group_size),
+                list=joined(few, ", "),
+            )
         )
     if sides.test.rows.persons is not None:
         notes.append(
@@ -282,7 +288,16 @@ def _notes(model: LOGAN, logan: LocalClustering, sides: LocalSides) -> tuple[str
         )
     if not logan.train.clusters:
         notes.append(
-            f"No cluster has two groups with {settings.min_group_size} train rows that the metric can be computed "
-            "from: nothing can be said about local bias. Lower min_group_size or n_clusters, or bring more rows."
+            joined(
+                [
+                    say(
+                        "No cluster has two groups with {N} train rows that the metric can be computed from: nothing "
+                        "can be said about local bias.",
+                        N=Numeral(settings.min_group_size),
+                    ),
+                    say("Lower min_group_size or n_clusters, or bring more rows."),
+                ],
+                " ",
+            )
         )
     return tuple(notes)

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bdt_core.errors import DataError
 from bdt_core.fairness.coding import Coded, code_column, column, level_order
+from bdt_core.said import Numeral, joined, say
 
 _NAMED = 20
 
@@ -84,8 +85,10 @@ def same_length(**several: int) -> None:
 
 def quoted(names: list[str]) -> str:
     """Names for a message; the first 20."""
-    shown = ", ".join(f'"{name}"' for name in names[:_NAMED])
-    return shown + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+    shown = joined([say('"{as_is}"', as_is=name) for name in names[:_NAMED]], ", ")
+    if len(names) <= _NAMED:
+        return shown
+    return joined([shown, say("and {N} more", N=Numeral(len(names) - _NAMED))], " ")
 
 
 def persons_of_rows(frame: pd.DataFrame, name: str) -> NDArray[np.int64]:

@@ -19,6 +19,7 @@ from bdt_core.inference.persons import person_sums, shrink_of_mean
 from bdt_core.mitigation.checks import persons_of_rows
 from bdt_core.mitigation.curves import gains, group_curves
 from bdt_core.mitigation.results import MitigationSettings
+from bdt_core.said import Column, Numeral, Sentence, say
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,17 +134,26 @@ def present_thresholds(train: Decisions, settings: MitigationSettings) -> tuple[
         selected = train.selected
         assert selected is not None
         found = _threshold_of(train.score, selected)
-        told = f'the column "{settings.prediction}"'
+        columns = {"as_is": Column(settings.prediction), "as_is2": Column(settings.score)}
         if found is None:
-            return None, f"{told} (no single threshold on {settings.score})"
-        return found, f"{told} ({settings.score} at or above {number_text(found)}, for everybody)"
+            return None, say('the column "{as_is}" (no single threshold on {as_is2})', **columns)
+        message = 'the column "{as_is}" ({as_is2} at or above {N}, for everybody)'
+        return found, say(message, **columns, N=Numeral(number_text(found)))
     if settings.threshold is not None:
-        return settings.threshold, f"{settings.score} at or above {number_text(settings.threshold)}, for everybody"
+        return settings.threshold, _at_or_above(settings.score, settings.threshold)
     everybody = Coded(np.zeros(train.score.size, dtype=np.int64), ("everybody",))
     curves = group_curves(train.score, train.label, everybody)
     best = float(curves[0].thresholds[int(gains(curves, settings.objective)[0].argmax())])
-    told = f"{settings.score} at or above {number_text(best)}, for everybody"
-    return best, f"{told} (the single threshold with the best {settings.objective} on the train rows)"
+    told = say(
+        "{decision} (the single threshold with the best {objective} on the train rows)",
+        decision=_at_or_above(settings.score, best),
+        objective=Sentence(settings.objective),
+    )
+    return best, told
+
+
+def _at_or_above(score: str, threshold: float) -> str:
+    return say("{as_is} at or above {N}, for everybody", as_is=Column(score), N=Numeral(number_text(threshold)))
 
 
 def number_text(x: float) -> str:

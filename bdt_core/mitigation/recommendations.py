@@ -18,6 +18,12 @@ from bdt_core.verdict import LimitOutcome, MetricLimitResult, Verdict, kind_of
 from bdt_core.verdict.judge import Evidence, Tolerated, judge
 
 Kept = Literal["yes", "no", "cannot tell"]
+_KEEPS: dict[Kept, str] = {
+    "yes": "The whole interval then keeps the limit ({allowed}).",
+    "no": "The whole interval is then still beyond the limit ({allowed}).",
+    "cannot tell": "The interval then lies on both sides of the limit ({allowed}): so many test rows cannot show that "
+    "it holds.",
+}
 _KEPT: dict[Verdict, Kept] = {"pass": "yes", "fail": "no", "inconclusive": "cannot tell"}
 
 
@@ -66,7 +72,7 @@ def _recommended(mitigation: Mitigation, limit: LimitOutcome) -> Recommendation:
     if not isinstance(limit, MetricLimitResult):  # thresholds are measured by metrics
         what = kind_of(limit).about
         tried = say(
-            "Thresholds by {as_is} were tried, not by {what}.", as_is=_grouping(mitigation), what=Sentence(what)
+            "Thresholds by {as_is} were tried, not by {what}.", as_is=mitigation.settings.columns, what=Sentence(what)
         )
         proxies = _proxies(mitigation)
         return _unmeasured(limit, joined([tried, proxies], " ") if proxies else tried)
@@ -76,7 +82,7 @@ def _recommended(mitigation: Mitigation, limit: LimitOutcome) -> Recommendation:
             say(
                 "Thresholds by {as_is} were tried, not by {as_is2}: set mitigation.group to {as_is3} to measure what "
                 "they do to this metric.",
-                as_is=_grouping(mitigation),
+                as_is=mitigation.settings.columns,
                 as_is2=_columns(limit.facet),
                 as_is3=_columns(limit.facet),
             ),
@@ -86,7 +92,7 @@ def _recommended(mitigation: Mitigation, limit: LimitOutcome) -> Recommendation:
             limit,
             say(
                 "Thresholds by {as_is} could not be chosen. {reason}",
-                as_is=_grouping(mitigation),
+                as_is=mitigation.settings.columns,
                 reason=Sentence(mitigation.reason or ""),
             ),
         )
@@ -101,8 +107,11 @@ def _recommended(mitigation: Mitigation, limit: LimitOutcome) -> Recommendation:
     if not known:
         return _unmeasured(
             limit,
-            f"{_capital(limit.metric)} was not measured under other thresholds: "
-            + _undefined(mitigation.thresholds, name, mitigation.settings.metrics),
+            say(
+                "{metric} was not measured under other thresholds: {why}",
+                metric=Sentence(words.capital(limit.metric.replace("_", " "))),
+                why=_undefined(mitigation.thresholds, name, mitigation.settings.metrics),
+            ),
         )
     return _measured(mitigation, mitigation.thresholds, limit, known)
 
@@ -116,30 +125,45 @@ def _measured(
     broke = next((one.of for one in known if one.of.group == limit.group), worst)
     both = [_told(one, settings.alpha) for one in dict.fromkeys([broke, worst])]
     kept = _KEPT[judge(known, tolerated).verdict]
-    allowed = tolerated.in_words()
+    goal = Sentence(settings.constraint.replace("_", " "))
     sentences = [
-        f"Thresholds by {settings.facet} on {settings.score}, chosen on {words.count(mitigation.train_rows)} train "
-        f"rows for {settings.constraint.replace('_', ' ')} within {settings.tolerance:g}: "
-        f"{_all_thresholds(found.groups)}.",
-        f"On the {words.count(mitigation.test_rows)} test rows {'; '.join(both)}; accuracy goes from "
-        f"{words.percent(found.accuracy.before.estimate)} to {words.percent(found.accuracy.after.estimate)} "
-        f"({_points(found.accuracy_change, settings.alpha)}).",
-        *([f"Nearest to the limit, or beyond it, is then {worst.group}."] if worst is not broke else []),
-        {
-            "yes": f"The whole interval then keeps the limit ({allowed}).",
-            "no": f"The whole interval is then still beyond the limit ({allowed}).",
-            "cannot tell": f"The interval then lies on both sides of the limit ({allowed}): so many test rows "
-            "cannot show that it holds.",
-        }[kept],
+        say(
+            "Thresholds by {as_is} on {as_is2}, chosen on {N} train rows for {goal} within {Nwithin}: {threshold}.",
+            as_is=settings.columns,
+            as_is2=Column(settings.score),
+            N=words.count(mitigation.train_rows),
+            goal=goal,
+            Nwithin=Numeral(f"{settings.tolerance:g}"),
+            threshold=joined([_threshold_change(one) for one in found.groups], "; "),
+        ),
+        joined(
+            [
+                say("On the {N} test rows {what}", N=words.count(mitigation.test_rows), what=joined(both, "; ")),
+                say(
+                    "accuracy goes from {N} to {Nafter} ({change}).",
+                    N=words.percent(found.accuracy.before.estimate),
+                    Nafter=words.percent(found.accuracy.after.estimate),
+                    change=_points(found.accuracy_change, settings.alpha),
+                ),
+            ],
+            "; ",
+        ),
+        *(
+            [say("Nearest to the limit, or beyond it, is then {as_is}.", as_is=str(worst.group))]
+            if worst is not broke
+            else []
+        ),
+        say(_KEEPS[kept], allowed=_of_ours(tolerated.in_words())),
     ]
     if worst.metric == settings.metric:
         sentences += _cheaper(found, limit, settings.tolerance)
     elif worst.metric.removesuffix("_ratio") != settings.constraint:
         sentences.append(
-            f"They were not chosen for this metric, but for {settings.constraint.replace('_', ' ')}; "
-            "mitigation.constraint says for which."
+            say(
+                "They were not chosen for this metric, but for {goal}; mitigation.constraint says for which.", goal=goal
+            )
         )
-    return Recommendation(limit.check, limit.verdict, True, kept, " ".join(sentences))
+    return Recommendation(limit.check, limit.verdict, True, kept, joined(sentences, " "))
 
 
 def _cheaper(found: Thresholds, limit: MetricLimitResult, tolerance: float) -> list[str]:
@@ -151,9 +175,13 @@ def _cheaper(found: Thresholds, limit: MetricLimitResult, tolerance: float) -> l
     if loosest.train_gap <= max(tolerance, found.train_gap) or loosest.gap.estimate is None:
         return []
     return [
-        f"The loosest thresholds that keep it on the train rows (tolerance {loosest.tolerance:g}) have a gap of "
-        f"{words.number(loosest.gap.estimate)} and an accuracy of {words.percent(loosest.accuracy.estimate)} on the "
-        "test rows."
+        say(
+            "The loosest thresholds that keep it on the train rows (tolerance {N}) have a gap of {Ngap} and an "
+            "accuracy of {Naccuracy} on the test rows.",
+            N=Numeral(f"{loosest.tolerance:g}"),
+            Ngap=words.number(loosest.gap.estimate),
+            Naccuracy=words.percent(loosest.accuracy.estimate),
+        )
     ]
 
 
@@ -168,7 +196,13 @@ def _parts_of_the_score(mitigation: Mitigation) -> str:
         for one in mitigation.thresholds.metrics
         if one.metric in ("demographic_parity_difference", "equalized_odds_difference")
     ]
-    return f"The composite score was not measured under other thresholds. Near to it: {'; '.join(parts)}."
+    return joined(
+        [
+            say("The composite score was not measured under other thresholds."),
+            say("Near to it: {what}.", what=joined(parts, "; ")),
+        ],
+        " ",
+    )
 
 
 def _undefined(found: Thresholds, name: str, asked: Sequence[str]) -> str:
@@ -180,8 +214,10 @@ def _undefined(found: Thresholds, name: str, asked: Sequence[str]) -> str:
         if side.undefined_reason
     ]
     if reasons:
-        return f"{reasons[0]}."
-    return f"{NOT_OF_DECISIONS}." if name in asked else f"name {name} in mitigation.metrics to measure it."
+        return say("{reason}.", reason=_of_ours(reasons[0]))
+    if name in asked:
+        return say(f"{NOT_OF_DECISIONS}.")
+    return say("name {as_is} in mitigation.metrics to measure it.", as_is=name)
 
 
 def _proxies(mitigation: Mitigation) -> str:
@@ -201,53 +237,58 @@ def _proxies(mitigation: Mitigation) -> str:
     return say("The features that tell a protected attribute best: {proxies}.", proxies=joined(told, ", "))
 
 
-def _grouping(mitigation: Mitigation) -> str:
-    return joined([Column(one) for one in mitigation.settings.group], " & ")
-
-
 def _columns(facet: str) -> str:
     return joined([Column(one) for one in facet.split(" & ")], " & ")
 
 
-def _all_thresholds(groups: Sequence[GroupChange]) -> str:
-    return "; ".join(f"{one.group} {_threshold_change(one)}" for one in groups)
-
-
 def _threshold_change(one: GroupChange) -> str:
     if one.threshold_after is None:
-        after = " or ".join(f"{_threshold(value)} ({words.percent(chance)})" for value, chance in one.mixture)
-        return f"draws lots between {after}"
+        after = [
+            say("{value} ({note})", value=_threshold(value), note=words.percent(chance))
+            for value, chance in one.mixture
+        ]
+        return say("{as_is} draws lots between {what}", as_is=one.group, what=joined(after, " or "))
+    after_it = _threshold(one.threshold_after)
     if one.threshold_before is None:
-        return _threshold(one.threshold_after)
+        return say("{as_is} {N}", as_is=one.group, N=after_it)
     if one.threshold_before == one.threshold_after:
-        return f"stays at {_threshold(one.threshold_after)}"
-    return f"from {_threshold(one.threshold_before)} to {_threshold(one.threshold_after)}"
+        return say("{as_is} stays at {N}", as_is=one.group, N=after_it)
+    return say("{as_is} from {N} to {Nafter}", as_is=one.group, N=_threshold(one.threshold_before), Nafter=after_it)
 
 
 def _threshold(value: float) -> str:
     if math.isinf(value):
-        return "nobody" if value > 0 else "everybody"
-    return number_text(value)
+        return say("nobody" if value > 0 else "everybody")
+    return Numeral(number_text(value))
 
 
 def _told(change: MetricChange, alpha: float) -> str:
-    whose = f" of {change.group}" if change.group else ""
-    return (
-        f"the {change.metric.replace('_', ' ')}{whose} goes from {_with_interval(change.before, alpha)} to "
-        f"{_with_interval(change.after, alpha)}"
-    )
+    goes = {
+        "metric": Sentence(change.metric.replace("_", " ")),
+        "before": _with_interval(change.before, alpha),
+        "after": _with_interval(change.after, alpha),
+    }
+    if not change.group:
+        return say("the {metric} goes from {before} to {after}", **goes)
+    return say("the {metric} of {as_is} goes from {before} to {after}", **goes, as_is=change.group)
 
 
 def _with_interval(one: Estimate, alpha: float) -> str:
     if one.estimate is None:
-        return f"undefined ({one.undefined_reason})"
-    level = f"{100 * (1 - alpha):.4g} % CI"
-    return f"{words.number(one.estimate)} [{level} {words.number(one.low)} to {words.number(one.high)}]"
+        return say("{value} ({note})", value=say("undefined"), note=_of_ours(one.undefined_reason or ""))
+    return say(
+        "{N} [{Nlevel} % CI {low} to {high}]",
+        N=words.number(one.estimate),
+        Nlevel=Numeral(f"{100 * (1 - alpha):.4g}"),
+        low=words.number(one.low),
+        high=words.number(one.high),
+    )
+
+
+def _of_ours(text: str) -> str:
+    """A text of ours within a sentence; one without a message is said by what it reads."""
+    return text if isinstance(text, Sentence) else Sentence(text)
 
 
 def _points(change: Estimate, alpha: float) -> str:
     return words.difference(change.estimate, change.low, change.high, confidence=1.0 - alpha, unit="rate")
-
-
-def _capital(metric: str) -> str:
-    return words.capital(metric.replace("_", " "))

@@ -13,6 +13,7 @@ from bdt_core.mitigation.curves import Constraint, NamedObjective, checked_setti
 from bdt_core.mitigation.proxies import ProxyTable
 from bdt_core.mitigation.reweighing import Reweighing
 from bdt_core.result import Result
+from bdt_core.said import Column, Text, joined
 
 NOT_OF_DECISIONS = "it does not come from labels and decisions alone"
 """Why a metric of scores, of similar people or within strata is not measured again."""
@@ -100,6 +101,11 @@ class MitigationSettings:
         return " & ".join(self.group)
 
     @property
+    def columns(self) -> str:
+        """The same, to be said: each column by the readers' name for it."""
+        return joined([Column(one) for one in self.group], " & ")
+
+    @property
     def metric(self) -> str:
         """The metric that the constraint holds down: the largest difference between two groups."""
         return f"{self.constraint}_difference"
@@ -183,7 +189,7 @@ class LeftOutGroup:
     group: str
     train_rows: int
     test_rows: int
-    reason: str
+    reason: Text
 
 
 @dataclass(frozen=True)
@@ -243,8 +249,8 @@ class Mitigation(Result):
 
     settings: MitigationSettings
     status: Literal["measured", "not_possible"]
-    reason: str | None
-    present: str
+    reason: Text | None
+    present: Text
     train_rows: int
     test_rows: int
     missing: dict[str, int]
@@ -252,4 +258,4 @@ class Mitigation(Result):
     thresholds: Thresholds | None
     reweighing: Reweighing | None
     proxies: ProxyTable | None
-    notes: tuple[str, ...]
+    notes: tuple[Text, ...]

@@ -37,6 +37,7 @@ from bdt_core.mitigation.results import (
     of_more_than_decisions,
 )
 from bdt_core.mitigation.reweighing import reweigh
+from bdt_core.said import Numeral, Sentence, say
 from bdt_core.spec import GATE_METRICS, AuditSpec
 from bdt_core.spec import Mitigation as MitigationSection
 from bdt_core.table.audit_table import KEY
@@ -173,9 +174,16 @@ def _taking_part(
             have[f"{unit} with a positive label"] = (positives[name], FEWEST_IN_DENOMINATOR)
         if settings.constraint == "equalized_odds":
             have[f"{unit} with a negative label"] = (negatives[name], FEWEST_IN_DENOMINATOR)
-        lacks = next((f"{n} train {what}; {least} are needed" for what, (n, least) in have.items() if n < least), None)
+        lacks = next(
+            (
+                say(f"{{N}} train {what}; {{Nleast}} are needed", N=Numeral(n), Nleast=Numeral(least))
+                for what, (n, least) in have.items()
+                if n < least
+            ),
+            None,
+        )
         if lacks is None and not tested[name]:
-            lacks = "no test rows"
+            lacks = say("no test rows")
         if lacks is None:
             kept.append(name)
         else:
@@ -295,7 +303,10 @@ def _frontier(model: GroupThresholds, test: Decisions, settings: MitigationSetti
 
 
 def _notes(model: GroupThresholds, train: Decisions, found: Thresholds, settings: MitigationSettings) -> list[str]:
-    notes = [f"The rule needs the {settings.facet} of every person at the time of decision.", *model.notes_]
+    notes = [
+        say("The rule needs the {as_is} of every person at the time of decision.", as_is=settings.columns),
+        *model.notes_,
+    ]
     high, low = train.score[train.label], train.score[~train.label]
     if train.person is None:
         area = area_under_curve(high, low, alpha=settings.alpha)
@@ -308,11 +319,18 @@ def _notes(model: GroupThresholds, train: Decisions, found: Thresholds, settings
         )
     if len(RATES_OF[settings.constraint]) == 1:
         notes.append(
-            f"Only the {RATES_OF[settings.constraint][0].replace('_', ' ')} is held equal; see what other metrics do."
+            say(
+                "Only the {rate} is held equal; see what other metrics do.",
+                rate=Sentence(RATES_OF[settings.constraint][0].replace("_", " ")),
+            )
         )
     told = {one.metric for one in found.metrics}
     notes += [
-        f"The {name.replace('_', ' ')} was not measured under other thresholds: {NOT_OF_DECISIONS}."
+        say(
+            "The {metric} was not measured under other thresholds: {why}.",
+            metric=Sentence(name.replace("_", " ")),
+            why=say(NOT_OF_DECISIONS),
+        )
         for name in settings.metrics
         if name in GATE_METRICS.values() and name not in told
     ]

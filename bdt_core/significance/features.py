@@ -31,6 +31,7 @@ from bdt_core.inference.persons import (
     compare_persons,
 )
 from bdt_core.result import Result
+from bdt_core.said import Numeral, Text, say
 from bdt_core.significance.tested_rows import TestedRows
 from bdt_core.spec import AuditSpec, Significance
 from bdt_core.table.audit_table import Column
@@ -87,7 +88,7 @@ class ColumnDifference:
     declared: bool
     kind: Literal["numeric", "categorical"]
     status: Literal["tested", "not_testable"]
-    reason: str | None
+    reason: Text | None
     effect: float | None
     effect_name: str | None
     numeric: Comparison | None = None
@@ -269,7 +270,7 @@ def _not_shown(comparison: Comparison) -> Comparison:
     counts = {"n_a", "n_b", "kind", "confidence", "persons"}
     nothing: dict[str, Any] = {field.name: None for field in fields(comparison) if field.name not in counts}
     shown = replace(comparison, **nothing)
-    return replace(shown, status="not_testable", reason=f"fewer than {MIN_LEVEL_ROWS} rows")
+    return replace(shown, status="not_testable", reason=say("fewer than {N} rows", N=Numeral(MIN_LEVEL_ROWS)))
 
 
 def _rare_together(

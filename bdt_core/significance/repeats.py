@@ -15,11 +15,13 @@ from bdt_core.clustering.clusters import Clusters, find_clusters
 from bdt_core.inference import Comparison, compare_samples
 from bdt_core.inference.exchange import exchanged_by_persons, permutation_p_value
 from bdt_core.inference.persons import Steps, compare_persons, person_sums
+from bdt_core.said import say
 from bdt_core.spec import Clustering, Significance, Split
 from bdt_core.table.audit_table import BIAS_VARIABLE, KEY, AuditTable
 from bdt_core.table.persons import count_persons, numbers_of, persons_of
 from bdt_core.table.split import split_rows
 from bdt_core.table.summaries import audited, ways
+from bdt_core.words import count
 
 SplitRows = Callable[[AuditTable, Split], tuple[AuditTable, AuditTable]]
 FindClusters = Callable[[AuditTable, Clustering], Clusters]
@@ -58,8 +60,10 @@ class RepeatedSplits:
     @property
     def rows_in_words(self) -> str:
         """The rows that are compared, and whose they are."""
-        whose = "" if self.persons is None else f" of {self.persons:,} persons"
-        return f"{self.together.n_a + self.together.n_b:,} rows{whose}"
+        rows = count(self.together.n_a + self.together.n_b)
+        if self.persons is None:
+            return say("{N} rows", N=rows)
+        return say("{N} rows of {Npersons} persons", N=rows, Npersons=count(self.persons))
 
 
 @dataclass(frozen=True)

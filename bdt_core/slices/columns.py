@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from bdt_core import words
 from bdt_core.errors import DataError
 from bdt_core.fairness.coding import Level, code_column, column, is_among, level_order, numbers
-from bdt_core.said import Text
+from bdt_core.said import Numeral, Text, say
 from bdt_core.table.blocks import OUTCOME, Block, Blocks, known_rows
 from bdt_core.table.cuts import HOLDS_TIMES, IS_IDENTIFIER, holds_times, looks_like_identifier, roundest
 from bdt_core.table.facts import holds_numbers
@@ -98,7 +98,7 @@ class ExcludedColumn:
     """A column that the search cannot use, and why."""
 
     name: str
-    reason: str
+    reason: Text
 
 
 @dataclass(frozen=True)
@@ -342,8 +342,8 @@ def _from_levels(name: str, rows: Levels, max_levels: int, min_rows: int) -> Fit
     if rows == _NOT_COMPARABLE:
         return "it holds values that cannot be compared, such as lists"
     if isinstance(rows, str) or len(rows) > max_levels:
-        values = f"more than {MOST_COUNTED:,}" if isinstance(rows, str) else f"{len(rows):,}"
-        return f"it has {values} different values, more than {max_levels}: group them"
+        values = say("more than {N}", N=words.count(MOST_COUNTED)) if isinstance(rows, str) else words.count(len(rows))
+        return say("it has {N} different values, more than {Nmost}: group them", N=values, Nmost=Numeral(max_levels))
     candidates: list[tuple[Any, Condition, int]] = []
     for level in sorted(rows, key=level_order):
         kind: Literal["value", "missing"] = "missing" if level is None else "value"
@@ -363,7 +363,7 @@ def _fitted(
         return "every row has the same value"
     kept = [one for one in candidates if min_rows <= one[2] <= total - min_rows]
     if not kept:
-        return f"no value of it splits the rows into two parts of at least {min_rows:,}"
+        return say("no value of it splits the rows into two parts of at least {N}", N=words.count(min_rows))
     sliced = SlicedColumn(name, kind, tuple(one for _, one, _ in kept), total - sum(rows for *_, rows in kept))
     return FittedColumn(sliced, edges, {level: i for i, (level, _, _) in enumerate(kept)})
 

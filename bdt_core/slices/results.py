@@ -260,8 +260,8 @@ class Slices(AuditPart):
     prior_sd: float
     slices: tuple[Slice, ...]
     lattice: tuple[LatticeNode, ...]
-    reason: str | None
-    warnings: tuple[str, ...]
+    reason: Text | None
+    warnings: tuple[Text, ...]
     cut_on: Drawn | None = None
     permuted_on: Drawn | None = None
     prior_mean: float = 0.0

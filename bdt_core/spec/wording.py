@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from bdt_core import words
-from bdt_core.said import Column, say
+from bdt_core.said import Column, Sentence, Text, joined, say
 from bdt_core.spec.direction import ERRORS
 
 if TYPE_CHECKING:
@@ -17,49 +17,82 @@ if TYPE_CHECKING:
 class Wording:
     """How the bias variable is named in print."""
 
-    name: str
-    short: str
-    description: str
+    name: Text
+    short: Text
+    description: Text
 
 
 def wording(settings: BiasVariable) -> Wording:
     """Name, short name and description of the bias variable, for people."""
-    label, prediction = settings.label, settings.prediction
+    label, prediction = Column(settings.label or ""), Column(settings.prediction or "")
     match settings.derive:
         case None:
-            return Wording(str(settings.column), str(settings.column), f"mean of {settings.column}")
+            column = str(settings.column)
+            return Wording(column, column, say("mean of {what}", what=Column(column)))
         case "error":
-            return Wording("error rate", "error rate", f"share of people for whom {prediction} differs from {label}")
+            return Wording(
+                "error rate",
+                "error rate",
+                say("share of people for whom {prediction} differs from {label}", prediction=prediction, label=label),
+            )
         case "false_positive":
             return Wording(
                 "false positives",
                 "false positives",
-                f"share of all people for whom {prediction} is positive and {label} negative",
+                say(
+                    "share of all people for whom {prediction} is positive and {label} negative",
+                    prediction=prediction,
+                    label=label,
+                ),
             )
         case "false_negative":
             return Wording(
                 "false negatives",
                 "false negatives",
-                f"share of all people for whom {prediction} is negative and {label} positive",
+                say(
+                    "share of all people for whom {prediction} is negative and {label} positive",
+                    prediction=prediction,
+                    label=label,
+                ),
             )
         case "false_positive_rate":
             return Wording(
                 "false positive rate",
                 "FPR",
-                f"share of people with a negative {label} for whom {prediction} is positive",
+                say(
+                    "share of people with a negative {label} for whom {prediction} is positive",
+                    label=label,
+                    prediction=prediction,
+                ),
             )
         case "false_negative_rate":
             return Wording(
                 "false negative rate",
                 "FNR",
-                f"share of people with a positive {label} for whom {prediction} is negative",
+                say(
+                    "share of people with a positive {label} for whom {prediction} is negative",
+                    label=label,
+                    prediction=prediction,
+                ),
             )
         case "positive_prediction":
-            return Wording("selection rate", "selection rate", f"share of people for whom {prediction} is positive")
+            return Wording(
+                "selection rate",
+                "selection rate",
+                say("share of people for whom {prediction} is positive", prediction=prediction),
+            )
         case "absolute_error":
-            return Wording("absolute error", "abs. error", f"mean absolute difference of {prediction} and {label}")
+            return Wording(
+                "absolute error",
+                "abs. error",
+                say("mean absolute difference of {prediction} and {label}", prediction=prediction, label=label),
+            )
         case "squared_error":
-            return Wording("squared error", "sq. error", f"mean squared difference of {prediction} and {label}")
+            return Wording(
+                "squared error",
+                "sq. error",
+                say("mean squared difference of {prediction} and {label}", prediction=prediction, label=label),
+            )
 
 
 def factors_compared(of: Literal["raw", "remaining"] | None, spec: AuditSpec) -> tuple[str, ...]:
@@ -85,13 +118,24 @@ def than(alike: tuple[str, ...]) -> str:
     return say("people alike in {list}", list=words.listing([Column(factor) for factor in alike]))
 
 
+def named(settings: BiasVariable) -> str:
+    """The bias variable within a sentence: a column, or words of ours."""
+    name = wording(settings).name
+    return Column(name) if settings.derive is None else Sentence(name)
+
+
 def guess_in_words(name: str) -> str:
     """What is said of a bias variable of which nobody knows which way is better."""
-    return (
-        f"Nothing says whether a lower or a higher {name} is better for people: a higher one was taken as worse, which "
-        'is a guess. Say it with "bias_variable.better" (lower or higher): the other way round, who is worse off here '
-        "is better off."
+    guessed = say(
+        "Nothing says whether a lower or a higher {x} is better for people: a higher one was taken as worse, which is "
+        "a guess.",
+        x=name,
     )
+    mended = say(
+        'Say it with "bias_variable.better" (lower or higher): the other way round, who is worse off here is better '
+        "off."
+    )
+    return joined([guessed, mended], " ")
 
 
 def direction_warnings(settings: BiasVariable) -> list[str]:
@@ -105,12 +149,15 @@ def direction_warnings(settings: BiasVariable) -> list[str]:
     >>> direction_warnings(BiasVariable(column="y", better="lower")), direction_warnings(BiasVariable(column="fined"))
     ([], [])
     """
-    name = wording(settings).name
+    name = named(settings)
     if settings.better_by == "guessed":
         return [guess_in_words(name)]
     if settings.derive in ERRORS and settings.better == "higher":
         return [
-            f'A higher {name} is said to be better for people ("bias_variable.better"), but it counts errors, which '
-            "are good for nobody: those who are worse off may be taken for better off."
+            say(
+                'A higher {x} is said to be better for people ("bias_variable.better"), but it counts errors, which '
+                "are good for nobody: those who are worse off may be taken for better off.",
+                x=name,
+            )
         ]
     return []

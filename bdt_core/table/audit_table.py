@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bdt_core.said import Text
 from bdt_core.spec import AuditSpec, Kind
 from bdt_core.table.pool import blocks_of, mapped
 from bdt_core.table.ranks import lowest
@@ -45,7 +46,7 @@ class Column:
 class LeftOut:
     """Rows that are not audited, and why."""
 
-    reason: str
+    reason: Text
     rows: int
 
 
@@ -82,9 +83,9 @@ class AuditTable:
     rows: int
     left_out: tuple[LeftOut, ...]
     fingerprint: str
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Text, ...] = ()
     part: Literal["all", "train", "test"] = "all"
-    notes: tuple[str, ...] = ()
+    notes: tuple[Text, ...] = ()
 
     @property
     def used(self) -> list[str]:

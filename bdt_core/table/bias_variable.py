@@ -10,8 +10,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bdt_core.errors import DataError
+from bdt_core.said import Column, say
 from bdt_core.spec import BiasVariable
-from bdt_core.spec.wording import wording
+from bdt_core.spec.wording import named, wording
 from bdt_core.table.audit_table import LeftOut
 from bdt_core.table.facts import holds_dates
 
@@ -145,9 +146,14 @@ def bias_variable(frame: pd.DataFrame, settings: BiasVariable) -> Outcome:
     known = y[~np.isnan(y)]
     missing = len(y) - len(known) - sum(one.rows for one in left_out)
     if missing:
-        left_out.append(LeftOut(f"the bias variable ({wording(settings).name}) is missing", missing))
+        left_out.append(LeftOut(say("the bias variable ({name}) is missing", name=named(settings)), missing))
     low, high = float(known.min(initial=np.inf)), float(known.max(initial=-np.inf))
     return Outcome(y, OutcomeFacts(len(y), len(known), low, high, tuple(left_out), never_positive))
+
+
+def _outside(settings: BiasVariable, message: str) -> str:
+    """Why rows are in no denominator of a rate."""
+    return say(message, label=Column(str(settings.label)), rate=named(settings))
 
 
 def _from_confusion(
@@ -175,10 +181,10 @@ def _from_confusion(
             wrong = (predicted == 0) & (observed == 1)
     if settings.derive == "false_positive_rate":
         outside = known & (observed == 1)
-        left_out = [LeftOut(f"{settings.label} is positive: outside the false positive rate", int(outside.sum()))]
+        left_out = [LeftOut(_outside(settings, "{label} is positive: outside the {rate}"), int(outside.sum()))]
     elif settings.derive == "false_negative_rate":
         outside = known & (observed == 0)
-        left_out = [LeftOut(f"{settings.label} is negative: outside the false negative rate", int(outside.sum()))]
+        left_out = [LeftOut(_outside(settings, "{label} is negative: outside the {rate}"), int(outside.sum()))]
     y = np.where(known & ~outside, wrong.astype(np.float64), np.nan)
     return y, [one for one in left_out if one.rows], absent
 

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bdt_core.said import Column, joined, say
 from bdt_core.table.audit_table import BIAS_VARIABLE, AuditTable
 from bdt_core.table.pool import mapped, width_for
 from bdt_core.table.repeated_rows import one_each
@@ -52,10 +53,13 @@ def _leaks_of(table: AuditTable) -> dict[str, str]:
     honest = [name for name in _searched(table, audited) if name not in leaks]
     for one, other in _pairs(audited, honest):
         of_both = ", one of the outcome and one of the prediction" if spec.bias_variable.derive else ""
-        told = (
-            f'Columns "{one}" and "{other}" together determine the bias variable (almost) completely: they may be a '
-            f"leak{of_both}. {_MENDED_BOTH}"
+        leak = say(
+            'Columns "{as_is}" and "{as_is_other}" together determine the bias variable (almost) completely: they may '
+            f"be a leak{of_both}.",
+            as_is=Column(one),
+            as_is_other=Column(other),
         )
+        told = joined([leak, say(_MENDED_BOTH)], " ")
         leaks |= {one: told, other: told}
     return leaks
 
@@ -73,7 +77,7 @@ def telling_columns(table: AuditTable) -> dict[str, str]:
     found = mapped(lambda name: next(_alone(name, table, audited), None), names, width_for(len(audited)))
     explaining = {name: _explains_all(name, audited) for name in table.spec.legitimate if name in audited.columns}
     return {name: told for name, told in explaining.items() if told is not None} | {
-        name: f"{told} {_MENDED}" for name, told in zip(names, found, strict=True) if told is not None
+        name: joined([told, say(_MENDED)], " ") for name, told in zip(names, found, strict=True) if told is not None
     }
 
 
@@ -90,9 +94,10 @@ def _explains_all(name: str, audited: pd.DataFrame) -> str | None:
     target = audited[BIAS_VARIABLE]
     if _tells(audited[name], target) < (NEARLY if _is_of_few(target) else DETERMINED):
         return None
-    return (
-        f'Column "{name}" in "legitimate" determines the bias variable (almost) completely: among people alike in it '
-        "hardly any difference is left to find. If it says what was decided, and not why, take it out."
+    return say(
+        'Column "{as_is}" in "legitimate" determines the bias variable (almost) completely: among people alike in it '
+        "hardly any difference is left to find. If it says what was decided, and not why, take it out.",
+        as_is=Column(name),
     )
 
 
@@ -107,25 +112,40 @@ def _alone(name: str, table: AuditTable, audited: pd.DataFrame) -> Iterator[str]
     spec, frame = table.spec, table.frame
     bias = spec.bias_variable
     if name in (bias.label, bias.prediction):
-        yield (
-            f'Column "{name}" defines the bias variable and is also a feature: clusters will follow from that '
-            "definition."
+        yield say(
+            'Column "{as_is}" defines the bias variable and is also a feature: clusters will follow from that '
+            "definition.",
+            as_is=Column(name),
         )
     if name in spec.scores:
-        yield f'Column "{name}" is the score of the algorithm and is also a feature: clusters will follow from it.'
+        yield say(
+            'Column "{as_is}" is the score of the algorithm and is also a feature: clusters will follow from it.',
+            as_is=Column(name),
+        )
     label, prediction = (
         given or own for given, own in zip(spec.group_columns(), (bias.label, bias.prediction), strict=True)
     )
     if name in (label, prediction):
         what = "outcome" if name == label else "prediction"
-        yield f'Column "{name}" is the {what} and is also a feature: clusters will follow from it.'
+        yield say(
+            'Column "{as_is}" is the {what} and is also a feature: clusters will follow from it.',
+            as_is=Column(name),
+            what=say(what),
+        )
     if _tells(audited[name], audited[BIAS_VARIABLE]) >= DETERMINED:
-        yield f'Column "{name}" determines the bias variable (almost) completely: it may be a leak.'
+        yield say(
+            'Column "{as_is}" determines the bias variable (almost) completely: it may be a leak.', as_is=Column(name)
+        )
     for target, what in ((label, "outcome"), (prediction, "prediction")):
         if target is None or target not in frame.columns or target == bias.column:
             continue
         if _tells(frame[name], frame[target]) >= (NEARLY if _is_of_few(frame[target]) else DETERMINED):
-            yield f'Column "{name}" says (almost) the same as the {what} "{target}": it may be a leak.'
+            yield say(
+                'Column "{as_is}" says (almost) the same as the {what} "{as_is2}": it may be a leak.',
+                as_is=Column(name),
+                what=say(what),
+                as_is2=Column(target),
+            )
 
 
 def _pairs(audited: pd.DataFrame, names: Sequence[str]) -> Iterator[tuple[str, str]]:

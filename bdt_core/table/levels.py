@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import pandas as pd
 
+from bdt_core.said import AsItIs, Column, say
 from bdt_core.table.reading_notes import ReadingNotes
 
 _MOST_LEVELS = 5_000
@@ -37,8 +38,12 @@ def warn_of_spellings(name: str, levels: Iterable[object]) -> list[str]:
         return []
     shown = "; ".join(" / ".join(map(_quoted, one)) for one in found[:_SHOWN]) + ("; ..." if found[_SHOWN:] else "")
     return [
-        f'Column "{name}" has levels that differ only in spaces, capitals, unseen signs or how letters are composed: '
-        f'{shown}. Set "source.clean" to true if they are one.'
+        say(
+            'Column "{as_is}" has levels that differ only in spaces, capitals, unseen signs or how letters are '
+            'composed: {as_is2}. Set "source.clean" to true if they are one.',
+            as_is=Column(name),
+            as_is2=AsItIs(shown),
+        )
     ]
 
 

@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bdt_core import words
+from bdt_core.said import Column, joined, say
 from bdt_core.table.audit_table import BIAS_VARIABLE, KEY, RANK, AuditTable
 from bdt_core.table.ranks import Hashes, begins_run, mixed, row_hashes
 from bdt_core.table.rows import Rows
@@ -174,19 +175,40 @@ def warn_of_repeats(table: Rows, found: Repeats | None) -> list[str]:
     of = "" if found.of >= table.rows else " looked at"
     if not found.apart:
         return [
-            f"{found.rows:,} of {found.of:,} rows{of} are the same as another one in every column, far more than "
-            "chance would make so: they may be one person many times, and are then counted as if they were many. "
-            f"{_MEND}"
+            joined(
+                [
+                    say(
+                        f"{{N}} of {{Nall}} rows{of} are the same as another one in every column, far more than chance "
+                        "would make so: they may be one person many times, and are then counted as if they were many.",
+                        N=words.count(found.rows),
+                        Nall=words.count(found.of),
+                    ),
+                    say(_MEND),
+                ],
+                " ",
+            )
         ]
-    what = words.all_of([f'"{name}"' for name in found.apart])
+    what = words.all_of([say('"{as_is}"', as_is=Column(name)) for name in found.apart])
     done = (
         "They are counted as if they were many, for the table is large: what is sure of them may not be."
         if table.is_large
         else "One of each is audited, and the others are left out, so that they make nothing surer."
     )
     return [
-        f"{found.rows:,} of {found.of:,} rows{of} are nearly the same as another one, in all but {what}, far more than "
-        f"chance would make so: they may be one person many times, or be made from one another. {done} {_MEND}"
+        joined(
+            [
+                say(
+                    f"{{N}} of {{Nall}} rows{of} are nearly the same as another one, in all but {{list}}, far more "
+                    "than chance would make so: they may be one person many times, or be made from one another.",
+                    N=words.count(found.rows),
+                    Nall=words.count(found.of),
+                    list=what,
+                ),
+                say(done),
+                say(_MEND),
+            ],
+            " ",
+        )
     ]
 
 

@@ -8,9 +8,11 @@ import numpy as np
 import pandas as pd
 
 from bdt_core.errors import DataError, did_you_mean
+from bdt_core.said import AsItIs, Column, joined, say
 from bdt_core.spec import AuditSpec, Kind
 from bdt_core.table.audit_table import Role
 from bdt_core.table.facts import NEIGHBOURS_ARE_ONE, ColumnFacts, holds_dates, holds_numbers, is_beyond
+from bdt_core.words import count
 
 MAX_LEVELS = 65_000
 _FEW_LEVELS = 50
@@ -133,15 +135,20 @@ def warn_of_rounded(name: str, facts: ColumnFacts, *, names_groups: bool, is_fea
     """
     if not facts.is_beyond:
         return []
-    told = f'Column "{name}" holds numbers from {NEIGHBOURS_ARE_ONE:,} on, which are rounded: neighbours are one.'
+    told = say(
+        'Column "{as_is}" holds numbers from {N} on, which are rounded: neighbours are one.',
+        as_is=Column(name),
+        N=count(NEIGHBOURS_ARE_ONE),
+    )
     if names_groups:
         raise DataError(f'{told} As they name groups, set "features.kinds.{name}" to categorical.')
     if not is_feature:  # of a legitimate factor that is none, the source alone says what it is
-        return [f"{told} If they name something, write them as texts in the source."]
-    return [
-        f'{told} If they name something, set "features.kinds.{name}" to categorical, or add the column to '
-        '"features.exclude".'
-    ]
+        return [joined([told, say("If they name something, write them as texts in the source.")], " ")]
+    mended = say(
+        'If they name something, set "{as_is}" to categorical, or add the column to "features.exclude".',
+        as_is=_kind_of(name),
+    )
+    return [joined([told, mended], " ")]
 
 
 def warn_of_dates_as_texts(name: str, facts: ColumnFacts) -> list[str]:
@@ -149,10 +156,14 @@ def warn_of_dates_as_texts(name: str, facts: ColumnFacts) -> list[str]:
     dates, distinct = facts.distinct_dates, facts.distinct or 0
     if dates < _FEW_DATES or dates < _MOSTLY * distinct:
         return []
-    return [
-        f'Column "{name}" holds dates as texts, not all in one notation that is certain, and is left out. Write them '
-        f'as 2026-01-31 in a text file, or as dates; or set "features.kinds.{name}" to categorical.'
-    ]
+    warning = say(
+        'Column "{as_is}" holds dates as texts, not all in one notation that is certain, and is left out.',
+        as_is=Column(name),
+    )
+    mended = say(
+        'Write them as 2026-01-31 in a text file, or as dates; or set "{as_is}" to categorical.', as_is=_kind_of(name)
+    )
+    return [joined([warning, mended], " ")]
 
 
 def warn_of_texts_among_numbers(name: str, facts: ColumnFacts) -> list[str]:
@@ -161,18 +172,36 @@ def warn_of_texts_among_numbers(name: str, facts: ColumnFacts) -> list[str]:
     figures = facts.distinct_figures
     numbers = facts.distinct_numbers + figures
     if figures and numbers == distinct >= _MANY_NUMBERS:
-        return [
-            f'Column "{name}" is taken for categories, since its numbers are texts that are not all in one notation '
-            "that is read. If it should be numbers, write them as 1234.5 in the source; if not, set "
-            f'"features.kinds.{name}" to categorical.'
-        ]
+        warning = say(
+            'Column "{as_is}" is taken for categories, since its numbers are texts that are not all in one notation '
+            "that is read.",
+            as_is=Column(name),
+        )
+        mended = say(
+            'If it should be numbers, write them as 1234.5 in the source; if not, set "{as_is}" to categorical.',
+            as_is=_kind_of(name),
+        )
+        return [joined([warning, mended], " ")]
     if numbers < _MANY_NUMBERS or not _MOSTLY <= numbers / distinct < 1:
         return []
-    return [
-        f'Column "{name}" is taken for categories, since {distinct - numbers:,} of its {distinct:,} different values '
-        f"{'is' if distinct - numbers == 1 else 'are'} no number. If it should be numbers, leave such values empty in "
-        f'the source; if not, set "features.kinds.{name}" to categorical.'
-    ]
+    warning = say(
+        'Column "{as_is}" is taken for categories, since {N} of its {Nall} different values is no number.'
+        if distinct - numbers == 1
+        else 'Column "{as_is}" is taken for categories, since {N} of its {Nall} different values are no number.',
+        as_is=Column(name),
+        N=count(distinct - numbers),
+        Nall=count(distinct),
+    )
+    mended = say(
+        'If it should be numbers, leave such values empty in the source; if not, set "{as_is}" to categorical.',
+        as_is=_kind_of(name),
+    )
+    return [joined([warning, mended], " ")]
+
+
+def _kind_of(name: str) -> str:
+    """The key of a specification that says what a column holds."""
+    return AsItIs(f"features.kinds.{name}")
 
 
 def as_years(column: pd.Series) -> pd.Series:

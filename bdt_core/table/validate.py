@@ -10,7 +10,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bdt_core import said
 from bdt_core.errors import DataError, did_you_mean
+from bdt_core.said import Sentence, Text, joined, say
 from bdt_core.spec import AuditSpec, Kind
 from bdt_core.table.audit_table import (
     BIAS_VARIABLE,
@@ -44,6 +46,7 @@ from bdt_core.table.roles import (
 )
 from bdt_core.table.rows import Rows
 from bdt_core.table.sources import JOINED
+from bdt_core.words import count
 
 _MANY_ROWS = 100
 
@@ -109,8 +112,8 @@ class Settled:
     """Columns with their roles, and what a person should know of them."""
 
     columns: tuple[Column, ...]
-    warnings: tuple[str, ...]
-    notes: tuple[str, ...] = ()
+    warnings: tuple[Text, ...]
+    notes: tuple[Text, ...] = ()
 
     def names(self, role: Role) -> list[str]:
         """Names of the columns that play a role."""
@@ -303,7 +306,9 @@ def settle(facts: TableFacts, roles: dict[str, Role], spec: AuditSpec) -> Settle
         if role in ("feature", "protected"):
             if one.is_constant:
                 what = "has no value in any row" if one.distinct == 0 else "has the same value in every row"
-                warnings.append(f'Column "{name}" {what}; it is left out of the {role}s.')
+                warnings.append(
+                    say(f'Column "{{as_is}}" {what}; it is left out of the {role}s.', as_is=said.Column(name))
+                )
                 role = "unused"
             elif name in facts.problems:
                 raise DataError(facts.problems[name])
@@ -316,8 +321,11 @@ def settle(facts: TableFacts, roles: dict[str, Role], spec: AuditSpec) -> Settle
                     continue
                 if kind == "numeric" and one.is_date:
                     notes.append(
-                        f'Column "{name}" is used as years, such as 2026.5 for the middle of 2026. If people are born '
-                        'then, "source.ages" makes ages of it.'
+                        say(
+                            'Column "{as_is}" is used as years, such as 2026.5 for the middle of 2026. If people are '
+                            'born then, "source.ages" makes ages of it.',
+                            as_is=said.Column(name),
+                        )
                     )
                 if kind == "categorical":
                     refuse_identifier(name, one.distinct, one.rows)
@@ -327,8 +335,12 @@ def settle(facts: TableFacts, roles: dict[str, Role], spec: AuditSpec) -> Settle
             warnings += warn_of_spellings(name, one.values or ())
         if role in ("label", "prediction") and spec.bias_variable.positive is not None and (one.distinct or 0) > 2:
             notes.append(
-                f'Column "{name}" ({role}) has {one.distinct:,} different values: those that "bias_variable.positive" '
-                "names count as positive, and all others as negative, unknown ones too."
+                say(
+                    f'Column "{{as_is}}" ({role}) has {{N}} different values: those that "bias_variable.positive" '
+                    "names count as positive, and all others as negative, unknown ones too.",
+                    as_is=said.Column(name),
+                    N=count(one.distinct),
+                )
             )
         columns.append(Column(name, role, kind, one.missing, one.distinct))
     if spec.clustering is not None and not any(one.role == "feature" for one in columns):
@@ -344,9 +356,17 @@ def settle(facts: TableFacts, roles: dict[str, Role], spec: AuditSpec) -> Settle
             + alone
         )
     undecided = [
-        f'Column "{name}" is left out of the features: it seems to say what is measured, or to be known only '
-        'afterwards (a leak). If people have it before, take it out of "features.leaks" (or name it in '
-        '"features.include").'
+        joined(
+            [
+                say(
+                    'Column "{as_is}" is left out of the features: it seems to say what is measured, or to be known '
+                    "only afterwards (a leak).",
+                    as_is=said.Column(name),
+                ),
+                say('If people have it before, take it out of "features.leaks" (or name it in "features.include").'),
+            ],
+            " ",
+        )
         for name in spec.features.leaks
         if roles[name] == "unused"
     ]
@@ -360,8 +380,13 @@ def _lines_left_out(facts: TableFacts) -> list[str]:
     """Lines of the source that are no rows of the table."""
     everything = facts.rows + facts.reading.lines_left_out
     return [
-        f"{count:,} of {everything:,} lines of the source are left out: {reason}."
-        for reason, count in facts.reading.left_out.items()
+        say(
+            "{N} of {Nall} lines of the source are left out: {reason}.",
+            N=count(lines),
+            Nall=count(everything),
+            reason=Sentence(reason),
+        )
+        for reason, lines in facts.reading.left_out.items()
     ]
 
 
@@ -370,8 +395,14 @@ def _late(facts: TableFacts) -> list[str]:
     if not facts.without_match:
         return []
     return [
-        f"{facts.without_match:,} of {facts.rows:,} rows have no match in {facts.join['table']} by "
-        f"{facts.join['key']}: what it would add, such as a label that is not known yet, is missing there."
+        say(
+            "{N} of {Nall} rows have no match in {as_is} by {as_is2}: what it would add, such as a label that is not "
+            "known yet, is missing there.",
+            N=count(facts.without_match),
+            Nall=count(facts.rows),
+            as_is=str(facts.join["table"]),
+            as_is2=str(facts.join["key"]),
+        )
     ]
 
 
@@ -441,7 +472,10 @@ def warnings_on_rows(table: Rows, repeats: Repeats | None) -> tuple[str, ...]:
     if features and all(_is_constant(audited[name]) for name in features):
         raise DataError("All rows have the same feature values, so nobody can be told apart. Add features.")
     numbered = [
-        f'Column "{one.name}" numbers the rows one by one; if it is an identifier, add it to "features.exclude".'
+        say(
+            'Column "{as_is}" numbers the rows one by one; if it is an identifier, add it to "features.exclude".',
+            as_is=said.Column(one.name),
+        )
         for one in table.columns
         if one.role == "feature" and one.kind == "numeric" and _counts_the_rows(sample.frame[one.name], table.rows)
     ]

@@ -29,7 +29,7 @@ ALLOWED: Counts = {
         "bdt_core/history": 41,
         "bdt_core/inference": 2,
         "bdt_core/local_bias": 1,
-        "bdt_core/mitigation": 29,
+        "bdt_core/mitigation": 28,
         "bdt_core/proposal": 24,
         "bdt_core/ranking": 31,
         "bdt_core/report": 307,
