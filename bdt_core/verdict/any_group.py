@@ -11,6 +11,7 @@ from bdt_core.spec.wording import compared_with, factors_compared
 from bdt_core.verdict.declared_group import facets_of, judge_declared_group
 from bdt_core.verdict.kinds import Findings, PeopleLimitKind, Row, default_difference
 from bdt_core.verdict.scope import Scope, scope_of
+from bdt_core.verdict.words import ours
 from bdt_core.verdict.worst_group import WorstGroupLimitResult, judge_worst_group
 
 if TYPE_CHECKING:
@@ -55,8 +56,8 @@ class WorstGroupLimits(PeopleLimitKind[WorstGroupLimit, WorstGroupLimitResult]):
 
     def subject(self, outcome: WorstGroupLimitResult, measured: str) -> str:
         if outcome.check == "worst_group":
-            return f"Difference in {measured} of any group that conditions describe"
-        return f"Difference in {measured} of any declared group"
+            return say("Difference in {measure} of any group that conditions describe", measure=ours(measured))
+        return say("Difference in {measure} of any declared group", measure=ours(measured))
 
     def judged_by(self, outcome: WorstGroupLimitResult) -> str:
         return "" if outcome.group is None else say("judged by {people}", people=Conditions(outcome.group))

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 from bdt_core import words
 from bdt_core.result import Result
-from bdt_core.said import Text
+from bdt_core.said import Numeral, Sentence, Text, joined, say
 from bdt_core.scan.conditions import GroupCondition
 from bdt_core.spec import FoundBy
-from bdt_core.verdict.judge import LimitOutcome, Tolerated
+from bdt_core.verdict.judge import LimitOutcome, Tolerated, clauses, sentences
 from bdt_core.verdict.scope import Scope
-from bdt_core.verdict.words import harmful, severity_of, stops
+from bdt_core.verdict.words import harmful, ours, people, severity_of, stops
 
 if TYPE_CHECKING:
     from bdt_core.ranking import Finding, Findings
@@ -71,10 +71,10 @@ class Proven(Result):
     def than(self, scope: Scope) -> str:
         """Whom they are compared with."""
         if self.within_place:
-            return "others of the same place"
+            return say("others of the same place")
         if self.groups_before:
-            return f"people alike in the group{'s' * (self.groups_before > 1)} found before"
-        return scope.than or "everybody else"
+            return say(f"people alike in the group{'s' * (self.groups_before > 1)} found before")
+        return ours(scope.than) if scope.than else say("everybody else")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,25 +174,45 @@ def by_all_evidence(
         worst = None if blanks is None else blanks.worst_case
         if found_beyond is not None:
             verdict, reopened_by = "inconclusive", "finding"
-            sentence += f" Yet it was found to be more for people who are confirmed to fare worse: {found_beyond.who}."
+            sentence = sentences(
+                sentence,
+                say(
+                    "Yet it was found to be more for people who are confirmed to fare worse: {who}.",
+                    who=people(found_beyond.who),
+                ),
+            )
         elif worst is not None and worst > own.limit:
             verdict, reopened_by = "inconclusive", "blanks"
-            sentence += (
-                f" Yet outcomes are missing: if all of these people fared badly, it would be {words.size(worst, unit)} "
-                f"for {blanks.who if blanks else words.NOTHING}."
+            sentence = sentences(
+                sentence,
+                say(
+                    "Yet outcomes are missing: if all of these people fared badly, it would be {size} for {who}.",
+                    size=words.size(worst, unit),
+                    who=people(str(blanks.who) if not isinstance(blanks.who, Sentence) else blanks.who)
+                    if blanks
+                    else Numeral(words.NOTHING),
+                ),
             )
     smaller = tuple(one for one in proven if one.share < least and one.as_found > own.limit)[:_MOST_NAMED]
     if smaller:
-        named = "; ".join(
-            f"{one.who} ({words.percent(one.share)} of the people, at least {words.size(one.at_least, unit)})"
+        named = [
+            say(
+                "{who} ({N} of the people, at least {size})",
+                who=people(one.who),
+                N=words.percent(one.share),
+                size=words.size(one.at_least, unit),
+            )
             for one in smaller
+        ]
+        not_judged = say(
+            "Not judged, for they are smaller groups, though proven to fare worse: {who}.", who=joined(named, "; ")
         )
-        sentence += f" Not judged, for they are smaller groups, though proven to fare worse: {named}."
+        sentence = sentences(sentence, not_judged)
     changed = replace(
         own,
         verdict=verdict,
         blocks=stops(verdict, own.inconclusive),
-        sentence=f"{sentence} {scope.sentence}",
+        sentence=sentences(sentence, scope.sentence),
         scope=scope,
         broken_by=broken_by,
         not_judged=smaller,
@@ -239,10 +259,15 @@ def _proven(ranked: Findings | None, scope: Scope) -> Iterator[Proven]:
 def _broken(one: Proven, limit: float, scope: Scope, unit: str, ranked: Findings | None) -> str:
     """Who breaks the limit, by how much, and what found them."""
     counted = "rows" if ranked is not None and ranked.counted == "rows" else "people"
-    sure = f"({scope.confidence * 100:.4g} % confidence)"
-    return (
-        f"{one.who} ({words.count(one.rows)} {counted}): {harmful(one.better)} in {scope.measured} "
-        f"than {one.than(scope)} by {words.size(one.as_found, unit)} as found, "
-        f"by at least {words.size(one.at_least, unit)} {sure}; at most {words.size(limit, unit)} is allowed. "
-        f"The {SEARCHES[one.found_by]} found them."
+    worse = say(
+        f"{{who}}: {harmful(one.better)} in {{measure}} than {{than}} by {{size}} as found, "
+        "by at least {least} ({N} % confidence)",
+        who=say("{value} ({note})", value=people(one.who), note=say(f"{{N}} {counted}", N=words.count(one.rows))),
+        measure=ours(scope.measured),
+        than=one.than(scope),
+        size=words.size(one.as_found, unit),
+        least=words.size(one.at_least, unit),
+        N=Numeral(f"{scope.confidence * 100:.4g}"),
     )
+    allowed = say("at most {size} is allowed", size=words.size(limit, unit))
+    return sentences(clauses(worse, allowed), say(f"The {SEARCHES[one.found_by]} found them."))

@@ -10,8 +10,9 @@ from typing import Literal
 
 from bdt_core import words
 from bdt_core.result import Result
-from bdt_core.said import Text
+from bdt_core.said import Column, Numeral, Text, joined, say
 from bdt_core.spec.wording import than
+from bdt_core.verdict.words import ours
 
 People = Literal["groups", "declared", "cluster", "clusters", "intersections", "places"]
 Difference = Literal["raw", "remaining"]
@@ -84,13 +85,21 @@ class Scope(Result):
         >>> scope_of("clusters", measured="error", better="lower", confidence=0.95, tested=4).sentence
         'This limit is on each of the 4 clusters, compared with everybody else; confidence 95 %, higher is worse.'
         """
-        which = "a gap either way counts" if self.better is None else f"{worse_way(self.better)} is worse"
-        compared = "" if self.than is None else f", compared with {self.than}"
-        told = f"This limit is on {self.text}{compared}; confidence {self.confidence * 100:.4g} %, {which}."
+        text, level = ours(self.text), Numeral(f"{self.confidence * 100:.4g} %")
+        scope = text if self.than is None else say("{scope}, compared with {than}", scope=text, than=ours(self.than))
+        if self.better is None:
+            told = say("This limit is on {scope}; confidence {N}, a gap either way counts.", scope=scope, N=level)
+        else:
+            told = say(
+                "This limit is on {scope}; confidence {N}, {way} is worse.",
+                scope=scope,
+                N=level,
+                way=say(worse_way(self.better)),
+            )
         if self.width == "unbreakable":
-            told += " It is so wide that hardly any data could break it."
-        elif self.width == "wide":
-            told += " It is unusually wide."
+            return joined([told, say("It is so wide that hardly any data could break it.")], " ")
+        if self.width == "wide":
+            return joined([told, say("It is unusually wide.")], " ")
         return told
 
 
@@ -116,20 +125,29 @@ def scope_of(
     width: Literal["unbreakable", "wide"] | None = None,
 ) -> Scope:
     """A scope with its words."""
-    from_share = "" if min_share is None else f" of at least {words.percent(min_share)} of the people"
+    from_share = "" if min_share is None else " of at least {N} of the people"
+    values = {} if min_share is None else {"N": words.percent(min_share)}
     match people:
         case "groups":
-            several = "" if conditions is None else f"up to {conditions} "
-            describe = "one condition describes" if conditions == 1 else f"{several}conditions describe"
-            who = f"any group{from_share} that {describe}"
+            message = f"any group{from_share} that conditions describe"
+            if conditions == 1:
+                message = f"any group{from_share} that one condition describes"
+            elif conditions is not None:
+                place = "Nmost" if values else "N"
+                message = f"any group{from_share} that up to {{{place}}} conditions describe"
+                values[place] = Numeral(conditions)
         case "declared":
             # A run may declare no group and still hold the check of a limit on them, which nobody can judge then.
-            who = f"each declared group{from_share}" + (f" of {words.listing(columns)}" if columns else "")
+            message = f"each declared group{from_share}" + (" of {list}" if columns else "")
+            if columns:
+                values["list"] = words.listing([Column(one) for one in columns])
         case "cluster":
-            who = "the most deviating cluster"
+            message = "the most deviating cluster"
         case _:
             kinds = {"clusters": "clusters", "intersections": "intersections that were tested", "places": "places"}
-            who = f"{'two groups within ' if people == 'places' else ''}each of the {tested} {kinds[people]}"
+            message = f"{'two groups within ' if people == 'places' else ''}each of the {{N}} {kinds[people]}"
+            values = {"N": Numeral(tested)}
+    who = say(message, **values)
     return Scope(
         people=people, conditions=conditions, tested=tested, columns=columns, min_share=min_share,
         ruled_out_from=ruled_out_from, of=of, alike=alike, measured=measured, better=better, confidence=confidence,

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Literal, get_args
 
 from bdt_core import words
+from bdt_core.said import Column, Conditions, Numeral, Sentence, joined, say
 from bdt_core.spec import AlertSeverity
 
 Verdict = Literal["pass", "fail", "inconclusive", "not_testable", "no_limit"]
@@ -81,12 +82,50 @@ def interval_of_several(low: float | None, high: float | None, confidence: float
     >>> interval_of_several(0.091, 0.253, 0.95, "rate", "1 clusters")
     '[95 % CI +9.1 to +25.3]'
     """
-    at_once = "" if of.startswith("1 ") else f" for {of} at once"
-    return f"[{confidence * 100:.4g} % CI{at_once} {words.signed(low, unit)} to {words.signed(high, unit)}]"
+    if of.startswith("1 "):
+        return words.interval(low, high, confidence=confidence, unit=unit)
+    return say(
+        "[{N} % CI for {several} at once {low} to {high}]",
+        N=Numeral(f"{confidence * 100:.4g}"),
+        several=ours(of),
+        low=words.signed(low, unit),
+        high=words.signed(high, unit),
+    )
+
+
+def ours(text: str) -> str:
+    """A text of ours; one that does not know its message is looked up by what it reads."""
+    return text if isinstance(text, Sentence) else Sentence(text)
+
+
+def people(text: str) -> str:
+    """Who people are, in words: conditions, where it does not know what it is."""
+    return text if isinstance(text, Sentence) else Conditions(text)
+
+
+def with_amount(message: str, x: float | None, unit: str, /, **values: str) -> str:
+    """A sentence with an amount at its first place that begins with "N", in the unit that stands behind that.
+
+    Examples
+    --------
+    >>> [with_amount("it is {N} higher", x, unit) for x, unit in ((0.05, "rate"), (0.0001, "rate"), (12.3, "value"))]
+    ['it is 5.0 points higher', 'it is under 0.1 points higher', 'it is 12.3 higher']
+    """
+    amount = words.size(x, unit)
+    place = "Nsize" if "{Nsize}" in message else "N"
+    if amount == UNDER:
+        return say(message.replace(f"{{{place}}}", UNDER), **values)
+    number = amount.removesuffix(POINTS)
+    if number != amount:
+        message, amount = message.replace(f"{{{place}}}", f"{{{place}}}{POINTS}"), Numeral(number)
+    return say(message, **{place: amount}, **values)
+
+
+POINTS, UNDER = " points", "under 0.1 points"
 
 
 def judged_on(seen: int, unseen: int, columns: Iterable[str]) -> str:
-    """How many rows a limit saw; empty where it saw all.
+    """How many rows a limit saw, as a sentence; empty where it saw all.
 
     Parameters
     ----------
@@ -97,15 +136,19 @@ def judged_on(seen: int, unseen: int, columns: Iterable[str]) -> str:
     Examples
     --------
     >>> judged_on(3_508, 492, ["sex", "advice"])
-    ' Judged on 3,508 rows; 492 without a value of sex or advice were not seen.'
+    'Judged on 3,508 rows; 492 without a value of sex or advice were not seen.'
     >>> judged_on(4_000, 0, ["sex"])
     ''
     """
     if not unseen:
         return ""
     were = "was" if unseen == 1 else "were"
-    lacking = " or ".join(columns)
-    return f" Judged on {words.count(seen)} rows; {words.count(unseen)} without a value of {lacking} {were} not seen."
+    return say(
+        f"Judged on {{N}} rows; {{Nunseen}} without a value of {{list}} {were} not seen.",
+        N=words.count(seen),
+        Nunseen=words.count(unseen),
+        list=joined([Column(one) for one in columns], " or "),
+    )
 
 
 def which_way(
@@ -133,7 +176,7 @@ def which_way(
     if better == "higher":
         low, high = None if high is None else -high, None if low is None else -low
     way = "higher" if (harm >= 0) == (better == "lower") else "lower"
-    return f"{way} ({'worse' if harm >= 0 else 'better'})" if certain else way, low, high
+    return say(f"{way} ({'worse' if harm >= 0 else 'better'})" if certain else way), low, high
 
 
 def harmful(better: Literal["lower", "higher"]) -> str:

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from bdt_core import words
-from bdt_core.said import Text
+from bdt_core.said import Numeral, Text, say
 from bdt_core.spec import WorstGroupLimit
 from bdt_core.verdict.evidence import SearchedLimitOutcome
-from bdt_core.verdict.judge import Evidence, Judgement, Tolerated, judge
-from bdt_core.verdict.words import Verdict, harmful
+from bdt_core.verdict.judge import Evidence, Judgement, Tolerated, clauses, judge, sentences
+from bdt_core.verdict.words import Verdict, harmful, ours, people
 
 if TYPE_CHECKING:
     from bdt_core.scan.results import Certificate, WorstGroup, WorstGroups
 
-NOT_SEARCHED = "No search for the worst group was asked for."
+NOT_SEARCHED = say("No search for the worst group was asked for.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,17 +81,23 @@ def judge_worst_group(
     most = default if limit.max_difference is None else limit.max_difference
     ruled_out = found.ruled_out(limit.min_share) if found else None
     if found is None or ruled_out is None:
-        reason = NOT_SEARCHED if found is None else f"No group could be searched for: {found.reason}."
+        reason = (
+            NOT_SEARCHED
+            if found is None
+            else say("No group could be searched for: {reason}.", reason=ours(str(found.reason)))
+        )
         return _result(limit, most, "not_testable", reason, None, None)
     tolerated = Tolerated(maximum=most)
     judged = judge(_evidence(limit, found, ruled_out), tolerated, nearest="bound")
     verdict, sentence = judged.verdict, _sentence(judged, most, found, ruled_out, than, limit.min_share)
     if verdict == "pass" and limit.min_share is not None and limit.min_share < ruled_out.min_share:
         verdict = "inconclusive"
-        sentence += (
-            f" Yet groups from {words.percent(limit.min_share)} of the people are limited, and smaller ones were not "
-            "searched: lower worst_groups.min_share, or bring more rows."
+        yet = say(
+            "Yet groups from {N} of the people are limited, and smaller ones were not searched: "
+            "lower worst_groups.min_share, or bring more rows.",
+            N=words.percent(limit.min_share),
         )
+        sentence = sentences(sentence, yet)
     return _result(limit, most, verdict, sentence, judged, ruled_out)
 
 
@@ -119,30 +125,46 @@ def _sentence(
 ) -> str:
     unit: words.Unit = "rate" if found.is_rate else "value"
     one = judged.decides
-    allowed = f"at most {words.size(most, unit)} is allowed"
-    certain = f"({ruled_out.confidence * 100:.4g} % confidence)"
-    bound = (
-        f"no group of at least {words.percent(ruled_out.min_share)} of the people that conditions on these columns "
-        f"describe fares worse in {found.outcome} than {than} by more than "
-        f"{words.size(ruled_out.largest_difference, unit)} {certain}"
+    allowed = say("at most {size} is allowed", size=words.size(most, unit))
+    certain = Numeral(f"{ruled_out.confidence * 100:.4g}")
+    bound = say(
+        "no group of at least {N} of the people that conditions on these columns describe fares worse in {measure} "
+        "than {than} by more than {size} ({Nlevel} % confidence)",
+        N=words.percent(ruled_out.min_share),
+        measure=ours(found.outcome),
+        than=ours(than),
+        size=words.size(ruled_out.largest_difference, unit),
+        Nlevel=certain,
     )
     if judged.verdict == "pass":
-        return f"{words.capital(bound)}; {allowed}."
-    of_share = "" if least_share is None else f" of at least {words.percent(least_share)} of the people"
-    told = f"The search for the worst group confirms none{of_share} that fares worse than {than}"
+        return clauses(words.capital(bound), allowed)
+    told = say("The search for the worst group confirms none that fares worse than {than}", than=ours(than))
+    if least_share is not None:
+        told = say(
+            "The search for the worst group confirms none of at least {N} of the people that fares worse than {than}",
+            N=words.percent(least_share),
+            than=ours(than),
+        )
     if one.of is not None:
-        who = f"{one.of.words} ({words.count(one.of.rows)} {'people' if found.key is None else 'rows'})"
-        size, least = words.size(one.value, unit), words.size(one.low, unit)
-        others = than if found.legitimate else found.others(one.of)
-        told = (
-            f"{who}: {harmful(found.better)} in {found.outcome} than {others} by {size} as found, "
-            f"by at least {least} {certain}"
+        counted = "people" if found.key is None else "rows"
+        told = say(
+            f"{{who}}: {harmful(found.better)} in {{measure}} than {{than}} by {{size}} as found, "
+            "by at least {least} ({N} % confidence)",
+            who=say(
+                "{value} ({note})", value=people(one.of.words), note=say(f"{{N}} {counted}", N=words.count(one.of.rows))
+            ),
+            measure=ours(found.outcome),
+            than=ours(than if found.legitimate else found.others(one.of)),
+            size=words.size(one.value, unit),
+            least=words.size(one.low, unit),
+            N=certain,
         )
     if judged.verdict == "fail":
-        return f"{told}; {allowed}."
+        return clauses(told, allowed)
     rows = ruled_out.rows_to_settle(most)
-    settle = "" if rows is None else f" About {words.count(rows)} rows would tell."
-    return f"{told}; {bound}; {allowed}, so these rows cannot tell.{settle}"
+    settle = "" if rows is None else say("About {N} rows would tell.", N=words.count(rows))
+    cannot_tell = say("at most {size} is allowed, so these rows cannot tell", size=words.size(most, unit))
+    return sentences(clauses(told, bound, cannot_tell), settle)
 
 
 def _result(
