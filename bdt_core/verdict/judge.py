@@ -314,14 +314,14 @@ def would_have_been_found(
     return say(message, size=write(smallest))
 
 
-def sentences(*several: str) -> str:
+def sentences(*texts: str) -> str:
     """Sentences after each other; what is empty is left out."""
-    return joined([one for one in several if one], " ")
+    return joined([one for one in texts if one], " ")
 
 
-def clauses(*several: str) -> str:
+def clauses(*texts: str) -> str:
     """A sentence of clauses."""
-    first, *others = several
+    first, *others = texts
     for one in others[:-1]:
         first = say("{first}; {second}", first=first, second=one)
     return say("{first}; {second}.", first=first, second=others[-1])
