@@ -320,7 +320,7 @@ class WorstGroups(AuditPart):
     alpha: float
     level: float
     random_state: int
-    reason: str | None = None
+    reason: Text | None = None
     searched_on: Drawn | None = None
     permuted_on: Drawn | None = None
     limited: tuple[Certificate, ...] = ()

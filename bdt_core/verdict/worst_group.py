@@ -84,7 +84,7 @@ def judge_worst_group(
         reason = (
             NOT_SEARCHED
             if found is None
-            else say("No group could be searched for: {reason}.", reason=ours(str(found.reason)))
+            else say("No group could be searched for: {reason}.", reason=ours(found.reason or ""))
         )
         return _result(limit, most, "not_testable", reason, None, None)
     tolerated = Tolerated(maximum=most)
