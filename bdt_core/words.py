@@ -136,8 +136,10 @@ def p_value(p: Number) -> str:
     ('p = 0.041', 'p < 0.001', 'p not available')
     """
     if p is None or isinstance(p, str):
-        return Numeral("p not available")
-    return Numeral(f"p {p_number(p)}" if p < 0.001 else f"p = {p_number(p)}")
+        return say("p not available")
+    if p < 0.001:
+        return say("p < {N}", N=Numeral("0.001"))
+    return say("p = {N}", N=p_number(p))
 
 
 def value(x: Number, unit: Unit) -> str:
@@ -165,7 +167,7 @@ def size(x: Number, unit: str) -> str:
         return say(unit, n=number(abs(x)))
     if unit != "rate":
         return number(abs(x))
-    return Numeral("under 0.1 points" if 0.0 < abs(x) < 0.0005 else f"{abs(x) * 100:.1f} points")
+    return say("under 0.1 points") if 0.0 < abs(x) < 0.0005 else say("{N} points", N=Numeral(f"{abs(x) * 100:.1f}"))
 
 
 def signed(x: Number, unit: str) -> str:
@@ -190,7 +192,8 @@ def interval(low: Number, high: Number, *, confidence: float, unit: Unit) -> str
     >>> interval(0.091, 0.253, confidence=0.95, unit="rate")
     '[95 % CI +9.1 to +25.3]'
     """
-    return Numeral(f"[{confidence * 100:.4g} % CI {signed(low, unit)} to {signed(high, unit)}]")
+    level = Numeral(f"{confidence * 100:.4g}")
+    return say("[{N} % CI {low} to {high}]", N=level, low=signed(low, unit), high=signed(high, unit))
 
 
 def difference(x: Number, low: Number, high: Number, *, confidence: float, unit: Unit) -> str:
@@ -203,8 +206,13 @@ def difference(x: Number, low: Number, high: Number, *, confidence: float, unit:
     """
     if x is None:
         return Numeral(NOTHING)
-    points = " points" if unit == "rate" else ""
-    return Numeral(f"{signed(x, unit)}{points} {interval(low, high, confidence=confidence, unit=unit)}")
+    return say(
+        "{N} points [{Nlevel} % CI {low} to {high}]" if unit == "rate" else "{N} [{Nlevel} % CI {low} to {high}]",
+        N=signed(x, unit),
+        Nlevel=Numeral(f"{confidence * 100:.4g}"),
+        low=signed(low, unit),
+        high=signed(high, unit),
+    )
 
 
 def capital(sentence: str) -> str:

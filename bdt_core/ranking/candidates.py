@@ -28,6 +28,7 @@ from bdt_core.local_bias.results import LocalBias, LocalCluster
 from bdt_core.local_bias.topics import FeatureDifference
 from bdt_core.metrics import LOCAL_METRICS
 from bdt_core.ranking.finding import Finding, Members
+from bdt_core.said import Conditions, Numeral, Sentence, say
 from bdt_core.scan.conditions import GroupCondition
 from bdt_core.scan.results import WorstGroups
 from bdt_core.significance.clusters import ClusterSignificance
@@ -80,7 +81,10 @@ def from_clusters(clusters: Clusters, significance: ClusterSignificance, measure
         if clusters.stability is not None and clusters.stability.clusters[label].jaccard < FOUND_AGAIN:
             continue
         fits = words.rule_fits(one.rule_precision, one.rule_recall)
-        who = str(one.found.rule) if fits else f"cluster {label}, which no short rule describes"
+        who: str = say("cluster {N}, which no short rule describes", N=Numeral(label))
+        if fits:
+            rule = str(one.found.rule)
+            who = rule if isinstance(rule, Sentence) else Conditions(rule)
         yield _finding(
             who, "clusters", measured, (comparison.difference, *both), float(p_value), at_floor=_at_floor(comparison),
             better=spec.bias_variable.better, places=partial(_in_cluster, clusters=clusters, label=label),

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from bdt_core import words
 from bdt_core.inference.alike import AlikeComparison
 from bdt_core.result import AuditPart
-from bdt_core.said import Text
+from bdt_core.said import Text, say
 from bdt_core.scan.conditions import GroupCondition, members
 from bdt_core.table.summaries import Drawn
 
@@ -320,7 +320,7 @@ class WorstGroups(AuditPart):
     alpha: float
     level: float
     random_state: int
-    reason: str | None = None
+    reason: Text | None = None
     searched_on: Drawn | None = None
     permuted_on: Drawn | None = None
     limited: tuple[Certificate, ...] = ()
@@ -418,8 +418,8 @@ class WorstGroups(AuditPart):
         """
         before = self.groups.index(one)
         if self.legitimate:
-            return "people like them"
-        return f"people alike in the group{'s' * (before > 1)} found before" if before else "everybody else"
+            return say("people like them")
+        return say(f"people alike in the group{'s' * (before > 1)} found before" if before else "everybody else")
 
     @property
     def unproven(self) -> tuple[WorstGroup, ...]:

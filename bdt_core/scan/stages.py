@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from bdt_core import words
+from bdt_core.said import say
 from bdt_core.scan.alike import Alike, fit_strata
 from bdt_core.scan.climbing import Climb, Found
 from bdt_core.scan.columns import ScannedColumn, fit_columns
@@ -139,11 +140,16 @@ def _count(block: Block) -> NDArray[np.int64]:
 def _reason(columns: Sequence[ScannedColumn], outcome: Floats, fewest: int, people: int, counted: str) -> str | None:
     """Why nothing can be searched."""
     if not columns:
-        return "no column is left to search"
+        return say("no column is left to search")
     if outcome.min() == outcome.max():
-        return "every row has the same outcome"
+        return say("every row has the same outcome")
     if 2 * fewest > people:
-        return f"a group needs {fewest:,} {counted}, and as many outside of it; there are {people:,}"
+        return say(
+            "a group needs {N} {counted}, and as many outside of it; there are {people}",
+            N=words.count(fewest),
+            counted=say(counted),
+            people=words.count(people),
+        )
     return None
 
 

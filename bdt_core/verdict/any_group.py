@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bdt_core import words
-from bdt_core.said import Conditions, say
+from bdt_core.said import Conditions, of_ours, say
 from bdt_core.spec import WorstGroupLimit
 from bdt_core.spec.wording import compared_with, factors_compared
 from bdt_core.verdict.declared_group import facets_of, judge_declared_group
@@ -55,8 +55,8 @@ class WorstGroupLimits(PeopleLimitKind[WorstGroupLimit, WorstGroupLimitResult]):
 
     def subject(self, outcome: WorstGroupLimitResult, measured: str) -> str:
         if outcome.check == "worst_group":
-            return f"Difference in {measured} of any group that conditions describe"
-        return f"Difference in {measured} of any declared group"
+            return say("Difference in {measure} of any group that conditions describe", measure=of_ours(measured))
+        return say("Difference in {measure} of any declared group", measure=of_ours(measured))
 
     def judged_by(self, outcome: WorstGroupLimitResult) -> str:
         return "" if outcome.group is None else say("judged by {people}", people=Conditions(outcome.group))

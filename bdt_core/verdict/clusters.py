@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from bdt_core import words
 from bdt_core.errors import SpecError
 from bdt_core.inference import Comparison, difference_found_beyond
-from bdt_core.said import say
+from bdt_core.said import Numeral, of_ours, say
 from bdt_core.significance.clusters import ClusterSignificance, ComparedCluster
 from bdt_core.spec import AlertSeverity, Limit
 from bdt_core.spec.wording import wording
@@ -17,15 +18,15 @@ from bdt_core.verdict.judge import (
     Evidence,
     Judgement,
     Tolerated,
+    allowed_and_why,
     judge,
-    why,
     would_have_been_found,
 )
 from bdt_core.verdict.kinds import Findings, PeopleLimitKind, default_limit
 from bdt_core.verdict.scope import Scope, scope_of
-from bdt_core.verdict.words import Verdict, which_way
+from bdt_core.verdict.words import Verdict, clauses, sentences, which_way
 
-NO_CLUSTERS = (
+NO_CLUSTERS = say(
     "the search found no way to divide the train rows, so there is no cluster to test; "
     "bring more rows or features, or lower clustering.min_cluster_size"
 )
@@ -69,7 +70,7 @@ class ClusterLimits(PeopleLimitKind[Limit, ClusterLimitResult]):
 
     def subject(self, outcome: ClusterLimitResult, measured: str) -> str:
         which = "the most deviating" if outcome.check == "worst_cluster" else "any"
-        return f"Difference in {measured} of {which} cluster"
+        return say(f"Difference in {{measure}} of {which} cluster", measure=of_ours(measured))
 
     def judged_by(self, outcome: ClusterLimitResult) -> str:
         if outcome.cluster is None:
@@ -104,19 +105,23 @@ def judge_clusters(limit: Limit, tested: ClusterSignificance | None) -> ClusterL
     if most is None:
         most = default_limit(tested.two_valued, tested.test_sd)
     if tested.primary is None:
-        return _result(limit, most, "not_testable", f"Not testable: {NO_CLUSTERS}.", None, None, tested)
+        return _result(
+            limit, most, "not_testable", say("Not testable: {reason}.", reason=NO_CLUSTERS), None, None, tested
+        )
     candidates = [tested.primary] if limit.check == "worst_cluster" else list(tested.clusters)
     known = [one for one in (_evidence(each, limit, tested) for each in candidates) if one is not None]
     if not known:
         reason = _compared(tested.primary, limit, tested).reason or "too few test rows"
-        return _result(limit, most, "not_testable", f"Not testable: {reason}", tested.primary, None, tested)
+        sentence: str = say("Not testable: {reason}", reason=of_ours(reason))
+        return _result(limit, most, "not_testable", sentence, tested.primary, None, tested)
     tolerated = Tolerated(maximum=most)
     judged = judge(known, tolerated, nearest="bound")
     verdict, sentence = judged.verdict, _sentence(judged, limit, most, tested)
     untested = [str(one.found.label) for one in candidates if _compared(one, limit, tested).status != "tested"]
     if verdict == "pass" and untested:
         verdict = "inconclusive"
-        sentence += f" Yet cluster {', '.join(untested)} had too few test rows to be tested."
+        yet = say("Yet cluster {as_is} had too few test rows to be tested.", as_is=", ".join(untested))
+        sentence = sentences(sentence, yet)
     return _result(limit, most, verdict, sentence, judged.decides.of, judged, tested)
 
 
@@ -172,21 +177,34 @@ def _result(
 
 
 def _sentence(judged: Judgement[ComparedCluster], limit: Limit, most: float, tested: ClusterSignificance) -> str:
-    one, unit, tolerated = judged.decides, tested.unit, Tolerated(maximum=most)
+    one, unit = judged.decides, tested.unit
     comparison = _compared(one.of, limit, tested)
     better = tested.spec.bias_variable.better
     direction, low, high = which_way(one.value, one.low, one.high, better=better, certain=one.rejects)
     interval = words.interval(low, high, confidence=comparison.confidence, unit=unit)
-    whose, among = f"cluster {one.of.found.label} is", ""
-    if tested.persons is not None:
-        among = f", among {tested.persons:,} persons with {tested.test_rows:,} rows"
+    message = "The {measure} of cluster {as_is} is {size} {way} than everybody else's {interval}"
     if tested.repeats is not None and limit.check == "worst_cluster":
-        whose = f"cluster 0, found anew on each of {len(tested.repeats.p_values)} splits, is"
-        among = f", on {tested.repeats.rows_in_words} that their searches never saw"
-    told = (
-        f"The {wording(tested.spec.bias_variable).name} of {whose} "
-        f"{words.size(one.value, unit)} {direction} than everybody else's {interval}{among}; "
-        f"{tolerated.allowed(lambda x: words.size(x, unit))}, and {why(judged, tolerated)}."
+        message = (
+            "The {measure} of cluster 0, found anew on each of {N} splits, is {size} {way} than everybody else's "
+            "{interval}, on {rows} that their searches never saw"
+        )
+        values = {"N": Numeral(len(tested.repeats.p_values)), "rows": of_ours(tested.repeats.rows_in_words)}
+    else:
+        values = {"as_is": str(one.of.found.label)}
+        if tested.persons is not None:
+            message += ", among {rows} with {rows2}"
+            values["rows"] = say("{N} persons", N=words.count(tested.persons))
+            values["rows2"] = say("{N} rows", N=words.count(tested.test_rows))
+    told = say(
+        message,
+        size=words.size(one.value, unit),
+        measure=of_ours(wording(tested.spec.bias_variable).name),
+        way=direction,
+        interval=interval,
+        **values,
     )
-    visible = _visible(one.of, limit, most, tested)
-    return told + would_have_been_found(judged, visible, lambda x: f"a difference of {words.size(x, unit)}")
+    write = partial(words.size, unit=unit)
+    return sentences(
+        clauses(told, allowed_and_why(judged, Tolerated(maximum=most), write)),
+        would_have_been_found(judged, _visible(one.of, limit, most, tested), "difference", write),
+    )

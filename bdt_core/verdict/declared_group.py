@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bdt_core import words
 from bdt_core.errors import SpecError, did_you_mean
+from bdt_core.said import joined, of_ours, say
 from bdt_core.spec import WorstGroupLimit
-from bdt_core.verdict.judge import Evidence, Tolerated, judge, why
-from bdt_core.verdict.words import which_way
+from bdt_core.verdict.judge import Evidence, Tolerated, allowed_and_why, judge
+from bdt_core.verdict.words import clauses, sentences, which_way
 from bdt_core.verdict.worst_group import WorstGroupLimitResult
 
 if TYPE_CHECKING:
     from bdt_core.declared import DeclaredFacet, DeclaredGroup, DeclaredOutcomes
 
-NOT_COMPARED = "No declared group has enough people to be compared."
+NOT_COMPARED = say("No declared group has enough people to be compared.")
 _NAMED = 10
 
 
@@ -53,22 +55,27 @@ def judge_declared_group(
     }  # fmt: skip
     if found is None or not known:
         reasons = [one.reason for one in facets if one.reason is not None]
-        sentence = f"{NOT_COMPARED}{''.join(f' {words.capital(one)}.' for one in reasons)}"
+        reasons_told = [say("{reason}.", reason=words.capital(of_ours(one))) for one in reasons]
+        sentence = sentences(NOT_COMPARED, *reasons_told)
         return WorstGroupLimitResult.of(limit, "not_testable", sentence, None, **shared, group=None, difference=None)
     tolerated = Tolerated(maximum=most)
     judged = judge(known, tolerated, nearest="bound")
     one, unit = judged.decides, _unit(found)
     who = words.all_of([each.words for each in one.of.conditions])
     direction, low, high = which_way(one.value, one.low, one.high, better=found.better, certain=one.rejects)
-    interval = words.interval(low, high, confidence=1.0 - found.alpha, unit=unit)
-    sentence = (
-        f"{who}: {words.size(one.value, unit)} {direction} in {found.measured} than everybody else {interval}; "
-        f"{tolerated.allowed(lambda x: words.size(x, unit))}, and {why(judged, tolerated)}."
+    told = say(
+        "{slice}: {size} {way} in {measure} than everybody else {interval}",
+        size=words.size(one.value, unit),
+        slice=who,
+        way=direction,
+        measure=of_ours(found.measured),
+        interval=words.interval(low, high, confidence=1.0 - found.alpha, unit=unit),
     )
+    sentence = clauses(told, allowed_and_why(judged, tolerated, partial(words.size, unit=unit)))
     small = [words.all_of([each.words for each in group.conditions]) for group in groups if group.difference is None]
     if small:
-        more = ", ..." if len(small) > _NAMED else ""
-        sentence += f" Not judged, for too few rows: {', '.join(small[:_NAMED])}{more}."
+        named = joined([*small[:_NAMED], *(["..."] if len(small) > _NAMED else [])], ", ")
+        sentence = sentences(sentence, say("Not judged, for too few rows: {list}.", list=named))
     return WorstGroupLimitResult.of(
         limit, judged.verdict, sentence, judged, **shared, group=who, difference=one.value, p_value=one.of.p_adjusted
     )

@@ -17,7 +17,7 @@ from bdt_core.scan.conditions import GroupCondition
 from bdt_core.spec import FoundBy
 from bdt_core.verdict.judge import LimitOutcome, Tolerated
 from bdt_core.verdict.scope import Scope
-from bdt_core.verdict.words import severity_of, stops, worse_in_words
+from bdt_core.verdict.words import sentences, severity_of, stops, worse_in_words
 
 if TYPE_CHECKING:
     from bdt_core.ranking import Finding, Findings
@@ -181,7 +181,7 @@ def by_all_evidence(
                 "Yet it was found to be more for people who are confirmed to fare worse: {who}.",
                 who=of_ours(found_beyond.who),
             )
-            sentence = joined([of_ours(sentence), yet], " ")
+            sentence = sentences(sentence, yet)
         elif worst is not None and worst > own.limit:
             verdict, reopened_by = "inconclusive", "blanks"
             yet = say(
@@ -189,7 +189,7 @@ def by_all_evidence(
                 size=words.size(worst, unit),
                 who=of_ours((blanks.who if blanks else None) or words.NOTHING),
             )
-            sentence = joined([of_ours(sentence), yet], " ")
+            sentence = sentences(sentence, yet)
     smaller = tuple(one for one in proven if one.share < least and one.as_found > own.limit)[:_MOST_NAMED]
     if smaller:
         named = [
@@ -204,12 +204,12 @@ def by_all_evidence(
         not_judged = say(
             "Not judged, for they are smaller groups, though proven to fare worse: {who}.", who=joined(named, "; ")
         )
-        sentence = joined([of_ours(sentence), not_judged], " ")
+        sentence = sentences(sentence, not_judged)
     changed = replace(
         own,
         verdict=verdict,
         blocks=stops(verdict, own.inconclusive),
-        sentence=joined([of_ours(sentence), scope.sentence], " "),
+        sentence=sentences(sentence, scope.sentence),
         scope=scope,
         broken_by=broken_by,
         not_judged=smaller,

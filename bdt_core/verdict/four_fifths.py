@@ -7,11 +7,18 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from bdt_core import words
 from bdt_core.errors import SpecError, did_you_mean
-from bdt_core.said import say
+from bdt_core.said import Column, Numeral, joined, of_ours, say
 from bdt_core.spec import FourFifthsLimit
-from bdt_core.verdict.judge import Evidence, Judgement, LimitOutcome, Tolerated, judge, why
+from bdt_core.verdict.judge import (
+    Evidence,
+    Judgement,
+    LimitOutcome,
+    Tolerated,
+    allowed_and_why,
+    judge,
+)
 from bdt_core.verdict.kinds import Findings, LimitKind, Row
-from bdt_core.verdict.words import judged_on
+from bdt_core.verdict.words import clauses, judged_on, sentences
 
 if TYPE_CHECKING:
     from bdt_core.fairness.selection_rules import FourFifthsTable, SelectionRules
@@ -144,18 +151,18 @@ def judge_four_fifths(limit: FourFifthsLimit, found: SelectionRules | None) -> F
     if not known:
         by = words.listing([" & ".join(one.columns) for one in tables]) if tables else "any declared column"
         reason = "there are no two groups with enough people, of whom somebody is selected" if tables else NOT_APPLIED
-        sentence = f"The four-fifths rule by {by} is not testable: {reason}."
+        message = "The four-fifths rule by {name} is not testable: {reason}."
+        sentence: str = say(message, name=by if tables else say(by), reason=of_ours(reason))
         return _result(limit, by, tables, None, found, sentence, left_out)
     judged = judge(known, _TOLERATED)
     table, group = judged.decides.of
     by = " & ".join(table.columns)
     sentence = _sentence(judged, table, found)
     if left_out:
-        sentence += (
-            f" Not judged, for too few people: {', '.join(left_out[:10])}{', ...' if len(left_out) > 10 else ''}."
-        )
+        named = joined([*left_out[:10], *(["..."] if len(left_out) > 10 else [])], ", ")
+        sentence = sentences(sentence, say("Not judged, for too few people: {list}.", list=named))
     if found is not None:
-        sentence += judged_on(*_rows(table, found), _lacking(table, found))
+        sentence = sentences(sentence, judged_on(*_rows(table, found), _lacking(table, found)))
     return _result(limit, by, tables, judged, found, sentence, left_out, _p_value(group, tables))
 
 
@@ -199,19 +206,30 @@ def _sentence(
 ) -> str:
     one = judged.decides
     _, group = one.of
-    selected = f"{words.count(group.selected)} of {words.count(group.applicants)}"
     top = next(x for x in table.rule.groups if x.group == table.rule.reference)
-    interval = ""
+    message, values = "Four-fifths rule by {name}: {as_is} is selected {N} times as often as {as_is2}", {}
     if one.low is not None and one.high is not None and found is not None:
-        interval = f" [{100 * found.confidence:.4g} % CI {words.number(one.low)} to {words.number(one.high)}]"
-    told = (
-        f"Four-fifths rule by {' & '.join(table.columns)}: {group.group} is selected {words.number(one.value)} times "
-        f"as often as {top.group}{interval} ({selected} against {words.count(top.selected)} of "
-        f"{words.count(top.applicants)}); {_TOLERATED.allowed()}, and {why(judged, _TOLERATED)}."
+        message += " {interval}"
+        values["interval"] = say(
+            "[{N} % CI {low} to {high}]",
+            N=Numeral(f"{100 * found.confidence:.4g}"),
+            low=words.number(one.low),
+            high=words.number(one.high),
+        )
+    told = say(
+        f"{message} ({{Nselected}} of {{Nall}} against {{Nother}} of {{Nothers}})",
+        name=joined([Column(one) for one in table.columns], " & "),
+        as_is=group.group,
+        N=words.number(one.value),
+        as_is2=top.group,
+        Nselected=words.count(group.selected),
+        Nall=words.count(group.applicants),
+        Nother=words.count(top.selected),
+        Nothers=words.count(top.applicants),
+        **values,
     )
-    if group.changes_with_one_person:
-        told += " One other outcome would turn it."
-    return told
+    turned = say("One other outcome would turn it.") if group.changes_with_one_person else ""
+    return sentences(clauses(told, allowed_and_why(judged, _TOLERATED)), turned)
 
 
 def _result(

@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from bdt_core import words
 from bdt_core.result import Result, Shown
+from bdt_core.said import joined, of_ours, say
 from bdt_core.spec import AnyLimit
 from bdt_core.verdict.any_group import WorstGroupLimits
 from bdt_core.verdict.clusters import ClusterLimits
+from bdt_core.verdict.evidence import SearchedLimitOutcome
 from bdt_core.verdict.four_fifths import FourFifthsLimits
 from bdt_core.verdict.groups import MetricLimits
 from bdt_core.verdict.judge import LimitOutcome
 from bdt_core.verdict.kinds import Findings, LimitResult, kind_named, kind_of, register
 from bdt_core.verdict.local_bias import LocalBiasLimits
 from bdt_core.verdict.slices import SliceLimits
-from bdt_core.verdict.words import SEVEREST_FIRST, Verdict
+from bdt_core.verdict.words import SEVEREST_FIRST, Verdict, sentences
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,7 +34,7 @@ for _kind in (
 ):
     register(_kind)
 
-NO_LIMIT = "No limit was set, so nothing is allowed and nothing is forbidden."
+NO_LIMIT = say("No limit was set, so nothing is allowed and nothing is forbidden.")
 
 
 @dataclass(frozen=True, repr=False)
@@ -128,7 +130,8 @@ def judge_gate(limits: Sequence[AnyLimit], require: Literal["all", "majority"], 
         sentence = next((one.sentence for one in results if one.verdict == verdict), NO_LIMIT)
         blocks = any(one.blocks for one in results)
     if verdict == "pass":
-        sentence += f" Nothing but {words.listing([kind_of(one).scope(one) for one in results])} was judged."
+        judged = words.listing([of_ours(kind_of(one).scope(one)) for one in results])
+        sentence = sentences(sentence, say("Nothing but {what} was judged.", what=judged))
     return GateResult(verdict, blocks, sentence, tuple(results))
 
 
@@ -138,16 +141,19 @@ def of_majority(results: Sequence[LimitOutcome]) -> str:
     :meta private:
     """
     held = sum(one.verdict == "pass" for one in results)
-    told = f"{held} of {len(results)} limits hold; more than half must."
+    told = say("{N} of {Nall} limits hold; more than half must.", N=words.count(held), Nall=words.count(len(results)))
     broken = [one for one in results if one.verdict == "fail"]
     if not broken:
         return told
-    return f"{told} Broken: {'; '.join(dict.fromkeys(_broken_for(one) for one in broken))}."
+    who = joined(list(dict.fromkeys(_broken_for(one) for one in broken)), "; ")
+    return sentences(told, say("Broken: {who}.", who=who))
 
 
 def _broken_for(outcome: LimitOutcome) -> str:
     """Who breaks a limit, or what it is on where nobody can be named."""
-    return outcome.who if outcome.who is not None else kind_of(outcome).scope(outcome)
+    if outcome.who is None:
+        return of_ours(kind_of(outcome).scope(outcome))
+    return of_ours(outcome.who) if isinstance(outcome, SearchedLimitOutcome) else outcome.who
 
 
 def judge_limit(limit: AnyLimit, found: Findings) -> LimitOutcome:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -19,7 +20,7 @@ from bdt_core.metrics import (
     plain_name,
     spoken_name,
 )
-from bdt_core.said import Sentence, joined, say
+from bdt_core.said import Column, Numeral, Sentence, joined, of_ours, say
 from bdt_core.spec import GATE_METRICS, AuditSpec, MetricLimit
 from bdt_core.spec.direction import is_both_ways, problem_of_direction
 from bdt_core.verdict.judge import (
@@ -27,13 +28,13 @@ from bdt_core.verdict.judge import (
     Judgement,
     LimitOutcome,
     Tolerated,
+    allowed_and_why,
     found_beyond,
     judge,
-    why,
     would_have_been_found,
 )
 from bdt_core.verdict.kinds import Findings, LimitKind, Row
-from bdt_core.verdict.words import judged_on
+from bdt_core.verdict.words import clauses, judged_on, sentences
 
 _NAMED = 10
 
@@ -159,17 +160,18 @@ def judge_metric(limit: MetricLimit, metrics: GroupMetrics, scores: GroupScores 
     known, left_out = _evidence(metric, facet, metrics.spec.significance.min_rows)
     if not known:
         reason = next((one for one in metric.undefined_reason if one), "no group has enough rows")
-        sentence = f"{_told(limit, metrics.spec)} is not testable: {reason}.{_of_rows(metric, facet)}"
+        message, values = _told(limit, metrics.spec)
+        sentence: str = say(f"{message} is not testable: {{reason}}.", reason=of_ours(reason), **values)
+        sentence = sentences(sentence, _of_rows(metric, facet))
         return _result(limit, metrics, metric, facet, None, sentence, 0, left_out)
     judged = judge(known, tolerated_by(limit))
     sentence = _sentence(limit, metric, judged, facet, metrics.spec)
     if left_out:
-        named = ", ".join(left_out[:_NAMED]) + (", ..." if len(left_out) > _NAMED else "")
-        sentence += f" Not judged, for too few rows: {named}."
+        sentence = sentences(sentence, say("Not judged, for too few rows: {list}.", list=_first_of(left_out)))
     undefined = _undefined(metric, left_out)
     if undefined:
-        sentence += f" Undefined for: {', '.join(undefined[:_NAMED])}{', ...' if len(undefined) > _NAMED else ''}."
-    sentence += _of_rows(metric, facet)
+        sentence = sentences(sentence, say("Undefined for: {list}.", list=_first_of(undefined)))
+    sentence = sentences(sentence, _of_rows(metric, facet))
     # A range has one value, of all groups that are not left out.
     groups = len(known) if judged.decides.of is not None else sum(n > 0 for n in facet.rows) - len(left_out)
     return _result(limit, metrics, metric, facet, judged, sentence, groups, left_out)
@@ -265,10 +267,15 @@ def _evidence(metric: Metric, facet: FacetMetrics, min_rows: int) -> tuple[list[
 def _undefined(metric: Metric, left_out: tuple[str, ...]) -> list[str]:
     """Groups with enough rows for which the metric has no value; the reference itself is none of them."""
     return [
-        f"{group_name(group)} ({reason})"
+        say("{value} ({note})", value=group_name(group), note=of_ours(reason))
         for group, reason in zip(metric.values, metric.undefined_reason, strict=True)
         if group and reason is not None and reason != IS_REFERENCE and group_name(group) not in left_out
     ]
+
+
+def _first_of(names: Sequence[str]) -> str:
+    """The first of several names."""
+    return joined([*names[:_NAMED], *(["..."] if len(names) > _NAMED else [])], ", ")
 
 
 def _result(
@@ -312,19 +319,30 @@ def _sentence(
     limit: MetricLimit, metric: Metric, judged: Judgement[str | None], facet: FacetMetrics, spec: AuditSpec
 ) -> str:
     one, tolerated, alpha = judged.decides, tolerated_by(limit), spec.significance.alpha
-    interval = ""
+    message, values = _told(limit, spec)
+    message += " is {N}"
+    values["N"] = words.number(one.value)
     if one.low is not None and one.high is not None:
-        level = f"{100 * (1 - alpha):.4g} % CI"
-        interval = f" [{level} {words.number(one.low)} to {words.number(one.high)}]"
-    whose = f" for {one.of}" if one.of is not None else _extremes(metric, facet, spec)
-    among = "" if facet.persons is None else f", among {words.count(sum(facet.persons))} persons"
-    told = (
-        f"{_told(limit, spec)} is {words.number(one.value)}{interval}{whose}{among}; {tolerated.allowed()}, "
-        f"and {why(judged, tolerated)}."
-    )
-    kind = "ratio" if is_ratio(metric.name) else "value"
+        message += " {interval}"
+        values["interval"] = say(
+            "[{N} % CI {low} to {high}]",
+            N=Numeral(f"{100 * (1 - alpha):.4g}"),
+            low=words.number(one.low),
+            high=words.number(one.high),
+        )
+    between = _extremes(metric, facet, spec)
+    if one.of is not None:
+        message += " for {as_is}"
+        values["as_is"] = one.of
+    elif between:
+        message += " between {as_is} and {as_is2}"
+        values["as_is"], values["as_is2"] = between
+    told: str = say(message, **values)
+    if facet.persons is not None:
+        told = joined([told, say("among {N} persons", N=words.count(sum(facet.persons)))], ", ")
+    kind: Literal["ratio", "value"] = "ratio" if is_ratio(metric.name) else "value"
     visible = _visible(limit, metric, one, alpha)
-    return told + would_have_been_found(judged, visible, lambda x: f"a {kind} of {words.number(x)}")
+    return sentences(clauses(told, allowed_and_why(judged, tolerated)), would_have_been_found(judged, visible, kind))
 
 
 def _of_rows(metric: Metric, facet: FacetMetrics) -> str:
@@ -337,27 +355,34 @@ def _visible(limit: MetricLimit, metric: Metric, one: Evidence[str | None], alph
     return found_beyond(one, tolerated_by(limit), alpha, ratio=is_ratio(metric.name))
 
 
-def _told(limit: MetricLimit, spec: AuditSpec) -> str:
-    """The metric and its groups; where they differ by metric, what is set against what and which outcome counts."""
-    name, notes = GATE_METRICS[limit.metric], []
+def _told(limit: MetricLimit, spec: AuditSpec) -> tuple[str, dict[str, str]]:
+    """The start of a message: the metric and its groups, what is set against what, and which outcome counts."""
+    name = GATE_METRICS[limit.metric]
+    notes: list[str] = []
     criterion = CRITERIA.get(plain_name(name))
     if name in CLARIFY:
-        notes.append(CLARIFY[name].how)
+        notes.append(of_ours(CLARIFY[name].how))
     elif criterion is not None and criterion.of_favourable:
-        notes.append("lowest over highest")
+        notes.append(say("lowest over highest"))
     if notes and spec.favourable_outcome is not None and depends_on_favourable(name):
         label, prediction = spec.group_columns()
         column = label if name in CLARIFY and CLARIFY[name].stage == "pre_training" else prediction
         if column is not None:
-            notes.append(f"favourable: {column} is {spec.favourable_outcome}")
-    return f"{spoken_name(limit.metric)} by {' & '.join(limit.facets)}" + (f" ({'; '.join(notes)})" if notes else "")
+            notes.append(say(f"favourable: {{as_is}} is {spec.favourable_outcome}", as_is=Column(column)))
+    values = {
+        "metric": Sentence(spoken_name(limit.metric)),
+        "name": joined([Column(one) for one in limit.facets], " & "),
+    }
+    if not notes:
+        return "{metric} by {name}", values
+    return "{metric} by {name} ({note})", values | {"note": joined(notes, "; ")}
 
 
-def _extremes(metric: Metric, facet: FacetMetrics, spec: AuditSpec) -> str:
+def _extremes(metric: Metric, facet: FacetMetrics, spec: AuditSpec) -> tuple[str, str] | None:
     """Between which groups a range lies; where it says who is worse off, that one first."""
     criterion = CRITERIA.get(plain_name(metric.name))
     if criterion is None or criterion.rate is None:
-        return ""
+        return None
     rate = facet.metrics[criterion.rate]
     known = sorted(
         (value, group_name(group))
@@ -366,4 +391,4 @@ def _extremes(metric: Metric, facet: FacetMetrics, spec: AuditSpec) -> str:
     )
     if criterion.of_favourable and spec.favourable_outcome == "negative":
         known.reverse()
-    return f" between {known[0][1]} and {known[-1][1]}" if known else ""
+    return (known[0][1], known[-1][1]) if known else None

@@ -15,7 +15,7 @@ from scipy.special import ndtri
 
 from bdt_core import words
 from bdt_core.result import Result
-from bdt_core.said import Text
+from bdt_core.said import Text, say
 from bdt_core.spec import AlertSeverity, AnyLimit
 from bdt_core.verdict.words import Verdict, severity_of, stops
 
@@ -98,10 +98,10 @@ class Tolerated:
         ('at most 0.1', 'at least 0.8', '0.8 to 1.25')
         """
         if self.minimum is None:
-            return f"at most {write(self.maximum)}"
+            return say("at most {size}", size=write(self.maximum))
         if self.maximum is None:
-            return f"at least {write(self.minimum)}"
-        return f"{write(self.minimum)} to {write(self.maximum)}"
+            return say("at least {size}", size=write(self.minimum))
+        return say("{N} to {Nhigh}", N=write(self.minimum), Nhigh=write(self.maximum))
 
     def allowed(self, write: Callable[[float | None], str] = words.number) -> str:
         """The same as the middle of a sentence.
@@ -112,8 +112,10 @@ class Tolerated:
         ('at most 0.1 is allowed', 'at least 0.8 is required')
         """
         if self.minimum is not None and self.maximum is not None:
-            return f"between {write(self.minimum)} and {write(self.maximum)} is allowed"
-        return f"{self.in_words(write)} is {'allowed' if self.minimum is None else 'required'}"
+            return say("between {low} and {high} is allowed", low=write(self.minimum), high=write(self.maximum))
+        if self.minimum is None:
+            return say("at most {size} is allowed", size=write(self.maximum))
+        return say("at least {size} is required", size=write(self.minimum))
 
 
 @dataclass(frozen=True)
@@ -285,11 +287,31 @@ def why(
     return f"the {interval} lies on both sides of it"
 
 
-def would_have_been_found(judged: Judgement[Of], smallest: float | None, told: Callable[[float], str]) -> str:
+def allowed_and_why(
+    judged: Judgement[Of], tolerated: Tolerated, write: Callable[[float | None], str] = words.number
+) -> str:
+    """What is allowed, and why the verdict is what it is.
+
+    Examples
+    --------
+    >>> limit = Tolerated(maximum=0.05)
+    >>> allowed_and_why(judge([Evidence("a", 0.2, 0.1, 0.3)], limit), limit)
+    'at most 0.05 is allowed, and the whole interval is beyond it'
+    """
+    return say(f"{{allowed}}, and {why(judged, tolerated)}", allowed=tolerated.allowed(write))
+
+
+def would_have_been_found(
+    judged: Judgement[Of],
+    smallest: float | None,
+    what: Literal["difference", "gap", "ratio", "value"],
+    write: Callable[[float | None], str] = words.number,
+) -> str:
     """What is said beside an interval on both sides, where it is known; nothing beside any other."""
     if judged.verdict != "inconclusive" or smallest is None:
         return ""
-    return f" With these rows {told(smallest)} would have been found beyond the limit (80 % power)."
+    message = f"With these rows a {what} of {{size}} would have been found beyond the limit (80 % power)."
+    return say(message, size=write(smallest))
 
 
 def found_beyond(one: Evidence[Of], tolerated: Tolerated, alpha: float, *, ratio: bool = False) -> float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from scipy.special import ndtri
@@ -10,7 +11,7 @@ from scipy.special import ndtri
 from bdt_core import words
 from bdt_core.inference import newcombe_interval
 from bdt_core.metrics import LOCAL_METRICS
-from bdt_core.said import say
+from bdt_core.said import Numeral, of_ours, say
 from bdt_core.spec import LocalBiasLimit
 from bdt_core.verdict.evidence import SearchedLimitOutcome
 from bdt_core.verdict.judge import (
@@ -24,7 +25,7 @@ from bdt_core.verdict.judge import (
 )
 from bdt_core.verdict.kinds import Findings, PeopleLimitKind
 from bdt_core.verdict.scope import Scope, scope_of, width_of
-from bdt_core.verdict.words import Verdict, interval_of_several, judged_on
+from bdt_core.verdict.words import Verdict, clauses, interval_of_several, judged_on, sentences
 
 if TYPE_CHECKING:
     from bdt_core.local_bias.results import HeldOutGap, LocalBias, LocalCluster
@@ -112,7 +113,7 @@ class LocalBiasLimits(PeopleLimitKind[LocalBiasLimit, LocalBiasLimitResult]):
         return say("Local bias")
 
     def subject(self, outcome: LocalBiasLimitResult, measured: str) -> str:  # noqa: ARG002
-        return f"Gap in {measured} between two groups in one place of the data"
+        return say("Gap in {measure} between two groups in one place of the data", measure=of_ours(measured))
 
     def judged_by(self, outcome: LocalBiasLimitResult) -> str:
         if outcome.cluster is None:
@@ -161,20 +162,21 @@ def judge_local_bias(limit: LocalBiasLimit, found: LocalBias | None) -> LocalBia
     """
     most = limit.max_gap
     if found is None:
-        return _result(limit, most, "not_testable", "Local bias was not looked for.", None, None, 0)
+        return _result(limit, most, "not_testable", say("Local bias was not looked for."), None, None, 0)
     tested = [one for one in found.logan.clusters if one.held_out.status == "tested"]
     known = [one for one in (_evidence(each, found, len(tested)) for each in tested) if one is not None]
     if not known:
-        reason = "No cluster has enough test rows of two groups."
+        reason = say("No cluster has enough test rows of two groups.")
         return _result(limit, most, "not_testable", reason, None, found, len(tested))
     tolerated = Tolerated(-most, most)  # either group may be behind
     judged = judge(known, tolerated, nearest="bound")
     verdict, sentence = judged.verdict, _sentence(judged, most, found, len(tested))
-    sentence += judged_on(*_rows(found), _lacking(found))
+    sentence = sentences(sentence, judged_on(*_rows(found), _lacking(found)))
     untested = [str(one.label) for one in found.logan.clusters if one.held_out.status != "tested"]
     if verdict == "pass" and untested:
         verdict = "inconclusive"
-        sentence += f" Yet cluster {', '.join(untested)} had too few test rows of two groups to be tested."
+        yet = say("Yet cluster {as_is} had too few test rows of two groups to be tested.", as_is=", ".join(untested))
+        sentence = sentences(sentence, yet)
     return _result(limit, most, verdict, sentence, judged, found, len(tested))
 
 
@@ -224,14 +226,25 @@ def _interval_at_once(
 
 def _sentence(judged: Judgement[_Gap], most: float, found: LocalBias, tested: int) -> str:
     one, unit = judged.decides, gap_unit(found.settings.metric)
-    interval = interval_of_several(one.low, one.high, 1.0 - found.settings.alpha, unit, f"{tested} clusters")
-    told = (
-        f"Cluster {one.of.cluster.label}: {metric_words(found.settings.metric)} of {one.of.higher} is higher than that "
-        f"of {one.of.lower} by {words.size(one.value, unit)} {interval}; at most {words.size(most, unit)} is allowed, "
-        f"and {why(judged, Tolerated(-most, most))}."
+    clusters = say("{N} clusters", N=Numeral(tested))
+    metric = metric_words(found.settings.metric)
+    article = "the " if metric.startswith("the ") else ""
+    told = say(
+        f"Cluster {{as_is}}: {article}{{metric}} of {{as_is2}} is higher than that of {{as_is3}} by {{size}} "
+        "{interval}",
+        size=words.size(one.value, unit),
+        as_is=str(one.of.cluster.label),
+        metric=of_ours(metric.removeprefix(article)),
+        as_is2=str(one.of.higher),
+        as_is3=str(one.of.lower),
+        interval=interval_of_several(one.low, one.high, 1.0 - found.settings.alpha, unit, clusters),
     )
-    visible = _visible(one, most, found, tested)
-    return told + would_have_been_found(judged, visible, lambda x: f"a gap of {words.size(x, unit)}")
+    write = partial(words.size, unit=unit)
+    allowed = say("at most {size} is allowed", size=words.size(most, unit))
+    because = say(f"{{allowed}}, and {why(judged, Tolerated(-most, most))}", allowed=allowed)
+    return sentences(
+        clauses(told, because), would_have_been_found(judged, _visible(one, most, found, tested), "gap", write)
+    )
 
 
 def _visible(one: Evidence[_Gap], most: float, found: LocalBias, tested: int) -> float | None:

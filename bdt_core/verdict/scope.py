@@ -10,8 +10,9 @@ from typing import Literal
 
 from bdt_core import words
 from bdt_core.result import Result
-from bdt_core.said import Column, Numeral, Text, joined, of_ours, say
+from bdt_core.said import Column, Numeral, Text, of_ours, say
 from bdt_core.spec.wording import than
+from bdt_core.verdict.words import sentences
 
 People = Literal["groups", "declared", "cluster", "clusters", "intersections", "places"]
 Difference = Literal["raw", "remaining"]
@@ -99,8 +100,8 @@ class Scope(Result):
             )
         )
         if self.width == "unbreakable":
-            return joined([on, say("It is so wide that hardly any data could break it.")], " ")
-        return joined([on, say("It is unusually wide.")], " ") if self.width == "wide" else on
+            return sentences(on, say("It is so wide that hardly any data could break it."))
+        return sentences(on, say("It is unusually wide.")) if self.width == "wide" else on
 
 
 def worse_way(better: Literal["lower", "higher"]) -> Literal["higher", "lower"]:

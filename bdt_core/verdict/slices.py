@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from bdt_core import words
 from bdt_core.inference import difference_found_beyond, interval_at_once, interval_of_selected
-from bdt_core.said import Conditions, Text, say
+from bdt_core.said import Conditions, Numeral, Text, of_ours, say
 from bdt_core.slices.results import comparisons_of_selected
 from bdt_core.spec import SliceLimit
 from bdt_core.verdict.evidence import SearchedLimitOutcome
@@ -15,18 +16,18 @@ from bdt_core.verdict.judge import (
     Evidence,
     Judgement,
     Tolerated,
+    allowed_and_why,
     judge,
-    why,
     would_have_been_found,
 )
 from bdt_core.verdict.kinds import Findings, PeopleLimitKind, default_difference
 from bdt_core.verdict.scope import Scope, scope_of
-from bdt_core.verdict.words import Verdict, interval_of_several, which_way
+from bdt_core.verdict.words import Verdict, clauses, interval_of_several, sentences, which_way
 
 if TYPE_CHECKING:
     from bdt_core.slices.results import Slice, Slices
 
-NOT_SEARCHED = "intersections were not searched"
+NOT_SEARCHED = say("intersections were not searched")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +97,7 @@ class SliceLimits(PeopleLimitKind[SliceLimit, SliceLimitResult]):
         return say("Any intersection")
 
     def subject(self, outcome: SliceLimitResult, measured: str) -> str:  # noqa: ARG002
-        return f"Difference in {measured} of any intersection"
+        return say("Difference in {measure} of any intersection", measure=of_ours(measured))
 
     def judged_by(self, outcome: SliceLimitResult) -> str:
         if outcome.slice is None:
@@ -127,18 +128,20 @@ def judge_slices(limit: SliceLimit, found: Slices | None, default: float) -> Sli
     """
     most = default if limit.max_difference is None else limit.max_difference
     if found is None or not found.tests:
-        reason = NOT_SEARCHED if found is None else found.reason or "none has enough test rows"
-        return _result(limit, most, "not_testable", f"No intersection was tested: {reason}.", None, found)
+        reason = NOT_SEARCHED if found is None else of_ours(found.reason or "none has enough test rows")
+        sentence: str = say("No intersection was tested: {reason}.", reason=reason)
+        return _result(limit, most, "not_testable", sentence, None, found)
     known = [one for one in (_evidence(each, found) for each in found.slices) if one is not None]
     if not known:
-        return _result(limit, most, "not_testable", "No intersection has enough test rows.", None, found)
+        return _result(limit, most, "not_testable", say("No intersection has enough test rows."), None, found)
     tolerated = Tolerated(maximum=most)
     judged = judge(known, tolerated, nearest="bound")
     verdict, sentence = judged.verdict, _sentence(judged, most, found)
     untested = sum(one.status != "tested" for one in found.slices)
     if verdict == "pass" and untested:
         verdict = "inconclusive"
-        sentence += f" Yet {untested} intersection{'s' * (untested > 1)} had too few test rows to be tested."
+        message = f"Yet {{N}} intersection{'s' * (untested > 1)} had too few test rows to be tested."
+        sentence = sentences(sentence, say(message, N=Numeral(untested)))
     return _result(limit, most, verdict, sentence, judged, found)
 
 
@@ -160,16 +163,22 @@ def _evidence(one: Slice, found: Slices) -> Evidence[Slice] | None:
 
 
 def _sentence(judged: Judgement[Slice], most: float, found: Slices) -> str:
-    one, unit, tolerated = judged.decides, _unit(judged.decides.of), Tolerated(maximum=most)
+    one, unit = judged.decides, _unit(judged.decides.of)
     direction, low, high = which_way(one.value, one.low, one.high, better=found.better, certain=one.rejects)
-    interval = interval_of_several(low, high, 1.0 - found.alpha, unit, f"{found.tests} intersections")
-    told = (
-        f"{one.of.name}: {words.size(one.value, unit)} {direction} in {found.measured} than everybody else "
-        f"{interval}; {tolerated.allowed(lambda x: words.size(x, unit))}, and "
-        f"{why(judged, tolerated)}."
+    tests = say("{N} intersections", N=Numeral(found.tests))
+    told = say(
+        "{slice}: {size} {way} in {measure} than everybody else {interval}",
+        size=words.size(one.value, unit),
+        slice=of_ours(one.of.name),
+        way=direction,
+        measure=of_ours(found.measured),
+        interval=interval_of_several(low, high, 1.0 - found.alpha, unit, tests),
     )
-    visible = _visible(one.of, found, most)
-    return told + would_have_been_found(judged, visible, lambda x: f"a difference of {words.size(x, unit)}")
+    write = partial(words.size, unit=unit)
+    return sentences(
+        clauses(told, allowed_and_why(judged, Tolerated(maximum=most), write)),
+        would_have_been_found(judged, _visible(one.of, found, most), "difference", write),
+    )
 
 
 def _unit(one: Slice) -> words.Unit:

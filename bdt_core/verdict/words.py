@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Literal, get_args
 
 from bdt_core import words
-from bdt_core.said import of_ours, say
+from bdt_core.said import Column, Numeral, joined, of_ours, say
 from bdt_core.spec import AlertSeverity
 
 Verdict = Literal["pass", "fail", "inconclusive", "not_testable", "no_limit"]
@@ -82,12 +82,19 @@ def interval_of_several(low: float | None, high: float | None, confidence: float
     >>> interval_of_several(0.091, 0.253, 0.95, "rate", "1 clusters")
     '[95 % CI +9.1 to +25.3]'
     """
-    at_once = "" if of.startswith("1 ") else f" for {of} at once"
-    return f"[{confidence * 100:.4g} % CI{at_once} {words.signed(low, unit)} to {words.signed(high, unit)}]"
+    if of.startswith("1 "):
+        return words.interval(low, high, confidence=confidence, unit=unit)
+    return say(
+        "[{N} % CI for {several} at once {low} to {high}]",
+        N=Numeral(f"{confidence * 100:.4g}"),
+        several=of_ours(of),
+        low=words.signed(low, unit),
+        high=words.signed(high, unit),
+    )
 
 
 def judged_on(seen: int, unseen: int, columns: Iterable[str]) -> str:
-    """How many rows a limit saw; empty where it saw all.
+    """How many rows a limit saw, as a sentence; empty where it saw all.
 
     Parameters
     ----------
@@ -98,15 +105,19 @@ def judged_on(seen: int, unseen: int, columns: Iterable[str]) -> str:
     Examples
     --------
     >>> judged_on(3_508, 492, ["sex", "advice"])
-    ' Judged on 3,508 rows; 492 without a value of sex or advice were not seen.'
+    'Judged on 3,508 rows; 492 without a value of sex or advice were not seen.'
     >>> judged_on(4_000, 0, ["sex"])
     ''
     """
     if not unseen:
         return ""
     were = "was" if unseen == 1 else "were"
-    lacking = " or ".join(columns)
-    return f" Judged on {words.count(seen)} rows; {words.count(unseen)} without a value of {lacking} {were} not seen."
+    return say(
+        f"Judged on {{N}} rows; {{Nunseen}} without a value of {{list}} {were} not seen.",
+        N=words.count(seen),
+        Nunseen=words.count(unseen),
+        list=joined([Column(one) for one in columns], " or "),
+    )
 
 
 def which_way(
@@ -134,7 +145,17 @@ def which_way(
     if better == "higher":
         low, high = None if high is None else -high, None if low is None else -low
     way = "higher" if (harm >= 0) == (better == "lower") else "lower"
-    return f"{way} ({'worse' if harm >= 0 else 'better'})" if certain else way, low, high
+    return say(f"{way} ({'worse' if harm >= 0 else 'better'})" if certain else way), low, high
+
+
+def sentences(*texts: str) -> str:
+    """Sentences after each other; what is empty is left out."""
+    return joined([of_ours(text) for text in texts if text], " ")
+
+
+def clauses(*texts: str) -> str:
+    """A sentence of clauses, with its full stop."""
+    return say("{sentence}.", sentence=joined(texts, "; "))
 
 
 def worse_in_words(

@@ -11,7 +11,7 @@ from bdt_core.said import Numeral, Text, joined, of_ours, say
 from bdt_core.spec import WorstGroupLimit
 from bdt_core.verdict.evidence import SearchedLimitOutcome
 from bdt_core.verdict.judge import Evidence, Judgement, Tolerated, judge
-from bdt_core.verdict.words import Verdict, worse_in_words
+from bdt_core.verdict.words import Verdict, sentences, worse_in_words
 
 if TYPE_CHECKING:
     from bdt_core.scan.results import Certificate, WorstGroup, WorstGroups
@@ -95,7 +95,7 @@ def judge_worst_group(
             "worst_groups.min_share, or bring more rows.",
             N=words.percent(limit.min_share),
         )
-        sentence = joined([sentence, yet], " ")
+        sentence = sentences(sentence, yet)
     return _result(limit, most, verdict, sentence, judged, ruled_out)
 
 
@@ -155,7 +155,7 @@ def _sentence(
     open_end = say("at most {size} is allowed, so these rows cannot tell.", size=size)
     sentence = joined([known, bound, open_end], "; ")
     rows = ruled_out.rows_to_settle(most)
-    return sentence if rows is None else joined([sentence, say("About {N} rows would tell.", N=words.count(rows))], " ")
+    return sentence if rows is None else sentences(sentence, say("About {N} rows would tell.", N=words.count(rows)))
 
 
 def _result(
