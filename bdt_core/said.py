@@ -35,13 +35,7 @@ class Sentence(str):
 
 
 class Numeral(Sentence):
-    """A number, a share, a p-value or an interval as text: it has numbers and words of ours in it, and no data."""
-
-    __slots__ = ()
-
-
-class Conditions(Sentence):
-    """Conditions on columns in words, of which no more is known than how they read."""
+    """A number or a share as text."""
 
     __slots__ = ()
 
@@ -189,7 +183,7 @@ def first_of(text: str, between: str) -> str:
 
 def of_ours(text: str) -> str:
     """A text of ours within a sentence; one that has no message is looked up by what it reads."""
-    return text if isinstance(text, Sentence | AsItIs) else Sentence(text)
+    return text if isinstance(text, Sentence | AsItIs | Column | Level) else Sentence(text)
 
 
 def like(said: str, text: str) -> str:

@@ -2,7 +2,7 @@
 
 The English text stands where it always stood; whoever writes another language, or reads a report by machine, need not
 take it to pieces. A value is one of: a text, which is data; ``{"number": ...}``; ``{"column": ...}``;
-``{"level": ..., "column": ...}``; ``{"conditions": ...}``; ``{"sentence": ...}``; or again an ``id`` with ``values``.
+``{"level": ..., "column": ...}``; ``{"sentence": ...}``; or again an ``id`` with ``values``.
 ``text`` says how a sentence reads where it is not its message with the values in it, as with a capital letter.
 """
 
@@ -13,11 +13,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from bdt_core.said import AsItIs, Column, Conditions, Level, Numeral, Said, Sentence, filled
+from bdt_core.said import AsItIs, Column, Level, Numeral, Said, Sentence, filled
 
 _KINDS: dict[str, type[str]] = {
     "number": Numeral,
-    "conditions": Conditions,
     "sentence": Sentence,
     "column": Column,
     "as_it_is": AsItIs,

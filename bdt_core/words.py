@@ -109,7 +109,7 @@ def percent(x: Number) -> str:
         return number(x)
     size = abs(x)
     if 0 < size < 0.00005:
-        return Numeral(f"{'above ' + MINUS if x < 0 else '< '}0.01 %")
+        return say("above {N}", N=Numeral(f"{MINUS}0.01 %")) if x < 0 else Numeral("< 0.01 %")
     digits = 1 if size >= 0.001 or x == 0 else 2
     return Numeral(f"{MINUS if x < 0 else ''}{size * 100:.{digits}f} %")
 
@@ -224,6 +224,18 @@ def capital(sentence: str) -> str:
     'Too few rows'
     """
     return like(sentence, sentence[:1].upper() + sentence[1:])
+
+
+def uncapital(name: str) -> str:
+    """A name within a sentence.
+
+    Examples
+    --------
+    >>> uncapital("False positive rate"), uncapital("AUC"), uncapital("F1 score")
+    ('false positive rate', 'AUC', 'F1 score')
+    """
+    kept = name[1:2] != name[1:2].lower() or name[1:2].isdigit()
+    return name if kept else like(name, name[:1].lower() + name[1:])
 
 
 _PART_OF_A_CONDITION = re.compile(r"[<>=,;]|(?<!\S)(and|or|is|not|nor|neither)(?!\S)")

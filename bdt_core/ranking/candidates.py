@@ -28,7 +28,7 @@ from bdt_core.local_bias.results import LocalBias, LocalCluster
 from bdt_core.local_bias.topics import FeatureDifference
 from bdt_core.metrics import LOCAL_METRICS
 from bdt_core.ranking.finding import Finding, Members
-from bdt_core.said import Conditions, Numeral, Sentence, say
+from bdt_core.said import Numeral, of_ours, say
 from bdt_core.scan.conditions import GroupCondition
 from bdt_core.scan.results import WorstGroups
 from bdt_core.significance.clusters import ClusterSignificance
@@ -83,8 +83,7 @@ def from_clusters(clusters: Clusters, significance: ClusterSignificance, measure
         fits = words.rule_fits(one.rule_precision, one.rule_recall)
         who: str = say("cluster {N}, which no short rule describes", N=Numeral(label))
         if fits:
-            rule = str(one.found.rule)
-            who = rule if isinstance(rule, Sentence) else Conditions(rule)
+            who = of_ours(str(one.found.rule))
         yield _finding(
             who, "clusters", measured, (comparison.difference, *both), float(p_value), at_floor=_at_floor(comparison),
             better=spec.bias_variable.better, places=partial(_in_cluster, clusters=clusters, label=label),

@@ -28,11 +28,23 @@ from bdt_core.report import (
 )
 from bdt_core.said import AsItIs
 from bdt_core.spec import SAID
+from bdt_core.verdict.words import check_in_words
 
 FILTERS: Mapping[str, Callable[..., Any]] = {
     **{
         name: getattr(words, name)
-        for name in ("capital", "count", "number", "p_number", "p_value", "percent", "signed", "size", "value")
+        for name in (
+            "capital",
+            "count",
+            "number",
+            "p_number",
+            "p_value",
+            "percent",
+            "signed",
+            "size",
+            "uncapital",
+            "value",
+        )
     },
     "as_is": AsItIs,
     "level": wording.level,
@@ -40,7 +52,6 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "listed": wording.listed,
     "raw": lambda x: AsItIs(wording.raw(x)),
     "sentence": wording.sentence,
-    "uncapital": wording.uncapital,
     "whole": wording.whole,
 }
 _SPEC_ORDER = (
@@ -80,7 +91,10 @@ TESTS: Mapping[str, Callable[..., bool]] = {"ratio": lambda metric: metric.endsw
 GLOBALS: Mapping[str, Any] = {
     "infinity": math.inf,
     "interval_note": wording.interval_note,
-    "rows_and_events": wording.rows_and_events,
+    "events_of": wording.events_of,
+    "rows_told": wording.rows_told,
+    "persons_told": wording.persons_told,
+    "train_and_test": wording.train_and_test,
     "more_than_counted": wording.more_than_counted,
     "correction_words": wording.correction_words,
     "rule_fits": words.rule_fits,
@@ -89,6 +103,7 @@ GLOBALS: Mapping[str, Any] = {
     "difference": words.difference,
     "words": words,
     "figures_of_depth": figures_of_depth.figures_of_depth,
+    "check_in_words": check_in_words,
     "of_apart": apart,
     "of_characteristics": characteristics,
     "of_clusters": clusters,

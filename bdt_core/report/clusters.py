@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from bdt_core import words
 from bdt_core.report.sheet import CALM, FAINT, GREY, HARM, HARM_TINT, INK, SMALL, WIDTH, Ruler, Sheet
 from bdt_core.report.wording import finite
-from bdt_core.said import AsItIs, Numeral, Sentence
+from bdt_core.said import AsItIs, Sentence, say
 
 if TYPE_CHECKING:
     from bdt_core.report.blocks import FigureWords
@@ -41,7 +41,7 @@ def finding(one: Cluster | ComparedCluster) -> str:
         return "worse off"
     if better_off(one) or one.without is None:
         return "better off"
-    return f"better off only than {cluster_names(one.without.left_out)}"
+    return say("better off only than {clusters}", clusters=cluster_names(one.without.left_out))
 
 
 def without_others(one: Cluster | ComparedCluster, unit: words.Unit) -> str | None:
@@ -53,9 +53,10 @@ def without_others(one: Cluster | ComparedCluster, unit: words.Unit) -> str | No
         return None
     names, found = cluster_names(one.without.left_out), one.without.comparison
     if found is None:
-        return f"nobody else is left without {names}"
+        return say("nobody else is left without {clusters}", clusters=names)
     size = words.difference(found.difference, found.low, found.high, confidence=found.confidence, unit=unit)
-    return f"{'also ' if one.without.stands_out else ''}without {names}: {size}"
+    message = "also without {clusters}: {size}" if one.without.stands_out else "without {clusters}: {size}"
+    return say(message, clusters=names, size=size)
 
 
 def tells_of_others(document: Document) -> bool:
@@ -71,8 +72,10 @@ def cluster_names(labels: Sequence[int]) -> str:
     >>> cluster_names([0]), cluster_names([0, 2, 5])
     ('cluster 0', 'clusters 0, 2 and 5')
     """
-    *others, last = map(str, labels)
-    return f"clusters {', '.join(others)} and {last}" if others else f"cluster {last}"
+    names = list(map(str, labels))
+    if len(names) == 1:
+        return say("cluster {as_is}", as_is=AsItIs(names[0]))
+    return say("clusters {list}", list=words.listing([AsItIs(name) for name in names]))
 
 
 def ends(one: Corrected) -> tuple[words.Number, words.Number]:
@@ -85,7 +88,9 @@ def ends(one: Corrected) -> tuple[words.Number, words.Number]:
 def corrected(one: Corrected, unit: words.Unit) -> str:
     """The same in brackets."""
     low, high = ends(one)
-    return Numeral("" if low is None or high is None else f"[{words.signed(low, unit)} to {words.signed(high, unit)}]")
+    if low is None or high is None:
+        return ""
+    return say("[{low} to {high}]", low=words.signed(low, unit), high=words.signed(high, unit))
 
 
 def own(document: Document, harm: float) -> float:
@@ -97,7 +102,9 @@ def main_p(document: Document) -> str:
     """The p-value of the main test."""
     found = document.primary_test
     p = words.p_value(found.deciding.p_value if found.deciding else None)
-    return p if found.repeated_splits is None else f"{p} over {len(found.repeated_splits.p_values)} splits"
+    if found.repeated_splits is None:
+        return p
+    return say("{p} over {N} splits", p=p, N=words.count(len(found.repeated_splits.p_values)))
 
 
 def draw(document: Printed, said: FigureWords) -> Sheet:

@@ -78,7 +78,7 @@ class BiasVariable(Part):
 
     name: str
     short: str
-    description: str
+    description: Text
     kind: Literal["binary", "continuous"]
     better: Better
     better_by: BetterBy | None = None

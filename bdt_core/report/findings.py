@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bdt_core import words
 from bdt_core.report.names import Names
-from bdt_core.said import Conditions, joined, say
+from bdt_core.said import joined, of_ours, say
 
 if TYPE_CHECKING:
     from bdt_core.inference.alike import AlikeComparison
@@ -145,4 +145,4 @@ def also(one: Finding) -> str:
         return ""
     more = len(one.also) - _ALSO_SHOWN
     rest = [say("and {N} more", N=words.count(more))] if more > 0 else []
-    return joined([*map(Conditions, one.also[:_ALSO_SHOWN]), *rest], "; ")
+    return joined([*map(of_ours, one.also[:_ALSO_SHOWN]), *rest], "; ")

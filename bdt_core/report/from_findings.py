@@ -24,7 +24,7 @@ from bdt_core.report.findings import finding_sentence, headline
 from bdt_core.report.without_clusters import everybody, no_differences, no_test, undivided
 from bdt_core.report.wording import who_is_in
 from bdt_core.result import SCHEMA_MINOR, SCHEMA_VERSION
-from bdt_core.said import AsItIs, Column, Conditions, Level, Sentence, joined, of_ours, say
+from bdt_core.said import AsItIs, Column, Level, joined, of_ours, say
 from bdt_core.scan.blanks import Blanks
 from bdt_core.significance.clusters import ClusterSignificance, ComparedCluster
 from bdt_core.significance.features import ColumnDifference, FeatureDifferences
@@ -511,7 +511,7 @@ def _of_blanks(blanks: Blanks | None) -> list[str]:
         N=words.count(blanks.rows),
         Nall=words.count(blanks.of),
         N2=words.percent(most.share_inside),
-        group=most.words if isinstance(most.words, Sentence) else Conditions(most.words),
+        group=of_ours(most.words),
         N3=words.percent(most.share_outside),
     )
     known = say("What is said of outcomes holds for those that are known; find out why the others are missing.")

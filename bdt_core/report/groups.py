@@ -21,7 +21,7 @@ from bdt_core.metrics import (
 )
 from bdt_core.report.sheet import FAINT, GREY, INK, SHADES, SMALL, Sheet
 from bdt_core.report.wording import asked, finite
-from bdt_core.said import AsItIs, Numeral, Sentence
+from bdt_core.said import AsItIs, Numeral, Sentence, joined, say
 
 if TYPE_CHECKING:
     from bdt_core.fairness.score_parts import BiasScore
@@ -61,7 +61,8 @@ def span(low: str, high: str) -> str:
     >>> span("0.1", "0.2")
     '[0.1 to\\xa00.2]'
     """
-    return Numeral(f"[{low} to\u00a0{high}]")
+    low, high = (end if isinstance(end, Sentence) else Numeral(end) for end in (low, high))
+    return say("[{low} to\u00a0{high}]", low=low, high=high)
 
 
 def rate_value(name: str, x: words.Number) -> str:
@@ -80,15 +81,15 @@ def rate_told(group: Group, rate: str) -> str:
     one = asked(group.rates).get(rate)
     if one is None or one.estimate is None:
         return Sentence("undefined")
-    return Numeral(f"{rate_value(rate, one.estimate)} {limits(one, rate)}".rstrip())
+    told, within = rate_value(rate, one.estimate), limits(one, rate)
+    return joined([told, within], " ") if within else told
 
 
 def limits(one: Rate, rate: str) -> str:
     """A rate's interval for a group alone; nothing where it has none."""
     if one.low is None or one.high is None:
         return ""
-    low, high = (rate_value(rate, x).removesuffix(" %") for x in (one.low, one.high))
-    return span(low, high)
+    return span(*(Numeral(rate_value(rate, x).removesuffix(" %")) for x in (one.low, one.high)))
 
 
 def main_rates(facet: Facet) -> list[str]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from bdt_core import words
-from bdt_core.report.wording import of_persons, rows_and_events
+from bdt_core.report.wording import persons_of, rows_and_events
+from bdt_core.said import Numeral, of_ours, say
 
 if TYPE_CHECKING:
     from bdt_core.inference import Comparison
@@ -18,48 +19,57 @@ def key_numbers(document: Document) -> tuple[tuple[str, str], ...]:
     if comparison is None or comparison.status != "tested":
         return ()
     variable, unit = document.bias_variable, document.bias_variable.unit
-    several = "" if splits is None else f", {len(splits.p_values)} splits together"
-    who = f"{variable.short} in cluster 0{several}"
+    measured = of_ours(variable.short)
+    who = (
+        say("{short} in cluster 0", short=measured)
+        if splits is None
+        else say("{short} in cluster 0, {N} splits together", short=measured, N=words.count(len(splits.p_values)))
+    )
     found = [
         _number(who, words.value(comparison.mean_a, unit), _events(comparison, "a")),
-        _number("everybody else", words.value(comparison.mean_b, unit), _events(comparison, "b")),
+        _number(say("everybody else"), words.value(comparison.mean_b, unit), _events(comparison, "b")),
         _number(
-            "difference" + (" in points" if unit == "rate" else ""),
+            say("difference in points") if unit == "rate" else say("difference"),
             words.signed(comparison.difference, unit),
             _interval(comparison, unit),
         ),
     ]
     if comparison.ratio is not None:
         low, high = words.number(comparison.ratio_low), words.number(comparison.ratio_high)
-        note = f"{_confidence(comparison)} {low} to {high}" if comparison.ratio_low is not None else ""
-        found.append(_number("ratio", words.number(comparison.ratio), note))
+        note = _within(comparison, low, high) if comparison.ratio_low is not None else ""
+        found.append(_number(say("ratio"), words.number(comparison.ratio), note))
     else:
-        found.append(_number("effect size", words.number(comparison.effect_size), comparison.effect_name or ""))
-    found.append(_number("p-value", words.p_number(comparison.p_value), comparison.test or ""))
+        found.append(_number(say("effect size"), words.number(comparison.effect_size), comparison.effect_name or ""))
+    found.append(_number(say("p-value"), words.p_number(comparison.p_value), comparison.test or ""))
     found.append(
         _number(
-            "smallest difference to be seen",
+            say("smallest difference to be seen"),
             words.size(comparison.minimum_detectable_difference, unit),
-            "with 80 % power, in these rows",
+            say("with 80 % power, in these rows"),
         )
     )
     return tuple(found)
 
 
 def _number(label: str, value: str, note: str = "") -> tuple[str, str]:
-    return label, f"{value} ({note})" if note else value
+    return label, say("{value} ({note})", value=value, note=of_ours(note)) if note else value
 
 
 def _events(comparison: Comparison, side: Literal["a", "b"]) -> str:
     rows, events = rows_and_events(comparison, side)
-    told = f"{rows} test rows{of_persons(comparison, side)}"
-    return told if events is None else f"{events} of {told}"
+    of_all = {} if events is None else {"N": events}
+    place = "N" if events is None else "Nrows"
+    message = f"{{{place}}} test rows" if events is None else "{N} of {Nrows} test rows"
+    persons = persons_of(comparison, side)
+    if persons is None:
+        return say(message, **of_all, **{place: rows})
+    return say(f"{message} of {{Npersons}} persons", **of_all, **{place: rows}, Npersons=persons)
 
 
 def _interval(comparison: Comparison, unit: words.Unit) -> str:
-    low, high = words.signed(comparison.low, unit), words.signed(comparison.high, unit)
-    return f"{_confidence(comparison)} {low} to {high}"
+    return _within(comparison, words.signed(comparison.low, unit), words.signed(comparison.high, unit))
 
 
-def _confidence(comparison: Comparison) -> str:
-    return f"{comparison.confidence * 100:.4g} % interval"
+def _within(comparison: Comparison, low: str, high: str) -> str:
+    level = Numeral(f"{comparison.confidence * 100:.4g}")
+    return say("{N} % interval {low} to {high}", N=level, low=low, high=high)

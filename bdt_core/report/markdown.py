@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from bdt_core import words
 from bdt_core.harmless import without_controls
 from bdt_core.report.blocks import (
     Block,
@@ -25,6 +26,7 @@ from bdt_core.report.catalogue import say_in
 from bdt_core.report.first_page import first_section
 from bdt_core.report.page import build_page
 from bdt_core.report.printed import AnyDocument, printed
+from bdt_core.said import say
 
 _LEFT_OUT = ("rates", "tree", "original", "data", "method", "repeat")
 """Sections of the annex that are in the other forms."""
@@ -136,16 +138,17 @@ def _bullets(items: tuple[str, ...]) -> str:
     return "\n".join(f"- {escaped(one)}" for one in items)
 
 
+def _more_rows(hidden: int) -> str:
+    message = "{N} more row stands in the other forms." if hidden == 1 else "{N} more rows stand in the other forms."
+    return say(message, N=words.count(hidden))
+
+
 def _table(table: Table, say: Callable[[str], str]) -> str:
     head = "| " + " | ".join(escaped(one.label) for one in table.columns) + " |"
     rule = "|" + "|".join("--:" if one.number else "---" for one in table.columns) + "|"
     rows = ["| " + " | ".join(_cell(one) for one in row) + " |" for row in table.rows[:_MOST_ROWS]]
     hidden = len(table.rows) - len(rows)
-    more = (
-        ["\n" + say(f"{hidden} more {'rows stand' if hidden > 1 else 'row stands'} in the other forms.")]
-        if hidden > 0
-        else []
-    )
+    more = ["\n" + say(_more_rows(hidden))] if hidden > 0 else []
     return "\n".join([f"**{escaped(table.caption)}**\n", head, rule, *rows, *more])
 
 

@@ -11,7 +11,7 @@ from bdt_core.report.figure_axis import Scale, draw_across, scale, told
 from bdt_core.report.groups import rate_value, span
 from bdt_core.report.sheet import CALM, GREY, HARM, INK, SMALL, Sheet
 from bdt_core.report.wording import asked, finite
-from bdt_core.said import AsItIs
+from bdt_core.said import AsItIs, Numeral, say
 
 if TYPE_CHECKING:
     from bdt_core.fairness.metric_results import Estimate
@@ -38,7 +38,8 @@ def change_told(metric: str, x: words.Number) -> str:
     plain = metric.removesuffix("_difference")
     if plain != metric and (plain in CRITERIA or plain in RATES):
         unit: words.Unit = CRITERIA[plain].unit if plain in CRITERIA else "rate"
-        return f"{words.signed(x, unit).removeprefix('+')}{' points' if unit == 'rate' and finite(x) else ''}"
+        amount = Numeral(words.signed(x, unit).removeprefix("+"))
+        return say("{N} points", N=amount) if unit == "rate" and finite(x) else amount
     return rate_value(metric, x) if metric in GROUP_METRICS else words.number(x)
 
 
@@ -52,7 +53,7 @@ def change_span(metric: str, low: words.Number, high: words.Number) -> str:
     """The interval of a metric of mitigation, without its unit."""
     if low is None or high is None:
         return ""
-    return span(*(change_told(metric, x).removesuffix(" points").removesuffix(" %") for x in (low, high)))
+    return span(*(Numeral(change_told(metric, x).removesuffix(" points").removesuffix(" %")) for x in (low, high)))
 
 
 def mitigation_points(document: Document) -> list[tuple[Estimate, Estimate]]:

@@ -91,6 +91,22 @@ class Names:
         """What a name is told as, with its unit where it is that of the bias variable's mean."""
         return f"{told} ({self.unit})" if name in self.measured and self.unit else told
 
+    def in_text(self, data: str) -> str:
+        """What readers call a column, a level that only one column has, a column with its level, or several of these.
+
+        With a capital where the text has one.
+        """
+        known = self.known(data)
+        if known is None and (other := self.known(flipped(data))) is not None:
+            known = flipped(other)
+        if known is not None:
+            return known
+        if data.startswith('"') or _JOINT in data:
+            return self.in_list(data)
+        column, colon, level = data.partition(": ")
+        label = self.label(column)
+        return f"{label}: {self.levels_in(column, level)}" if colon and label else str(data)
+
     def in_list(self, several: str) -> str:
         """Names with commas between them, or in quotes; of an intersection, each of its columns or levels."""
         if '"' in several:
@@ -126,6 +142,11 @@ class Names:
         found = self.labels.get(column) or self.labels.get(column[:1].lower() + column[1:]) or {}
         levels: Mapping[str, str] = found.get("levels") or {}
         return levels
+
+
+def flipped(text: str) -> str:
+    """With the other kind of letter at its start."""
+    return text[:1].swapcase() + text[1:]
 
 
 def _is_number(level: str) -> bool:

@@ -25,8 +25,7 @@ there afterwards.
 
 A value is data and printed as it is, but for the readers' own names of columns and levels. Numbers of the filters are
 written as the language writes them, a `bdt_core.said.Said` is said in it, and so is a text that a template marks as a
-sentence, ``{{ one.reason | say }}``, or as conditions, ``{{ one.who | condition }}``. A level stands with its column:
-``{{ one.level | level_of(one.column) }}``.
+sentence, ``{{ one.reason | say }}``. A level stands with its column: ``{{ one.level | level_of(one.column) }}``.
 """
 
 from __future__ import annotations
@@ -128,13 +127,6 @@ def environment(language: str = "en") -> Environment:
         return AsItIs(context["say"](sentence if isinstance(sentence, Sentence | AsItIs) else Sentence(sentence)))
 
     @pass_context
-    def condition(context: Context, text: str) -> AsItIs:
-        """Conditions on columns, in the language."""
-        if isinstance(text, Sentence | AsItIs):
-            return said(context, text)
-        return AsItIs(context["say"].conditions(text))
-
-    @pass_context
     def level_of(context: Context, level: str, column: str) -> AsItIs:
         """A level, as readers of its column call it."""
         return AsItIs(context["say"].level(column, level))
@@ -159,7 +151,7 @@ def environment(language: str = "en") -> Environment:
         """Data, but where it is one of the few words of ours that can stand in its place."""
         return said(context, data) if data in ours else data
 
-    made.filters |= {"joined": joined, "say": said, "condition": condition, "say_only": say_only, "level_of": level_of}
+    made.filters |= {"joined": joined, "say": said, "say_only": say_only, "level_of": level_of}
     made.tests |= chosen.TESTS
     made.globals |= chosen.GLOBALS
     return made

@@ -156,10 +156,6 @@ class Ruler:
             return words
         return AsItIs(self._say(words) if isinstance(words, Sentence) else self._say.name(words))
 
-    def conditions(self, text: str) -> str:
-        """Conditions on columns."""
-        return AsItIs(self._say.conditions(text))
-
     def level(self, column: str, level: str) -> str:
         """A level, as readers of its column call it."""
         return AsItIs(self._say.level(column, level))

@@ -122,7 +122,7 @@ def _background(
 def _row(sheet: Sheet, one: Slice, axis: Scale, unit: words.Unit, top: float) -> None:
     comparison = one.comparison
     sheet.cover(_NAMES, top + 1, sheet.width - 16, _NAME - 1)
-    sheet.text(_NAMES, top + 7.5, sheet.fit(sheet.conditions(one.name), sheet.width - 16, SMALL), size=SMALL)
+    sheet.text(_NAMES, top + 7.5, sheet.fit(sheet.said(one.name), sheet.width - 16, SMALL), size=SMALL)
     y = top + _NAME + (_ROW - _NAME) / 2 - 1
     shape, color = ("D", HARM) if one.significant else ("s", GREY)
     low, high = (x if finite(x) else None for x in (one.low, one.high))
@@ -153,7 +153,7 @@ def draw_lattice(document: Printed, said: FigureWords) -> Sheet:
         levels[len(one.conditions)].append(one)
     widths = {level: min((WIDTH - 16 + _SPACE) / len(row) - _SPACE, _WIDEST) for level, row in levels.items()}
     ruler = Ruler()
-    lines = max(len(ruler.wrap(ruler.conditions(name), widths[1] - 30, SMALL, _LINES)) for name in alone.values())
+    lines = max(len(ruler.wrap(ruler.said(name), widths[1] - 30, SMALL, _LINES)) for name in alone.values())
     heights = {level: _TOGETHER if level > 1 else 10 + 10 * lines + _VALUE for level in levels}
     sheet = Sheet(
         said.title, 8 + _EVERYBODY + sum(heights.values()) + _BETWEEN * len(levels) + 8, subtitle=said.subtitle
@@ -205,7 +205,7 @@ def _node(
     marks = [letters[condition.text] for condition in one.conditions]
     if len(marks) == 1:
         sheet.text(x + 7, y + 11, marks[0], size=9, bold=True)
-        for line, phrase in enumerate(sheet.wrap(sheet.conditions(one.name), width - 30, 8, _LINES)):
+        for line, phrase in enumerate(sheet.wrap(sheet.said(one.name), width - 30, 8, _LINES)):
             sheet.text(x + 22, y + 11 + 10 * line, phrase, size=8)
     else:
         phrase = sheet.fit(" + ".join(sorted(marks)), width - 6, 9, True)

@@ -28,18 +28,6 @@ def whole(phrase: str) -> str:
     return like(phrase, phrase.replace(" ", "\u00a0"))
 
 
-def uncapital(name: str) -> str:
-    """A name within a sentence.
-
-    Examples
-    --------
-    >>> uncapital("False positive rate"), uncapital("AUC"), uncapital("F1 score")
-    ('false positive rate', 'AUC', 'F1 score')
-    """
-    kept = name[1:2] != name[1:2].lower() or name[1:2].isdigit()
-    return name if kept else like(name, name[:1].lower() + name[1:])
-
-
 def sentence(told: str) -> str:
     """A text that somebody wrote, with a capital at its start and a full stop at its end.
 
@@ -104,6 +92,16 @@ def who_is_in(rule: str, precision: words.Number, recall: words.Number, path: Se
     return say("no short rule fits; how it came about: {path}", path=joined(shown, " → ") or words.NOTHING)
 
 
+def events_of(events: float, rows: float) -> str:
+    """How many of some rows, in one line."""
+    return whole(say("{N} of {Nall}", N=words.count(int(events)), Nall=words.count(int(rows))))
+
+
+def train_and_test(part: Any) -> str:
+    """Train rows and test rows of a part of the table, in one line."""
+    return whole(say("{N} + {Nother}", N=words.count(part.train_rows), Nother=words.count(part.test_rows)))
+
+
 def interval_note(comparison: Comparison, unit: words.Unit) -> str:
     """A difference's interval, for the smaller line of a table's cell."""
     return whole(words.interval(comparison.low, comparison.high, confidence=comparison.confidence, unit=unit))
@@ -115,15 +113,30 @@ def rows_and_events(comparison: Comparison, side: Literal["a", "b"]) -> tuple[st
     return words.count(rows), None if events is None else words.count(events)
 
 
-def of_persons(comparison: Comparison, side: Literal["a", "b"]) -> str:
-    """Whose rows those of a side are, where persons may have several; else nothing."""
+def rows_told(comparison: Comparison, side: Literal["a", "b"]) -> str:
+    """Rows of a side in one line; of a two-valued bias variable, how many of them have the event."""
+    rows, events = rows_and_events(comparison, side)
+    if events is None:
+        return whole(say("{N} rows", N=rows))
+    return whole(say("{N} of {Nall}" if comparison.persons is None else "{N} of {Nall} rows", N=events, Nall=rows))
+
+
+def persons_told(comparison: Comparison, side: Literal["a", "b"]) -> str:
+    """Whose rows those of a side are, in one line."""
+    return whole(say("of {N} persons", N=asked(persons_of(comparison, side))))
+
+
+def persons_of(comparison: Comparison, side: Literal["a", "b"]) -> str | None:
+    """How many persons the rows of a side are of, where each may have several."""
     persons = comparison.persons
-    return "" if persons is None else f" of {words.count(persons.a if side == 'a' else persons.b)} persons"
+    return None if persons is None else words.count(persons.a if side == "a" else persons.b)
 
 
 def more_than_counted(distinct: int | None) -> str:
     """A number of different values, which is not known when it is large."""
-    return Numeral(f"more than {MOST_DISTINCT:,}") if distinct is None else words.count(distinct)
+    if distinct is None:
+        return say("more than {N}", N=words.count(MOST_DISTINCT))
+    return words.count(distinct)
 
 
 def correction_words(correction: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bdt_core import words
-from bdt_core.said import Conditions, of_ours, say
+from bdt_core.said import of_ours, say
 from bdt_core.spec import WorstGroupLimit
 from bdt_core.spec.wording import compared_with, factors_compared
 from bdt_core.verdict.declared_group import facets_of, judge_declared_group
@@ -59,7 +59,7 @@ class WorstGroupLimits(PeopleLimitKind[WorstGroupLimit, WorstGroupLimitResult]):
         return say("Difference in {measure} of any declared group", measure=of_ours(measured))
 
     def judged_by(self, outcome: WorstGroupLimitResult) -> str:
-        return "" if outcome.group is None else say("judged by {people}", people=Conditions(outcome.group))
+        return "" if outcome.group is None else say("judged by {people}", people=of_ours(outcome.group))
 
     def row(self, outcome: WorstGroupLimitResult, report: Any) -> Row:
         """One-sided bounds, which are no interval: of the group that decides, and of any group."""

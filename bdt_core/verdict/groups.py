@@ -34,7 +34,7 @@ from bdt_core.verdict.judge import (
     would_have_been_found,
 )
 from bdt_core.verdict.kinds import Findings, LimitKind, Row
-from bdt_core.verdict.words import clauses, judged_on, sentences
+from bdt_core.verdict.words import check_in_words, clauses, judged_on, sentences
 
 _NAMED = 10
 
@@ -97,10 +97,10 @@ class MetricLimits(LimitKind[MetricLimit, MetricLimitResult]):
         return judge_metric(limit, counted, results.group_scores)
 
     def title(self, outcome: MetricLimitResult) -> str:
-        return say("{metric} by {facet}", metric=Sentence(spoken_name(outcome.metric)), facet=outcome.facet)
+        return check_in_words(outcome.check)
 
     def subject(self, outcome: MetricLimitResult, measured: str) -> str:  # noqa: ARG002 - by the metric
-        return outcome.check.replace("_", " ")
+        return words.uncapital(check_in_words(outcome.check))
 
     def row(self, outcome: MetricLimitResult, report: Any) -> Row:
         """With the group that each is compared with, the one that decides, and how many were not judged."""

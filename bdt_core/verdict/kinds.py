@@ -27,7 +27,7 @@ from typing import (
 
 from bdt_core import words
 from bdt_core.errors import SpecError
-from bdt_core.said import TRANSLATED, Conditions, Numeral, say
+from bdt_core.said import TRANSLATED, of_ours, say
 from bdt_core.spec import GateLimit
 from bdt_core.spec.gate import KINDS_OF_LIMIT, kinds_with_plugins
 from bdt_core.spec.registered import Registered
@@ -304,16 +304,16 @@ class PeopleLimitKind(LimitKind[LimitT, SearchedT]):
         unit = self.unit_of(outcome, report.bias_variable.unit)
         on, allowed = self.title(outcome), allowed_in_words(outcome.tolerated, unit)
         if outcome.broken_by is not None:
-            by = say("judged by {people}", people=Conditions(outcome.broken_by.who))
+            by = say("judged by {people}", people=of_ours(outcome.broken_by.who))
             least = say("at least {size}", size=words.size(outcome.low, unit))
             return Row(on, by, allowed, "", say("{size} worse", size=words.size(outcome.difference, unit)), least)
         difference, low, high = self.in_own_direction(outcome, report.bias_variable.better)
         as_found = words.signed(difference, unit)
         if difference is None:
             return Row(on, self.judged_by(outcome), allowed, "", as_found)
-        points = " points" if unit == "rate" else ""
-        interval = Numeral(f"[{words.signed(low, unit)} to {words.signed(high, unit)}]")
-        return Row(on, self.judged_by(outcome), allowed, "", Numeral(f"{as_found}{points}"), interval)
+        interval = say("[{low} to {high}]", low=words.signed(low, unit), high=words.signed(high, unit))
+        amount = say("{N} points", N=as_found) if unit == "rate" else as_found
+        return Row(on, self.judged_by(outcome), allowed, "", amount, interval)
 
     def meaning(self, outcome: SearchedT) -> str | None:
         """That it would hold, but for other people."""
@@ -421,7 +421,7 @@ def found_in(outcome: Mapping[str, Any], unit: words.Unit) -> tuple[str, str, st
 
 def interval_of(low: str, high: str) -> str:
     """An interval in the smaller line of a cell, torn apart only before its second limit; nothing without one."""
-    return "" if words.NOTHING in (low, high) else Numeral(f"[{low} to\u00a0{high}]")
+    return "" if words.NOTHING in (low, high) else say("[{low} to\u00a0{high}]", low=low, high=high)
 
 
 LIMITS: dict[str, LimitKind[Any, Any]] = {}

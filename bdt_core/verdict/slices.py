@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from bdt_core import words
 from bdt_core.inference import difference_found_beyond, interval_at_once, interval_of_selected
-from bdt_core.said import Conditions, Numeral, Text, of_ours, say
+from bdt_core.said import Numeral, Text, of_ours, say
 from bdt_core.slices.results import comparisons_of_selected
 from bdt_core.spec import SliceLimit
 from bdt_core.verdict.evidence import SearchedLimitOutcome
@@ -104,7 +104,7 @@ class SliceLimits(PeopleLimitKind[SliceLimit, SliceLimitResult]):
             return ""
         return say(
             "judged by {people}, of {tested} tested",
-            people=Conditions(outcome.slice),
+            people=of_ours(outcome.slice),
             tested=words.count(outcome.slices_tested),
         )
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Literal, get_args
 
 from bdt_core import words
+from bdt_core.metrics import spoken_name
 from bdt_core.said import Column, Numeral, joined, of_ours, say
 from bdt_core.spec import AlertSeverity
 
@@ -146,6 +147,19 @@ def which_way(
         low, high = None if high is None else -high, None if low is None else -low
     way = "higher" if (harm >= 0) == (better == "lower") else "lower"
     return say(f"{way} ({'worse' if harm >= 0 else 'better'})" if certain else way), low, high
+
+
+def check_in_words(check: str) -> str:
+    """The name of a limit's check for people: a search, or a metric and the groups that it is of.
+
+    Examples
+    --------
+    >>> check_in_words("worst_cluster"), check_in_words("disparate_impact by sex")
+    ('Worst cluster', 'Disparate impact by sex')
+    """
+    metric, by, facet = check.partition(" by ")
+    metric = of_ours(spoken_name(metric))
+    return say("{metric} by {facet}", metric=metric, facet=facet) if by else metric
 
 
 def sentences(*texts: str) -> str:

@@ -206,12 +206,10 @@ def characteristics(found: Characteristics) -> Metadata:
 
 
 def _burdened(burden: Burden) -> str:
-    from bdt_core.said import Conditions, Numeral, Said, say
+    from bdt_core.said import of_ours, say
 
-    # Of a column that is cut at a threshold only the text is known.
-    group = burden.group if isinstance(burden.group, Said) else Conditions(burden.group)
-    by = Numeral(words.signed(burden.relation.difference, "rate"))
-    return say("{condition}: {N}", condition=group, N=by)
+    by = words.signed(burden.relation.difference, "rate")
+    return say("{condition}: {N}", condition=of_ours(burden.group), N=by)
 
 
 def _rates(one: Any, min_rows: int) -> ToldTable:

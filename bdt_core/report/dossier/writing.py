@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bdt_core import words
-from bdt_core.metrics import spoken_name
 from bdt_core.report.catalogue import AS_WRITTEN, Sayings
 from bdt_core.report.dossier.catalogue import words_of
 from bdt_core.report.language import day, locale_of
 from bdt_core.report.write import canonical_json
 from bdt_core.said import AsItIs, say
+from bdt_core.verdict.words import check_in_words
 
 _LONGEST_LIST = 20
 
@@ -136,8 +136,7 @@ class Writer:
         known: Mapping[str, str] = self.words["checks"]
         if name in known:
             return known[name]
-        metric, by, facet = name.partition(" by ")
-        return self.said(f"{spoken_name(metric)}{by}{facet}")
+        return self.said(check_in_words(name))
 
     def span(self, value: str, low: str, high: str) -> str:
         """A value with its interval."""
