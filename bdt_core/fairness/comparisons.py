@@ -22,7 +22,7 @@ from bdt_core.fairness.simultaneous import (
 )
 from bdt_core.inference import difference_limits, koopman_interval, newcombe_interval, wilson_limits
 from bdt_core.metrics import CRITERIA, Change, Criterion, Proportion
-from bdt_core.said import Numeral, Sentence, say
+from bdt_core.said import Numeral, of_ours, say
 
 FEWEST_IN_DENOMINATOR = 10
 IS_REFERENCE = "the reference itself"
@@ -82,7 +82,7 @@ def against_reference(
     itself = where(np.arange(groups) == (-1 if reference is None else reference), IS_REFERENCE)
     empty = first(itself, where(cells.rows.n == 0, "no rows"))
     nobody = where_each(rate.n == 0, [one.nobody for one in rates])
-    nobody_else = where_each(other.n == 0, [say("{who} in the reference", who=Sentence(one.nobody)) for one in rates])
+    nobody_else = where_each(other.n == 0, [say("{who} in the reference", who=of_ours(one.nobody)) for one in rates])
     neither = (rate.events == 0) & (other.events == 0)
     no_event = where_each(neither, ["0 in the group and in the reference"] * len(rates))
     no_difference = [first(empty, one, another) for one, another in zip(nobody, nobody_else, strict=True)]

@@ -23,7 +23,7 @@ from bdt_core.fairness.confusion import Cells, Confusion, Floats, kish_rows
 from bdt_core.fairness.measured import Measured, first, measured, where
 from bdt_core.fairness.simultaneous import contrasts_critical_value
 from bdt_core.metrics import SCORES, FunctionOfRows, ScoreMetric, function_metrics
-from bdt_core.said import Sentence, say
+from bdt_core.said import of_ours, say
 
 _DRAWS, _DRAWS_OF_ROWS = 4000, 1000
 _MOST_ROWS = 5000
@@ -65,7 +65,7 @@ def function_comparisons(name: str, cells: Cells, own: Drawn, reference: int | N
         other = Drawn(np.full(groups, own.value[reference]), own.draws[:, [reference] * groups])
     itself = where(np.arange(groups) == (-1 if reference is None else reference), IS_REFERENCE)
     of_rest: list[str | None] = [
-        None if one is None else say("{who} in the reference", who=Sentence(one))
+        None if one is None else say("{who} in the reference", who=of_ours(one))
         for one in _reasons(metric, rest, other)
     ]
     lacking = first(itself, _reasons(metric, cells, own), of_rest)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bdt_core.said import Sentence, say
+from bdt_core.said import of_ours, say
 
 Floats = NDArray[np.float64]
 
@@ -99,7 +99,7 @@ def reasons(missing_in_d: ArrayLike, missing_in_a: ArrayLike, what: str) -> list
     if not (in_d.any() or in_a.any()):
         return [None] * in_d.size
     messages = "{what} in d", "{what} in a", "{what} in d and in a"
-    words = (None, *(say(one, what=Sentence(what)) for one in messages))
+    words = (None, *(say(one, what=of_ours(what)) for one in messages))
     return [words[one] for one in (in_d + 2 * in_a).tolist()]
 
 

@@ -61,7 +61,7 @@ class CategoricalComparison(Result):
 
     status: Literal["tested", "not_testable"]
     reason: Text | None
-    test: str | None
+    test: Text | None
     n_a: int
     n_b: int
     statistic: float | None

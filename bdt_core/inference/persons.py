@@ -43,6 +43,7 @@ from bdt_core.inference.exact import SMALLEST_P, mid_p_value
 from bdt_core.inference.power import detectable_mean_difference, detectable_rate_difference
 from bdt_core.inference.proportions import koopman_interval, newcombe_interval, wilson_interval
 from bdt_core.inference.summaries import Scale
+from bdt_core.said import of_ours, say
 
 Floats = NDArray[np.float64]
 Hashes = NDArray[np.uint64]
@@ -440,7 +441,7 @@ def compare_categories_of_persons(
     )
     return dataclasses.replace(
         comparison,
-        test=f"{tested.test} of effective counts",
+        test=say("{test} of effective counts", test=of_ours(str(tested.test))),
         p_value=tested.p_value,
         **_classical_chi_squared(comparison, mean),
         smallest_expected=tested.smallest_expected,

@@ -19,7 +19,7 @@ from bdt_core.inference.persons import person_sums, shrink_of_mean
 from bdt_core.mitigation.checks import persons_of_rows
 from bdt_core.mitigation.curves import gains, group_curves
 from bdt_core.mitigation.results import MitigationSettings
-from bdt_core.said import Column, Numeral, Sentence, say
+from bdt_core.said import Column, Numeral, of_ours, say
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +147,7 @@ def present_thresholds(train: Decisions, settings: MitigationSettings) -> tuple[
     told = say(
         "{decision} (the single threshold with the best {objective} on the train rows)",
         decision=_at_or_above(settings.score, best),
-        objective=Sentence(settings.objective),
+        objective=of_ours(settings.objective),
     )
     return best, told
 

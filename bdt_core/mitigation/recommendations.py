@@ -9,10 +9,11 @@ from typing import Literal
 
 from bdt_core import words
 from bdt_core.fairness.metric_results import Estimate
+from bdt_core.metrics import spoken_name
 from bdt_core.mitigation.decisions import number_text
 from bdt_core.mitigation.results import NOT_OF_DECISIONS, FrontierRow, GroupChange, MetricChange, Mitigation, Thresholds
 from bdt_core.result import Result
-from bdt_core.said import Column, Numeral, Sentence, Text, joined, say
+from bdt_core.said import Column, Numeral, Text, joined, of_ours, say
 from bdt_core.spec import GATE_METRICS
 from bdt_core.verdict import LimitOutcome, MetricLimitResult, Verdict, kind_of
 from bdt_core.verdict.judge import Evidence, Tolerated, judge
@@ -72,7 +73,7 @@ def _recommended(mitigation: Mitigation, limit: LimitOutcome) -> Recommendation:
     if not isinstance(limit, MetricLimitResult):  # thresholds are measured by metrics
         what = kind_of(limit).about
         tried = say(
-            "Thresholds by {as_is} were tried, not by {what}.", as_is=mitigation.settings.columns, what=Sentence(what)
+            "Thresholds by {as_is} were tried, not by {what}.", as_is=mitigation.settings.columns, what=of_ours(what)
         )
         proxies = _proxies(mitigation)
         return _unmeasured(limit, joined([tried, proxies], " ") if proxies else tried)
@@ -93,7 +94,7 @@ def _recommended(mitigation: Mitigation, limit: LimitOutcome) -> Recommendation:
             say(
                 "Thresholds by {as_is} could not be chosen. {reason}",
                 as_is=mitigation.settings.columns,
-                reason=Sentence(mitigation.reason or ""),
+                reason=of_ours(mitigation.reason or ""),
             ),
         )
     name = GATE_METRICS[limit.metric]
@@ -109,7 +110,7 @@ def _recommended(mitigation: Mitigation, limit: LimitOutcome) -> Recommendation:
             limit,
             say(
                 "{metric} was not measured under other thresholds: {why}",
-                metric=Sentence(words.capital(limit.metric.replace("_", " "))),
+                metric=of_ours(spoken_name(limit.metric)),
                 why=_undefined(mitigation.thresholds, name, mitigation.settings.metrics),
             ),
         )
@@ -125,7 +126,7 @@ def _measured(
     broke = next((one.of for one in known if one.of.group == limit.group), worst)
     both = [_told(one, settings.alpha) for one in dict.fromkeys([broke, worst])]
     kept = _KEPT[judge(known, tolerated).verdict]
-    goal = Sentence(settings.constraint.replace("_", " "))
+    goal = of_ours(settings.constraint.replace("_", " "))
     sentences = [
         say(
             "Thresholds by {as_is} on {as_is2}, chosen on {N} train rows for {goal} within {Nwithin}: {threshold}.",
@@ -153,7 +154,7 @@ def _measured(
             if worst is not broke
             else []
         ),
-        say(_KEEPS[kept], allowed=_of_ours(tolerated.in_words())),
+        say(_KEEPS[kept], allowed=of_ours(tolerated.in_words())),
     ]
     if worst.metric == settings.metric:
         sentences += _cheaper(found, limit, settings.tolerance)
@@ -214,7 +215,7 @@ def _undefined(found: Thresholds, name: str, asked: Sequence[str]) -> str:
         if side.undefined_reason
     ]
     if reasons:
-        return say("{reason}.", reason=_of_ours(reasons[0]))
+        return say("{reason}.", reason=of_ours(reasons[0]))
     if name in asked:
         return say(f"{NOT_OF_DECISIONS}.")
     return say("name {as_is} in mitigation.metrics to measure it.", as_is=name)
@@ -264,7 +265,7 @@ def _threshold(value: float) -> str:
 
 def _told(change: MetricChange, alpha: float) -> str:
     goes = {
-        "metric": Sentence(change.metric.replace("_", " ")),
+        "metric": of_ours(change.metric.replace("_", " ")),
         "before": _with_interval(change.before, alpha),
         "after": _with_interval(change.after, alpha),
     }
@@ -275,7 +276,7 @@ def _told(change: MetricChange, alpha: float) -> str:
 
 def _with_interval(one: Estimate, alpha: float) -> str:
     if one.estimate is None:
-        return say("{value} ({note})", value=say("undefined"), note=_of_ours(one.undefined_reason or ""))
+        return say("{value} ({note})", value=say("undefined"), note=of_ours(one.undefined_reason or ""))
     return say(
         "{N} [{Nlevel} % CI {low} to {high}]",
         N=words.number(one.estimate),
@@ -283,11 +284,6 @@ def _with_interval(one: Estimate, alpha: float) -> str:
         low=words.number(one.low),
         high=words.number(one.high),
     )
-
-
-def _of_ours(text: str) -> str:
-    """A text of ours within a sentence; one without a message is said by what it reads."""
-    return text if isinstance(text, Sentence) else Sentence(text)
 
 
 def _points(change: Estimate, alpha: float) -> str:

@@ -12,6 +12,7 @@ from bdt_core.errors import DataError
 from bdt_core.fairness.coding import Coded, Level
 from bdt_core.mitigation.checks import coded, in_order, same_length
 from bdt_core.result import Result
+from bdt_core.said import Text, say
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class Reweighing(Result):
 
     rows: int
     cells: tuple[ReweighedCell, ...]
-    empty: tuple[str, ...]
+    empty: tuple[Text, ...]
 
     def weights(self, label: ArrayLike, group: ArrayLike) -> NDArray[np.float64]:
         """The weight of each row, to be given to a learner as its sample weights.
@@ -132,7 +133,7 @@ def reweigh(label: ArrayLike, group: ArrayLike) -> Reweighing:
             weight = float(expected[i, j] / rows) if rows else None
             cells.append(ReweighedCell(of_group, of_label, rows, float(expected[i, j]), weight))
             if not rows:
-                empty.append(f"{of_group} with label {of_label}")
+                empty.append(say("{as_is} with label {as_is2}", as_is=str(of_group), as_is2=str(of_label)))
     return Reweighing(int(counts.sum()), tuple(cells), tuple(empty))
 
 

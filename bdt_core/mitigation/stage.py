@@ -37,7 +37,7 @@ from bdt_core.mitigation.results import (
     of_more_than_decisions,
 )
 from bdt_core.mitigation.reweighing import reweigh
-from bdt_core.said import Numeral, Sentence, say
+from bdt_core.said import Numeral, of_ours, say
 from bdt_core.spec import GATE_METRICS, AuditSpec
 from bdt_core.spec import Mitigation as MitigationSection
 from bdt_core.table.audit_table import KEY
@@ -321,14 +321,14 @@ def _notes(model: GroupThresholds, train: Decisions, found: Thresholds, settings
         notes.append(
             say(
                 "Only the {rate} is held equal; see what other metrics do.",
-                rate=Sentence(RATES_OF[settings.constraint][0].replace("_", " ")),
+                rate=of_ours(RATES_OF[settings.constraint][0].replace("_", " ")),
             )
         )
     told = {one.metric for one in found.metrics}
     notes += [
         say(
             "The {metric} was not measured under other thresholds: {why}.",
-            metric=Sentence(name.replace("_", " ")),
+            metric=of_ours(name.replace("_", " ")),
             why=say(NOT_OF_DECISIONS),
         )
         for name in settings.metrics

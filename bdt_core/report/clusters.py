@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from bdt_core import words
 from bdt_core.report.sheet import CALM, FAINT, GREY, HARM, HARM_TINT, INK, SMALL, WIDTH, Ruler, Sheet
 from bdt_core.report.wording import finite
-from bdt_core.said import AsItIs, Sentence, say
+from bdt_core.said import AsItIs, of_ours, say
 
 if TYPE_CHECKING:
     from bdt_core.report.blocks import FigureWords
@@ -146,7 +146,7 @@ def _limits(document: Document) -> list[float]:
 
 def who_is_in(one: Cluster) -> str:
     """Who is in a cluster: its rule, or where none fits what its description says; how well it fits is in the table."""
-    return Sentence(one.rule.text if words.rule_fits(one.rule.precision, one.rule.recall) else one.description)
+    return of_ours(one.rule.text if words.rule_fits(one.rule.precision, one.rule.recall) else one.description)
 
 
 def _row_text(sheet: Sheet, document: Document, one: Cluster, who: list[str], y: float, middle: float) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bdt_core import words
 from bdt_core.report.names import Names
-from bdt_core.said import joined, of_ours, say
+from bdt_core.said import Column, joined, of_ours, say
 
 if TYPE_CHECKING:
     from bdt_core.inference.alike import AlikeComparison
@@ -31,8 +31,9 @@ def measured_in(document: Document) -> str | None:
 def nobody(found: Findings | None) -> str:
     """That no finding is confirmed; with legitimate factors people were compared with people alike in those."""
     if found is None or not found.legitimate:
-        return "Nobody is confirmed to fare worse than everybody else."
-    return f"Nobody is confirmed to fare worse than people alike in {words.listing(found.legitimate)}."
+        return say("Nobody is confirmed to fare worse than everybody else.")
+    factors = words.listing([Column(factor) for factor in found.legitimate])
+    return say("Nobody is confirmed to fare worse than people alike in {list}.", list=factors)
 
 
 def at_first_sight(found: Findings | None, unit: words.Unit, short: str) -> str:

@@ -40,7 +40,7 @@ from bdt_core.version import installed_version
 
 SLICES_LISTED = 50
 NOT_SEARCHED = "no clusters were searched"
-NOT_SHOWN = "fewer than {} {}: not printed"
+NOT_SHOWN = {"rows": "fewer than {N} rows: not printed", "persons": "fewer than {N} persons: not printed"}
 _PACKAGES = ("numpy", "pandas", "scipy", "scikit-learn", "numba", "kmodes")
 _SET_APART = 5
 
@@ -562,7 +562,7 @@ def facet_alone(found: BiasMetrics) -> parts.Groups:
 
 def _facet(one: FacetMetrics, min_rows: int, declared: Sequence[DeclaredTest], score: BiasScore | None) -> parts.Facet:
     found = one.metrics
-    not_shown = NOT_SHOWN.format(min_rows, one.unit)
+    not_shown = say(NOT_SHOWN[one.unit], N=words.count(min_rows))
     small = {group for group, n in zip(one.groups, one.sizes, strict=True) if n < min_rows}
     tests = {test.metric: test for test in declared if test.facet == found.facet}
     return parts.Facet(

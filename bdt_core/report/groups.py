@@ -21,7 +21,7 @@ from bdt_core.metrics import (
 )
 from bdt_core.report.sheet import FAINT, GREY, INK, SHADES, SMALL, Sheet
 from bdt_core.report.wording import asked, finite
-from bdt_core.said import AsItIs, Numeral, Sentence, joined, say
+from bdt_core.said import AsItIs, Numeral, Sentence, joined, of_ours, say
 
 if TYPE_CHECKING:
     from bdt_core.fairness.score_parts import BiasScore
@@ -50,7 +50,7 @@ def rate_head(rate: str) -> str:
     >>> rate_head("auc"), rate_head("accuracy")
     ('AUC', 'Accuracy')
     """
-    return Sentence(GROUP_METRICS[rate].heading or GROUP_METRICS[rate].words)
+    return of_ours(GROUP_METRICS[rate].heading or GROUP_METRICS[rate].words)
 
 
 def span(low: str, high: str) -> str:
@@ -80,7 +80,7 @@ def rate_told(group: Group, rate: str) -> str:
     """A rate of a group with its interval, within a sentence."""
     one = asked(group.rates).get(rate)
     if one is None or one.estimate is None:
-        return Sentence("undefined")
+        return of_ours("undefined")
     told, within = rate_value(rate, one.estimate), limits(one, rate)
     return joined([told, within], " ") if within else told
 
@@ -409,11 +409,12 @@ def _panel(
     def place(x: float) -> float:
         return across[0] + (x - low) / (high - low) * (across[1] - across[0])
 
-    unit = ", %" if _is_percentage(rate) else ""
+    is_percentage = _is_percentage(rate)
+    head_words = say("{rate}, %", rate=rate_head(rate)) if is_percentage else rate_head(rate)
     room = min(across[1] - across[0] + _GAP - 4, sheet.width - across[0])
-    head = sheet.wrap(Sentence(f"{rate_head(rate)}{unit}"), room, SMALL, 2, bold=True)
+    head = sheet.wrap(head_words, room, SMALL, 2, bold=True)
     sheet.text(across[0], top - 10 - 5 * (len(head) - 1), "\n".join(head), size=SMALL, bold=True)
-    named = [f"{x * 100 if unit else x:.3g}" for x in ticks]
+    named = [f"{x * 100 if is_percentage else x:.3g}" for x in ticks]
     widest = max(sheet.measure(one, SMALL) for one in named)
     crowded = place(ticks[1]) - place(ticks[0]) < widest + _BETWEEN_NUMBERS
     for number, (x, name) in enumerate(zip(ticks, named, strict=True)):

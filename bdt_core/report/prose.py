@@ -51,7 +51,7 @@ from bdt_core.report.blocks import (
     Tone,
 )
 from bdt_core.report.catalogue import AS_WRITTEN, Sayings, say_in
-from bdt_core.said import AsItIs, Sentence
+from bdt_core.said import AsItIs, Sentence, of_ours
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
@@ -124,7 +124,7 @@ def environment(language: str = "en") -> Environment:
     @pass_context
     def said(context: Context, sentence: str) -> AsItIs:
         """A sentence, or a word of ours, in the language."""
-        return AsItIs(context["say"](sentence if isinstance(sentence, Sentence | AsItIs) else Sentence(sentence)))
+        return AsItIs(context["say"](of_ours(sentence)))
 
     @pass_context
     def level_of(context: Context, level: str, column: str) -> AsItIs:

@@ -39,6 +39,7 @@ from bdt_core.report import document as parts
 from bdt_core.report.findings import nobody
 from bdt_core.report.without_clusters import everybody, no_differences, no_test, undivided
 from bdt_core.result import SCHEMA_MINOR, SCHEMA_VERSION
+from bdt_core.said import of_ours, say
 from bdt_core.scan.blanks import Blanks
 from bdt_core.scan.conditions import GroupCondition
 from bdt_core.scan.results import Certificate
@@ -229,7 +230,7 @@ def _published(found: parts.Document) -> parts.Document:
         selection_rules=_selection_rules(found, shown, coarse),
         findings=findings,
         blanks=_blanks(found.blanks, coarse),
-        warnings=(_NOTE.format(base=coarse.base, minimum=coarse.minimum, counted=coarse.counted),),
+        warnings=(_note(coarse),),
     )  # fmt: skip
 
 
@@ -246,9 +247,13 @@ def _members(part: parts.Part, *names: str) -> dict[str, Any]:
 
 
 _NOTE = (
-    "This form is for publication. Every count is rounded to a multiple of {base}, every rate is worked out from "
-    "counts so rounded, and groups of fewer than {minimum} {counted} are left out, of sums, too."
+    "This form is for publication. Every count is rounded to a multiple of {N}, every rate is worked out from "
+    "counts so rounded, and groups of fewer than {Nleast} {counted} are left out, of sums, too."
 )
+
+
+def _note(coarse: Coarseness) -> str:
+    return say(_NOTE, N=words.count(coarse.base), Nleast=words.count(coarse.minimum), counted=of_ours(coarse.counted))
 
 
 def _spec(spec: Mapping[str, Any], levels: Mapping[str, set[str]]) -> dict[str, Any]:
@@ -381,7 +386,7 @@ def _rate(metric: RateMetric, cells: Counts, confidence: float, coarse: Coarsene
     if n < least:
         return parts.Rate(
             estimate=None, low=None, high=None, n=n, events=None,
-            undefined_reason=f"of fewer than {least} {coarse.counted}",
+            undefined_reason=say(f"of fewer than {{N}} {coarse.counted}", N=words.count(least)),
         )  # fmt: skip
     rate = events / n
     low, high = wilson_interval(events, n, confidence)

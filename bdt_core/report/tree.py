@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bdt_core import words
 from bdt_core.report.sheet import CALM, CALM_TINT, FAINT, GREY, HARM, HARM_TINT, INK, SMALL, Sheet
-from bdt_core.said import AsItIs, Column, Level, Sentence, joined, of_ours, say
+from bdt_core.said import AsItIs, Column, Level, joined, of_ours, say
 
 if TYPE_CHECKING:
     from bdt_core.report.blocks import FigureWords
@@ -64,7 +64,7 @@ def _connect(sheet: Sheet, node: Node, places: dict[int, tuple[float, float]]) -
 
 def _told(sheet: Sheet, variable: BiasVariable, node: Node, said: Mapping[str, str]) -> tuple[AsItIs, AsItIs]:
     """The mean of a group, and how much worse or better off it is."""
-    mean = AsItIs(f"{sheet.said(Sentence(variable.short))} {sheet.said(words.value(node.mean, variable.unit))}")
+    mean = AsItIs(f"{sheet.said(of_ours(variable.short))} {sheet.said(words.value(node.mean, variable.unit))}")
     if node.parent is None or node.gap is None:
         return mean, AsItIs("")
     worse = said["worse" if node.gap > 0 else "better"]

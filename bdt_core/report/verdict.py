@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from bdt_core import words
+from bdt_core.said import of_ours, say
 
 if TYPE_CHECKING:
     from bdt_core.report.document import Document
@@ -45,7 +46,10 @@ def row(document: Document, outcome: LimitOutcome) -> Row:
 def remarks(document: Document) -> list[str]:
     """What is to be kept in mind, and what makes the intersections unfit to decide on."""
     slices = document.slices
-    return [*document.warnings, *(f"Intersections: {one}" for one in (slices.warnings if slices else ()))]
+    return [
+        *document.warnings,
+        *(say("Intersections: {what}", what=of_ours(one)) for one in (slices.warnings if slices else ())),
+    ]
 
 
 def repeated_in(warnings: Iterable[str]) -> tuple[int, int] | None:

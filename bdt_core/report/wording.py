@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeGuard, TypeVar
 
 from bdt_core import words
-from bdt_core.said import Numeral, Sentence, first_of, joined, like, say
+from bdt_core.said import Numeral, first_of, joined, like, of_ours, say
 
 if TYPE_CHECKING:
     from bdt_core.inference import Comparison
@@ -147,7 +147,7 @@ def correction_words(correction: str) -> str:
         "bh": "p-values corrected by Benjamini and Hochberg's method (false discovery rate)",
         "none": "p-values not corrected for their number",
     }.get(correction, f"correction: {correction}")
-    return Sentence(told)
+    return of_ours(told)
 
 
 def listed(names: Sequence[str], most: int = 6) -> str:

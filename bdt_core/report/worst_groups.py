@@ -9,7 +9,7 @@ from bdt_core import words
 from bdt_core.report.figure_axis import Scale, draw_across, scale
 from bdt_core.report.sheet import CALM, HARM, SMALL, Sheet
 from bdt_core.report.wording import asked
-from bdt_core.said import AsItIs, Sentence
+from bdt_core.said import AsItIs, of_ours
 
 if TYPE_CHECKING:
     from bdt_core.report.blocks import FigureWords
@@ -96,7 +96,7 @@ def _group(
         line_top = y + _NAME + _BAR * line
         sheet.box(start, line_top, max(end - start, 0.5), _BAR - 3, fill=color, edge=color, round_by=0)
         value, people = sheet.said(words.value(mean, unit)), sheet.said(words.count(rows))
-        whole = AsItIs(f"{value}, {people} {said['counted']}: {sheet.said(Sentence(who))}")
+        whole = AsItIs(f"{value}, {people} {said['counted']}: {sheet.said(of_ours(who))}")
         told = sheet.fit(whole, sheet.width - end - 13, SMALL)
         sheet.cover(end + 3, line_top, sheet.measure(told, SMALL) + 4, _BAR - 3)
         sheet.text(end + 5, line_top + (_BAR - 3) / 2, told, size=SMALL)

@@ -10,8 +10,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bdt_core import words
 from bdt_core.errors import DataError
 from bdt_core.fairness.coding import Level, canonical, code_column, column, level_order, numbers
+from bdt_core.said import say
 from bdt_core.scan.conditions import GroupCondition
 from bdt_core.scan.results import LeftOutColumn, SearchedColumn
 from bdt_core.table.cuts import HOLDS_TIMES, IS_IDENTIFIER, holds_times, looks_like_identifier, roundest
@@ -235,5 +237,5 @@ def _fit_levels(sample: pd.DataFrame, name: str) -> ScannedColumn | str:
     if len(rows) > MOST_LEVELS:
         by_rows = [level for level in by_rows[:MOST_LEVELS] if rows[level] > 1]
         if not by_rows:
-            return f"it has {len(rows):,} different values, each of one row"
+            return say("it has {N} different values, each of one row", N=words.count(len(rows)))
     return LevelsColumn(name, tuple(by_rows), len(by_rows) < len(rows))

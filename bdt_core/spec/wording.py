@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from bdt_core import words
-from bdt_core.said import Column, Sentence, Text, joined, say
+from bdt_core.said import Column, Text, joined, of_ours, say
 from bdt_core.spec.direction import ERRORS
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def than(alike: tuple[str, ...]) -> str:
 def named(settings: BiasVariable) -> str:
     """The bias variable within a sentence: a column, or words of ours."""
     name = wording(settings).name
-    return Column(name) if settings.derive is None else Sentence(name)
+    return Column(name) if settings.derive is None else of_ours(name)
 
 
 def guess_in_words(name: str) -> str:

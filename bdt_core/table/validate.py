@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bdt_core import said
 from bdt_core.errors import DataError, did_you_mean
-from bdt_core.said import Sentence, Text, joined, say
+from bdt_core.said import Text, joined, of_ours, say
 from bdt_core.spec import AuditSpec, Kind
 from bdt_core.table.audit_table import (
     BIAS_VARIABLE,
@@ -384,7 +384,7 @@ def _lines_left_out(facts: TableFacts) -> list[str]:
             "{N} of {Nall} lines of the source are left out: {reason}.",
             N=count(lines),
             Nall=count(everything),
-            reason=Sentence(reason),
+            reason=of_ours(reason),
         )
         for reason, lines in facts.reading.left_out.items()
     ]

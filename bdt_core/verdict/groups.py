@@ -20,7 +20,7 @@ from bdt_core.metrics import (
     plain_name,
     spoken_name,
 )
-from bdt_core.said import Column, Numeral, Sentence, joined, of_ours, say
+from bdt_core.said import Column, Numeral, joined, of_ours, say
 from bdt_core.spec import GATE_METRICS, AuditSpec, MetricLimit
 from bdt_core.spec.direction import is_both_ways, problem_of_direction
 from bdt_core.verdict.judge import (
@@ -100,7 +100,7 @@ class MetricLimits(LimitKind[MetricLimit, MetricLimitResult]):
         return check_in_words(outcome.check)
 
     def subject(self, outcome: MetricLimitResult, measured: str) -> str:  # noqa: ARG002 - by the metric
-        return words.uncapital(check_in_words(outcome.check))
+        return say("{metric} by {facet}", metric=of_ours(outcome.metric.replace("_", " ")), facet=outcome.facet)
 
     def row(self, outcome: MetricLimitResult, report: Any) -> Row:
         """With the group that each is compared with, the one that decides, and how many were not judged."""
@@ -370,7 +370,7 @@ def _told(limit: MetricLimit, spec: AuditSpec) -> tuple[str, dict[str, str]]:
         if column is not None:
             notes.append(say(f"favourable: {{as_is}} is {spec.favourable_outcome}", as_is=Column(column)))
     values = {
-        "metric": Sentence(spoken_name(limit.metric)),
+        "metric": of_ours(spoken_name(limit.metric)),
         "name": joined([Column(one) for one in limit.facets], " & "),
     }
     if not notes:

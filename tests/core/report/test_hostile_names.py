@@ -127,6 +127,9 @@ def neutral_document() -> str:
     return json.dumps(audit(frame.rename(columns=NEUTRAL.columns), spec_of(NEUTRAL)).to_dict())
 
 
+CONDITIONS = {one.id for one in catalogue("nl") if one.context == "condition"}
+
+
 def document_with(names: Mapping[str, str]) -> dict[str, Any]:
     """The report of the same table with other names, which stages put in quotes within conditions where need be."""
 
@@ -139,10 +142,18 @@ def document_with(names: Mapping[str, str]) -> dict[str, Any]:
 
         return _TOKEN.sub(of, text)
 
-    def made(x: Any) -> Any:
+    def made(x: Any, within_condition: bool = False) -> Any:
+        """Of a level within a condition as a stage has it: in quotes where its text needs them."""
         if isinstance(x, dict):
-            return {put(key): made(one) for key, one in x.items()}
-        return [made(one) for one in x] if isinstance(x, list) else put(x) if isinstance(x, str) else x
+            is_condition = {"id", "values"} <= x.keys() and x["id"] in CONDITIONS
+            within = within_condition or is_condition
+            told = {put(key): made(one, within) for key, one in x.items()}
+            if within_condition and isinstance(told.get("level"), str) and is_ambiguous(told["level"]):
+                told["level"] = f'"{told["level"]}"'
+            return told
+        if isinstance(x, list):
+            return [made(one, within_condition) for one in x]
+        return put(x) if isinstance(x, str) else x
 
     document: dict[str, Any] = made(json.loads(neutral_document()))
     return document

@@ -14,13 +14,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from bdt_core import words
 from bdt_core.report import for_publication, render_markdown
 from bdt_core.report.blocks import plain
 from bdt_core.report.catalogue import say_for, sayings
 from bdt_core.report.figures import figure_names, figure_svg
+from bdt_core.report.groups import span
 from bdt_core.report.page import build_page
 from bdt_core.report.sheet import Sheet
 from bdt_core.report.translation import FORM, TEMPLATE, catalogue
+from bdt_core.report.wording import whole
 from bdt_core.spec import AuditSpec
 from bdt_core.table.sources import read_table
 from bdt_core.table.validate import validate
@@ -199,72 +202,34 @@ def test_every_message_keeps_its_places() -> None:
         ("< 0.001", "< 0,001"),
         ("−2.4", "−2,4"),
         ("1.23 × 10⁻⁵", "1,23 × 10⁻⁵"),
-        ("36.0 points", "36,0 procentpunt"),
-        ("[+9.1 to\u00a0+25.3]", "[+9,1 tot\u00a0+25,3]"),
-        ("[95\u00a0%\u00a0CI\u00a0+9.1\u00a0to\u00a0+25.3]", "[95\u00a0%-BI\u00a0+9,1\u00a0tot\u00a0+25,3]"),
-        ("age up to 27 and race is b", "age tot en met 27 en race is b"),
-        ("Income above 0.5 and up to 2 and age 28 to 35", "Income boven 0,5 tot en met 2 en age 28 tot en met 35"),
-        ("race is neither b, c nor d", "race is niet b, c en niet d"),
-        ("age up to 25, age 26 to 30", "age tot en met 25, age 26 tot en met 30"),
-        (
-            "The wrong of cluster 0, found anew on each of 5 splits, is 4.0 points higher (worse) than everybody "
-            "else's [95 % CI +1.0 to +2.0], on 1,300 rows that their searches never saw; at most 5.0 points is "
-            "allowed, and the interval lies on both sides of it. With these rows a difference of 6.0 points would "
-            "have been found beyond the limit (80 % power).",
-            "Bij cluster 0, opnieuw gevonden op elk van 5 verdelingen, is wrong 4,0 procentpunt hoger (slechter) dan "
-            "bij alle anderen [95 %-BI +1,0 tot +2,0], op 1.300 rijen die hun zoektochten nooit zagen; toegestaan is "
-            "hoogstens 5,0 procentpunt, en het interval ligt aan beide kanten ervan. Op deze rijen zou een verschil "
-            "van 6,0 procentpunt voorbij de grens zijn gevonden (onderscheidend vermogen 80 %).",
-        ),
-        (
-            "The search for the worst group confirms none that fares worse than people like them; no group of at least "
-            "1.0 % of the people that conditions on these columns describe fares worse in error rate than people like "
-            "them by more than 11.9 points (95 % confidence); at most 5.0 points is allowed, so these rows cannot "
-            "tell.",
-            "De zoektocht naar de groep die het slechtst af is, bevestigt er geen die slechter af is dan mensen zoals "
-            "zij; geen groep van minstens 1,0 % van de mensen die voorwaarden op deze kolommen beschrijven, is wat "
-            "foutpercentage betreft meer dan 11,9 procentpunt slechter af dan mensen zoals zij (betrouwbaarheid 95 %); "
-            "toegestaan is hoogstens 5,0 procentpunt, dus deze rijen kunnen het niet zeggen.",
-        ),
-        (
-            "status is a: b (12 people): lower (worse) in Loan (EUR) than everybody else by 5.5 as found, by at least "
-            "4.8 (95 % confidence)",
-            "status is a: b (12 mensen): Loan (EUR) lager (slechter) dan bij alle anderen, met 5,5 zoals gevonden en "
-            "met minstens 4,8 (betrouwbaarheid 95 %)",
-        ),
-        (
-            "age up to 27: under 0.1 points lower (worse) in error rate than everybody else [+9.1 to +25.3]",
-            "age tot en met 27: foutpercentage minder dan 0,1 procentpunt lager (slechter) dan bij alle anderen "
-            "[+9,1 tot +25,3]",
-        ),
-        (
-            "The sq. error of cluster 2 is under 0.1 points higher than everybody else's [+9.1 to +25.3]",
-            "Bij cluster 2 is gekw. fout minder dan 0,1 procentpunt hoger dan bij alle anderen [+9,1 tot +25,3]",
-        ),
-        (
-            "Cluster 2: accuracy of b is higher than that of c by under 0.1 points [+9.1 to +25.3]",
-            "Cluster 2: nauwkeurigheid van b is hoger dan van c, met minder dan 0,1 procentpunt [+9,1 tot +25,3]",
-        ),
-        (
-            "Largest gap in any metric within a cluster (local_bias): cannot be compared with the baseline, it could "
-            "not be tested now.",
-            "Grootste kloof in enige maat binnen een cluster (local_bias): niet te vergelijken met de basis, het was "
-            "nu niet te toetsen.",
-        ),
-        (
-            "Overlaps with: age up to 27; race is b and age up to 30; and 3 more.",
-            "Overlapt met: age tot en met 27; race is b en age tot en met 30; en nog 3.",
-        ),
-        (
-            "age lower: mean 23.4 against 41 → town is mostly 'north' rather than 'west' → 2 more splits",
-            "age lager: gemiddeld 23,4 tegen 41 → town is meestal 'north' en niet 'west' → nog 2 splitsingen",
-        ),
+        ("error rate", "foutpercentage"),
+        ("Error rate", "Foutpercentage"),
+        ("No limit was set.", "Er is geen grens gesteld."),
         ("What nobody ever said.", "What nobody ever said."),
         ("Native American", "Native American"),
         ("2026-01-31", "2026-01-31"),
         ("", ""),
+        ("age up to 27 and race is b", "age up to 27 and race is b"),
+        ("36.0 points", "36.0 points"),
     ],
 )
-def test_what_stages_say_is_said_in_dutch(english: str, dutch: str) -> None:
+def test_numbers_and_words_of_ours_are_said_as_they_stand_and_nothing_is_read(english: str, dutch: str) -> None:
     assert sayings("nl")(english) == dutch
     assert sayings("en")(english) == english
+
+
+@pytest.mark.parametrize(
+    ("said", "dutch"),
+    [
+        (words.size(0.36, "rate"), "36,0 procentpunt"),
+        (words.size(0.0001, "rate"), "minder dan 0,1 procentpunt"),
+        (words.interval(0.091, 0.253, confidence=0.95, unit="rate"), "[95 %-BI +9,1 tot +25,3]"),
+        (whole(words.interval(0.1, 0.2, confidence=0.9, unit="value")), "[90\u00a0%-BI\u00a0+0,1\u00a0tot\u00a0+0,2]"),
+        (span("+9.1", "+25.3"), "[+9,1 tot\u00a0+25,3]"),
+        (words.p_value(0.00001), "p < 0,001"),
+        (words.percent(-0.00001), "boven −0,01 %"),
+    ],
+)
+def test_amounts_are_said_in_dutch(said: str, dutch: str) -> None:
+    assert sayings("nl")(said) == dutch
+    assert sayings("en")(said) == said

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from bdt_core import words
 from bdt_core.report import for_publication, render_markdown
 from bdt_core.report.blocks import plain
 from bdt_core.report.catalogue import AS_WRITTEN, sayings
@@ -15,6 +16,7 @@ from bdt_core.report.figures import figure_names, figure_svg
 from bdt_core.report.names import Names
 from bdt_core.report.page import build_page
 from bdt_core.report.sheet import Sheet
+from bdt_core.said import Column, Level, of_ours, say
 from bdt_pipeline.commands.run_demo import demo_spec
 from tests.core.report.test_language import GOLDENS, texts
 
@@ -91,31 +93,43 @@ def test_no_raw_name_stands_on_a_figure(name: str, case: str, language: str, mon
 @pytest.mark.parametrize(
     ("raw", "english", "dutch"),
     [
-        ("race is b", "origin is black", "origin is black"),
-        ("Race is neither b, c nor d", "Origin is neither black, brown nor d", "Origin is niet black, brown en niet d"),
-        ('race is "north, west" or c', 'origin is "up there" or brown', 'origin is "up there" of brown'),
-        ("two is b", "two is basic", "two is basic"),
-        ("two is 1 and age up to 27", "two is the first and age up to 27 years",
-         "two is the first en age tot en met 27 years"),
-        ("age is 28", "age is 28 years", "age is 28 years"),
-        ("race is mostly 'c' rather than 'b'", "origin is mostly 'brown' rather than 'black'",
-         "origin is meestal 'brown' en niet 'black'"),
-        ("race: c", "origin: brown", "origin: brown"),
-        ("b", "b", "b"),  # which column's?
-        ("c", "brown", "brown"),
-        ("1", "1", "1"),  # a number
-        ("worse off", "worse off", "slechter af"),  # what a report says itself
-        ("c & b", "brown & b", "brown & b"),
-        ("Overlaps with: race is c; and 3 more.", "Overlaps with: origin is brown; and 3 more.",
-         "Overlapt met: origin is brown; en nog 3."),
-        ("mean Income", "mean Income (euros)", "mean Income (euros)"),
-        ("What race ever said.", "What race ever said.", "What race ever said."),
+        (words.value_condition("race", "b"), "origin is black", "origin is black"),
+        (words.capital(words.value_condition("race", "b", "c", "d", negated=True)),
+         "Origin is neither black, brown nor d", "Origin is niet black, brown en niet d"),
+        (words.value_condition("two", "b"), "two is basic", "two is basic"),
+        (words.all_of([words.value_condition("two", "1"), words.interval_condition("age", None, 27, whole=True)]),
+         "two is the first and age up to 27 years", "two is the first en age tot en met 27 years"),
+        (words.interval_condition("age", 27, 28, whole=True), "age is 28 years", "age is 28 years"),
+        (say("{column} is mostly '{level}' rather than '{other}'", column=Column("race"), level=Level("c", "race"),
+             other=Level("b", "race")),
+         "origin is mostly 'brown' rather than 'black'", "origin is meestal 'brown' en niet 'black'"),
+        (say("worse off"), "worse off", "slechter af"),  # what a report says itself
+        (of_ours("mean Income"), "mean Income (euros)", "mean Income (euros)"),
+        (of_ours("What race ever said."), "What race ever said.", "What race ever said."),
     ],
 )  # fmt: skip
 def test_names_and_units_stand_where_names_and_numbers_are(raw: str, english: str, dutch: str) -> None:
     names = Names(SPEC, ["mean Income"])
     assert sayings("en", names)(raw) == english
     assert sayings("nl", names)(raw) == dutch
+
+
+@pytest.mark.parametrize(
+    ("data", "readers"),
+    [
+        ("race", "origin"),
+        ("Race", "Origin"),
+        ("race: c", "origin: brown"),
+        ("b", "b"),  # which column's?
+        ("c", "brown"),
+        ("1", "1"),  # a number
+        ("c & b", "brown & b"),
+        ("worse off", "has two"),  # a level may be called so
+    ],
+)
+def test_data_has_the_readers_names_in_any_language(data: str, readers: str) -> None:
+    names = Names(SPEC, ["mean Income"])
+    assert [sayings(language, names).name(data) for language in ("en", "nl")] == [readers, readers]
 
 
 def test_a_report_without_names_of_its_own_says_what_stages_said() -> None:

@@ -29,16 +29,19 @@ def of_version_1(name: str) -> dict[str, Any]:
     return report
 
 
-def of_now(name: str) -> dict[str, Any]:
+def of_now(name: str, *, language: str = "en") -> dict[str, Any]:
+    """A report of today; for another language without the messages of its sentences, which version 1 has not."""
     report: dict[str, Any] = json.loads((FOLDER / f"{name}.json").read_text())
     assert report["schema_version"] == 2
+    if language != "en":
+        del report["sentences"]
     return report
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("language", ["en", "nl"])
 def test_a_report_of_version_1_is_printed_as_that_of_today(name: str, language: str) -> None:
-    earlier, now = (printed(one).in_language(language) for one in (of_version_1(name), of_now(name)))
+    earlier, now = (printed(one).in_language(language) for one in (of_version_1(name), of_now(name, language=language)))
     assert render_markdown(earlier) == render_markdown(now)
 
 
@@ -46,8 +49,10 @@ def test_a_report_of_version_1_is_printed_as_that_of_today(name: str, language: 
 @pytest.mark.parametrize("form", FORMS)
 def test_dossiers_read_version_1(name: str, form: str) -> None:
     read_report(EARLIER / f"{name}.json")
-    earlier, now = (build_dossier(one, form, "nl") for one in (of_version_1(name), of_now(name)))
-    assert dossier_markdown(earlier) == dossier_markdown(now)
+    for language in ("en", "nl"):
+        both = (of_version_1(name), of_now(name, language=language))
+        earlier, now = (build_dossier(one, form, language) for one in both)
+        assert dossier_markdown(earlier) == dossier_markdown(now)
 
 
 @pytest.mark.parametrize("name", NAMES)
