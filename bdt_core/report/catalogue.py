@@ -159,27 +159,28 @@ class Catalogue:
         if isinstance(text, Said):
             return self._sentence(text)
         if isinstance(text, Column):
-            return self._names.label(text) or str(text)
+            return self._of_missing(text) or self._names.label(text) or str(text)
         if isinstance(text, Level):
-            return self.level(text.column, text)
+            told = self.level(text.column, text)
+            return told.translate(self._messages.marks) if text.is_number and told == text else told
         return self._of_ours(str(text))
 
     def name(self, data: str, /) -> str:
         """What readers call a column, a level that only one column has, or several of these."""
-        if self._is_of_missing(data):
-            column = data.removesuffix(_IS_MISSING)
-            return filled(self._told("{column} is missing"), {"column": self._names.label(column) or column})
-        return self._names.in_text(data)
+        return self._of_missing(data) or self._names.in_text(data)
 
     def level(self, column: str, level: str, /) -> str:
         """What readers call a level of a column; the few words of ours that stand among levels are said."""
-        if level in _AMONG_LEVELS or self._is_of_missing(column):
+        if level in _AMONG_LEVELS or self._of_missing(column):
             return self._of_ours(str(level))
         return self._names.level(column, level)
 
-    def _is_of_missing(self, column: str) -> bool:
-        """Whether a column is none of the table, but says where one of these has no value."""
-        return column not in self._names.columns and column.removesuffix(_IS_MISSING) in self._names.columns
+    def _of_missing(self, name: str) -> str | None:
+        """A column that is none of the table, but says where one of these has no value; None of any other."""
+        column = name.removesuffix(_IS_MISSING)
+        if name in self._names.columns or column not in self._names.columns:
+            return None
+        return filled(self._told("{column} is missing"), {"column": self._names.label(column) or column})
 
     def _told(self, message: str) -> str:
         """A message in the language; the full stop stands where the text has it."""
@@ -193,12 +194,7 @@ class Catalogue:
         return told.replace(" ", _NO_BREAK) if in_one_line else told
 
     def _value(self, value: str) -> str:
-        if isinstance(value, Sentence | AsItIs | Column):
-            return self(value)
-        if isinstance(value, Level):
-            told = self._names.level(value.column, value)
-            return told.translate(self._messages.marks) if value.is_number and told == value else told
-        return self.name(value)
+        return self(value) if isinstance(value, Sentence | AsItIs | Column | Level) else self.name(value)
 
     def _unit(self, sentence: Said) -> str:
         """Behind the bounds of a condition on a column that has one."""
@@ -224,7 +220,7 @@ class Catalogue:
         bare = _bare(text)
         told = self._messages.told.get(bare)
         if told is None and (other := self._messages.told.get(flipped(bare))) is not None:
-            told = flipped(other)
+            told = (other[:1].upper() if bare[:1].isupper() else other[:1].lower()) + other[1:]
         return None if told is None else told + text[len(bare) :]
 
 

@@ -374,6 +374,16 @@ def _summary(findings: AuditFindings, outcome: MeasuredOutcome) -> parts.Summary
     )
 
 
+_OF_ROWS = (
+    "On its {N} test rows {short} is {value} against {others} for everybody else.",
+    "On its {N} test rows {short} is {value} against {others} for everybody else, {difference}.",
+)
+_OF_PERSONS = (
+    "On its {N} test rows of {Npersons} persons {short} is {value} against {others} for everybody else.",
+    "On its {N} test rows of {Npersons} persons {short} is {value} against {others} for everybody else, {difference}.",
+)
+
+
 def _cluster_in_words(
     clusters: Clusters, significance: ClusterSignificance, differences: FeatureDifferences
 ) -> tuple[str, tuple[str, ...]]:
@@ -408,16 +418,10 @@ def _cluster_in_words(
         "others": words.value(comparison.mean_b, unit),
         "difference": size,
     }
-    one_split = (
-        "On its {N} test rows of {Npersons} persons {short} is {value} against {others} for everybody else, "
-        "{difference}."
-        if "Npersons" in rows
-        else "On its {N} test rows {short} is {value} against {others} for everybody else, {difference}."
-    )
+    on_test_rows, with_difference = _OF_PERSONS if "Npersons" in rows else _OF_ROWS
     if splits is None:
-        return joined([who, say(one_split, **values)], " "), tuple(_what_differs(differences))
-    on_this_split = say(one_split.replace(", {difference}", ""), **values)
-    return joined([who, on_this_split, splits], " "), tuple(_what_differs(differences))
+        return joined([who, say(with_difference, **values)], " "), tuple(_what_differs(differences))
+    return joined([who, say(on_test_rows, **values), splits], " "), tuple(_what_differs(differences))
 
 
 def _how_much(significance: ClusterSignificance) -> tuple[str, str | None]:

@@ -13,6 +13,7 @@ from bdt_core.report.dossier.catalogue import Field, Where, fields, form, resolv
 from bdt_core.report.dossier.tables import tables_of
 from bdt_core.report.dossier.writing import Writer
 from bdt_core.report.printed import printed
+from bdt_core.sentences import with_sentences
 
 State = Literal["given", "partly", "open"]
 _NOTHING: tuple[Any, ...] = (None, "", [], {})
@@ -111,7 +112,7 @@ def build_dossier(document: dict[str, Any], name: str, language: str | None = No
         There is no such form.
     """
     asked = form(name)
-    plain: dict[str, Any] = words.printable(document)
+    plain: dict[str, Any] = words.printable(dict(with_sentences(document)))
     language = language or plain["spec"].get("language", "en")
     safe = printed(document).in_language(language)
     write = Writer(language, safe.bias_variable.unit, say_in(safe))

@@ -32,7 +32,7 @@ ALLOWED: Counts = {
         "bdt_core/mitigation": 28,
         "bdt_core/proposal": 24,
         "bdt_core/ranking": 31,
-        "bdt_core/report": 307,
+        "bdt_core/report": 297,
         "bdt_core/scan": 30,
         "bdt_core/shards": 8,
         "bdt_core/significance": 1,

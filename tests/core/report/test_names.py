@@ -100,9 +100,9 @@ def test_no_raw_name_stands_on_a_figure(name: str, case: str, language: str, mon
         (words.all_of([words.value_condition("two", "1"), words.interval_condition("age", None, 27, whole=True)]),
          "two is the first and age up to 27 years", "two is the first en age tot en met 27 years"),
         (words.interval_condition("age", 27, 28, whole=True), "age is 28 years", "age is 28 years"),
-        (say("{column} is mostly '{level}' rather than '{other}'", column=Column("race"), level=Level("c", "race"),
-             other=Level("b", "race")),
-         "origin is mostly 'brown' rather than 'black'", "origin is meestal 'brown' en niet 'black'"),
+        (say("{column} is mostly {level} rather than {level_2}", column=Column("race"), level=Level("c", "race"),
+             level_2=Level("b", "race")),
+         "origin is mostly brown rather than black", "origin is meestal brown en niet black"),
         (say("worse off"), "worse off", "slechter af"),  # what a report says itself
         (of_ours("mean Income"), "mean Income (euros)", "mean Income (euros)"),
         (of_ours("What race ever said."), "What race ever said.", "What race ever said."),

@@ -22,6 +22,7 @@ from bdt_core.report.names import Names
 from bdt_core.report.translation import catalogue, texts
 from bdt_core.said import PLACE, Column, Level, Numeral, Said, Text, joined, say
 from bdt_core.scan.conditions import GroupCondition
+from tests.goldens.frozen import FOLDER
 
 SENTENCE = say("{rows} rows against {others}", rows=Numeral("27"), others=Level("1.10", "kind"))
 
@@ -148,6 +149,27 @@ def test_every_message_that_a_stage_says_is_in_the_catalogue() -> None:
     said = {one: place for one, place in written().items() if re.search(r"[^\W\d_]", PLACE.sub("", one))}
     assert len(said) > 12
     assert {one: place for one, place in said.items() if one.removesuffix(".") not in messages()} == {}
+
+
+def ids(x: object) -> Iterator[str]:
+    """Messages of a report's sentences, and of those within them."""
+    if isinstance(x, dict):
+        if {"id", "values"} <= x.keys():
+            yield x["id"]
+        x = list(x.values())
+    if isinstance(x, list):
+        yield from (one for part in x for one in ids(part))
+
+
+@pytest.mark.parametrize("file", sorted(FOLDER.glob("*.json")), ids=lambda file: file.stem)
+def test_every_message_of_a_frozen_report_is_in_the_catalogue(file: Path) -> None:
+    """Also those that are put together while a stage works."""
+    said = {
+        one.removesuffix(".")
+        for one in ids(json.loads(file.read_text(encoding="utf-8")).get("sentences", []))
+        if re.search(r"[^\W\d_]", PLACE.sub("", one))
+    }
+    assert said - messages().keys() == set()
 
 
 def test_messages_that_are_known_by_their_id_alone_are_said_by_somebody() -> None:
