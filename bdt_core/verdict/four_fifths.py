@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,7 +18,7 @@ from bdt_core.verdict.judge import (
     allowed_and_why,
     judge,
 )
-from bdt_core.verdict.kinds import Findings, LimitKind, Row
+from bdt_core.verdict.kinds import Findings, LimitKind, OfGroups, Row
 from bdt_core.verdict.words import clauses, judged_on, sentences
 
 if TYPE_CHECKING:
@@ -104,6 +105,17 @@ class FourFifthsLimits(LimitKind[FourFifthsLimit, FourFifthsLimitResult]):
         return row._replace(
             on_note=say("{group} over {reference}", group=outcome.group, reference=str(outcome.reference))
         )
+
+    def groups_in(self, outcome: FourFifthsLimitResult, report: Any) -> OfGroups:
+        """The groups of all groupings that were judged, each against the highest rate of its own."""
+        tables = report.selection_rules.four_fifths if report.selection_rules else ()
+        judged = [one.rule.groups for one in tables if " & ".join(one.columns) in outcome.facets]
+        each = (
+            Evidence(one.group, math.nan if one.ratio is None else one.ratio, one.low, one.high)
+            for groups in judged
+            for one in groups
+        )
+        return OfGroups(tuple(each), None)
 
     def meaning(self, outcome: FourFifthsLimitResult) -> str | None:
         """The rule needs no interval to fail, but a significant difference."""

@@ -71,7 +71,7 @@ class SliceLimits(PeopleLimitKind[SliceLimit, SliceLimitResult]):
     limit, outcome = SliceLimit, SliceLimitResult
     about = "intersection"
     compared = (
-        "Harm in {measured} of the worst intersection",
+        "Harm in {measure} of the worst intersection",
         "The worst intersections of two reports may be different people.",
     )
     published = frozenset({"slices_tested"})
