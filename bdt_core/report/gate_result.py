@@ -10,6 +10,7 @@ from bdt_core.harmless import harmless
 from bdt_core.said import changed
 from bdt_core.sentences import with_sentences
 from bdt_core.verdict.baseline import BaselineComparison
+from bdt_core.verdict.words import name_of_check
 
 GateResult = dict[str, Any]
 Outcome = Literal["holds", "stops", "accepted", "warns"]
@@ -88,7 +89,7 @@ def limit_title(limit: dict[str, Any], say: Callable[[str], str] = str) -> str:
     >>> limit_title({"check": "disparate_impact by sex", "verdict": "not_testable"})
     'Not testable: disparate_impact by sex'
     """
-    return f"{say(words.VERDICT_WORDS[limit['verdict']])}: {say(limit['check'])}"
+    return f"{say(words.VERDICT_WORDS[limit['verdict']])}: {say(name_of_check(limit['check']))}"
 
 
 def limit_text(limit: dict[str, Any], say: Callable[[str], str] = str) -> str:

@@ -31,12 +31,12 @@ from scipy.special import ndtri
 
 from bdt_core import words
 from bdt_core.result import Result
-from bdt_core.said import Numeral, Text, joined, of_ours, say
+from bdt_core.said import Numeral, Text, joined, say
 from bdt_core.verdict.comparable import ComparableReport
 from bdt_core.verdict.gate import overall
 from bdt_core.verdict.judge import Evidence, LimitOutcome, Tolerated
 from bdt_core.verdict.kinds import LimitKind, kind_of
-from bdt_core.verdict.words import Verdict, clauses, sentences
+from bdt_core.verdict.words import Verdict, clauses, name_of_check, sentences
 
 Change = Literal["worse", "not_in_baseline", "not_worse", "better"]
 CHANGE_WORDS: Mapping[Change, str] = {
@@ -286,7 +286,9 @@ def _overall_sentence(changes: Sequence[LimitChange], stopping: Sequence[LimitCh
         return held if any(one.accepted for one in changes) else say("No limit stops the gate.")
     parts = []
     for change, phrase in CHANGE_WORDS.items():
-        checks = [of_ours(check) for check in dict.fromkeys(one.check for one in stopping if one.change == change)]
+        checks = [
+            name_of_check(check) for check in dict.fromkeys(one.check for one in stopping if one.change == change)
+        ]
         if checks:
             parts.append(say("{change}: {checks}.", change=words.capital(phrase), checks=joined(checks, ", ")))
     return sentences(*parts)
