@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from bdt_core import words
 from bdt_core.errors import SpecError, did_you_mean
-from bdt_core.said import Column, Numeral, joined, of_ours, say
+from bdt_core.said import Column, Numeral, joined, say
 from bdt_core.spec import FourFifthsLimit
 from bdt_core.verdict.judge import (
     Evidence,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from bdt_core.fairness.selection_rules import FourFifthsTable, SelectionRules
     from bdt_core.fairness.uniform_guidelines import GroupImpact
 
-NOT_APPLIED = "the four-fifths rule was not applied"
+NOT_APPLIED = say("the four-fifths rule was not applied")
 _TOLERATED = Tolerated(minimum=0.8, rule="significant")
 
 
@@ -92,10 +92,10 @@ class FourFifthsLimits(LimitKind[FourFifthsLimit, FourFifthsLimitResult]):
         return say("Four-fifths rule by {facet}", facet=outcome.facet)
 
     def subject(self, outcome: FourFifthsLimitResult, measured: str) -> str:  # noqa: ARG002 - by who is selected
-        return f"Four-fifths rule by {words.listing(outcome.facets or (outcome.facet,))}"
+        return say("Four-fifths rule by {facet}", facet=words.listing(outcome.facets or (outcome.facet,)))
 
     def scope(self, outcome: FourFifthsLimitResult) -> str:
-        return f"the four-fifths rule by {words.listing(outcome.facets)}"
+        return say("the four-fifths rule by {facet}", facet=words.listing(outcome.facets))
 
     def row(self, outcome: FourFifthsLimitResult, report: Any) -> Row:
         """With the two groups whose rates are compared."""
@@ -161,10 +161,10 @@ def judge_four_fifths(limit: FourFifthsLimit, found: SelectionRules | None) -> F
         for name in (*(one.group for one in table.rule.groups if one.small_share), *table.too_few)
     )
     if not known:
-        by = words.listing([" & ".join(one.columns) for one in tables]) if tables else "any declared column"
-        reason = "there are no two groups with enough people, of whom somebody is selected" if tables else NOT_APPLIED
+        too_few = say("there are no two groups with enough people, of whom somebody is selected")
+        by = words.listing([" & ".join(one.columns) for one in tables]) if tables else say("any declared column")
         message = "The four-fifths rule by {name} is not testable: {reason}."
-        sentence: str = say(message, name=by if tables else say(by), reason=of_ours(reason))
+        sentence: str = say(message, name=by, reason=too_few if tables else NOT_APPLIED)
         return _result(limit, by, tables, None, found, sentence, left_out)
     judged = judge(known, _TOLERATED)
     table, group = judged.decides.of

@@ -34,6 +34,7 @@ from bdt_core.spec.wording import wording
 from bdt_core.verdict.evidence import SearchedLimitOutcome, WorstCase, by_all_evidence
 from bdt_core.verdict.judge import Evidence, LimitOutcome, Tolerated
 from bdt_core.verdict.scope import Scope, width_of
+from bdt_core.verdict.words import clauses, sentences
 
 if TYPE_CHECKING:
     from bdt_core.declared import DeclaredOutcomes
@@ -244,20 +245,20 @@ class LimitKind(ABC, Generic[LimitT, OutcomeT]):
         }
         changed |= self.rounded(outcome)
         named = {name: getattr(outcome, name) for name in self.names_groups}
-        more = ""
+        more: str = ""
         if (
             named
             and None not in named.values()
             and set(named.values()) <= groups.get(getattr(outcome, "facet", ""), set())
         ):
             changed |= named
-            more = f" The group that decides is {next(iter(named.values()))}."
+            more = say("The group that decides is {as_is}.", as_is=next(iter(named.values())))
         tolerated = replace(outcome, **changed | {"sentence": ""}).tolerated
         unit_here = self.unit_of(outcome, unit)
         allowed = tolerated.allowed(lambda x: amount(x, unit_here))
-        what = words.capital(self.subject(outcome, measured))
-        said = f"{what}: {allowed}; {_PUBLISHED_VERDICTS[outcome.verdict]}.{more}{self.caveats(outcome, changed)}"
-        return replace(outcome, **changed | {"sentence": said})
+        what = words.capital(of_ours(self.subject(outcome, measured)))
+        known = clauses(say("{what}: {allowed}", what=what, allowed=allowed), _PUBLISHED_VERDICTS[outcome.verdict])
+        return replace(outcome, **changed | {"sentence": sentences(known, more, self.caveats(outcome, changed))})
 
     def rounded(self, outcome: OutcomeT) -> dict[str, Any]:  # noqa: ARG002 - of most nothing is
         """Members that a form for publication has in another form."""
@@ -269,10 +270,10 @@ class LimitKind(ABC, Generic[LimitT, OutcomeT]):
 
 
 _PUBLISHED_VERDICTS = {
-    "pass": "what was found lies within that",
-    "fail": "what was found lies beyond that",
-    "inconclusive": "these rows cannot tell whether that holds",
-    "not_testable": "there are too few rows to tell",
+    "pass": say("what was found lies within that"),
+    "fail": say("what was found lies beyond that"),
+    "inconclusive": say("these rows cannot tell whether that holds"),
+    "not_testable": say("there are too few rows to tell"),
 }
 
 
@@ -366,9 +367,9 @@ class PeopleLimitKind(LimitKind[LimitT, SearchedT]):
 
     def caveats(self, outcome: SearchedT, published: Mapping[str, Any]) -> str:
         """Who was not judged, and of whom it says something."""
-        smaller = " Smaller groups, which it does not judge, are proven to fare worse." if outcome.not_judged else ""
+        smaller = say("Smaller groups, which it does not judge, are proven to fare worse.")
         scope = published.get("scope", outcome.scope)
-        return smaller if scope is None else f"{smaller} {scope.sentence}"
+        return sentences(smaller if outcome.not_judged else "", "" if scope is None else scope.sentence)
 
     def shared_scope(self, limit: LimitT, most: float, results: Findings) -> dict[str, Any]:
         """What scopes of all limits on people have in common."""
