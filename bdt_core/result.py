@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import ConfigDict, Field, TypeAdapter
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter
 
 from bdt_core.harmless import harmless
 from bdt_core.on_demand import lent
@@ -60,6 +61,20 @@ class Result:
         """
         result: Self = _adapter(cls).validate_python(data)
         return result
+
+
+def _known(x: Any) -> Any:
+    return None if isinstance(x, float) and math.isnan(x) else x
+
+
+Real = Annotated[float | None, BeforeValidator(_known)]
+"""A number that may be infinite; null where it is not known."""
+
+
+class Part(BaseModel):
+    """A part of the report as data: frozen, passing over members that it does not know."""
+
+    model_config = ConfigDict(frozen=True, ser_json_inf_nan="strings")
 
 
 class Shown:

@@ -11,7 +11,7 @@ the English they are.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import Annotated, Any, TypeVar
 
@@ -191,6 +191,20 @@ def like(said: str, text: str) -> str:
     if isinstance(said, Said):
         return Said(text, said.id, said.values)
     return type(said)(text) if isinstance(said, AsItIs | Sentence | Column) else text
+
+
+def changed(text: str, change: Callable[[str], str]) -> str:
+    """A text, and all that stands in it, each changed by itself; it keeps its message, and what it knows of itself.
+
+    Examples
+    --------
+    >>> told = changed(say("{column} is empty", column=Column("kind")), str.upper)
+    >>> told, told.values["column"]
+    ('KIND IS EMPTY', 'KIND')
+    """
+    if isinstance(text, Said):
+        return Said(change(text), text.id, {place: changed(value, change) for place, value in text.values.items()})
+    return Level(change(text), text.column, text.is_number) if isinstance(text, Level) else like(text, change(text))
 
 
 def first_letter(said: str, text: str) -> str:

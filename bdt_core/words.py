@@ -12,7 +12,7 @@ from numbers import Real
 from typing import Any, Literal
 
 from bdt_core.harmless import without_controls
-from bdt_core.said import PLACE, Column, Level, Numeral, Said, joined, like, say
+from bdt_core.said import PLACE, Column, Level, Numeral, changed, joined, like, say
 
 Unit = Literal["rate", "value"]
 Number = float | str | None
@@ -257,10 +257,7 @@ def printable(x: Any) -> Any:
     if isinstance(x, str):  # most of it, and is asked of every number
         if x.isascii() and x.isprintable() and "  " not in x:
             return x
-        safe = without_controls(_SPACES.sub(" ", x))
-        if isinstance(x, Said):
-            return Said(safe, x.id, {name: printable(one) for name, one in x.values.items()})
-        return x if safe == x else safe
+        return changed(x, lambda text: without_controls(_SPACES.sub(" ", text)))
     if isinstance(x, dict):
         return {printable(key): printable(one) for key, one in x.items()}
     if isinstance(x, _SEVERAL):

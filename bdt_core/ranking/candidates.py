@@ -153,13 +153,13 @@ def from_local_bias(found: LocalBias, spec: AuditSpec, audited_rows: int) -> Ite
         inside, outside = of_group[str(worse)], of_group[str(other)]
         if inside.value is None or outside.value is None:
             continue
-        rows = round(inside.rows * times)
+        rows, group = round(inside.rows * times), _of_group(settings.group, worse)
         low, high = sorted((abs(gap.low), abs(gap.high))) if gap.low * gap.high > 0 else (0.0, abs(gap.high))
         yield Finding(
-            who=f"{settings.group} is {worse}, in place {one.label} of local bias",
+            who=say("{rule}, in place {number} of local bias", rule=group.words, number=words.number(one.label)),
             found_by="local_bias", rows=rows, share=rows / audited_rows, measured=metric.measured or metric.words,
             mean_inside=inside.value, mean_outside=outside.value, difference=abs(gap.gap), low=low, high=high,
-            p_value=gap.p_adjusted, people_harmed=None, described=(_of_group(settings.group, worse),),
+            p_value=gap.p_adjusted, people_harmed=None, described=(group,),
             compared_with=(_of_group(settings.group, other),), place=_place(one, settings.group, found.settings.alpha),
             place_words=tuple(each.word for each in one.about.words[:_WORDS_TOLD]),
             places=None

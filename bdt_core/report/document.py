@@ -7,29 +7,26 @@ stages. Every printed form is drawn from this document alone.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, SkipJsonSchema
+from pydantic import Field, PrivateAttr
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from bdt_core.clustering.stability import Word
 from bdt_core.declared import DeclaredOutcomes
 from bdt_core.errors import SpecError
 from bdt_core.fairness.characteristics import Characteristics
-from bdt_core.fairness.coding import Value
 from bdt_core.fairness.pooled_groups import PooledGroups
-from bdt_core.fairness.score_parts import BiasScore
+from bdt_core.fairness.reported_groups import Groups
 from bdt_core.fairness.selection_rules import SelectionRules
 from bdt_core.inference import Comparison
 from bdt_core.local_bias.results import LocalBias
-from bdt_core.metrics import Favourable
 from bdt_core.mitigation import Mitigation, Recommendation
 from bdt_core.ranking import Findings
-from bdt_core.result import SCHEMA_VERSION
+from bdt_core.result import SCHEMA_VERSION, Part, Real
 from bdt_core.said import Text
 from bdt_core.scan.blanks import Blanks
 from bdt_core.scan.results import WorstGroups
@@ -45,20 +42,6 @@ from bdt_core.verdict.kinds import LimitResult
 from bdt_core.words import Unit
 
 T = TypeVar("T")
-
-
-def _known(x: Any) -> Any:
-    return None if isinstance(x, float) and math.isnan(x) else x
-
-
-Real = Annotated[float | None, BeforeValidator(_known)]
-"""A number that may be infinite; null where it is not known."""
-
-
-class Part(BaseModel):
-    """A part of the document: frozen, passing over members that it does not know."""
-
-    model_config = ConfigDict(frozen=True, ser_json_inf_nan="strings")
 
 
 class Data(Part):
@@ -315,98 +298,6 @@ class Proxy(Part):
     auc_high: Real
     p_adjusted: Real
     significant: bool | None
-
-
-class Rate(Part):
-    """A rate of one group; events are those that count, of n rows."""
-
-    estimate: Real
-    low: Real
-    high: Real
-    n: float
-    events: float | None
-    undefined_reason: Text | None
-
-
-class Group(Part):
-    """A declared group; one with too few rows has no rates."""
-
-    group: str
-    values: tuple[Value, ...]
-    rows: int
-    persons: int | None = None
-    rates: dict[str, Rate] | None
-
-
-class GroupValue(Part):
-    """A metric of one group, with limits for it alone and such that hold for all groups at once."""
-
-    group: str | None
-    undefined_reason: Text | None
-    estimate: Real
-    low: Real
-    high: Real
-    together_low: Real
-    together_high: Real
-
-
-class GroupMetric(Part):
-    """A metric of every group, or of all of them together."""
-
-    metric: str
-    values: tuple[GroupValue, ...]
-
-
-class GroupRange(Part):
-    """Largest difference or smallest ratio over all pairs of groups."""
-
-    metric: str
-    estimate: Real
-    low: Real
-    high: Real
-    undefined_reason: Text | None
-    p_value: Real
-    p_adjusted: Real
-    significant: bool | None
-    left_out: tuple[str, ...]
-
-
-class Facet(Part):
-    """A declared grouping."""
-
-    facet: str
-    columns: tuple[str, ...]
-    rows: int
-    missing: dict[str, int]
-    reference: str
-    overall: dict[str, Real] = {}
-    notes: tuple[Text, ...]
-    groups: tuple[Group, ...]
-    groups_not_printed: SkipJsonSchema[int] = Field(0, exclude=True)
-    against_reference: tuple[GroupMetric, ...]
-    ranges: tuple[GroupRange, ...]
-    clarify: tuple[GroupMetric, ...]
-    bias_score: BiasScore | None
-
-    @property
-    def groups_total(self) -> int:
-        """Groups, those included that are too many to be printed."""
-        return len(self.groups) + self.groups_not_printed
-
-
-class Groups(Part):
-    """Declared groups, compared on all rows."""
-
-    label: str | None
-    prediction: str | None
-    positive: tuple[Value, ...]
-    favourable: Favourable | None
-    score: str | None
-    stratum: str | None
-    confidence: float
-    min_rows: int
-    notes: tuple[Text, ...]
-    facets: tuple[Facet, ...]
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from bdt_core.clustering.stability import UNSTABLE
 from bdt_core.clustering.tree import ClusterTree
 from bdt_core.fairness.declared_groups import FacetMetrics, GroupMetrics, GroupScores
 from bdt_core.fairness.metric_results import BiasMetrics, DeclaredTest, Metric, group_name
+from bdt_core.fairness.reported_groups import Facet, Group, GroupMetric, GroupRange, Groups, GroupValue, Rate
 from bdt_core.fairness.score_parts import BiasScore
 from bdt_core.findings import AuditFindings
 from bdt_core.inference import CategoricalComparison
@@ -522,14 +523,14 @@ def _of_blanks(blanks: Blanks | None) -> list[str]:
     return [joined([missing, known], " ")]
 
 
-def _groups(metrics: GroupMetrics, scores: GroupScores | None) -> parts.Groups:
+def _groups(metrics: GroupMetrics, scores: GroupScores | None) -> Groups:
     """Every grouping with its rates, comparisons and score.
 
     Groups with fewer rows than `significance.min_rows` keep their row count and lose every number.
     """
     by_facet = {one.facets: one.score for one in scores.scores} if scores else {}
     label, prediction = metrics.spec.group_columns()
-    return parts.Groups(
+    return Groups(
         label=label,
         prediction=prediction,
         positive=metrics.facets[0].metrics.positive if metrics.facets else (),
@@ -546,11 +547,11 @@ def _groups(metrics: GroupMetrics, scores: GroupScores | None) -> parts.Groups:
     )
 
 
-def facet_alone(found: BiasMetrics) -> parts.Groups:
+def facet_alone(found: BiasMetrics) -> Groups:
     """Groups of one grouping that is no part of an audit: all are shown, for nobody said how many people they need."""
     sizes = found["prevalence" if found.label else "selection_rate"]
     groups, rows = sizes.values, tuple(int(n) for n in sizes.n)
-    return parts.Groups(
+    return Groups(
         label=found.label,
         prediction=found.prediction,
         positive=found.positive,
@@ -564,12 +565,12 @@ def facet_alone(found: BiasMetrics) -> parts.Groups:
     )
 
 
-def _facet(one: FacetMetrics, min_rows: int, declared: Sequence[DeclaredTest], score: BiasScore | None) -> parts.Facet:
+def _facet(one: FacetMetrics, min_rows: int, declared: Sequence[DeclaredTest], score: BiasScore | None) -> Facet:
     found = one.metrics
     not_shown = say(NOT_SHOWN[one.unit], N=words.count(min_rows))
     small = {group for group, n in zip(one.groups, one.sizes, strict=True) if n < min_rows}
     tests = {test.metric: test for test in declared if test.facet == found.facet}
-    return parts.Facet(
+    return Facet(
         facet=found.facet,
         columns=found.facets,
         rows=found.rows,
@@ -578,7 +579,7 @@ def _facet(one: FacetMetrics, min_rows: int, declared: Sequence[DeclaredTest], s
         overall=found.overall.to_dict(),
         notes=found.notes,
         groups=tuple(
-            parts.Group(
+            Group(
                 group=group_name(group),
                 values=group,
                 rows=n,
@@ -591,7 +592,7 @@ def _facet(one: FacetMetrics, min_rows: int, declared: Sequence[DeclaredTest], s
             _values(x, small, not_shown) for x in found.metrics if x.kind in ("difference", "ratio")
         ),
         ranges=tuple(
-            parts.GroupRange(
+            GroupRange(
                 metric=x.name,
                 estimate=x.estimate[0],
                 low=x.low[0],
@@ -610,10 +611,10 @@ def _facet(one: FacetMetrics, min_rows: int, declared: Sequence[DeclaredTest], s
     )
 
 
-def _rates(found: BiasMetrics, i: int) -> dict[str, parts.Rate]:
+def _rates(found: BiasMetrics, i: int) -> dict[str, Rate]:
     """Rates of one group. What was not asked for (no score column, no label) is left out."""
     return {
-        one.name: parts.Rate(
+        one.name: Rate(
             estimate=one.estimate[i],
             low=one.low[i],
             high=one.high[i],
@@ -626,10 +627,10 @@ def _rates(found: BiasMetrics, i: int) -> dict[str, parts.Rate]:
     }
 
 
-def _values(one: Metric, small: set[tuple[Any, ...]], not_shown: str) -> parts.GroupMetric:
-    def value(i: int, group: tuple[Any, ...]) -> parts.GroupValue:
+def _values(one: Metric, small: set[tuple[Any, ...]], not_shown: str) -> GroupMetric:
+    def value(i: int, group: tuple[Any, ...]) -> GroupValue:
         hidden = group in small
-        return parts.GroupValue(
+        return GroupValue(
             group=group_name(group) if group else None,
             undefined_reason=not_shown if hidden else one.undefined_reason[i],
             **{name: None if hidden else getattr(one, name)[i] for name in ("estimate", "low", "high")},
@@ -639,7 +640,7 @@ def _values(one: Metric, small: set[tuple[Any, ...]], not_shown: str) -> parts.G
     together = {"together_low": one.together_low, "together_high": one.together_high}
     if None in together.values():
         together = dict.fromkeys(together)
-    return parts.GroupMetric(metric=one.name, values=tuple(value(i, group) for i, group in enumerate(one.values)))
+    return GroupMetric(metric=one.name, values=tuple(value(i, group) for i, group in enumerate(one.values)))
 
 
 def _listed(slices: Slices) -> Slices:

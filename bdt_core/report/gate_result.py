@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from bdt_core import words
 from bdt_core.harmless import harmless
+from bdt_core.said import changed
+from bdt_core.sentences import with_sentences
 from bdt_core.verdict.baseline import BaselineComparison
+from bdt_core.verdict.words import name_of_check
 
 GateResult = dict[str, Any]
 Outcome = Literal["holds", "stops", "accepted", "warns"]
@@ -16,13 +19,13 @@ LONGEST_TEXT = 1000
 
 
 def build_gate_result(
-    document: dict[str, Any], exit_code: int, comparison: BaselineComparison | None = None
+    document: Mapping[str, Any], exit_code: int, comparison: BaselineComparison | None = None
 ) -> GateResult:
     """Put verdict, limits and exit code into one JSON-able document.
 
     Parameters
     ----------
-    document : dict
+    document : mapping
         The report, as data.
     exit_code : int
     comparison : BaselineComparison, optional
@@ -43,6 +46,7 @@ def build_gate_result(
         limit is not significantly worse than the baseline; ``warns``: any other, such as a broken limit that the
         majority outvotes.
     """
+    document = with_sentences(document)
     changes = comparison.limits if comparison else (None,) * len(document["gate"])
     blocks = comparison.blocks if comparison else document["verdict"]["blocks"]
     result = {
@@ -64,7 +68,7 @@ def build_gate_result(
             {
                 **one,
                 "outcome": _outcome(one, shut=blocks, accepted=change is not None and change.accepted),
-                "change": change.to_dict() if change else None,
+                "change": change.to_dict() | {"sentence": change.sentence} if change else None,
             }
             for one, change in zip(document["gate"], changes, strict=True)
         ],
@@ -85,7 +89,7 @@ def limit_title(limit: dict[str, Any], say: Callable[[str], str] = str) -> str:
     >>> limit_title({"check": "disparate_impact by sex", "verdict": "not_testable"})
     'Not testable: disparate_impact by sex'
     """
-    return f"{say(words.VERDICT_WORDS[limit['verdict']])}: {say(limit['check'])}"
+    return f"{say(words.VERDICT_WORDS[limit['verdict']])}: {say(name_of_check(limit['check']))}"
 
 
 def limit_text(limit: dict[str, Any], say: Callable[[str], str] = str) -> str:
@@ -120,4 +124,4 @@ def _harmless(x: Any) -> Any:
         return {_harmless(key): _harmless(one) for key, one in x.items()}
     if isinstance(x, list):
         return [_harmless(one) for one in x]
-    return harmless(x) if isinstance(x, str) else x
+    return changed(x, harmless) if isinstance(x, str) else x

@@ -24,9 +24,10 @@ from bdt_core.report.wording import asked, finite
 from bdt_core.said import AsItIs, Numeral, Sentence, joined, of_ours, say
 
 if TYPE_CHECKING:
+    from bdt_core.fairness.reported_groups import Facet, Group, GroupMetric, GroupRange, GroupValue, Rate
     from bdt_core.fairness.score_parts import BiasScore
     from bdt_core.report.blocks import FigureWords
-    from bdt_core.report.document import Document, Facet, Group, GroupMetric, GroupRange, GroupValue, Printed, Rate
+    from bdt_core.report.document import Document, Printed
 
 _Named = TypeVar("_Named", "GroupMetric", "GroupRange")
 FIGURES_SHOWN = 4

@@ -10,6 +10,7 @@ from bdt_core import words
 from bdt_core.clustering.clusters import Clusters
 from bdt_core.errors import DataError
 from bdt_core.fairness.metric_results import BiasMetrics
+from bdt_core.fairness.reported_groups import Groups
 from bdt_core.history import History
 from bdt_core.local_bias.results import LocalBias
 from bdt_core.ranking import FindingList
@@ -117,7 +118,7 @@ def _(result: LocalBias) -> tuple[parts.Printed, str]:
 
 @_alone.register
 def _(result: BiasMetrics) -> tuple[parts.Printed, str]:
-    groups = parts.Groups.model_validate(words.printable(facet_alone(result).model_dump()))
+    groups = Groups.model_validate(words.printable(facet_alone(result).model_dump()))
     return _document(result.facet, "rate", groups=groups), "groups_1"
 
 

@@ -29,6 +29,7 @@ from bdt_core.fairness.coding import Level
 from bdt_core.fairness.confusion import Confusion
 from bdt_core.fairness.local_law_144 import CategoryImpact, ImpactTable
 from bdt_core.fairness.metric_results import group_name
+from bdt_core.fairness.reported_groups import Facet, Group, Groups, Rate
 from bdt_core.fairness.selection_rules import FourFifthsTable, SelectionRules
 from bdt_core.fairness.uniform_guidelines import FourFifths, GroupImpact, four_fifths
 from bdt_core.inference.alike import AlikeComparison
@@ -38,7 +39,7 @@ from bdt_core.ranking import Finding, Findings
 from bdt_core.report import document as parts
 from bdt_core.report.findings import nobody
 from bdt_core.report.without_clusters import everybody, no_differences, no_test, undivided
-from bdt_core.result import SCHEMA_MINOR, SCHEMA_VERSION
+from bdt_core.result import SCHEMA_MINOR, SCHEMA_VERSION, Part
 from bdt_core.said import of_ours, say
 from bdt_core.scan.blanks import Blanks
 from bdt_core.scan.conditions import GroupCondition
@@ -125,7 +126,7 @@ class Coarseness:
         """A count as it is told."""
         return rounded(n, self.base)
 
-    def is_enough(self, one: parts.Group | DeclaredGroup) -> bool:
+    def is_enough(self, one: Group | DeclaredGroup) -> bool:
         """Whether a group may be named: by its rows and, where they are counted, its persons."""
         persons = one.rows if one.persons is None or self.each is None else one.persons * self.each
         return min(one.rows, persons) >= self.minimum
@@ -219,7 +220,7 @@ def _published(found: parts.Document) -> parts.Document:
         declared_outcomes=told.declared(),
         groups=None
         if found.groups is None
-        else parts.Groups(
+        else Groups(
             **_members(
                 found.groups, "label", "prediction", "positive", "favourable", "score", "stratum", "confidence"
             ),
@@ -241,7 +242,7 @@ def _blanks(found: Blanks | None, coarse: Coarseness) -> Blanks | None:
     return Blanks(found.outcome, coarse.rounded(found.rows), coarse.rounded(found.of))
 
 
-def _members(part: parts.Part, *names: str) -> dict[str, Any]:
+def _members(part: Part, *names: str) -> dict[str, Any]:
     """Those members of a part that the form keeps; what may be added to it later stays out."""
     return {name: getattr(part, name) for name in names}
 
@@ -298,7 +299,7 @@ class _Shown:
         Of the same people.
     """
 
-    facet: parts.Facet
+    facet: Facet
     cells: Counts
     exact: Counts
 
@@ -310,7 +311,7 @@ class _Shown:
         )
 
 
-def _shown(found: parts.Groups | None, coarse: Coarseness) -> tuple[_Shown, ...]:
+def _shown(found: Groups | None, coarse: Coarseness) -> tuple[_Shown, ...]:
     """Groupings without their small groups, in the order of the report.
 
     Counts of a group are those of its parts, where a finer grouping stands there, and of all who are in none of these
@@ -327,7 +328,7 @@ def _shown(found: parts.Groups | None, coarse: Coarseness) -> tuple[_Shown, ...]
     return tuple(shown[place] for place in range(len(found.facets)))
 
 
-def _facet(facet: parts.Facet, finer: _Shown | None, confidence: float, coarse: Coarseness) -> _Shown:
+def _facet(facet: Facet, finer: _Shown | None, confidence: float, coarse: Coarseness) -> _Shown:
     large = [one for one in facet.groups if one.rates is not None and coarse.is_enough(one)]
     exact = np.array([_cells(one.rates or {}) for one in large]).reshape(-1, 4).T
     cells = np.empty_like(exact)
@@ -346,7 +347,7 @@ def _facet(facet: parts.Facet, finer: _Shown | None, confidence: float, coarse: 
     asked = [name for name in RATES if any(name in (one.rates or ()) for one in groups)]
     told = [{name: _rate(RATES[name], one, confidence, coarse) for name in asked} for one in cells.T]
     overall = {name: _rate(RATES[name], cells.sum(axis=1), confidence, coarse).estimate for name in asked}
-    published = parts.Facet(
+    published = Facet(
         facet=facet.facet,
         columns=facet.columns,
         rows=int(cells.sum()),
@@ -355,7 +356,7 @@ def _facet(facet: parts.Facet, finer: _Shown | None, confidence: float, coarse: 
         overall={name: rate for name, rate in overall.items() if rate is not None},
         notes=(),
         groups=tuple(
-            parts.Group(group=one.group, values=one.values, rows=int(of_group.sum()), rates=rates)
+            Group(group=one.group, values=one.values, rows=int(of_group.sum()), rates=rates)
             for one, of_group, rates in zip(groups, cells.T, told, strict=True)
         ),
         against_reference=(),
@@ -366,7 +367,7 @@ def _facet(facet: parts.Facet, finer: _Shown | None, confidence: float, coarse: 
     return _Shown(published, cells, exact)
 
 
-def _cells(rates: Mapping[str, parts.Rate]) -> tuple[float, float, float, float]:
+def _cells(rates: Mapping[str, Rate]) -> tuple[float, float, float, float]:
     true, false = rates.get("true_positive_rate"), rates.get("false_positive_rate")
     selected, positive = rates.get("selection_rate"), rates.get("prevalence")
     if true is not None and false is not None:
@@ -379,12 +380,12 @@ def _cells(rates: Mapping[str, parts.Rate]) -> tuple[float, float, float, float]
     return 0.0, 0.0, 0.0, 0.0
 
 
-def _rate(metric: RateMetric, cells: Counts, confidence: float, coarse: Coarseness) -> parts.Rate:
+def _rate(metric: RateMetric, cells: Counts, confidence: float, coarse: Coarseness) -> Rate:
     """A rate of rounded counts in whole percents; its interval allows for the rounding, too."""
     events, n = _of(metric, cells)
     least = coarse.rates_from
     if n < least:
-        return parts.Rate(
+        return Rate(
             estimate=None, low=None, high=None, n=n, events=None,
             undefined_reason=say(f"of fewer than {{N}} {coarse.counted}", N=words.count(least)),
         )  # fmt: skip
@@ -395,7 +396,7 @@ def _rate(metric: RateMetric, cells: Counts, confidence: float, coarse: Coarsene
     variance = (of_events * (1.0 - rate) ** 2 + (of_all - of_events) * rate**2) * coarse.base**2 / 12.0 / n**2
     reach = float(ndtri(0.5 + confidence / 2.0)) ** 2 * variance
     low, high = rate - math.sqrt((rate - low) ** 2 + reach), rate + math.sqrt((high - rate) ** 2 + reach)
-    return parts.Rate(
+    return Rate(
         estimate=_whole(rate), low=max(0.0, _down(low)), high=min(1.0, -_down(-high)), n=n, events=events,
         undefined_reason=None,
     )  # fmt: skip

@@ -9,7 +9,7 @@ from bdt_core.said import of_ours, say
 from bdt_core.spec import WorstGroupLimit
 from bdt_core.spec.wording import compared_with, factors_compared
 from bdt_core.verdict.declared_group import facets_of, judge_declared_group
-from bdt_core.verdict.kinds import Findings, PeopleLimitKind, Row, default_difference
+from bdt_core.verdict.kinds import WORST_GROUP_COMPARED, Findings, PeopleLimitKind, Row, default_difference
 from bdt_core.verdict.scope import Scope, scope_of
 from bdt_core.verdict.worst_group import WorstGroupLimitResult, judge_worst_group
 
@@ -22,7 +22,7 @@ class WorstGroupLimits(PeopleLimitKind[WorstGroupLimit, WorstGroupLimitResult]):
 
     limit, outcome = WorstGroupLimit, WorstGroupLimitResult
     about = "the worst group"
-    compared = ("Harm in {measured} of the worst group", "The worst groups of two reports may be different people.")
+    compared = WORST_GROUP_COMPARED
     published = frozenset({"min_share"})
 
     def by_its_own_search(self, limit: WorstGroupLimit, results: Findings) -> WorstGroupLimitResult:

@@ -52,7 +52,7 @@ class ClusterLimits(PeopleLimitKind[Limit, ClusterLimitResult]):
     limit, outcome = Limit, ClusterLimitResult
     about = "cluster"
     compared = (
-        "Harm in {measured} of the worst cluster",
+        "Harm in {measure} of the worst cluster",
         "The clusters of two reports are different groups of people.",
     )
 

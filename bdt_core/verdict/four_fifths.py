@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from bdt_core import words
 from bdt_core.errors import SpecError, did_you_mean
-from bdt_core.said import Column, Numeral, joined, of_ours, say
+from bdt_core.said import Column, Numeral, joined, say
 from bdt_core.spec import FourFifthsLimit
 from bdt_core.verdict.judge import (
     Evidence,
@@ -17,14 +18,14 @@ from bdt_core.verdict.judge import (
     allowed_and_why,
     judge,
 )
-from bdt_core.verdict.kinds import Findings, LimitKind, Row
+from bdt_core.verdict.kinds import Findings, LimitKind, OfGroups, Row
 from bdt_core.verdict.words import clauses, judged_on, sentences
 
 if TYPE_CHECKING:
     from bdt_core.fairness.selection_rules import FourFifthsTable, SelectionRules
     from bdt_core.fairness.uniform_guidelines import GroupImpact
 
-NOT_APPLIED = "the four-fifths rule was not applied"
+NOT_APPLIED = say("the four-fifths rule was not applied")
 _TOLERATED = Tolerated(minimum=0.8, rule="significant")
 
 
@@ -91,10 +92,10 @@ class FourFifthsLimits(LimitKind[FourFifthsLimit, FourFifthsLimitResult]):
         return say("Four-fifths rule by {facet}", facet=outcome.facet)
 
     def subject(self, outcome: FourFifthsLimitResult, measured: str) -> str:  # noqa: ARG002 - by who is selected
-        return f"Four-fifths rule by {words.listing(outcome.facets or (outcome.facet,))}"
+        return say("Four-fifths rule by {facet}", facet=words.listing(outcome.facets or (outcome.facet,)))
 
     def scope(self, outcome: FourFifthsLimitResult) -> str:
-        return f"the four-fifths rule by {words.listing(outcome.facets)}"
+        return say("the four-fifths rule by {facet}", facet=words.listing(outcome.facets))
 
     def row(self, outcome: FourFifthsLimitResult, report: Any) -> Row:
         """With the two groups whose rates are compared."""
@@ -104,6 +105,17 @@ class FourFifthsLimits(LimitKind[FourFifthsLimit, FourFifthsLimitResult]):
         return row._replace(
             on_note=say("{group} over {reference}", group=outcome.group, reference=str(outcome.reference))
         )
+
+    def groups_in(self, outcome: FourFifthsLimitResult, report: Any) -> OfGroups:
+        """The groups of all groupings that were judged, each against the highest rate of its own."""
+        tables = report.selection_rules.four_fifths if report.selection_rules else ()
+        judged = [one.rule.groups for one in tables if " & ".join(one.columns) in outcome.facets]
+        each = (
+            Evidence(one.group, math.nan if one.ratio is None else one.ratio, one.low, one.high)
+            for groups in judged
+            for one in groups
+        )
+        return OfGroups(tuple(each), None)
 
     def meaning(self, outcome: FourFifthsLimitResult) -> str | None:
         """The rule needs no interval to fail, but a significant difference."""
@@ -149,10 +161,10 @@ def judge_four_fifths(limit: FourFifthsLimit, found: SelectionRules | None) -> F
         for name in (*(one.group for one in table.rule.groups if one.small_share), *table.too_few)
     )
     if not known:
-        by = words.listing([" & ".join(one.columns) for one in tables]) if tables else "any declared column"
-        reason = "there are no two groups with enough people, of whom somebody is selected" if tables else NOT_APPLIED
+        too_few = say("there are no two groups with enough people, of whom somebody is selected")
+        by = words.listing([" & ".join(one.columns) for one in tables]) if tables else say("any declared column")
         message = "The four-fifths rule by {name} is not testable: {reason}."
-        sentence: str = say(message, name=by if tables else say(by), reason=of_ours(reason))
+        sentence: str = say(message, name=by, reason=too_few if tables else NOT_APPLIED)
         return _result(limit, by, tables, None, found, sentence, left_out)
     judged = judge(known, _TOLERATED)
     table, group = judged.decides.of

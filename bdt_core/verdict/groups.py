@@ -11,6 +11,7 @@ from bdt_core.errors import SpecError, did_you_mean
 from bdt_core.fairness.comparisons import FEWEST_IN_DENOMINATOR, IS_REFERENCE
 from bdt_core.fairness.declared_groups import FacetMetrics, GroupMetrics, GroupScores
 from bdt_core.fairness.metric_results import Metric, group_name
+from bdt_core.fairness.reported_groups import Facet
 from bdt_core.metrics import (
     CLARIFY,
     CRITERIA,
@@ -33,7 +34,7 @@ from bdt_core.verdict.judge import (
     judge,
     would_have_been_found,
 )
-from bdt_core.verdict.kinds import Findings, LimitKind, Row
+from bdt_core.verdict.kinds import Findings, LimitKind, OfGroups, Row
 from bdt_core.verdict.words import check_in_words, clauses, judged_on, sentences
 
 _NAMED = 10
@@ -89,6 +90,7 @@ class MetricLimits(LimitKind[MetricLimit, MetricLimitResult]):
     """Limits on metrics of declared groups."""
 
     limit, outcome = MetricLimit, MetricLimitResult
+    compared = None
     published = frozenset({"metric", "facet", "minimum", "maximum", "rule", "groups_judged"})
     names_groups = ("group",)
 
@@ -123,6 +125,37 @@ class MetricLimits(LimitKind[MetricLimit, MetricLimitResult]):
     def meaning(self, outcome: MetricLimitResult) -> str | None:
         """Of a value alone, nothing about chance."""
         return words.POINT_MEANINGS.get(outcome.verdict) if outcome.rule == "point" else None
+
+    def is_ratio_of(self, outcome: MetricLimitResult) -> bool:
+        """By the metric."""
+        return is_ratio(GATE_METRICS[outcome.metric])
+
+    def groups_in(self, outcome: MetricLimitResult, report: Any) -> OfGroups:
+        """Groups with too few rows, and undefined values, are not there."""
+        name = GATE_METRICS[outcome.metric]
+        facets = report.groups.facets if report.groups else ()
+        facet: Facet | None = next((one for one in facets if one.facet == outcome.facet), None)
+        if facet is None:
+            return OfGroups((), None)
+        compared = [one for one in facet.against_reference if one.metric == name]
+        known: list[tuple[str | None, float | None, float | None, float | None]] = [
+            *((None, one.estimate, one.low, one.high) for one in facet.ranges if one.metric == name),
+            *(
+                (one.group, one.estimate, one.low, one.high)
+                for metric in (*compared, *(one for one in facet.clarify if one.metric == name))
+                for one in metric.values
+            ),
+            *(
+                (group.group, rate.estimate, rate.low, rate.high)
+                for group in facet.groups
+                if (rate := (group.rates or {}).get(name)) is not None
+            ),
+        ]
+        if name == "bias_score" and facet.bias_score is not None:
+            known.append((None, facet.bias_score.score, facet.bias_score.low, facet.bias_score.high))
+        few = {group for one in report.gate if one.check == outcome.check for group in getattr(one, "left_out", ())}
+        each = (Evidence(of, x, low, high) for of, x, low, high in known if x is not None and of not in few)
+        return OfGroups(tuple(each), facet.reference if compared else None)
 
     def facts(self, outcome: MetricLimitResult) -> dict[str, Any]:
         """A metric of all groups has a name in its place."""

@@ -11,7 +11,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from functools import partial
-from types import SimpleNamespace
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -33,8 +32,9 @@ from bdt_core.spec.gate import KINDS_OF_LIMIT, kinds_with_plugins
 from bdt_core.spec.registered import Registered
 from bdt_core.spec.wording import wording
 from bdt_core.verdict.evidence import SearchedLimitOutcome, WorstCase, by_all_evidence
-from bdt_core.verdict.judge import LimitOutcome, Tolerated
+from bdt_core.verdict.judge import Evidence, LimitOutcome, Tolerated
 from bdt_core.verdict.scope import Scope, width_of
+from bdt_core.verdict.words import clauses, sentences
 
 if TYPE_CHECKING:
     from bdt_core.declared import DeclaredOutcomes
@@ -98,6 +98,17 @@ class Row(NamedTuple):
     found_note: str = ""
 
 
+class OfGroups(NamedTuple):
+    """What a limit on declared groups is on in a report.
+
+    ``each`` has its own interval, and NaN where it has no value; None stands for all groups together. ``reference`` is
+    the group that each is compared with, where the limit is on such a comparison.
+    """
+
+    each: tuple[Evidence[str | None], ...]
+    reference: str | None
+
+
 class LimitKind(ABC, Generic[LimitT, OutcomeT]):
     """A kind of limit.
 
@@ -112,8 +123,9 @@ class LimitKind(ABC, Generic[LimitT, OutcomeT]):
         ``"{n} people"``.
     about : str
         What it is on, as the end of "thresholds were tried, not by ..."; empty where thresholds are measured for it.
-    compared : tuple of two str
-        What is compared with a baseline, and why with care. ``{measured}`` stands for what people are compared by.
+    compared : tuple of two str, or None
+        What is compared with a baseline, and why with care. ``{measure}`` stands for what people are compared by. None:
+        each of its groups is compared with itself.
     published : frozenset of str
         Members of the outcome that a form for publication keeps: none that tells how many people are in a small group.
     names_groups : tuple of str
@@ -131,7 +143,7 @@ class LimitKind(ABC, Generic[LimitT, OutcomeT]):
     outcome: ClassVar[type[LimitOutcome]]
     unit: ClassVar[str] = "value"
     about: ClassVar[str] = ""
-    compared: ClassVar[tuple[str, str]]
+    compared: ClassVar[tuple[str, str] | None]
     published: ClassVar[frozenset[str]] = frozenset()
     names_groups: ClassVar[tuple[str, ...]] = ()
     is_ratio: ClassVar[bool] = False
@@ -163,13 +175,29 @@ class LimitKind(ABC, Generic[LimitT, OutcomeT]):
         """The unit of an outcome's amounts, where the bias variable's is `unit`."""
         return self.unit
 
-    def unit_in(self, outcome: Mapping[str, Any], unit: words.Unit) -> str:
-        """The same of an outcome as data."""
-        return self.unit_of(SimpleNamespace(**outcome), unit)  # type: ignore[arg-type]
+    def is_ratio_of(self, outcome: OutcomeT) -> bool:  # noqa: ARG002 - some depend on it
+        """Whether an outcome's amounts are ratios."""
+        return self.is_ratio
 
     def measured(self, outcome: OutcomeT, report: Any) -> str:  # noqa: ARG002 - limits on people say by what
         """What people are compared by, where that has a name of its own in the report, typed or as data."""
         return outcome.check
+
+    def groups_in(self, outcome: OutcomeT, report: Any) -> OfGroups:  # noqa: ARG002 - most are on no declared groups
+        """What it is on in a report, typed: of each declared group by itself."""
+        return OfGroups((), None)
+
+    def compared_in_words(self, outcome: OutcomeT, report: Any) -> tuple[str, str]:
+        """What is compared with a baseline, and why with care."""
+        compared = self._compared_of(outcome)
+        if compared is None:
+            return self.title(outcome), ""
+        what, caution = compared
+        measure = {"measure": of_ours(self.measured(outcome, report))} if "{measure}" in what else {}
+        return say("{what} ({check})", what=say(what, **measure), check=outcome.check), say(caution)
+
+    def _compared_of(self, outcome: OutcomeT) -> tuple[str, str] | None:  # noqa: ARG002 - people may be of another search
+        return self.compared
 
     def in_own_direction(self, outcome: OutcomeT, better: str) -> tuple[words.Number, words.Number, words.Number]:  # noqa: ARG002
         """What was found with its interval, as tables of the report tell it."""
@@ -217,20 +245,20 @@ class LimitKind(ABC, Generic[LimitT, OutcomeT]):
         }
         changed |= self.rounded(outcome)
         named = {name: getattr(outcome, name) for name in self.names_groups}
-        more = ""
+        more: str = ""
         if (
             named
             and None not in named.values()
             and set(named.values()) <= groups.get(getattr(outcome, "facet", ""), set())
         ):
             changed |= named
-            more = f" The group that decides is {next(iter(named.values()))}."
+            more = say("The group that decides is {as_is}.", as_is=next(iter(named.values())))
         tolerated = replace(outcome, **changed | {"sentence": ""}).tolerated
         unit_here = self.unit_of(outcome, unit)
         allowed = tolerated.allowed(lambda x: amount(x, unit_here))
-        what = words.capital(self.subject(outcome, measured))
-        said = f"{what}: {allowed}; {_PUBLISHED_VERDICTS[outcome.verdict]}.{more}{self.caveats(outcome, changed)}"
-        return replace(outcome, **changed | {"sentence": said})
+        what = words.capital(of_ours(self.subject(outcome, measured)))
+        known = clauses(say("{what}: {allowed}", what=what, allowed=allowed), _PUBLISHED_VERDICTS[outcome.verdict])
+        return replace(outcome, **changed | {"sentence": sentences(known, more, self.caveats(outcome, changed))})
 
     def rounded(self, outcome: OutcomeT) -> dict[str, Any]:  # noqa: ARG002 - of most nothing is
         """Members that a form for publication has in another form."""
@@ -242,11 +270,16 @@ class LimitKind(ABC, Generic[LimitT, OutcomeT]):
 
 
 _PUBLISHED_VERDICTS = {
-    "pass": "what was found lies within that",
-    "fail": "what was found lies beyond that",
-    "inconclusive": "these rows cannot tell whether that holds",
-    "not_testable": "there are too few rows to tell",
+    "pass": say("what was found lies within that"),
+    "fail": say("what was found lies beyond that"),
+    "inconclusive": say("these rows cannot tell whether that holds"),
+    "not_testable": say("there are too few rows to tell"),
 }
+
+
+WORST_GROUP_COMPARED = (
+    "Harm in {measure} of the worst group", "The worst groups of two reports may be different people."
+)  # fmt: skip
 
 
 class PeopleLimitKind(LimitKind[LimitT, SearchedT]):
@@ -285,6 +318,10 @@ class PeopleLimitKind(LimitKind[LimitT, SearchedT]):
     def unit_of(self, outcome: SearchedT, unit: words.Unit) -> str:  # noqa: ARG002 - some measure something else
         """That of the bias variable."""
         return unit
+
+    def _compared_of(self, outcome: SearchedT) -> tuple[str, str] | None:
+        """Whoever broke it may be of any search."""
+        return self.compared if outcome.broken_by is None else WORST_GROUP_COMPARED
 
     def in_own_direction(self, outcome: SearchedT, better: str) -> tuple[words.Number, words.Number, words.Number]:
         """Harm is positive in an outcome; in tables a difference is group less the others."""
@@ -330,9 +367,9 @@ class PeopleLimitKind(LimitKind[LimitT, SearchedT]):
 
     def caveats(self, outcome: SearchedT, published: Mapping[str, Any]) -> str:
         """Who was not judged, and of whom it says something."""
-        smaller = " Smaller groups, which it does not judge, are proven to fare worse." if outcome.not_judged else ""
+        smaller = say("Smaller groups, which it does not judge, are proven to fare worse.")
         scope = published.get("scope", outcome.scope)
-        return smaller if scope is None else f"{smaller} {scope.sentence}"
+        return sentences(smaller if outcome.not_judged else "", "" if scope is None else scope.sentence)
 
     def shared_scope(self, limit: LimitT, most: float, results: Findings) -> dict[str, Any]:
         """What scopes of all limits on people have in common."""

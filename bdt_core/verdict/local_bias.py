@@ -77,7 +77,7 @@ class LocalBiasLimits(PeopleLimitKind[LocalBiasLimit, LocalBiasLimitResult]):
     limit, outcome = LocalBiasLimit, LocalBiasLimitResult
     about = "the clusters of local bias"
     compared = (
-        "Largest gap in {measured} within a cluster",
+        "Largest gap in {measure} within a cluster",
         "The clusters of two reports are different groups of people.",
     )
     published = frozenset({"metric", "clusters_tested"})

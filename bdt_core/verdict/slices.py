@@ -71,7 +71,7 @@ class SliceLimits(PeopleLimitKind[SliceLimit, SliceLimitResult]):
     limit, outcome = SliceLimit, SliceLimitResult
     about = "intersection"
     compared = (
-        "Harm in {measured} of the worst intersection",
+        "Harm in {measure} of the worst intersection",
         "The worst intersections of two reports may be different people.",
     )
     published = frozenset({"slices_tested"})
@@ -128,7 +128,7 @@ def judge_slices(limit: SliceLimit, found: Slices | None, default: float) -> Sli
     """
     most = default if limit.max_difference is None else limit.max_difference
     if found is None or not found.tests:
-        reason = NOT_SEARCHED if found is None else of_ours(found.reason or "none has enough test rows")
+        reason = NOT_SEARCHED if found is None else of_ours(found.reason or say("none has enough test rows"))
         sentence: str = say("No intersection was tested: {reason}.", reason=reason)
         return _result(limit, most, "not_testable", sentence, None, found)
     known = [one for one in (_evidence(each, found) for each in found.slices) if one is not None]

@@ -11,7 +11,7 @@ from bdt_core.report.dossier import FORMS, Dossier, build_dossier, card, dossier
 from bdt_core.report.write import canonical_json, write_together
 from bdt_core.result import READABLE_VERSIONS
 from bdt_core.spec import LANGUAGES
-from bdt_core.verdict.baseline import json_of
+from bdt_core.verdict.comparable import json_of
 from bdt_pipeline.commands.asked import spec_of
 from bdt_pipeline.commands.console import console, report_folder, show_files, tell
 from bdt_pipeline.commands.run_audit import audit_watched

@@ -21,7 +21,8 @@ from bdt_core.report.printed import printed
 from bdt_core.report.write import canonical_json
 from bdt_core.spec import AuditSpec
 from bdt_core.verdict import Verdict
-from bdt_core.verdict.baseline import compare_with_baseline, read_baseline
+from bdt_core.verdict.baseline import compare_with_baseline
+from bdt_core.verdict.comparable import ComparableReport, read_baseline
 from bdt_pipeline.commands.asked import Format, Request
 from bdt_pipeline.commands.console import gate_line, guessed_direction, report_folder, tell, verdict_word, write_file
 from bdt_pipeline.commands.record_batch import record_batch
@@ -52,12 +53,12 @@ def run_gate(asked: Request) -> tuple[int, str]:
         return _judged(asked, spec, baseline, folder)
 
 
-def _judged(asked: Request, spec: AuditSpec, baseline: dict[str, Any] | None, folder: Path | None) -> tuple[int, str]:
+def _judged(asked: Request, spec: AuditSpec, baseline: ComparableReport | None, folder: Path | None) -> tuple[int, str]:
     found = audit(None, spec)
     if recorded := record_batch(found, spec, asked.storage):
         tell(recorded)
     document = found.document
-    comparison = None if baseline is None else compare_with_baseline(document, baseline, asked.baseline)
+    comparison = None if baseline is None else compare_with_baseline(ComparableReport.of(document), baseline)
     code = exit_code(document["verdict"] if comparison is None else comparison.to_dict())
     result = build_gate_result(document, code, comparison)
     forms = _forms(asked, document, result)

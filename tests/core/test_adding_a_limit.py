@@ -33,7 +33,7 @@ from bdt_core.result import Result
 from bdt_core.spec import json_schema, parse_spec
 from bdt_core.spec.gate import KINDS_OF_LIMIT
 from bdt_core.verdict import LIMITS, GateResult, register
-from bdt_core.verdict.baseline import compare_with_baseline
+from tests.core.verdict.against import against
 from tests.core.verdict.test_evidence import QUICK, people
 from tests.pipeline.conftest import run
 
@@ -136,7 +136,7 @@ def test_what_a_ci_system_reads_has_it(result):
 
 
 def test_a_baseline_is_compared_in_its_unit(result):
-    compared = compare_with_baseline(result.document, result.document)
+    compared = against(result.document, result.document)
     assert [one.change for one in compared.limits] == ["not_worse", "not_worse"]
     assert compared.limits[1].sentence.startswith(f"People harmed beyond others ({NAME}): ")
     assert "points" not in compared.limits[1].sentence

@@ -24,7 +24,7 @@ from bdt_core.errors import BDTError, DataError, SourceError, SpecError
 from bdt_core.history import Batch
 from bdt_core.report.write import canonical_json
 from bdt_core.spec import load_spec, parse_spec
-from bdt_core.verdict.baseline import read_baseline
+from bdt_core.verdict.comparable import read_baseline
 from bdt_pipeline.cli import app
 from tests.fuzz.check import CLEAN, GOOD, LEAKED, VALUE, WRONG_ROWS, outcome_of, result_of
 from tests.fuzz.inputs import CLARIFY, GATE, MANY_KEYS, SPEC, kinds, write

@@ -23,10 +23,10 @@ from bdt_core.report.comment import comment_marker, render_comment
 from bdt_core.report.gate_result import build_gate_result
 from bdt_core.report.junit import render_junit
 from bdt_core.spec import AuditSpec, parse_spec
-from bdt_core.verdict.baseline import compare_with_baseline
 from bdt_pipeline.cli import app
 from bdt_pipeline.commands.run_gate import exit_code, verdict_in_words
 from tests import forked
+from tests.core.verdict.against import against
 
 REPORT = {"report.json", "report.html", "report.pdf", "report.md"}
 FORMS = {"gate.json", "gate.xml", "gate.md", "gate-codequality.json"}
@@ -284,7 +284,7 @@ def hostile() -> dict[str, Any]:
 
 
 def forms(document: dict[str, Any], with_baseline: bool) -> dict[str, str]:
-    comparison = compare_with_baseline(document, document) if with_baseline else None
+    comparison = against(document, document) if with_baseline else None
     result = build_gate_result(document, 1, comparison)
     places = [Place("a,b:c.yaml", n) for n, _ in enumerate(result["limits"], start=1)]
     return {

@@ -21,13 +21,13 @@ from bdt_core.report.junit import render_junit
 from bdt_core.report.printed import printed
 from bdt_core.report.sheet import Sheet
 from bdt_core.spec import AuditSpec, parse_spec
-from bdt_core.verdict.baseline import compare_with_baseline
 from bdt_pipeline import bias_audit_definitions
 from bdt_pipeline.commands import show_history
 from bdt_pipeline.commands.console import show_result
 from bdt_pipeline.commands.run_gate import verdict_in_words
 from tests.core.history.made_batches import days, history_spec
 from tests.core.report.test_language import ENGLISH, ENGLISH_NUMBER, report
+from tests.core.verdict.against import against
 from tests.goldens.audits import people
 
 CODE = re.compile(
@@ -58,7 +58,7 @@ def test_every_form_of_the_gate_is_dutch(name: str, case: str) -> None:
     for one in before["gate"]:
         one |= {key: one[key] - 0.5 for key in ("difference", "low", "high") if one.get(key) is not None}
     for baseline in (None, document, before):
-        comparison = None if baseline is None else compare_with_baseline(document, baseline)
+        comparison = None if baseline is None else against(document, baseline)
         result, say = build_gate_result(document, 1, comparison), say_in(printed(document))
         places = [Place("audit.yaml", 1) for _ in result["limits"]]
         suites = ElementTree.fromstring(render_junit(result, say).partition("?>")[2])

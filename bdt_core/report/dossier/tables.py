@@ -8,9 +8,10 @@ from typing import Any
 from bdt_core import words
 from bdt_core.metrics import spoken_name
 from bdt_core.report.blocks import Cell, Table, cells, columns
+from bdt_core.report.document import Document as TypedDocument
 from bdt_core.report.dossier.writing import Writer
 from bdt_core.table.summaries import MISSING
-from bdt_core.verdict.baseline import values_of
+from bdt_core.verdict import LimitOutcome
 from bdt_core.verdict.kinds import kind_of, read
 
 Document = Mapping[str, Any]
@@ -285,9 +286,10 @@ def _profile(found: Sequence[Document], document: Document, write: Writer) -> It
     def hazard(group: str) -> str:
         return str(hazards.get(group) or hazards.get(write.name(group)) or not_given)
 
+    report = TypedDocument.model_validate(document)
     rows = []
-    for one in found:
-        for group, value in _of_groups(one, document):
+    for one, limit in zip(found, report.gate, strict=True):
+        for group, value in _of_groups(limit, report):
             allowed, decided = _allowed_and_found(one, write)
             told = f"{decided} ({write.word(one['verdict'])})" if group == one["group"] else write.number(value)
             who = one["facet"] if group is None else group
@@ -300,17 +302,13 @@ def _profile(found: Sequence[Document], document: Document, write: Writer) -> It
     yield _table(write, "profile", heads, rows)
 
 
-def _of_groups(limit: Document, document: Document) -> list[tuple[str | None, Any]]:
+def _of_groups(limit: LimitOutcome, report: TypedDocument) -> Sequence[tuple[str | None, float | None]]:
     """Each group that a limit on declared groups is on, with its value; None stands for all groups together."""
-    if limit["kind"] == "metric":
-        values = values_of(dict(limit), dict(document))
-        return [(group, one.value) for group, one in values.items()] or [(limit["group"], limit["value"])]
-    if limit["kind"] == "four_fifths":
-        tables = (document.get("selection_rules") or {}).get("four_fifths", ())
-        facets = [one for one in tables if " & ".join(one["columns"]) in limit["facets"]]
-        known = [(one["group"], one["ratio"]) for table in facets for one in table["rule"]["groups"]]
-        return known or [(limit["group"], limit["value"])]
-    return []
+    kind = kind_of(limit)
+    if not kind.names_groups:
+        return ()
+    each = kind.groups_in(limit, report).each
+    return [(one.of, one.value) for one in each] or [(limit.who, limit.estimate)]
 
 
 def _outcome(document: Document, write: Writer) -> str:

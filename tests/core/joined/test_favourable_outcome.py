@@ -18,7 +18,7 @@ from bdt_core.metrics import CLARIFY
 from bdt_core.report.markdown import render_markdown
 from bdt_core.spec import AuditSpec, MetricLimit, parse_spec
 from bdt_core.verdict import judge_metric
-from bdt_core.verdict.baseline import read_baseline
+from bdt_core.verdict.comparable import read_baseline
 from tests.core.joined.made_tables import quick_audit
 
 README = Path(__file__).parents[3] / "README.md"

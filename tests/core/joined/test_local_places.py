@@ -21,8 +21,8 @@ from bdt_core.report.html import render_html
 from bdt_core.report.markdown import render_markdown
 from bdt_core.report.pdf import render_pdf
 from bdt_core.report.printed import printed
-from bdt_core.verdict.baseline import compare_with_baseline
 from tests.core.joined.made_tables import OUT_OF_CORE, quick_audit
+from tests.core.verdict.against import against
 
 ROWS = 3000
 DERIVED = {"derive": "error", "label": "label", "prediction": "prediction"}
@@ -153,7 +153,7 @@ def test_areas_under_the_curve_are_compared_and_limited(frame: pd.DataFrame) -> 
     for name, form in told.items():
         assert "area under the curve" in " ".join(form.split()), name
     assert f"| at most 0.06 | {words.signed(limit['difference'], 'value')} (" in told["markdown"]
-    (since,) = compare_with_baseline(result.document, result.document).limits
+    (since,) = against(result.document, result.document).limits
     assert f"{words.signed(limit['difference'], 'value')} now against" in since.sentence
     accuracy = audited(frame, {"max_gap": 0.06}, gate=[]).document["gate"][0]
     assert "points" in accuracy["sentence"]

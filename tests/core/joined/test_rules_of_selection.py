@@ -19,8 +19,8 @@ from bdt_core.report.markdown import render_markdown
 from bdt_core.report.printed import printed
 from bdt_core.report.selection_rules import rule_lines
 from bdt_core.spec import parse_spec
-from bdt_core.verdict.baseline import compare_with_baseline
 from tests.core.joined.made_tables import OUT_OF_CORE, quick_audit
+from tests.core.verdict.against import against
 
 SPEC: dict[str, Any] = {
     "bias_variable": {"derive": "error", "label": "good", "prediction": "hired"},
@@ -301,12 +301,12 @@ def test_the_map_shows_what_an_impact_ratio_is_about() -> None:
 
 def test_a_baseline_forgives_what_was_as_bad_before() -> None:
     before, same, worse = (ruled(applicants(women=one), gate=[CHECK]).document for one in (0.25, 0.24, 0.1))
-    assert compare_with_baseline(same, before).limits[0].accepted
-    change = compare_with_baseline(worse, before).limits[0]
+    assert against(same, before).limits[0].accepted
+    change = against(worse, before).limits[0]
     assert (change.change, change.is_ratio) == ("worse", True)
     assert change.difference == pytest.approx(worse["gate"][0]["value"] / before["gate"][0]["value"])
     other = ruled(applicants(), gate=[CHECK | {"facet": "race"}]).document
-    assert compare_with_baseline(other, before).limits[0].change == "not_in_baseline"
+    assert against(other, before).limits[0].change == "not_in_baseline"
 
 
 def specified(**changes: Any) -> Any:

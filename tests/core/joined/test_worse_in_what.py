@@ -14,8 +14,8 @@ from bdt_core.report.catalogue import say_for, say_in
 from bdt_core.report.printed import printed
 from bdt_core.spec import AnyLimit, Limit, LocalBiasLimit, SliceLimit, WorstGroupLimit, parse_spec
 from bdt_core.verdict import judge_limit
-from bdt_core.verdict.baseline import compare_with_baseline
 from tests.core.report.test_language import ENGLISH
+from tests.core.verdict.against import against
 from tests.goldens.audits import people
 
 LABELS = {
@@ -111,7 +111,7 @@ def test_a_limit_of_local_bias_names_its_metric(case: tuple[AuditResult, str, di
 
 def test_against_a_baseline_it_is_named(case: tuple[AuditResult, str, dict[str, str]]) -> None:
     result, _, measured = case
-    same = compare_with_baseline(result.document, result.document)
+    same = against(result.document, result.document)
     for one in same.limits:
         named = ACCURACY if one.check == "local_bias" else measured
         assert_named(as_told(result, one.sentence), named)

@@ -14,7 +14,7 @@ from bdt_core.metrics import RATES
 from bdt_core.report import for_publication
 from bdt_core.report.publication import rounded
 from bdt_core.spec import parse_spec
-from bdt_core.verdict.baseline import read_baseline
+from bdt_core.verdict.comparable import read_baseline
 
 GOLDENS = Path(__file__).parents[2] / "goldens"
 AUDITS = ("compas", "everything", "higher_is_better", "large", "limits", "persons_and_repeats", "too_few")

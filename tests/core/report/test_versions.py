@@ -14,9 +14,9 @@ from bdt_core.report.dossier import FORMS, build_dossier, dossier_markdown
 from bdt_core.report.printed import printed
 from bdt_core.said import Column, Level, Said, say
 from bdt_core.sentences import sentences_of, with_sentences
-from bdt_core.verdict.baseline import compare_with_baseline
 from bdt_core.words import count, printable
 from bdt_pipeline.commands.run_dossier import read_report
+from tests.core.verdict.against import against
 from tests.goldens.frozen import FOLDER
 
 EARLIER = Path(__file__).parent / "version_1"
@@ -66,7 +66,7 @@ def test_a_form_for_publication_is_made_of_version_1(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_baseline_may_be_of_version_1(name: str) -> None:
     now = of_now(name)
-    assert compare_with_baseline(now, of_version_1(name)) == compare_with_baseline(now, now)
+    assert against(now, of_version_1(name)) == against(now, now)
 
 
 @pytest.mark.parametrize("file", sorted(FOLDER.glob("*.json"), key=lambda one: one.name))

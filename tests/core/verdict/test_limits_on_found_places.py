@@ -17,8 +17,8 @@ from bdt_core.report.gate_result import build_gate_result
 from bdt_core.report.junit import render_junit
 from bdt_core.report.markdown import render_markdown
 from bdt_core.spec import AuditSpec, Limit, LocalBiasLimit, SliceLimit, WorstGroupLimit, parse_spec
-from bdt_core.verdict.baseline import compare_with_baseline
 from tests.core.report.described import described
+from tests.core.verdict.against import against
 
 BASE: dict[str, Any] = {
     "name": "loans",
@@ -105,13 +105,13 @@ def test_every_form_says_it(failed: tuple[dict[str, Any], str]) -> None:
 
 def test_against_a_baseline_the_worst_is_compared(failed: tuple[dict[str, Any], str]) -> None:
     document, _ = failed
-    same = compare_with_baseline(document, document)
+    same = against(document, document)
     assert (same.blocks, same.limits[0].change, same.limits[0].accepted) == (False, "not_worse", True)
     assert "different" in same.limits[0].sentence
     better = json.loads(json.dumps(document))
     better["gate"][0] |= {"difference": 0.0, "low": -0.01, "high": 0.01}
-    assert compare_with_baseline(document, better).limits[0].change == "worse"
-    assert compare_with_baseline(document, better | {"gate": []}).limits[0].change == "not_in_baseline"
+    assert against(document, better).limits[0].change == "worse"
+    assert against(document, better | {"gate": []}).limits[0].change == "not_in_baseline"
 
 
 def test_a_limit_of_intersections_that_holds_passes_and_one_that_may_hold_does_not() -> None:
