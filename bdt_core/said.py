@@ -11,7 +11,7 @@ the English they are.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import Annotated, Any, TypeVar
 
@@ -191,6 +191,22 @@ def like(said: str, text: str) -> str:
     if isinstance(said, Said):
         return Said(text, said.id, said.values)
     return type(said)(text) if isinstance(said, AsItIs | Sentence | Column) else text
+
+
+def rewritten(text: str, change: Callable[[str], str]) -> str:
+    """A text that was changed, with its message and its values, which are changed as well.
+
+    Examples
+    --------
+    >>> told = rewritten(say("{column} is no number", column=Column("a-b")), lambda one: one.replace("-", "_"))
+    >>> told, told.values["column"]
+    ('a_b is no number', 'a_b')
+    """
+    if isinstance(text, Said):
+        return Said(change(text), text.id, {place: rewritten(value, change) for place, value in text.values.items()})
+    if isinstance(text, Level):
+        return Level(change(text), text.column, text.is_number)
+    return like(text, change(text))
 
 
 def first_letter(said: str, text: str) -> str:
