@@ -10,6 +10,7 @@ import difflib
 from collections.abc import Iterable
 
 from bdt_core.harmless import harmless
+from bdt_core.said import changed, say
 
 
 class BDTError(ValueError):
@@ -19,7 +20,13 @@ class BDTError(ValueError):
     """
 
     def __init__(self, message: str) -> None:
-        super().__init__(harmless(message))
+        super().__init__(changed(message, harmless))
+
+    @property
+    def sentence(self) -> str:
+        """The text; where it is said by its message, it still knows that one, as ``str(error)`` does not."""
+        text: str = self.args[0]
+        return text
 
 
 class SpecError(BDTError):
@@ -76,5 +83,8 @@ def repeated_names(names: Iterable[str]) -> list[str]:
 
 def repeated_message(path: str, repeated: list[str]) -> str:
     """What to say of column names that occur more than once."""
-    names = ", ".join(map(repr, repeated[:5]))
-    return f"{path}: column names must differ, but {names} stand there more than once. Rename them."
+    return say(
+        "{table}: column names must differ, but {names} stand there more than once. Rename them.",
+        table=path,
+        names=", ".join(map(repr, repeated[:5])),
+    )

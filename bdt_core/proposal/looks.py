@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from bdt_core.errors import DataError
+from bdt_core.said import Text
 from bdt_core.table.batches import Batches
 from bdt_core.table.column_types import stacked
 from bdt_core.table.facts import ColumnFacts, facts_of, holds_dates, holds_numbers
@@ -56,7 +57,7 @@ class Seen:
     facts: ColumnFacts
     low: float = math.inf
     high: float = -math.inf
-    why: str = ""
+    why: Text = ""
 
     @property
     def is_number(self) -> bool:
@@ -101,7 +102,7 @@ class _Gathered:
     facts: ColumnFacts
     low: float
     high: float
-    problem: str
+    problem: Text
 
     def __add__(self, other: _Gathered) -> _Gathered:
         return _Gathered(
@@ -154,7 +155,7 @@ def _gathered(column: pd.Series) -> _Gathered:
             values = column.to_numpy(dtype=np.float64, na_value=np.nan)
             low, high = float(np.nanmin(values)), float(np.nanmax(values))
     except (DataError, TypeError, ValueError, OverflowError) as error:
-        problem = str(error) if isinstance(error, DataError) else f'Column "{column.name}" cannot be read.'
+        problem = error.sentence if isinstance(error, DataError) else f'Column "{column.name}" cannot be read.'
         low = high = math.nan
     return _Gathered(facts, low, high, problem)
 

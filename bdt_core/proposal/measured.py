@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from bdt_core.proposal.looks import FEW, Glance, Seen
+from bdt_core.said import Column, Text, say
 from bdt_core.spec import BiasVariable, Derivation
 from bdt_core.spec.direction import implied_better
 from bdt_core.vocabulary import UNKNOWN, Topic, is_called, plain, speaks_of
@@ -40,7 +41,7 @@ class Measured:
     """
 
     settings: BiasVariable
-    why: str
+    why: Text
     is_guess: bool = False
 
     @property
@@ -124,9 +125,12 @@ def _pairs(columns: list[Seen], glance: Glance) -> Iterator[Measured]:
             positive = _positives(label, prediction) if derive == "error" else []
             settings = _settings(derive, label.name, prediction.name, positive)
             if _differs(settings, glance.sample):
-                yield Measured(
-                    settings, f'"{prediction.name}" is named like a prediction, "{label.name}" like what happened'
+                why = say(
+                    '"{prediction}" is named like a prediction, "{label}" like what happened',
+                    prediction=Column(prediction.name),
+                    label=Column(label.name),
                 )
+                yield Measured(settings, why)
 
 
 def _label(prediction: Seen, candidates: Sequence[Seen]) -> Seen | None:
@@ -172,19 +176,19 @@ def _named(columns: list[Seen], glance: Glance) -> Iterator[Measured]:
 
 def _why(seen: Seen) -> tuple[int, str] | None:
     """How likely a name makes it that a column is to be measured, and why; None where it says nothing."""
-    two = seen.look == "two-valued"
+    two, name = seen.look == "two-valued", Column(seen.name)
     if speaks_of(seen.name, "error"):
-        return 0, "is named like an error"
+        return 0, say('"{column}" is named like an error', column=name)
     if is_called(seen.name, "outcome alone"):
-        return 1, "is named like an outcome"
+        return 1, say('"{column}" is named like an outcome', column=name)
     if speaks_of(seen.name, "amount") and not two:
         return None
     if two and speaks_of(seen.name, "prediction"):
-        return 2, "is named like a decision"
+        return 2, say('"{column}" is named like a decision', column=name)
     if speaks_of(seen.name, "outcome"):
-        return 3, "is named like an outcome"
+        return 3, say('"{column}" is named like an outcome', column=name)
     if speaks_of(seen.name, "score") or speaks_of(seen.name, "prediction"):
-        return 4, "is named like a score"
+        return 4, say('"{column}" is named like a score', column=name)
     return None
 
 
@@ -198,7 +202,8 @@ def _guessed(columns: list[Seen], glance: Glance) -> list[Measured]:
     fitting = [one for one in reversed(columns) if _can_be_measured(one)]
     for test in tests:
         for one in filter(test, fitting):
-            return [_alone(one, "is the last column that could be an outcome", is_guess=True)]
+            why = say('"{column}" is the last column that could be an outcome', column=Column(one.name))
+            return [_alone(one, why, is_guess=True)]
     return []
 
 
@@ -211,7 +216,7 @@ def _alone(seen: Seen, why: str, *, is_guess: bool) -> Measured:
         settings = _settings("positive_prediction", None, seen.name, [] if positive is None else [positive])
     else:
         settings = BiasVariable(column=seen.name)
-    return Measured(settings, f'"{seen.name}" {why}', is_guess)
+    return Measured(settings, why, is_guess)
 
 
 def _settings(derive: Derivation, label: str | None, prediction: str, positive: list[Level]) -> BiasVariable:

@@ -17,6 +17,7 @@ from bdt_core.proposal.copies import copies, followers
 from bdt_core.proposal.looks import FEW, Glance, Look, Seen, glance
 from bdt_core.proposal.measured import Measured, could_be_measured, is_named_like_an_outcome, outcome_of
 from bdt_core.result import Result
+from bdt_core.said import Column, Numeral, Sentence, Text, joined, say
 from bdt_core.spec import AuditSpec, Kind, Source, parse_spec
 from bdt_core.table.batches import open_batches
 from bdt_core.table.bias_variable import bias_variable
@@ -25,7 +26,7 @@ from bdt_core.table.reading_notes import ReadingNotes
 from bdt_core.table.roles import kind_of, settle_type
 from bdt_core.table.validate import audited_table, settle, type_rows
 from bdt_core.vocabulary import are_groups_of_people, speaks_of
-from bdt_core.words import printable
+from bdt_core.words import count, printable
 
 Role = Literal["measured", "label", "prediction", "protected", "feature", "left out"]
 
@@ -51,7 +52,7 @@ _MUCH = 0.3
 """Share of the variance of the outcome, of which a column that also decides it for some people explains less when it is
 a trait of theirs."""
 _DECIDES = (
-    '"{}" has a value with which everybody has the same outcome: if it is known only afterwards, leave it out '
+    '"{column}" has a value with which everybody has the same outcome: if it is known only afterwards, leave it out '
     "(features.exclude)."
 )
 
@@ -79,7 +80,7 @@ class ProposedColumn:
     look: Look
     levels: int | None
     role: Role
-    reason: str = ""
+    reason: Text = ""
     kind: Kind | None = None
     values: tuple[str, ...] = ()
 
@@ -138,10 +139,10 @@ class Proposal(Result):
     columns: tuple[ProposedColumn, ...]
     measured: Measured
     alternatives: tuple[Measured, ...]
-    doubts: tuple[str, ...]
+    doubts: tuple[Text, ...]
     reach: Reach
     settings: dict[str, dict[str, Any]]
-    told: tuple[str, ...] = ()
+    told: tuple[Text, ...] = ()
 
     def of_role(self, *roles: Role) -> list[ProposedColumn]:
         """The columns that have a role."""
@@ -273,9 +274,20 @@ def proposed(seen: Glance, measured: Measured | None = None, roles: Mapping[str,
     if said:
         raise DataError("No column is left to search in. Make at least one whose values differ a feature.")
     raise DataError(
-        f"Nothing in this table of {seen.rows:,} rows can be audited: it takes {_FEWEST_ROWS} rows, a column of two "
-        "values or of numbers that is measured, and another column whose values differ and that is no identifier. Its "
-        "columns are: " + ", ".join(f'"{one.name}" ({one.look})' for one in list(seen.columns.values())[:FEW]) + "."
+        say(
+            "Nothing in this table of {N} rows can be audited: it takes {Nleast} rows, a column of two values or of "
+            "numbers that is measured, and another column whose values differ and that is no identifier. Its columns "
+            "are: {list}.",
+            N=count(seen.rows),
+            Nleast=Numeral(_FEWEST_ROWS),
+            list=joined(
+                [
+                    say('"{column}" ({look})', column=Column(one.name), look=Sentence(one.look))
+                    for one in list(seen.columns.values())[:FEW]
+                ],
+                ", ",
+            ),
+        )
     )
 
 
@@ -289,8 +301,11 @@ def _refuse_useless(measured: Measured, seen: Glance) -> None:
     outcome.facts.refuse_useless(measured.settings)
     if seen.is_whole and outcome.facts.known < _FEWEST_ROWS:
         raise DataError(
-            f"Only {outcome.facts.known:,} rows have what is to be measured. Expected {_FEWEST_ROWS} at least: choose "
-            "another column."
+            say(
+                "Only {N} rows have what is to be measured. Expected {Nleast} at least: choose another column.",
+                N=count(outcome.facts.known),
+                Nleast=Numeral(_FEWEST_ROWS),
+            )
         )
 
 
@@ -348,10 +363,13 @@ def _with_features(
             return None
         roles |= brought_back
         doubts.append(
-            f"Only {_named(brought_back)} can tell people apart, and would not have been a feature otherwise."
+            say(
+                "Only {list} can tell people apart, and would not have been a feature otherwise.",
+                list=joined([say('"{column}"', column=Column(one)) for one in brought_back], ", "),
+            )
         )
     features = [name for name, (role, _) in roles.items() if role == "feature"]
-    doubts += [_DECIDES.format(name) for name in _deciding(features, seen.sample[known], y[known])]
+    doubts += [say(_DECIDES, column=Column(name)) for name in _deciding(features, seen.sample[known], y[known])]
     columns = tuple(_proposed(one, seen.sample[one.name], *roles[one.name]) for one in seen.columns.values())
     alternatives = tuple(one for one in candidates if outcome_of(one.settings) != outcome_of(measured.settings))
     reading = ReadingNotes.of(seen.sample.attrs)
@@ -400,13 +418,13 @@ def _leave_out_copies(
     order = [*measured, *groups, *(name for name in free if name not in protected)]
     for name, other in copies(seen.sample, order).items():
         if name not in measured:
-            roles[name] = ("left out", f'says the same as "{other}"')
+            roles[name] = ("left out", say('says the same as "{column}"', column=Column(other)))
     by_size = sorted(
         (name for name in groups if name not in roles), key=lambda name: -(seen.columns[name].facts.distinct or 0)
     )
     left = [name for name in free if name not in roles]
     for name, group in followers(seen.sample, by_size, left).items():
-        roles[name] = ("left out", f'follows from "{group}"')
+        roles[name] = ("left out", say('follows from "{column}"', column=Column(group)))
 
 
 def _leaks(roles: dict[str, tuple[Role, str]], measured: Measured, seen: Glance) -> dict[str, tuple[Role, str]]:
@@ -523,18 +541,26 @@ def _doubts(
 ) -> Iterable[str]:
     name = measured.columns[-1]
     if measured.is_guess:
-        yield f'THIS IS A GUESS: no column is named like an outcome, so "{name}" is measured. Name another one.'
+        yield say(
+            'THIS IS A GUESS: no column is named like an outcome, so "{column}" is measured. Name another one.',
+            column=Column(name),
+        )
     if not measured.is_better_sure:
-        yield f'Nothing says whether a lower or a higher "{name}" is better for people: say it (better).'
+        yield say(
+            'Nothing says whether a lower or a higher "{column}" is better for people: say it (better).',
+            column=Column(name),
+        )
     if settings:
         yield "There are few rows, so half of them are kept for testing (split), and smaller groups are tested."
     if not any(one.role == "protected" for one in columns):
         yield "No column is taken for protected; list those that are (protected)."
     for one in columns:
         if one.look == "identifier" and one.levels is not None and one.levels < seen.columns[one.name].facts.rows:
-            yield (
-                f'"{one.name}" has {one.levels:,} values in {seen.rows:,} rows: if it says whose a row is, write '
-                "split: {key: " + f'"{one.name}"' + "}."
+            yield say(
+                '"{column}" has {N} values in {Nrows} rows: if it says whose a row is, write split: {key: "{column}"}.',
+                column=Column(one.name),
+                N=count(one.levels),
+                Nrows=count(seen.rows),
             )
 
 
@@ -547,7 +573,3 @@ def _reach(measured: Measured, seen: Glance, rows: int, settings: dict[str, dict
     spread: dict[str, float] = {"base_rate": float(y.mean())} if is_rate else {"sd": float(y.std())}
     found = minimum_detectable_difference(group, test_rows - group, **spread)
     return Reach(rows, test_rows, _GROUP, found if math.isfinite(found) else None, is_rate)
-
-
-def _named(names: Iterable[str]) -> str:
-    return ", ".join(f'"{one}"' for one in names)

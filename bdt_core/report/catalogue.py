@@ -9,8 +9,8 @@ by reading a finished sentence: one of which the message is not known is printed
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Protocol
 
@@ -73,15 +73,10 @@ def sayings(language: str, names: Names | None = None) -> Sayings:
     return Catalogue(_read(language), Names({}) if names is None else names)
 
 
-def sayings_of_page(language: str) -> Callable[[str], str]:
-    """What a text is on the page of ``bdt open``, whose own messages are asked before those of reports."""
-    own, of_reports = Catalogue(_messages(language, frozenset((PAGE,))), Names({})), sayings(language)
-
-    def said(text: str) -> str:
-        found = own(text)
-        return of_reports(text) if found == text else found
-
-    return said
+def sayings_of_page(language: str) -> Sayings:
+    """What a text is on the page of ``bdt open``, whose own messages come before those of reports."""
+    of_reports, own = _read(language), _messages(language, frozenset((PAGE,)))
+    return Catalogue(replace(of_reports, told={**of_reports.told, **own.told}), Names({}))
 
 
 def say_in(document: Printed) -> Sayings:

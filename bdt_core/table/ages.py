@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from bdt_core.errors import SourceError, did_you_mean
+from bdt_core.said import AsItIs, Column, say
 from bdt_core.table.facts import holds_dates
 from bdt_core.table.reading_notes import ReadingNotes
 
@@ -51,9 +52,17 @@ def told_of(ages: Mapping[str, str]) -> ReadingNotes:
     """What is to be said of columns that became ages."""
     return ReadingNotes(
         told=tuple(
-            f'Column "{name}" is the age in whole years on '
-            + (f'the day in "{reference}"' if day(reference) is None else reference)
-            + ' ("source.ages").'
+            say(
+                'Column "{column}" is the age in whole years on the day in "{other}" ("source.ages").',
+                column=Column(name),
+                other=Column(reference),
+            )
+            if day(reference) is None
+            else say(
+                'Column "{column}" is the age in whole years on {day} ("source.ages").',
+                column=Column(name),
+                day=reference,
+            )
             for name, reference in ages.items()
         )
     )
@@ -93,7 +102,7 @@ def _days(column: pd.Series[Any], questions: Mapping[str, str]) -> npt.NDArray[n
     if known.any() and not holds_dates(column):
         asked = questions.get(str(column.name))
         raise SourceError(
-            f"source.ages: {asked}"
+            say("{key}: {question}", key=AsItIs("source.ages"), question=asked)
             if asked
             else f'source.ages: column "{column.name}" holds something else than dates in one notation. Write them as '
             "2026-01-31."

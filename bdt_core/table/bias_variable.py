@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from bdt_core.errors import DataError
 from bdt_core.said import Column, say
 from bdt_core.spec import BiasVariable
-from bdt_core.spec.wording import named, wording
+from bdt_core.spec.wording import named
 from bdt_core.table.audit_table import LeftOut
 from bdt_core.table.facts import holds_dates
+from bdt_core.words import count
 
 _LARGEST = 1e140
 """Beyond it, sums of squares leave what a float holds; and below its inverse."""
@@ -83,10 +84,14 @@ class OutcomeFacts:
                 + quoted
                 * any(isinstance(one, bool) for one in wanted)
             )
-        name = wording(settings).name
+        name = named(settings)
         if self.known == 0:
             raise DataError(
-                f"The bias variable ({name}) is missing in all {self.rows:,} rows. There is nothing to audit."
+                say(
+                    "The bias variable ({name}) is missing in all {N} rows. There is nothing to audit.",
+                    name=name,
+                    N=count(self.rows),
+                )
             )
         largest = max(abs(self.low), abs(self.high))
         if largest > _LARGEST:
@@ -98,8 +103,12 @@ class OutcomeFacts:
             )
         if self.low == self.high:
             raise DataError(
-                f"The bias variable ({name}) is constant: all {self.known:,} rows have the same value, so no group can "
-                "be worse off. Name another column or derivation."
+                say(
+                    "The bias variable ({name}) is constant: all {N} rows have the same value, so no group can be "
+                    "worse off. Name another column or derivation.",
+                    name=name,
+                    N=count(self.known),
+                )
             )
 
 

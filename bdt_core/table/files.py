@@ -11,6 +11,7 @@ from typing import BinaryIO, Protocol
 import pandas as pd
 
 from bdt_core.errors import SourceError
+from bdt_core.said import say
 from bdt_core.spec import Table
 from bdt_core.table.column_types import TEXTS, Dtype, FileTypes, agreed, conformed, stacked
 from bdt_core.table.dated_texts import DatedTexts, may_be_dates
@@ -111,7 +112,7 @@ class FilesTable:
         _refuse_without_rows(self.tables, types)
         for its in types if len(types) > 1 else ():
             for question in its.notes.questions.values():
-                raise SourceError(f"{its.name}: {question}")
+                raise SourceError(say("{table}: {question}", table=its.name, question=question))
         self.rows = sum(one.rows for one in types)
         self._given = agreed(types)
         looked_at = [one.dates for one, its in zip(self.tables, types, strict=True) if its.rows]

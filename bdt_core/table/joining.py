@@ -13,11 +13,13 @@ import numpy.typing as npt
 import pandas as pd
 
 from bdt_core.errors import SourceError, did_you_mean
+from bdt_core.said import Sentence, say
 from bdt_core.spec import Join
 from bdt_core.table.column_types import ColumnType, Dtype, common_dtype, holding_missing
 from bdt_core.table.facts import NEIGHBOURS_ARE_ONE, is_beyond
 from bdt_core.table.locations import SourceFile, reading
 from bdt_core.table.reading_notes import NOTHING_TOLD, ReadingNotes
+from bdt_core.words import count
 
 _KINDS = "biufU"
 """Flags, numbers and texts, as NumPy names them."""
@@ -126,8 +128,14 @@ class JoinedTable:
     ) -> None:
         self._described = join.described
         lost = [  # its lines are not rows of the table, but matches that lack
-            f"{count:,} of {len(other) + notes.lines_left_out:,} lines of {join.described} are left out: {reason}."
-            for reason, count in notes.left_out.items()
+            say(
+                "{N} of {Nall} lines of {table} are left out: {reason}.",
+                N=count(lines),
+                Nall=count(len(other) + notes.lines_left_out),
+                table=join.described,
+                reason=Sentence(reason),
+            )
+            for reason, lines in notes.left_out.items()
         ]
         self.notes = replace(notes, left_out={}, told=(*lost, *notes.told))
         self.keys = [join.key] if isinstance(join.key, str) else join.key

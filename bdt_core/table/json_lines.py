@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from bdt_core.errors import SourceError, repeated_names
+from bdt_core.said import say
 from bdt_core.table.records import RecordsTable
 
 _MOST_DIGITS = 300
@@ -112,8 +113,12 @@ def _parsed(written: str, where: str) -> Any:
         found = json.loads(written, object_pairs_hook=refuse_repeated)
     except json.JSONDecodeError as error:
         raise SourceError(
-            f"{where}: not valid JSON ({error.msg}). Expected an object in each line of a .jsonl file, or a list of "
-            "objects in a .json file."
+            say(
+                "{table}: not valid JSON ({why}). Expected an object in each line of a .jsonl file, or a list of "
+                "objects in a .json file.",
+                table=where,
+                why=error.msg,
+            )
         ) from None
     except RecursionError:
         raise SourceError(f"{where}: lists or objects are nested too deep. Expected single values.") from None

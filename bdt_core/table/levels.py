@@ -10,6 +10,7 @@ import pandas as pd
 
 from bdt_core.said import AsItIs, Column, say
 from bdt_core.table.reading_notes import ReadingNotes
+from bdt_core.words import count
 
 _MOST_LEVELS = 5_000
 """Of more, nobody would read what is alike."""
@@ -104,8 +105,13 @@ def merged_spellings(chosen: Mapping[str, Mapping[str, str]]) -> ReadingNotes:
     """What is to be said of spellings of each column that became others."""
     return ReadingNotes(
         told=tuple(
-            f'Column "{name}": {len(one):,} spelling{"s" * (len(one) > 1)} of levels merged into others '
-            '("source.clean").'
+            say(
+                'Column "{column}": {N} spelling of levels merged into others ("source.clean").'
+                if len(one) == 1
+                else 'Column "{column}": {N} spellings of levels merged into others ("source.clean").',
+                column=Column(name),
+                N=count(len(one)),
+            )
             for name, one in chosen.items()
         )
     )

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import unquote
 
 from bdt_core.errors import SourceError, UnreachableError, did_you_mean
+from bdt_core.said import Numeral, Sentence, say
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -83,7 +84,13 @@ class SourceFile:
         with reading(self, "a .zip file"), self.path.open("rb") as raw, zipfile.ZipFile(raw) as packed:  # type: ignore[arg-type,unused-ignore]
             found = [one for one in packed.infolist() if not one.is_dir() and "__MACOSX/" not in one.filename]
         if len(found) != 1:
-            raise SourceError(f"{self.where} holds {len(found)} files. Expected one; unpack it, or pack one table.")
+            raise SourceError(
+                say(
+                    "{table} holds {N} files. Expected one; unpack it, or pack one table.",
+                    table=self.where,
+                    N=Numeral(len(found)),
+                )
+            )
         if found[0].flag_bits & 1:
             raise SourceError(f"{self.where} is locked by a password. Unpack it, and name what is in it.")
         return found[0].filename
@@ -149,14 +156,18 @@ def reading(file: SourceFile, form: str, version: object = None) -> Iterator[Non
         _refuse_changed(file, version)
         if isinstance(error, SourceError):
             raise
-        mend = (
-            ""
+        told = say(
+            "{table} cannot be read: {why}."
             if form == "a file"
-            else f" It is cut off or no {form.removeprefix('a ')}: write it again, or leave it out."
+            else "{table} cannot be read as {form}: {why}. It is cut off or no {what}: write it again, or leave it "
+            "out.",
+            table=file.where,
+            form=Sentence(form),
+            what=Sentence(form.removeprefix("a ")),
+            why=Sentence(_without_values(error)),
         )
-        words = "cannot be read" if form == "a file" else f"cannot be read as {form}"
         kind = UnreachableError if _is_of_the_way(error, file) else SourceError
-        raise kind(f"{file.where} {words}: {_without_values(error)}.{mend}") from None
+        raise kind(told) from None
     _refuse_changed(file, version)
 
 
@@ -260,7 +271,9 @@ def located(path: str) -> Path | UPath:
         hint = did_you_mean(file.name, siblings) if siblings else f"The folder {file.parent} is empty."
         raise SourceError(f"{path} does not exist. {hint}")
     if file.is_file() and file.stat().st_size == 0:
-        raise SourceError(f"{path} is empty (0 bytes). Expected a table with a header line, or an array.")
+        raise SourceError(
+            say("{table} is empty (0 bytes). Expected a table with a header line, or an array.", table=path)
+        )
     return file
 
 

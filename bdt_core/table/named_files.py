@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from bdt_core.errors import SourceError
+from bdt_core.said import AsItIs, changed, say
 from bdt_core.spec import Source, Table
 from bdt_core.table.environment import expanded, without_secrets
 from bdt_core.table.locations import files_at, is_remote
@@ -35,7 +36,9 @@ def refuse_missing(source: Source, key: str = "source.path") -> None:
             if not is_remote(path):
                 files_at(path)
         except SourceError as error:
-            raise type(error)(f"{where}: {error}" if where else str(error)) from None
+            raise type(error)(
+                say("{key}: {problem}", key=AsItIs(where), problem=error.sentence) if where else error.sentence
+            ) from None
 
 
 def filled(path: str, source: Source, key: str, *, is_pattern: bool = False) -> str:
@@ -60,4 +63,4 @@ def hiding_secrets(path: str) -> Iterator[None]:
     except SourceError as error:
         if not is_remote(expanded(path, "source.path")):
             raise
-        raise type(error)(without_secrets(str(error), path)) from None
+        raise type(error)(changed(error.sentence, lambda text: without_secrets(text, path))) from None

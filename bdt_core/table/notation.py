@@ -15,6 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from bdt_core.said import AsItIs, Sentence, say
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -112,9 +114,10 @@ class Notation:
     def described(self) -> str:
         """In words."""
         if self.date is not None:
-            return f"dates ({self.date})"
+            return say("dates ({order})", order=Sentence(self.date))
         thousand = "1 234" if self.spaced else "1,234" if self.point == _POINT else "1.234"
-        return f"numbers, written like {self.before}{thousand}{self.point}5{self.after}"
+        example = f"{self.before}{thousand}{self.point}5{self.after}"
+        return say("numbers, written like {example}", example=AsItIs(example))
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from bdt_core.errors import SourceError
+from bdt_core.said import say
 from bdt_core.table.column_types import ColumnType, Dtype, FileTypes, holding_missing, wider
 from bdt_core.table.dated_texts import FIRST_ROWS, seen_in
 from bdt_core.table.locations import SourceFile, reading
@@ -166,7 +167,9 @@ class ParquetTable:
             )
         for name, key in self.keys.items():
             columns[name] = ColumnType(key.dtype, "names of folders", rows > 0)
-        notes = ReadingNotes(told=tuple(f"{self.file.where}: {one}." for one in self.footer.told))
+        notes = ReadingNotes(
+            told=tuple(say("{table}: {what}.", table=self.file.where, what=one) for one in self.footer.told)
+        )
         return FileTypes(self.file.where, rows, columns, notes)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from bdt_core.errors import SourceError, repeated_message, repeated_names
+from bdt_core.said import Column, Text, say
 from bdt_core.table.column_types import FLAGS, NUMBERS, TEXTS, Dtype
 from bdt_core.table.locations import SourceFile, reading
 
@@ -46,7 +47,7 @@ class Footer:
     groups: tuple[int, ...]
     missing: dict[str, int | None]
     version: object
-    told: tuple[str, ...]
+    told: tuple[Text, ...]
 
 
 def read_footer(file: SourceFile, open_file: Callable[[], pq.ParquetFile]) -> Footer:
@@ -111,13 +112,18 @@ def _understood(schema: pa.Schema) -> tuple[pa.Schema, tuple[str, ...]]:
         for name in index:
             if _UNNAMED.fullmatch(name):
                 schema = schema.remove(schema.get_field_index(name))
-                told.append("the index that pandas stored has no name, and is left out")
+                told.append(say("the index that pandas stored has no name, and is left out"))
             else:
-                told.append(f'the index "{name}" that pandas stored is a column')
+                told.append(say('the index "{column}" that pandas stored is a column', column=Column(name)))
     for place, one in enumerate(schema):
         if pa.types.is_timestamp(one.type) and one.type.tz is not None and not _is_known(one.type.tz):
             schema = schema.set(place, one.with_type(pa.timestamp(one.type.unit, "UTC")))
-            told.append(f'the time zone of "{one.name}" is not known; its times are taken in UTC, as they are stored')
+            told.append(
+                say(
+                    'the time zone of "{column}" is not known; its times are taken in UTC, as they are stored',
+                    column=Column(one.name),
+                )
+            )
         elif pa.types.is_date(one.type):
             schema = schema.set(place, one.with_type(pa.timestamp("ms")))
         elif pa.types.is_decimal(one.type):

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
+from bdt_core.said import Text
+
 READING = "bdt_reading"
 """Key in ``DataFrame.attrs`` of the notes on a table."""
 
@@ -25,8 +27,8 @@ class ReadingNotes:
     """
 
     left_out: Mapping[str, int] = field(default_factory=dict)
-    told: tuple[str, ...] = ()
-    questions: Mapping[str, str] = field(default_factory=dict)
+    told: tuple[Text, ...] = ()
+    questions: Mapping[str, Text] = field(default_factory=dict)
 
     @property
     def lines_left_out(self) -> int:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import pandas as pd
 
 from bdt_core.errors import SourceError, did_you_mean, repeated_message, repeated_names
+from bdt_core.said import Column, Numeral, say
 from bdt_core.spec import Table
 from bdt_core.table.column_types import NUMBERS, TEXTS, FileTypes, types_of
 from bdt_core.table.facts import NEIGHBOURS_ARE_ONE
@@ -24,6 +25,7 @@ from bdt_core.table.text_columns import (
     point_of,
     typed_values,
 )
+from bdt_core.words import count
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -60,8 +62,12 @@ class SheetTable:
         types = types_of(self._frame)
         told = [one.told for one in self._texts.values() if one.told]
         told += [
-            f'Column "{name}": {count:,} of its numbers are texts in the sheet, and are read as numbers.'
-            for name, count in self._written.items()
+            say(
+                'Column "{column}": {N} of its numbers are texts in the sheet, and are read as numbers.',
+                column=Column(name),
+                N=count(numbers),
+            )
+            for name, numbers in self._written.items()
         ]
         texts = {name for name, one in types.items() if one.holds == TEXTS}
         told += names_taken_for_missing(self._names, texts)
@@ -81,7 +87,9 @@ class SheetTable:
         """Cells of each column; rows and columns without any are left out."""
         rows = [one for one in self._cells() if any(map(_is_filled, one))]
         if not rows:
-            raise SourceError(f"{self.name}: the sheet is empty. Expected a row of names and rows of values.")
+            raise SourceError(
+                say("{table}: the sheet is empty. Expected a row of names and rows of values.", table=self.name)
+            )
         names = [str(one).strip() for one in rows[0]]
         found = {}
         for place, name in enumerate(names):
@@ -159,21 +167,35 @@ class SheetTable:
             from python_calamine import CalamineWorkbook
         except ImportError:
             raise SourceError(
-                f"{self.name} is a workbook, which needs python-calamine. Try: pip install 'bdt-pipeline[excel]', or "
-                "save the sheet as .csv."
+                say(
+                    "{table} is a workbook, which needs python-calamine. Try: pip install 'bdt-pipeline[excel]', or "
+                    "save the sheet as .csv.",
+                    table=self.name,
+                )
             ) from None
         with self._open_bytes() as opened:
             book = CalamineWorkbook.from_filelike(opened)
         wanted = self._settings.sheet
         if wanted is None and len(book.sheet_names) > 1:
             raise SourceError(
-                f'{self.name} has {len(book.sheet_names)} sheets. Name one in "source.sheet": '
-                f"{', '.join(book.sheet_names[:20])}."
+                say(
+                    '{table} has {N} sheets. Name one in "source.sheet": {names}.',
+                    table=self.name,
+                    N=Numeral(len(book.sheet_names)),
+                    names=", ".join(book.sheet_names[:20]),
+                )
             )
         wanted = book.sheet_names[0] if wanted is None else wanted
         if wanted not in book.sheet_names:
             hint = did_you_mean(wanted, book.sheet_names)
-            raise SourceError(f'{self.name} has no sheet "{wanted}", which source.sheet names. {hint}')
+            raise SourceError(
+                say(
+                    '{table} has no sheet "{sheet}", which source.sheet names. {hint}',
+                    table=self.name,
+                    sheet=wanted,
+                    hint=hint,
+                )
+            )
         rows: Sequence[Sequence[Any]] = book.get_sheet_by_name(wanted).to_python()
         return [[int(one) if _is_whole(one) else one for one in row] for row in rows]
 

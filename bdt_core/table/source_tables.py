@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from bdt_core.errors import SourceError, UnreachableError
+from bdt_core.said import say
 from bdt_core.spec import Join, Source, Table
 from bdt_core.table.column_types import Dtype
 from bdt_core.table.databases import QueryTable
@@ -23,7 +24,7 @@ def refuse_unfit(source: Source, rows: int, columns: int) -> None:
     SourceError
     """
     if rows == 0:
-        raise SourceError(f"{source.described} has a header but no rows.")
+        raise SourceError(say("{table} has a header but no rows.", table=source.described))
     if columns < 2:
         raise SourceError(
             f"{source.described} has one column only. Expected the bias variable and at least one feature."
@@ -85,7 +86,7 @@ def arrays_beside(source: Source) -> list[ArrayBeside]:
             with hiding_secrets(path):
                 found.append(ArrayBeside(column, SourceFile(located(whole)), source.described))
         except SourceError as error:
-            raise UnreachableError(str(error)) from None
+            raise UnreachableError(error.sentence) from None
     return found
 
 
@@ -102,7 +103,7 @@ def other_table(join: Join, source: Source) -> Iterator[FilesTable | QueryTable]
         with _opened(join, source, "source.join") as table:
             yield table
     except SourceError as error:
-        raise UnreachableError(str(error)) from None
+        raise UnreachableError(error.sentence) from None
 
 
 def joined_table(source: Source, join: Join, dtypes: Mapping[str, Dtype]) -> JoinedTable:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from bdt_core.said import AsItIs, Column, Text, say
 from bdt_core.table.column_types import FLAGS, NUMBERS, POINTS_IN_TIME, TEXTS, ColumnType
 from bdt_core.table.notation import (
     DatesSeen,
@@ -19,6 +20,7 @@ from bdt_core.table.notation import (
     as_figures,
     whole_numbers_as_dates,
 )
+from bdt_core.words import count
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,8 +59,8 @@ class Understood:
 
     type: ColumnType
     notation: Notation | None = None
-    told: str | None = None
-    question: str | None = None
+    told: Text | None = None
+    question: Text | None = None
 
 
 class TextColumn:
@@ -121,7 +123,7 @@ class TextColumn:
         if "written" not in self._seen and not (len(points) == 2 and self._notations.has_marks):
             return self._plain()
         if len(points) == 2 and self._notations.has_marks and point is None:
-            return Understood(_TEXT, question=_WHICH_POINT.format(self._name))
+            return Understood(_TEXT, question=say(_WHICH_POINT, column=Column(self._name)))
         if points:
             mark = next(iter(points)) if len(points) == 1 else point or "."
             return (
@@ -142,7 +144,8 @@ class TextColumn:
         """Read as Arrow writes numbers and flags."""
         seen = self._seen
         if "padded" in seen and not seen & {"fraction", "long"}:
-            return Understood(_TEXT, told=_PADDED.format(self._name))
+            key = AsItIs(f"features.kinds.{self._name}")
+            return Understood(_TEXT, told=say(_PADDED, column=Column(self._name), key=key))
         if "fraction" in seen:
             return Understood(ColumnType(np.dtype(np.float64), NUMBERS))
         if "long" in seen or ("beyond" in seen and seen & {"missing", "negative"}):
@@ -158,16 +161,16 @@ class TextColumn:
 
 _TEXT = ColumnType(pd.Series(["x"]).dtype, TEXTS)
 _WHICH_POINT = (
-    'Column "{}" holds numbers like 1,234 or 1.234, which may be a thousand or a little more than one. Say what stands '
-    'before the decimals of the file: "source.decimal", point or comma.'
+    'Column "{column}" holds numbers like 1,234 or 1.234, which may be a thousand or a little more than one. Say what '
+    'stands before the decimals of the file: "source.decimal", point or comma.'
 )
 _WHICH_DATE = (
-    'Column "{}" holds dates like 3/4/2026, which may be in March or in April. Write them as 2026-04-03 in the source, '
-    'or add the column to "features.exclude".'
+    'Column "{column}" holds dates like 3/4/2026, which may be in March or in April. Write them as 2026-04-03 in the '
+    'source, or add the column to "features.exclude".'
 )
 _PADDED = (
-    'Column "{0}" holds whole numbers with zeros before them, which are taken for names, as those of places are. If '
-    'they are numbers, set "features.kinds.{0}" to numeric.'
+    'Column "{column}" holds whole numbers with zeros before them, which are taken for names, as those of places are. '
+    'If they are numbers, set "{key}" to numeric.'
 )
 
 
@@ -189,12 +192,12 @@ def understood_dates(name: str, seen: DatesSeen) -> Understood:
 def _as_dates_in(name: str, orders: frozenset[str]) -> Understood:
     """Dates, if there is an order in which all are; asked for if there are two."""
     if are_ambiguous(orders):
-        return Understood(_TEXT, question=_WHICH_DATE.format(name))
+        return Understood(_TEXT, question=say(_WHICH_DATE, column=Column(name)))
     return _in_notation(name, Notation(date=min(orders))) if orders else Understood(_TEXT)
 
 
 def _in_notation(name: str, notation: Notation) -> Understood:
-    told = f'Column "{name}" holds {notation.described}.'
+    told = say('Column "{column}" holds {what}.', column=Column(name), what=notation.described)
     if notation.date is None:
         return Understood(ColumnType(np.dtype(np.float64), NUMBERS), notation, told)
     return Understood(ColumnType(np.dtype("datetime64[s]"), POINTS_IN_TIME), notation, told)
@@ -255,9 +258,14 @@ def names_taken_for_missing(counts: Mapping[tuple[str, str], int], texts: Collec
         Columns of texts; in one of numbers such a word is no name.
     """
     return [
-        f'Column "{name}": "{word}", which stands there {count:,} times, is taken for a missing value. If it is a '
-        'name, list what is missing in "source.missing_values".'
-        for (name, word), count in sorted(counts.items())
+        say(
+            'Column "{column}": "{word}", which stands there {N} times, is taken for a missing value. If it is a name, '
+            'list what is missing in "source.missing_values".',
+            column=Column(name),
+            word=word,
+            N=count(times),
+        )
+        for (name, word), times in sorted(counts.items())
         if name in texts
     ]
 

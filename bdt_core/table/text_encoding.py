@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import BinaryIO, TextIO
 
 from bdt_core.errors import SourceError
+from bdt_core.said import Numeral, say
 
 _BLOCK = 1 << 20
 UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -54,7 +55,9 @@ def encoding_of(open_bytes: Opener, name: str, given: str | None = None) -> str:
         beginning = raw.read(_BLOCK)
     is_marked = beginning.startswith(UTF16_MARKS)
     if b"\0" in beginning and not is_marked:
-        raise SourceError(f"{name} is not a text table (it holds zero bytes). Expected .csv, .tsv or .parquet.")
+        raise SourceError(
+            say("{table} is not a text table (it holds zero bytes). Expected .csv, .tsv or .parquet.", table=name)
+        )
     encoding = given or ("utf-16" if is_marked else "utf-8")
     if not _is_of_texts(encoding):
         raise SourceError(
@@ -91,9 +94,13 @@ def _refuse_mixed(open_bytes: Opener, name: str, invalid: int) -> None:
     multibyte = _first_multibyte(open_bytes)
     if multibyte is not None:
         raise SourceError(
-            f"{name} mixes encodings: line {_line(open_bytes, multibyte)} is UTF-8, line "
-            f"{_line(open_bytes, invalid)} is not. Save the file in one encoding (UTF-8), or force one with "
-            '"source.encoding", e.g. cp1252.'
+            say(
+                "{table} mixes encodings: line {N} is UTF-8, line {Nother} is not. Save the file in one encoding "
+                '(UTF-8), or force one with "source.encoding", e.g. cp1252.',
+                table=name,
+                N=Numeral(_line(open_bytes, multibyte)),
+                Nother=Numeral(_line(open_bytes, invalid)),
+            )
         )
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import pandas as pd
 
 from bdt_core.errors import SourceError, repeated_message, repeated_names
+from bdt_core.said import Numeral, joined, say
 from bdt_core.spec import Table
 from bdt_core.table.column_types import TEXTS, FileTypes
 from bdt_core.table.reading_notes import ReadingNotes
@@ -28,6 +29,7 @@ from bdt_core.table.text_columns import (
     with_gaps,
 )
 from bdt_core.table.text_encoding import as_text, encoding_of
+from bdt_core.words import count
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -171,8 +173,12 @@ class TextTable:
             raise SourceError(repeated_message(self.name, repeated))
         if len(names) == 1:
             raise SourceError(
-                f"{self.name} has one column only when read with the separator {separator!r}. "
-                'Expected at least two columns; name the right one in "source.separator".'
+                say(
+                    "{table} has one column only when read with the separator {separator}. Expected at least two "
+                    'columns; name the right one in "source.separator".',
+                    table=self.name,
+                    separator=repr(separator),
+                )
             )
         names = [name or f"Unnamed: {place}" for place, name in enumerate(names)]
         return _Form(encoding, separator, tuple(names), line == 1)
@@ -227,11 +233,21 @@ class TextTable:
         lines, told = self._lines, list[str]()
         if lines.long_values:
             told.append(
-                f"{self.name}: {lines.long_values:,} values hold line breaks, so {lines.breaks:,} lines of the file "
-                "go on with the row before them."
+                say(
+                    "{table}: {N} values hold line breaks, so {Nlines} lines of the file go on with the row before "
+                    "them.",
+                    table=self.name,
+                    N=count(lines.long_values),
+                    Nlines=count(lines.breaks),
+                )
             )
         if not self._marks.is_ended:
-            told.append(f"{self.name}: the last line has no end. If the file was cut off, its last value may be short.")
+            told.append(
+                say(
+                    "{table}: the last line has no end. If the file was cut off, its last value may be short.",
+                    table=self.name,
+                )
+            )
         told += [one.told for one in self._understood.values() if one.told]
         texts = {name for name, one in self._understood.items() if one.type.holds == TEXTS}
         told += names_taken_for_missing(lines.names, texts)
@@ -363,7 +379,9 @@ class TextTable:
             if is_last := row == [_END] and first == last:
                 part.pop()
             elif row[-1].endswith(_END):
-                raise SourceError(f"{self.name}: a quotation mark is opened and never closed. Close it or remove it.")
+                raise SourceError(
+                    say("{table}: a quotation mark is opened and never closed. Close it or remove it.", table=self.name)
+                )
             kept = list[list[str]]()
             for first, last, row in part:
                 is_filled = MISSING.issuperset(row[len(names) :])
@@ -374,7 +392,7 @@ class TextTable:
                 elif self._settings.bad_rows == "leave_out":
                     self._lines.left_out += last - first + 1
                 else:
-                    raise SourceError(f"{fault} {_LEAVE_OUT}")
+                    raise SourceError(joined([fault, say(_LEAVE_OUT)], " "))
             columns = list(zip(*kept, strict=True)) or [()] * len(names)
             texts = [with_gaps(pa.array(one, pa.string()), self._missing - NAMES_TOO) for one in columns]
             yield pa.RecordBatch.from_arrays(texts, list(names))
@@ -383,25 +401,40 @@ class TextTable:
 
     def _fault(self, first: int, last: int, row: list[str], longest: int) -> str | None:
         """What is wrong with a row that stands on these lines; None if it is as long as it should be."""
-        wanted, where = len(self.form.names), f"{self.name}, line {first}"
+        wanted = len(self.form.names)
         if wanted <= len(row) <= longest:
             if last == first:
                 return None
             long = [value for value in row if _LINE_END.search(value)]
             if any(swallows_rows(value, self.form.separator, wanted) for value in long):
-                return (
-                    f"{where}: a quotation mark is closed on line {last} only, and what stands between looks like "
-                    "rows. Remove the stray mark, or close it on its own line."
+                return say(
+                    "{table}, line {N}: a quotation mark is closed on line {Nlast} only, and what stands between looks "
+                    "like rows. Remove the stray mark, or close it on its own line.",
+                    table=self.name,
+                    N=Numeral(first),
+                    Nlast=Numeral(last),
                 )
             self._lines.long_values += len(long)
             self._lines.breaks += last - first
             return None
-        told = f"{where}: {len(row)} column{'s' * (len(row) != 1)} where the header has {wanted}."
+        fault = say(
+            "{table}, line {N}: {columns} column where the header has {expected}."
+            if len(row) == 1
+            else "{table}, line {N}: {columns} columns where the header has {expected}.",
+            table=self.name,
+            N=Numeral(first),
+            columns=Numeral(len(row)),
+            expected=Numeral(wanted),
+        )
         if len(row) > wanted:
-            return f"{told} Put quotes around values that hold the separator."
-        if last == first:
-            return f"{told} Write the row whole; if it is the last one, the file was cut off."
-        return f"{told} It goes on to line {last}: remove the quotation mark that is not closed on its own line."
+            mend = say("Put quotes around values that hold the separator.")
+        elif last == first:
+            mend = say("Write the row whole; if it is the last one, the file was cut off.")
+        else:
+            mend = say(
+                "It goes on to line {N}: remove the quotation mark that is not closed on its own line.", N=Numeral(last)
+            )
+        return joined([fault, mend], " ")
 
     def _detect_separator(self, encoding: str) -> str:
         """The separator under which the first lines have the most columns, equally many on each line."""

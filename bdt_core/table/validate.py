@@ -280,7 +280,7 @@ def _type_column(column: pd.Series, role: Role, spec: AuditSpec, question: str |
             values = settle_type(column, kind)
             problem = None if wanted == "categorical" else question
         except DataError as error:
-            problem = str(error)
+            problem = error.sentence
     if values is None and (role in ("label", "prediction") or name in spec.carried):
         values = column if pd.api.types.is_numeric_dtype(column.dtype) else settle_type(column, "categorical")
     return _Typed(facts_of(column), values, kind, problem)

@@ -24,6 +24,7 @@ from bdt_core.proposal import (
     outcome_of,
     proposed,
 )
+from bdt_core.said import Column, say
 from bdt_core.spec import Better, BiasVariable, Derivation
 from bdt_pipeline.proposed.init_spec import spec_text
 from bdt_pipeline.proposed.named_table import name_of
@@ -112,7 +113,13 @@ class Answers:
         legitimate = frozenset(name for name, use in uses.items() if use == "legitimate") & free
         people = [name for name, use in uses.items() if use == "person" and name in free]
         if len(people) > 1:
-            raise SpecError(f'Only one column can say who it is, not "{people[0]}" and "{people[1]}".')
+            raise SpecError(
+                say(
+                    'Only one column can say who it is, not "{column}" and "{other}".',
+                    column=Column(people[0]),
+                    other=Column(people[1]),
+                )
+            )
         return Answers(self.glance, found, said, legitimate, people[0] if people else None), is_other
 
     def refuse_unanswered(self) -> None:
@@ -179,8 +186,11 @@ class Answers:
             others = set(positive.values()) - {level}
             if others & set(map(as_value, self.glance.columns[name].levels)):
                 raise SpecError(
-                    f'"{name}" has both values that mean yes. Choose the same one for both columns, or give the values '
-                    "of one of them other names in the file."
+                    say(
+                        '"{column}" has both values that mean yes. Choose the same one for both columns, or give the '
+                        "values of one of them other names in the file.",
+                        column=Column(name),
+                    )
                 )
 
     def _level(self, form: Form, name: str) -> tuple[str, Level]:

@@ -17,6 +17,7 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 from bdt_core.errors import BDTError
+from bdt_core.said import Text
 from bdt_core.stages import READING
 
 if TYPE_CHECKING:
@@ -36,14 +37,14 @@ class Step:
 class Notice:
     """Something that whoever waits should know."""
 
-    sentence: str
+    sentence: Text
 
 
 @dataclass(frozen=True)
 class Problem:
     """Why it has ended too early."""
 
-    sentence: str
+    sentence: Text
 
 
 @dataclass(frozen=True)
@@ -146,7 +147,7 @@ def problem_of(error: Exception) -> str:
     """What a person reads of an error: a sentence, whatever it is."""
     match error:
         case BDTError():
-            return str(error)
+            return error.sentence
         case MemoryError():
             return "The memory is too small for this table. Close other programs, or take fewer rows or columns."
         case _:

@@ -18,6 +18,7 @@ from starlette.routing import Route
 
 from bdt_core.errors import BDTError
 from bdt_core.harmless import harmless
+from bdt_core.said import changed
 from bdt_core.spec import LANGUAGES
 from bdt_core.words import printable
 from bdt_pipeline.local_page.child import problem_of
@@ -193,7 +194,7 @@ def draw(visit: Visit, spoken: Language, most: int, *, problem: str = "", notice
         .render(
             visit=visit,
             place=place,
-            problem=harmless(problem or visit.problem),
+            problem=changed(problem or visit.problem, harmless),
             notice=notice,
             megabytes=most // 1_000_000,
             progress=progress_of(visit.work, spoken),

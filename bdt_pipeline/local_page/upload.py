@@ -9,7 +9,9 @@ from pathlib import Path, PurePosixPath
 from bdt_core.errors import BDTError
 from bdt_core.harmless import harmless
 from bdt_core.report.write import not_written
+from bdt_core.said import say
 from bdt_core.table.locations import PACKED
+from bdt_core.words import count
 
 _LONGEST_HEAD = 16_384
 _LONGEST_SUFFIX = 20
@@ -19,6 +21,10 @@ _NAME = re.compile(rb'\bfilename="((?:[^"\\]|\\.)*)"', re.IGNORECASE)
 _MEANS_SOMETHING = re.compile(r'[\x00-\x1f\x7f\ufffd/\\:*?"<>|{}\[\]$~]')
 """In paths of a specification: patterns, variables, addresses; or no letter of a file's name."""
 _MB = 1_000_000
+_TOO_LARGE = (
+    "The file is larger than the {N} MB that this page takes. Open it by its name (bdt open FILE), which copies "
+    "nothing, or allow more (bdt open --max-size)."
+)
 
 
 class UploadError(BDTError):
@@ -70,10 +76,7 @@ async def received(content_type: str, pieces: AsyncIterator[bytes], folder: Path
                 content = waiting[:at] if at >= 0 else waiting[: -len(end)]
                 size += len(content)
                 if size > most:
-                    raise TooLargeError(
-                        f"The file is larger than the {most // _MB:,} MB that this page takes. Open it by its name "
-                        "(bdt open FILE), which copies nothing, or allow more (bdt open --max-size)."
-                    )
+                    raise TooLargeError(say(_TOO_LARGE, N=count(most // _MB)))
                 file.write(content)
                 if at >= 0:
                     return place.name

@@ -13,6 +13,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Thread
 
+from bdt_core.said import say
 from bdt_pipeline.local_page.child import Audit, End, Look, Looked, Notice, Problem, Step, Told, Written
 
 _PROGRAM = "from bdt_pipeline.local_page.child import main; main()"
@@ -97,4 +98,4 @@ def _killed(code: int) -> str:
             "The work was ended from outside, as systems do when memory runs out. Close other programs, or take fewer "
             "rows or columns."
         )
-    return f"The work has ended without a word (code {code}). Start it again."
+    return say("The work has ended without a word (code {code}). Start it again.", code=str(code))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from bdt_core import words
 from bdt_core.proposal import Measured, Proposal, Reach, listed
+from bdt_core.said import say
 from bdt_core.words import printable
 
 _GUESSED = "nothing says which way is better for people"
@@ -24,11 +25,17 @@ def reach_in_words(reach: Reach) -> str:
     >>> reach_in_words(Reach(20_000, 4_000, 0.1, 0.0544, True))
     'Of 20,000 rows 4,000 are kept for testing: a group of 10.0 % of the people shows a difference from 5.4 points.'
     """
-    first = f"Of {reach.rows:,} rows {reach.test_rows:,} are kept for testing:"
-    group = f"a group of {words.percent(reach.share)} of the people shows"
+    known = {"N": words.count(reach.rows), "Ntest": words.count(reach.test_rows), "share": words.percent(reach.share)}
     if reach.difference is None:
-        return f"{first} {group} no difference at all."
-    return f"{first} {group} a difference from {words.size(reach.difference, 'rate' if reach.is_rate else 'value')}."
+        return say(
+            "Of {N} rows {Ntest} are kept for testing: a group of {share} of the people shows no difference at all.",
+            **known,
+        )
+    return say(
+        "Of {N} rows {Ntest} are kept for testing: a group of {share} of the people shows a difference from {size}.",
+        **known,
+        size=words.size(reach.difference, "rate" if reach.is_rate else "value"),
+    )
 
 
 def measured_in_words(measured: Measured) -> str:

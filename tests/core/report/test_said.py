@@ -17,6 +17,7 @@ from pydantic import BaseModel, TypeAdapter
 
 import bdt_core
 from bdt_core import words
+from bdt_core.errors import SourceError
 from bdt_core.report.catalogue import AS_WRITTEN, sayings
 from bdt_core.report.names import Names
 from bdt_core.report.translation import catalogue, texts
@@ -51,6 +52,15 @@ def test_a_sentence_keeps_its_message_and_values(passed) -> None:  # type: ignor
     kept = passed(SENTENCE)
     assert (kept, kept.id, dict(kept.values)) == (SENTENCE, SENTENCE.id, dict(SENTENCE.values))
     assert kept.values["others"].column == "kind"
+
+
+@pytest.mark.parametrize("passed", [lambda one: one, copy.copy, lambda one: pickle.loads(pickle.dumps(one))])
+def test_an_error_keeps_its_message_and_values(passed) -> None:  # type: ignore[no-untyped-def]
+    error = passed(SourceError(say("{table} is empty", table=Column("a\x1b[31m\r::b"))))
+    assert str(error) == error.sentence == "a\ufffd[31m ::b is empty"
+    assert error.sentence.id == "{table} is empty"
+    assert error.sentence.values == {"table": "a\ufffd[31m ::b"}
+    assert isinstance(error.sentence.values["table"], Column)
 
 
 def test_what_is_safe_to_print_is_still_a_sentence() -> None:

@@ -24,6 +24,7 @@ from bdt_pipeline.local_page.answers import Answers, choice_of, levels_of
 from bdt_pipeline.local_page.child import Audit, Problem
 from bdt_pipeline.local_page.language import language, wanted_language
 from bdt_pipeline.local_page.visit import Visit
+from tests.core.report.test_language import ENGLISH
 from tests.languages import on_the_page
 from tests.pipeline.local_page.served import refusals
 
@@ -55,6 +56,12 @@ def form_of(given: Answers, **changes: str) -> dict[str, str]:
     measured = given.proposal.measured.settings
     shown = {"outcome": choice_of(measured), "better": measured.better, **uses}
     return {**shown, **{columns.get(name, name): value for name, value in changes.items()}}
+
+
+def english_in(sentence: str) -> set[str]:
+    """English words in what the Dutch page makes of a sentence, names of columns and keys left out."""
+    told = re.sub(r'"[^"]*"|\([^)]*\)', "", language("nl").said(sentence))
+    return set(re.findall("[a-z]+", told.lower())) & ENGLISH - {"of"}
 
 
 def spec_of(given: Answers, lang: str = "en", **reading: str) -> dict[str, Any]:
@@ -166,19 +173,27 @@ def test_something_else_can_have_happened(given: Answers, outcome: dict[str, Any
     ],
 )
 def test_odd_forms_are_told_apart(given: Answers, wrong: dict[str, str]) -> None:
-    with pytest.raises(SpecError):
+    with pytest.raises(SpecError) as raised:
         given.changed(form_of(given, **wrong))
+    assert english_in(raised.value.sentence) == set()
 
 
 def test_what_cannot_be_done_is_said(given: Answers) -> None:
     free = [one.name for one in given.proposal.columns if given.use_of(one) is not None]
-    with pytest.raises(DataError, match="No column is left to search in"):
+    with pytest.raises(DataError, match="No column is left to search in") as featureless:
         given.changed(form_of(given, **dict.fromkeys(free, "left out")))
-    with pytest.raises(DataError, match="constant"):
+    with pytest.raises(DataError, match="constant") as constant:
         proposed(look_at(refusals().assign(y=1)), chosen(BiasVariable(column="y")))
+    with pytest.raises(DataError, match="missing in all 400 rows") as missing:
+        proposed(look_at(refusals().assign(y=None)), chosen(BiasVariable(column="y")))
     few = refusals().assign(y=[0, 1] * 5 + [None] * 390)
-    with pytest.raises(DataError, match="Only 10 rows"):
+    with pytest.raises(DataError, match="Only 10 rows") as rows:
         proposed(look_at(few), chosen(BiasVariable(column="y")))
+    with pytest.raises(DataError, match="can be audited") as nothing:
+        proposed(look_at(refusals()[["region"]]))
+    sentences = [one.value.sentence for one in (featureless, constant, missing, rows, nothing)]
+    assert [english_in(one) for one in sentences] == [set()] * len(sentences)
+    assert 'De kolommen zijn: "region" (categorieën).' in language("nl").said(sentences[-1])
 
 
 def test_a_leak_of_another_outcome_is_left_out(table: pd.DataFrame) -> None:
@@ -284,6 +299,7 @@ def test_no_english_is_left_in_what_is_said_of_tables(table: pd.DataFrame) -> No
     for found in proposals(table):
         for sentence in (*found.doubts, found.measured.why, *(one.reason for one in found.columns)):
             assert 'lang="en"' not in language("nl").marked(sentence), sentence
+            assert english_in(sentence) == set(), sentence
 
 
 @pytest.mark.parametrize(

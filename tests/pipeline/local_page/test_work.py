@@ -235,7 +235,14 @@ BAD = {
     "no.json": (b"{nope", "not valid JSON"),
     "no.csv.gz": (b"nope", "cut off or no table"),
     "no.zip": (b"nope", "cannot be read as a .zip file"),
-}
+    "wide.csv": (b"a,b\n1,2\n3,4,5\n", "line 3: 3 columns where the header has 2. Put quotes around"),
+    "open.csv": (b'a,b\n1,2\n3,"4\n', "a quotation mark is opened and never closed"),
+    "stray.csv": (
+        b'a,b,c,d\n1,"x,3,4\n2,y,3,4\n3,z",3,4\n', "a quotation mark is closed on line 4 only, and what stands between"
+    ),
+    "sheets.xlsx": (workbook(first=[["a", "b"], [1, 2]], second=[["c", "d"], [3, 4]]), "has 2 sheets. Name one"),
+    "bare.xlsx": (workbook(first=[]), "the sheet is empty"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", BAD)
@@ -268,6 +275,8 @@ def test_a_bad_file_goes_all_the_way(tmp_path: Path) -> None:
     assert ask(application, "/table", body, headers=headers).status == 303
     until(lambda: visit.place == "unread")
     assert "line 3: 1 column where the header has 2" in ask(application).text
+    dutch = ask(application, headers={"accept-language": "nl"}).text
+    assert "ragged.csv, regel 3: 1 kolom waar de eerste regel er 2 heeft. Schrijf de rij heel" in dutch
     assert ask(application, "/read", b"bad_rows=leave_out&sheet=&unknown=1").status == 303
     assert visit.reading == {"bad_rows": "leave_out"}
     until(lambda: visit.place == "questions")
